@@ -1,0 +1,54 @@
+# On a machine with python3, pip and make: `make demo` shows the main job, `make test` checks everything.
+# Both set themselves up in .venv; a second run finds it ready.
+
+PYTHON ?= python3
+BIN := .venv/bin
+JOBS ?= 2
+
+.PHONY: setup demo test test-slow bench docs clean
+
+setup: .venv/.dev
+
+.venv/.python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
+	  || { echo "dproof needs Python 3.11 or later: make PYTHON=/path/to/python3" >&2; exit 1; }
+	@# Some systems ship venv without its own pip: then the system's pip puts one there.
+	@test -x $(BIN)/pip || $(PYTHON) -m venv .venv 2>/dev/null || { $(PYTHON) -m venv --clear --without-pip .venv \
+	  && $(PYTHON) -m pip --python $(BIN)/python install --quiet pip; }
+	@touch $@
+
+.venv/.core: .venv/.python pyproject.toml
+	@echo "Setting up .venv (once) ..." >&2
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable .
+	@touch $@
+
+.venv/.dev: .venv/.core
+	@echo "Adding the tools for tests ..." >&2
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	@touch $@
+
+demo: .venv/.core
+	@$(BIN)/dproof demo
+
+test: .venv/.dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports --no-logo
+	$(BIN)/pytest -q -n $(JOBS)
+
+test-slow: .venv/.dev
+	$(BIN)/pytest -q -m slow
+
+bench: .venv/.dev
+	@# Peers are only measured against; one that will not install is skipped by the benchmark with a word.
+	@test -e .venv/.bench || { $(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[bench]' \
+	  && touch .venv/.bench; } || echo "some peers could not be installed: they will be skipped" >&2
+	@$(BIN)/python -m benchmarks
+
+docs: .venv/.dev
+	$(BIN)/pytest -q tests/test_docs.py
+
+clean:
+	rm -rf .venv build dist site .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
+	find src tests -name __pycache__ -type d -prune -exec rm -rf {} +
