@@ -1,0 +1,44 @@
+"""Differential privacy on numerical, categorical, set-valued and functional data under one roof."""
+
+from importlib import import_module
+from typing import Any
+
+__version__ = "0.1.0"
+
+_PUBLIC = {
+    "Privacy": "dproof.privacy",
+    "Categories": "dproof.spaces.categories",
+    "Subsets": "dproof.spaces.subsets",
+    "Rows": "dproof.spaces.rows",
+    "Mechanism": "dproof.mechanisms.mechanism",
+    "randomised_response": "dproof.mechanisms.randomised_response",
+    "response_with": "dproof.mechanisms.randomised_response",
+    "itemwise_response": "dproof.mechanisms.randomised_response",
+    "discrete_exponential": "dproof.mechanisms.exponential",
+    "exponential": "dproof.mechanisms.exponential",
+    "solution_matrix": "dproof.mechanisms.solution_matrix",
+    "certify": "dproof.certification.certify",
+    "Certificate": "dproof.certification.certificate",
+    "sufficient_sets": "dproof.certification.sufficient_sets",
+    "DproofError": "dproof.errors",
+    "DproofWarning": "dproof.errors",
+    "InputError": "dproof.errors",
+    "NotPrivate": "dproof.errors",
+    "OverBudget": "dproof.errors",
+    "VerificationFailed": "dproof.errors",
+}
+
+__all__ = ["__version__", *_PUBLIC]  # noqa: PLE0604
+
+
+def __getattr__(name: str) -> Any:
+    """Load a public name when it is first used, so that importing dproof stays quick."""
+    if name not in _PUBLIC:
+        raise AttributeError(f"module 'dproof' has no attribute {name!r}")
+    value = getattr(import_module(_PUBLIC[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *_PUBLIC])

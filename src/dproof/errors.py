@@ -1,0 +1,55 @@
+"""What can go wrong, in words a user can act on.
+
+Every message says what, where and the way out, and none carries a value of the private data.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+from typing import Any
+
+
+class DproofError(Exception):
+    """The root of every error that dproof raises on purpose."""
+
+
+class InputError(DproofError, ValueError):
+    """What was asked cannot be done as it was asked."""
+
+
+class TooLarge(InputError):
+    """The problem is larger than can be solved; the message names the size that fits."""
+
+
+class NotPrivate(DproofError):
+    """The mechanism breaks the promise; `witness` is the pair of inputs and the set that show it."""
+
+    def __init__(self, message: str, witness: Any = None) -> None:
+        super().__init__(message)
+        self.witness = witness
+
+
+class VerificationFailed(DproofError):
+    """A certificate, a release or a ledger does not say what it says it says."""
+
+
+class OverBudget(DproofError):
+    """The question costs more than is left; nothing was read and nothing was spent."""
+
+
+class DproofWarning(UserWarning):
+    """Something legitimate that a careful curator would want to know."""
+
+
+def did_you_mean(name: object, options: Iterable[object]) -> str:
+    """The nearest of the public options, as a clause to end a message with.
+
+    >>> did_you_mean("hoby", ["hobby", "age"])
+    "; did you mean 'hobby'?"
+    """
+    known = [str(option) for option in options]
+    near = get_close_matches(str(name), known, n=1)
+    if near:
+        return f"; did you mean {near[0]!r}?"
+    return f"; known are {', '.join(known[:12])}{', …' if len(known) > 12 else ''}" if known else ""

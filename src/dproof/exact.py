@@ -1,0 +1,118 @@
+"""Exact numbers in, one-sided rational bounds of exp and log out.
+
+A guarantee rests on comparisons such as P(A) ≤ e^ε P'(A) + δ. The probabilities are whole numbers over a whole
+number; ε and δ are fractions; only e^ε is irrational, and it enters as a fraction that is known to lie below or
+above it. No comparison is ever made in floating point.
+"""
+
+from __future__ import annotations
+
+import math
+from decimal import Decimal, InvalidOperation
+from fractions import Fraction
+from functools import lru_cache
+from typing import Any
+
+from flint import arb, ctx, fmpq
+
+from dproof.errors import InputError
+
+_LARGEST_EXPONENT = 400  # 10^±400: beyond any quantity of use, and small enough to hold as a fraction
+
+
+def exact(value: Any, name: str = "value") -> Fraction:
+    """The number that was meant, exactly; a float means its shortest decimal.
+
+    >>> exact(0.1), exact("1e-6"), exact("1/3")
+    (Fraction(1, 10), Fraction(1, 1000000), Fraction(1, 3))
+    """
+    if isinstance(value, Fraction):
+        return value
+    if isinstance(value, bool):
+        raise InputError(f"{name} must be a number, not {value}")
+    if isinstance(value, int):
+        return Fraction(value)
+    if hasattr(value, "item") and not isinstance(value, Decimal):
+        value = value.item()  # a NumPy scalar
+        if isinstance(value, int) and not isinstance(value, bool):
+            return Fraction(value)
+    text = repr(value) if isinstance(value, float) else str(value).strip()
+    if isinstance(value, (float, Decimal, str)):
+        try:
+            return _parse(text)
+        except (ValueError, ZeroDivisionError, InvalidOperation):
+            pass
+    raise InputError(f"{name} must be a finite number such as 1, 0.5, '1/3' or '1e-6', not {text[:40]}")
+
+
+def _parse(text: str) -> Fraction:
+    if "/" in text:
+        top, bottom = text.split("/")
+        return _parse(top) / _parse(bottom)
+    number = Decimal(text.replace("_", ""))
+    if not number.is_finite() or (number and abs(number.adjusted()) > _LARGEST_EXPONENT) or len(text) > 2000:
+        raise ValueError(text)
+    return Fraction(number)
+
+
+def _rational(x: arb) -> Fraction:
+    """An arb whose radius is zero, as a fraction."""
+    mantissa, exponent = x.man_exp()
+    m, e = int(mantissa), int(exponent)
+    return Fraction(m << e) if e >= 0 else Fraction(m, 1 << -e)
+
+
+def _ball(x: Fraction) -> arb:
+    return arb(fmpq(x.numerator, x.denominator))
+
+
+@lru_cache(maxsize=4096)
+def _enclose(function: str, x: Fraction, bits: int) -> tuple[Fraction, Fraction]:
+    before = ctx.prec
+    ctx.prec = bits + 16
+    try:
+        y = getattr(_ball(x), function)()
+        return _rational(y.lower()), _rational(y.upper())
+    finally:
+        ctx.prec = before
+
+
+def exp_below(x: Fraction, bits: int = 128) -> Fraction:
+    """A fraction at most e^x, within about 2^-bits of it relatively; e^0 is exactly 1.
+
+    >>> exp_below(Fraction(1)) < exp_above(Fraction(1))
+    True
+    """
+    return _enclose("exp", x, bits)[0] if x else Fraction(1)
+
+
+def exp_above(x: Fraction, bits: int = 128) -> Fraction:
+    """A fraction at least e^x, within about 2^-bits of it relatively; e^0 is exactly 1."""
+    return _enclose("exp", x, bits)[1] if x else Fraction(1)
+
+
+def log_below(x: Fraction, bits: int = 128) -> Fraction:
+    """A fraction at most log x; log 1 is exactly 0."""
+    return _enclose("log", x, bits)[0] if x != 1 else Fraction(0)
+
+
+def log_above(x: Fraction, bits: int = 128) -> Fraction:
+    """A fraction at least log x; log 1 is exactly 0."""
+    return _enclose("log", x, bits)[1] if x != 1 else Fraction(0)
+
+
+def float_above(x: Fraction) -> float:
+    """The least float whose shortest decimal is at least x, so that passing it on keeps the bound.
+
+    >>> float_above(Fraction(3, 10)), float_above(Fraction(1, 3)) >= Fraction(1, 3)
+    (0.3, True)
+    """
+    value = float(x)
+    while Fraction(repr(value)) < x:
+        value = math.nextafter(value, math.inf)
+    return value
+
+
+def float_below(x: Fraction) -> float:
+    """The greatest float whose shortest decimal is at most x."""
+    return -float_above(-x)

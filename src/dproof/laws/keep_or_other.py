@@ -1,0 +1,118 @@
+"""Keep the value with one probability, else take each other value with another: two whole numbers for any size."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dproof.coins import Coins
+from dproof.laws.family import Odds, Worst
+from dproof.laws.guide import Guide, guide, word_width
+
+_TABLED = 4096  # up to this size a guide table over the shifts beats arithmetic on whole words
+
+
+@dataclass(frozen=True, slots=True)
+class KeepOrOther:
+    """P(Y_d = d) = keep/total and P(Y_d = d') = other/total, with total = keep + m·other.
+
+    Y_d is d + S modulo the size, with one law for the shift S whatever d, so one small table serves every row.
+    HLM15, Example 6; HLM16, equation (19).
+
+    >>> KeepOrOther(5, 6, 1).odds(Fraction(0)).value
+    Fraction(6, 1)
+    """
+
+    size: int
+    keep: int
+    other: int
+
+    @property
+    def inputs(self) -> int:
+        return self.size
+
+    @property
+    def outputs(self) -> int:
+        return self.size
+
+    @property
+    def total(self) -> int:
+        return self.keep + (self.size - 1) * self.other
+
+    def weights(self, source: int) -> NDArray[Any]:
+        law = np.full(self.size, self.other, np.int64 if self.total < 1 << 62 else object)
+        law[source] = self.keep
+        return law
+
+    def worst(self, odds: Fraction) -> Worst:
+        # Only the two outputs d and d' differ, and by symmetry one pair stands for all.
+        if self.size < 2:
+            return Worst(Fraction(0), 0, 0)
+        more, less = max(self.keep, self.other), min(self.keep, self.other)
+        return Worst(max(Fraction(0), more - odds * less) / self.total, 0, 1)
+
+    def odds(self, delta: Fraction) -> Odds:
+        if self.size < 2:
+            return Odds(Fraction(1), 0, 0)
+        more, less = max(self.keep, self.other), min(self.keep, self.other)
+        excess = more - delta * self.total
+        if excess <= less:
+            return Odds(Fraction(1), 0, 1)
+        return Odds(excess / less if less else None, 0, 1)
+
+    def draw(self, codes: NDArray[Any], coins: Coins) -> NDArray[Any]:
+        if self.size <= _TABLED:
+            shifts = _shift_guide(self.size, self.keep, self.other).draw(codes, coins)
+        else:
+            shifts = _arithmetic_shifts(self, len(codes), coins)
+        return _add_modulo(codes, shifts, self.size)
+
+    def record(self) -> Mapping[str, Any]:
+        return {"kind": "keep-or-other", "size": self.size, "keep": str(self.keep), "other": str(self.other)}
+
+
+@lru_cache(maxsize=64)
+def _shift_guide(size: int, keep: int, other: int) -> Guide:
+    return guide([[keep] + [other] * (size - 1)], keep + (size - 1) * other)
+
+
+def _arithmetic_shifts(law: KeepOrOther, count: int, coins: Coins) -> NDArray[Any]:
+    """The shift that owns each 64-bit word, by one division."""
+    if word_width(law.total) > 64:
+        raise OverflowError("the total of a law over so many values must stay below 2^62")
+    scale = (1 << 64) // law.total
+    keep, other, rest = law.keep * scale, law.other * scale, (law.size - 1) * law.other * scale
+    shifts = np.empty(count, np.uint32 if law.size <= 1 << 31 else np.uint64)
+    waiting = np.arange(count)
+    words = coins.words64(count)
+    while len(waiting):
+        beyond = words - np.uint64(keep)  # wraps round below keep, and is overwritten there
+        shift = 1 + beyond // np.uint64(other) if other else np.zeros_like(words)
+        kept = words < np.uint64(keep) if keep < 1 << 64 else np.ones(len(words), bool)
+        shift[kept] = 0
+        nobody = ~kept & (beyond >= np.uint64(rest))
+        shifts[waiting] = shift
+        waiting = waiting[nobody]
+        words = coins.words64(len(waiting))
+    return shifts
+
+
+def _add_modulo(codes: NDArray[Any], shifts: NDArray[Any], size: int) -> NDArray[Any]:
+    """(codes + shifts) mod size for numbers below size, in three vectorised steps.
+
+    In unsigned arithmetic the smaller of s and s − size is s mod size: below size the difference wraps round.
+    """
+    wide = np.result_type(codes.dtype, shifts.dtype)
+    if 2 * size - 2 > np.iinfo(wide).max:
+        wide = np.dtype(np.uint64)
+    unsigned = np.dtype(f"u{wide.itemsize}")
+    moved = np.add(codes, shifts, dtype=unsigned, casting="unsafe")
+    back = moved - unsigned.type(size)
+    np.minimum(moved, back, out=moved)
+    return moved.astype(codes.dtype, copy=False)

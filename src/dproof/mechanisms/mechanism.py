@@ -1,0 +1,158 @@
+"""A mechanism {Y_d}: a family of laws between two spaces. HLM15, equation (2)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dproof import coins
+from dproof.errors import InputError, TooLarge
+from dproof.exact import exact, exp_below, float_above, log_above
+from dproof.laws.family import Family
+from dproof.mechanisms.error import expected_errors, maximal_error
+from dproof.spaces.space import Space
+
+_LARGEST_MATRIX = 1 << 26  # entries; beyond this ask for one law at a time
+
+
+@dataclass(frozen=True, slots=True)
+class Optimum:
+    """What a designed mechanism attains under its loss, and what none with the same guarantee can beat."""
+
+    loss: str
+    value: Fraction
+    lower_bound: Fraction
+
+    @property
+    def gap(self) -> Fraction:
+        """How far the attained value may lie above the best possible, relatively."""
+        return (self.value - self.lower_bound) / self.value if self.value else Fraction(0)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Law(Mapping[Any, Fraction]):
+    """The law of Y_d: each output with its exact probability.
+
+    >>> from dproof import Categories, Privacy, randomised_response
+    >>> law = randomised_response(Categories(["yes", "no"]), Privacy(0)).law("yes")
+    >>> law["no"], sum(law.values())
+    (Fraction(1, 2), Fraction(1, 1))
+    """
+
+    family: Family
+    outputs: Space
+    source: int
+
+    def __getitem__(self, output: Any) -> Fraction:
+        try:
+            code = self.outputs.code(output)
+        except InputError:
+            raise KeyError(output) from None
+        return Fraction(int(self.family.weights(self.source)[code]), self.family.total)
+
+    def __iter__(self) -> Iterator[Any]:
+        return (self.outputs.label(code) for code in range(self.family.outputs))
+
+    def __len__(self) -> int:
+        return self.family.outputs
+
+    def items(self) -> Any:
+        """The pairs (output, probability), the weights read once."""
+        weights = self.family.weights(self.source)
+        return [(self.outputs.label(n), Fraction(int(w), self.family.total)) for n, w in enumerate(weights)]
+
+    def values(self) -> Any:
+        return [probability for _, probability in self.items()]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Mechanism:
+    """A mechanism as its law of whole numbers, and everything that follows from it.
+
+    No ε is stored: `delta` and `epsilon` are computed from the law that is sampled.
+
+    >>> from dproof import Categories, Privacy, randomised_response
+    >>> m = randomised_response(Categories(["Sports", "Cars", "Television", "Computer games", "Reading"]), Privacy(1))
+    >>> m.delta(1), round(m.epsilon(), 9), round(float(m.error), 10)
+    (0.0, 1.0, 0.5953903248)
+    """
+
+    name: str
+    inputs: Space
+    outputs: Space
+    family: Family
+    source: str
+    optimum: Optimum | None = None
+
+    def law(self, value: Any) -> Law:
+        """The law of the response to one input."""
+        return Law(self.family, self.outputs, self.inputs.code(value))
+
+    def weights(self) -> tuple[NDArray[Any], int]:
+        """The whole numbers of the law, one row per input, and their total."""
+        if self.family.inputs * self.family.outputs > _LARGEST_MATRIX:
+            raise TooLarge(
+                f"a matrix of {self.family.inputs} by {self.family.outputs} does not fit; "
+                f"ask for law(value) instead, or for at most {_LARGEST_MATRIX} entries"
+            )
+        return np.array([self.family.weights(n) for n in range(self.family.inputs)]), self.family.total
+
+    def matrix(self) -> NDArray[np.float64]:
+        """The solution matrix as floats, for looking at; `weights` has it exactly. HLM16, Definition 6."""
+        whole, total = self.weights()
+        return np.asarray(whole / total, np.float64)
+
+    def delta(self, epsilon: Any) -> float:
+        """The tight δ at ε, rounded up: max over ordered pairs of Σ max(0, P − e^ε Q)."""
+        eps = exact(epsilon, "epsilon")
+        if eps < 0:
+            raise InputError("epsilon must be at least 0")
+        return float_above(self.family.worst(exp_below(eps)).value)
+
+    def epsilon(self, delta: Any = 0) -> float:
+        """The tight ε at δ, rounded up; `inf` where no ε will do."""
+        dlt = exact(delta, "delta")
+        if not 0 <= dlt <= 1:
+            raise InputError("delta must lie between 0 and 1")
+        odds = self.family.odds(dlt).value
+        return float("inf") if odds is None else float_above(log_above(odds))
+
+    @property
+    def error(self) -> Fraction:
+        """The maximal expected error max_d E ρ(Y_d, d), exactly. HLM15, equation (13)."""
+        return maximal_error(self.family, self.inputs, self.outputs)
+
+    def errors(self, loss: Any = None) -> list[Fraction]:
+        """The expected error of each input, under the metric or a given matrix of losses."""
+        return expected_errors(self.family, self.inputs, self.outputs, loss)
+
+    def draw(self, values: Any) -> Any:
+        """The sanitised value or column of values: labels in, labels out, each row with its own coins."""
+        if _is_column(values):
+            drawn = self.outputs.decode(self.draw_codes(self.inputs.encode(values)))
+            return np.array(drawn) if isinstance(values, np.ndarray) else drawn
+        return self.outputs.decode(self.draw_codes(self.inputs.encode([values])))[0]
+
+    def draw_codes(self, codes: Any) -> NDArray[Any]:
+        """The sanitised codes of an array of codes, in the same dtype where the outputs fit it."""
+        given = np.asarray(codes)
+        if given.ndim != 1 or given.dtype.kind not in "iu":
+            raise InputError("codes must be a one-dimensional array of whole numbers")
+        if len(given) and not (0 <= given.min() and given.max() < self.family.inputs):
+            raise InputError(f"a code lies outside 0 to {self.family.inputs - 1}")
+        drawn = self.family.draw(given, coins.current())
+        if self.family.outputs - 1 <= np.iinfo(given.dtype).max:
+            return drawn.astype(given.dtype, copy=False)
+        return drawn
+
+
+def _is_column(values: Any) -> bool:
+    """Lists, tuples, arrays and series are columns; a string, a set or a mapping is one value."""
+    if isinstance(values, (str, bytes, Mapping, set, frozenset)):
+        return False
+    return isinstance(values, Sequence) or (hasattr(values, "__len__") and hasattr(values, "__getitem__"))

@@ -1,0 +1,126 @@
+"""Categorical data: finitely many labels with a metric. HLM15, Example 1; HLM16, section 2.1."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dproof.errors import InputError, did_you_mean
+from dproof.spaces.arrow import arrow_codes, is_arrow
+from dproof.spaces.metric import metric_matrix
+from dproof.spaces.space import narrowest
+
+
+@dataclass(frozen=True, init=False, eq=False)
+class Categories:
+    """A finite set of labels: strings, numbers, booleans or None.
+
+    `metric="discrete"`: ρ(x, y) = 1 for x ≠ y. `metric="ordinal"`: ρ = difference of positions.
+    A matrix of distances is checked to be a metric.
+
+    >>> hobbies = Categories(["Sports", "Cars", "Reading"])
+    >>> hobbies.size, hobbies.diameter, hobbies.encode(["Cars", "Sports"]).tolist()
+    (3, Fraction(1, 1), [1, 0])
+    """
+
+    values: tuple[Hashable, ...]
+    metric: str
+    _matrix: NDArray[Any] | None = field(repr=False)
+    _codes: dict[Hashable, int] = field(repr=False)
+
+    def __init__(self, values: Sequence[Hashable], metric: Any = "discrete") -> None:
+        labels = tuple(_plain(value) for value in values)
+        if not labels or isinstance(values, str):
+            raise InputError("categories need a list of at least one value")
+        codes = {label: n for n, label in enumerate(labels)}
+        if len(codes) < len(labels):
+            twice = next(label for n, label in enumerate(labels) if codes[label] != n)
+            raise InputError(f"the value {twice!r} is listed twice; every category needs a value of its own")
+        named = isinstance(metric, str)
+        if named and metric not in ("discrete", "ordinal"):
+            known = ["discrete", "ordinal"]
+            raise InputError(f"metric {metric!r} is not known{did_you_mean(metric, known)}; or give a matrix")
+        object.__setattr__(self, "values", labels)
+        object.__setattr__(self, "metric", metric if named else "matrix")
+        object.__setattr__(self, "_matrix", None if named else metric_matrix(metric, labels))
+        object.__setattr__(self, "_codes", codes)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Categories):
+            return NotImplemented
+        same = (self.values, self.metric) == (other.values, other.metric)
+        return same and bool(np.array_equal(self._matrix, other._matrix)) if self._matrix is not None else same
+
+    def __hash__(self) -> int:
+        return hash((self.values, self.metric))
+
+    @property
+    def size(self) -> int:
+        return len(self.values)
+
+    @property
+    def diameter(self) -> Fraction:
+        if self.size == 1:
+            return Fraction(0)
+        if self._matrix is not None:
+            return Fraction(self._matrix.max())
+        return Fraction(1 if self.metric == "discrete" else self.size - 1)
+
+    @property
+    def separation(self) -> Fraction:
+        if self.size == 1:
+            return Fraction(0)
+        if self._matrix is not None:
+            return Fraction(self._matrix[~np.eye(self.size, dtype=bool)].min())
+        return Fraction(1)
+
+    def distance(self, x: Hashable, y: Hashable) -> Fraction:
+        return self._between(self.code(x), self.code(y))
+
+    def _between(self, a: int, b: int) -> Fraction:
+        if self._matrix is not None:
+            return Fraction(self._matrix[a, b])
+        return Fraction(abs(a - b) if self.metric == "ordinal" else int(a != b))
+
+    def distances(self, code: int) -> NDArray[Any]:
+        if self._matrix is not None:
+            return self._matrix[code]  # type: ignore[no-any-return]
+        steps = np.abs(np.arange(self.size) - code)
+        return steps if self.metric == "ordinal" else (steps > 0).astype(np.int64)
+
+    def code(self, value: Any) -> int:
+        try:
+            return self._codes[_plain(value)]
+        except (KeyError, TypeError):
+            raise InputError(f"a value is not one of the {self.size} declared categories; declare it") from None
+
+    def label(self, code: int) -> Hashable:
+        return self.values[code]
+
+    def encode(self, values: Any) -> NDArray[Any]:
+        """The codes of a column; a value that was not declared is refused without being named."""
+        if is_arrow(values):
+            return arrow_codes(values, self.values).astype(narrowest(self.size))
+        return np.array([self.code(value) for value in values], narrowest(self.size))
+
+    def decode(self, codes: NDArray[Any]) -> list[Any]:
+        return [self.values[code] for code in codes]
+
+
+def _plain(value: Any) -> Any:
+    """A NumPy scalar as the Python value it stands for."""
+    return value.item() if isinstance(value, np.generic) else value
+
+
+EXAMPLES = (
+    Categories(["Sports", "Cars", "Television", "Computer games", "Reading"]),
+    Categories(["low", "middle", "high"], metric="ordinal"),
+    Categories([1, 2, 3, None], metric=[[0, 1, 2, 2], [1, 0, 1, 2], [2, 1, 0, 2], [2, 2, 2, 0]]),
+    Categories([True, False]),
+    Categories(["only"]),
+)

@@ -1,0 +1,109 @@
+"""One row of a table: the product of the spaces of its columns."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import product
+from math import prod
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dproof.errors import InputError
+from dproof.spaces.categories import Categories
+from dproof.spaces.space import Space, narrowest
+from dproof.spaces.subsets import Subsets
+
+
+@dataclass(frozen=True, init=False, eq=False)
+class Rows:
+    """The product of named spaces, with the sum of their metrics; a row is a mapping from name to value.
+
+    For columns under the discrete metric the sum is the Hamming distance, HLM16, equation (1).
+    The code of a row is its columns' codes in mixed radix, the last column the fastest.
+
+    >>> row = Rows({"read": Categories([0, 1]), "gender": Categories(["M", "F"])})
+    >>> row.size, row.diameter, row.code({"read": 1, "gender": "M"})
+    (4, Fraction(2, 1), 2)
+    """
+
+    columns: Mapping[str, Space]
+
+    def __init__(self, columns: Mapping[str, Space]) -> None:
+        if not columns:
+            raise InputError("a row needs at least one column")
+        object.__setattr__(self, "columns", dict(columns))
+
+    @property
+    def size(self) -> int:
+        return prod(space.size for space in self.columns.values())
+
+    @property
+    def diameter(self) -> Fraction:
+        return sum((space.diameter for space in self.columns.values()), Fraction(0))
+
+    @property
+    def separation(self) -> Fraction:
+        return min((s.separation for s in self.columns.values() if s.size > 1), default=Fraction(0))
+
+    def distance(self, x: Mapping[str, Any], y: Mapping[str, Any]) -> Fraction:
+        return sum((s.distance(x[name], y[name]) for name, s in self.columns.items()), Fraction(0))
+
+    def distances(self, code: int) -> NDArray[Any]:
+        parts = self._digits(code)
+        sums = np.zeros(1, object)
+        for space, part in zip(self.columns.values(), parts, strict=True):
+            sums = (sums[:, None] + space.distances(part)[None, :].astype(object)).reshape(-1)
+        return sums
+
+    def code(self, value: Mapping[str, Any]) -> int:
+        code = 0
+        for name, space in self.columns.items():
+            if name not in value:
+                raise InputError(f"a row has no value for the column {name!r}")
+            code = code * space.size + space.code(value[name])
+        return code
+
+    def _digits(self, code: int) -> Sequence[int]:
+        digits = []
+        for space in reversed(self.columns.values()):
+            code, digit = divmod(int(code), space.size)
+            digits.append(digit)
+        return digits[::-1]
+
+    def label(self, code: int) -> dict[str, Any]:
+        parts = zip(self.columns.items(), self._digits(code), strict=True)
+        return {name: space.label(digit) for (name, space), digit in parts}
+
+    def encode(self, values: Any) -> NDArray[Any]:
+        return np.array([self.code(value) for value in values], narrowest(self.size))
+
+    def decode(self, codes: NDArray[Any]) -> list[dict[str, Any]]:
+        return [self.label(code) for code in codes]
+
+
+def table_space(space: Space, rows: int) -> Rows:
+    """D^n as a space: n copies of one space, with the Hamming distance when that is discrete.
+
+    >>> table_space(Categories([0, 1, 2]), 2).size
+    9
+    """
+    return Rows({str(n): space for n in range(rows)})
+
+
+def neighbouring_codes(table: Rows) -> list[tuple[int, int]]:
+    """All ordered pairs of tables that differ in exactly one row. HLM16, Definition 1."""
+    sizes = [space.size for space in table.columns.values()]
+    steps = [prod(sizes[n + 1 :]) for n in range(len(sizes))]
+    pairs = []
+    for digits in product(*(range(size) for size in sizes)):
+        code = sum(d * s for d, s in zip(digits, steps, strict=True))
+        for n, size in enumerate(sizes):
+            pairs += [(code, code + (other - digits[n]) * steps[n]) for other in range(size) if other != digits[n]]
+    return pairs
+
+
+EXAMPLES = (Rows({"hobby": Categories(["Cars", "Reading"]), "likes": Subsets(["a", "b"])}),)

@@ -1,0 +1,99 @@
+"""Set-valued data: all subsets of a set of items. HLM15, Example 1."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dproof.errors import InputError, did_you_mean
+from dproof.spaces.arrow import is_arrow
+from dproof.spaces.space import narrowest
+
+_MOST_ITEMS = 62  # a set is a mask in one machine word
+
+
+@dataclass(frozen=True, init=False, eq=False)
+class Subsets:
+    """2^H: every subset of the items H, coded as a bit mask, bit n for item n.
+
+    `metric="symmetric"`: ρ(A, B) = |A Δ B|. `metric="discrete"`: ρ(A, B) = 1 for A ≠ B.
+
+    >>> interests = Subsets(["Music", "Football", "Chess"])
+    >>> interests.size, interests.distance({"Music"}, {"Chess"}), interests.code({"Music", "Chess"})
+    (8, Fraction(2, 1), 5)
+    """
+
+    values: tuple[Hashable, ...]
+    metric: str
+    _bits: dict[Hashable, int] = field(repr=False)
+
+    def __init__(self, values: Sequence[Hashable], metric: str = "symmetric") -> None:
+        items = tuple(values)
+        if isinstance(values, str) or not 1 <= len(items) <= _MOST_ITEMS:
+            raise InputError(f"subsets need a list of 1 to {_MOST_ITEMS} items")
+        bits = {item: 1 << n for n, item in enumerate(items)}
+        if len(bits) < len(items):
+            raise InputError("an item of the subsets is listed twice; every item needs a name of its own")
+        if metric not in ("symmetric", "discrete"):
+            raise InputError(f"metric {metric!r} is not known{did_you_mean(metric, ['symmetric', 'discrete'])}")
+        object.__setattr__(self, "values", items)
+        object.__setattr__(self, "metric", metric)
+        object.__setattr__(self, "_bits", bits)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Subsets) and (self.values, self.metric) == (other.values, other.metric)
+
+    def __hash__(self) -> int:
+        return hash((self.values, self.metric))
+
+    @property
+    def size(self) -> int:
+        return 1 << len(self.values)
+
+    @property
+    def diameter(self) -> Fraction:
+        return Fraction(len(self.values) if self.metric == "symmetric" else 1)
+
+    @property
+    def separation(self) -> Fraction:
+        return Fraction(1)
+
+    def distance(self, x: Iterable[Hashable], y: Iterable[Hashable]) -> Fraction:
+        differing = (self.code(x) ^ self.code(y)).bit_count()
+        return Fraction(differing if self.metric == "symmetric" else int(differing > 0))
+
+    def distances(self, code: int) -> NDArray[Any]:
+        differing = np.bitwise_count(np.arange(self.size) ^ code).astype(np.int64)
+        return differing if self.metric == "symmetric" else (differing > 0).astype(np.int64)
+
+    def code(self, value: Iterable[Hashable]) -> int:
+        if value is None or isinstance(value, (str, bytes)):
+            raise InputError("a value is not a set; give a set or a list of items, the empty one included")
+        mask = 0
+        for item in value:
+            try:
+                mask |= self._bits[item]
+            except (KeyError, TypeError):
+                raise InputError(
+                    f"a set holds an item that is not one of the {len(self.values)} declared; declare it"
+                ) from None
+        return mask
+
+    def label(self, code: int) -> frozenset[Hashable]:
+        return frozenset(item for n, item in enumerate(self.values) if int(code) >> n & 1)
+
+    def encode(self, values: Any) -> NDArray[Any]:
+        if is_arrow(values):
+            values = values.to_pylist()
+        return np.array([self.code(value) for value in values], narrowest(self.size))
+
+    def decode(self, codes: NDArray[Any]) -> list[frozenset[Hashable]]:
+        return [self.label(int(code)) for code in codes]
+
+
+EXAMPLES = (Subsets(["Music", "Football", "Chess"]), Subsets(["a", "b"], metric="discrete"))
