@@ -1,0 +1,107 @@
+"""The command `dproof`: which commands there are, and what becomes of an error.
+
+Exit codes: 0 done and it holds; 1 the answer is no; 2 bad input or usage. A user's mistake is one sentence on
+stderr and never a traceback.
+"""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from collections.abc import Sequence
+from importlib import import_module
+from io import TextIOWrapper
+from typing import Annotated, Any, NamedTuple
+
+import typer
+
+from dproof import __version__
+from dproof.errors import DproofError, InputError
+
+
+class Command(NamedTuple):
+    """Where a command lives; its summary is the first line of the function's docstring."""
+
+    module: str
+    function: str
+    summary: str
+
+
+# A new command is one file with one function, and one line here. `dproof --help` shows them in this order.
+COMMANDS: dict[str, Command] = {
+    "certify": Command(
+        "dproof.cli.certify", "certify", "Say exactly how private a mechanism is, with the worst case."
+    ),
+    "explain": Command("dproof.cli.explain", "explain", "Say what a guarantee means for one person."),
+}
+ALIASES = {"sanitize": "sanitise"}
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run one command and leave with its exit code."""
+    # A terminal that cannot show ε shows a question mark, and nothing breaks.
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="replace")
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    chosen = next((word for word in words if not word.startswith("-")), None)
+    try:
+        with warnings.catch_warnings():
+            warnings.showwarning = _show_warning
+            _app(chosen)(words, prog_name="dproof")
+    except KeyboardInterrupt:
+        sys.exit(130)
+    except DproofError as error:
+        _leave(str(error), 2 if isinstance(error, InputError) else 1)
+    except OSError as error:
+        where = f"{error.filename}: " if error.filename else ""
+        _leave(f"{where}{error.strerror or error}", 2)
+    except MemoryError:
+        _leave("this needs more memory than there is; a smaller problem or a larger machine would do", 2)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        print(f"dproof {__version__}")
+        raise typer.Exit
+
+
+def _options(
+    version: Annotated[
+        bool,
+        typer.Option("--version", help="Print the version and leave.", is_eager=True, callback=_version),
+    ] = False,
+) -> None:
+    pass
+
+
+def _not_chosen() -> None:
+    """Stands for a command that this run only lists."""
+
+
+def _app(chosen: str | None) -> typer.Typer:
+    """The application with the chosen command loaded and the others only listed, so that help is quick."""
+    app = typer.Typer(
+        name="dproof",
+        help="Differential privacy for numbers, categories, sets and curves under one roof, with a proof.",
+        no_args_is_help=True,
+        pretty_exceptions_enable=False,
+        add_completion=False,
+        context_settings={"help_option_names": ["-h", "--help"]},
+    )
+    app.callback()(_options)
+    for name, command in COMMANDS.items():
+        for word in (name, *(alias for alias, meant in ALIASES.items() if meant == name)):
+            loaded = word == chosen
+            function = getattr(import_module(command.module), command.function) if loaded else _not_chosen
+            app.command(word, short_help=command.summary, hidden=word != name)(function)
+    return app
+
+
+def _leave(message: str, code: int) -> None:
+    print(f"dproof: {' '.join(message.split())}", file=sys.stderr)
+    sys.exit(code)
+
+
+def _show_warning(message: Warning | str, *_: Any, **__: Any) -> None:
+    print(f"dproof: warning: {message}", file=sys.stderr)

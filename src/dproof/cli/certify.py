@@ -1,0 +1,1 @@
+"""`dproof certify`"""

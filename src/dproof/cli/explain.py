@@ -1,0 +1,170 @@
+"""`dproof explain`: what a guarantee means for one person."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from fractions import Fraction
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from dproof import meaning
+from dproof.cli.options import AsJson, Delta, Epsilon, Neighbours
+from dproof.cli.output import emit
+from dproof.exact import exact, float_above, float_below
+from dproof.privacy import Privacy
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+_CHANCES = ("0.001", "0.01", "0.1", "0.5", "0.9")
+_GROUPS = (2, 5, 10)
+_LARGEST = Fraction(10) ** 300
+_RELATION = {
+    "change-one": "two tables of the same, public size that differ in one person's row",
+    "add-remove": "a table with one person's row, and the same table without it",
+}
+
+
+def explain(
+    epsilon: Epsilon,
+    delta: Delta = "0",
+    neighbours: Neighbours = "change-one",
+    stake: Annotated[
+        str,
+        typer.Option(help="What lies between your worst and your best outcome, say in euros.", metavar="B"),
+    ] = "10000",
+    as_json: AsJson = False,
+) -> None:
+    """Say what a guarantee means for one person.
+
+    Beliefs, chances and money: how far anything that anyone learns from the output can depend on one row.
+    """
+    privacy = Privacy(epsilon, delta, neighbours=neighbours)  # type: ignore[arg-type]  # checked by Privacy
+    answer = _answer(privacy, stake)
+    emit(answer, as_json, lambda: _page(answer))
+
+
+def _answer(privacy: Privacy, stake: str) -> dict[str, Any]:
+    """Upper bounds are rounded up, lower bounds down; a number too large for a float is null."""
+    factor, failure = meaning.odds_factor(privacy)
+    epsilon, delta = meaning.group_guarantee(2, privacy)
+    return {
+        "epsilon": float_above(privacy.epsilon),
+        "delta": float_above(privacy.delta),
+        "neighbours": privacy.neighbours,
+        "odds_factor": _above(factor),
+        "odds_factor_fails_with_probability": _above(failure),
+        "posterior": [{"prior": float(p), **_between(*meaning.posterior(p, privacy))} for p in _CHANCES],
+        "event": [
+            {"probability": float(p), **_between(*meaning.event_probability(p, privacy))} for p in _CHANCES
+        ],
+        "utility": {
+            "stake": _above(exact(stake, "stake")),
+            "change": _above(meaning.utility_change(stake, privacy)),
+        },
+        "attack_accuracy": _above(meaning.attack_accuracy(privacy)),
+        "group": [
+            {"size": size, "epsilon": _above(e), "delta": _above(d)}
+            for size, (e, d) in ((size, meaning.group_guarantee(size, privacy)) for size in _GROUPS)
+        ],
+        "add_remove_read_as_change_one": {"epsilon": _above(epsilon), "delta": _above(delta)},
+        "advice": list(meaning.advice(privacy)),
+    }
+
+
+def _above(bound: Fraction) -> float | None:
+    return float_above(bound) if bound < _LARGEST else None
+
+
+def _between(low: Fraction, high: Fraction) -> dict[str, float]:
+    return {"low": max(0.0, float_below(low)), "high": float_above(high)}  # never −0.0
+
+
+def _page(answer: dict[str, Any]) -> Iterator[RenderableType]:
+    from rich.table import Table
+
+    epsilon, delta, relation = _figure(answer["epsilon"]), _figure(answer["delta"]), answer["neighbours"]
+    yield f"\n[bold]ε = {epsilon}, δ = {delta}, {relation}[/bold]: neighbours are {_RELATION[relation]}.\n"
+    yield "Whoever sees the output, whatever else they know, now or later:\n"
+    page = Table.grid(padding=(0, 2))
+    for heading, body in _sections(answer):
+        page.add_row(f"[bold]{heading}[/bold]", body)
+        page.add_row()
+    for said in answer["advice"]:
+        page.add_row("[bold yellow]Take care[/bold yellow]", said)
+        page.add_row()
+    yield page
+
+
+def _sections(answer: dict[str, Any]) -> Iterator[tuple[str, RenderableType]]:
+    from rich.console import Group
+
+    failing = answer["odds_factor_fails_with_probability"]
+    yield (
+        "Beliefs",
+        "The odds they give to any two values of your row move by a factor of at most "
+        f"{_figure(answer['odds_factor'])}"
+        + (f", except with probability {_figure(failing)}." if failing else "."),
+    )
+    moves = (
+        (_percent(belief["prior"]), _range(belief), _range(chance))
+        for belief, chance in zip(answer["posterior"], answer["event"], strict=True)
+    )
+    yield (
+        "Chances",
+        Group(
+            "Whatever may happen to you, its probability moves no further than this.\n",
+            _table(("from", "a belief moves to", "a chance moves to"), moves),
+        ),
+    )
+    utility = answer["utility"]
+    yield (
+        "Money",
+        f"With {_money(utility['stake'])} at stake, what you can expect changes by at most "
+        f"{_money(utility['change'])}.",
+    )
+    yield (
+        "Attack",
+        "Who must tell two equally likely values of your row apart is right at most "
+        f"{_percent(answer['attack_accuracy'])} of the time; guessing is right 50% of the time.",
+    )
+    groups = ((str(g["size"]), _figure(g["epsilon"]), _figure(g["delta"])) for g in answer["group"])
+    yield (
+        "Groups",
+        Group("A family of g people together has a weaker guarantee.\n", _table(("g", "ε", "δ"), groups)),
+    )
+    changed = answer["add_remove_read_as_change_one"]
+    yield (
+        "Neighbours",
+        f"Stated for add-remove, they mean ({_figure(changed['epsilon'])}, {_figure(changed['delta'])}) for "
+        "change-one. Stated for change-one, they say nothing for add-remove: the number of rows is public.",
+    )
+
+
+def _table(headings: Iterable[str], rows: Iterable[tuple[str, ...]]) -> RenderableType:
+    from rich import box
+    from rich.table import Table
+
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
+    for heading in headings:
+        table.add_column(heading, justify="right")
+    for row in rows:
+        table.add_row(*row)
+    return table
+
+
+def _figure(value: float | None) -> str:
+    return "more than 10^300" if value is None else f"{value:.6g}"
+
+
+def _percent(value: float) -> str:
+    return f"{100 * value:.4g}%" if value >= 1e-6 else "0%"
+
+
+def _range(between: dict[str, float]) -> str:
+    return f"{_percent(between['low'])} … {_percent(between['high'])}"
+
+
+def _money(value: float | None) -> str:
+    return _figure(None) if value is None else f"{value:,.2f}"
