@@ -1,0 +1,123 @@
+"""Questions as text, in one form: what a ledger keeps, a cache compares and a person reads.
+
+The text is SQL of the closed grammar itself, so it parses back to the same question.
+"""
+
+from __future__ import annotations
+
+from dproof.queries.question import (
+    Aggregate,
+    Among,
+    And,
+    Arithmetic,
+    Compare,
+    Contains,
+    Expression,
+    Key,
+    Missing,
+    Not,
+    Number,
+    Or,
+    Predicate,
+    Question,
+    Value,
+    aggregates,
+    normal,
+)
+
+
+def name(identifier: str) -> str:
+    """An identifier in quotes.
+
+    >>> name("hours of TV")
+    '"hours of TV"'
+    """
+    return '"' + identifier.replace('"', '""') + '"'
+
+
+def literal(value: Value) -> str:
+    """A value as SQL: a string in quotes, a number in decimals where it has finitely many.
+
+    >>> from fractions import Fraction
+    >>> literal("it's"), literal(Fraction(-1, 8)), literal(Fraction(1, 3)), literal(True)
+    ("'it''s'", '-0.125', '1/3', 'TRUE')
+    """
+    if isinstance(value, bool):
+        return str(value).upper()
+    if isinstance(value, str):
+        return "'" + value.replace("'", "''") + "'"
+    bottom, places = value.denominator, 0
+    for factor in (10, 5, 2):
+        while bottom % factor == 0:
+            bottom, places = bottom // factor, places + 1
+    if bottom > 1:
+        return str(value)
+    digits_of = str(abs(value.numerator) * 10**places // value.denominator).rjust(places + 1, "0")
+    text = f"{digits_of[:-places]}.{digits_of[-places:]}" if places else digits_of
+    return f"-{text}" if value < 0 else text
+
+
+def condition(predicate: Predicate) -> str:
+    """A predicate in its normal form; the parts of AND and OR in alphabetical order, none twice."""
+    return _condition(normal(predicate))
+
+
+def _condition(predicate: Predicate) -> str:
+    match predicate:
+        case Compare(column, operator, value):
+            return f"{name(column)} {operator} {literal(value)}"
+        case Among(column, values):
+            return f"{name(column)} IN ({', '.join(sorted({literal(value) for value in values}))})"
+        case Contains(column, item):
+            return f"list_contains({name(column)}, {literal(item)})"
+        case Missing(column):
+            return f"{name(column)} IS NULL"
+        case Not(part):
+            return f"NOT {_condition(part)}"
+        case And(parts) | Or(parts):
+            texts = sorted({_condition(part) for part in parts})
+            return f"({(' AND ' if isinstance(predicate, And) else ' OR ').join(texts)})"
+
+
+_FUNCTIONS = {"distinct": "count", "covar": "covar_samp"}
+_OF_A_POPULATION = {"var": "var_pop", "stddev": "stddev_pop", "covar": "covar_pop"}
+
+
+def expression(part: Expression) -> str:
+    """An expression in full parentheses."""
+    match part:
+        case Number(value):
+            return literal(value)
+        case Key(column, None):
+            return name(column)
+        case Key(column, width):
+            assert width is not None
+            return f"bin({name(column)}, {literal(width)})"
+        case Arithmetic(operator, left, right):
+            return f"({expression(left)} {operator} {expression(right)})"
+        case Aggregate(kind, columns, argument, where):
+            population = kind in _OF_A_POPULATION and argument == 0
+            function = _OF_A_POPULATION[kind] if population else _FUNCTIONS.get(kind, kind)
+            inside = ", ".join(name(column) for column in columns) or "*"
+            if kind in ("quantile", "top") and argument is not None:
+                inside += f", {literal(argument)}"
+            text = f"{function}({'DISTINCT ' if kind == 'distinct' else ''}{inside})"
+            return text if where is None else f"{text} FILTER (WHERE {condition(where)})"
+
+
+def canonical(question: Question) -> str:
+    """What a question measures on the rows, whatever it then computes, tests, sorts or cuts off from that.
+
+    Two questions with one canonical form are answered by the same numbers: aliases, arithmetic, HAVING,
+    ORDER BY and LIMIT only work on what was measured, which costs nothing more (the sheet, post-processing).
+
+    >>> from dproof.queries.sql import parse
+    >>> canonical(parse("SELECT count(*) / 2 AS half FROM data WHERE NOT age < 3 GROUP BY sex LIMIT 1"))
+    'SELECT "sex", count(*) FROM data WHERE "age" >= 3 GROUP BY "sex"'
+    """
+    keys = sorted({expression(key) for key in question.group_by})
+    measured = sorted({expression(aggregate) for aggregate in aggregates(question)})
+    text = f"SELECT {', '.join(keys + measured)} FROM {question.table}"
+    if question.where is not None:
+        text += f" WHERE {condition(question.where)}"
+    return f"{text} GROUP BY {', '.join(keys)}" if keys else text

@@ -1,0 +1,228 @@
+"""A question on a table: the one closed grammar that a curator and a release both answer.
+
+A question is a value, not a text. What is not in these classes cannot be asked, so nothing that a user writes
+ever reaches an engine that holds rows. HLM15, section 2.2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Literal, TypeAlias
+
+Value: TypeAlias = str | bool | Fraction
+Operator = Literal["=", "<>", "<", "<=", ">", ">="]
+Kind = Literal[
+    "count", "distinct", "sum", "avg", "min", "max", "quantile",
+    "var", "stddev", "covar", "corr", "mode", "top",
+]  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Compare:
+    """column operator value; a missing value satisfies no comparison."""
+
+    column: str
+    operator: Operator
+    value: Value
+
+
+@dataclass(frozen=True, slots=True)
+class Among:
+    """column IN (values)."""
+
+    column: str
+    values: tuple[Value, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Contains:
+    """list_contains(column, item): the set of this row has the item."""
+
+    column: str
+    item: Value
+
+
+@dataclass(frozen=True, slots=True)
+class Missing:
+    """column IS NULL."""
+
+    column: str
+
+
+@dataclass(frozen=True, slots=True)
+class And:
+    parts: tuple[Predicate, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Or:
+    parts: tuple[Predicate, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Not:
+    part: Predicate
+
+
+Leaf: TypeAlias = Compare | Among | Contains | Missing
+Predicate: TypeAlias = Leaf | And | Or | Not
+
+
+@dataclass(frozen=True, slots=True)
+class Number:
+    value: Fraction
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """What groups are made of: the value of a column, or with a width its bin [k·width, (k+1)·width)."""
+
+    column: str
+    width: Fraction | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Aggregate:
+    """One statistic of the rows of a group that satisfy `where`.
+
+    `columns` is empty for COUNT(*) and has two names for covar and corr. `argument` is q for a quantile (a
+    median is q = 1/2), k for top, and for var, stddev and covar what is taken from n in the divisor: 1 for a
+    sample, 0 for a population.
+    """
+
+    kind: Kind
+    columns: tuple[str, ...] = ()
+    argument: Fraction | None = None
+    where: Predicate | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Arithmetic:
+    operator: Literal["+", "-", "*", "/"]
+    left: Expression
+    right: Expression
+
+
+Expression: TypeAlias = Number | Key | Aggregate | Arithmetic
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """One column of the answer."""
+
+    alias: str
+    expression: Expression
+
+
+@dataclass(frozen=True, slots=True)
+class Test:
+    """left operator right, of a whole group: one comparison of HAVING."""
+
+    left: Expression
+    operator: Operator
+    right: Expression
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    expression: Expression
+    descending: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """SELECT .. FROM .. WHERE .. GROUP BY .. HAVING (all of the tests) ORDER BY .. LIMIT .."""
+
+    table: str
+    select: tuple[Item, ...]
+    where: Predicate | None = None
+    group_by: tuple[Key, ...] = ()
+    having: tuple[Test, ...] = ()
+    order_by: tuple[Order, ...] = ()
+    limit: int | None = None
+
+
+_OPPOSITE: dict[Operator, Operator] = {"=": "<>", "<>": "=", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
+
+
+def normal(predicate: Predicate, *, negated: bool = False) -> Predicate:
+    """The same predicate with NOT only on IN, list_contains and IS NULL, and nested AND and OR made flat.
+
+    A comparison and its negation are false of a missing value: this form keeps SQL's three-valued meaning.
+
+    >>> normal(Not(And((Compare("age", "<", Fraction(3)), Missing("sex")))))
+    Or(parts=(Compare(column='age', operator='>=', value=Fraction(3, 1)), Not(part=Missing(column='sex'))))
+    """
+    match predicate:
+        case Compare(column, operator, value):
+            return Compare(column, _OPPOSITE[operator], value) if negated else predicate
+        case Not(part):
+            return normal(part, negated=not negated)
+        case And(parts) | Or(parts):
+            joiner = Or if isinstance(predicate, And) == negated else And
+            flat: list[Predicate] = []
+            for part in parts:
+                reduced = normal(part, negated=negated)
+                flat.extend(reduced.parts if isinstance(reduced, joiner) else [reduced])
+            return flat[0] if len(flat) == 1 else joiner(tuple(flat))
+        case _:
+            return Not(predicate) if negated else predicate
+
+
+def both(left: Predicate | None, right: Predicate | None) -> Predicate | None:
+    """The conjunction, where None is no condition at all."""
+    if left is None or right is None:
+        return right if left is None else left
+    return normal(And((left, right)))
+
+
+def leaves(predicate: Predicate | None) -> Iterator[Leaf]:
+    """The atomic conditions of a predicate, from left to right."""
+    match predicate:
+        case None:
+            return
+        case And(parts) | Or(parts):
+            for part in parts:
+                yield from leaves(part)
+        case Not(part):
+            yield from leaves(part)
+        case _:
+            yield predicate
+
+
+def parts_of(expression: Expression) -> Iterator[Number | Key | Aggregate]:
+    """The numbers, keys and aggregates that an expression computes with, from left to right."""
+    if isinstance(expression, Arithmetic):
+        yield from parts_of(expression.left)
+        yield from parts_of(expression.right)
+    else:
+        yield expression
+
+
+def expressions(question: Question) -> Iterator[Expression]:
+    """Every expression of a question: what is selected, tested and ordered by."""
+    yield from (item.expression for item in question.select)
+    for test in question.having:
+        yield from (test.left, test.right)
+    yield from (order.expression for order in question.order_by)
+
+
+def aggregates(question: Question) -> tuple[Aggregate, ...]:
+    """The distinct aggregates that a question needs, in order of appearance.
+
+    >>> n = Aggregate("count")
+    >>> aggregates(Question("data", (Item("a", n), Item("b", Arithmetic("*", n, Number(Fraction(2)))))))
+    (Aggregate(kind='count', columns=(), argument=None, where=None),)
+    """
+    found = (part for expression in expressions(question) for part in parts_of(expression))
+    return tuple(dict.fromkeys(part for part in found if isinstance(part, Aggregate)))
+
+
+def columns(question: Question) -> tuple[str, ...]:
+    """Every column that a question touches, in order of appearance."""
+    names = [leaf.column for leaf in leaves(question.where)] + [key.column for key in question.group_by]
+    for aggregate in aggregates(question):
+        names += [*aggregate.columns, *(leaf.column for leaf in leaves(aggregate.where))]
+    return tuple(dict.fromkeys(names))

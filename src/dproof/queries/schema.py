@@ -1,0 +1,227 @@
+"""What is publicly known about a table, and the check of a question against it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from numbers import Number
+
+from dproof.errors import InputError, did_you_mean
+from dproof.queries.question import (
+    Aggregate,
+    Among,
+    And,
+    Arithmetic,
+    Compare,
+    Contains,
+    Expression,
+    Item,
+    Key,
+    Missing,
+    Not,
+    Or,
+    Order,
+    Predicate,
+    Question,
+    Test,
+    Value,
+    aggregates,
+    expressions,
+    normal,
+    parts_of,
+)
+from dproof.spaces import Categories, Space, Subsets
+
+_OF_NUMBERS = ("sum", "avg", "min", "max", "quantile", "var", "stddev", "covar", "corr")
+
+
+@dataclass(frozen=True, slots=True)
+class Open:
+    """A column whose values nobody declared: a public one, or numbers without bounds (but for `low`)."""
+
+    low: Fraction | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Schema:
+    """The name of the table, the space of each column, and the columns in which a value may be missing.
+
+    >>> Schema("data", {"hobby": Categories(["Cars", "Reading"])}).find("HOBBY")
+    'hobby'
+    """
+
+    table: str
+    spaces: Mapping[str, Space | Open]
+    nullable: frozenset[str] = frozenset()
+
+    def find(self, column: str) -> str:
+        """The declared column of that name; case matters only where two names differ by nothing else."""
+        if column in self.spaces:
+            return column
+        same = [known for known in self.spaces if known.casefold() == column.casefold()]
+        if len(same) == 1:
+            return same[0]
+        raise InputError(f"there is no column {column!r}{did_you_mean(column, self.spaces)}")
+
+
+def has_numbers(space: Space | Open) -> bool:
+    """Whether the values of a column can be added up."""
+    if isinstance(space, Categories):
+        labels = [label for label in space.values if label is not None]
+        return all(isinstance(label, Number) and not isinstance(label, bool) for label in labels)
+    return isinstance(space, Open) or hasattr(space, "step")
+
+
+def has_order(space: Space | Open) -> bool:
+    """Whether < has a meaning: numbers, or categories declared in order."""
+    return has_numbers(space) or (isinstance(space, Categories) and space.metric == "ordinal")
+
+
+def resolve(question: Question, schema: Schema) -> Question:
+    """The question with every name and value checked and spelt as declared.
+
+    >>> from dproof.queries.sql import parse
+    >>> hobbies = Schema("data", {"hobby": Categories(["Cars", "Reading"])})
+    >>> resolve(parse("SELECT count(*) FROM data WHERE hobby = 'Car'"), hobbies)
+    Traceback (most recent call last):
+    dproof.errors.InputError: column 'hobby' has no value 'Car'; did you mean 'Cars'?
+    """
+    if question.table.casefold() != schema.table.casefold():
+        raise InputError(f"there is no table {question.table!r}: ask FROM {schema.table}")
+    checked = Question(
+        schema.table,
+        tuple(Item(item.alias, _expression(item.expression, schema)) for item in question.select),
+        None if question.where is None else _predicate(question.where, schema),
+        tuple(dict.fromkeys(_key(key, schema) for key in question.group_by)),
+        tuple(
+            Test(_expression(test.left, schema), test.operator, _expression(test.right, schema))
+            for test in question.having
+        ),
+        tuple(Order(_expression(o.expression, schema), o.descending) for o in question.order_by),
+        question.limit,
+    )
+    if not aggregates(checked):
+        raise InputError("a question asks for aggregates such as COUNT(*) or AVG(age), not for rows")
+    loose = {part for e in expressions(checked) for part in parts_of(e) if isinstance(part, Key)}
+    for key in sorted(loose - set(checked.group_by), key=lambda key: key.column):
+        raise InputError(f"column {key.column!r} is neither in an aggregate nor in GROUP BY")
+    aliases = [item.alias for item in checked.select]
+    for alias in aliases:
+        if aliases.count(alias) > 1:
+            raise InputError(f"two columns of the answer are called {alias!r}: give one another name with AS")
+    return checked
+
+
+def _key(key: Key, schema: Schema) -> Key:
+    column = schema.find(key.column)
+    if key.width is not None and not (key.width > 0 and has_numbers(schema.spaces[column])):
+        raise InputError(f"BIN needs a column of numbers and a positive width: BIN({column}, {key.width})")
+    return Key(column, key.width)
+
+
+def _expression(part: Expression, schema: Schema) -> Expression:
+    match part:
+        case Key():
+            return _key(part, schema)
+        case Arithmetic(operator, left, right):
+            return Arithmetic(operator, _expression(left, schema), _expression(right, schema))
+        case Aggregate():
+            return _aggregate(part, schema)
+        case _:
+            return part
+
+
+def _aggregate(aggregate: Aggregate, schema: Schema) -> Aggregate:
+    columns = tuple(schema.find(column) for column in aggregate.columns)
+    kind, argument = aggregate.kind, aggregate.argument
+    for column in columns:
+        if kind in _OF_NUMBERS and not has_numbers(schema.spaces[column]):
+            raise InputError(f"{kind.upper()} needs numbers, and column {column!r} has none: COUNT it")
+    if kind == "quantile" and not (argument is not None and 0 <= argument <= 1):
+        raise InputError("QUANTILE needs a probability between 0 and 1, as in QUANTILE(age, 0.25)")
+    if kind == "top" and not (argument is not None and argument >= 1 and argument.denominator == 1):
+        raise InputError("TOP needs how many, a whole number from 1 on, as in TOP(hobby, 3)")
+    if kind == "mode" and isinstance(schema.spaces[columns[0]], Subsets):
+        raise InputError(f"column {columns[0]!r} holds sets: ask TOP({columns[0]}, 1)")
+    where = None if aggregate.where is None else _predicate(aggregate.where, schema)
+    return replace(aggregate, columns=columns, where=where)
+
+
+def _predicate(predicate: Predicate, schema: Schema) -> Predicate:
+    return _checked(normal(predicate), schema)
+
+
+def _checked(predicate: Predicate, schema: Schema) -> Predicate:
+    match predicate:
+        case And(parts):
+            return And(tuple(_checked(part, schema) for part in parts))
+        case Or(parts):
+            return Or(tuple(_checked(part, schema) for part in parts))
+        case Not(part):
+            return Not(_checked(part, schema))
+        case Missing(column):
+            return Missing(schema.find(column))
+        case Contains(column, item):
+            found = schema.find(column)
+            space = schema.spaces[found]
+            if not isinstance(space, (Subsets, Open)):
+                raise InputError(f"column {found!r} does not hold sets: compare it with =")
+            return Contains(found, _declared(item, found, space))
+        case Among(column, values):
+            found = schema.find(column)
+            return Among(found, tuple(_equal(value, found, schema.spaces[found]) for value in values))
+        case Compare(column, operator, value):
+            found = schema.find(column)
+            space = schema.spaces[found]
+            if operator in ("=", "<>"):
+                return Compare(found, operator, _equal(value, found, space))
+            return Compare(found, operator, _ordered(value, found, space))
+
+
+def _equal(value: Value, column: str, space: Space | Open) -> Value:
+    """A value to be equal to: one of the declared."""
+    if isinstance(space, Subsets):
+        raise InputError(f"column {column!r} holds sets: ask list_contains({column}, {str(value)!r})")
+    return _declared(value, column, space)
+
+
+def _ordered(value: Value, column: str, space: Space | Open) -> Value:
+    """A value to compare with: any number for numbers, a declared one for categories in order."""
+    if not has_order(space):
+        raise InputError(f"the values of column {column!r} have no order: compare them with =, <> or IN")
+    if isinstance(space, Open):
+        return value
+    if has_numbers(space):
+        if isinstance(value, Fraction):
+            return value
+        raise InputError(f"column {column!r} holds numbers, and {str(value)!r} is not one")
+    return _declared(value, column, space)
+
+
+def _declared(value: Value, column: str, space: Space | Open) -> Value:
+    if isinstance(space, Open):
+        return value
+    if isinstance(space, (Categories, Subsets)):
+        if any(_same(value, label) for label in space.values):
+            return value
+        known: Iterable[object] = (label for label in space.values if label is not None)
+        raise InputError(f"column {column!r} has no value {_shown(value)}{did_you_mean(value, known)}")
+    if not isinstance(value, Fraction):
+        raise InputError(f"column {column!r} holds numbers, and {str(value)!r} is not one")
+    try:
+        space.code(value)
+    except InputError:
+        low, high = space.label(0), space.label(space.size - 1)
+        raise InputError(
+            f"column {column!r} never has the value {value}: it goes from {low} to {high} by fixed steps"
+        ) from None
+    return value
+
+
+def _same(value: Value, label: object) -> bool:
+    return value == label and isinstance(value, bool) == isinstance(label, bool)
+
+
+def _shown(value: Value) -> str:
+    return repr(value) if isinstance(value, str) else str(value)
