@@ -28,7 +28,7 @@ _PUBLIC = {
     "VerificationFailed": "dproof.errors",
 }
 
-__all__ = ["__version__", *_PUBLIC]  # noqa: PLE0604
+__all__ = ["__version__", *_PUBLIC]
 
 
 def __getattr__(name: str) -> Any:

@@ -104,11 +104,7 @@ def group_guarantee(size: int, privacy: Privacy) -> tuple[Fraction, Fraction]:
     """
     if size < 1:
         raise InputError("a group has at least one person")
-    growth = (
-        sum((exp_above(i * privacy.epsilon) for i in range(size)), Fraction(0))
-        if privacy.delta
-        else Fraction(0)
-    )
+    growth = sum((exp_above(i * privacy.epsilon) for i in range(size)), Fraction(0)) if privacy.delta else Fraction(0)
     return size * privacy.epsilon, min(Fraction(1), growth * privacy.delta)
 
 

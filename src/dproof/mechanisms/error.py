@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dproof.errors import InputError
+from dproof.exact import exact
 from dproof.laws.bits import Bits
 from dproof.laws.family import Family
 from dproof.laws.keep_or_other import KeepOrOther
@@ -55,4 +56,4 @@ def _expectation(family: Family, source: int, losses: Any) -> Fraction:
     whole = np.asarray(losses)
     if whole.dtype.kind in "iu" and weights.dtype != object and family.total * int(whole.max()) < 1 << 63:
         return Fraction(int(weights @ whole), family.total)
-    return sum((Fraction(loss) * int(w) for loss, w in zip(losses, weights, strict=True)), Fraction(0)) / family.total
+    return sum((exact(loss) * int(w) for loss, w in zip(losses, weights, strict=True)), Fraction(0)) / family.total

@@ -49,7 +49,7 @@ def discrete_exponential(space: Space, k: Any = None, *, utility: Any = None, ne
             raise InputError("k must be at least 0, so that nearer answers are likelier")
         if isinstance(space, Categories) and space.metric == "discrete" and neighbours is None:
             return Mechanism("discrete exponential", space, space, _by_size(space.size, rate), source)
-        utility = [[-rate * Fraction(x) for x in space.distances(n)] for n in range(space.size)]
+        utility = [[-rate * exact(x) for x in space.distances(n)] for n in range(space.size)]
     family = _family(utility, space.size, space.size, None, neighbours)
     return Mechanism("discrete exponential", space, space, family, source)
 
@@ -82,9 +82,7 @@ def _by_size(size: int, rate: Fraction) -> Family:
     return KeepOrOther(size, min(int(other * ratio), 1 << 61), other)
 
 
-def _family(
-    utility: Any, inputs: int, outputs: int, base: Sequence[Fraction] | None, neighbours: Any
-) -> Matrix:
+def _family(utility: Any, inputs: int, outputs: int, base: Sequence[Fraction] | None, neighbours: Any) -> Matrix:
     if len(utility) != inputs or any(len(row) != outputs for row in utility):
         raise InputError(f"the utilities must be a matrix of {inputs} inputs by {outputs} outputs")
     rows = []
@@ -109,6 +107,8 @@ def _one_row_apart(table: Rows) -> Any:
 EXAMPLES = (
     discrete_exponential(Categories(["Sports", "Cars", "Television", "Computer games", "Reading"]), "1.79"),
     discrete_exponential(Categories(["low", "middle", "high"], metric="ordinal"), 1),
-    discrete_exponential(Rows({"first": Categories([0, 1, 2], "ordinal"), "second": Categories([0, 1, 2], "ordinal")}), 1),
+    discrete_exponential(
+        Rows({"first": Categories([0, 1, 2], "ordinal"), "second": Categories([0, 1, 2], "ordinal")}), 1
+    ),
     exponential(Categories(["a", "b"]), Categories([1, 2, 3]), [[0, -1, -2], [-2, -1, 0]], epsilon=1, base=[1, 2, 1]),
 )

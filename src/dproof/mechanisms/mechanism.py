@@ -143,7 +143,7 @@ class Mechanism:
         given = np.asarray(codes)
         if given.ndim != 1 or given.dtype.kind not in "iu":
             raise InputError("codes must be a one-dimensional array of whole numbers")
-        if len(given) and not (0 <= given.min() and given.max() < self.family.inputs):
+        if len(given) and not (given.min() >= 0 and given.max() < self.family.inputs):
             raise InputError(f"a code lies outside 0 to {self.family.inputs - 1}")
         drawn = self.family.draw(given, coins.current())
         if self.family.outputs - 1 <= np.iinfo(given.dtype).max:

@@ -1,0 +1,135 @@
+"""A certificate: the law of whole numbers and what it guarantees, as JSON that anyone can check again."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+from dproof.errors import InputError
+from dproof.exact import exp_below, float_above, log_above
+from dproof.mechanisms.mechanism import Mechanism
+from dproof.privacy import Privacy
+
+FORMAT = "dproof certificate"
+VERSION = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One mechanism of a certificate: the part of the promise it must keep, and the tight values it attains."""
+
+    name: str
+    mechanism: str
+    source: str
+    privacy: Privacy
+    law: Mapping[str, Any]
+    epsilon: float  # tight at the promised δ, rounded up; infinite where no ε will do
+    delta: float  # tight at the promised ε, rounded up
+    error: Fraction | None
+    lower_bound: Fraction | None
+    distances: tuple[tuple[str, ...], ...] | None = None  # metric privacy: ε is multiplied by these
+
+    def to_json(self) -> dict[str, Any]:
+        record = {
+            "name": self.name,
+            "mechanism": self.mechanism,
+            "source": self.source,
+            "epsilon": str(self.privacy.epsilon),
+            "delta": str(self.privacy.delta),
+            "law": dict(self.law),
+            "tight": {"epsilon": _finite(self.epsilon), "delta": self.delta},
+            "error": None if self.error is None else str(self.error),
+            "lower_bound": None if self.lower_bound is None else str(self.lower_bound),
+        }
+        return record if self.distances is None else {**record, "distances": [list(row) for row in self.distances]}
+
+
+def certified_part(name: str, mechanism: Mechanism, privacy: Privacy) -> Part:
+    """The part of a certificate for one mechanism; its tight values are computed from the law alone."""
+    family = mechanism.family
+    odds = family.odds(privacy.delta).value
+    optimum = mechanism.optimum
+    try:
+        error: Fraction | None = mechanism.error
+    except InputError:  # outputs in another space have no distance from the inputs
+        error = None
+    return Part(
+        name,
+        mechanism.name,
+        mechanism.source,
+        privacy,
+        family.record(),
+        float("inf") if odds is None else float_above(log_above(odds)),
+        float_above(family.worst(exp_below(privacy.epsilon)).value),
+        error,
+        None if optimum is None else optimum.lower_bound,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Certificate:
+    """What is promised for one whole row, by which laws, for which release.
+
+    The parts are independent mechanisms on the columns of one row, so their promises add up (basic composition).
+
+    >>> from dproof import Categories, Privacy, certify, randomised_response
+    >>> c = certify(randomised_response(Categories(["yes", "no"]), Privacy(1)), Privacy(1))
+    >>> c.to_json()["format"], c.delta
+    ('dproof certificate', 0.0)
+    """
+
+    privacy: Privacy
+    parts: tuple[Part, ...]
+    release: Mapping[str, Any] | None = None
+    private: bool = True  # False where seeded coins were used
+
+    def __post_init__(self) -> None:
+        epsilon = sum((part.privacy.epsilon for part in self.parts), Fraction(0))
+        delta = sum((part.privacy.delta for part in self.parts), Fraction(0))
+        if epsilon > self.privacy.epsilon or delta > self.privacy.delta:
+            raise InputError(
+                f"the columns promise ({epsilon}, {delta}) together, more than the row's "
+                f"({self.privacy.epsilon}, {self.privacy.delta})"
+            )
+
+    @property
+    def epsilon(self) -> float:
+        """The sum of the parts' tight ε, each at its own δ."""
+        return sum(part.epsilon for part in self.parts)
+
+    @property
+    def delta(self) -> float:
+        """The sum of the parts' tight δ, each at its own ε."""
+        return sum(part.delta for part in self.parts)
+
+    def to_json(self) -> dict[str, Any]:
+        """The JSON object, sealed with a hash of all the rest."""
+        body = {
+            "format": FORMAT,
+            "version": VERSION,
+            "private": self.private,
+            "neighbours": self.privacy.neighbours,
+            "epsilon": str(self.privacy.epsilon),
+            "delta": str(self.privacy.delta),
+            "laws": [part.to_json() for part in self.parts],
+            "release": None if self.release is None else dict(self.release),
+        }
+        return {**body, "seal": seal(body)}
+
+    def write(self, path: str | Path) -> None:
+        Path(path).write_text(json.dumps(self.to_json(), indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+
+
+def seal(body: Mapping[str, Any]) -> str:
+    """SHA-256 of the canonical JSON: it finds slips and tampering, but it is no signature."""
+    text = json.dumps(body, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _finite(value: float) -> float | str:
+    return "inf" if value == float("inf") else value

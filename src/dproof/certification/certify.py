@@ -1,0 +1,74 @@
+"""Deciding a guarantee without a rounding hole. HLM15, Definition 2."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+from dproof.certification.certificate import Certificate, Part, certified_part
+from dproof.certification.witness import find_witness
+from dproof.errors import InputError, NotPrivate
+from dproof.exact import exact, exp_above, exp_below, float_above
+from dproof.laws.family import Family, Worst
+from dproof.laws.pair import hockey_stick
+from dproof.mechanisms.mechanism import Mechanism
+from dproof.privacy import Privacy
+
+_BITS = (128, 512, 4096)
+
+
+def certify(mechanism: Mechanism, privacy: Privacy, *, metric_privacy: bool = False, name: str = "row") -> Certificate:
+    """The certificate that P(Y_d ∈ A) ≤ e^ε P(Y_d' ∈ A) + δ for all inputs d, d' and all sets A.
+
+    Raises NotPrivate with the witness (d, d', A) where it does not hold. Only the law of whole numbers is read.
+    With `metric_privacy`, ε is multiplied by the distance of d and d' (Chatzikokolakis et al. 2013).
+
+    >>> from dproof import Categories, randomised_response
+    >>> certify(randomised_response(Categories(["yes", "no"]), Privacy(1)), Privacy(1)).epsilon
+    0.9999999999999998
+    """
+    if metric_privacy:
+        return _certify_metric(mechanism, privacy, name)
+    holds, worst = decide(mechanism.family, privacy.epsilon, privacy.delta)
+    if not holds:
+        witness = find_witness(mechanism, worst.source, worst.target, exp_above(privacy.epsilon))
+        raise NotPrivate(
+            f"not ({privacy.epsilon}, {privacy.delta})-private: {witness}; at epsilon = {privacy.epsilon} it takes "
+            f"delta = {float_above(worst.value):.6g}",
+            witness,
+        )
+    return Certificate(privacy, (certified_part(name, mechanism, privacy),))
+
+
+def decide(family: Family, epsilon: Fraction, delta: Fraction) -> tuple[bool, Worst]:
+    """Whether the family is (ε, δ)-private, with the worst pair.
+
+    e^ε lies between two fractions. Below the lower one the guarantee is proven, above the upper one it is refuted,
+    and for ε ≠ 0, as e^ε is transcendental, P(A) − e^ε Q(A) = δ only if Q(A) = 0, so more digits always decide.
+    """
+    for bits in _BITS:
+        worst = family.worst(exp_below(epsilon, bits))
+        if worst.value <= delta:
+            return True, worst
+        refuted = family.worst(exp_above(epsilon, bits))
+        if refuted.value > delta:
+            return False, refuted
+    return False, worst  # within 2^-4096 of the boundary: refused, which is the safe side
+
+
+def _certify_metric(mechanism: Mechanism, privacy: Privacy, name: str) -> Certificate:
+    """P_i(A) ≤ e^{ε ρ(i, k)} P_k(A) + δ, pair by pair."""
+    family = mechanism.family
+    if family.inputs**2 * family.outputs > 1 << 24:
+        raise InputError("metric privacy is checked pair by pair, for up to about 250 inputs and outputs")
+    for source in range(family.inputs):
+        distances = mechanism.inputs.distances(source)
+        for target in range(family.inputs):
+            scaled = privacy.epsilon * exact(distances[target])
+            p, q = family.weights(source), family.weights(target)
+            if target != source and hockey_stick(p, q, family.total, exp_below(scaled)) > privacy.delta:
+                witness = find_witness(mechanism, source, target, exp_below(scaled))
+                raise NotPrivate(f"not {privacy.epsilon} times the distance private: {witness}", witness)
+    part = certified_part(name, mechanism, privacy)
+    rows = [[str(x) for x in mechanism.inputs.distances(n)] for n in range(family.inputs)]
+    scaled_part = Part(**{**{f: getattr(part, f) for f in Part.__slots__}, "distances": tuple(map(tuple, rows))})
+    return Certificate(privacy, (scaled_part,))

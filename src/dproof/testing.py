@@ -1,0 +1,89 @@
+"""For tests: seeded coins, and the laws that every space and mechanism must keep.
+
+Whatever is drawn inside `seeded_coins` is reproducible and therefore not private; a release made there says so.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dproof import coins
+from dproof.exact import exact
+from dproof.laws.pair import hockey_stick
+from dproof.mechanisms.mechanism import Mechanism
+from dproof.spaces.space import Space
+
+
+@contextmanager
+def seeded_coins(seed: int) -> Iterator[coins.Coins]:
+    """Reproducible coins for this thread, marked not private.
+
+    >>> with seeded_coins(1) as first:
+    ...     a = first.words16(4).tolist()
+    >>> with seeded_coins(1) as second:
+    ...     a == second.words16(4).tolist(), second.private
+    (True, False)
+    """
+    key = hashlib.sha256(f"dproof seeded coins {seed}".encode()).digest()
+    with coins.instead(coins.Coins(key, private=False)) as seeded:
+        yield seeded
+
+
+class ScriptedCoins(coins.Coins):
+    """Coins that show the given words first and then zeros: how a sampler is fed every small word."""
+
+    __slots__ = ("_script",)
+
+    def __init__(self, *words: NDArray[Any]) -> None:
+        super().__init__(bytes(32), private=False)
+        self._script = list(words)
+
+    def fill(self, buffer: NDArray[Any]) -> None:
+        buffer[:] = self._script.pop(0) if self._script else 0
+
+
+def check_metric(space: Space) -> None:
+    """ρ is a metric, the diameter and separation are its extremes, and decode undoes encode."""
+    rho = np.array([[exact(x) for x in space.distances(n)] for n in range(space.size)], object)
+    apart = ~np.eye(space.size, dtype=bool)
+    assert (rho == rho.T).all(), "symmetry"
+    assert not rho[~apart].any() and all(x > 0 for x in rho[apart]), "positive off the diagonal"
+    for middle in range(space.size):
+        assert (rho <= rho[:, middle, None] + rho[None, middle, :]).all(), "triangle"
+    assert space.diameter == max(rho.flat), "diameter"
+    assert space.separation == min(rho[apart], default=Fraction(0)), "separation"
+    labels = [space.label(n) for n in range(space.size)]
+    assert space.encode(labels).tolist() == list(range(space.size)), "encode"
+    assert space.decode(np.arange(space.size)) == labels, "decode"
+
+
+def check_mechanism(mechanism: Mechanism) -> None:
+    """Rows sum to the total, and the tight values agree with the definition over all pairs."""
+    family = mechanism.family
+    laws = [family.weights(n) for n in range(family.inputs)]
+    assert all(sum(map(int, law)) == family.total and min(law) >= 0 for law in laws), "a law sums to its total"
+    neighbours = getattr(family, "neighbours", None)
+    pairs = [
+        (p, q)
+        for a, p in enumerate(laws)
+        for b, q in enumerate(laws)
+        if a != b and (neighbours is None or neighbours[a, b])
+    ]
+    for odds in (Fraction(1), Fraction(5, 4), Fraction(3), Fraction(40)):
+        direct = max((hockey_stick(p, q, family.total, odds) for p, q in pairs), default=Fraction(0))
+        assert family.worst(odds).value == direct, "worst is the largest divergence"
+    for delta in (Fraction(0), Fraction(1, 100), Fraction(1, 3), Fraction(1)):
+        odds_found = family.odds(delta).value
+        if odds_found is not None:
+            assert family.worst(odds_found).value <= delta, "the tight odds are enough"
+            if odds_found > 1:
+                assert family.worst(odds_found * Fraction(999999, 1000000)).value > delta, "and no less is"
+        else:
+            assert family.worst(Fraction(10**30)).value > delta, "infinite odds"
