@@ -9,7 +9,7 @@ boundary belong to nobody and are drawn again, so the total need not be a power 
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 from typing import Any
@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from dproof.coins import Coins
 
 _TILE = 1 << 16  # rows per step: words, indices and outcomes stay in cache
+Finish = Callable[[NDArray[Any], NDArray[Any]], NDArray[Any]]
 _CELLS = 1 << 22  # look-up entries over all rows of a family
 
 
@@ -40,19 +41,30 @@ class Guide:
     starts: tuple[Sequence[Any], ...]  # per row: first word of each slot
     slots: tuple[NDArray[np.int64], ...]  # per row: outcome of each slot; `outcomes` means draw again
 
-    def draw(self, rows: NDArray[Any], coins: Coins) -> NDArray[Any]:
-        """One outcome for each row number, from fresh words."""
-        drawn = np.empty(len(rows), self.table.dtype)
+    def draw(self, rows: NDArray[Any], coins: Coins, finish: Finish | None = None) -> NDArray[Any]:
+        """One outcome for each row number, from fresh words.
+
+        `finish(rows, outcomes)` turns outcomes into what is released, tile by tile while both are in cache.
+        """
+        drawn = np.empty(len(rows), self.table.dtype if finish is None else rows.dtype)
         single = len(self.starts) == 1
+        high, outcome = np.empty(_TILE, np.uint16), np.empty(_TILE, self.table.dtype)
+        left: list[tuple[NDArray[Any], NDArray[np.uint16]]] = []
         for first in range(0, len(rows), _TILE):
-            tile = drawn[first : first + _TILE]
-            high = coins.words16(len(tile))
             row = rows[first : first + _TILE]
-            cells = high if single else (row.astype(np.intp) << self.bits) | (high >> (16 - self.bits))
-            np.take(self.table, cells, out=tile, mode="clip")
-            open_ = np.flatnonzero(tile == self.cut)
-            if len(open_):
-                tile[open_] = self._settle(np.zeros_like(row[open_]) if single else row[open_], high[open_], coins)
+            words, found = high[: len(row)], outcome[: len(row)]
+            coins.fill(words)
+            cells = words if single else (row.astype(np.intp) << self.bits) | (words >> (16 - self.bits))
+            np.take(self.table, cells, out=found, mode="clip")
+            drawn[first : first + _TILE] = found if finish is None else finish(row, found)
+            cut = np.flatnonzero(found == self.cut)
+            if len(cut):
+                left.append((cut + first, words[cut]))
+        if left:
+            positions, tops = (np.concatenate(parts) for parts in zip(*left, strict=True))
+            open_rows = rows[positions]
+            settled = self._settle(np.zeros_like(positions) if single else open_rows, tops, coins)
+            drawn[positions] = settled if finish is None else finish(open_rows, settled.astype(self.table.dtype))
         return drawn
 
     def _settle(self, rows: NDArray[Any], high: NDArray[np.uint16], coins: Coins) -> NDArray[np.int64]:

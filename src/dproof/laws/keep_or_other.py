@@ -67,11 +67,10 @@ class KeepOrOther:
         return Odds(excess / less if less else None, 0, 1)
 
     def draw(self, codes: NDArray[Any], coins: Coins) -> NDArray[Any]:
-        if self.size <= _TABLED:
-            shifts = _shift_guide(self.size, self.keep, self.other).draw(codes, coins)
-        else:
-            shifts = _arithmetic_shifts(self, len(codes), coins)
-        return _add_modulo(codes, shifts, self.size)
+        if self.size > _TABLED:
+            return _add_modulo(codes, _arithmetic_shifts(self, len(codes), coins), self.size)
+        table = _shift_guide(self.size, self.keep, self.other)
+        return table.draw(codes, coins, finish=lambda some, shifts: _add_modulo(some, shifts, self.size))
 
     def record(self) -> Mapping[str, Any]:
         return {"kind": "keep-or-other", "size": self.size, "keep": str(self.keep), "other": str(self.other)}
@@ -113,6 +112,4 @@ def _add_modulo(codes: NDArray[Any], shifts: NDArray[Any], size: int) -> NDArray
         wide = np.dtype(np.uint64)
     unsigned = np.dtype(f"u{wide.itemsize}")
     moved = np.add(codes, shifts, dtype=unsigned, casting="unsafe")
-    back = moved - unsigned.type(size)
-    np.minimum(moved, back, out=moved)
-    return moved.astype(codes.dtype, copy=False)
+    return np.minimum(moved, moved - unsigned.type(size), out=moved).astype(codes.dtype, copy=False)
