@@ -170,9 +170,7 @@ def _aggregate(node: Node) -> Expression:
     kind, columns, argument = _FUNCTIONS[called]
     arguments = _arguments(node)
     if len(arguments) != columns + (argument is ...):
-        raise InputError(
-            f"{called.upper()} takes {columns + (argument is ...)} arguments, and got {len(arguments)}"
-        )
+        raise InputError(f"{called.upper()} takes {columns + (argument is ...)} arguments, and got {len(arguments)}")
     if argument is ...:
         argument = read_constant(arguments[-1])
         if argument is None:

@@ -11,7 +11,6 @@ from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
 from dproof.errors import InputError
-from dproof.queries.canonical import expression as render
 from dproof.queries.nodes import (
     COMPARISONS,
     Node,
@@ -71,9 +70,7 @@ def _read(text: str, wanted: str) -> Node:
     try:
         trees = [tree for tree in sqlglot.parse(text, dialect="duckdb") if tree is not None]
     except (SqlglotError, RecursionError) as error:
-        first = (
-            str(error).splitlines()[0].split(". Line")[0] if isinstance(error, SqlglotError) else "too deep"
-        )
+        first = str(error).splitlines()[0].split(". Line")[0] if isinstance(error, SqlglotError) else "too deep"
         raise InputError(f"this is not SQL that can be read ({first}): {wanted}") from None
     if len(trees) != 1:
         raise InputError(f"one statement at a time, and {len(trees)} were given: {wanted}")
@@ -107,13 +104,10 @@ def _item(node: Node) -> tuple[Item, bool]:
         only(node, "this", "alias")
         return Item(node.alias, read_expression(node.this, {})), True
     expression = read_expression(node, {})
-    return Item(
-        render(expression) if not isinstance(expression, Key) else _plain(expression), expression
-    ), False
-
-
-def _plain(key: Key) -> str:
-    return key.column if key.width is None else f"bin({key.column}, {key.width})"
+    text = node.sql(dialect="duckdb", normalize_functions="lower")
+    if isinstance(expression, Key) and expression.width is None:
+        text = expression.column
+    return Item(text, expression), False
 
 
 def _tests(node: Node, aliases: dict[str, Expression]) -> list[Test]:
@@ -156,9 +150,7 @@ def _ordered(select: Node) -> list[Node]:
 
 def _order(node: Node, items: tuple[Item, ...], aliases: dict[str, Expression]) -> Order:
     only(node, "this", "desc", "nulls_first")
-    return Order(
-        _position(node.this, items) or read_expression(node.this, aliases), bool(node.args.get("desc"))
-    )
+    return Order(_position(node.this, items) or read_expression(node.this, aliases), bool(node.args.get("desc")))
 
 
 def _limit(node: Node) -> int | None:

@@ -1,0 +1,139 @@
+"""An answer: rows of values and estimates, the same whether a release or a curator gave it."""
+
+from __future__ import annotations
+
+import html
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """An estimate, the interval that covers the truth with the answer's level, and the number it was made from."""
+
+    estimate: Any
+    low: float | None = None
+    high: float | None = None
+    stderr: float | None = None
+    raw: Any = None
+
+    def __str__(self) -> str:
+        if isinstance(self.estimate, (list, tuple)):
+            return ", ".join(str(label) for label in self.estimate)
+        if not isinstance(self.estimate, (int, float)) or self.low is None or self.high is None:
+            return _number(self.estimate, None)
+        width = self.high - self.low
+        middle = (self.high + self.low) / 2
+        if width and abs(middle - self.estimate) < width / 50:
+            return f"{_number(self.estimate, width)} ± {_number(width / 2, width)}"
+        return f"{_number(self.estimate, width)} [{_number(self.low, width)}, {_number(self.high, width)}]"
+
+    def to_json(self) -> dict[str, Any]:
+        """The five fields, with None for what is not finite."""
+        fields = ("estimate", "low", "high", "stderr", "raw")
+        return {field: _json(getattr(self, field)) for field in fields}
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A table of values and cells.
+
+    >>> answer = Answer(("sex", "n"), [{"sex": "f", "n": Cell(52, 48.0, 56.0, 2.0, 52)}])
+    >>> print(answer)
+    sex  n
+    f    52 ± 4.0
+    """
+
+    columns: tuple[str, ...]
+    rows: list[dict[str, Any]]
+    level: float = 0.95
+    notes: tuple[str, ...] = ()
+    method: str = ""
+
+    def __str__(self) -> str:
+        lines = [list(self.columns), *([_shown(row[column]) for column in self.columns] for row in self.rows)]
+        widths = [max(len(line[n]) for line in lines) for n in range(len(self.columns))]
+        table = [
+            "  ".join(text.ljust(width) for text, width in zip(line, widths, strict=True)).rstrip() for line in lines
+        ]
+        return "\n".join([*table, *([""] if self.notes else []), *self.notes])
+
+    def _repr_html_(self) -> str:
+        """The table as a notebook shows it."""
+        head = "".join(f"<th>{html.escape(column)}</th>" for column in self.columns)
+        body = "".join(
+            "<tr>" + "".join(f"<td>{html.escape(_shown(row[column]))}</td>" for column in self.columns) + "</tr>"
+            for row in self.rows
+        )
+        notes = "".join(f"<p>{html.escape(note)}</p>" for note in self.notes)
+        return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{notes}"
+
+    def to_json(self) -> dict[str, Any]:
+        """One JSON object: columns, rows, level, and how and with what care the answer was made."""
+        rows = [{column: _json(row[column]) for column in self.columns} for row in self.rows]
+        notes = list(self.notes)
+        return {"columns": list(self.columns), "rows": rows, "level": self.level, "method": self.method, "notes": notes}
+
+    def flat(self) -> dict[str, list[Any]]:
+        """Columns of plain values: an estimate n has beside it n_low, n_high, n_stderr and n_raw."""
+        flat: dict[str, list[Any]] = {}
+        for column in self.columns:
+            values = [row[column] for row in self.rows]
+            if not any(isinstance(value, Cell) for value in values):
+                flat[column] = [_json(value) for value in values]
+                continue
+            cells = [value.to_json() if isinstance(value, Cell) else {"estimate": _json(value)} for value in values]
+            flat[column] = [cell["estimate"] for cell in cells]
+            for field in ("low", "high", "stderr", "raw"):
+                flat[f"{column}_{field}"] = [cell.get(field) for cell in cells]
+        return flat
+
+    def to_arrow(self) -> Any:
+        import pyarrow
+
+        return pyarrow.table(self.flat())
+
+    def to_pandas(self) -> Any:
+        import pandas
+
+        return pandas.DataFrame(self.flat())
+
+    def to_polars(self) -> Any:
+        import polars
+
+        return polars.DataFrame(self.flat(), strict=False)
+
+
+def _json(value: Any) -> Any:
+    if isinstance(value, Cell):
+        return value.to_json()
+    if isinstance(value, Fraction):
+        return int(value) if value.denominator == 1 else float(value)
+    if isinstance(value, (set, frozenset)):
+        return sorted((_json(item) for item in value), key=str)
+    if isinstance(value, Mapping):
+        return {str(key): _json(item) for key, item in value.items()}
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        return [_json(item) for item in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, (set, frozenset)):
+        return "{" + ", ".join(sorted(str(item) for item in value)) + "}"
+    return str(value) if isinstance(value, (Cell, str)) else _number(value, None)
+
+
+def _number(value: Any, width: float | None) -> str:
+    """A number with the digits that its interval leaves standing."""
+    if value is None or isinstance(value, (bool, str)):
+        return "" if value is None else str(value)
+    if isinstance(value, float) and not math.isfinite(value):
+        return "unknown"
+    if isinstance(value, int):
+        return f"{value:,}"
+    digits = 4 if not width else max(0, 1 - math.floor(math.log10(width / 2)))
+    return f"{float(value):,.{min(digits, 12)}f}"
