@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from dproof.coins import Coins
 
-_TILE = 1 << 16  # rows per step: words, indices and outcomes stay in cache
+_TILE = 1 << 17  # rows per step: words, indices and outcomes stay in cache
 Finish = Callable[[NDArray[Any], NDArray[Any]], NDArray[Any]]
 _CELLS = 1 << 22  # look-up entries over all rows of a family
 
@@ -48,14 +48,21 @@ class Guide:
         """
         drawn = np.empty(len(rows), self.table.dtype if finish is None else rows.dtype)
         single = len(self.starts) == 1
-        high, outcome = np.empty(_TILE, np.uint16), np.empty(_TILE, self.table.dtype)
+        tile = min(_TILE, len(rows))
+        high, outcome = np.empty(tile, np.uint16), np.empty(tile, self.table.dtype)
+        cells = np.empty(tile, np.intp)
         left: list[tuple[NDArray[Any], NDArray[np.uint16]]] = []
         for first in range(0, len(rows), _TILE):
             row = rows[first : first + _TILE]
             words, found = high[: len(row)], outcome[: len(row)]
             coins.fill(words)
-            cells = words if single else (row.astype(np.intp) << self.bits) | (words >> (16 - self.bits))
-            np.take(self.table, cells, out=found, mode="clip")
+            cell = cells[: len(row)]
+            if single:
+                cell[:] = words
+            else:
+                np.left_shift(row, self.bits, out=cell, dtype=np.intp, casting="unsafe")
+                cell |= words >> (16 - self.bits)
+            np.take(self.table, cell, out=found, mode="clip")
             drawn[first : first + _TILE] = found if finish is None else finish(row, found)
             cut = np.flatnonzero(found == self.cut)
             if len(cut):
