@@ -76,7 +76,8 @@ def _condition(predicate: Predicate) -> str:
             return f"NOT {_condition(part)}"
         case And(parts) | Or(parts):
             texts = sorted({_condition(part) for part in parts})
-            return f"({(' AND ' if isinstance(predicate, And) else ' OR ').join(texts)})"
+            joined = (" AND " if isinstance(predicate, And) else " OR ").join(texts)
+            return joined if len(texts) == 1 else f"({joined})"
 
 
 _FUNCTIONS = {"distinct": "count", "covar": "covar_samp"}

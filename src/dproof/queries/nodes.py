@@ -202,9 +202,9 @@ def read_predicate(node: Node) -> Predicate:
         return And(parts) if isinstance(node, exp.And) else Or(parts)
     if type(node) in COMPARISONS:
         operator = COMPARISONS[type(node)]
-        if isinstance(node.this, exp.Column):
-            return Compare(read_column(node.this), operator, _value(node.expression))
-        return Compare(read_column(node.expression), _MIRRORED[operator], _value(node.this))
+        if isinstance(node.expression, exp.Column) and not isinstance(node.this, (exp.Column, exp.Func)):
+            return Compare(read_column(node.expression), _MIRRORED[operator], _value(node.this))
+        return Compare(read_column(node.this), operator, _value(node.expression))
     if isinstance(node, exp.Between):
         only(node, "this", "low", "high")
         column = read_column(node.this)

@@ -91,10 +91,12 @@ def _table(source: Node) -> str:
     if source is None:
         raise InputError("the question names no table: add FROM and the table's name")
     only(source, "this")
-    if not isinstance(source.this, exp.Table) or not isinstance(source.this.this, exp.Identifier):
-        refuse(source.this, "ask FROM one table by its name, without subqueries, functions or files")
-    only(source.this, "this")
-    return str(source.this.this.this)
+    table = source.this
+    if not isinstance(table, exp.Table) or not isinstance(table.this, exp.Identifier):
+        named = table.this if isinstance(table, exp.Table) else table
+        refuse(named, "ask FROM one table by its name, without subqueries, functions or files")
+    only(table, "this")
+    return str(table.this.this)
 
 
 def _item(node: Node) -> tuple[Item, bool]:

@@ -1,0 +1,230 @@
+"""SQL gets in only through the closed grammar; everything else is refused by name, before data."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dproof.errors import InputError
+from dproof.queries.canonical import canonical, condition
+from dproof.queries.question import (
+    Aggregate,
+    Among,
+    And,
+    Arithmetic,
+    Compare,
+    Contains,
+    Key,
+    Missing,
+    Not,
+    Number,
+    Or,
+    Predicate,
+    aggregates,
+    columns,
+)
+from dproof.queries.schema import Open, Schema, resolve
+from dproof.queries.sql import parse, parse_predicate
+from dproof.spaces import Categories, Subsets
+
+TABLE = Schema(
+    "data",
+    {
+        "hobby": Categories(["Sports", "Cars", "Reading"]),
+        "age": Categories(list(range(0, 111))),
+        "grade": Categories(["low", "middle", "high"], metric="ordinal"),
+        "member": Categories([True, False]),
+        "interests": Subsets(["Music", "Football", "Chess"]),
+        "region": Open(),
+    },
+)
+
+
+def ask(text: str) -> object:
+    return resolve(parse(text), TABLE)
+
+
+def test_a_question_in_full() -> None:
+    question = resolve(
+        parse(
+            "select Hobby as h, 100.0 * count(*) filter (where age between 18 and 30) / count(*) as share "
+            "from DATA where not (age < 3 or member) and list_contains(interests, 'Chess') "
+            "group by h having count(*) > 10 and share < 50 order by share desc, 1 limit 5;"
+        ),
+        TABLE,
+    )
+    young = Aggregate(
+        "count",
+        where=And((Compare("age", ">=", Fraction(18)), Compare("age", "<=", Fraction(30)))),
+    )
+    share = Arithmetic("/", Arithmetic("*", Number(Fraction(100)), young), Aggregate("count"))
+    assert question.table == "data"
+    assert [(item.alias, item.expression) for item in question.select] == [("h", Key("hobby")), ("share", share)]
+    assert question.where == And(
+        (Compare("age", ">=", Fraction(3)), Compare("member", "<>", True), Contains("interests", "Chess"))
+    )
+    assert question.group_by == (Key("hobby"),)
+    assert [test.left for test in question.having] == [Aggregate("count"), share]
+    assert [(order.expression, order.descending) for order in question.order_by] == [
+        (share, True),
+        (Key("hobby"), False),
+    ]
+    assert question.limit == 5
+    assert aggregates(question) == (young, Aggregate("count"))
+    assert columns(question) == ("age", "member", "interests", "hobby")
+
+
+@pytest.mark.parametrize(
+    ("text", "aggregate"),
+    [
+        ("count(*)", Aggregate("count")),
+        ("count(age)", Aggregate("count", ("age",))),
+        ("count(distinct hobby)", Aggregate("distinct", ("hobby",))),
+        ("mean(age)", Aggregate("avg", ("age",))),
+        ("median(age)", Aggregate("quantile", ("age",), Fraction(1, 2))),
+        ("quantile_cont(age, 0.9)", Aggregate("quantile", ("age",), Fraction(9, 10))),
+        ("stddev(age)", Aggregate("stddev", ("age",), Fraction(1))),
+        ("var_pop(age)", Aggregate("var", ("age",), Fraction(0))),
+        ("corr(age, age)", Aggregate("corr", ("age", "age"))),
+        ("top(interests, 2)", Aggregate("top", ("interests",), Fraction(2))),
+        ("mode(hobby)", Aggregate("mode", ("hobby",))),
+        ("min(age) filter (where member)", Aggregate("min", ("age",), where=Compare("member", "=", True))),
+    ],
+)
+def test_every_aggregate(text: str, aggregate: Aggregate) -> None:
+    assert resolve(parse(f"SELECT {text} AS x FROM data"), TABLE).select[0].expression == aggregate
+
+
+def test_a_proportion_is_a_ratio_of_counts() -> None:
+    cars = parse("SELECT proportion(hobby = 'Cars') FILTER (WHERE member) FROM data").select[0].expression
+    member = Compare("member", "=", True)
+    both = And((member, Compare("hobby", "=", "Cars")))
+    assert cars == Arithmetic("/", Aggregate("count", where=both), Aggregate("count", where=member))
+
+
+REFUSED = [
+    ("SELECT * FROM data", "rows"),
+    ("SELECT hobby FROM data", "aggregates"),
+    ("SELECT age, count(*) FROM data", "GROUP BY"),
+    ("SELECT hobby FROM data GROUP BY hobby", "aggregates"),
+    ("SELECT count(*) FROM people", "FROM data"),
+    ("SELECT count(*) FROM data, data", "JOINS"),
+    ("SELECT count(*) FROM data JOIN data AS b ON 1 = 1", "JOINS"),
+    ("SELECT count(*) FROM (SELECT * FROM data)", "SUBQUERY"),
+    ("SELECT count(*) FROM read_csv('/etc/passwd')", "read_csv"),
+    ("SELECT count(*) FROM 'secret.parquet'", "secret.parquet"),
+    ("SELECT count(*) FROM main.data", "DB"),
+    ("SELECT count(*) FROM data AS d", "ALIAS"),
+    ("SELECT count(*) FROM data TABLESAMPLE 10%", "SAMPLE"),
+    ("WITH a AS (SELECT 1) SELECT count(*) FROM data", "WITH"),
+    ("SELECT count(*) FROM data UNION SELECT count(*) FROM data", "UNION"),
+    ("SELECT DISTINCT count(*) FROM data", "DISTINCT"),
+    ("SELECT count(*) FROM data; SELECT count(*) FROM data", "2 were given"),
+    ("DROP TABLE data", "SELECT"),
+    ("ATTACH 'x.db'", "SELECT"),
+    ("COPY data TO 'x.csv'", "SELECT"),
+    ("INSTALL httpfs", "SELECT"),
+    ("PRAGMA database_list", "SELECT"),
+    ("", "0 were given"),
+    ("SELECT count(* FROM data", "SQL"),
+    ("SELECT 'unclosed FROM data", "SQL"),
+    ("SELECT count(*) OVER () FROM data", "WINDOW"),
+    ("SELECT sum(age * 1000000) FROM data", "MUL"),
+    ("SELECT sum(age + age) FROM data", "ADD"),
+    ("SELECT avg(CASE WHEN member THEN 1 ELSE 0 END) FROM data", "CASE"),
+    ("SELECT sum(hobby) FROM data", "COUNT"),
+    ("SELECT sum(DISTINCT age) FROM data", "DISTINCT"),
+    ("SELECT sum(agee) FROM data", "'age'"),
+    ("SELECT quantil(age, 0.5) FROM data", "'quantile'"),
+    ("SELECT string_agg(hobby, ',') FROM data", "only aggregates"),
+    ("SELECT quantile(age, 2) FROM data", "between 0 and 1"),
+    ("SELECT quantile(age, age) FROM data", "number"),
+    ("SELECT quantile(age) FROM data", "2 arguments"),
+    ("SELECT top(hobby, 0.5) FROM data", "whole number"),
+    ("SELECT mode(interests) FROM data", "TOP"),
+    ("SELECT getenv('HOME') FROM data", "getenv"),
+    ("SELECT count(*) FROM data WHERE hobby = 'Car'", "'Cars'"),
+    ("SELECT count(*) FROM data WHERE hobby = Cars", "single quotes"),
+    ("SELECT count(*) FROM data WHERE hobby < 'Cars'", "no order"),
+    ("SELECT count(*) FROM data WHERE hobby LIKE 'C%'", "LIKE"),
+    ("SELECT count(*) FROM data WHERE age = 200", "200"),
+    ("SELECT count(*) FROM data WHERE member = 1", "no value 1"),
+    ("SELECT count(*) FROM data WHERE age = age", "'age'"),
+    ("SELECT count(*) FROM data WHERE age + 1 = 3", "ADD"),
+    ("SELECT count(*) FROM data WHERE upper(hobby) = 'CARS'", "UPPER"),
+    ("SELECT count(*) FROM data WHERE age IN (SELECT 3)", "QUERY"),
+    ("SELECT count(*) FROM data WHERE EXISTS (SELECT 1)", "EXISTS"),
+    ("SELECT count(*) FROM data WHERE age = (SELECT 3)", "SUBQUERY"),
+    ("SELECT count(*) FROM data WHERE age = 1/0", "zero"),
+    ("SELECT count(*) FROM data WHERE interests = 'Music'", "list_contains"),
+    ("SELECT count(*) FROM data WHERE list_contains(interests, 'Musik')", "'Music'"),
+    ("SELECT count(*) FROM data WHERE list_contains(hobby, 'Cars')", "sets"),
+    ("SELECT count(*) FROM data WHERE grade > 'midle'", "'middle'"),
+    ("SELECT count(*) FROM data WHERE random() < 0.5", "RAND"),
+    ("SELECT count(*) FROM data GROUP BY age + 1", "calculations"),
+    ("SELECT count(*) FROM data GROUP BY ROLLUP (hobby)", "ROLLUP"),
+    ("SELECT count(*) FROM data GROUP BY 7", "position 7"),
+    ("SELECT count(*) FROM data GROUP BY bin(hobby, 3)", "numbers"),
+    ("SELECT count(*) FROM data GROUP BY bin(age, 0)", "positive"),
+    ("SELECT count(*) FROM data HAVING count(*) > 3 OR count(*) < 1", "AND"),
+    ("SELECT count(*) FROM data LIMIT 1 OFFSET 3", "OFFSET"),
+    ("SELECT count(*) FROM data LIMIT -1", "whole number"),
+    ("SELECT count(*) FROM data QUALIFY 1 = 1", "QUALIFY"),
+    ("SELECT count(*) AS n, sum(age) AS n FROM data", "two columns"),
+    ("SELECT data.age, count(*) FROM data GROUP BY age", "TABLE"),
+    ("SELECT count(*) FROM data WHERE " + "(" * 500 + "age = 1" + ")" * 500, "deep"),
+    ("SELECT count(*) FROM data WHERE age = 1" + " " * 30_000, "characters"),
+]
+
+
+@pytest.mark.parametrize(("text", "word"), REFUSED)
+def test_refusals_name_what_is_wrong(text: str, word: str) -> None:
+    with pytest.raises(InputError) as refusal:
+        ask(text)
+    message = str(refusal.value)
+    assert word.casefold() in message.casefold(), message
+    assert "\n" not in message and len(message) < 300
+
+
+LITERALS = st.sampled_from([Fraction(3), Fraction(-7, 2), Fraction(1, 3), "it's; DROP", 'a"b', "", True, False])
+NAMES = st.sampled_from(["age", "Odd name", 'qu"ote', "select", "α"])
+LEAVES: st.SearchStrategy[Predicate] = st.one_of(
+    st.builds(Compare, NAMES, st.sampled_from(["=", "<>", "<", "<=", ">", ">="]), LITERALS),
+    st.builds(Among, NAMES, st.lists(LITERALS, min_size=1, max_size=3, unique_by=repr).map(tuple)),
+    st.builds(Contains, NAMES, LITERALS),
+    st.builds(Missing, NAMES),
+)
+PREDICATES = st.recursive(
+    LEAVES,
+    lambda inner: st.one_of(
+        inner.map(Not),
+        st.lists(inner, min_size=1, max_size=3).map(lambda parts: And(tuple(parts))),
+        st.lists(inner, min_size=1, max_size=3).map(lambda parts: Or(tuple(parts))),
+    ),
+    max_leaves=6,
+)
+
+
+@given(PREDICATES)
+def test_the_canonical_form_parses_back_to_itself(predicate: Predicate) -> None:
+    text = condition(predicate)
+    assert condition(parse_predicate(text)) == text
+
+
+def test_one_canonical_form_for_what_only_differs_in_spelling() -> None:
+    first = ask("SELECT count(*) AS n, hobby FROM data WHERE age >= 3 AND member GROUP BY hobby ORDER BY n LIMIT 2")
+    second = ask("select HOBBY, 2 * COUNT(1) FROM Data WHERE member = TRUE and not AGE < 3.0 GROUP BY 1")
+    assert canonical(first) == canonical(second)  # type: ignore[arg-type]
+    assert canonical(first) != canonical(ask("SELECT count(*) FROM data WHERE age >= 3"))  # type: ignore[arg-type]
+
+
+@given(st.text(max_size=60))
+def test_any_text_is_a_question_or_a_refusal(text: str) -> None:
+    for sql in (text, f"SELECT count(*) FROM data WHERE {text}", f"SELECT {text} FROM data"):
+        try:
+            ask(sql)
+        except InputError:
+            pass
