@@ -29,9 +29,7 @@ class Command(NamedTuple):
 
 # A new command is one file with one function, and one line here. `dproof --help` shows them in this order.
 COMMANDS: dict[str, Command] = {
-    "certify": Command(
-        "dproof.cli.certify", "certify", "Say exactly how private a mechanism is, with the worst case."
-    ),
+    "certify": Command("dproof.cli.certify", "certify", "Say exactly how private a mechanism is, with the worst case."),
     "explain": Command("dproof.cli.explain", "explain", "Say what a guarantee means for one person."),
 }
 ALIASES = {"sanitize": "sanitise"}

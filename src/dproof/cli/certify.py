@@ -1,1 +1,140 @@
-"""`dproof certify`"""
+"""`dproof certify`: exactly how private the law in a file is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from fractions import Fraction
+from math import inf
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from dproof.certification import certify as certification
+from dproof.certification.witness import Witness, find_witness
+from dproof.cli.matrix_file import read_matrix
+from dproof.cli.options import AsJson, Delta, Epsilon
+from dproof.cli.output import advise, emit
+from dproof.errors import InputError
+from dproof.exact import exp_below, float_above
+from dproof.laws.family import Worst
+from dproof.mechanisms.mechanism import Mechanism
+from dproof.mechanisms.solution_matrix import solution_matrix
+from dproof.privacy import Privacy
+from dproof.spaces.categories import Categories
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+_SHOWN = 12  # outputs of the worst set that a person is shown
+
+
+def certify(
+    matrix: Annotated[Path, typer.Argument(help="The law: a .csv, .json or .npy file.", metavar="MATRIX")],
+    epsilon: Epsilon,
+    delta: Delta = "0",
+    as_json: AsJson = False,
+    certificate: Annotated[
+        Path | None, typer.Option(help="Write the certificate here if it holds.", metavar="FILE")
+    ] = None,
+) -> None:
+    """Say exactly how private a mechanism is, with the worst case.
+
+    MATRIX has a row for each input (a value of one person's row) and a column for each output; the entries are
+    probabilities: decimals, or fractions such as 1/3. A header row and a column of labels are recognised. JSON
+    holds a list of rows, or an object with inputs, outputs and rows. Without labels, both are numbered from 0.
+
+    With --json: private; delta, the tight one at this ε; epsilon, the tight one at this δ, or "inf"; witness, the
+    pair of inputs and the set of outputs that decide it. Leaves with 0 if it is private, 1 if not, 2 on bad input.
+    """
+    privacy = Privacy(epsilon, delta)
+    mechanism = _mechanism(matrix)
+    holds, worst = certification.decide(mechanism.family, privacy.epsilon, privacy.delta)
+    answer = _answer(mechanism, privacy, holds, worst)
+    emit(answer, as_json, lambda: _page(answer, matrix.name))
+    if not holds:
+        raise typer.Exit(1)
+    if certificate is not None:
+        certification.certify(mechanism, privacy).write(certificate)
+        advise(f"the certificate is in {certificate}")
+
+
+def _mechanism(path: Path) -> Mechanism:
+    law = read_matrix(path)
+    try:
+        inputs = Categories(law.inputs)
+        return solution_matrix(inputs, law.rows, outputs=None if law.outputs == law.inputs else Categories(law.outputs))
+    except InputError as error:
+        raise InputError(f"{path.name}: {error}") from None
+
+
+def _answer(mechanism: Mechanism, privacy: Privacy, holds: bool, worst: Worst) -> dict[str, Any]:
+    tight = mechanism.epsilon(privacy.delta)
+    witness = _witness(mechanism, privacy, worst)
+    return {
+        "private": holds,
+        "delta": mechanism.delta(privacy.epsilon),
+        "epsilon": "inf" if tight == inf else tight,
+        "witness": witness
+        and {
+            "from": witness.d,
+            "to": witness.d_prime,
+            "set": None if witness.outputs is None else list(witness.outputs),
+            "probability_from": _float(witness.probability),
+            "probability_to": _float(witness.probability_prime),
+        },
+        "promised": {"epsilon": float_above(privacy.epsilon), "delta": float_above(privacy.delta)},
+        "neighbours": privacy.neighbours,
+        "inputs": mechanism.family.inputs,
+        "outputs": mechanism.family.outputs,
+    }
+
+
+def _witness(mechanism: Mechanism, privacy: Privacy, worst: Worst) -> Witness | None:
+    """The pair and the set that come nearest to breaking the promise; a single input has no neighbour."""
+    family = mechanism.family
+    if family.inputs == 1:
+        return None
+    if worst.value > 0:
+        return find_witness(mechanism, worst.source, worst.target, exp_below(privacy.epsilon))
+    # No set exceeds these odds, so the largest ratio of all is told; two ratios differ by at least 1/total².
+    odds = family.odds(Fraction(0))
+    largest = family.total + 1 if odds.value is None else odds.value
+    return find_witness(mechanism, odds.source, odds.target, largest - Fraction(1, 2 * family.total**2))
+
+
+def _float(value: Fraction | None) -> float | None:
+    return None if value is None else float(value)
+
+
+def _page(answer: dict[str, Any], name: str) -> Iterator[RenderableType]:
+    from rich.markup import escape
+    from rich.table import Table
+
+    promised = answer["promised"]
+    verdict = "[bold green]private[/bold green]" if answer["private"] else "[bold red]not private[/bold red]"
+    yield (
+        f"\n[bold]{escape(name)}[/bold], {answer['inputs']} inputs by {answer['outputs']} outputs, is {verdict} "
+        f"at ε = {promised['epsilon']:.6g}, δ = {promised['delta']:.6g} ({answer['neighbours']}).\n"
+    )
+    page = Table.grid(padding=(0, 2))
+    page.add_row(f"tight δ at ε = {promised['epsilon']:.6g}", f"[bold]{answer['delta']:.10g}[/bold]")
+    page.add_row(f"tight ε at δ = {promised['delta']:.6g}", f"[bold]{_epsilon(answer['epsilon'])}[/bold]")
+    witness = answer["witness"]
+    if witness is not None:
+        page.add_row("worst pair", f"from {escape(str(witness['from']))} to {escape(str(witness['to']))}")
+        if witness["set"] is not None:
+            page.add_row("worst set A", escape(_listed(witness["set"])))
+            chances = f"{witness['probability_from']:.10g} and {witness['probability_to']:.10g}"
+            page.add_row("probabilities of A", chances)
+    yield page
+    yield ""
+
+
+def _epsilon(value: float | str) -> str:
+    return "infinite: some outputs rule an input out" if isinstance(value, str) else f"{value:.10g}"
+
+
+def _listed(outputs: list[Any]) -> str:
+    more = f", … ({len(outputs)} in all)" if len(outputs) > _SHOWN else ""
+    return ", ".join(map(str, outputs[:_SHOWN])) + more

@@ -56,9 +56,7 @@ def _answer(privacy: Privacy, stake: str) -> dict[str, Any]:
         "odds_factor": _above(factor),
         "odds_factor_fails_with_probability": _above(failure),
         "posterior": [{"prior": float(p), **_between(*meaning.posterior(p, privacy))} for p in _CHANCES],
-        "event": [
-            {"probability": float(p), **_between(*meaning.event_probability(p, privacy))} for p in _CHANCES
-        ],
+        "event": [{"probability": float(p), **_between(*meaning.event_probability(p, privacy))} for p in _CHANCES],
         "utility": {
             "stake": _above(exact(stake, "stake")),
             "change": _above(meaning.utility_change(stake, privacy)),
@@ -104,8 +102,7 @@ def _sections(answer: dict[str, Any]) -> Iterator[tuple[str, RenderableType]]:
     yield (
         "Beliefs",
         "The odds they give to any two values of your row move by a factor of at most "
-        f"{_figure(answer['odds_factor'])}"
-        + (f", except with probability {_figure(failing)}." if failing else "."),
+        f"{_figure(answer['odds_factor'])}" + (f", except with probability {_figure(failing)}." if failing else "."),
     )
     moves = (
         (_percent(belief["prior"]), _range(belief), _range(chance))

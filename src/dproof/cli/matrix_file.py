@@ -19,12 +19,13 @@ from dproof.errors import InputError
 from dproof.exact import exact
 
 _LARGEST_FILE = 1 << 28
+_LONGEST_LABEL = 200
 _NPY = b"\x93NUMPY"
 
 
 @dataclass(frozen=True, slots=True)
 class MatrixFile:
-    """The labels of inputs and outputs, numbered from 0 where the file has none, and the entries as they stand."""
+    """The labels of inputs and outputs, numbered from 0 where the file has none, and the entries."""
 
     inputs: tuple[Hashable, ...]
     outputs: tuple[Hashable, ...]
@@ -105,6 +106,8 @@ def _from_csv(text: str) -> MatrixFile:
         lines = [(reader.line_num, [cell.strip() for cell in row]) for row in reader if any(map(str.strip, row))]
     except csv.Error as error:
         raise InputError(f"line {reader.line_num}: not CSV; {error}") from None
+    if not lines:
+        raise InputError("there is no number in it; it needs one row of probabilities for each input")
     header = lines[0][1] if _is_header(lines[0][1]) else None
     body = lines[1:] if header is not None else lines
     if not body:
@@ -112,7 +115,9 @@ def _from_csv(text: str) -> MatrixFile:
     width = len(body[0][1])
     for number, row in body:
         if len(row) != width:
-            raise InputError(f"line {number} has {len(row)} entries and line {body[0][0]} has {width}; every row needs as many")
+            raise InputError(
+                f"line {number} has {len(row)} entries and line {body[0][0]} has {width}; every row needs as many"
+            )
     labels = int(_has_labels(header, [row for _, row in body]))
     if header is not None and len(header) not in {width, width - labels}:
         raise InputError(f"the header has {len(header)} names for {width} columns; name every column")
@@ -129,8 +134,8 @@ def _is_header(row: Sequence[str]) -> bool:
 def _has_labels(header: Sequence[str] | None, rows: Sequence[Sequence[str]]) -> bool:
     """Whether the first column names the inputs.
 
-    It does under an empty corner, beside a header that is one short, and where none of it is a number. Under a
-    header it also does where it holds different whole numbers and all rows sum to one without it.
+    It does under an empty corner, beside a header that is one short, and where none of it is a number. Under
+    a header it also does where it holds different whole numbers and all rows sum to one without it.
     """
     if len(rows[0]) == 1:
         return False
@@ -142,7 +147,7 @@ def _has_labels(header: Sequence[str] | None, rows: Sequence[Sequence[str]]) -> 
     if header is None or len(set(first)) < len(first) or not all(label.isdecimal() for label in first):
         return False
     try:
-        return all(abs(sum(map(exact, row[1:])) - 1) < Fraction(1, 10**6) for row in rows)
+        return all(abs(sum(map(exact, row[1:]), Fraction(-1))) < Fraction(1, 10**6) for row in rows)
     except InputError:
         return False
 
@@ -151,7 +156,11 @@ def _is_number(cell: str) -> bool:
     try:
         exact(cell)
     except InputError:
-        return cell.lower().lstrip("+-") in {"nan", "inf", "infinity"}  # meant as numbers, and refused as such
+        return cell.lower().lstrip("+-") in {
+            "nan",
+            "inf",
+            "infinity",
+        }  # meant as numbers, and refused as such
     return True
 
 
@@ -162,10 +171,10 @@ def _entries(row: Sequence[Any], place: str, first_column: int) -> list[Fraction
             entry = exact(cell)
         except InputError:
             raise InputError(
-                f"{place}, column {column}: {str(cell)[:40]!r} is not a finite number; write 0.25 or 1/3, and leave the top "
-                "left cell empty if the first row and column are names"
+                f"{place}, column {column}: {str(cell)[:40]!r} is not a finite number; write 0.25 or 1/3, and leave "
+                "the top left cell empty if the first row and column are names"
             ) from None
-        if entry < 0:
+        if entry.numerator < 0:  # at a million entries, comparing fractions would tell
             raise InputError(f"{place}, column {column}: {str(cell)[:40]!r} is negative; probabilities are not")
         entries.append(entry)
     return entries
@@ -185,8 +194,9 @@ def _labels(labels: Any, size: int, side: str) -> tuple[Hashable, ...]:
     if not isinstance(labels, list) or len(labels) != size:
         raise InputError(f"the labels of the {side} must be a list of {size}")
     for n, label in enumerate(labels, 1):
-        if not isinstance(label, (str, bool)) and label is not None or not str(label).isprintable():
-            raise InputError(f"label {n} of the {side} must be printable text")
-        if label in labels[: n - 1]:
-            raise InputError(f"label {n} of the {side}, {str(label)[:40]!r}, is there twice; give each its own name")
+        if not isinstance(label, str) or not label.isprintable() or len(label) > _LONGEST_LABEL:
+            raise InputError(f"label {n} of the {side} must be printable text of at most {_LONGEST_LABEL} characters")
+    if len(set(labels)) < size:
+        twice = next(label for n, label in enumerate(labels) if label in labels[:n])
+        raise InputError(f"two {side} are called {twice[:40]!r}; give each a name of its own")
     return tuple(labels)

@@ -1,0 +1,123 @@
+"""The frame of the command line: commands, exit codes, errors, colours, pipes."""
+
+import importlib
+import os
+import subprocess
+import sys
+
+import pytest
+
+import dproof as dp
+from dproof.cli import app, explain
+from dproof.errors import DproofWarning, InputError, NotPrivate, OverBudget
+
+
+def outside(*arguments, **environment):
+    """Run the command in a process of its own."""
+    return subprocess.run(
+        [sys.executable, "-m", "dproof", *arguments],
+        capture_output=True,
+        text=True,
+        env={**os.environ, **environment},
+        check=False,
+    )
+
+
+@pytest.mark.parametrize("name", app.COMMANDS)
+def test_the_table_tells_the_truth(name):
+    module, function, summary = app.COMMANDS[name]
+    assert getattr(importlib.import_module(module), function).__doc__.splitlines()[0] == summary
+
+
+def test_aliases_are_of_words_that_are_no_commands():
+    assert not set(app.ALIASES) & set(app.COMMANDS)
+
+
+def test_an_alias_runs_its_command_and_is_not_listed(dproof, monkeypatch):
+    monkeypatch.setitem(app.ALIASES, "elucidate", "explain")
+    assert dproof("elucidate", "--epsilon", "1", "--json").json["epsilon"] == 1
+    assert "elucidate" not in dproof("--help").out
+
+
+def test_help_lists_the_commands_and_loads_none():
+    loaded = "import sys; from dproof.cli.app import main\ntry: main(['--help'])\nexcept SystemExit: pass\n"
+    loaded += "print(*[m for m in sys.modules if m.startswith('dproof.') or m in ('numpy', 'flint')])"
+    ran = subprocess.run([sys.executable, "-c", loaded], capture_output=True, text=True, check=True)
+    assert all(name in ran.stdout for name in app.COMMANDS)
+    assert sorted(ran.stdout.splitlines()[-1].split()) == ["dproof.cli", "dproof.cli.app", "dproof.errors"]
+
+
+def test_version(dproof):
+    assert dproof("--version") == (0, f"dproof {dp.__version__}\n", "")
+
+
+@pytest.mark.parametrize("arguments", [["nonsense"], ["explain"], ["explain", "--nonsense"], ["explain", "1"]])
+def test_wrong_usage_leaves_with_2(dproof, arguments):
+    code, out, err = dproof(*arguments)
+    assert (code, out) == (2, "") and "Usage: dproof" in err
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "message"),
+    [
+        (InputError("no such\ncolumn"), 2, "dproof: no such column\n"),
+        (NotPrivate("it leaks"), 1, "dproof: it leaks\n"),
+        (OverBudget("nothing is left"), 1, "dproof: nothing is left\n"),
+        (FileNotFoundError(2, "No such file or directory", "x.csv"), 2, "dproof: x.csv: No such file or directory\n"),
+        (OSError("the disk is gone"), 2, "dproof: the disk is gone\n"),
+        (KeyboardInterrupt(), 130, ""),
+    ],
+)
+def test_an_error_is_one_sentence_and_a_code(dproof, monkeypatch, error, code, message):
+    def fail(*_):
+        raise error
+
+    monkeypatch.setattr(explain, "_answer", fail)
+    assert dproof("explain", "--epsilon", "1") == (code, "", message)
+
+
+def test_a_fault_of_our_own_is_not_hidden(monkeypatch):
+    def fail(*_):
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(explain, "_answer", fail)
+    with pytest.raises(ZeroDivisionError):
+        app.main(["explain", "--epsilon", "1"])
+
+
+def test_a_warning_is_one_line(dproof, monkeypatch):
+    import warnings
+
+    def warn(*_):
+        warnings.warn("n·δ is not small", DproofWarning, stacklevel=2)
+        raise InputError("end")
+
+    monkeypatch.setattr(explain, "_answer", warn)
+    before = warnings.showwarning
+    assert dproof("explain", "--epsilon", "1").err == "dproof: warning: n·δ is not small\ndproof: end\n"
+    assert warnings.showwarning is before
+
+
+def test_no_colour_in_a_pipe():
+    assert "\x1b" not in outside("explain", "--epsilon", "1").stdout
+
+
+def test_colour_where_it_is_forced_and_none_with_no_color():
+    assert "\x1b[1m" in outside("explain", "--epsilon", "1", FORCE_COLOR="1", NO_COLOR="").stdout
+    quiet = outside("explain", "--epsilon", "9", FORCE_COLOR="1", NO_COLOR="1").stdout
+    assert "Take care" in quiet and "\x1b[1;33m" not in quiet
+
+
+def test_a_terminal_without_greek_breaks_nothing():
+    ran = outside("explain", "--epsilon", "1", PYTHONIOENCODING="ascii")
+    assert (ran.returncode, ran.stderr) == (0, "") and "? = 1" in ran.stdout
+
+
+@pytest.mark.parametrize("form", ["--json", "--stake=3"])
+def test_a_reader_that_leaves_is_no_error(form):
+    read, write = os.pipe()
+    os.close(read)
+    command = [sys.executable, "-m", "dproof", "explain", "--epsilon", "1", form]
+    with os.fdopen(write, "wb") as broken:
+        ran = subprocess.run(command, stdout=broken, stderr=subprocess.PIPE, check=False)
+    assert (ran.returncode, ran.stderr) == (0, b"")
