@@ -1,0 +1,46 @@
+"""NumPy structured arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from dproof.engines.source import BATCH_ROWS, Source
+from dproof.errors import InputError
+
+
+def _example(table: Any) -> Any:
+    columns = {name: table[name].to_numpy() for name in table.column_names}
+    array = np.empty(table.num_rows, [(name, column.dtype) for name, column in columns.items()])
+    for name, column in columns.items():
+        array[name] = column
+    return array
+
+
+EXAMPLES = (_example,)
+
+
+def open_(thing: Any, table: str | None = None) -> Source:
+    """Open a one-dimensional array with named fields."""
+    names = getattr(getattr(thing, "dtype", None), "names", None)
+    if not isinstance(thing, np.ndarray) or thing.ndim != 1 or not names:
+        raise InputError("a NumPy source is a one-dimensional structured array, whose fields have names")
+    return Source(tuple(names), lambda columns: _read(thing, columns), len(thing))
+
+
+def _read(array: Any, columns: Sequence[str]) -> Iterator[Any]:
+    for start in range(0, len(array), BATCH_ROWS):
+        part = array[start : start + BATCH_ROWS]
+        arrays = [_array_of(part[name]) for name in columns]
+        if arrays:
+            yield pa.RecordBatch.from_arrays(arrays, names=list(columns))
+
+
+def _array_of(column: Any) -> Any:
+    try:
+        return pa.array(np.ascontiguousarray(column))
+    except (pa.ArrowException, TypeError, ValueError, OverflowError):
+        return pa.array([None if v is None or v != v else str(v) for v in column], pa.string())

@@ -1,0 +1,44 @@
+"""pandas frames; the index is never read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import pandas
+import pyarrow as pa
+
+from dproof.engines.source import BATCH_ROWS, Source
+from dproof.errors import InputError
+
+EXAMPLES = (lambda table: table.to_pandas(),)
+
+
+def open_(thing: Any, table: str | None = None) -> Source:
+    """Open a DataFrame."""
+    if not isinstance(thing, pandas.DataFrame):
+        raise InputError(f"a pandas source is a DataFrame, not a {type(thing).__name__}")
+    if not all(isinstance(name, str) for name in thing.columns):
+        raise InputError("every column of the frame needs a name that is text: rename the columns")
+    return Source(tuple(thing.columns), lambda columns: _read(thing, columns), len(thing))
+
+
+def _read(frame: Any, columns: Sequence[str]) -> Iterator[Any]:
+    for start in range(0, len(frame), BATCH_ROWS):
+        part = frame.iloc[start : start + BATCH_ROWS]
+        arrays = [array_of(part[name]) for name in columns]
+        if arrays:
+            yield pa.RecordBatch.from_arrays(arrays, names=list(columns))
+
+
+def array_of(series: Any) -> Any:
+    """One column as Arrow; where objects of several types meet, as their text."""
+    try:
+        array = pa.array(series, from_pandas=True)
+    except (pa.ArrowException, TypeError, ValueError, OverflowError):
+        array = pa.array([None if _is_missing(v) else str(v) for v in series], pa.string())
+    return array.combine_chunks() if isinstance(array, pa.ChunkedArray) else array
+
+
+def _is_missing(value: Any) -> bool:
+    return value is None or value is pandas.NA or value is pandas.NaT or value != value

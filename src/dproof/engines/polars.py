@@ -1,0 +1,38 @@
+"""Polars: eager frames, and lazy ones streamed in batches."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import polars
+
+from dproof.engines.arrow import batches
+from dproof.engines.source import BATCH_ROWS, Source, refusing
+from dproof.errors import InputError
+
+EXAMPLES = (
+    lambda table: polars.from_arrow(table),
+    lambda table: polars.DataFrame(table).lazy(),
+)
+
+
+def open_(thing: Any, table: str | None = None) -> Source:
+    """Open a DataFrame or a LazyFrame."""
+    if isinstance(thing, polars.DataFrame):
+        return Source(tuple(thing.columns), lambda columns: _read_eager(thing, columns), thing.height)
+    if isinstance(thing, polars.LazyFrame):
+        return Source(tuple(thing.collect_schema().names()), lambda columns: _read_lazy(thing, columns))
+    raise InputError(f"a Polars source is a DataFrame or a LazyFrame, not a {type(thing).__name__}")
+
+
+def _read_eager(frame: Any, columns: Sequence[str]) -> Iterator[Any]:
+    for part in frame.select(columns).iter_slices(BATCH_ROWS):
+        yield from batches(part.to_arrow().to_batches(), columns, "the frame")
+
+
+def _read_lazy(frame: Any, columns: Sequence[str]) -> Iterator[Any]:
+    with refusing("the lazy frame cannot be read", polars.exceptions.PolarsError):
+        # Order is kept so that `order = "keep"` means what it says.
+        for part in frame.select(columns).collect_batches(chunk_size=BATCH_ROWS, maintain_order=True):
+            yield from batches(part.to_arrow().to_batches(), columns, "the lazy frame")

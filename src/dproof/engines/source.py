@@ -1,0 +1,40 @@
+"""What every engine gives: the names of the columns, and the rows as a stream of Arrow batches."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from dproof.errors import InputError
+
+BATCH_ROWS = 1 << 17  # rows in a batch at most: a column of codes then stays in the second-level cache
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A table that can be read by column names, in bounded memory.
+
+    `read(columns)` yields record batches of exactly these columns in this order, whatever Arrow types the engine
+    has for them; `rows` is their number where the engine knows it before reading.
+    """
+
+    names: tuple[str, ...]
+    read: Callable[[Sequence[str]], Iterator[Any]]
+    rows: int | None = None
+
+    def __post_init__(self) -> None:
+        repeated = [name for name, times in Counter(self.names).items() if times > 1]
+        if repeated:
+            raise InputError(f"the source has more than one column named {repeated[0]!r}: rename all but one")
+
+
+@contextmanager
+def refusing(what: str, *errors: type[BaseException]) -> Iterator[None]:
+    """Turn an engine's own errors into one sentence without their text, which may quote a private value."""
+    try:
+        yield
+    except errors:
+        raise InputError(f"{what}: it is damaged, cut short or not what its name says") from None

@@ -1,0 +1,189 @@
+"""The plan: public knowledge about a table, and what to do with it."""
+
+from __future__ import annotations
+
+import os
+import tomllib
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+from typing import Any, Literal
+
+from dproof.errors import InputError, did_you_mean
+from dproof.privacy import Privacy
+from dproof.sanitisation.column import Column, read_column
+from dproof.sanitisation.reader import Misplaced, Reader
+from dproof.sanitisation.toml import line_of, to_toml
+
+Order = Literal["shuffle", "keep"]
+_LONGEST_PLAN = 1 << 22  # bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Joint:
+    """Columns that are sanitised together as one category, which keeps their dependence."""
+
+    columns: tuple[str, ...]
+    share: Fraction
+    mechanism: str = "auto"
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What a row may lose, the space of every column and how each is treated; validated before any data is opened.
+
+    >>> plan = Plan.from_dict({
+    ...     "privacy": {"epsilon": "2"},
+    ...     "columns": {"hobby": {"space": "categories", "values": ["Cars", "Chess"]}, "name": {"drop": True}},
+    ... })
+    >>> plan.privacy.epsilon, [column.kind for column in plan.columns]
+    (Fraction(2, 1), ['categories', 'drop'])
+    """
+
+    privacy: Privacy
+    columns: tuple[Column, ...]
+    joint: tuple[Joint, ...]
+    order: Order
+    rows_per_person: int
+    person: str | None
+    text: str
+
+    @classmethod
+    def read(cls, path: str | os.PathLike[str]) -> Plan:
+        """The plan in a TOML file."""
+        where = Path(path)
+        try:
+            if where.stat().st_size > _LONGEST_PLAN:
+                raise InputError(f"{where.name!r} is too long for a plan")
+            return cls.parse(where.read_text("utf-8"), name=where.name)
+        except UnicodeDecodeError:
+            raise InputError(f"{where.name!r} is not UTF-8 text: a plan is a TOML file") from None
+        except OSError as error:
+            raise InputError(f"the plan {str(path)!r} cannot be read: {error.strerror}") from None
+
+    @classmethod
+    def parse(cls, text: str, *, name: str = "plan") -> Plan:
+        """The plan in a TOML text; a mistake is told with its key and line."""
+        try:
+            tables = tomllib.loads(text)
+        except tomllib.TOMLDecodeError as error:
+            raise InputError(f"{name}: not valid TOML: {error}") from None
+        try:
+            return _plan(tables, text)
+        except Misplaced as error:
+            line = line_of(text, error.path)
+            place = f"{name}, line {line}" if line else name
+            raise InputError(f"{place}: {error}") from None
+
+    @classmethod
+    def from_dict(cls, tables: Mapping[str, Any]) -> Plan:
+        """The plan as nested mappings, with the keys of the TOML file."""
+        return cls.parse(to_toml(tables))
+
+    @classmethod
+    def of(cls, plan: Plan | str | os.PathLike[str] | Mapping[str, Any]) -> Plan:
+        """A plan as it is, from a path, or from mappings."""
+        if isinstance(plan, Plan):
+            return plan
+        if isinstance(plan, Mapping):
+            return cls.from_dict(plan)
+        if isinstance(plan, (str, os.PathLike)):
+            return cls.read(plan)
+        raise InputError(f"a plan is a Plan, a path or a mapping, not a {type(plan).__name__}")
+
+    def column(self, name: str) -> Column:
+        """The column of that name."""
+        for column in self.columns:
+            if column.name == name:
+                return column
+        raise InputError(f"the plan has no column {name!r}{did_you_mean(name, [c.name for c in self.columns])}")
+
+    @property
+    def sources(self) -> tuple[str, ...]:
+        """The columns of the source that the release needs, in the plan's order."""
+        return tuple(name for column in self.columns if column.kind != "drop" for name in column.sources)
+
+    def check_names(self, names: tuple[str, ...]) -> None:
+        """Refuse a source whose columns are not exactly those the plan speaks of."""
+        known = {name for column in self.columns for name in column.sources}
+        unknown = [name for name in names if name not in known]
+        if unknown:
+            raise InputError(
+                f"the source has a column {unknown[0]!r} that the plan does not mention; "
+                f"add [columns.{unknown[0]}] with its space, or with drop = true"
+            )
+        absent = sorted(known - set(names))
+        if absent:
+            raise InputError(f"the source has no column {absent[0]!r}{did_you_mean(absent[0], names)}")
+
+
+def _plan(tables: Mapping[str, Any], text: str) -> Plan:
+    top = Reader(tables, ())
+    promise = top.table("privacy")
+    privacy = promise.calling(
+        lambda: Privacy(
+            promise.number("epsilon"),
+            promise.number("delta", 0),
+            neighbours=promise.choice("neighbours", ("change-one", "add-remove"), "change-one"),  # type: ignore[arg-type]
+        )
+    )
+    rows_per_person = promise.integer("rows_per_person", 1)
+    if rows_per_person < 1:
+        raise Misplaced(("privacy", "rows_per_person"), "must be at least 1")
+    person = promise.text("person", None)
+    promise.finish()
+    given = top.table("columns")
+    columns = tuple(read_column(name, given.table(name)) for name in given)
+    joint = _joint(top, columns)
+    order = top.choice("order", ("shuffle", "keep"), "shuffle")
+    top.finish()
+    _check(columns, person)
+    return Plan(privacy, columns, joint, order, rows_per_person, person, text)  # type: ignore[arg-type]
+
+
+def _joint(top: Reader, columns: tuple[Column, ...]) -> tuple[Joint, ...]:
+    known = {column.name: column for column in columns}
+    taken: set[str] = set()
+    groups = []
+    for table in top.tables("joint"):
+        names = table.texts("columns")
+        for name in names:
+            if name not in known:
+                raise Misplaced(
+                    ("joint", "columns"), f"names {name!r}, which is no column of the plan{did_you_mean(name, known)}"
+                )
+            if known[name].kind not in ("categories", "interval", "subsets"):
+                raise Misplaced(("joint", "columns"), f"names {name!r}, which has no finite space to join")
+            if name in taken:
+                raise Misplaced(("joint", "columns"), f"joins {name!r} twice")
+            taken.add(name)
+        if len(names) < 2:
+            raise Misplaced(("joint", "columns"), "needs at least two columns")
+        # Joining columns leaves the other columns' parts of the budget as they were.
+        share = table.share("share", sum((known[name].share for name in names), Fraction(0)))
+        groups.append(Joint(names, share, table.text("mechanism", "auto") or "auto"))
+        table.finish()
+    return tuple(groups)
+
+
+def _check(columns: tuple[Column, ...], person: str | None) -> None:
+    uses = Counter(source for column in columns for source in column.sources)
+    twice = [name for name, times in uses.items() if times > 1]
+    if twice:
+        raise Misplaced(("columns", twice[0]), "uses a column of the source that another uses too")
+    if not any(column.private for column in columns):
+        raise Misplaced(("columns",), "are all dropped or public: there is nothing to sanitise")
+    stored = Counter(name for column in columns if column.kind != "drop" for name in column.stored)
+    clash = [name for name, times in stored.items() if times > 1]
+    if clash:
+        raise Misplaced(("columns", clash[0]), "would be stored under the name of another column")
+    if person is not None:
+        named = [column for column in columns if person in column.sources]
+        if not named:
+            raise Misplaced(
+                ("privacy", "person"), f"names {person!r}, which is no column of the plan{did_you_mean(person, uses)}"
+            )
+        if named[0].kind != "drop":
+            raise Misplaced(("columns", named[0].name), "names the person of each row, so it must have drop = true")

@@ -1,0 +1,119 @@
+"""Product sanitisation of a table: every row drawn from the law of its values, with coins of its own.
+
+HLM15, equation (7): Y_d = (X_{d_1}, …, X_{d_n}), independent; the table costs what one row costs (Theorem 5).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from dproof.coins import Coins
+from dproof.engines.source import Source
+from dproof.sanitisation.row_law import RowLaw
+from dproof.sanitisation.storage import column_codes, group_codes, output_spaces, stored_arrays, stored_fields
+from dproof.sanitisation.treatment import codes_of
+
+REACH = 1 << 20  # rows that are shuffled together; a table up to this size is shuffled as a whole
+Progress = Callable[[int], None]
+
+
+def sanitised_blocks(source: Source, law: RowLaw, coins: Coins, progress: Progress | None = None) -> Iterator[Any]:
+    """The sanitised table as record batches of up to `REACH` rows, each batch in an order of its own."""
+    waiting: list[_Drawn] = []
+    rows = 0
+    for batch in source.read(law.plan.sources):
+        waiting.append(_Drawn.from_batch(batch, law, coins))
+        rows += batch.num_rows
+        while rows >= REACH:
+            block, rest = _Drawn.joined(waiting).cut(REACH)
+            yield block.stored(law, coins)
+            waiting, rows = [rest], rows - REACH
+        if progress is not None:
+            progress(batch.num_rows)
+    if rows:
+        yield _Drawn.joined(waiting).stored(law, coins)
+
+
+class _Drawn:
+    """Rows that have been drawn: sanitised codes for each group, and the public columns as they are."""
+
+    __slots__ = ("codes", "public")
+
+    def __init__(self, codes: list[NDArray[Any]], public: list[Any]) -> None:
+        self.codes, self.public = codes, public
+
+    @classmethod
+    def from_batch(cls, batch: Any, law: RowLaw, coins: Coins) -> _Drawn:
+        codes = []
+        for group in law.groups:
+            parts = [codes_of(column, [batch.column(name) for name in column.sources]) for column in group.columns]
+            codes.append(group.mechanism.family.draw(group_codes(group, parts), coins))
+        return cls(codes, [_plain(batch.column(c.name)) for c in law.plan.columns if c.kind == "public"])
+
+    @classmethod
+    def joined(cls, pieces: list[_Drawn]) -> _Drawn:
+        if len(pieces) == 1:
+            return pieces[0]
+        codes = [np.concatenate(parts) for parts in zip(*(p.codes for p in pieces), strict=True)]
+        return cls(codes, [pa.concat_arrays(parts) for parts in zip(*(p.public for p in pieces), strict=True)])
+
+    def cut(self, rows: int) -> tuple[_Drawn, _Drawn]:
+        first = _Drawn([c[:rows] for c in self.codes], [a.slice(0, rows) for a in self.public])
+        return first, _Drawn([c[rows:] for c in self.codes], [a.slice(rows) for a in self.public])
+
+    def stored(self, law: RowLaw, coins: Coins) -> Any:
+        """The rows as they are stored, in a fresh order unless the plan keeps it."""
+        codes, public = self.codes, self.public
+        if law.plan.order == "shuffle":
+            order = permutation(len(codes[0]), coins)
+            codes = [c.take(order) for c in codes]
+            public = [a.take(pa.array(order)) for a in public]
+        arrays: dict[str, Any] = dict(
+            zip((c.name for c in law.plan.columns if c.kind == "public"), public, strict=True)
+        )
+        for group, drawn in zip(law.groups, codes, strict=True):
+            parts = column_codes(group, drawn)
+            for column, space, part in zip(group.columns, output_spaces(group), parts, strict=True):
+                arrays |= zip(column.stored, stored_arrays(column, space, part), strict=True)
+        names = [name for c in law.plan.columns if c.kind != "drop" for name in c.stored]
+        return pa.RecordBatch.from_arrays([arrays[name] for name in names], names=names)
+
+
+def _plain(array: Any) -> Any:
+    """A public column without a dictionary, which could hold values that no row has; bytes of a CSV as text."""
+    if pa.types.is_dictionary(array.type):
+        array = array.cast(array.type.value_type)
+    return array.cast(pa.string()) if pa.types.is_binary(array.type) else array
+
+
+def stored_schema(law: RowLaw) -> Any:
+    """The schema of the sanitised columns, from the plan alone; public columns have the source's types."""
+    fields: dict[str, Any] = {}
+    for group in law.groups:
+        for column, space in zip(group.columns, output_spaces(group), strict=True):
+            fields |= {field.name: field for field in stored_fields(column, space)}
+    return pa.schema([fields[n] for c in law.plan.columns if c.private for n in c.stored])
+
+
+def permutation(count: int, coins: Coins) -> NDArray[np.int64]:
+    """A uniform order of 0, 1, …, count − 1: the order of as many random words.
+
+    Each word carries its place in its low bits, so that sorting the words sorts the places. Equal words would be
+    ordered by place, so then all are drawn again: given that the words differ, every order is equally likely.
+
+    >>> from dproof.coins import current
+    >>> sorted(permutation(4, current()).tolist())
+    [0, 1, 2, 3]
+    """
+    bits = np.uint64(max(1, (count - 1).bit_length()))
+    places = np.arange(count, dtype=np.uint64)
+    while True:
+        words = coins.words64(count) >> bits << bits | places
+        words.sort()
+        if not (words[1:] >> bits == words[:-1] >> bits).any():
+            return (words & np.uint64((1 << int(bits)) - 1)).astype(np.int64)

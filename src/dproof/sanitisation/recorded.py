@@ -1,0 +1,78 @@
+"""The law of a row read back from a certificate: a release is queried by the law it was drawn from."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from dproof.certification.certificate import Part
+from dproof.errors import VerificationFailed
+from dproof.laws.bits import Bits
+from dproof.laws.family import Family
+from dproof.laws.keep_or_other import KeepOrOther
+from dproof.laws.matrix import Matrix
+from dproof.mechanisms.mechanism import Mechanism, Optimum
+from dproof.privacy import Privacy
+from dproof.sanitisation.plan import Plan
+from dproof.sanitisation.row_law import Group, RowLaw, wanted_groups
+
+
+def _matrix(record: Mapping[str, Any]) -> Matrix:
+    total = int(record["total"])
+    rows = [[int(w) for w in row] for row in record["rows"]]
+    return Matrix(np.array(rows, np.int64 if total < 1 << 62 else object), total)
+
+
+# How each kind of law is written, and the family it stands for.
+FAMILIES: dict[str, Callable[[Mapping[str, Any]], Family]] = {
+    "keep-or-other": lambda r: KeepOrOther(int(r["size"]), int(r["keep"]), int(r["other"])),
+    "bits": lambda r: Bits(int(r["bits"]), int(r["stay"]), int(r["flip"])),
+    "matrix": _matrix,
+}
+
+
+def recorded_law(plan: Plan, certificate: Mapping[str, Any]) -> RowLaw:
+    """The law of the rows of a release, from its plan and certificate; refused where they do not fit each other."""
+    try:
+        return _read(plan, certificate)
+    except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
+        raise VerificationFailed(f"the certificate cannot be read ({type(error).__name__})") from None
+
+
+def _read(plan: Plan, certificate: Mapping[str, Any]) -> RowLaw:
+    promise = plan.privacy
+    if (str(promise.epsilon), str(promise.delta)) != (certificate["epsilon"], certificate["delta"]):
+        raise VerificationFailed("the certificate promises something else than the plan")
+    wanted = wanted_groups(plan)
+    records = certificate["laws"]
+    if [group.name for group in wanted] != [record["name"] for record in records]:
+        raise VerificationFailed("the certificate has laws for other columns than the plan")
+    groups, parts = [], []
+    for want, record in zip(wanted, records, strict=True):
+        privacy = Privacy(record["epsilon"], record["delta"])
+        family = FAMILIES[record["law"]["kind"]](record["law"])
+        bound = record["lower_bound"]
+        error = record["error"]
+        optimum = None if bound is None or error is None else Optimum("metric", Fraction(error), Fraction(bound))
+        mechanism = Mechanism(record["mechanism"], want.space, want.space, family, record["source"], optimum)
+        if family.inputs != want.space.size:
+            raise VerificationFailed(f"the law of {want.name!r} is for another space than the plan's")
+        groups.append(Group(want.name, want.columns, privacy, mechanism))
+        tight = record["tight"]
+        parts.append(
+            Part(
+                want.name,
+                record["mechanism"],
+                record["source"],
+                privacy,
+                record["law"],
+                float(tight["epsilon"]),
+                float(tight["delta"]),
+                None if error is None else Fraction(error),
+                None if bound is None else Fraction(bound),
+            )
+        )
+    return RowLaw(plan, tuple(groups), tuple(parts))

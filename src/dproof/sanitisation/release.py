@@ -1,0 +1,199 @@
+"""A release: the sanitised table, stored or held once, with its plan and certificate."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet
+
+from dproof.certification.verify_certificate import Refused
+from dproof.certification.verify_certificate import verify as verify_certificate
+from dproof.errors import InputError, VerificationFailed
+from dproof.sanitisation.folder import appearing, is_unfinished
+from dproof.sanitisation.plan import Plan
+from dproof.sanitisation.product import REACH, stored_schema
+from dproof.sanitisation.recorded import recorded_law
+from dproof.sanitisation.row_law import RowLaw
+
+DATA, PLAN, CERTIFICATE, REPORT = "release.parquet", "plan.toml", "certificate.json", "report.html"
+_LARGEST_CERTIFICATE = 1 << 28  # bytes
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Release:
+    """A sanitised table: queries on it are free, for ever (HLM15, Theorem 4).
+
+    It is one draw, kept in a folder or in memory; it is never a view that would draw again.
+    """
+
+    law: RowLaw
+    certificate: Mapping[str, Any]
+    folder: Path | None = None
+    table: Any = None  # an Arrow table, where the release is held in memory
+
+    @property
+    def plan(self) -> Plan:
+        return self.law.plan
+
+    @property
+    def rows(self) -> int:
+        """How many rows it has: as many as its source."""
+        return int(self.certificate["release"]["rows"])
+
+    @property
+    def private(self) -> bool:
+        """False where it was drawn with seeded coins."""
+        return bool(self.certificate["private"])
+
+    @property
+    def data(self) -> Any:
+        """What DuckDB or Arrow can scan: the path of the stored file, or the table in memory."""
+        return self.table if self.folder is None else self.folder / DATA
+
+    def __repr__(self) -> str:
+        where = "in memory" if self.folder is None else f"in {str(self.folder)!r}"
+        promise = f"epsilon = {self.plan.privacy.epsilon}, delta = {self.plan.privacy.delta}"
+        stamp = "" if self.private else ", NOT PRIVATE: drawn with seeded coins"
+        return f"<release of {self.rows} rows {where}, {promise}{stamp}>"
+
+    def to_arrow(self) -> Any:
+        """The sanitised rows as an Arrow table."""
+        return self.table if self.folder is None else pa.parquet.read_table(self.folder / DATA)
+
+    def to_pandas(self) -> Any:
+        """The sanitised rows as a pandas frame."""
+        return self.to_arrow().to_pandas()
+
+    def to_polars(self) -> Any:
+        """The sanitised rows as a Polars frame."""
+        return import_module("polars").from_arrow(self.to_arrow())
+
+    def query(self, sql: str, **options: Any) -> Any:
+        """Debiased answers with intervals; the table is called `release`."""
+        return import_module("dproof.estimation").query(self, sql, **options)
+
+    def raw(self, sql: str, **options: Any) -> Any:
+        """The same SQL on the sanitised rows as they are."""
+        return import_module("dproof.estimation").raw(self, sql, **options)
+
+    def save(self, out: str | os.PathLike[str]) -> Release:
+        """Store a release that is held in memory, in a new folder."""
+        with appearing(Path(out)) as folder:
+            pa.parquet.write_table(self.to_arrow(), folder / DATA, **PARQUET)
+            finish(folder, self.law, self.rows, self.private)
+        return load(out)
+
+
+# What the stored file looks like follows from the plan: fixed settings, no metadata of the source, no index.
+PARQUET: dict[str, Any] = {
+    "compression": "snappy",
+    "version": "2.6",
+    "write_statistics": False,
+    "row_group_size": REACH,
+}
+
+
+def finish(folder: Path, law: RowLaw, rows: int, private: bool) -> dict[str, Any]:
+    """Write the plan, the certificate and the page about a folder's stored table."""
+    (folder / PLAN).write_text(law.plan.text, "utf-8")
+    files = {name: _digest(folder / name) for name in (DATA, PLAN)}
+    certificate = law.certificate(about(law, rows, files), private=private)
+    certificate.write(folder / CERTIFICATE)
+    return certificate.to_json()
+
+
+def about(law: RowLaw, rows: int, files: Mapping[str, str]) -> dict[str, Any]:
+    """What a certificate records about the release: nothing of the source but its number of rows, which is public."""
+    plan, person = law.plan, law.person
+    tight = law.tight_epsilon
+    return {
+        "rows": rows,
+        "columns": [name for column in plan.columns if column.kind != "drop" for name in column.stored],
+        "public": [column.name for column in plan.columns if column.kind == "public"],
+        "order": "kept" if plan.order == "keep" else f"shuffled within {REACH} rows",
+        "tight_epsilon": "inf" if tight == float("inf") else tight,
+        "person": {"rows": plan.rows_per_person, "epsilon": str(person.epsilon), "delta": str(person.delta)},
+        "files": dict(files),
+    }
+
+
+def load(path: str | os.PathLike[str]) -> Release:
+    """Open a stored release; `verify` checks it as well."""
+    folder = Path(path)
+    if not (folder / CERTIFICATE).is_file() or is_unfinished(folder):
+        raise InputError(f"{str(folder)!r} is not a release: a release is a folder that `dproof sanitise` made")
+    plan = Plan.read(folder / PLAN)
+    certificate = _read_certificate(folder / CERTIFICATE)
+    if not isinstance(certificate.get("release"), dict):
+        raise VerificationFailed("the certificate is not one of a release")
+    return Release(recorded_law(plan, certificate), certificate, folder)
+
+
+def verify(path: str | os.PathLike[str]) -> Release | None:
+    """Check a release, or a certificate alone (then there is no release to return); raises where it does not hold.
+
+    The laws are certified again from their whole numbers, the promises added up, the files hashed; the plan must be
+    the one the laws are for, and the stored table must have the recorded rows and the schema the plan determines.
+    """
+    place = Path(path)
+    if not place.exists():
+        raise InputError(f"there is no file or folder {str(place)!r}")
+    file = place / CERTIFICATE if place.is_dir() else place
+    if place.is_dir() and is_unfinished(place):
+        raise VerificationFailed(f"{place.name!r} was left by a run that did not finish: it is no release")
+    if not file.is_file():
+        raise VerificationFailed(f"{place.name!r} has no certificate: it is no release")
+    certificate = _read_certificate(file)
+    try:
+        verify_certificate(dict(certificate), place if place.is_dir() else None)
+    except Refused as refused:
+        raise VerificationFailed(str(refused)) from None
+    except (KeyError, TypeError, ValueError, AttributeError, IndexError, ZeroDivisionError) as error:
+        raise VerificationFailed(f"the certificate cannot be read ({type(error).__name__})") from None
+    if not place.is_dir():
+        return None
+    release = load(place)
+    _check_stored(release)
+    return release
+
+
+def _check_stored(release: Release) -> None:
+    if set(release.certificate["release"]["files"]) != {DATA, PLAN}:
+        raise VerificationFailed("the certificate does not name the files of the release")
+    try:
+        with pa.parquet.ParquetFile(release.data) as stored:
+            rows, schema = stored.metadata.num_rows, stored.schema_arrow
+    except (pa.ArrowException, OSError):
+        raise VerificationFailed("the stored table cannot be read") from None
+    if rows != release.rows:
+        raise VerificationFailed("the stored table has another number of rows than the certificate")
+    for field in stored_schema(release.law):
+        if field.name not in schema.names or schema.field(field.name).type != field.type:
+            raise VerificationFailed(f"the stored column {field.name!r} is not as the plan determines it")
+    if schema.names != release.certificate["release"]["columns"]:
+        raise VerificationFailed("the stored table has other columns than the certificate")
+
+
+def _read_certificate(file: Path) -> dict[str, Any]:
+    try:
+        if file.stat().st_size > _LARGEST_CERTIFICATE:
+            raise VerificationFailed("the certificate is too large to be one")
+        certificate = json.loads(file.read_text("utf-8"))
+    except (OSError, ValueError, RecursionError):
+        raise VerificationFailed(f"{file.name!r} cannot be read as a certificate") from None
+    if not isinstance(certificate, dict):
+        raise VerificationFailed(f"{file.name!r} is not a certificate")
+    return certificate
+
+
+def _digest(file: Path) -> str:
+    with file.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()

@@ -1,0 +1,124 @@
+"""How sanitised codes are stored: Arrow columns whose types follow from the plan alone."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from dproof.sanitisation.column import Column
+from dproof.sanitisation.row_law import Group
+from dproof.spaces.categories import Categories
+from dproof.spaces.rows import Rows
+from dproof.spaces.subsets import Subsets
+
+_TABLED_SETS = 1 << 12  # sets whose joined texts are written out once
+
+
+def column_codes(group: Group, codes: NDArray[Any]) -> list[NDArray[Any]]:
+    """The codes of each column of a group, from the codes of the group."""
+    if not isinstance(group.mechanism.outputs, Rows):
+        return [codes]
+    parts: list[NDArray[Any]] = []
+    for space in reversed(list(group.mechanism.outputs.columns.values())):
+        parts.append(codes % space.size)
+        codes = codes // space.size
+    return parts[::-1]
+
+
+def group_codes(group: Group, parts: Sequence[NDArray[Any]]) -> NDArray[Any]:
+    """The codes of a group, from the codes of its columns: mixed radix, the last column the fastest."""
+    if len(parts) == 1:
+        return parts[0]
+    size = group.mechanism.inputs.size
+    codes = np.zeros(len(parts[0]), np.min_scalar_type(size))
+    for column, part in zip(group.columns, parts, strict=True):
+        codes *= codes.dtype.type(column.space.size)
+        codes += part.astype(codes.dtype)
+    return codes
+
+
+def output_spaces(group: Group) -> list[Any]:
+    """The space that each column of a group is released in."""
+    outputs = group.mechanism.outputs
+    return list(outputs.columns.values()) if isinstance(outputs, Rows) else [outputs]
+
+
+def stored_fields(column: Column, space: Any) -> list[Any]:
+    """The Arrow fields of a column; a set keeps the form it has in the source."""
+    return [pa.field(name, _type_of(column, space)) for name in column.stored]
+
+
+def stored_arrays(column: Column, space: Any, codes: NDArray[Any]) -> list[Any]:
+    """The Arrow arrays of a column, one for each of its fields."""
+    if isinstance(space, Categories):
+        return [_category_array(space, codes)]
+    if isinstance(space, Subsets):
+        return _FORMS[column.form](column, space, codes)
+    raise NotImplementedError
+
+
+def _type_of(column: Column, space: Any) -> Any:
+    if isinstance(space, Categories):
+        values = _values(space)
+        return pa.dictionary(_index_type(space.size), values.type) if pa.types.is_string(values.type) else values.type
+    return {"joined": pa.string(), "list": pa.list_(pa.string()), "flags": pa.bool_()}[column.form]
+
+
+def _index_type(size: int) -> Any:
+    return pa.int8() if size <= 1 << 7 else pa.int16() if size <= 1 << 15 else pa.int32()
+
+
+@lru_cache(maxsize=256)
+def _values(space: Categories) -> Any:
+    """The labels of a space as Arrow, without the missing one."""
+    labels: list[Any] = [label for label in space.values if label is not None]
+    if isinstance(labels[0], (str, bool)):
+        return pa.array(labels)
+    return pa.array(labels, pa.int64() if all(isinstance(label, int) for label in labels) else pa.float64())
+
+
+def _category_array(space: Categories, codes: NDArray[Any]) -> Any:
+    values = _values(space)
+    # Where missing is a value of its own it has the last code, and is stored as null.
+    absent = codes == len(values) if len(values) < space.size else None
+    if not pa.types.is_string(values.type):
+        return values.take(pa.array(codes, mask=absent))
+    index = _index_type(space.size)
+    narrow = codes.astype(index.to_pandas_dtype(), copy=False)
+    return pa.DictionaryArray.from_arrays(pa.array(narrow, mask=absent), values)
+
+
+def _joined(column: Column, space: Subsets, codes: NDArray[Any]) -> list[Any]:
+    if space.size <= _TABLED_SETS:
+        return [_joined_texts(space, column.separator).take(pa.array(codes))]
+    distinct, places = np.unique(codes, return_inverse=True)
+    return [pa.array([_join(space, int(c), column.separator) for c in distinct]).take(pa.array(places))]
+
+
+@lru_cache(maxsize=64)
+def _joined_texts(space: Subsets, separator: str) -> Any:
+    return pa.array([_join(space, code, separator) for code in range(space.size)])
+
+
+def _join(space: Subsets, code: int, separator: str) -> str:
+    return separator.join(str(item) for n, item in enumerate(space.values) if code >> n & 1)
+
+
+def _list(column: Column, space: Subsets, codes: NDArray[Any]) -> list[Any]:
+    bits = np.arange(len(space.values))
+    held = (codes[:, None].astype(np.int64) >> bits) & 1 == 1
+    offsets = np.concatenate([[0], np.cumsum(held.sum(axis=1))]).astype(np.int32)
+    items = pa.array(space.values, pa.string()).take(pa.array(np.nonzero(held)[1]))
+    return [pa.ListArray.from_arrays(pa.array(offsets), items)]
+
+
+def _flags(column: Column, space: Subsets, codes: NDArray[Any]) -> list[Any]:
+    return [pa.array((codes >> codes.dtype.type(n)) & 1 == 1) for n in range(len(space.values))]
+
+
+_FORMS = {"joined": _joined, "list": _list, "flags": _flags}

@@ -1,0 +1,105 @@
+"""Plans as text: the line that a key stands on, and TOML written from plain values."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+Path = tuple[str, ...]
+
+
+def line_of(text: str, path: Path) -> int | None:
+    """The line of a key, or of the nearest table around it that the text names.
+
+    >>> line_of("[columns.age]\\nlow = 0\\nhigh = 9", ("columns", "age", "high"))
+    3
+    """
+    found: dict[Path, int] = {}
+    table: Path = ()
+    for number, line in enumerate(text.splitlines(), 1):
+        stripped = line.strip()
+        if stripped.startswith("["):
+            table = _header(stripped) or table
+            found.setdefault(table, number)
+        elif "=" in stripped:
+            keys = _keys(stripped.split("=", 1)[0] + "= 0")
+            if keys:
+                found.setdefault(table + keys, number)
+    for length in range(len(path), 0, -1):
+        if path[:length] in found:
+            return found[path[:length]]
+    return None
+
+
+def _header(line: str) -> Path | None:
+    return _keys(line.split("#")[0] if '"' not in line else line)
+
+
+def _keys(line: str) -> Path | None:
+    try:
+        value: Any = tomllib.loads(line)
+    except tomllib.TOMLDecodeError:
+        return None
+    keys: list[str] = []
+    while isinstance(value, dict) and value:
+        (key, value), *_ = value.items()
+        keys.append(key)
+        value = value[0] if isinstance(value, list) and value else value
+    return tuple(keys)
+
+
+def to_toml(tables: Mapping[str, Any]) -> str:
+    """Plain values as TOML: top-level values first, then tables, then lists of tables.
+
+    >>> print(to_toml({"order": "keep", "privacy": {"epsilon": "2"}}))
+    order = "keep"
+    <BLANKLINE>
+    [privacy]
+    epsilon = "2"
+    <BLANKLINE>
+    """
+    lines = [f"{_key(k)} = {_value(v)}" for k, v in tables.items() if not _is_table(v) and not _is_tables(v)]
+    for name, value in tables.items():
+        if _is_tables(value):
+            for table in value:
+                lines += ["", f"[[{_key(name)}]]", *_body(table)]
+        elif _is_table(value) and value and all(_is_table(v) for v in value.values()):
+            for key, table in value.items():
+                lines += ["", f"[{_key(name)}.{_key(key)}]", *_body(table)]
+        elif _is_table(value):
+            lines += ["", f"[{_key(name)}]", *_body(value)]
+    return "\n".join(lines).lstrip("\n") + "\n"
+
+
+def _body(table: Mapping[str, Any]) -> list[str]:
+    return [f"{_key(k)} = {_value(v)}" for k, v in table.items()]
+
+
+def _is_table(value: Any) -> bool:
+    return isinstance(value, Mapping)
+
+
+def _is_tables(value: Any) -> bool:
+    return isinstance(value, Sequence) and not isinstance(value, str) and any(_is_table(v) for v in value)
+
+
+def _key(name: str) -> str:
+    bare = name.isascii() and name.replace("_", "").replace("-", "").isalnum()
+    return name if bare else _text(name)
+
+
+def _text(value: str) -> str:
+    # A JSON string is a TOML string, but for the one control character that JSON leaves alone.
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+
+
+def _value(value: Any) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, (int, float)):
+        return repr(value)
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        return "[" + ", ".join(_value(v) for v in value) + "]"
+    return _text(str(value))

@@ -1,0 +1,300 @@
+"""From the columns of a source to codes of their spaces, each value treated as the plan says.
+
+The treatment of a row depends on that row and the plan alone, so it costs no privacy: it comes before the mechanism.
+Only `"refuse"` lets the data stop the work, which tells that some value is outside; the plan that must not tell even
+that has a treatment for every value.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from datetime import date, time
+from decimal import Decimal
+from fractions import Fraction
+from math import lcm
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from dproof.errors import InputError
+from dproof.exact import exact
+from dproof.sanitisation.column import Column
+from dproof.spaces.categories import Categories
+from dproof.spaces.space import narrowest
+
+_OUTSIDE, _MISSING = -1, -2
+_LONGEST_NUMBER = 64  # characters; what is longer is no number that anybody meant
+_FLAG = Categories([False, True])
+Lookup = Callable[[Any], int]
+
+
+def codes_of(column: Column, arrays: Sequence[Any]) -> NDArray[Any]:
+    """The codes of a column of the plan from the source's Arrow arrays that hold it.
+
+    >>> from dproof.sanitisation.reader import Reader
+    >>> from dproof.sanitisation.column import read_column
+    >>> hobby = {"space": "categories", "values": ["Cars", "Chess"], "outside": "category"}
+    >>> codes_of(read_column("hobby", Reader(hobby, ())), [pa.array(["Chess", "Cars", "Golf"])]).tolist()
+    [1, 0, 2]
+    """
+    if column.form == "flags":
+        return _flags(column, arrays)
+    if column.form == "list":
+        return _lists(column, arrays[0])
+    if column.kind == "interval" and _is_number(arrays[0].type):
+        return _numbers(column, arrays[0])
+    return _distinct(column, arrays[0], _LOOKUPS[column.kind](column))
+
+
+def _distinct(column: Column, array: Any, look_up: Lookup) -> NDArray[Any]:
+    """Look up each distinct value once, and spread the codes over the rows."""
+    if not pa.types.is_dictionary(array.type):
+        try:
+            array = array.dictionary_encode()
+        except pa.ArrowException:
+            raise InputError(f"column {column.name!r} has the type {array.type}, which holds no such values") from None
+    found = [look_up(value) for value in array.dictionary.to_pylist()]
+    table = _settled(column, np.array([*found, _MISSING], np.int64))
+    positions = array.indices
+    if positions.null_count:
+        positions = positions.cast(pa.int64()).fill_null(len(found))
+    codes = table[positions.to_numpy(zero_copy_only=False)]
+    return _accepted(column, codes) if (table >= column.space.size).any() else codes
+
+
+def _settled(column: Column, found: NDArray[np.int64]) -> NDArray[Any]:
+    """Codes with the plan's stand-ins; what the plan refuses is left as two codes beyond the space."""
+    size = column.space.size
+    settled = found.copy()
+    settled[found == _OUTSIDE] = size if column.outside is None else column.outside
+    settled[found == _MISSING] = size + 1 if column.missing is None else column.missing
+    return settled.astype(narrowest(size + 2))
+
+
+def _accepted(column: Column, codes: NDArray[Any]) -> NDArray[Any]:
+    """The codes, unless one of them is beyond the space."""
+    size, name = column.space.size, column.name
+    worst = int(codes.max()) if len(codes) else 0
+    if worst == size:
+        way = "outside = 'clamp'" if column.kind != "categories" else "outside = 'category'"
+        raise InputError(
+            f"column {name!r} has a value outside its declared space: declare it, or set {way} in the plan"
+        )
+    if worst > size:
+        raise InputError(f"column {name!r} has a missing value: say in the plan what stands for it, with `missing`")
+    return codes
+
+
+def _text(value: Any) -> str | None:
+    """The text that a value is written as; None for what has none."""
+    if isinstance(value, bytes):
+        try:
+            return value.decode()
+        except UnicodeDecodeError:
+            return None
+    if isinstance(value, str):
+        return value
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, float):
+        return str(int(value)) if value.is_integer() else repr(value)
+    if isinstance(value, (int, Decimal)):
+        return str(value)
+    return value.isoformat() if isinstance(value, (date, time)) else None
+
+
+def _exact(value: Any) -> Fraction | None:
+    """The number that a value is or is written as; None for what is none."""
+    if isinstance(value, bool):
+        return Fraction(value)
+    if isinstance(value, (bytes, str)):
+        value = _text(value)
+        if value is None or len(value) > _LONGEST_NUMBER or "/" in value:
+            return None
+    try:
+        return exact(value)
+    except InputError:
+        return None
+
+
+def _is_missing(value: Any) -> bool:
+    """A null, a NaN, or an empty text."""
+    return value is None or value == "" or value == b"" or (isinstance(value, (float, Decimal)) and value != value)
+
+
+def _look_up_category(column: Column) -> Lookup:
+    values = column.space.values
+    sample = values[0]
+    key = _truth if isinstance(sample, bool) else _text if isinstance(sample, str) else _exact
+    known = {key(value): n for n, value in enumerate(values) if value is not None}
+    known.pop(None, None)
+
+    def look_up(value: Any) -> int:
+        code = known.get(key(value), _OUTSIDE) if value is not None else _MISSING
+        return _MISSING if code == _OUTSIDE and _is_missing(value) else code
+
+    return look_up
+
+
+def _truth(value: Any) -> bool | None:
+    if isinstance(value, (str, bytes)):
+        return {"true": True, "false": False, "1": True, "0": False}.get((_text(value) or "").lower())
+    return bool(value) if isinstance(value, (bool, int, float)) and value in (0, 1) else None
+
+
+def _look_up_number(column: Column) -> Lookup:
+    def look_up(value: Any) -> int:
+        if _is_missing(value):
+            return _MISSING
+        number = _exact(value)
+        if number is None:
+            infinite = _infinite(value)
+            if infinite == 0:
+                return _OUTSIDE
+            return (0 if infinite < 0 else column.space.size - 1) if column.clamp else _OUTSIDE
+        return _nearest(column, number)
+
+    return look_up
+
+
+def _infinite(value: Any) -> int:
+    """The sign of a value that is infinite or written so, else 0."""
+    text = (_text(value) or "").strip().lower() if not isinstance(value, float) else repr(value)
+    return {"inf": 1, "+inf": 1, "infinity": 1, "-inf": -1, "-infinity": -1}.get(text, 0)
+
+
+def _nearest(column: Column, number: Fraction) -> int:
+    space = column.space
+    if not space.low <= number <= space.high and not column.clamp:
+        return _OUTSIDE
+    # The nearest lattice point, the upper one where two are as near.
+    return int(min(max((number - space.low) / space.step + Fraction(1, 2), 0), space.size - 1))
+
+
+def _is_number(kind: Any) -> bool:
+    return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind))
+
+
+def _numbers(column: Column, array: Any) -> NDArray[Any]:
+    """The nearest lattice points of whole or floating numbers, all rows at once."""
+    space = column.space
+    values = array.fill_null(0).to_numpy(zero_copy_only=False)
+    if values.dtype.kind == "f":
+        values = values.astype(np.float64, copy=False)
+        missing = np.isnan(values)
+        values = np.where(missing, 0.0, values)
+        outside = (values < float(space.low)) | (values > float(space.high))
+        inside = np.clip(values, float(space.low), float(space.high))
+        place = (inside - float(space.low)) / float(space.step) + 0.5
+        codes = np.floor(place).astype(np.int64)
+        for n in np.flatnonzero(np.abs(place - np.rint(place)) < 1e-9 * (1 + np.abs(place))):
+            codes[n] = _nearest(column, exact(float(inside[n])))  # floats cannot tell on which side of the middle
+    else:
+        missing = np.zeros(len(values), bool)
+        low, high = _whole_range(space, values.dtype)
+        outside = (values < low) | (values > high)
+        inside = np.clip(values, low, high)
+        codes = _whole_codes(space, inside, low)
+    codes = np.clip(codes, 0, space.size - 1)
+    if not column.clamp:
+        codes[outside] = _OUTSIDE
+    if array.null_count:
+        missing |= np.asarray(array.is_null())
+    codes[missing] = _MISSING
+    return _accepted(column, _settled(column, codes))
+
+
+def _whole_range(space: Any, dtype: Any) -> tuple[int, int]:
+    """The whole numbers of the interval that the type can hold."""
+    bounds = np.iinfo(dtype)
+    low, high = -(-space.low // 1), space.high // 1
+    return min(max(low, bounds.min), bounds.max), max(min(high, bounds.max), bounds.min)
+
+
+def _whole_codes(space: Any, values: NDArray[Any], low: int) -> NDArray[np.int64]:
+    """⌊(x − low)/step + 1/2⌋ for whole numbers x of the interval, in whole numbers."""
+    if space.step == 1 and space.low == low:
+        return (values - values.dtype.type(low)).astype(np.int64)
+    scale = lcm(space.low.denominator, space.step.denominator)
+    bottom, step = int(space.low * scale), int(space.step * scale)
+    wide = (
+        values.astype(object) if max(abs(space.low), abs(space.high)) * scale * 4 > 1 << 62 else values.astype(np.int64)
+    )
+    codes: NDArray[np.int64] = np.asarray((2 * (wide * scale - bottom) + step) // (2 * step), np.int64)
+    return codes
+
+
+def _look_up_set(column: Column) -> Lookup:
+    bits = {item: 1 << n for n, item in enumerate(column.space.values)}
+
+    def look_up(value: Any) -> int:
+        text = _text(value) if value is not None else None
+        if text is None:
+            return _MISSING if value is None else _OUTSIDE
+        mask = 0
+        for item in text.split(column.separator) if text else ():
+            bit = bits.get(item.strip(), 0) or bits.get(item, 0)
+            if not bit and not column.clamp:
+                return _OUTSIDE
+            mask |= bit
+        return mask
+
+    return look_up
+
+
+def _lists(column: Column, array: Any) -> NDArray[Any]:
+    """Masks of a list column: one bit per item, gathered over each list."""
+    if pa.types.is_dictionary(array.type):
+        array = array.cast(array.type.value_type)
+    if not (pa.types.is_list(array.type) or pa.types.is_large_list(array.type)):
+        raise InputError(f"column {column.name!r} is no list: give the plan a separator, or the columns of its flags")
+    item_codes = {item: n for n, item in enumerate(column.space.values)}
+    items = array.flatten().dictionary_encode()
+    found = [item_codes.get(_text(v) if v is not None else None, _OUTSIDE) for v in items.dictionary.to_pylist()]
+    positions = items.indices.fill_null(len(found)).to_numpy(zero_copy_only=False)
+    bits = np.array([*found, _OUTSIDE], np.int64)[positions]
+    lengths = np.asarray(array.value_lengths().fill_null(0))
+    owners = np.repeat(np.arange(len(array)), lengths)
+    known = bits >= 0
+    masks = np.zeros(len(array), np.int64)
+    np.bitwise_or.at(masks, owners[known], np.int64(1) << bits[known])
+    if not column.clamp:
+        masks[owners[~known]] = _OUTSIDE
+    if array.null_count:
+        masks[np.asarray(array.is_null())] = _MISSING
+    return _accepted(column, _settled(column, masks))
+
+
+def _flags(column: Column, arrays: Sequence[Any]) -> NDArray[Any]:
+    """Masks of one true-or-false column per item; a missing flag is as the plan's stand-in has it."""
+    masks = np.zeros(len(arrays[0]), np.int64)
+    for n, (item, array) in enumerate(zip(column.space.values, arrays, strict=True)):
+        flag = replace(
+            column,
+            name=column.sources[n],
+            space=_FLAG,
+            outside=0 if column.clamp else None,
+            missing=None if column.missing is None else column.missing >> n & 1,
+        )
+        masks |= _distinct(flag, array, _look_up_flag(item)).astype(np.int64) << n
+    return masks.astype(narrowest(column.space.size))
+
+
+def _look_up_flag(item: str) -> Lookup:
+    def look_up(value: Any) -> int:
+        if _is_missing(value):
+            return _MISSING
+        truth = True if _text(value) == item else _truth(value)
+        return _OUTSIDE if truth is None else int(truth)
+
+    return look_up
+
+
+_LOOKUPS: dict[str, Callable[[Column], Lookup]] = {
+    "categories": _look_up_category,
+    "interval": _look_up_number,
+    "subsets": _look_up_set,
+}
