@@ -1,0 +1,180 @@
+"""Finite bases of L2[start, stop], made orthonormal; the plan or public data choose one, never the private curves."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache
+from math import comb, pi, sqrt
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dproof.errors import InputError, did_you_mean
+from dproof.spaces.curves import Curves
+
+Floats = NDArray[np.float64]
+Functions = Callable[[Floats, int], Floats]  # x in [0, 1] and the order of a derivative; one row per function
+
+_MOST_TERMS = 256
+_MOST_BERNSTEIN = 20  # the condition of their Gram matrix, binomial(2n + 1, n), grows fast
+_DEGREE = 3
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Basis:
+    """φ_1, …, φ_J with ∫ φ_i φ_j = 1 if i = j else 0 on [start, stop], so ‖Σ c_j φ_j‖₂² = Σ c_j² (Parseval).
+
+    >>> cosine = basis("cosine", Curves(0, 2, 5, 0, 1), 3)
+    >>> cosine.evaluate([0.0, 1.0])[0].round(6).tolist(), cosine.terms
+    ([0.707107, 0.707107], 3)
+    """
+
+    name: str
+    start: float
+    stop: float
+    terms: int
+    breaks: tuple[float, ...]  # in [0, 1]: the functions are smooth between them
+    functions: Functions
+
+    def evaluate(self, at: Any, derivative: int = 0) -> Floats:
+        """The functions, or a derivative of them, at points of [start, stop]; one row per function."""
+        width = self.stop - self.start
+        x = (np.atleast_1d(np.asarray(at, np.float64)) - self.start) / width
+        return self.functions(x, derivative) / (sqrt(width) * width**derivative)
+
+    def analysis(self, space: Curves) -> Floats:
+        """The matrix A with ∫ f φ_j = Σ_p A_jp f(t_p) for functions that are linear between grid points."""
+        times, width = space.times, self.stop - self.start
+        joints = np.union1d(times, self.start + width * np.array(self.breaks))
+        nodes, weights = quadrature(joints)
+        hats = np.array([np.interp(nodes, times, unit) for unit in np.eye(len(times))])
+        return (self.evaluate(nodes) * weights) @ hats.T
+
+    def project(self, space: Curves, curves: Any) -> Floats:
+        """The L2 projection of curves on the basis, evaluated at the grid points."""
+        return space.read(curves, outside="keep") @ self.analysis(space).T @ self.evaluate(space.times)
+
+    def projection_error(self, space: Curves, curves: Any) -> Floats:
+        """‖f − Pf‖₂ of each curve: what the basis cannot say, whatever the noise.
+
+        >>> day = Curves(0, 1, 9, 0, 1)
+        >>> basis("bernstein", day, 2).projection_error(day, [[n / 8 for n in range(9)]]).round(9).tolist()
+        [0.0]
+        """
+        rows = space.read(curves, outside="keep")
+        width = self.stop - self.start
+        nodes, weights = quadrature(np.union1d(space.times, self.start + width * np.array(self.breaks)))
+        linear = np.array([np.interp(nodes, space.times, row) for row in rows]).reshape(len(rows), -1)
+        rest = linear - rows @ self.analysis(space).T @ self.evaluate(nodes)
+        return np.asarray(np.sqrt((rest**2 * weights).sum(1)))
+
+
+def basis(name: str, space: Curves, terms: int) -> Basis:
+    """A basis by name: "cosine", "fourier" (periodic), "b-spline" (cubic) or "bernstein" (polynomials)."""
+    if name not in _BASES:
+        raise InputError(f"basis {str(name)[:40]!r} is not known{did_you_mean(name, _BASES)}")
+    if isinstance(terms, bool) or not isinstance(terms, int) or not 1 <= terms <= min(_MOST_TERMS, space.points):
+        raise InputError(f"terms must be a whole number from 1 to {min(_MOST_TERMS, space.points)}: the grid sees no more")
+    functions, breaks = _BASES[name](terms)
+    return Basis(name, float(space.start), float(space.stop), terms, breaks, functions)
+
+
+def quadrature(joints: Any, order: int = 12) -> tuple[Floats, Floats]:
+    """Gauss-Legendre nodes and weights on every piece: exact for polynomials of degree 2·order − 1."""
+    x, w = _legendre(order)
+    ends = np.asarray(joints, np.float64)
+    half = np.diff(ends)[:, None] / 2
+    return (ends[:-1, None] + half * (1 + x)).reshape(-1), (half * w).reshape(-1)
+
+
+@lru_cache(maxsize=8)
+def _legendre(order: int) -> tuple[Floats, Floats]:
+    x, w = np.polynomial.legendre.leggauss(order)
+    return x, w
+
+
+def orthonormal(functions: Functions, breaks: tuple[float, ...]) -> Functions:
+    """The same span with ∫ φ_i φ_j = 1 if i = j else 0 on [0, 1], by a QR factorisation at the nodes."""
+    nodes, weights = quadrature(breaks, _MOST_BERNSTEIN)
+    factor = np.linalg.qr((functions(nodes, 0) * np.sqrt(weights)).T, mode="r").T
+    return lambda x, derivative: np.linalg.solve(factor, functions(x, derivative))
+
+
+def _trigonometric(terms: int, frequencies: Floats, phases: Floats) -> tuple[Functions, tuple[float, ...]]:
+    """√2 cos(ωx − phase), and 1 for ω = 0; a derivative turns the phase by a quarter."""
+    scale = np.where(frequencies == 0, 1.0, sqrt(2))
+
+    def functions(x: Floats, derivative: int) -> Floats:
+        turned = np.multiply.outer(frequencies, x) - phases[:, None] + derivative * pi / 2
+        return (scale * frequencies**derivative)[:, None] * np.cos(turned)
+
+    pieces = max(1, terms // 4)  # a few half waves on each piece of the quadrature
+    return functions, tuple(np.linspace(0, 1, pieces + 1).tolist())
+
+
+def _cosine(terms: int) -> tuple[Functions, tuple[float, ...]]:
+    return _trigonometric(terms, pi * np.arange(terms), np.zeros(terms))
+
+
+def _fourier(terms: int) -> tuple[Functions, tuple[float, ...]]:
+    order = (np.arange(terms) + 1) // 2
+    return _trigonometric(terms, 2 * pi * order, np.where(np.arange(terms) % 2, 0.0, np.minimum(order, 1) * pi / 2))
+
+
+def _bernstein(terms: int) -> tuple[Functions, tuple[float, ...]]:
+    if terms > _MOST_BERNSTEIN:
+        raise InputError(f"a bernstein basis has at most {_MOST_BERNSTEIN} terms; take b-spline for more")
+    return orthonormal(_bernstein_functions(terms - 1), (0.0, 1.0)), (0.0, 1.0)
+
+
+def _bernstein_functions(degree: int) -> Functions:
+    def functions(x: Floats, derivative: int) -> Floats:
+        if derivative == 0:
+            return np.array([comb(degree, k) * x**k * (1 - x) ** (degree - k) for k in range(degree + 1)])
+        if degree == 0:
+            return np.zeros((1, len(x)))
+        lower = np.pad(_bernstein_functions(degree - 1)(x, derivative - 1), ((1, 1), (0, 0)))
+        return degree * (lower[:-1] - lower[1:])
+
+    return functions
+
+
+def _b_spline(terms: int) -> tuple[Functions, tuple[float, ...]]:
+    degree = min(_DEGREE, terms - 1)
+    breaks = np.linspace(0, 1, terms - degree + 1)
+    knots = np.concatenate([np.zeros(degree), breaks, np.ones(degree)])
+    functions = _spline_functions(knots, degree)
+    return orthonormal(functions, tuple(breaks.tolist())), tuple(breaks.tolist())
+
+
+def _spline_functions(knots: Floats, degree: int) -> Functions:
+    """Cox and de Boor's recursion; the last piece includes its right end."""
+
+    def ratio(top: Floats, k: int, n: int) -> Floats:
+        width = knots[k + n] - knots[k]
+        return top / width if width else np.zeros_like(top)
+
+    def functions(x: Floats, derivative: int, n: int = degree) -> Floats:
+        count = len(knots) - n - 1
+        if n == 0:
+            piece = np.clip(np.searchsorted(knots, x, side="right") - 1, 0, len(knots) - degree - 2)
+            return (np.arange(count)[:, None] == piece).astype(np.float64) * (derivative == 0)
+        lower = functions(x, max(derivative - 1, 0), n - 1)
+        if derivative:
+            return np.array([n * (ratio(lower[k], k, n) - ratio(lower[k + 1], k + 1, n)) for k in range(count)])
+        rise = [ratio(x - knots[k], k, n) * lower[k] for k in range(count)]
+        fall = [ratio(knots[k + n + 1] - x, k + 1, n) * lower[k + 1] for k in range(count)]
+        return np.array(rise) + np.array(fall)
+
+    return lambda x, derivative: functions(x, derivative)
+
+
+# A basis is one function here.
+_BASES: dict[str, Callable[[int], tuple[Functions, tuple[float, ...]]]] = {
+    "cosine": _cosine,
+    "fourier": _fourier,
+    "b-spline": _b_spline,
+    "bernstein": _bernstein,
+}

@@ -1,0 +1,212 @@
+"""Functional data: curves on a public grid. HLM15, Example 2."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import pairwise
+from math import isqrt
+from typing import Any, Literal, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dproof.errors import InputError, did_you_mean
+from dproof.exact import exact
+from dproof.spaces.arrow import is_arrow
+
+Norm = Literal["sup", "l2"]
+_MOST_POINTS = 1 << 13
+
+
+@dataclass(frozen=True, slots=True, init=False)
+class Curves:
+    """Functions on [start, stop] with values in [low, high], known at public grid points and linear between them.
+
+    `points` is how many, ends included, or the rising points themselves. Both norms are exact for such functions:
+    ‖f‖_∞ is attained at a grid point, and ‖f‖₂² = Σ h (a² + ab + b²)/3 over the pieces. Of a function that is not
+    piecewise linear a grid sees a lower bound only. HLM15, Example 2.
+
+    >>> day = Curves(0, 1, 3, low=0, high=5)
+    >>> day.distance([0, 1, 2], [0, 3, 1]), day.diameter
+    (Fraction(2, 1), Fraction(5, 1))
+    """
+
+    grid: tuple[Fraction, ...]
+    low: Fraction
+    high: Fraction
+    norm: Norm
+
+    def __init__(
+        self, start: Any, stop: Any, points: int | Sequence[Any], low: Any, high: Any, norm: Norm = "sup"
+    ) -> None:
+        first, last = exact(start, "start"), exact(stop, "stop")
+        grid = _even(first, last, points) if isinstance(points, int) else tuple(exact(t, "a point") for t in points)
+        if not 2 <= len(grid) <= _MOST_POINTS:
+            raise InputError(f"a curve needs from 2 to {_MOST_POINTS} grid points")
+        if any(a >= b for a, b in pairwise(grid)):
+            raise InputError("the grid points must rise, each above the one before")
+        if (grid[0], grid[-1]) != (first, last):
+            raise InputError("the grid must begin at start and end at stop")
+        bottom, top = exact(low, "low"), exact(high, "high")
+        if bottom >= top:
+            raise InputError("low must lie below high")
+        if norm not in get_args(Norm):
+            raise InputError(f"norm {str(norm)[:40]!r} is not known{did_you_mean(norm, get_args(Norm))}")
+        for name, value in {"grid": grid, "low": bottom, "high": top, "norm": norm}.items():
+            object.__setattr__(self, name, value)
+
+    @property
+    def start(self) -> Fraction:
+        return self.grid[0]
+
+    @property
+    def stop(self) -> Fraction:
+        return self.grid[-1]
+
+    @property
+    def points(self) -> int:
+        return len(self.grid)
+
+    @property
+    def times(self) -> NDArray[np.float64]:
+        """The grid as floats, for looking at and for drawing."""
+        return np.array([float(t) for t in self.grid])
+
+    @property
+    def diameter(self) -> Fraction:
+        """The largest distance between two curves, that of the constants low and high; in L2 rounded up.
+
+        It measures error. It calibrates no noise by itself: that takes coefficients, or the norm of a kernel.
+        """
+        width = self.high - self.low
+        return width if self.norm == "sup" else root_above(width**2 * (self.stop - self.start))
+
+    @property
+    def separation(self) -> Fraction:
+        """Zero: curves lie arbitrarily close together."""
+        return Fraction(0)
+
+    def distance(self, f: Sequence[Any], g: Sequence[Any]) -> Fraction:
+        """‖f − g‖, exact in the sup norm and rounded up in L2, where `squared_distance` is exact."""
+        if self.norm == "l2":
+            return root_above(self.squared_distance(f, g))
+        return max(abs(d) for d in self._difference(f, g))
+
+    def squared_distance(self, f: Sequence[Any], g: Sequence[Any]) -> Fraction:
+        """∫ (f − g)² of the piecewise linear functions, exactly.
+
+        >>> Curves(0, 1, 2, 0, 1).squared_distance([0, 1], [0, 0])
+        Fraction(1, 3)
+        """
+        d, t = self._difference(f, g), self.grid
+        pieces = zip(pairwise(t), pairwise(d), strict=True)
+        return sum(((v - u) * (a * a + a * b + b * b) / 3 for (u, v), (a, b) in pieces), Fraction(0))
+
+    def _difference(self, f: Sequence[Any], g: Sequence[Any]) -> list[Fraction]:
+        if len(f) != self.points or len(g) != self.points:
+            raise InputError(f"a curve has {self.points} values here, one for each grid point")
+        return [exact(x, "a value") - exact(y, "a value") for x, y in zip(f, g, strict=True)]
+
+    def evaluate(self, curves: Any, at: Any) -> NDArray[np.float64]:
+        """The curves between their grid points, by linear interpolation; one row each.
+
+        >>> Curves(0, 2, 2, 0, 4).evaluate([[0, 4]], [0.5, 1]).tolist()
+        [[1.0, 2.0]]
+        """
+        times = np.atleast_1d(np.asarray(at, np.float64))
+        if not ((times >= float(self.start)) & (times <= float(self.stop))).all():
+            raise InputError("a curve can be evaluated between its first and its last grid point only")
+        return np.array([np.interp(times, self.times, row) for row in self.read(curves, outside="keep")])
+
+    def read(self, curves: Any, *, outside: Literal["refuse", "clamp", "keep"] = "refuse") -> NDArray[np.float64]:
+        """Curves as a matrix, one row each: from nested lists, NumPy, an Arrow list column or a table of wide columns
+        in grid order, or scikit-fda's FDataGrid.
+
+        A curve with another number of points, or with one missing or not finite, is refused and never named.
+        """
+        rows = self._matrix(curves)
+        if not np.isfinite(rows).all():
+            raise InputError("a curve has a missing or infinite value; complete the curves, or leave such rows out")
+        if outside == "clamp":
+            return np.clip(rows, float(self.low), float(self.high))
+        if outside == "refuse" and not ((rows >= float(self.low)) & (rows <= float(self.high))).all():
+            raise InputError("a curve leaves the declared range from low to high; widen it, or clamp")
+        return rows
+
+    def _matrix(self, curves: Any) -> NDArray[np.float64]:
+        module = type(curves).__module__.partition(".")[0]
+        if module == "skfda":
+            return self._from_fda(curves)
+        if is_arrow(curves):
+            curves = _arrow_rows(curves, self.points)
+        elif module == "pandas" and hasattr(curves, "columns"):
+            curves = curves.to_numpy()
+        try:
+            rows = np.asarray(curves, np.float64) if len(curves) else np.empty((0, self.points))
+        except (TypeError, ValueError):
+            raise InputError(f"every curve needs {self.points} numbers, one for each grid point") from None
+        if rows.ndim != 2 or rows.shape[1] != self.points:
+            raise InputError(f"every curve needs {self.points} numbers, one for each grid point")
+        return rows
+
+    def _from_fda(self, data: Any) -> NDArray[np.float64]:
+        if data.dim_domain != 1 or data.dim_codomain != 1 or len(data.grid_points[0]) != self.points:
+            raise InputError(f"the functional data must have one argument, one value and {self.points} grid points")
+        if not np.allclose(data.grid_points[0], self.times, rtol=1e-9, atol=0.0):
+            raise InputError("the grid of the functional data is not the declared one")
+        return np.asarray(data.data_matrix[..., 0], np.float64)
+
+
+def _even(first: Fraction, last: Fraction, points: int) -> tuple[Fraction, ...]:
+    if isinstance(points, bool) or not 2 <= points <= _MOST_POINTS:
+        raise InputError(f"a curve needs from 2 to {_MOST_POINTS} grid points")
+    return tuple(first + (last - first) * n / (points - 1) for n in range(points))
+
+
+def _arrow_rows(column: Any, points: int) -> NDArray[np.float64]:
+    """The rows of an Arrow list column, or of a table of wide columns; a short or missing list is refused."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if hasattr(column, "column_names"):
+        return np.array([_numbers(part) for part in column.columns], np.float64).reshape(len(column.columns), -1).T
+    if isinstance(column, pa.ChunkedArray):
+        column = column.combine_chunks()
+    kind = column.type
+    if not (pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind)):
+        raise InputError(f"a column of type {kind} holds no curves: they are lists of numbers, or wide columns")
+    if column.null_count or not pc.all(pc.equal(pc.list_value_length(column), points), min_count=0).as_py():
+        raise InputError(f"every curve needs {points} numbers, one for each grid point; none may be missing")
+    return _numbers(column.flatten()).reshape(-1, points)
+
+
+def _numbers(column: Any) -> NDArray[np.float64]:
+    import pyarrow as pa
+
+    try:
+        return np.asarray(column.cast(pa.float64()).to_numpy(zero_copy_only=False))
+    except TypeError:  # a chunked array takes no such argument
+        return np.asarray(column.cast(pa.float64()).to_numpy())
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+        raise InputError("a curve holds something that is not a number; cast the column first") from None
+
+
+def root_above(x: Fraction, bits: int = 96) -> Fraction:
+    """A fraction at least √x, within about 2^-bits of it relatively; exact where x is a square.
+
+    >>> root_above(Fraction(9, 4)), root_above(Fraction(2)) ** 2 > 2
+    (Fraction(3, 2), True)
+    """
+    top, bottom = isqrt(x.numerator), isqrt(x.denominator)
+    if top * top == x.numerator and bottom * bottom == x.denominator:
+        return Fraction(top, bottom)
+    shift = max(0, bits - (x.numerator.bit_length() - x.denominator.bit_length()) // 2)
+    return Fraction(isqrt((x.numerator << 2 * shift) // x.denominator) + 1, 1 << shift)
+
+
+EXAMPLES = (
+    Curves(0, 1, 5, 0, 1),
+    Curves(1, 18, [1, "1.25", 2, 3, 18], 60, 220, norm="l2"),
+)
