@@ -1,0 +1,1 @@
+"""What a release promises and gives, as pictures and one self-contained page."""

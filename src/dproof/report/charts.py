@@ -1,0 +1,122 @@
+"""Laws as pictures: Altair charts rendered to SVG without a network."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import altair as alt
+import vl_convert
+
+from dproof.mechanisms.mechanism import Mechanism
+
+INK, ACCENT, PALE = "#1f2933", "#0b6e6e", "#e6efef"
+_MOST_LABELS = 24  # rows and columns of a picture that can still be read
+_SCHEME = ["#f4f8f8", "#9cc9c6", "#2f8f8b", "#0b4f50"]
+
+
+def svg(chart: Any) -> str:
+    """The chart as an SVG element, to stand inside a page."""
+    return str(vl_convert.vegalite_to_svg(styled(chart).to_dict(), vl_version=None))
+
+
+def styled(chart: Any) -> Any:
+    """The house style: quiet axes, one accent."""
+    font = "Helvetica, Arial, sans-serif"
+    return (
+        chart.configure_view(stroke=None)
+        .configure_axis(labelFont=font, titleFont=font, labelColor=INK, titleColor=INK, grid=False, titleFontWeight=500)
+        .configure_legend(labelFont=font, titleFont=font)
+        .configure_text(font=font)
+        .configure_title(font=font, color=INK, anchor="start", fontWeight=600)
+    )
+
+
+def law_chart(mechanism: Mechanism) -> Any:
+    """The law: a heat map of the solution matrix where it can be read, else one input's law as bars."""
+    finite = mechanism.family.outputs
+    if finite and max(mechanism.family.inputs, finite) <= _MOST_LABELS:
+        return heat_map(mechanism)
+    return one_law(mechanism)
+
+
+def heat_map(mechanism: Mechanism) -> Any:
+    """P(Y_d = y) for every input d (rows) and output y (columns)."""
+    matrix = mechanism.matrix()
+    inputs = [_text(mechanism.inputs.label(n)) for n in range(mechanism.family.inputs)]
+    outputs = [_text(mechanism.outputs.label(n)) for n in range(mechanism.family.outputs)]
+    cells = [
+        {"true value": d, "released value": y, "probability": float(p)}
+        for d, row in zip(inputs, matrix, strict=True)
+        for y, p in zip(outputs, row, strict=True)
+    ]
+    base = alt.Chart(alt.Data(values=cells)).encode(
+        x=alt.X("released value:N", sort=outputs, axis=alt.Axis(labelAngle=-40, title="released value")),
+        y=alt.Y("true value:N", sort=inputs, axis=alt.Axis(title="true value")),
+    )
+    colour = alt.Color("probability:Q", scale=alt.Scale(range=_SCHEME, domainMin=0), legend=None)
+    squares = base.mark_rect(cornerRadius=3, stroke="white", strokeWidth=2).encode(color=colour)
+    side = 46 if len(outputs) <= 10 else 24
+    chart = squares
+    if len(outputs) <= 10:
+        dark = alt.condition(f"datum.probability > {0.6 * float(matrix.max())}", alt.value("white"), alt.value(INK))
+        chart = squares + base.mark_text(fontSize=11).encode(text=alt.Text("probability:Q", format=".1%"), color=dark)
+    return chart.properties(width=side * len(outputs), height=min(side, 34) * len(inputs))
+
+
+def one_law(mechanism: Mechanism) -> Any:
+    """The law of the middle input as bars."""
+    middle = mechanism.family.inputs // 2
+    label = mechanism.inputs.label(middle)
+    bars = [{"released value": _number(y), "probability": float(p)} for y, p in _central(mechanism, label)]
+    return (
+        alt.Chart(alt.Data(values=bars), title=f"what becomes of {_text(label)}")
+        .mark_bar(color=ACCENT, size=max(1, 480 // max(len(bars), 1)))
+        .encode(
+            x=alt.X("released value:Q", axis=alt.Axis(tickCount=8)),
+            y=alt.Y("probability:Q", axis=alt.Axis(tickCount=4)),
+        )
+        .properties(width=520, height=160)
+    )
+
+
+def _central(mechanism: Mechanism, label: Any) -> list[tuple[Any, Any]]:
+    """The outputs that carry nearly all the mass, thinned to what a picture can show."""
+    law = mechanism.law(label).items()
+    floor = max(p for _, p in law) / 1000
+    shown = [(y, p) for y, p in law if p >= floor]
+    step = max(1, len(shown) // 240)
+    return shown[::step]
+
+
+def _number(value: Any) -> float:
+    return float(value) if not isinstance(value, (str, frozenset, dict)) else 0.0
+
+
+def _text(value: Any) -> str:
+    """A label as a reader would write it."""
+    if value is None:
+        return "(missing)"
+    if isinstance(value, frozenset):
+        return "{" + ", ".join(sorted(map(str, value))) + "}"
+    if isinstance(value, dict):
+        return ", ".join(str(part) for part in value.values())
+    return str(value)
+
+
+def profile_chart(mechanisms: dict[str, Mechanism], top: float) -> Any:
+    """δ against ε: everything the law guarantees, not one point of it."""
+    points = [
+        {"epsilon": top * n / 60, "delta": mechanism.delta(round(top * n / 60, 6)), "column": name}
+        for name, mechanism in mechanisms.items()
+        for n in range(61)
+    ]
+    return (
+        alt.Chart(alt.Data(values=points))
+        .mark_line(strokeWidth=2)
+        .encode(
+            x=alt.X("epsilon:Q", axis=alt.Axis(title="ε")),
+            y=alt.Y("delta:Q", axis=alt.Axis(title="tight δ at ε")),
+            color=alt.Color("column:N", legend=alt.Legend(title=None)),
+        )
+        .properties(width=520, height=200)
+    )

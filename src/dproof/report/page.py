@@ -1,0 +1,167 @@
+"""One page that explains a release to a person who is no expert: no script, no network, no file beside it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from fractions import Fraction
+from html import escape
+from importlib.resources import files
+from typing import Any
+
+from dproof.meaning import advice, attack_accuracy, posterior
+from dproof.privacy import Privacy
+from dproof.report.charts import law_chart, profile_chart, svg
+from dproof.sanitisation.row_law import Group, RowLaw
+
+
+def page(row: RowLaw, certificate: Mapping[str, Any], half_widths: Mapping[str, float | None]) -> str:
+    """The whole page as HTML.
+
+    `half_widths` holds, for each column, the half-width of the 95 % interval that a count of this many rows has.
+    """
+    style = (files("dproof.report") / "page.css").read_text(encoding="utf-8")
+    release = certificate.get("release") or {}
+    sections = [
+        _promise(row.plan.privacy, release, bool(certificate["private"])),
+        _denial(row.plan.privacy),
+        _columns(row, release, half_widths),
+        _profile(row),
+        _asking(row),
+        _limits(row),
+        _proof(certificate),
+    ]
+    return (
+        '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">'
+        f"<title>A sanitised table: what was promised</title><style>{style}</style></head>\n"
+        f"<body><main>{''.join(sections)}</main></body></html>\n"
+    )
+
+
+def _promise(privacy: Privacy, release: Mapping[str, Any], private: bool) -> str:
+    rows = release.get("rows")
+    facts = [
+        ("ε", _plain(privacy.epsilon), "what one row may reveal"),
+        ("δ", _plain(privacy.delta), "chance of more than that"),
+        ("rows", f"{rows:,}" if rows is not None else "—", "their number is public"),
+        ("neighbours", privacy.neighbours, "tables that differ in one row"),
+    ]
+    cards = "".join(
+        f'<div class="fact"><b>{escape(value)}</b><span>{escape(name)}</span><small>{escape(note)}</small></div>'
+        for name, value, note in facts
+    )
+    warning = "" if private else '<p class="alarm">Drawn with seeded coins: this release is not private.</p>'
+    advised = "".join(f'<p class="alarm">{escape(text)}</p>' for text in advice(privacy))
+    return (
+        "<header><h1>A sanitised table</h1>"
+        "<p class='lead'>Every row of this table was changed at random before anyone saw it, by laws that are written "
+        "down below. What can be learned about one person from it is bounded, whatever else is known about them and "
+        "whatever is asked of the table, now or later.</p></header>"
+        f'<section class="facts">{cards}</section>{warning}{advised}'
+    )
+
+
+def _denial(privacy: Privacy) -> str:
+    rows = ""
+    for prior in ("0.01", "0.1", "0.5", "0.9"):
+        low, high = posterior(prior, privacy)
+        rows += f"<tr><td>{float(prior):.0%}</td><td>{float(low):.1%} to {float(high):.1%}</td><td>{_bar(float(low), float(high))}</td></tr>"
+    right = float(attack_accuracy(privacy))
+    return (
+        "<section><h2>What a person in the table can deny</h2>"
+        "<p>Suppose an observer wonders which of two things is true of one person, and believes the first with some "
+        "probability before seeing the table. Afterwards, the belief lies in this range, at most:</p>"
+        f"<table><thead><tr><th>belief before</th><th>belief after</th><th></th></tr></thead><tbody>{rows}</tbody></table>"
+        f"<p>An observer who must tell two equally likely rows apart is right at most <b>{right:.1%}</b> of the time; "
+        "tossing a coin gives 50 %.</p></section>"
+    )
+
+
+def _bar(low: float, high: float) -> str:
+    return f'<span class="range"><i style="left:{low:.1%};width:{max(high - low, 0.005):.1%}"></i></span>'
+
+
+def _columns(row: RowLaw, release: Mapping[str, Any], half_widths: Mapping[str, float | None]) -> str:
+    blocks = "".join(_group(group, release.get("rows"), half_widths) for group in row.groups)
+    untouched = [column.name for column in row.plan.columns if column.kind == "public"]
+    dropped = [column.name for column in row.plan.columns if column.kind == "drop"]
+    notes = ""
+    if untouched:
+        notes += f"<p><b>Released as they are</b>, because the plan declares them public: {_names(untouched)}.</p>"
+    if dropped:
+        notes += f"<p><b>Left out:</b> {_names(dropped)}.</p>"
+    return f"<section><h2>What was done to each column</h2>{blocks}{notes}</section>"
+
+
+def _group(group: Group, rows: int | None, half_widths: Mapping[str, float | None]) -> str:
+    mechanism = group.mechanism
+    facts = [
+        f"mechanism: {mechanism.name} ({mechanism.source})",
+        f"ε = {_plain(group.privacy.epsilon)}"
+        + (f", δ = {_plain(group.privacy.delta)}" if group.privacy.delta else ""),
+        f"expected error of a value: {float(mechanism.error):.4g}",
+    ]
+    if mechanism.optimum is not None:
+        facts.append(f"no mechanism with this guarantee errs less than {float(mechanism.optimum.lower_bound):.4g}")
+    width = half_widths.get(group.name)
+    if width is not None and rows:
+        facts.append(f"a count over the {rows:,} rows is right to about ± {width:,.0f}, 19 times out of 20")
+    items = "".join(f"<li>{escape(fact)}</li>" for fact in facts)
+    picture = svg(law_chart(mechanism))
+    return f'<article><h3>{escape(group.name)}</h3><ul>{items}</ul><figure class="law">{picture}</figure></article>'
+
+
+def _profile(row: RowLaw) -> str:
+    top = float(row.plan.privacy.epsilon) or 1.0
+    curves = {group.name: group.mechanism for group in row.groups[:6]}
+    return (
+        "<section><h2>The whole guarantee</h2><p>Each column's law satisfies every pair on or above its curve, computed "
+        "from the whole numbers that were sampled. The promise is one point; a curve that reaches zero is proven never "
+        f"to leak more.</p><figure>{svg(profile_chart(curves, top))}</figure></section>"
+    )
+
+
+def _asking(row: RowLaw) -> str:
+    column = row.groups[0].columns[0].name if row.groups else "column"
+    quoted = column if column.isidentifier() else '"' + column.replace('"', '""') + '"'
+    sql = f"SELECT {quoted}, count(*) FROM release GROUP BY {quoted}"
+    return (
+        "<section><h2>How to ask it</h2><p>Counting the rows as they stand gives biased answers: the changes pull every "
+        "share towards the middle. dproof knows the laws, undoes the bias and gives an interval. Questions are free, "
+        "and there may be any number of them.</p>"
+        f"<pre>dproof query . {escape(json.dumps(sql))}</pre>"
+        f"<pre>import dproof as dp\ndp.load('.').query({escape(repr(sql))})</pre></section>"
+    )
+
+
+def _limits(row: RowLaw) -> str:
+    points = [
+        "The number of rows is public, and so is the plan: the names of the columns, their values and bounds.",
+        "What holds for people in general can be learned, and may be held against a person who is not in the table at all.",
+        "The promise is for one row. Someone who owns several rows is covered as many times over"
+        + (f"; the plan allows {row.plan.rows_per_person} rows a person." if row.plan.rows_per_person > 1 else "."),
+        "Sanitising the same table again is a second release: the two promises add up.",
+    ]
+    if row.plan.privacy.delta:
+        points.append("With a probability of up to δ for each row, that row may be published as it is.")
+    items = "".join(f"<li>{escape(point)}</li>" for point in points)
+    return f"<section><h2>What is not promised</h2><ul>{items}</ul></section>"
+
+
+def _proof(certificate: Mapping[str, Any]) -> str:
+    return (
+        "<section><h2>How to check it</h2><p>The certificate holds the laws as whole numbers. A short program without "
+        "dependencies, shipped with dproof, checks every pair of values again in exact arithmetic:</p>"
+        "<pre>python verify_certificate.py certificate.json</pre>"
+        f"<p class='seal'>seal {escape(str(certificate['seal']))}</p></section>"
+    )
+
+
+def _plain(number: Fraction) -> str:
+    text = f"{float(number):.6g}"
+    return text if Fraction(text) == number else str(number)
+
+
+def _names(names: list[str]) -> str:
+    return ", ".join(f"<code>{escape(name)}</code>" for name in names)
