@@ -16,18 +16,20 @@ from dproof.coins import Coins
 from dproof.engines.source import Source
 from dproof.sanitisation.row_law import RowLaw
 from dproof.sanitisation.storage import column_codes, group_codes, output_spaces, stored_arrays, stored_fields
-from dproof.sanitisation.treatment import codes_of
+from dproof.sanitisation.treatment import Treatment, treatment
 
 REACH = 1 << 20  # rows that are shuffled together; a table up to this size is shuffled as a whole
 Progress = Callable[[int], None]
+_Treatments = list[list[tuple[tuple[str, ...], Treatment]]]
 
 
 def sanitised_blocks(source: Source, law: RowLaw, coins: Coins, progress: Progress | None = None) -> Iterator[Any]:
     """The sanitised table as record batches of up to `REACH` rows, each batch in an order of its own."""
     waiting: list[_Drawn] = []
     rows = 0
+    treatments = [[(column.sources, treatment(column)) for column in group.columns] for group in law.groups]
     for batch in source.read(law.plan.sources):
-        waiting.append(_Drawn.from_batch(batch, law, coins))
+        waiting.append(_Drawn.from_batch(batch, law, treatments, coins))
         rows += batch.num_rows
         while rows >= REACH:
             block, rest = _Drawn.joined(waiting).cut(REACH)
@@ -48,10 +50,10 @@ class _Drawn:
         self.codes, self.public = codes, public
 
     @classmethod
-    def from_batch(cls, batch: Any, law: RowLaw, coins: Coins) -> _Drawn:
+    def from_batch(cls, batch: Any, law: RowLaw, treatments: _Treatments, coins: Coins) -> _Drawn:
         codes = []
-        for group in law.groups:
-            parts = [codes_of(column, [batch.column(name) for name in column.sources]) for column in group.columns]
+        for group, columns in zip(law.groups, treatments, strict=True):
+            parts = [treat([batch.column(name) for name in names]) for names, treat in columns]
             codes.append(group.mechanism.family.draw(group_codes(group, parts), coins))
         return cls(codes, [_plain(batch.column(c.name)) for c in law.plan.columns if c.kind == "public"])
 
@@ -110,10 +112,12 @@ def permutation(count: int, coins: Coins) -> NDArray[np.int64]:
     >>> sorted(permutation(4, current()).tolist())
     [0, 1, 2, 3]
     """
-    bits = np.uint64(max(1, (count - 1).bit_length()))
-    places = np.arange(count, dtype=np.uint64)
+    low = np.uint64((1 << max(1, (count - 1).bit_length())) - 1)
     while True:
-        words = coins.words64(count) >> bits << bits | places
+        words = coins.words64(count)
+        words &= ~low
+        words |= np.arange(count, dtype=np.uint64)
         words.sort()
-        if not (words[1:] >> bits == words[:-1] >> bits).any():
-            return (words & np.uint64((1 << int(bits)) - 1)).astype(np.int64)
+        if (words[1:] ^ words[:-1] > low).all():
+            words &= low
+            return words.view(np.int64)

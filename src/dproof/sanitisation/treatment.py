@@ -12,6 +12,7 @@ from dataclasses import replace
 from datetime import date, time
 from decimal import Decimal
 from fractions import Fraction
+from functools import lru_cache, partial
 from math import lcm
 from typing import Any
 
@@ -27,29 +28,35 @@ from dproof.spaces.space import narrowest
 
 _OUTSIDE, _MISSING = -1, -2
 _LONGEST_NUMBER = 64  # characters; what is longer is no number that anybody meant
+_REMEMBERED = 1 << 16  # values of a column
 _FLAG = Categories([False, True])
 Lookup = Callable[[Any], int]
+Treatment = Callable[[Sequence[Any]], NDArray[Any]]
 
 
-def codes_of(column: Column, arrays: Sequence[Any]) -> NDArray[Any]:
-    """The codes of a column of the plan from the source's Arrow arrays that hold it.
+def treatment(column: Column) -> Treatment:
+    """What turns the source's Arrow arrays of a column into codes of its space, as the plan says.
 
     >>> from dproof.sanitisation.reader import Reader
     >>> from dproof.sanitisation.column import read_column
     >>> hobby = {"space": "categories", "values": ["Cars", "Chess"], "outside": "category"}
-    >>> codes_of(read_column("hobby", Reader(hobby, ())), [pa.array(["Chess", "Cars", "Golf"])]).tolist()
+    >>> treatment(read_column("hobby", Reader(hobby, ())))([pa.array(["Chess", "Cars", "Golf"])]).tolist()
     [1, 0, 2]
     """
     if column.form == "flags":
-        return _flags(column, arrays)
+        return lambda arrays: _flags(column, arrays)
     if column.form == "list":
-        return _lists(column, arrays[0])
-    if column.kind == "interval" and _is_number(arrays[0].type):
-        return _numbers(column, arrays[0])
-    return _distinct(column, arrays[0], _LOOKUPS[column.kind](column))
+        return lambda arrays: _lists(column, arrays[0])
+    # A value is understood once and remembered, whatever the number of batches.
+    look_up = lru_cache(maxsize=_REMEMBERED, typed=True)(_LOOKUPS[column.kind](column))
+    if column.kind == "interval":
+        return lambda arrays: (_numbers if _is_number(arrays[0].type) else partial(_distinct, look_up))(
+            column, arrays[0]
+        )
+    return lambda arrays: _distinct(look_up, column, arrays[0])
 
 
-def _distinct(column: Column, array: Any, look_up: Lookup) -> NDArray[Any]:
+def _distinct(look_up: Lookup, column: Column, array: Any) -> NDArray[Any]:
     """Look up each distinct value once, and spread the codes over the rows."""
     if not pa.types.is_dictionary(array.type):
         try:
@@ -61,7 +68,7 @@ def _distinct(column: Column, array: Any, look_up: Lookup) -> NDArray[Any]:
     positions = array.indices
     if positions.null_count:
         positions = positions.cast(pa.int64()).fill_null(len(found))
-    codes = table[positions.to_numpy(zero_copy_only=False)]
+    codes = table.take(positions.to_numpy(zero_copy_only=False), mode="clip")
     return _accepted(column, codes) if (table >= column.space.size).any() else codes
 
 
@@ -279,7 +286,7 @@ def _flags(column: Column, arrays: Sequence[Any]) -> NDArray[Any]:
             outside=0 if column.clamp else None,
             missing=None if column.missing is None else column.missing >> n & 1,
         )
-        masks |= _distinct(flag, array, _look_up_flag(item)).astype(np.int64) << n
+        masks |= _distinct(_look_up_flag(item), flag, array).astype(np.int64) << n
     return masks.astype(narrowest(column.space.size))
 
 
