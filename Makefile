@@ -13,18 +13,18 @@ setup: .venv/.dev
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
 	  || { echo "dproof needs Python 3.11 or later: make PYTHON=/path/to/python3" >&2; exit 1; }
 	@# Some systems ship venv without its own pip: then the system's pip puts one there.
-	@test -x $(BIN)/pip || $(PYTHON) -m venv .venv 2>/dev/null || { $(PYTHON) -m venv --clear --without-pip .venv \
-	  && $(PYTHON) -m pip --python $(BIN)/python install --quiet pip; }
+	@test -x $(BIN)/pip || $(PYTHON) -m venv .venv >/dev/null 2>&1 || { $(PYTHON) -m venv --clear --without-pip .venv \
+	  && $(PYTHON) -m pip --python $(BIN)/python install -qq pip; }
 	@touch $@
 
 .venv/.core: .venv/.python pyproject.toml
 	@echo "Setting up .venv (once) ..." >&2
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable .
+	@$(BIN)/python -m pip install -qq --disable-pip-version-check --editable .
 	@touch $@
 
 .venv/.dev: .venv/.core
 	@echo "Adding the tools for tests ..." >&2
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	@$(BIN)/python -m pip install -qq --disable-pip-version-check --editable '.[dev]'
 	@touch $@
 
 demo: .venv/.core
@@ -42,7 +42,7 @@ test-slow: .venv/.dev
 
 bench: .venv/.dev
 	@# Peers are only measured against; one that will not install is skipped by the benchmark with a word.
-	@test -e .venv/.bench || { $(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[bench]' \
+	@test -e .venv/.bench || { $(BIN)/python -m pip install -qq --disable-pip-version-check --editable '.[bench]' \
 	  && touch .venv/.bench; } || echo "some peers could not be installed: they will be skipped" >&2
 	@$(BIN)/python -m benchmarks
 
