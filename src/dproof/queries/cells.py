@@ -98,8 +98,13 @@ class Grid:
         return values.reshape(shape)
 
 
-def cut(schema: Schema, predicates: Iterable[Predicate | None], keys: Sequence[Key] = ()) -> Grid:
-    """The grid that these predicates and the groups of these keys cut the table into.
+def cut(
+    schema: Schema,
+    predicates: Iterable[Predicate | None],
+    keys: Sequence[Key] = (),
+    columns: Iterable[str] = (),
+) -> Grid:
+    """The grid that these predicates and the groups of these keys cut the table into; more columns add an axis.
 
     >>> from dproof.queries.sql import parse_predicate
     >>> from dproof.spaces import Categories
@@ -119,6 +124,8 @@ def cut(schema: Schema, predicates: Iterable[Predicate | None], keys: Sequence[K
         beside.append(regions[leaf, negated])
     for key in keys:
         by_column.setdefault(key.column, []).extend(runs for _, runs in key_regions(key, schema))
+    for column in columns:
+        by_column.setdefault(column, [])
     axes = tuple(_axis(column, schema, found) for column, found in by_column.items())
     if math.prod(axis.blocks for axis in axes) > _MOST_CELLS:
         raise TooLarge(f"the conditions and groups make more than {_MOST_CELLS} cells: ask for fewer at once")

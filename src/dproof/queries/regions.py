@@ -192,3 +192,31 @@ def _fits(key: Key, groups: int) -> None:
 def plain(number: Fraction) -> int | float:
     """A number as it is shown: whole as an int."""
     return int(number) if number.denominator == 1 else float(number)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Grouping:
+    """The declared groups of a key, and the group of every code."""
+
+    labels: tuple[Any, ...]
+    _starts: NDArray[np.int64]
+    _groups: NDArray[np.int64]
+
+    def of(self, codes: NDArray[Any]) -> NDArray[np.int64]:
+        """The group of each code, as its position among the labels."""
+        place = np.searchsorted(self._starts, np.asarray(codes).astype(np.int64), side="right") - 1
+        return self._groups[place]
+
+
+def grouping(key: Key, schema: Schema) -> Grouping:
+    """The groups of a key as a table over its codes.
+
+    >>> table = Schema("data", {"size": Categories([1, 2, 10])})
+    >>> groups = grouping(Key("size", Fraction(5)), table)
+    >>> groups.labels, groups.of(np.array([0, 1, 2]))
+    ((0, 10), array([0, 0, 1]))
+    """
+    found = key_regions(key, schema)
+    pieces = sorted((run[0], group) for group, (_, codes) in enumerate(found) for run in codes.runs)
+    starts, groups = zip(*pieces, strict=True)
+    return Grouping(tuple(label for label, _ in found), np.array(starts), np.array(groups))

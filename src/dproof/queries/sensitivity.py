@@ -1,0 +1,188 @@
+"""Global sensitivity with its evidence: how far one row can move an answer, and the two tables that show it.
+
+Δf = sup over neighbouring tables of ‖f(D₁) − f(D₂)‖. The sheet, sections 2 and 3; HLM15, section 2.2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, Literal
+
+import numpy as np
+
+from dproof.errors import InputError
+from dproof.privacy import Neighbours
+from dproof.queries.effects import Coordinate, Effects, Part, effects
+from dproof.queries.linear import Term, present, scale_of
+from dproof.queries.question import Aggregate, Arithmetic, Expression, Key, Number, Question
+from dproof.queries.regions import MISSING, key_regions
+from dproof.queries.schema import Open, Schema, resolve
+from dproof.queries.sql import parse
+
+Row = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Witness:
+    """Two neighbouring tables and how far apart their answers are."""
+
+    before: tuple[Row, ...]
+    after: tuple[Row, ...]
+    distance: Fraction
+
+
+@dataclass(frozen=True, slots=True)
+class Sensitivity:
+    """How far one row can move an answer; None is infinitely far.
+
+    `l1` is Σ|Δ| and `l2_squared` is Σ Δ², each at its largest. `kind` is "exact" with a witness that attains it,
+    "bound" where only an upper bound is known, or "declared" where a user said so. An infinite one has witnesses
+    whose distance grows without end.
+    """
+
+    neighbours: Neighbours
+    l1: Fraction | None
+    l2_squared: Fraction | None
+    kind: Literal["exact", "bound", "declared"]
+    witnesses: tuple[Witness, ...] = ()
+
+    @property
+    def witness(self) -> Witness | None:
+        return self.witnesses[0] if self.witnesses else None
+
+
+def sensitivity(
+    asked: str | Question | Sequence[str | Question],
+    schema: Schema,
+    neighbours: Neighbours = "change-one",
+    *,
+    rows: int = 1,
+) -> Sensitivity:
+    """The global sensitivity of one question, or of several that are answered together.
+
+    `rows` matters for a mean alone: the public number of rows (change-one), or the least there can be (add-remove).
+
+    >>> from dproof.spaces import Categories
+    >>> survey = Schema("data", {"gender": Categories(["Male", "Female"]), "books": Categories(range(8))})
+    >>> males_and_females = sensitivity("SELECT gender, count(*) FROM data GROUP BY gender", survey, "add-remove")
+    >>> males_and_females.l1, males_and_females.witness.after
+    (Fraction(1, 1), ({'gender': 'Male'},))
+    """
+    several = [asked] if isinstance(asked, (str, Question)) else list(asked)
+    questions = [resolve(parse(q) if isinstance(q, str) else q, schema) for q in several]
+    if rows < 1:
+        raise InputError("the number of rows must be at least 1: the empty table has no mean")
+    items = [(n, item.expression) for n, question in enumerate(questions) for item in question.select]
+    measured = [(n, expression) for n, expression in items if not isinstance(expression, (Key, Number))]
+    for _, expression in measured:
+        for column in _unbounded(expression, schema):
+            return _infinite(column, schema, neighbours)
+    if len(measured) == 1 and isinstance(measured[0][1], Aggregate):
+        alone = _alone(measured[0][1], questions[0], schema, neighbours, rows)
+        if alone is not None:
+            return alone
+    coordinates = [Coordinate(n, _combination(expression, schema)) for n, expression in measured]
+    found = effects(schema, [Part(q.where, q.group_by) for q in questions], coordinates)
+    return _of_effects(found, schema, neighbours)
+
+
+def _of_effects(found: Effects, schema: Schema, neighbours: Neighbours) -> Sensitivity:
+    l1, pair, exact = found.largest(neighbours)
+    l2_squared, _, also = found.largest(neighbours, power=2)
+    witnesses: tuple[Witness, ...] = ()
+    if pair is not None:
+        before, after = (_row(found.records[n], schema) for n in pair)
+        witnesses = (Witness(() if neighbours == "add-remove" else (before,), (after,), l1),)
+    return Sensitivity(neighbours, l1, l2_squared, "exact" if exact and also else "bound", witnesses)
+
+
+def _row(codes: dict[str, int], schema: Schema) -> Row:
+    row: Row = {}
+    for column, code in codes.items():
+        space = schema.spaces[column]
+        row[column] = None if code == MISSING or isinstance(space, Open) else space.label(code)
+    return row
+
+
+def _combination(expression: Expression, schema: Schema) -> tuple[tuple[Fraction, Term], ...]:
+    """An expression as Σ coefficient · term; a constant moves nothing."""
+    match expression:
+        case Aggregate("count", _, _, _):
+            return ((Fraction(1), Term((), present(expression, schema))),)
+        case Aggregate("sum", columns, _, _):
+            term = Term(columns, present(expression, schema))
+            return ((term.unit(schema), term),)
+        case Number():
+            return ()
+        case Arithmetic("+" | "-" as operator, left, right):
+            sign = 1 if operator == "+" else -1
+            return *_combination(left, schema), *((sign * w, term) for w, term in _combination(right, schema))
+        case Arithmetic("*", Number(factor), other) | Arithmetic("*", other, Number(factor)):
+            return tuple((factor * weight, term) for weight, term in _combination(other, schema))
+        case Arithmetic("/", other, Number(divisor)) if divisor:
+            return tuple((weight / divisor, term) for weight, term in _combination(other, schema))
+    raise InputError(
+        "together or in a calculation only counts and sums have a known sensitivity: ask for means, quantiles, "
+        "ratios one by one; a curator answers them from counts, sums and ranks"
+    )
+
+
+def _unbounded(expression: Expression, schema: Schema) -> list[str]:
+    if isinstance(expression, Arithmetic):
+        return _unbounded(expression.left, schema) + _unbounded(expression.right, schema)
+    names = expression.columns if isinstance(expression, Aggregate) and expression.kind != "count" else ()
+    return [name for name in names if isinstance(schema.spaces[name], Open)]
+
+
+def _infinite(column: str, schema: Schema, neighbours: Neighbours) -> Sensitivity:
+    """Without a bound on the column, one row moves the answer as far as it likes. The sheet, exercise 2.1."""
+    space = schema.spaces[column]
+    low = space.low if isinstance(space, Open) and space.low is not None else Fraction(0)
+    witnesses = []
+    for reach in (10, 100, 1000):
+        near, far = {column: low}, {column: low + reach}
+        after = (near,) if neighbours == "change-one" else (far, near)
+        witnesses.append(Witness((far,), after, Fraction(reach)))
+    return Sensitivity(neighbours, None, None, "exact", tuple(witnesses))
+
+
+def _alone(
+    aggregate: Aggregate, question: Question, schema: Schema, neighbours: Neighbours, rows: int
+) -> Sensitivity | None:
+    """Statistics that are no sums over rows but have a sensitivity in closed form, when asked alone."""
+    if aggregate.kind not in ("avg", "min", "max", "quantile", "distinct"):
+        return None
+    if aggregate.kind == "distinct":
+        groups = max((len(key_regions(key, schema)) for key in question.group_by), default=1)
+        l1 = Fraction(2 if groups > 1 and neighbours == "change-one" else 1)
+        return Sensitivity(neighbours, l1, l1, "bound")
+    if question.group_by:
+        raise InputError(f"the sensitivity of {aggregate.kind.upper()} is known for one group at a time")
+    column = aggregate.columns[0]
+    space = schema.spaces[column]
+    assert not isinstance(space, Open)
+    codes = np.array(_ends(space))
+    scale = scale_of(space, False)
+    ends = sorted(zip(scale.whole(codes).tolist(), codes.tolist(), strict=True))
+    (low, first), (high, last) = ends[0], ends[-1]
+    filtered = question.where is not None or present(aggregate, schema) is not None
+    n = 1 if filtered or aggregate.kind != "avg" else rows
+    share = Fraction(1) if aggregate.kind != "avg" else Fraction(1, n + (neighbours == "add-remove"))
+    distance = scale.unit * (high - low) * share
+    bottom, top = {column: space.label(first)}, {column: space.label(last)}
+    before = (bottom,) * n
+    after = (*before, top) if neighbours == "add-remove" else (*before[1:], top)
+    if aggregate.kind == "min":
+        before, after = (top,), ((top, bottom) if neighbours == "add-remove" else (bottom,))
+    elif aggregate.kind == "quantile":
+        return Sensitivity(neighbours, distance, distance**2, "bound")
+    return Sensitivity(neighbours, distance, distance**2, "exact", (Witness(before, after, distance),))
+
+
+def _ends(space: Any) -> list[int]:
+    """Codes among which the least and the greatest number are."""
+    if hasattr(space, "step"):
+        return [0, space.size - 1]
+    return [code for code in range(space.size) if space.label(code) is not None]

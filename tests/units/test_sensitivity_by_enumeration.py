@@ -1,0 +1,170 @@
+"""Sensitivities against the definition itself: every pair of small neighbouring tables, answered by brute force."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from itertools import combinations_with_replacement, product
+from typing import Any
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dproof.queries.question import (
+    Aggregate,
+    Among,
+    And,
+    Compare,
+    Contains,
+    Item,
+    Key,
+    Missing,
+    Not,
+    Or,
+    Predicate,
+    Question,
+)
+from dproof.queries.schema import Schema
+from dproof.queries.sensitivity import sensitivity
+from dproof.spaces import Categories, Subsets
+
+SPACES = {
+    "sex": Categories(["f", "m", None]),
+    "books": Categories([-2, 0, 3]),
+    "likes": Subsets(["a", "b"]),
+}
+SCHEMA = Schema("data", SPACES, frozenset({"books"}))
+VALUES = {
+    "sex": ["f", "m", None],
+    "books": [-2, 0, 3, None],
+    "likes": [frozenset(), frozenset("a"), frozenset("b"), frozenset("ab")],
+}
+RECORDS = [dict(zip(VALUES, row, strict=True)) for row in product(*VALUES.values())]
+
+LEAVES: st.SearchStrategy[Predicate] = st.one_of(
+    st.builds(Compare, st.just("sex"), st.sampled_from(["=", "<>"]), st.sampled_from(["f", "m"])),
+    st.builds(
+        Compare,
+        st.just("books"),
+        st.sampled_from(["=", "<>", "<", "<=", ">", ">="]),
+        st.sampled_from([Fraction(-2), Fraction(0), Fraction(3)]),
+    ),
+    st.builds(Among, st.just("sex"), st.just(("f", "m"))),
+    st.builds(Contains, st.just("likes"), st.sampled_from(["a", "b"])),
+    st.builds(Missing, st.sampled_from(["sex", "books"])),
+)
+PREDICATES = st.recursive(
+    LEAVES,
+    lambda inner: st.one_of(
+        inner.map(Not),
+        st.tuples(inner, inner).map(And),
+        st.tuples(inner, inner).map(Or),
+    ),
+    max_leaves=3,
+)
+WHERE = st.one_of(st.none(), PREDICATES)
+AGGREGATES = st.one_of(
+    st.builds(Aggregate, st.just("count"), where=WHERE),
+    st.builds(Aggregate, st.just("count"), st.just(("books",)), where=WHERE),
+    st.builds(Aggregate, st.just("sum"), st.just(("books",)), where=WHERE),
+)
+KEYS = st.lists(
+    st.sampled_from([Key("sex"), Key("books"), Key("likes"), Key("books", Fraction(2))]), max_size=2, unique=True
+).map(tuple)
+QUESTIONS = st.builds(
+    lambda parts, where, keys: Question(
+        "data", tuple(Item(f"x{n}", part) for n, part in enumerate(parts)), where, keys
+    ),
+    st.lists(AGGREGATES, min_size=1, max_size=2),
+    WHERE,
+    KEYS,
+)
+
+
+def holds(predicate: Predicate | None, row: dict[str, Any]) -> bool | None:
+    """SQL's three-valued logic, written out once more."""
+    match predicate:
+        case None:
+            return True
+        case Missing(column):
+            return row[column] is None
+        case Not(part):
+            inside = holds(part, row)
+            return None if inside is None else not inside
+        case And(parts):
+            found = [holds(part, row) for part in parts]
+            return False if False in found else None if None in found else True
+        case Or(parts):
+            found = [holds(part, row) for part in parts]
+            return True if True in found else None if None in found else False
+    value = row[predicate.column]
+    if value is None:
+        return None
+    match predicate:
+        case Among(_, values):
+            return value in values
+        case Contains(_, item):
+            return item in value
+        case Compare(_, operator, other):
+            tests = {"=": value == other, "<>": value != other}
+            if isinstance(other, Fraction):
+                tests |= {"<": value < other, "<=": value <= other, ">": value > other, ">=": value >= other}
+            return tests[operator]
+    raise AssertionError
+
+
+def effect(question: Question, row: dict[str, Any], mark: int) -> dict[Any, Fraction]:
+    """What one row adds to the vector of answers, by coordinate; groups are coordinates."""
+    if holds(question.where, row) is not True:
+        return {}
+    group = tuple(
+        row[k.column] if k.width is None or row[k.column] is None else row[k.column] // k.width
+        for k in question.group_by
+    )
+    found = {}
+    for n, item in enumerate(question.select):
+        aggregate = item.expression
+        assert isinstance(aggregate, Aggregate)
+        there = all(row[column] is not None for column in aggregate.columns)
+        if there and holds(aggregate.where, row) is True:
+            found[mark, n, group] = Fraction(row["books"] if aggregate.kind == "sum" else 1)
+    return found
+
+
+def truth(questions: list[Question], neighbours: str, power: int) -> Fraction:
+    vectors = [{k: v for mark, q in enumerate(questions) for k, v in effect(q, row, mark).items()} for row in RECORDS]
+    distinct = [dict(items) for items in {tuple(sorted(v.items(), key=repr)) for v in vectors}]
+    if neighbours == "add-remove":
+        return max(sum((abs(x) ** power for x in v.values()), Fraction(0)) for v in distinct)
+    pairs = combinations_with_replacement(distinct, 2)
+    zero = Fraction(0)
+    return max(sum((abs(a.get(key, zero) - b.get(key, zero)) ** power for key in {*a, *b}), zero) for a, b in pairs)
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.lists(QUESTIONS, min_size=1, max_size=2), st.sampled_from(["add-remove", "change-one"]))
+def test_sensitivity_is_what_the_definition_says(questions: list[Question], neighbours: Any) -> None:
+    found = sensitivity(questions, SCHEMA, neighbours)
+    assert found.kind == "exact"
+    assert found.l1 == truth(questions, neighbours, 1)
+    assert found.l2_squared == truth(questions, neighbours, 2)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(QUESTIONS, min_size=1, max_size=2), st.sampled_from(["add-remove", "change-one"]))
+def test_the_witness_attains_it(questions: list[Question], neighbours: Any) -> None:
+    found = sensitivity(questions, SCHEMA, neighbours)
+    assert found.witness is not None
+    default = {"sex": "f", "books": 0, "likes": frozenset()}
+    tables = []
+    for rows in (found.witness.before, found.witness.after):
+        total: dict[Any, Fraction] = {}
+        for row in rows:
+            for mark, question in enumerate(questions):
+                for key, value in effect(question, default | row, mark).items():
+                    total[key] = total.get(key, Fraction(0)) + value
+        tables.append(total)
+    before, after = tables
+    distance = sum(
+        (abs(before.get(k, Fraction(0)) - after.get(k, Fraction(0))) for k in {*before, *after}), Fraction(0)
+    )
+    assert distance == found.l1 == found.witness.distance
