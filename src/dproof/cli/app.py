@@ -29,6 +29,11 @@ class Command(NamedTuple):
 
 # A new command is one file with one function, and one line here. `dproof --help` shows them in this order.
 COMMANDS: dict[str, Command] = {
+    "init": Command("dproof.cli.init", "init", "Draft a plan from the names of a table's columns."),
+    "plan": Command("dproof.cli.plan", "plan", "Show what a plan will do to each column, and what to expect."),
+    "sanitise": Command("dproof.cli.sanitise", "sanitise", "Sanitise a table once; then anyone may ask it anything."),
+    "verify": Command("dproof.cli.verify", "verify", "Check a release or a certificate again, and its files."),
+    "report": Command("dproof.cli.report", "report", "Write the page that explains a release."),
     "certify": Command("dproof.cli.certify", "certify", "Say exactly how private a mechanism is, with the worst case."),
     "explain": Command("dproof.cli.explain", "explain", "Say what a guarantee means for one person."),
 }

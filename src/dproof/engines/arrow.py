@@ -12,7 +12,7 @@ from dproof.errors import InputError
 
 EXAMPLES = (
     lambda table: table,
-    lambda table: table.combine_chunks().to_batches()[0],
+    lambda table: pa.record_batch([column.combine_chunks() for column in table.columns], table.column_names),
     lambda table: table.to_reader(max_chunksize=3),
 )
 

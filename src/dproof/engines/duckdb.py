@@ -7,9 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import duckdb
+import pyarrow as pa
 
 from dproof.engines.arrow import batches
-from dproof.engines.source import BATCH_ROWS, Source, refusing
+from dproof.engines.source import Source, refusing
 from dproof.errors import InputError, did_you_mean
 
 
@@ -32,7 +33,7 @@ def open_(thing: Any, table: str | None = None) -> Source:
 def _read(relation: Any, columns: Sequence[str]) -> Iterator[Any]:
     with refusing("the DuckDB relation cannot be read", duckdb.Error):
         chosen = relation.project(", ".join(quoted(name) for name in columns))
-        yield from batches(chosen.fetch_record_batch(BATCH_ROWS), columns, "the DuckDB relation")
+        yield from batches(pa.RecordBatchReader.from_stream(chosen), columns, "the DuckDB relation")
 
 
 def _open_file(path: Path, table: str | None) -> Source:

@@ -17,6 +17,7 @@ import pyarrow.parquet
 from dproof.certification.verify_certificate import Refused
 from dproof.certification.verify_certificate import verify as verify_certificate
 from dproof.errors import InputError, VerificationFailed
+from dproof.sanitisation.expectation import half_widths
 from dproof.sanitisation.folder import appearing, is_unfinished
 from dproof.sanitisation.plan import Plan
 from dproof.sanitisation.product import REACH, stored_schema
@@ -78,11 +79,11 @@ class Release:
 
     def query(self, sql: str, **options: Any) -> Any:
         """Debiased answers with intervals; the table is called `release`."""
-        return import_module("dproof.estimation").query(self, sql, **options)
+        return _upstairs("estimation", "query")(self, sql, **options)
 
     def raw(self, sql: str, **options: Any) -> Any:
         """The same SQL on the sanitised rows as they are."""
-        return import_module("dproof.estimation").raw(self, sql, **options)
+        return _upstairs("estimation", "raw")(self, sql, **options)
 
     def save(self, out: str | os.PathLike[str]) -> Release:
         """Store a release that is held in memory, in a new folder."""
@@ -106,8 +107,19 @@ def finish(folder: Path, law: RowLaw, rows: int, private: bool) -> dict[str, Any
     (folder / PLAN).write_text(law.plan.text, "utf-8")
     files = {name: _digest(folder / name) for name in (DATA, PLAN)}
     certificate = law.certificate(about(law, rows, files), private=private)
+    record = certificate.to_json()
+    page = _upstairs("report.page", "page")(law, record, half_widths(law, rows))
+    (folder / REPORT).write_text(page, "utf-8")
     certificate.write(folder / CERTIFICATE)
-    return certificate.to_json()
+    return record
+
+
+def _upstairs(module: str, name: str) -> Any:
+    """A function of a room above this one: what is written about a release, and what is asked of it.
+
+    Imports go down the house; these doors open upwards only when somebody calls.
+    """
+    return getattr(import_module(f"dproof.{module}"), name)
 
 
 def about(law: RowLaw, rows: int, files: Mapping[str, str]) -> dict[str, Any]:
@@ -131,7 +143,7 @@ def load(path: str | os.PathLike[str]) -> Release:
     if not (folder / CERTIFICATE).is_file() or is_unfinished(folder):
         raise InputError(f"{str(folder)!r} is not a release: a release is a folder that `dproof sanitise` made")
     plan = Plan.read(folder / PLAN)
-    certificate = _read_certificate(folder / CERTIFICATE)
+    certificate = read_certificate(folder / CERTIFICATE)
     if not isinstance(certificate.get("release"), dict):
         raise VerificationFailed("the certificate is not one of a release")
     return Release(recorded_law(plan, certificate), certificate, folder)
@@ -151,7 +163,7 @@ def verify(path: str | os.PathLike[str]) -> Release | None:
         raise VerificationFailed(f"{place.name!r} was left by a run that did not finish: it is no release")
     if not file.is_file():
         raise VerificationFailed(f"{place.name!r} has no certificate: it is no release")
-    certificate = _read_certificate(file)
+    certificate = read_certificate(file)
     try:
         verify_certificate(dict(certificate), place if place.is_dir() else None)
     except Refused as refused:
@@ -182,7 +194,8 @@ def _check_stored(release: Release) -> None:
         raise VerificationFailed("the stored table has other columns than the certificate")
 
 
-def _read_certificate(file: Path) -> dict[str, Any]:
+def read_certificate(file: Path) -> dict[str, Any]:
+    """The JSON object in a certificate's file; nothing about it is checked yet."""
     try:
         if file.stat().st_size > _LARGEST_CERTIFICATE:
             raise VerificationFailed("the certificate is too large to be one")

@@ -1,0 +1,129 @@
+"""`dproof plan`: what a plan will do, before any data is opened."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from fractions import Fraction
+from math import inf
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from dproof.cli.options import AsJson
+from dproof.cli.output import advise, emit
+from dproof.errors import InputError
+from dproof.exact import float_above
+from dproof.meaning import advice
+from dproof.privacy import Privacy
+from dproof.sanitisation.expectation import epsilon_for, half_widths
+from dproof.sanitisation.plan import Plan
+from dproof.sanitisation.row_law import RowLaw, certify_row
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+
+def plan(
+    path: Annotated[Path, typer.Argument(help="The plan.", metavar="PLAN.toml")],
+    rows: Annotated[int | None, typer.Option(help="How many rows the table has.", metavar="N")] = None,
+    half_width: Annotated[
+        str | None, typer.Option(help="Find the epsilon with which a count is right to ± this.", metavar="W")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Show what a plan will do to each column, and what to expect.
+
+    For each column: its mechanism, its part of ε, the expected error of a value and the bound that no mechanism can
+    beat; with --rows, ± of a debiased count at 95%. With --half-width too, the least ε that gives such counts.
+    """
+    chosen = Plan.read(path)
+    solved = None
+    if half_width is not None:
+        if rows is None:
+            raise InputError("--half-width needs --rows: how right a count is depends on how many rows there are")
+        solved = epsilon_for(chosen, rows, half_width)
+        promise = Privacy(solved, chosen.privacy.delta, neighbours=chosen.privacy.neighbours)
+        chosen = replace(chosen, privacy=promise)
+    law = certify_row(chosen)
+    answer = _answer(law, rows, solved)
+    emit(answer, as_json, lambda: _page(answer, path.name))
+    for said in advice(chosen.privacy):
+        advise(said)
+
+
+def _answer(law: RowLaw, rows: int | None, solved: Fraction | None) -> dict[str, Any]:
+    plan, person = law.plan, law.person
+    widths = {} if rows is None else half_widths(law, rows)
+    whole = sum((group.privacy.epsilon for group in law.groups), Fraction(0))
+    tight = law.tight_epsilon
+    return {
+        "epsilon": float_above(plan.privacy.epsilon),
+        "delta": float_above(plan.privacy.delta),
+        "neighbours": plan.privacy.neighbours,
+        "tight_epsilon": "inf" if tight == inf else tight,
+        "person": {
+            "rows": plan.rows_per_person,
+            "epsilon": float_above(person.epsilon),
+            "delta": float_above(person.delta),
+        },
+        "order": plan.order,
+        "rows": rows,
+        "solved_epsilon": None if solved is None else float_above(solved),
+        "columns": [
+            {
+                "name": group.name,
+                "columns": [column.name for column in group.columns],
+                "mechanism": part.mechanism,
+                "source": part.source,
+                "share": float(group.privacy.epsilon / whole) if whole else None,
+                "epsilon": float_above(group.privacy.epsilon),
+                "delta": float_above(group.privacy.delta),
+                "error": None if part.error is None else float(part.error),
+                "lower_bound": None if part.lower_bound is None else float(part.lower_bound),
+                "half_width": widths.get(group.name),
+            }
+            for group, part in zip(law.groups, law.parts, strict=True)
+        ],
+        "public": [column.name for column in plan.columns if column.kind == "public"],
+        "dropped": [column.name for column in plan.columns if column.kind == "drop"],
+    }
+
+
+def _page(answer: dict[str, Any], name: str) -> Iterator[RenderableType]:
+    from rich import box
+    from rich.markup import escape
+    from rich.table import Table
+
+    yield (
+        f"\n[bold]{escape(name)}[/bold]: one row may lose [bold]ε = {answer['epsilon']:.6g}, "
+        f"δ = {answer['delta']:.6g}[/bold] ({answer['neighbours']})"
+        + (", the least that gives such counts." if answer["solved_epsilon"] else ".")
+    )
+    person = answer["person"]
+    if person["rows"] > 1:
+        yield f"A person with {person['rows']} rows: ε = {person['epsilon']:.6g}, δ = {person['delta']:.6g}."
+    yield ""
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
+    headings = ["column", "mechanism", "share", "ε", "error of a value", "no mechanism below"]
+    if answer["rows"] is not None:
+        headings.append(f"± of a count, {answer['rows']:,} rows")
+    for n, heading in enumerate(headings):
+        table.add_column(heading, justify="left" if n < 2 else "right")
+    for column in answer["columns"]:
+        share = "" if column["share"] is None else f"{column['share']:.0%}"
+        cells = [escape(column["name"]), column["mechanism"], share, f"{column['epsilon']:.4g}"]
+        cells += [_figure(column["error"]), _figure(column["lower_bound"])]
+        if answer["rows"] is not None:
+            cells.append("–" if column["half_width"] is None else f"{column['half_width']:,.0f}")
+        table.add_row(*cells)
+    yield table
+    for word, names in (("Released as they are", answer["public"]), ("Left out", answer["dropped"])):
+        if names:
+            yield f"\n{word}: {escape(', '.join(names))}."
+    yield ""
+
+
+def _figure(value: float | None) -> str:
+    return "–" if value is None else f"{value:.4g}"

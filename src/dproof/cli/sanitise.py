@@ -1,0 +1,91 @@
+"""`dproof sanitise`: the main job."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from dproof.cli.init import Data, Table
+from dproof.cli.options import AsJson
+from dproof.cli.output import emit
+from dproof.engines import Source, open_source
+from dproof.exact import float_above
+from dproof.sanitisation import sanitise as sanitisation
+from dproof.sanitisation.plan import Plan
+from dproof.sanitisation.release import Release
+from dproof.sanitisation.row_law import certify_row
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+
+def sanitise(
+    data: Data,
+    plan: Annotated[Path, typer.Option(help="The plan.", metavar="PLAN.toml")],
+    out: Annotated[Path, typer.Option(help="The folder to make; it must not be there yet.", metavar="DIR")],
+    table: Table = None,
+    as_json: AsJson = False,
+) -> None:
+    """Sanitise a table once; then anyone may ask it anything.
+
+    The plan's law is certified first. Then every row is drawn from it, and DIR appears with the sanitised table, the
+    plan, the certificate and a page that explains it all. DIR appears whole or not at all.
+    """
+    certify_row(Plan.read(plan))  # refuses here, before the data is touched
+    source = open_source(data, table)
+    with _progress(source, as_json) as progress:
+        release = sanitisation.sanitise(source, plan, out, progress=progress)
+    answer = _answer(release, out)
+    emit(answer, as_json, lambda: _page(answer))
+
+
+def _answer(release: Release, out: Path) -> dict[str, Any]:
+    about, privacy = release.certificate["release"], release.plan.privacy
+    return {
+        "release": str(out),
+        "rows": release.rows,
+        "columns": about["columns"],
+        "epsilon": float_above(privacy.epsilon),
+        "delta": float_above(privacy.delta),
+        "neighbours": privacy.neighbours,
+        "tight_epsilon": about["tight_epsilon"],
+        "person": about["person"],
+        "order": about["order"],
+        "private": release.private,
+        "seal": release.certificate["seal"],
+    }
+
+
+def _page(answer: dict[str, Any]) -> Iterator[RenderableType]:
+    from rich.markup import escape
+
+    where = escape(answer["release"])
+    yield (
+        f"\n[bold]{where}[/bold] holds {answer['rows']:,} sanitised rows. Each row is differentially private with "
+        f"[bold]ε = {answer['epsilon']:.6g}, δ = {answer['delta']:.6g}[/bold] ({answer['neighbours']})."
+    )
+    if not answer["private"]:
+        yield "[bold red]NOT PRIVATE: it was drawn with seeded coins.[/bold red]"
+    yield f"\n  dproof query {where} 'SELECT … FROM release'    ask it anything, for ever"
+    yield f"  dproof verify {where}                           check it again"
+    yield f"  {where}/report.html                             read about it\n"
+
+
+@contextmanager
+def _progress(source: Source, quiet: bool) -> Iterator[Callable[[int], None] | None]:
+    """A bar with rate and time left on stderr, where that is a terminal."""
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+    console = Console(stderr=True)
+    if quiet or not console.is_terminal:
+        yield None
+        return
+    rate = TextColumn("{task.completed:,.0f} rows, {task.speed:,.0f} a second")
+    with Progress(BarColumn(), rate, TimeRemainingColumn(), console=console, transient=True) as bar:
+        task = bar.add_task("rows", total=source.rows)
+        yield lambda rows: bar.advance(task, rows)

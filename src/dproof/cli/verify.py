@@ -1,0 +1,61 @@
+"""`dproof verify`: whether a release or a certificate still holds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from dproof.cli.options import AsJson
+from dproof.cli.output import emit
+from dproof.errors import VerificationFailed
+from dproof.sanitisation.release import read_certificate
+from dproof.sanitisation.release import verify as check
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+
+def verify(
+    path: Annotated[Path, typer.Argument(help="A release, or a certificate.", metavar="DIR-or-CERTIFICATE")],
+    as_json: AsJson = False,
+) -> None:
+    """Check a release or a certificate again, and its files.
+
+    Leaves with 0 if all of it holds, and with 1 if something does not, or if seeded coins were used.
+    """
+    try:
+        release = check(path)
+        certificate = read_certificate(path) if release is None else release.certificate
+        if not certificate["private"]:
+            raise VerificationFailed("it was drawn with seeded coins, so it is not private")
+    except VerificationFailed as failure:
+        answer: dict[str, Any] = {"holds": False, "why": str(failure)}
+    else:
+        answer = {
+            "holds": True,
+            "epsilon": certificate["epsilon"],
+            "delta": certificate["delta"],
+            "neighbours": certificate["neighbours"],
+            "laws": len(certificate["laws"]),
+            "release": certificate["release"],
+        }
+    emit(answer, as_json, lambda: _page(answer, path))
+    if not answer["holds"]:
+        raise typer.Exit(1)
+
+
+def _page(answer: dict[str, Any], path: Path) -> Iterator[RenderableType]:
+    from rich.markup import escape
+
+    name = escape(str(path))
+    if not answer["holds"]:
+        yield f"[bold]{name}[/bold] [bold red]does not hold[/bold red]: {escape(answer['why'])}."
+        return
+    rows = f", {answer['release']['rows']:,} rows" if answer["release"] else ""
+    yield (
+        f"[bold]{name}[/bold] [bold green]holds[/bold green]: ε = {answer['epsilon']}, δ = {answer['delta']}, "
+        f"{answer['neighbours']}, {answer['laws']} laws{rows}."
+    )

@@ -1,0 +1,182 @@
+"""Whatever the engine, the same table is read the same way: one suite for all of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import numpy as np
+import polars
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.ipc
+import pyarrow.parquet
+import pytest
+
+import dproof as dp
+from dproof.engines import open_source
+from dproof.engines.opening import ENGINES
+from dproof.engines.source import BATCH_ROWS
+from dproof.errors import InputError
+
+ROWS = 7
+TABLE = pa.table(
+    {
+        "hobby": ["Cars", "Chess", None, "Cars", "Chess", "Chess", "Cars"],
+        "read": [0, 1, 1, 0, 1, 1, 0],
+        "weight": [1.5, 2.5, 3.5, 1.5, 2.5, 3.5, 1.5],
+        "name": ["ä", "b", "c", "d", "e", "f", "g"],
+    }
+)
+PLAN = {
+    "privacy": {"epsilon": 600},  # so large that nothing is changed: what comes out is what was read
+    "order": "keep",
+    "columns": {
+        "hobby": {"space": "categories", "values": ["Cars", "Chess"], "missing": "category"},
+        "read": {"space": "categories", "values": [0, 1]},
+        "weight": {"space": "categories", "values": [1.5, 2.5, 3.5]},
+        "name": {"drop": True},
+    },
+}
+
+Make = Callable[[pa.Table, Path], Any]
+
+
+def _written(write: Callable[[pa.Table, Path], object], name: str) -> Make:
+    def make(table: pa.Table, folder: Path) -> Path:
+        write(table, folder / name)
+        return folder / name
+
+    return make
+
+
+def _write_ipc(table: pa.Table, path: Path) -> None:
+    with pa.ipc.new_file(path, table.schema) as writer:
+        writer.write_table(table, max_chunksize=3)
+
+
+def _write_stream(table: pa.Table, path: Path) -> None:
+    with pa.ipc.new_stream(path, table.schema) as writer:
+        writer.write_table(table, max_chunksize=3)
+
+
+def _write_folder(table: pa.Table, path: Path) -> None:
+    path.mkdir()
+    (path / "_SUCCESS").touch()
+    pa.parquet.write_table(table.slice(0, 3), path / "part-0.parquet")
+    pa.parquet.write_table(table.slice(3), path / "part-1.parquet")
+
+
+def _write_duckdb(table: pa.Table, path: Path) -> None:
+    with duckdb.connect(str(path)) as database:
+        database.register("given", table)
+        database.execute("CREATE TABLE people AS SELECT * FROM given")
+
+
+def _from_module(make: Callable[[pa.Table], Any]) -> Make:
+    return lambda table, folder: make(table)
+
+
+SOURCES: dict[str, Make] = {
+    f"{module.rpartition('.')[2]}-{n}": _from_module(make)
+    for module in dict.fromkeys(ENGINES.values())
+    for n, make in enumerate(import_module(module).EXAMPLES)
+} | {
+    "csv file": _written(pa.csv.write_csv, "people.csv"),
+    "parquet file": _written(pa.parquet.write_table, "people.parquet"),
+    "small row groups": _written(lambda t, p: pa.parquet.write_table(t, p, row_group_size=2), "people.parquet"),
+    "no dictionary": _written(lambda t, p: pa.parquet.write_table(t, p, use_dictionary=False), "people.parquet"),
+    "ipc file": _written(_write_ipc, "people.arrow"),
+    "ipc stream": _written(_write_stream, "people.arrow"),
+    "folder": _written(_write_folder, "people"),
+    "duckdb file": _written(_write_duckdb, "people.duckdb"),
+    "lazy scan": lambda table, folder: polars.scan_parquet(
+        _written(pa.parquet.write_table, "p.parquet")(table, folder)
+    ),
+}
+
+
+@pytest.fixture(params=SOURCES)
+def make(request: pytest.FixtureRequest) -> Make:
+    return SOURCES[request.param]
+
+
+def test_names_and_rows(make: Make, tmp_path: Path) -> None:
+    source = open_source(make(TABLE, tmp_path))
+    assert source.names == tuple(TABLE.column_names)
+    assert source.rows in (ROWS, None)
+    batches = list(source.read(["weight", "hobby"]))
+    assert all(batch.schema.names == ["weight", "hobby"] for batch in batches)
+    assert sum(batch.num_rows for batch in batches) == ROWS
+
+
+def test_the_release_is_the_same_whatever_the_engine(make: Make, tmp_path: Path) -> None:
+    table = dp.sanitise(make(TABLE, tmp_path), PLAN).to_arrow()
+    assert table.schema.metadata is None
+    assert table.to_pydict() == TABLE.select(["hobby", "read", "weight"]).to_pydict()
+
+
+def test_zero_rows_give_a_release_of_zero_rows(make: Make, tmp_path: Path) -> None:
+    release = dp.sanitise(make(TABLE.slice(0, 0), tmp_path), PLAN)
+    assert release.rows == 0
+    assert release.to_arrow().schema == dp.sanitise(TABLE, PLAN).to_arrow().schema
+
+
+def test_every_stored_column_comes_from_the_plan(make: Make, tmp_path: Path) -> None:
+    """A row far outside changes neither types nor columns nor their order."""
+    plan = {**PLAN, "columns": {**PLAN["columns"], "hobby": {**PLAN["columns"]["hobby"], "outside": "category"}}}
+    strange = TABLE.set_column(0, "hobby", pa.array(["Golf", *TABLE["hobby"].to_pylist()[1:]]))
+    for name in ("usual", "odd"):
+        (tmp_path / name).mkdir()
+    usual = dp.sanitise(make(TABLE, tmp_path / "usual"), plan).to_arrow()
+    odd = dp.sanitise(make(strange, tmp_path / "odd"), plan).to_arrow()
+    assert usual.schema == odd.schema
+    assert "Golf" not in odd["hobby"].to_pylist() and odd["hobby"][0].as_py() == "(other)"
+
+
+def test_batches_are_bounded(tmp_path: Path) -> None:
+    long = pa.table({"read": np.zeros(3 * BATCH_ROWS + 1, np.int64)})
+    for make in (lambda: long, lambda: polars.from_arrow(long), lambda: long.to_pandas(), lambda: long.to_reader()):
+        sizes = [batch.num_rows for batch in open_source(make()).read(["read"])]
+        assert max(sizes) <= BATCH_ROWS and sum(sizes) == len(long)
+
+
+def test_pandas_index_and_mixed_objects_are_harmless() -> None:
+    import pandas
+
+    frame = pandas.DataFrame({"code": ["1", 2, 3.0, None]}, index=["ann", "bob", "cid", "dan"])
+    plan = {
+        "privacy": {"epsilon": 600},
+        "order": "keep",
+        "columns": {"code": {"space": "categories", "values": [1, 2, 3], "missing": "category"}},
+    }
+    table = dp.sanitise(frame, plan).to_arrow()
+    assert table.column_names == ["code"]
+    assert table["code"].to_pylist() == [1, 2, 3, None]
+
+
+def test_a_duckdb_file_with_several_tables_needs_a_name(tmp_path: Path) -> None:
+    path = tmp_path / "many.duckdb"
+    with duckdb.connect(str(path)) as database:
+        database.execute("CREATE TABLE first (read INT); CREATE TABLE second AS SELECT 1 AS read")
+    with pytest.raises(InputError, match="holds 2 tables"):
+        open_source(path)
+    with pytest.raises(InputError, match="no table 'secnd'; did you mean 'second'"):
+        open_source(path, "secnd")
+    assert open_source(path, "second").rows == 1
+
+
+def test_what_is_no_table_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "people.xlsx").touch()
+    for thing in (3, {"a": [1]}, tmp_path / "people.xlsx", tmp_path / "absent.csv", tmp_path, np.zeros(3)):
+        with pytest.raises(InputError):
+            open_source(thing)
+
+
+def test_two_columns_of_one_name_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "twice.csv").write_text("read,read\n1,2\n")
+    with pytest.raises(InputError, match="more than one column named 'read'"):
+        open_source(tmp_path / "twice.csv")
