@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
+from fractions import Fraction
 from typing import Any
 
 import altair as alt
 import vl_convert
 
+from dproof.laws.bits import Bits
+from dproof.laws.keep_or_other import KeepOrOther
 from dproof.mechanisms.mechanism import Mechanism
 
 INK, ACCENT, PALE = "#1f2933", "#0b6e6e", "#e6efef"
@@ -32,11 +36,27 @@ def styled(chart: Any) -> Any:
 
 
 def law_chart(mechanism: Mechanism) -> Any:
-    """The law: a heat map of the solution matrix where it can be read, else one input's law as bars."""
-    finite = mechanism.family.outputs
-    if finite and max(mechanism.family.inputs, finite) <= _MOST_LABELS:
+    """The law: a heat map of the solution matrix where it can be read, else what happens to one value."""
+    family = mechanism.family
+    if family.outputs and max(family.inputs, family.outputs) <= _MOST_LABELS:
         return heat_map(mechanism)
+    if isinstance(family, KeepOrOther):
+        return _chances({"kept": family.keep / family.total, "replaced": 1 - family.keep / family.total}, "a value is")
+    if isinstance(family, Bits):
+        stays = family.stay / (family.stay + family.flip)
+        return _chances({"told as it is": stays, "turned": 1 - stays}, "whether a set holds an item is")
     return one_law(mechanism)
+
+
+def _chances(chances: dict[str, float], title: str) -> Any:
+    """A few alternatives as labelled bars."""
+    bars = [{"what": what, "probability": chance, "text": f"{chance:.1%}"} for what, chance in chances.items()]
+    base = alt.Chart(alt.Data(values=bars), title=title).encode(
+        x=alt.X("probability:Q", scale=alt.Scale(domain=[0, 1]), axis=None),
+        y=alt.Y("what:N", sort=list(chances), axis=alt.Axis(title=None)),
+    )
+    labels = base.mark_text(align="left", dx=4, color=INK).encode(text="text:N")
+    return (base.mark_bar(color=ACCENT, cornerRadiusEnd=3) + labels).properties(width=420, height=30 * len(bars))
 
 
 def heat_map(mechanism: Mechanism) -> Any:
@@ -67,12 +87,15 @@ def one_law(mechanism: Mechanism) -> Any:
     """The law of the middle input as bars."""
     middle = mechanism.family.inputs // 2
     label = mechanism.inputs.label(middle)
-    bars = [{"released value": _number(y), "probability": float(p)} for y, p in _central(mechanism, label)]
+    law = _central(mechanism, label)
+    numbers = all(isinstance(y, (int, float, Fraction, Decimal)) for y, _ in law)
+    kind = "Q" if numbers else "N"
+    bars = [{"released value": float(y) if numbers else _text(y), "probability": float(p)} for y, p in law]
     return (
         alt.Chart(alt.Data(values=bars), title=f"what becomes of {_text(label)}")
         .mark_bar(color=ACCENT, size=max(1, 480 // max(len(bars), 1)))
         .encode(
-            x=alt.X("released value:Q", axis=alt.Axis(tickCount=8)),
+            x=alt.X(f"released value:{kind}", axis=alt.Axis(tickCount=8)),
             y=alt.Y("probability:Q", axis=alt.Axis(tickCount=4)),
         )
         .properties(width=520, height=160)
@@ -86,10 +109,6 @@ def _central(mechanism: Mechanism, label: Any) -> list[tuple[Any, Any]]:
     shown = [(y, p) for y, p in law if p >= floor]
     step = max(1, len(shown) // 240)
     return shown[::step]
-
-
-def _number(value: Any) -> float:
-    return float(value) if not isinstance(value, (str, frozenset, dict)) else 0.0
 
 
 def _text(value: Any) -> str:

@@ -1,0 +1,31 @@
+"""`dproof report`: the page about a release, made again."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from dproof.cli.options import AsJson
+from dproof.cli.output import emit
+from dproof.report.page import page
+from dproof.sanitisation.expectation import half_widths
+from dproof.sanitisation.release import REPORT, load
+
+
+def report(
+    release: Annotated[Path, typer.Argument(help="The folder of a release.", metavar="DIR")],
+    out: Annotated[Path | None, typer.Option(help="Write the page here instead of into DIR.", metavar="FILE")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Write the page that explains a release to a person who is no expert.
+
+    One HTML file with its pictures inside: no script, no network. The page follows from the certificate and the plan.
+    """
+    opened = load(release)
+    target = release / REPORT if out is None else out
+    text = page(opened.law, opened.certificate, half_widths(opened.law, opened.rows))
+    target.write_text(text, encoding="utf-8")
+    answer = {"report": str(target), "bytes": len(text.encode())}
+    emit(answer, as_json, lambda: [f"The page is in {target}: open it in a browser."])

@@ -1,0 +1,141 @@
+"""The page about a release: self-contained, complete, and right in a real browser."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+import dproof as dp
+from dproof.report.charts import heat_map, law_chart, profile_chart, svg
+from dproof.report.page import page
+from dproof.sanitisation.expectation import half_widths
+from dproof.sanitisation.plan import Plan
+from dproof.sanitisation.release import Release
+from dproof.sanitisation.sanitise import sanitise
+
+HOSTILE = "<script>alert('x')</script>"
+PLAN = {
+    "privacy": {"epsilon": 2},
+    "columns": {
+        "hobby": {"space": "categories", "values": ["Sports", "Cars", HOSTILE]},
+        "interests": {"space": "subsets", "values": ["Music", "Chess"], "separator": ";"},
+        "region": {"public": True},
+        "name": {"drop": True},
+    },
+}
+
+
+@pytest.fixture(scope="module")
+def release() -> Release:
+    table = pa.table(
+        {
+            "hobby": ["Sports", "Cars"] * 50,
+            "interests": ["Music", ""] * 50,
+            "region": ["N", "S"] * 50,
+            "name": ["x"] * 100,
+        }
+    )
+    return sanitise(table, PLAN)
+
+
+@pytest.fixture(scope="module")
+def html(release: Release) -> str:
+    return page(release.law, release.certificate, half_widths(release.law, release.rows))
+
+
+def test_it_is_one_small_file_that_asks_for_nothing(html: str) -> None:
+    assert len(html.encode()) < 1_000_000
+    assert not re.search(r"<script|<link|<iframe|url\(|src=|@import", html)
+    assert {link for link in re.findall(r"https?://[^\"' >]+", html)} <= {
+        "http://www.w3.org/2000/svg",
+        "http://www.w3.org/1999/xlink",
+    }
+
+
+def test_names_and_values_are_escaped(html: str) -> None:
+    assert HOSTILE not in html
+
+
+def test_it_says_what_was_promised_and_what_was_not(html: str) -> None:
+    for part in (
+        "What a person in the table can deny",
+        "What is not promised",
+        "hobby",
+        "interests",
+        "change-one",
+        "100",
+    ):
+        assert part in html
+    assert "<code>region</code>" in html and "<code>name</code>" in html
+    assert "seeded coins" not in html
+
+
+def test_seeded_coins_are_told_in_the_page() -> None:
+    from dproof.testing import seeded_coins
+
+    with seeded_coins(1):
+        seeded = sanitise(
+            pa.table({"read": [0, 1]}),
+            {"privacy": {"epsilon": 1}, "columns": {"read": {"space": "categories", "values": [0, 1]}}},
+        )
+    assert "not private" in page(seeded.law, seeded.certificate, {})
+
+
+def test_the_report_command_writes_it_again(release: Release, tmp_path: Path) -> None:
+    from dproof.cli.app import main
+
+    release.save(tmp_path / "out")
+    before = (tmp_path / "out" / "report.html").read_text()
+    (tmp_path / "out" / "report.html").unlink()
+    with pytest.raises(SystemExit) as left:
+        main(["report", str(tmp_path / "out"), "--json"])
+    assert not left.value.code
+    assert (tmp_path / "out" / "report.html").read_text() == before
+
+
+def test_pictures_of_laws_of_every_size() -> None:
+    for size in (1, 2, 10, 24, 25, 300):
+        mechanism = dp.randomised_response(dp.Categories(range(size)), dp.Privacy(1))
+        assert svg(law_chart(mechanism)).startswith("<svg")
+    few = dp.randomised_response(dp.Categories(["a", "b"]), dp.Privacy(1))
+    assert "73.1%" in svg(heat_map(few))
+    assert svg(profile_chart({"a": few}, 1.0)).startswith("<svg")
+
+
+@pytest.mark.skipif(shutil.which("chromium") is None, reason="needs Chromium")
+def test_a_browser_shows_it(html: str, tmp_path: Path) -> None:
+    """Chromium lays the page out: its pictures have a size, nothing overflows, and nothing is asked of a network."""
+    probe = (
+        "<script>addEventListener('load', () => { const wide = document.documentElement.scrollWidth > innerWidth;"
+        "const pictures = [...document.querySelectorAll('svg')].map(s => s.getBoundingClientRect().width > 50);"
+        "document.title = `wide=${wide} pictures=${pictures.length} shown=${pictures.every(x => x)}`; })</script>"
+    )
+    (tmp_path / "report.html").write_text(html.replace("</body>", probe + "</body>"))
+    shown = subprocess.run(
+        ["chromium", "--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking", "--no-first-run"]
+        + [
+            "--disable-component-update",
+            "--disable-sync",
+            f"--user-data-dir={tmp_path / 'profile'}",
+            "--window-size=900,1200",
+        ]
+        + ["--virtual-time-budget=2000", "--dump-dom", (tmp_path / "report.html").as_uri()],
+        capture_output=True,
+        text=True,
+        timeout=120,
+    ).stdout
+    title = re.search(r"<title>(.*?)</title>", shown)
+    assert title is not None and title[1] == "wide=false pictures=3 shown=true"
+
+
+def test_a_plan_with_delta_is_told_what_it_means() -> None:
+    plan = Plan.from_dict({**PLAN, "privacy": {"epsilon": 1, "delta": "0.01"}})
+    from dproof.sanitisation.row_law import certify_row
+
+    law = certify_row(plan)
+    assert "may be published as it is" in page(law, law.certificate({"rows": 5}).to_json(), {})
