@@ -51,7 +51,7 @@ def law_chart(mechanism: Mechanism) -> Any:
 def _chances(chances: dict[str, float], title: str) -> Any:
     """A few alternatives as labelled bars."""
     bars = [{"what": what, "probability": chance, "text": f"{chance:.1%}"} for what, chance in chances.items()]
-    base = alt.Chart(alt.Data(values=bars), title=title).encode(
+    base = alt.Chart({"values": bars}, title=title).encode(
         x=alt.X("probability:Q", scale=alt.Scale(domain=[0, 1]), axis=None),
         y=alt.Y("what:N", sort=list(chances), axis=alt.Axis(title=None)),
     )
@@ -69,7 +69,7 @@ def heat_map(mechanism: Mechanism) -> Any:
         for d, row in zip(inputs, matrix, strict=True)
         for y, p in zip(outputs, row, strict=True)
     ]
-    base = alt.Chart(alt.Data(values=cells)).encode(
+    base = alt.Chart({"values": cells}).encode(
         x=alt.X("released value:N", sort=outputs, axis=alt.Axis(labelAngle=-40, title="released value")),
         y=alt.Y("true value:N", sort=inputs, axis=alt.Axis(title="true value")),
     )
@@ -92,7 +92,7 @@ def one_law(mechanism: Mechanism) -> Any:
     kind = "Q" if numbers else "N"
     bars = [{"released value": float(y) if numbers else _text(y), "probability": float(p)} for y, p in law]
     return (
-        alt.Chart(alt.Data(values=bars), title=f"what becomes of {_text(label)}")
+        alt.Chart({"values": bars}, title=f"what becomes of {_text(label)}")
         .mark_bar(color=ACCENT, size=max(1, 480 // max(len(bars), 1)))
         .encode(
             x=alt.X(f"released value:{kind}", axis=alt.Axis(tickCount=8)),
@@ -130,7 +130,7 @@ def profile_chart(mechanisms: dict[str, Mechanism], top: float) -> Any:
         for n in range(61)
     ]
     return (
-        alt.Chart(alt.Data(values=points))
+        alt.Chart({"values": points})
         .mark_line(strokeWidth=2)
         .encode(
             x=alt.X("epsilon:Q", axis=alt.Axis(title="ε")),

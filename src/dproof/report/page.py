@@ -66,13 +66,15 @@ def _denial(privacy: Privacy) -> str:
     rows = ""
     for prior in ("0.01", "0.1", "0.5", "0.9"):
         low, high = posterior(prior, privacy)
-        rows += f"<tr><td>{float(prior):.0%}</td><td>{float(low):.1%} to {float(high):.1%}</td><td>{_bar(float(low), float(high))}</td></tr>"
+        after = f"{float(low):.1%} to {float(high):.1%}"
+        rows += f"<tr><td>{float(prior):.0%}</td><td>{after}</td><td>{_bar(float(low), float(high))}</td></tr>"
     right = float(attack_accuracy(privacy))
     return (
         "<section><h2>What a person in the table can deny</h2>"
         "<p>Suppose an observer wonders which of two things is true of one person, and believes the first with some "
         "probability before seeing the table. Afterwards, the belief lies in this range, at most:</p>"
-        f"<table><thead><tr><th>belief before</th><th>belief after</th><th></th></tr></thead><tbody>{rows}</tbody></table>"
+        "<table><thead><tr><th>belief before</th><th>belief after</th><th></th></tr></thead>"
+        f"<tbody>{rows}</tbody></table>"
         f"<p>An observer who must tell two equally likely rows apart is right at most <b>{right:.1%}</b> of the time; "
         "tossing a coin gives 50 %.</p></section>"
     )
@@ -116,8 +118,8 @@ def _profile(row: RowLaw) -> str:
     top = float(row.plan.privacy.epsilon) or 1.0
     curves = {group.name: group.mechanism for group in row.groups[:6]}
     return (
-        "<section><h2>The whole guarantee</h2><p>Each column's law satisfies every pair on or above its curve, computed "
-        "from the whole numbers that were sampled. The promise is one point; a curve that reaches zero is proven never "
+        "<section><h2>The whole guarantee</h2><p>Each column's law satisfies every pair on or above its curve, "
+        "computed from the whole numbers that were sampled. The promise is one point; a curve that reaches zero is proven never "
         f"to leak more.</p><figure>{svg(profile_chart(curves, top))}</figure></section>"
     )
 
@@ -127,8 +129,8 @@ def _asking(row: RowLaw) -> str:
     quoted = column if column.isidentifier() else '"' + column.replace('"', '""') + '"'
     sql = f"SELECT {quoted}, count(*) FROM release GROUP BY {quoted}"
     return (
-        "<section><h2>How to ask it</h2><p>Counting the rows as they stand gives biased answers: the changes pull every "
-        "share towards the middle. dproof knows the laws, undoes the bias and gives an interval. Questions are free, "
+        "<section><h2>How to ask it</h2><p>Counting the rows as they stand gives biased answers: the changes pull "
+        "every share towards the middle. dproof knows the laws, undoes the bias and gives an interval. Questions are free, "
         "and there may be any number of them.</p>"
         f"<pre>dproof query . {escape(json.dumps(sql))}</pre>"
         f"<pre>import dproof as dp\ndp.load('.').query({escape(repr(sql))})</pre></section>"
@@ -138,7 +140,7 @@ def _asking(row: RowLaw) -> str:
 def _limits(row: RowLaw) -> str:
     points = [
         "The number of rows is public, and so is the plan: the names of the columns, their values and bounds.",
-        "What holds for people in general can be learned, and may be held against a person who is not in the table at all.",
+        "What holds for people in general can be learned, and may be held against one who is not in the table.",
         "The promise is for one row. Someone who owns several rows is covered as many times over"
         + (f"; the plan allows {row.plan.rows_per_person} rows a person." if row.plan.rows_per_person > 1 else "."),
         "Sanitising the same table again is a second release: the two promises add up.",
