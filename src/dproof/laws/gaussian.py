@@ -1,0 +1,235 @@
+"""Gaussian noise on the lattice as one table of whole numbers: a log-concave law with finitely many values.
+
+A table is cut where its weights fall below 2^-80 of the peak; nothing is waved away for that: the profile is
+computed from the table as it is, and the cells that a shift leaves without a partner count in full.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from itertools import accumulate
+from math import exp, isqrt, log1p
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dproof.coins import Coins
+from dproof.errors import TooLarge
+from dproof.exact import exp_above, exp_below, log_above, log_below
+from dproof.laws.guide import Guide, guide
+from dproof.laws.uniform import uniform_below
+
+_PEAK = 110  # bits of the largest weight
+_CUT = 1 << 30  # the least weight that is kept
+_WORKING = 256  # bits in which the weights are computed
+_WIDEST = 1 << 50
+_MOST_SHAPES = 60
+
+
+@dataclass(frozen=True, eq=False)
+class Gaussian:
+    """X = unit·H + U with P(H = h) ∝ weights[|h|] and U uniform on the `unit` values around 0, unit odd.
+
+    The weights are exp(−h²/2σ²), rounded down, and log-concave, which is checked: so the ratio P(h)/P(h−d) falls
+    with h, every worst set is a half-line, and a larger shift is worse.
+
+    >>> law = gaussian(Fraction(1))
+    >>> round(float(law.probability(0)), 6), law.delta(Fraction(1), 0)
+    (0.398942, Fraction(0, 1))
+    """
+
+    square: Fraction  # σ² in cells
+    unit: int = 1
+
+    @cached_property
+    def weights(self) -> tuple[int, ...]:
+        """The weights of |h| = 0, 1, …: each the one before it times a falling step, in 256 bits."""
+        one = 1 << _WORKING
+        step, fall = (int(exp_below(-1 / (m * self.square), _WORKING + 16) * one) for m in (2, 1))
+        weight, weights = one, []
+        while weight >> (_WORKING - _PEAK) >= _CUT:
+            weights.append(weight >> (_WORKING - _PEAK))
+            weight = weight * step >> _WORKING
+            step = step * fall >> _WORKING
+        if not all(b * b >= a * c for a, b, c in zip(weights, weights[1:], weights[2:], strict=False)):
+            raise AssertionError("the weights of a lattice Gaussian must be log-concave")
+        return tuple(weights)
+
+    @cached_property
+    def _table(self) -> list[int]:
+        return [*reversed(self.weights[1:]), *self.weights]
+
+    @cached_property
+    def _sums(self) -> list[int]:
+        """Σ of the first n weights of the table, for n = 0, 1, …"""
+        return list(accumulate(self._table, initial=0))
+
+    def _cell(self, k: int) -> tuple[int, int]:
+        """The table's index and the position within the cell of a value."""
+        h, u = divmod(k + self.unit // 2, self.unit)
+        return h + len(self.weights) - 1, u
+
+    def probability(self, k: int) -> Fraction:
+        """P(X = k), exactly."""
+        index, _ = self._cell(k)
+        weight = self._table[index] if 0 <= index < len(self._table) else 0
+        return Fraction(weight, self._sums[-1] * self.unit)
+
+    def cumulative(self, k: int) -> Fraction:
+        """P(X ≤ k), exactly."""
+        index, u = self._cell(k)
+        if not 0 <= index < len(self._table):
+            return Fraction(int(index > 0))
+        return Fraction(self._sums[index] * self.unit + self._table[index] * (u + 1), self._sums[-1] * self.unit)
+
+    @property
+    def moments(self) -> tuple[Fraction, Fraction, Fraction]:
+        """E X, E|X| and E X², exactly."""
+        whole, u = self._sums[-1], self.unit
+        first = Fraction(2 * sum(h * w for h, w in enumerate(self.weights)), whole)
+        second = Fraction(2 * sum(h * h * w for h, w in enumerate(self.weights)), whole)
+        within = Fraction(self.weights[0], whole) * Fraction(u * u - 1, 4 * u)  # |U| counts in the middle cell only
+        return Fraction(0), u * first + within, u * u * second + Fraction(u * u - 1, 12)
+
+    # Privacy -------------------------------------------------------------------------------------------------------
+
+    def delta(self, odds: Fraction, shift: int) -> Fraction:
+        """The tight δ at these odds over all shifts of at most `shift`, exactly.
+
+        A shift of q·unit + f moves H by q + 1 for f of the unit's values of U, and by q for the others.
+        """
+        q, f = divmod(shift, self.unit)
+        mixed = (self.unit - f) * self._half_line(odds, q) + (f * self._half_line(odds, q + 1) if f else 0)
+        return mixed / self.unit
+
+    def _half_line(self, odds: Fraction, shift: int) -> Fraction:
+        """max over t of P(H < t) − e·P(H < t − d)."""
+        table, a, b = self._table, odds.numerator, odds.denominator
+        if shift == 0:
+            return Fraction(0)
+        if shift >= len(table):
+            return Fraction(1)
+        rest = range(shift, len(table))
+        cut = shift + bisect_left(rest, True, key=lambda n: table[n] * b <= a * table[n - shift])
+        return Fraction(b * self._sums[cut] - a * self._sums[cut - shift], b * self._sums[-1])
+
+    def pure(self, shift: int) -> Fraction | None:
+        """No odds serve at δ = 0: the table ends."""
+        return None if shift else Fraction(1)
+
+    def delta_vector(self, odds: Fraction, square: int, coordinates: int) -> Fraction:
+        """An upper bound of δ for vectors of noise whose shift has at most this squared l2 norm.
+
+        The loss of a shift s depends on y = Σ s_i x_i alone, so the worst set is a half-line in y. While the
+        shapes that s can have are few, each is convolved exactly; else concentrated privacy bounds them all
+        (Canonne, Kamath, Steinke 2020). Both hold for the ideal law; a table differs from it by `distance`.
+        """
+        moving = min(coordinates, square)
+        if moving <= 1:
+            return self.delta(odds, isqrt(square) if square else 0)
+        slack = 2 * (1 + odds) * moving * self.distance
+        shapes = list(_shapes(square, coordinates)) if self.unit == 1 and square <= 16 else []
+        if 0 < len(shapes) <= _MOST_SHAPES:
+            return min(Fraction(1), max(self._shape(odds, s) for s in shapes) + slack)
+        root = Fraction(isqrt(square * 4**40) + 1, 2**40 * self.unit)
+        if self.unit > 1:  # a shift that is no multiple of the unit may move every H by one more
+            root += Fraction(isqrt(moving * 4**40) + 1, 2**40)
+        return min(Fraction(1), _concentrated(root**2 / (2 * self.square), odds) + slack)
+
+    def _shape(self, odds: Fraction, shape: tuple[int, ...]) -> Fraction:
+        """P(y < t) − e·P(y < t − |s|²) at the ideal law's cut t = |s|²/2 − σ² ln e, for the table's y."""
+        from flint import fmpz_poly
+
+        reach, power = len(self.weights) - 1, sum(s * s for s in shape)
+        law = fmpz_poly([1])
+        for s in shape:
+            stretched = [0] * ((len(self._table) - 1) * s + 1)
+            stretched[::s] = self._table
+            law *= fmpz_poly(stretched)
+        sums = list(accumulate((int(w) for w in law.coeffs()), initial=0))
+        cut = -((self.square * log_above(odds) - Fraction(power, 2)) // 1) + reach * sum(shape)
+        own, other = (sums[min(max(n, 0), len(sums) - 1)] for n in (cut, cut - power))
+        return max(Fraction(0), own - odds * other) / sums[-1]
+
+    @property
+    def distance(self) -> Fraction:
+        """A bound of the total variation between the table and the ideal law on all of Z.
+
+        Of weights with a peak of 2^110, each is within 2 of the ideal one, and those cut off start below 2^30 and
+        fall by e^(−1/σ) and more per cell: fewer than 100·(σ + 1) weights at 2, and 2^31·(σ + 1) cut off.
+        """
+        return Fraction((isqrt(int(self.square)) + 2) << 32, 1 << _PEAK)
+
+    # Sampling ------------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def _guide(self) -> Guide:
+        return guide([self._table], self._sums[-1])
+
+    def draw(self, count: int, coins: Coins) -> NDArray[np.int64]:
+        """Independent draws."""
+        cells = self._guide.draw(np.broadcast_to(np.uint8(0), count), coins)
+        drawn = (cells.astype(np.int64) - (len(self.weights) - 1)) * self.unit
+        if self.unit > 1:
+            drawn += uniform_below(np.broadcast_to(np.int64(self.unit), count), coins) - self.unit // 2
+        return drawn
+
+    def record(self) -> Mapping[str, Any]:
+        """The table as JSON."""
+        return {
+            "kind": "gaussian",
+            "square": str(self.square),
+            "weights": [str(w) for w in self.weights],
+            "unit": self.unit,
+        }
+
+
+def gaussian(square: Fraction, *, widest_table: int = 512) -> Gaussian:
+    """Lattice Gaussian noise with σ² = `square`, in steps; past the widest table, in standard deviations, a cell
+    holds several values.
+    """
+    sigma = isqrt(int(square))
+    if sigma > _WIDEST:
+        raise TooLarge(
+            "the noise would be too wide; use a coarser step, say how many coordinates move, or allow more epsilon"
+        )
+    unit = 1 if sigma <= widest_table else 2 * (sigma // 800) + 1
+    return Gaussian(square / unit**2, unit)
+
+
+def _shapes(square: int, coordinates: int, largest: int | None = None) -> Iterator[tuple[int, ...]]:
+    """Falling sequences of so many whole numbers whose squares sum to at most `square`, all maximal ones included."""
+    top = min(isqrt(square), largest or square)
+    if top == 0 or coordinates == 0:
+        yield ()
+        return
+    for s in range(1, top + 1):
+        yield from ((s, *rest) for rest in _shapes(square - s * s, coordinates - 1, s))
+
+
+def _concentrated(rho: Fraction, odds: Fraction) -> Fraction:
+    """δ = min over α > 1 of e^((α−1)(αρ−ε)) / (α−1) · (1 − 1/α)^α, at a nearly best α; here e^ε = odds.
+
+    Canonne, Kamath, Steinke 2020, Corollary 13. Any α gives a bound, so α is looked for in floats.
+    """
+    eps = log_below(odds)
+
+    def exponent(x: float) -> float:  # x = ln(α − 1); convex near its least value
+        alpha = 1 + exp(x)
+        return exp(x) * (alpha * float(rho) - float(eps)) - x + alpha * log1p(-1 / alpha)
+
+    low, high = -20.0, 20.0
+    for _ in range(80):
+        third = (high - low) / 3
+        if exponent(low + third) < exponent(high - third):
+            high -= third
+        else:
+            low += third
+    alpha = 1 + Fraction(exp(low))
+    power = (alpha - 1) * (alpha * rho - eps) + alpha * log_above(1 - 1 / alpha)
+    return min(Fraction(1), exp_above(power) / (alpha - 1)) if power < 20 else Fraction(1)

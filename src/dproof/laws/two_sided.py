@@ -1,0 +1,314 @@
+"""Noise on all of Z with geometric tails: the lattice form of Laplace noise, as tables of whole numbers.
+
+X is G or −1 − G by a sign, and G ≥ 0 is written in base 128. For a geometric G the digits are independent, so each
+digit has a small table of whole numbers; the top one carries the sign and has a last cell, the escape, that adds
+one block of top digits and draws again: the geometric law has no memory, so the tables reach all of Z.
+The tables *are* the law. Every ratio P(k)/P(k+1) of two neighbours, within a digit or across a carry, is one of
+finitely many fractions, and their maximum bounds what a step costs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from itertools import pairwise
+from math import ceil, log1p
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dproof.coins import Coins
+from dproof.errors import TooLarge
+from dproof.exact import exp_above, log_above, log_below
+from dproof.laws.guide import Guide, guide
+from dproof.laws.ideal_laplace import IdealLaplace
+
+_SHIFT = 7
+_BASE = 1 << _SHIFT
+_ROOM = 1 << 62  # totals come close below this, so that almost no word belongs to nobody
+_WIDEST_TOP = 100  # scale, in top digits, up to which one more digit would only cost words
+_WIDEST = 1 << 50  # scale beyond which whole numbers of 62 bits grow coarse and sums near 2^63
+_TILE = 1 << 16
+
+
+@dataclass(frozen=True, eq=False)
+class TwoSided:
+    """P(k) falls by about 1/ratio with every step away from 0, and never by more.
+
+    `lower` holds one table of 128 weights per digit, the lowest first; `top` the weights of the top digit for each
+    sign, the escape last. With a `reach` A the law is conditioned on |X| ≤ A (truncated Laplace noise).
+
+    >>> law = two_sided(Fraction(2))
+    >>> [round(float(law.probability(k)), 6) for k in (-1, 0, 1)], law.ratio <= 2
+    ([0.166667, 0.333333, 0.166667], True)
+    """
+
+    lower: tuple[tuple[int, ...], ...]
+    top: tuple[tuple[int, ...], tuple[int, ...]]
+    reach: int | None = None
+
+    @property
+    def unit(self) -> int:
+        """What one step of the top digit is worth."""
+        return 1 << (_SHIFT * len(self.lower))
+
+    @cached_property
+    def _either(self) -> tuple[int, ...]:
+        """The top digit's weights whatever the sign: the law of every block after the first."""
+        return tuple(a + b for a, b in zip(*self.top, strict=True))
+
+    @cached_property
+    def ratio(self) -> Fraction:
+        """The largest P(k)/P(k ± 1) over all k: the odds that one step can cost."""
+        most, least = 1, 1
+        for p, q in self._neighbours():
+            p, q = max(p, q), min(p, q)
+            if p * least > most * q:
+                most, least = p, q
+        return Fraction(most, least)
+
+    def _neighbours(self) -> Iterator[tuple[int, int]]:
+        """Every value of P(k) : P(k+1) for steps away from 0, and P(0) : P(−1), as whole numbers."""
+        yield self.top[0][0], self.top[1][0]
+        p, q = 1, 1  # what it changes that all digits below turn from 127 to 0
+        for table in self.lower:
+            yield from ((p * this, q * following) for this, following in pairwise(table))
+            p, q = p * table[-1], q * table[0]
+        whole, either = sum(self._either), self._either
+        for table in (*self.top, either):
+            yield from ((p * this, q * following) for this, following in pairwise(table[:-1]))
+            yield p * table[-2] * whole, q * table[-1] * either[0]
+
+    # Probabilities -------------------------------------------------------------------------------------------------
+
+    def probability(self, k: int) -> Fraction:
+        """P(X = k), exactly."""
+        if self.reach is None:
+            return self._mass(k)
+        return self._mass(k) / self._kept if abs(k) <= self.reach else Fraction(0)
+
+    def cumulative(self, k: int) -> Fraction:
+        """P(X ≤ k), exactly."""
+        if self.reach is None:
+            return self._upto(k)
+        inside = min(max(k, -self.reach - 1), self.reach)
+        return (self._upto(inside) - self._upto(-self.reach - 1)) / self._kept
+
+    @cached_property
+    def _kept(self) -> Fraction:
+        """P(|X| ≤ reach) before conditioning."""
+        assert self.reach is not None
+        return self._upto(self.reach) - self._upto(-self.reach - 1)
+
+    def _mass(self, k: int) -> Fraction:
+        sign, g = (1, ~k) if k < 0 else (0, k)
+        chance = Fraction(1)
+        for table in self.lower:
+            g, digit = divmod(g, _BASE)
+            chance *= Fraction(table[digit], sum(table))
+        block, digit = divmod(g, len(self._either) - 1)
+        row = self.top[sign] if block == 0 else self._either
+        return chance * self._escaped(sign, block) * Fraction(row[digit], sum(self._either))
+
+    def _upto(self, k: int) -> Fraction:
+        return self._beyond(1, ~k - 1) if k < 0 else 1 - self._beyond(0, k)
+
+    def _beyond(self, sign: int, g: int) -> Fraction:
+        """P(this sign and G > g): the digits down to the first that is larger."""
+        if g < 0:
+            return Fraction(sum(self.top[sign]), sum(self._either))
+        digits = []
+        for _ in self.lower:
+            g, digit = divmod(g, _BASE)
+            digits.append(digit)
+        block, digit = divmod(g, len(self._either) - 1)
+        row, whole = (self.top[sign] if block == 0 else self._either), sum(self._either)
+        so_far = self._escaped(sign, block) / whole
+        beyond, equal = so_far * sum(row[digit + 1 :]), so_far * row[digit]
+        for table, digit in zip(reversed(self.lower), reversed(digits), strict=True):
+            beyond += equal * Fraction(sum(table[digit + 1 :]), sum(table))
+            equal *= Fraction(table[digit], sum(table))
+        return beyond
+
+    def _escaped(self, sign: int, blocks: int) -> Fraction:
+        """P(the first `blocks` top draws escape, with this sign)."""
+        if blocks == 0:
+            return Fraction(1)
+        whole = sum(self._either)
+        return Fraction(self.top[sign][-1] * self._either[-1] ** (blocks - 1), whole**blocks)
+
+    # Privacy -------------------------------------------------------------------------------------------------------
+
+    def delta(self, odds: Fraction, shift: int) -> Fraction:
+        """An upper bound of δ at these odds over all shifts of at most `shift` steps, tight to 1e-9 or better."""
+        return self.delta_vector(odds, shift, 1)
+
+    def delta_vector(self, odds: Fraction, shift: int, coordinates: int) -> Fraction:
+        """The same for vectors of noise whose shift has at most this l1 norm.
+
+        With a = 1/ratio, P(k) ≥ P(0)·a^|k| for all k. So P = c·L + (1 − c)·N with the ideal law
+        L(k) = (1−a)/(1+a)·a^|k|, some law N and c = P(0)/L(0), and by convexity δ ≤ c^m·δ_L + 1 − c^m where m
+        coordinates move; c^m ≥ 1 − m(1 − c). For L a shift of one coordinate is worst: the loss of a shift
+        (d₁, d₂) is a function of s = s₁ + s₂ with s_i = x_i cut to [0, d_i], all that counts is P(s ≥ t) for
+        t ≤ ⌈(d₁ + d₂)/2⌉, and then max(d₁, d₂) ≥ t gives P(s ≥ t) ≥ P(x ≥ t); further coordinates follow one by one.
+        """
+        if shift == 0 or (self.reach is None and log_above(self.ratio) * shift <= log_below(odds)):
+            return Fraction(0)
+        ideal = IdealLaplace(1 / self.ratio, self.reach)
+        missing = min(coordinates, shift) * max(Fraction(0), 1 - self.probability(0) / ideal.peak_above)
+        return min(Fraction(1), ideal.delta(odds, shift) + missing)
+
+    def pure(self, shift: int) -> Fraction | None:
+        """Odds that no shift of at most `shift` steps in l1 exceeds: ratio^shift."""
+        return None if self.reach is not None else exp_above(shift * log_above(self.ratio))
+
+    # Moments -------------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def moments(self) -> tuple[Fraction, Fraction, Fraction]:
+        """E X, E|X| and E X²: exactly, or with a reach those of the ideal law, to twelve digits."""
+        if self.reach is not None:
+            ideal = IdealLaplace(1 / self.ratio, self.reach)
+            return Fraction(0), ideal.absolute, ideal.square
+        low_mean = low_variance = Fraction(0)
+        for n, table in enumerate(self.lower):
+            m, v = _mean_variance(table)
+            low_mean, low_variance = low_mean + m * _BASE**n, low_variance + v * _BASE ** (2 * n)
+        whole, block = sum(self._either), len(self._either) - 1
+        # The rest after an escape is block + a fresh draw T of the top digit: E T and E T² solve linear equations.
+        first, second, escape = _sums(self._either)
+        fresh = (first + escape * block) / Fraction(whole - escape)
+        fresh2 = (second + escape * (block * block + 2 * block * fresh)) / Fraction(whole - escape)
+        mean = absolute = square = Fraction(0)
+        for sign, table in enumerate(self.top):
+            first, second, escape = _sums(table)
+            t = first + escape * (block + fresh)
+            t2 = second + escape * (block * block + 2 * block * fresh + fresh2)
+            u, mass = self.unit, sum(table)
+            g = (u * t + low_mean * mass) / whole
+            g2 = (u * u * t2 + 2 * u * t * low_mean + (low_variance + low_mean**2) * mass) / whole
+            if sign:  # X = −1 − G
+                g, g2 = g + Fraction(mass, whole), g2 + 2 * g + Fraction(mass, whole)
+            mean, absolute, square = mean + (-g if sign else g), absolute + g, square + g2
+        return mean, absolute, square
+
+    # Sampling ------------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def _guides(self) -> tuple[Guide, NDArray[np.int64], tuple[Guide, ...]]:
+        """The top digit's guide, the value of each of its outcomes, and a guide per lower digit."""
+        positive, negative = self.top
+        top = [*positive[:-1], *negative[:-1], positive[-1], negative[-1]]
+        digits = np.arange(len(positive) - 1) * self.unit
+        values = np.concatenate([digits, ~digits, [0, -1]])
+        return guide([top], sum(top)), values, tuple(guide([t], sum(t)) for t in self.lower)
+
+    def draw(self, count: int, coins: Coins) -> NDArray[np.int64]:
+        """Independent draws; a value beyond 2^63, of chance below e^-8000, wraps round, which only post-processes."""
+        drawn = np.empty(count, np.int64)
+        for first in range(0, count, _TILE):
+            self._fill(drawn[first : first + _TILE], coins)
+        if self.reach is not None:
+            outside = np.flatnonzero(np.abs(drawn) > self.reach)
+            while len(outside):
+                drawn[outside] = again = TwoSided(self.lower, self.top).draw(len(outside), coins)
+                outside = outside[np.abs(again) > self.reach]
+        return drawn
+
+    def _fill(self, tile: NDArray[np.int64], coins: Coins) -> None:
+        top, values, lower = self._guides
+        one = np.broadcast_to(np.uint8(0), len(tile))
+        cells = top.draw(one, coins)
+        np.take(values, cells, out=tile, mode="clip")
+        escaped = np.flatnonzero(cells >= len(values) - 2)
+        if len(escaped):
+            # −1 − G is the complement of G, so flipping by the sign adds blocks to G on either side.
+            tile[escaped] ^= self._more_blocks(len(escaped), coins)
+        for n, digit in enumerate(lower):
+            # Digits lie in bits of their own, and the complement flips them with the rest.
+            np.bitwise_xor(tile, digit.draw(one, coins).astype(np.int64) << (_SHIFT * n), out=tile)
+
+    def _more_blocks(self, count: int, coins: Coins) -> NDArray[np.int64]:
+        """The part of G in the top digit after an escape: one block, and a fresh draw whatever its sign."""
+        top, values, _ = self._guides
+        block = len(self._either) - 1
+        part = np.zeros(count, np.int64)
+        waiting = np.arange(count)
+        while len(waiting):
+            cells = top.draw(np.broadcast_to(np.uint8(0), len(waiting)), coins)
+            fresh = values[cells]
+            part[waiting] += block * self.unit + (fresh ^ (fresh >> 63))
+            waiting = waiting[cells >= 2 * block]
+        return part
+
+    def record(self) -> Mapping[str, Any]:
+        """The tables as JSON."""
+        return {
+            "kind": "two-sided",
+            "lower": [[str(w) for w in table] for table in self.lower],
+            "top": [[str(w) for w in table] for table in self.top],
+            "reach": self.reach,
+        }
+
+
+def two_sided(ratio: Fraction, reach: int | None = None) -> TwoSided:
+    """The tables whose every neighbouring ratio is at most `ratio`, and as near to it as 62 bits allow.
+
+    Each weight is its neighbour over the ratio, rounded up, so no ratio is ever exceeded.
+    """
+    scale = 1 / log1p(float(ratio - 1)) if ratio < 1 << 900 else 0.0
+    if not scale <= _WIDEST:
+        raise TooLarge(f"noise of scale {scale:.3g} steps is too wide; use a coarser step, or more epsilon")
+    lower: list[tuple[int, ...]] = []
+    fall, width = ratio, scale  # what one step of the current digit may cost, and the scale in its steps
+    while width > _WIDEST_TOP:
+        table = _falling(fall, _BASE, _room(width, _BASE))
+        lower.append(tuple(table))
+        fall *= Fraction(table[0], table[-1])
+        width /= _BASE
+    return TwoSided(tuple(lower), _top(fall, ratio, width), reach)
+
+
+def _room(width: float, cells: int) -> int:
+    """The first weight of a falling table whose sum shall come close to the room."""
+    mass = sum(np.exp(-np.arange(cells) / width).tolist()) if width else 1.0
+    return int(_ROOM * (1 - 2.0**-12) / mass)
+
+
+def _falling(fall: Fraction, cells: int, first: int) -> list[int]:
+    """first, then each weight at least the one before it over `fall`."""
+    table, p, q = [first], fall.numerator, fall.denominator
+    while len(table) < cells:
+        table.append(-(-table[-1] * q // p))
+    return table
+
+
+def _top(fall: Fraction, ratio: Fraction, width: float) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """The top digit by sign: a block of about seven scales, then the escape."""
+    cells = ceil(7 * width) + 1
+    first = int(_room(width, cells) / (1 + 1 / float(min(ratio, Fraction(1 << 900)))) * (1 - 2.0**-10))
+    positive = _falling(fall, cells, first)
+    negative = _falling(fall, cells, -(-first * ratio.denominator // ratio.numerator))
+    # P(last cell) ≤ fall · P(first cell of the next block), for each sign and whatever the escapes add to the total.
+    start = positive[0] + negative[0]
+    shares = [table[-1] / (fall * start) for table in (positive, negative)]
+    inside, left = sum(positive) + sum(negative), 1 - sum(shares)
+    for table, share in zip((positive, negative), shares, strict=True):
+        table.append(int(share * inside / left) + 2)
+    return tuple(positive), tuple(negative)
+
+
+def _sums(table: Sequence[int]) -> tuple[int, int, int]:
+    """Σ t·w, Σ t²·w over the digits, and the weight of the escape."""
+    digits = table[:-1]
+    return sum(t * w for t, w in enumerate(digits)), sum(t * t * w for t, w in enumerate(digits)), table[-1]
+
+
+def _mean_variance(table: Sequence[int]) -> tuple[Fraction, Fraction]:
+    """Mean and variance of one digit."""
+    whole = sum(table)
+    mean = Fraction(sum(d * w for d, w in enumerate(table)), whole)
+    return mean, Fraction(sum(d * d * w for d, w in enumerate(table)), whole) - mean**2
