@@ -119,8 +119,8 @@ def _profile(row: RowLaw) -> str:
     curves = {group.name: group.mechanism for group in row.groups[:6]}
     return (
         "<section><h2>The whole guarantee</h2><p>Each column's law satisfies every pair on or above its curve, "
-        "computed from the whole numbers that were sampled. The promise is one point; a curve that reaches zero is proven never "
-        f"to leak more.</p><figure>{svg(profile_chart(curves, top))}</figure></section>"
+        "computed from the whole numbers that were sampled. The promise is one point; a curve that reaches zero "
+        f"is proven never to leak more.</p><figure>{svg(profile_chart(curves, top))}</figure></section>"
     )
 
 
@@ -130,8 +130,8 @@ def _asking(row: RowLaw) -> str:
     sql = f"SELECT {quoted}, count(*) FROM release GROUP BY {quoted}"
     return (
         "<section><h2>How to ask it</h2><p>Counting the rows as they stand gives biased answers: the changes pull "
-        "every share towards the middle. dproof knows the laws, undoes the bias and gives an interval. Questions are free, "
-        "and there may be any number of them.</p>"
+        "every share towards the middle. dproof knows the laws, undoes the bias and gives an interval. Questions "
+        "are free, and there may be any number of them.</p>"
         f"<pre>dproof query . {escape(json.dumps(sql))}</pre>"
         f"<pre>import dproof as dp\ndp.load('.').query({escape(repr(sql))})</pre></section>"
     )
