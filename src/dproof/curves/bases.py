@@ -50,7 +50,7 @@ class Basis:
         joints = np.union1d(times, self.start + width * np.array(self.breaks))
         nodes, weights = quadrature(joints)
         hats = np.array([np.interp(nodes, times, unit) for unit in np.eye(len(times))])
-        return (self.evaluate(nodes) * weights) @ hats.T
+        return np.asarray((self.evaluate(nodes) * weights) @ hats.T)
 
     def project(self, space: Curves, curves: Any) -> Floats:
         """The L2 projection of curves on the basis, evaluated at the grid points."""
@@ -76,7 +76,9 @@ def basis(name: str, space: Curves, terms: int) -> Basis:
     if name not in _BASES:
         raise InputError(f"basis {str(name)[:40]!r} is not known{did_you_mean(name, _BASES)}")
     if isinstance(terms, bool) or not isinstance(terms, int) or not 1 <= terms <= min(_MOST_TERMS, space.points):
-        raise InputError(f"terms must be a whole number from 1 to {min(_MOST_TERMS, space.points)}: the grid sees no more")
+        raise InputError(
+            f"terms must be a whole number from 1 to {min(_MOST_TERMS, space.points)}: the grid sees no more"
+        )
     functions, breaks = _BASES[name](terms)
     return Basis(name, float(space.start), float(space.stop), terms, breaks, functions)
 
@@ -98,17 +100,17 @@ def _legendre(order: int) -> tuple[Floats, Floats]:
 def orthonormal(functions: Functions, breaks: tuple[float, ...]) -> Functions:
     """The same span with ∫ φ_i φ_j = 1 if i = j else 0 on [0, 1], by a QR factorisation at the nodes."""
     nodes, weights = quadrature(breaks, _MOST_BERNSTEIN)
-    factor = np.linalg.qr((functions(nodes, 0) * np.sqrt(weights)).T, mode="r").T
-    return lambda x, derivative: np.linalg.solve(factor, functions(x, derivative))
+    triangle: Floats = np.linalg.qr((functions(nodes, 0) * np.sqrt(weights)).T, mode="r")  # type: ignore[assignment]
+    return lambda x, derivative: np.asarray(np.linalg.solve(triangle.T, functions(x, derivative)), np.float64)
 
 
-def _trigonometric(terms: int, frequencies: Floats, phases: Floats) -> tuple[Functions, tuple[float, ...]]:
+def _trigonometric(terms: int, frequencies: NDArray[Any], phases: Floats) -> tuple[Functions, tuple[float, ...]]:
     """√2 cos(ωx − phase), and 1 for ω = 0; a derivative turns the phase by a quarter."""
     scale = np.where(frequencies == 0, 1.0, sqrt(2))
 
     def functions(x: Floats, derivative: int) -> Floats:
         turned = np.multiply.outer(frequencies, x) - phases[:, None] + derivative * pi / 2
-        return (scale * frequencies**derivative)[:, None] * np.cos(turned)
+        return np.asarray((scale * frequencies**derivative)[:, None] * np.cos(turned))
 
     pieces = max(1, terms // 4)  # a few half waves on each piece of the quadrature
     return functions, tuple(np.linspace(0, 1, pieces + 1).tolist())
@@ -153,20 +155,20 @@ def _spline_functions(knots: Floats, degree: int) -> Functions:
     """Cox and de Boor's recursion; the last piece includes its right end."""
 
     def ratio(top: Floats, k: int, n: int) -> Floats:
-        width = knots[k + n] - knots[k]
+        width = float(knots[k + n] - knots[k])
         return top / width if width else np.zeros_like(top)
 
     def functions(x: Floats, derivative: int, n: int = degree) -> Floats:
         count = len(knots) - n - 1
         if n == 0:
             piece = np.clip(np.searchsorted(knots, x, side="right") - 1, 0, len(knots) - degree - 2)
-            return (np.arange(count)[:, None] == piece).astype(np.float64) * (derivative == 0)
+            return np.asarray((np.arange(count)[:, None] == piece) * float(derivative == 0))
         lower = functions(x, max(derivative - 1, 0), n - 1)
         if derivative:
             return np.array([n * (ratio(lower[k], k, n) - ratio(lower[k + 1], k + 1, n)) for k in range(count)])
         rise = [ratio(x - knots[k], k, n) * lower[k] for k in range(count)]
         fall = [ratio(knots[k + n + 1] - x, k + 1, n) * lower[k + 1] for k in range(count)]
-        return np.array(rise) + np.array(fall)
+        return np.asarray(np.add(rise, fall))
 
     return lambda x, derivative: functions(x, derivative)
 

@@ -137,4 +137,6 @@ def eigenbasis(kernel: Kernel, space: Curves, terms: int) -> tuple[Basis, NDArra
         spread = kernel(start + width * x, nodes) @ (vectors * root[:, None]) / values
         return np.asarray(spread.T * sqrt(width))
 
-    return Basis(f"{kernel.name} eigenbasis", start, float(space.stop), terms, tuple(breaks.tolist()), functions), values
+    return Basis(
+        f"{kernel.name} eigenbasis", start, float(space.stop), terms, tuple(breaks.tolist()), functions
+    ), values

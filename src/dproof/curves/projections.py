@@ -9,19 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 from math import sqrt
 from typing import Any
 
 import numpy as np
-from flint import arb, ctx, fmpq
 
 from dproof.curves.bases import Floats
-from dproof.curves.kernels import Kernel
 from dproof.errors import InputError
 from dproof.exact import exact, float_above
-
-_BITS = 192
+from dproof.laws.normal import normal_delta
 
 
 def gaussian_delta(mu: Any, epsilon: Any) -> float:
@@ -32,24 +28,10 @@ def gaussian_delta(mu: Any, epsilon: Any) -> float:
     >>> round(gaussian_delta(1 / 3.7306316348, 1), 8)
     1e-05
     """
-    return float_above(gaussian_delta_above(exact(mu, "mu"), exact(epsilon, "epsilon")))
-
-
-def gaussian_delta_above(mu: Fraction, epsilon: Fraction) -> Fraction:
-    """A fraction at least δ(ε), within about 2^-150 of it."""
-    if mu < 0 or epsilon < 0:
+    m, e = exact(mu, "mu"), exact(epsilon, "epsilon")
+    if m < 0 or e < 0:
         raise InputError("mu and epsilon must be at least 0")
-    if mu == 0:
-        return Fraction(0)
-    before, ctx.prec = ctx.prec, _BITS
-    try:
-        m, e = (arb(fmpq(x.numerator, x.denominator)) for x in (mu, epsilon))
-        tails = [((e / m + side * m / 2) / arb(2).sqrt()).erfc() / 2 for side in (-1, 1)]
-        delta = (tails[0] - e.exp() * tails[1]).upper()
-        mantissa, exponent = delta.man_exp()
-    finally:
-        ctx.prec = before
-    return max(Fraction(0), Fraction(int(mantissa)) * Fraction(2) ** int(exponent))
+    return float_above(normal_delta(m, e))
 
 
 @dataclass(frozen=True, slots=True)

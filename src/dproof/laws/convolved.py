@@ -97,8 +97,8 @@ class Convolved:
         return drawn
 
     def record(self) -> Mapping[str, Any]:
-        """The table and how it is used, as JSON."""
-        return {"kind": "convolved", "table": dict(self.table.record()), "step": self.step, "draws": self.draws}
+        """The σ² of the table and how it is used, as JSON."""
+        return {"kind": "convolved", "square": str(self.table.square), "step": self.step, "draws": self.draws}
 
 
 def convolved(square: Fraction) -> Convolved:

@@ -18,6 +18,7 @@ from dproof.spaces.arrow import is_arrow
 
 Norm = Literal["sup", "l2"]
 _MOST_POINTS = 1 << 13
+PLACES = 1 << 24  # between low and high
 
 
 @dataclass(frozen=True, slots=True, init=False)
@@ -134,6 +135,21 @@ class Curves:
         if outside == "refuse" and not ((rows >= float(self.low)) & (rows <= float(self.high))).all():
             raise InputError("a curve leaves the declared range from low to high; widen it, or clamp")
         return rows
+
+    def encode(self, curves: Any, *, clamp: bool = False) -> NDArray[np.int64]:
+        """Each value by its place between low and high, in 2^24 steps; one row per curve.
+
+        >>> Curves(0, 1, 2, low=-1, high=1).encode([[-1, 0]]).tolist()
+        [[0, 8388608]]
+        """
+        rows = self.read(curves, outside="clamp" if clamp else "refuse")
+        place = (rows - float(self.low)) * (PLACES / float(self.high - self.low))
+        return np.clip(np.rint(place), 0, PLACES).astype(np.int64)
+
+    def decode(self, codes: NDArray[Any]) -> list[list[float]]:
+        """The values at places between low and high."""
+        values = float(self.low) + np.asarray(codes) * (float(self.high - self.low) / PLACES)
+        return values.tolist()  # type: ignore[no-any-return]
 
     def _matrix(self, curves: Any) -> NDArray[np.float64]:
         module = type(curves).__module__.partition(".")[0]

@@ -1,0 +1,217 @@
+"""How a curve is written in finitely many whole numbers: the public choice of a basis, a region and a lattice.
+
+Everything here comes from the plan or from public data, never from the private curves. A curve's coefficients are
+rounded to lattice points and clipped, in whole numbers, into a set whose diameter is a whole number: whatever the
+floats before it did, two curves are never further apart than that. Noise is calibrated to it and to nothing else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+from math import isqrt, sqrt
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dproof.curves.bases import Basis, Floats, basis
+from dproof.curves.kernels import Kernel, eigenbasis
+from dproof.errors import InputError
+from dproof.exact import exact
+from dproof.privacy import Neighbours
+from dproof.spaces.curves import PLACES, Curves
+
+Split = Literal["laplace", "gaussian"]
+Integers = NDArray[np.int64]
+_REACH = 1 << 14  # lattice points from the centre of the region to its edge
+_TERMS = 8
+_BITS = 62
+
+
+@dataclass(frozen=True, slots=True)
+class Expansion:
+    """The basis a curve is expanded in and the region that its coefficients are clipped into.
+
+    The region lies around `centre`, a public curve (half way between low and high where none is given):
+    the L2 ball of a `radius`, by default the least that holds every curve between low and high; a `box` of bounds for
+    the coefficients; or, with a `kernel`, the ball of a radius in the kernel's space H, in its eigenbasis.
+
+    >>> Expansion(Curves(0, 24, 25, low=0, high=5), terms=4).lattice("gaussian").size("l2", "change-one") == 2**30
+    True
+    """
+
+    space: Curves
+    basis: str = "cosine"
+    terms: int = _TERMS
+    radius: Fraction | None = None
+    box: tuple[Fraction, ...] | None = None
+    kernel: Kernel | None = None
+    centre: tuple[Fraction, ...] | None = None
+
+    def __post_init__(self) -> None:
+        if self.radius is not None:
+            object.__setattr__(self, "radius", _positive(self.radius, "radius"))
+        if self.box is not None:
+            bounds = tuple(_positive(bound, "a bound of the box") for bound in self.box)
+            if len(bounds) != self.terms:
+                raise InputError(f"a box needs a bound for each of the {self.terms} terms")
+            if self.radius is not None or self.kernel is not None:
+                raise InputError("give a radius or a box, not both; a kernel's region is a ball")
+            object.__setattr__(self, "box", bounds)
+        if self.kernel is not None and self.radius is None:
+            raise InputError("a kernel needs a radius: the largest norm in its space that a curve keeps")
+        if self.centre is not None:
+            middle = tuple(exact(value, "a value of the centre") for value in self.centre)
+            if len(middle) != self.space.points:
+                raise InputError(f"the centre is a curve: it needs {self.space.points} values")
+            if not all(self.space.low <= value <= self.space.high for value in middle):
+                raise InputError("the centre must lie between low and high")
+            object.__setattr__(self, "centre", middle)
+        self.functions()  # refuses a name or a number of terms that there is none of
+
+    def functions(self) -> tuple[Basis, Floats]:
+        """The orthonormal functions, and the weight that each coefficient has in the region's ball."""
+        return _functions(self.space, self.basis, self.terms, self.kernel)
+
+    def lattice(self, split: Split) -> Lattice:
+        """The lattice on which equal noise for every number is the best split over the coefficients."""
+        return _lattice(self, split)
+
+
+@lru_cache(maxsize=64)
+def _functions(space: Curves, name: str, terms: int, kernel: Kernel | None) -> tuple[Basis, Floats]:
+    if kernel is not None:
+        functions, values = eigenbasis(kernel, space, terms)
+        return functions, np.sqrt(values)
+    return basis(name, space, terms), np.ones(terms)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Lattice:
+    """Curves as vectors z of whole numbers: f ≈ centre + Σ scales_j · z_j · φ_j, with z in a ball or a box."""
+
+    expansion: Expansion
+    scales: Floats
+    radius: int | None
+    box: tuple[int, ...] | None
+    matrix: Integers  # from places on the grid to coefficients, over 2^shift
+    shift: int
+    middle: Integers  # places of the centre
+
+    @property
+    def terms(self) -> int:
+        return len(self.scales)
+
+    def size(self, norm: Literal["l1", "l2"], neighbours: Neighbours) -> int:
+        """How far apart two curves can lie (change-one), or one from the centre (add-remove).
+
+        The l1 norm, or the squared l2 norm. In a ball of radius R, |z|₁ ≤ √J·|z|₂ and |z − z'|₂ ≤ 2R.
+        """
+        twice = 2 if neighbours == "change-one" else 1
+        if self.box is not None:
+            return sum(twice * b if norm == "l1" else (twice * b) ** 2 for b in self.box)
+        assert self.radius is not None
+        square = (twice * self.radius) ** 2
+        return square if norm == "l2" else isqrt(self.terms * square)
+
+    def coefficients(self, places: Integers) -> Integers:
+        """The clipped lattice points of curves, each from its own places alone, in whole numbers throughout."""
+        z: Integers = ((places - self.middle) @ self.matrix.T + (1 << (self.shift - 1))) >> self.shift
+        if self.box is not None:
+            return np.clip(z, -np.array(self.box), np.array(self.box))
+        assert self.radius is not None
+        length = _root_above((z * z).sum(axis=1, keepdims=True))
+        shrunk: Integers = np.sign(z) * (np.abs(z) * self.radius // np.maximum(length, 1))
+        return np.where(length > self.radius, shrunk, z)
+
+    def evaluate(self, z: Any, at: Any = None) -> Floats:
+        """The functions that lattice points stand for, anywhere between start and stop; on the grid by default."""
+        space = self.expansion.space
+        times = space.times if at is None else np.atleast_1d(np.asarray(at, np.float64))
+        centre = np.interp(times, space.times, _centre(self.expansion))
+        return centre + (np.asarray(z) * self.scales) @ self.expansion.functions()[0].evaluate(times)
+
+    def decode(self, z: Any) -> list[list[float]]:
+        """The values on the grid."""
+        return self.evaluate(z).tolist()  # type: ignore[no-any-return]
+
+
+@lru_cache(maxsize=64)
+def _lattice(expansion: Expansion, split: Split) -> Lattice:
+    space = expansion.space
+    functions, weights = expansion.functions()
+    width = float(space.high - space.low)
+    radius = box = None
+    if expansion.box is not None:
+        bounds = np.array([float(bound) for bound in expansion.box])
+        # Σ (noise_j)² is least, for a given guarantee, with Laplace scales ∝ b^⅓ and Gaussian variances ∝ b.
+        weights = bounds ** (1 / 3 if split == "laplace" else 1 / 2)
+        scales = weights * (bounds / weights).max() / _REACH
+        box = tuple(int(b) for b in np.floor(bounds / scales + 0.5))
+    else:
+        radius = _REACH
+        furthest = float(expansion.radius) if expansion.radius is not None else _furthest(expansion)
+        # Rounding moves a point by at most √J/2, so that what lies inside the radius is never clipped.
+        scales = weights * furthest / (radius - sqrt(len(weights)) / 2)
+    gains = functions.analysis(space) * (width / PLACES) / scales[:, None]
+    shift = _BITS - int(np.ceil(np.log2(np.abs(gains).sum(axis=1).max() * PLACES))) - 1
+    if shift < _BITS - 22:  # coefficients of more than 22 bits would lose digits in 64
+        raise InputError("the region is too small beside the range from low to high; enlarge it, or take fewer terms")
+    matrix = np.rint(gains * 2.0**shift).astype(np.int64)
+    middle = np.rint((_centre(expansion) - float(space.low)) * (PLACES / width)).astype(np.int64)
+    return Lattice(expansion, scales, radius, box, matrix, shift, middle)
+
+
+def _furthest(expansion: Expansion) -> float:
+    """The largest L2 distance of a curve between low and high from the centre."""
+    space, centre = expansion.space, _centre(expansion)
+    d = np.maximum(centre - float(space.low), float(space.high) - centre)
+    a, b = d[:-1], d[1:]
+    return float(np.sqrt((np.diff(space.times) * (a * a + a * b + b * b) / 3).sum()))
+
+
+def _centre(expansion: Expansion) -> Floats:
+    space = expansion.space
+    if expansion.centre is None:
+        return np.full(space.points, float((space.low + space.high) / 2))
+    return np.array([float(value) for value in expansion.centre])
+
+
+def _root_above(squares: Integers) -> Integers:
+    """⌈√x⌉ of whole numbers below 2^62: a float's root, put right."""
+    root = np.sqrt(squares.astype(np.float64)).astype(np.int64)
+    root -= root * root > squares
+    return root + (root * root < squares)
+
+
+def _positive(value: Any, name: str) -> Fraction:
+    number = exact(value, name)
+    if number <= 0:
+        raise InputError(f"{name} must be positive")
+    return number
+
+
+def expand(
+    space: Curves,
+    *,
+    basis: str = "cosine",
+    terms: int = _TERMS,
+    radius: Any = None,
+    box: Sequence[Any] | None = None,
+    kernel: str | None = None,
+    length: Any = None,
+    centre: Sequence[Any] | None = None,
+) -> Expansion:
+    """An expansion from plain values.
+
+    >>> expand(Curves(0, 1, 9, 0, 1), kernel="matern-3/2", length="0.3", radius=2, terms=5).kernel.name
+    'matern-3/2'
+    """
+    if (kernel is None) != (length is None):
+        raise InputError("a kernel needs its length, and a length its kernel")
+    chosen = None if kernel is None else Kernel(kernel, length)
+    bounds, middle = (None if given is None else tuple(given) for given in (box, centre))
+    return Expansion(space, basis, terms, radius, bounds, chosen, middle)

@@ -1,0 +1,276 @@
+"""Noise on the coefficients of a curve: the sanitisation of functional data.
+
+curve → coefficients → lattice → clip → whole-number noise → a function again. The law is that of the vector of whole
+numbers; everything after it, the released values on the grid among them, is post-processing. So the whole curve is
+charged, not a point of it, and the function may be evaluated anywhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+from math import ceil, sqrt
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dproof import coins
+from dproof.coins import Coins
+from dproof.curves.bases import Floats
+from dproof.curves.expansion import Expansion, Integers, Lattice, Split
+from dproof.errors import InputError, did_you_mean
+from dproof.exact import exp_below
+from dproof.laws.convolved import Convolved, convolved
+from dproof.laws.family import Odds, Worst
+from dproof.laws.gaussian import Gaussian
+from dproof.laws.normal import normal_delta
+from dproof.laws.search import tight_odds
+from dproof.laws.two_sided import TwoSided
+from dproof.mechanisms.mechanism import Mechanism
+from dproof.mechanisms.noise import integer_laplace
+from dproof.privacy import Privacy
+from dproof.spaces.curves import Curves, root_above
+
+_SPLITS: tuple[Split, ...] = ("laplace", "gaussian")
+_SOURCES = {
+    "laplace": "HLM15, Example 5, on coefficients by their l1 norm",
+    "gaussian": "Hall, Rinaldo and Wasserman 2013; Balle and Wang 2018",
+}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class VectorNoise:
+    """Independent whole-number noise for each of `terms` coordinates, and how far a neighbour moves them together.
+
+    `size` is the l1 norm of the largest move for Laplace noise, the squared l2 norm for Gaussian noise.
+    """
+
+    split: Split
+    law: TwoSided | Convolved
+    size: int
+    terms: int
+
+    @property
+    def variance(self) -> Fraction:
+        """Of one coordinate, exactly."""
+        if isinstance(self.law, Convolved):
+            return self.law.variance
+        mean, _, square = self.law.moments
+        return square - mean**2
+
+    def worst(self, odds: Fraction) -> Fraction:
+        """An upper bound of δ at these odds."""
+        return self.law.delta_vector(odds, self.size, self.terms)
+
+    def odds(self, delta: Fraction) -> Fraction | None:
+        """The least odds at δ; None where none will do."""
+        return tight_odds(self.worst, self.law.pure(self.size), delta)
+
+    def draw(self, rows: int, source: Coins) -> Integers:
+        """One vector of noise for each row."""
+        return self.law.draw(rows * self.terms, source).reshape(rows, self.terms)
+
+
+def vector_noise(split: Split, size: int, terms: int, privacy: Privacy) -> VectorNoise:
+    """The least noise of a kind that keeps the promise.
+
+    >>> noise = vector_noise("gaussian", 4 * 16384**2, 9, Privacy(1, "1e-6"))
+    >>> round(float(noise.variance) ** 0.5 / (2 * 16384), 4)
+    4.2247
+    """
+    if split == "laplace":
+        law: Any = integer_laplace(size, privacy, coordinates=terms).law
+        return VectorNoise(split, law, size, terms)
+    if privacy.delta == 0:
+        raise InputError("Gaussian noise needs delta above 0; at delta 0 use Laplace noise")
+    return _gaussian(size, terms, privacy.epsilon, privacy.delta)
+
+
+@lru_cache(maxsize=64)
+def _gaussian(size: int, terms: int, epsilon: Fraction, delta: Fraction) -> VectorNoise:
+    """σ from the normal profile, then as little more as the lattice's own bound needs."""
+    if delta == 1:
+        raise InputError("delta 1 promises nothing, so no noise is the least; ask for less than 1")
+    low, high = Fraction(1, 1 << 10), Fraction(1 << 30)  # of μ, where the profile rises
+    for _ in range(64):
+        middle = Fraction(sqrt(float(low * high)))
+        low, high = (middle, high) if normal_delta(middle, epsilon) <= delta else (low, middle)
+    sigma = root_above(Fraction(size)) / low
+    for power in range(20, 2, -1):
+        wider = Fraction(ceil(sigma * (1 + Fraction(1, 1 << power)) * 256), 256)
+        law = convolved(wider**2)
+        if law.delta_vector(exp_below(epsilon), size, terms) <= delta:
+            return VectorNoise("gaussian", law, size, terms)
+    raise InputError("this delta is too small for Gaussian noise; take Laplace noise, or a larger delta")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CurveLaw:
+    """The laws of lattice vectors z + noise, for all z of the lattice's region; codes are places on the grid.
+
+    There is no end of inputs and outputs, so `inputs`, `outputs` and `total` are 0 and no law is written out.
+    """
+
+    lattice: Lattice
+    noise: VectorNoise
+    inputs: int = 0
+    outputs: int = 0
+    total: int = 0
+
+    def weights(self, source: int) -> NDArray[Any]:
+        raise InputError("a law on functions has no finite table of weights")
+
+    def worst(self, odds: Fraction) -> Worst:
+        return Worst(self.noise.worst(odds), 0, 1)
+
+    def odds(self, delta: Fraction) -> Odds:
+        return Odds(self.noise.odds(delta), 0, 1)
+
+    def draw(self, codes: NDArray[Any], coins: Coins) -> Integers:
+        """Noisy lattice vectors, one row for each row of places."""
+        z = self.lattice.coefficients(codes)
+        z += self.noise.draw(len(z), coins)
+        return z
+
+    def record(self) -> Mapping[str, Any]:
+        """The region and the noise as JSON: all that the guarantee rests on."""
+        lattice = self.lattice
+        return {
+            "kind": "coefficients",
+            "norm": "l1" if self.noise.split == "laplace" else "l2",
+            "terms": lattice.terms,
+            "radius": lattice.radius,
+            "box": None if lattice.box is None else list(lattice.box),
+            "noise": dict(self.noise.law.record()),
+        }
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CurveMechanism(Mechanism):
+    """A mechanism on curves: draws functions, written as lattice vectors or as values on the grid.
+
+    >>> m = curve_noise(Curves(0, 24, 25, low=0, high=5), Privacy(2, "1e-6"))
+    >>> m.draw([[1.0] * 25, [2.0] * 25]).shape, m.delta(2) <= 1e-6
+    ((2, 25), True)
+    """
+
+    family: CurveLaw
+
+    @property
+    def lattice(self) -> Lattice:
+        return self.family.lattice
+
+    def draw_codes(self, codes: Any) -> Integers:
+        """Noisy lattice vectors for rows of places; `lattice.evaluate` makes functions of them."""
+        return self.family.draw(np.asarray(codes), coins.current())
+
+    def draw(self, values: Any) -> Any:
+        """The sanitised curves on the grid, one row each; one curve in, one curve out."""
+        single = np.ndim(values) == 1 and isinstance(values, (list, tuple, np.ndarray)) and np.ndim(values[0]) == 0
+        rows = self.lattice.evaluate(self.draw_codes(self._space.encode([values] if single else values)))
+        return rows[0] if single else rows
+
+    @property
+    def _space(self) -> Curves:
+        return self.lattice.expansion.space
+
+    @property
+    def error(self) -> Fraction:
+        """√E‖noise‖₂², at least the expected L2 error that privacy costs; the basis's own is `projection_error`."""
+        if self._space.norm != "l2":
+            raise InputError("the expected error of a curve is known in L2; take norm = 'l2'")
+        return Fraction(self.l2_error)
+
+    @property
+    def l2_error(self) -> float:
+        """√E‖noise‖₂² of one curve."""
+        return l2_error(self.lattice, self.family.noise)
+
+    def standard_error(self, at: Any = None) -> Floats:
+        """The standard deviation of the noise of one curve at points between start and stop; on the grid by default."""
+        functions = self.lattice.expansion.functions()[0].evaluate(self._space.times if at is None else at)
+        return np.asarray(np.sqrt(float(self.family.noise.variance) * self.lattice.scales**2 @ functions**2))
+
+    def projection_error(self, curves: Any) -> Floats:
+        """‖f − f̃‖₂ of curves that you may look at, where f̃ is what is left of f before any noise."""
+        rows = self._space.read(curves, outside="keep")
+        kept = self.lattice.evaluate(self.lattice.coefficients(self._space.encode(rows, clamp=True)))
+        d = rows - kept
+        a, b = d[:, :-1], d[:, 1:]
+        return np.asarray(np.sqrt((np.diff(self._space.times) * (a * a + a * b + b * b) / 3).sum(axis=1)))
+
+    def audit_pair(self) -> tuple[list[float], list[float]]:
+        """Two curves that differ everywhere and as much as they can: the constants low and high."""
+        low, high = float(self._space.low), float(self._space.high)
+        return [low] * self._space.points, [high] * self._space.points
+
+
+def curve_noise(
+    curves: Curves | Expansion, privacy: Privacy, *, noise: Literal["auto", "laplace", "gaussian"] = "auto"
+) -> CurveMechanism:
+    """Sanitise curves by noise on their coefficients, the same guarantee for any two curves whatever.
+
+    Laplace noise by the l1 norm (any δ), Gaussian noise by the l2 norm (δ > 0); in a kernel's eigenbasis the latter
+    is Gaussian process noise of that kernel, cut to finitely many terms. "auto" takes the one with less L2 error.
+
+    Why it is private: two curves become lattice points at most `size` apart, by clipping in whole numbers; noise on
+    whole numbers hides a move of that size; and all that follows looks at nothing else.
+
+    >>> curve_noise(Curves(0, 24, 25, low=0, high=5), Privacy(1)).name
+    'Laplace noise on 8 cosine coefficients'
+    """
+    expansion = curves if isinstance(curves, Expansion) else Expansion(curves)
+    if noise not in ("auto", *_SPLITS):
+        raise InputError(f"noise {str(noise)[:40]!r} is not known{did_you_mean(noise, ('auto', *_SPLITS))}")
+    lattice, drawn = best_noise(expansion, privacy, noise)
+    return mechanism_of(lattice, drawn)
+
+
+def best_noise(
+    expansion: Expansion, privacy: Privacy, noise: Literal["auto", "laplace", "gaussian"] = "auto"
+) -> tuple[Lattice, VectorNoise]:
+    """The lattice and the noise with the least L2 error that keep the promise between its neighbours."""
+    kinds: tuple[Split, ...] = _SPLITS if noise == "auto" else (noise,)
+    made = []
+    for kind in kinds:
+        lattice = expansion.lattice(kind)
+        size = lattice.size("l1" if kind == "laplace" else "l2", privacy.neighbours)
+        try:
+            made.append((lattice, vector_noise(kind, size, lattice.terms, privacy)))
+        except InputError:
+            if kind == kinds[-1] and not made:
+                raise
+    return min(made, key=lambda pair: l2_error(*pair))
+
+
+def l2_error(lattice: Lattice, noise: VectorNoise) -> float:
+    """√E‖noise‖₂² = √(variance · Σ scales²), by Parseval."""
+    return sqrt(float(noise.variance) * float((lattice.scales**2).sum()))
+
+
+def mechanism_of(lattice: Lattice, noise: VectorNoise) -> CurveMechanism:
+    """The mechanism of a lattice and a noise, under its name."""
+    expansion = lattice.expansion
+    name = f"{noise.split.capitalize()} noise on {lattice.terms} {expansion.functions()[0].name} coefficients"
+    return CurveMechanism(name, expansion.space, lattice, CurveLaw(lattice, noise), _SOURCES[noise.split])  # type: ignore[arg-type]
+
+
+def recorded_curve_law(expansion: Expansion, record: Mapping[str, Any]) -> CurveMechanism:
+    """The mechanism that a certificate speaks of; its region must be that of the expansion."""
+    split: Split = "laplace" if record["norm"] == "l1" else "gaussian"
+    lattice = expansion.lattice(split)
+    box = None if record["box"] is None else tuple(record["box"])
+    if (lattice.terms, lattice.radius, lattice.box) != (record["terms"], record["radius"], box):
+        raise ValueError("the region of the certificate is not that of the plan")
+    noise = record["noise"]
+    law: TwoSided | Convolved
+    if split == "laplace":
+        first, second = (tuple(int(w) for w in table) for table in noise["top"])
+        law = TwoSided(tuple(tuple(int(w) for w in table) for table in noise["lower"]), (first, second))
+    else:
+        law = Convolved(Gaussian(Fraction(noise["square"])), int(noise["step"]), int(noise["draws"]))
+    size = lattice.size(record["norm"], "change-one")
+    return mechanism_of(lattice, VectorNoise(split, law, size, lattice.terms))
