@@ -40,7 +40,7 @@ class Coins:
 
     def fill(self, buffer: NDArray[Any]) -> None:
         """Overwrite a contiguous array with uniform bytes."""
-        view = memoryview(buffer).cast("B")
+        view = buffer.data.cast("B")
         for start in range(0, len(view), _TILE):
             part = view[start : start + _TILE]
             self._encryptor.update_into(_ZEROS[: len(part)] if len(part) < _TILE else _ZEROS, part)
@@ -69,7 +69,8 @@ def _forget() -> None:
     _local = threading.local()
 
 
-os.register_at_fork(after_in_child=_forget)
+if hasattr(os, "register_at_fork"):  # where processes fork
+    os.register_at_fork(after_in_child=_forget)
 
 
 def current() -> Coins:

@@ -8,16 +8,20 @@ above it. No comparison is ever made in floating point.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from decimal import Decimal, InvalidOperation
 from fractions import Fraction
 from functools import lru_cache
 from typing import Any
 
+import numpy as np
 from flint import arb, ctx, fmpq
+from numpy.typing import NDArray
 
-from dproof.errors import InputError
+from dproof.errors import InputError, TooLarge
 
 _LARGEST_EXPONENT = 400  # 10^±400: beyond any quantity of use, and small enough to hold as a fraction
+_LONGEST_DENOMINATOR = 4096  # bits, of the numbers of one matrix together
 
 
 def exact(value: Any, name: str = "value") -> Fraction:
@@ -28,16 +32,10 @@ def exact(value: Any, name: str = "value") -> Fraction:
     """
     if isinstance(value, Fraction):
         return value
-    if isinstance(value, bool):
-        raise InputError(f"{name} must be a number, not {value}")
-    if isinstance(value, int):
-        return Fraction(value)
-    if hasattr(value, "item") and not isinstance(value, Decimal):
-        value = value.item()  # a NumPy scalar
-        if isinstance(value, int) and not isinstance(value, bool):
-            return Fraction(value)
-    text = repr(value) if isinstance(value, float) else str(value).strip()
-    if isinstance(value, (float, Decimal, str)):
+    if isinstance(value, (int, np.integer)) and not isinstance(value, bool):
+        return Fraction(int(value))
+    text = float.__repr__(value) if isinstance(value, float) else str(value).strip()
+    if isinstance(value, (float, np.floating, Decimal, str)):
         try:
             return _parse(text)
         except (ValueError, ZeroDivisionError, InvalidOperation):
@@ -49,10 +47,58 @@ def _parse(text: str) -> Fraction:
     if "/" in text:
         top, bottom = text.split("/")
         return _parse(top) / _parse(bottom)
-    number = Decimal(text.replace("_", ""))
+    number = Decimal(text)
     if not number.is_finite() or (number and abs(number.adjusted()) > _LARGEST_EXPONENT) or len(text) > 2000:
         raise ValueError(text)
     return Fraction(number)
+
+
+def has_shape(rows: Any, height: int, width: int) -> bool:
+    """Whether something a user gave is a list of `height` lists, or an array, of `width` entries each."""
+    lists = (list, tuple, np.ndarray)
+    return (
+        isinstance(rows, lists)
+        and len(rows) == height
+        and all(isinstance(row, lists) and len(row) == width for row in rows)
+    )
+
+
+def whole_numbers(rows: Sequence[Sequence[Any]] | NDArray[Any], name: str = "an entry") -> tuple[NDArray[Any], int]:
+    """The numbers of a matrix as whole numbers over their least common denominator, exactly.
+
+    >>> whole_numbers([["1/3", 0.5], [1, 0]])
+    (array([[2, 3],
+           [6, 0]], dtype=object), 6)
+    """
+    if isinstance(rows, np.ndarray) and rows.dtype == np.float64 and np.isfinite(rows).all():
+        return _whole_floats(rows)
+    numbers: list[Fraction] = []
+    for n, row in enumerate(rows, 1):
+        where = f"{name} in row {n}"
+        numbers += [exact(x, where) for x in row]
+    total = 1
+    for denominator in {x.denominator for x in numbers}:
+        total = math.lcm(total, denominator)
+        if total.bit_length() > _LONGEST_DENOMINATOR:
+            raise TooLarge(f"{name} has too long a common denominator with the others; round them to decimals")
+    whole = [x.numerator * (total // x.denominator) for x in numbers]
+    return np.array(whole, object).reshape(len(rows), -1), total
+
+
+def _whole_floats(floats: NDArray[np.float64]) -> tuple[NDArray[Any], int]:
+    """The same for an array of floats, from their shortest decimals and without a fraction for each."""
+    values, places = np.unique(floats, return_inverse=True)
+    digits, exponents = [], []
+    for text in map(repr, values.tolist()):
+        mantissa, _, power = text.partition("e")
+        whole, _, part = mantissa.partition(".")
+        digits.append(int(whole + part))
+        exponents.append(int(power or 0) - len(part))
+    lowest = min(0, *exponents)
+    scaled = [digit * 10 ** (exponent - lowest) for digit, exponent in zip(digits, exponents, strict=True)]
+    common = math.gcd(10**-lowest, *scaled)
+    reduced = np.array([number // common for number in scaled], object)
+    return reduced[places].reshape(floats.shape), 10**-lowest // common
 
 
 def _rational(x: arb) -> Fraction:

@@ -41,12 +41,12 @@ class Bits:
 
     @property
     def total(self) -> int:
-        return (self.stay + self.flip) ** self.bits
+        return int((self.stay + self.flip) ** self.bits)
 
     def weights(self, source: int) -> NDArray[Any]:
         differing = np.bitwise_count(np.arange(self.outputs) ^ source)
         powers = [self.stay ** (self.bits - r) * self.flip**r for r in range(self.bits + 1)]
-        return np.array(powers, object)[differing]
+        return np.asarray(np.array(powers, object)[differing])
 
     def _atoms(self) -> Iterator[tuple[int, int]]:
         """The masses of {r bits turned} under a set and under its complement, by falling ratio."""

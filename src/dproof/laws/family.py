@@ -65,7 +65,7 @@ class Family(Protocol):
         ...
 
     def draw(self, codes: NDArray[Any], coins: Coins) -> NDArray[Any]:
-        """One output code for each input code."""
+        """One output code for each input code; the codes' dtype must hold the largest output code."""
         ...
 
     def record(self) -> Mapping[str, Any]:

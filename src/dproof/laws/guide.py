@@ -3,12 +3,12 @@
 A word of `width` bits is cut at the law's cumulative sums, so each outcome owns exactly `weight · scale` words.
 The first 16 bits name one of up to 65,536 cells. Nearly every cell lies wholly inside one outcome and is answered
 by one look-up; a cell that a boundary cuts draws the rest of its word, and only then. Words beyond the last
-boundary belong to nobody and are drawn again, so the total need not be a power of two. No float is involved.
+boundary belong to nobody and are drawn again, so the total need not be a power of two. A word longer than 64 bits
+is read to its end only where its first 64 are those of a boundary. No float is involved.
 """
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
@@ -38,7 +38,8 @@ class Guide:
     width: int  # of the whole word
     table: NDArray[Any]  # outcome of each cell, or `cut`
     cut: int
-    starts: tuple[Sequence[Any], ...]  # per row: first word of each slot
+    starts: tuple[NDArray[np.uint64], ...]  # per row: first word of each slot, its first 64 bits
+    tails: tuple[tuple[int, ...], ...]  # per row: the bits after them; empty where words have no more than 64
     slots: tuple[NDArray[np.int64], ...]  # per row: outcome of each slot; `outcomes` means draw again
 
     def draw(self, rows: NDArray[Any], coins: Coins, finish: Finish | None = None) -> NDArray[Any]:
@@ -78,32 +79,37 @@ class Guide:
         settled = np.empty(len(rows), np.int64)
         waiting = np.arange(len(rows))
         while len(waiting):
-            place = self._place_words if self.width <= 64 else self._place_integers
-            settled[waiting] = place(rows[waiting], high, coins)
+            settled[waiting] = self._place(rows[waiting], high, coins)
             waiting = waiting[settled[waiting] == self.outcomes]
             high = coins.words16(len(waiting))
         return settled
 
-    def _place_words(self, rows: NDArray[Any], high: NDArray[np.uint16], coins: Coins) -> NDArray[np.int64]:
-        rest = self.width - 16
+    def _place(self, rows: NDArray[Any], high: NDArray[np.uint16], coins: Coins) -> NDArray[np.int64]:
+        """The outcome that owns each word, given the first 16 bits; `outcomes` where nobody does."""
+        rest = min(self.width, 64) - 16
         words = high.astype(np.uint64) << np.uint64(rest)
         if rest:
             words |= coins.words64(len(high)) >> np.uint64(64 - rest)
         placed = np.empty(len(high), np.int64)
         for row, members in _groups(rows):
-            slot = np.searchsorted(self.starts[row], words[members], side="right") - 1
+            starts, word = self.starts[row], words[members]
+            slot = np.searchsorted(starts, word, side="right") - 1
+            if self.width > 64:
+                for n in np.flatnonzero(starts[slot] == word):
+                    slot[n] = self._finer(row, int(slot[n]), coins)
             placed[members] = self.slots[row][slot]
         return placed
 
-    def _place_integers(self, rows: NDArray[Any], high: NDArray[np.uint16], coins: Coins) -> NDArray[np.int64]:
-        rest = self.width - 16
-        parts = coins.words64(len(high) * -(-rest // 64)).reshape(len(high), -1)
-        placed = np.empty(len(high), np.int64)
-        for n, (row, top, part) in enumerate(zip(rows, high, parts, strict=True)):
-            low = int.from_bytes(part.tobytes(), "big") >> (64 * len(part) - rest)
-            slot = bisect_right(self.starts[row], (int(top) << rest) | low) - 1
-            placed[n] = self.slots[row][slot]
-        return placed
+    def _finer(self, row: int, slot: int, coins: Coins) -> int:
+        """The slot of a word whose first 64 bits are those of this slot's start, from the bits after them."""
+        more = self.width - 64
+        count = -(-more // 64)
+        tail = int.from_bytes(coins.words64(count).tobytes(), "big") >> (64 * count - more)
+        starts, tails = self.starts[row], self.tails[row]
+        first = starts[slot]
+        while starts[slot] == first and tails[slot] > tail:
+            slot -= 1
+        return slot
 
 
 def _groups(rows: NDArray[Any]) -> list[tuple[int, Any]]:
@@ -123,13 +129,15 @@ def word_width(total: int) -> int:
 def guide(rows: Sequence[Sequence[int]] | NDArray[Any], total: int, *, width: int | None = None) -> Guide:
     """Cut the words of `width` bits for a family of laws, each a row of whole numbers that sum to `total`."""
     width = width or word_width(total)
+    more = max(0, width - 64)
     outcomes = len(rows[0])
     scale = (1 << width) // total
     bits = min(16, max(4, (_CELLS // len(rows)).bit_length() - 1))
     cut = outcomes
     table = np.empty((len(rows), 1 << bits), _smallest_dtype(outcomes))
     cells = np.arange(1 << bits)
-    all_starts: list[Sequence[Any]] = []
+    all_starts: list[NDArray[np.uint64]] = []
+    all_tails: list[tuple[int, ...]] = []
     all_slots: list[NDArray[np.int64]] = []
     for n, row in enumerate(rows):
         starts, slots = _slots([int(w) for w in row], scale, width)
@@ -141,9 +149,10 @@ def guide(rows: Sequence[Sequence[int]] | NDArray[Any], total: int, *, width: in
         last = np.searchsorted(floor, cells, side="right") - 1
         # `outcomes` marks both a cut cell and one that belongs to nobody: each is settled by its whole word.
         table[n] = np.where(first == last, slots[first], cut)
-        all_starts.append(np.array(starts, np.uint64) if width <= 64 else starts)
+        all_starts.append(np.array([s >> more for s in starts], np.uint64))
+        all_tails.append(tuple(s & ((1 << more) - 1) for s in starts) if more else ())
         all_slots.append(slots)
-    return Guide(outcomes, bits, width, table.reshape(-1), cut, tuple(all_starts), tuple(all_slots))
+    return Guide(outcomes, bits, width, table.reshape(-1), cut, tuple(all_starts), tuple(all_tails), tuple(all_slots))
 
 
 def _slots(row: list[int], scale: int, width: int) -> tuple[list[int], NDArray[np.int64]]:

@@ -67,7 +67,7 @@ class KeepOrOther:
         return Odds(excess / less if less else None, 0, 1)
 
     def draw(self, codes: NDArray[Any], coins: Coins) -> NDArray[Any]:
-        if self.size > _TABLED:
+        if self.size > _TABLED and word_width(self.total) == 64:
             return _add_modulo(codes, _arithmetic_shifts(self, len(codes), coins), self.size)
         table = _shift_guide(self.size, self.keep, self.other)
         return table.draw(codes, coins, finish=lambda some, shifts: _add_modulo(some, shifts, self.size))
@@ -82,24 +82,27 @@ def _shift_guide(size: int, keep: int, other: int) -> Guide:
 
 
 def _arithmetic_shifts(law: KeepOrOther, count: int, coins: Coins) -> NDArray[Any]:
-    """The shift that owns each 64-bit word, by one division."""
-    if word_width(law.total) > 64:
-        raise OverflowError("the total of a law over so many values must stay below 2^62")
-    scale = (1 << 64) // law.total
-    keep, other, rest = law.keep * scale, law.other * scale, (law.size - 1) * law.other * scale
-    shifts = np.empty(count, np.uint32 if law.size <= 1 << 31 else np.uint64)
+    """A shift for each of `count` words of 64 bits; words that belong to nobody are drawn again."""
+    shifts = np.empty(count, np.min_scalar_type(law.size))
     waiting = np.arange(count)
-    words = coins.words64(count)
     while len(waiting):
-        beyond = words - np.uint64(keep)  # wraps round below keep, and is overwritten there
-        shift = 1 + beyond // np.uint64(other) if other else np.zeros_like(words)
-        kept = words < np.uint64(keep) if keep < 1 << 64 else np.ones(len(words), bool)
-        shift[kept] = 0
-        nobody = ~kept & (beyond >= np.uint64(rest))
-        shifts[waiting] = shift
-        waiting = waiting[nobody]
-        words = coins.words64(len(waiting))
+        found = _owners(coins.words64(len(waiting)), law, 64)
+        shifts[waiting] = found
+        waiting = waiting[found == law.size]
     return shifts
+
+
+def _owners(words: NDArray[np.uint64], law: KeepOrOther, width: int) -> NDArray[np.uint64]:
+    """The shift that owns each word of `width` bits, by one division; `size` where nobody does."""
+    scale = (1 << width) // law.total
+    keep, other = law.keep * scale, law.other * scale
+    owners = np.full(len(words), law.size, np.uint64)
+    kept = words <= np.uint64(keep - 1) if keep else np.zeros(len(words), bool)
+    owners[kept] = 0
+    if other:
+        shift = 1 + (words[~kept] - np.uint64(keep)) // np.uint64(other)
+        owners[~kept] = np.minimum(shift, np.uint64(law.size))
+    return owners
 
 
 def _add_modulo(codes: NDArray[Any], shifts: NDArray[Any], size: int) -> NDArray[Any]:
@@ -107,9 +110,7 @@ def _add_modulo(codes: NDArray[Any], shifts: NDArray[Any], size: int) -> NDArray
 
     In unsigned arithmetic the smaller of s and s − size is s mod size: below size the difference wraps round.
     """
-    wide = np.result_type(codes.dtype, shifts.dtype)
-    if 2 * size - 2 > np.iinfo(wide).max:
-        wide = np.dtype(np.uint64)
-    unsigned = np.dtype(f"u{wide.itemsize}")
-    moved = np.add(codes, shifts, dtype=unsigned, casting="unsafe")
-    return np.minimum(moved, moved - unsigned.type(size), out=moved).astype(codes.dtype, copy=False)
+    wide = np.min_scalar_type(2 * size)
+    moved: NDArray[Any] = np.add(codes, shifts, dtype=wide, casting="unsafe")
+    np.minimum(moved, moved - wide.type(size), out=moved)
+    return moved.astype(codes.dtype, copy=False)

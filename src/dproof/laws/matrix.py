@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -19,6 +19,7 @@ from dproof.laws.pair import tight_odds
 
 _UNIT = 2.0**-53  # relative error of one rounded operation
 _BLOCK = 1 << 16  # numbers screened at a time, so that they stay in cache
+_FLOATS = 1 << 500  # totals and odds below this can be screened in floats without overflow
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,9 +39,12 @@ class Matrix:
             raise InputError("a matrix law needs at least one row and one column")
         if self.total >= 1 << 62 and self.rows.dtype != object:
             raise InputError("a law whose total is 2^62 or more must hold Python integers")
-        if self.neighbours is not None and self.neighbours.shape != (self.inputs, self.inputs):
-            raise InputError("the neighbours of a law must be a square matrix over its inputs")
-        if (self.rows < 0).any() or (self.rows.sum(axis=1) != self.total).any():
+        if self.neighbours is not None:
+            if self.neighbours.shape != (self.inputs, self.inputs):
+                raise InputError("the neighbours of a law must be a square matrix over its inputs")
+            if (self.neighbours != self.neighbours.T).any():
+                raise InputError("the neighbours of a law must be a symmetric matrix: being neighbours is mutual")
+        if self.rows.dtype.kind not in "iuO" or (self.rows < 0).any() or (_sums(self.rows) != self.total).any():
             raise InputError("every row of a law must be whole numbers of at least 0 that sum to its total")
 
     @property
@@ -61,13 +65,22 @@ class Matrix:
         if not len(columns):
             return best
         rows = np.ascontiguousarray(self.rows[:, columns])
-        laws = rows.astype(np.float64) / float(self.total)
-        for source, targets in _near_the_top(laws, float(odds), self._counts):
-            own, others = _masses(rows[source], rows[targets], odds)
-            values = [Fraction(int(p)) - odds * int(q) for p, q in zip(own, others, strict=True)]
-            value = max(values)
-            if value > best.value * self.total:
-                best = Worst(value / self.total, source, int(targets[values.index(value)]))
+        near = self._counts
+        if self.total < _FLOATS and odds < _FLOATS:
+            near = _near_the_top(rows.astype(np.float64) / float(self.total), float(odds), near)
+        a, b = odds.numerator, odds.denominator
+        bounds = _bounds(rows, np.flatnonzero(near.any(axis=0)), odds)
+        most, step = 0, max(1, _BLOCK // rows.shape[1])
+        for source in np.flatnonzero(near.any(axis=1)):
+            law, close = rows[source], np.flatnonzero(near[source])
+            for targets in (close[first : first + step] for first in range(0, len(close), step)):
+                above = law > bounds[targets]
+                own, others = (np.where(above, masses, 0).sum(axis=1) for masses in (law, rows[targets]))
+                excess = own.astype(object) * b - others.astype(object) * a
+                n = int(excess.argmax())
+                if excess[n] > most:
+                    most = excess[n]
+                    best = Worst(Fraction(most, b * self.total), int(source), int(targets[n]))
         return best
 
     @cached_property
@@ -135,10 +148,27 @@ class Matrix:
         return {"kind": "matrix", "total": str(self.total), "rows": rows, **pairs}
 
 
-def _near_the_top(
-    laws: NDArray[np.float64], odds: float, counts: NDArray[np.bool_]
-) -> Iterator[tuple[int, NDArray[np.int64]]]:
-    """Each input with those others against which its divergence may be the largest of all.
+def as_neighbours(pairs: Any) -> NDArray[np.bool_] | None:
+    """A matrix of booleans as given by a user, or None for all pairs."""
+    if pairs is None:
+        return None
+    try:
+        return np.array(pairs, bool)
+    except ValueError:  # ragged
+        raise InputError("the neighbours of a law must be a square matrix over its inputs") from None
+
+
+def _sums(rows: NDArray[Any]) -> NDArray[Any]:
+    """The sum of each row as a Python integer; two halves of 32 bits cannot overflow."""
+    if rows.dtype == object:
+        return np.asarray(rows.sum(axis=1))
+    wide = rows.astype(np.int64)
+    high, low = wide >> 32, wide & 0xFFFFFFFF
+    return np.asarray(high.sum(axis=1).astype(object) * (1 << 32) + low.sum(axis=1).astype(object))
+
+
+def _near_the_top(laws: NDArray[np.float64], odds: float, counts: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """The ordered pairs whose divergence may be the largest of all.
 
     Σ max(0, P − eQ) = Σ P − Σ min(P, eQ). Each rounded P, eQ and partial sum errs by a few units of at most one,
     J terms by at most J units more, so twice (2J + 16) units separate two computed values whose order is certain.
@@ -156,17 +186,18 @@ def _near_the_top(
             shared = np.minimum(laws[source], block, out=buffer[: len(block)])
             scores[source, first : first + step] = masses[source] - shared @ ones
     scores[~counts] = -np.inf
-    near = counts & (scores >= scores.max() - margin)
-    for source in np.flatnonzero(near.any(axis=1)):
-        yield int(source), np.flatnonzero(near[source])
+    return np.asarray(counts & (scores >= scores.max() - margin))
 
 
-def _masses(law: NDArray[Any], others: NDArray[Any], odds: Fraction) -> tuple[NDArray[Any], NDArray[Any]]:
-    """P(A) and Q(A), as whole numbers, of the worst set A = {P > eQ} against each of the other laws."""
-    own, other = law.astype(np.float64), others.astype(np.float64)
-    gap = own - other * float(odds)
-    above = gap > 0
+def _bounds(rows: NDArray[Any], wanted: NDArray[np.intp], odds: Fraction) -> NDArray[Any]:
+    """⌊e·Q⌋ for the wanted rows Q: a whole number exceeds e·Q if and only if it exceeds this."""
     a, b = odds.numerator, odds.denominator
-    for n, y in np.argwhere(np.abs(gap) <= own * (16 * _UNIT)):  # too close to call in floats
-        above[n, y] = int(law[y]) * b > int(others[n, y]) * a
-    return np.where(above, law, 0).sum(axis=1), np.where(above, others, 0).sum(axis=1)
+    bounds = rows.copy()
+    if a == b:
+        return bounds
+    some = rows[wanted]
+    values, places = np.unique(some, return_inverse=True)
+    largest = int(rows.max())
+    floors = np.array([min(int(value) * a // b, largest) for value in values], rows.dtype)
+    bounds[wanted] = floors[places].reshape(some.shape)
+    return bounds

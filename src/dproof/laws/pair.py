@@ -10,8 +10,6 @@ from collections.abc import Iterable
 from fractions import Fraction
 from typing import Any
 
-from numpy.typing import NDArray
-
 
 def hockey_stick(p: Iterable[Any], q: Iterable[Any], total: int, odds: Fraction) -> Fraction:
     """Σ_y max(0, P(y) − e·Q(y)), exactly; the least δ for which P(A) ≤ e·Q(A) + δ on every set A.
@@ -32,13 +30,13 @@ def worst_set(p: Iterable[Any], q: Iterable[Any], odds: Fraction) -> tuple[int, 
     return tuple(n for n, (x, y) in enumerate(zip(p, q, strict=True)) if int(x) * b > int(y) * a)
 
 
-def tight_odds(p: NDArray[Any], q: NDArray[Any], total: int, delta: Fraction) -> Fraction | None:
+def tight_odds(p: Iterable[Any], q: Iterable[Any], total: int, delta: Fraction) -> Fraction | None:
     """The least e ≥ 1 with P(A) ≤ e·Q(A) + δ on every set A, exactly; None where there is none.
 
     With outputs by falling ratio P/Q and prefix sums p_r, q_r over finite ratios, and s = P(Q = 0):
     e = max(1, max_r (s + p_r − δ)/q_r), and infinite when s > δ.
 
-    >>> tight_odds(np.array([6, 1, 1]), np.array([1, 6, 1]), 8, Fraction(0))
+    >>> tight_odds([6, 1, 1], [1, 6, 1], 8, Fraction(0))
     Fraction(6, 1)
     """
     allowance = delta * total

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from fractions import Fraction
+from math import lcm
 
 
 def whole_law(weights: Sequence[Fraction], total: int) -> list[int]:
@@ -14,8 +15,10 @@ def whole_law(weights: Sequence[Fraction], total: int) -> list[int]:
     >>> whole_law([Fraction(2), Fraction(1), Fraction(0)], 10)
     [7, 3, 0]
     """
-    mass = sum(weights)
-    whole = [max(1, round(w * total / mass)) if w else 0 for w in weights]
+    scale = lcm(*(w.denominator for w in weights))
+    parts = [w.numerator * (scale // w.denominator) for w in weights]
+    mass = sum(parts)
+    whole = [max(1, (2 * part * total + mass) // (2 * mass)) if part else 0 for part in parts]
     largest = max(range(len(whole)), key=whole.__getitem__)
     whole[largest] += total - sum(whole)
     return whole

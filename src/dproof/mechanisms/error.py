@@ -9,36 +9,48 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dproof.errors import InputError
-from dproof.exact import exact
+from dproof.exact import exact, has_shape
 from dproof.laws.bits import Bits
 from dproof.laws.family import Family
 from dproof.laws.keep_or_other import KeepOrOther
 from dproof.spaces.categories import Categories
+from dproof.spaces.rows import Rows
 from dproof.spaces.space import Space
 from dproof.spaces.subsets import Subsets
 
 
 def expected_errors(family: Family, inputs: Space, outputs: Space, loss: Any = None) -> list[Fraction]:
     """E ρ(Y_d, d) for each input d; `loss` is None for the metric, or a matrix, inputs by outputs."""
-    if loss is not None and np.shape(loss) != (family.inputs, family.outputs):
+    if loss is None:
+        rows = (_losses(inputs, outputs, n) for n in range(family.inputs))
+        return [_expectation(family, n, row) for n, row in enumerate(rows)]
+    if not has_shape(loss, family.inputs, family.outputs):
         raise InputError(f"the losses must be a matrix of {family.inputs} inputs by {family.outputs} outputs")
-    rows = (_losses(inputs, outputs, n) if loss is None else loss[n] for n in range(family.inputs))
-    return [_expectation(family, n, row) for n, row in enumerate(rows)]
+    return [_expectation(family, n, row) for n, row in enumerate(loss)]
 
 
 def maximal_error(family: Family, inputs: Space, outputs: Space) -> Fraction:
-    """max_d E ρ(Y_d, d), by symmetry from one input where all inputs are alike."""
+    """max_d E ρ(Y_d, d), in closed form where the law has one."""
     if isinstance(family, Bits) and isinstance(inputs, Subsets):
         stays = Fraction(family.stay, family.stay + family.flip)
         return family.bits * (1 - stays) if inputs.metric == "symmetric" else 1 - stays**family.bits
-    if isinstance(family, KeepOrOther) and _homogeneous(inputs):
-        return _expectation(family, 0, inputs.distances(0))
+    if isinstance(family, KeepOrOther) and (outputs is inputs or outputs == inputs):
+        return _largest_sum(inputs) * Fraction(family.other, family.total)
     return max(expected_errors(family, inputs, outputs))
 
 
-def _homogeneous(space: Space) -> bool:
-    """Whether the space looks the same from each of its points."""
-    return isinstance(space, Subsets) or (isinstance(space, Categories) and space.metric == "discrete")
+def _largest_sum(space: Space) -> Fraction:
+    """max_d Σ_y ρ(d, y): how far all points together lie from the one that is farthest from them."""
+    size = space.size
+    if isinstance(space, Subsets):
+        return Fraction(size * len(space.values), 2) if space.metric == "symmetric" else Fraction(size - 1)
+    if isinstance(space, Categories) and space.metric == "discrete":
+        return Fraction(size - 1)
+    if isinstance(space, Categories) and space.metric == "ordinal":
+        return Fraction(size * (size - 1), 2)  # from either end
+    if isinstance(space, Rows):
+        return sum((_largest_sum(column) * (size // column.size) for column in space.columns.values()), Fraction(0))
+    return max(Fraction(space.distances(n).sum()) for n in range(size))
 
 
 def _losses(inputs: Space, outputs: Space, code: int) -> NDArray[Any]:
@@ -54,6 +66,7 @@ def _losses(inputs: Space, outputs: Space, code: int) -> NDArray[Any]:
 def _expectation(family: Family, source: int, losses: Any) -> Fraction:
     weights = family.weights(source)
     whole = np.asarray(losses)
-    if whole.dtype.kind in "iu" and weights.dtype != object and family.total * int(whole.max()) < 1 << 63:
+    if whole.dtype.kind in "iu" and weights.dtype != object and family.total * int(abs(whole).max()) < 1 << 63:
         return Fraction(int(weights @ whole), family.total)
-    return sum((exact(loss) * int(w) for loss, w in zip(losses, weights, strict=True)), Fraction(0)) / family.total
+    terms = (exact(loss, "a loss") * int(w) for loss, w in zip(losses, weights, strict=True))
+    return sum(terms, Fraction(0)) / family.total

@@ -7,22 +7,27 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from dproof.errors import InputError
-from dproof.exact import exact, exp_below
+from dproof.errors import InputError, TooLarge
+from dproof.exact import exact, exp_below, has_shape, whole_numbers
 from dproof.laws.family import Family
 from dproof.laws.keep_or_other import KeepOrOther
-from dproof.laws.matrix import Matrix
+from dproof.laws.matrix import Matrix, as_neighbours
 from dproof.laws.rounding import whole_law
 from dproof.mechanisms.mechanism import Mechanism
+from dproof.privacy import Privacy
 from dproof.spaces.categories import Categories
-from dproof.spaces.rows import Rows
+from dproof.spaces.rows import Rows, one_row_apart
 from dproof.spaces.space import Space
 
 _TOTAL = 1 << 56
 # Utilities are contracted by this much before they are rounded, which outweighs the rounding: the law of whole
 # numbers is then no less private than the ideal one wherever utility and privacy pull against each other.
 _CONTRACTION = 1 - Fraction(1, 1 << 30)
+_LOWEST = -1000  # a utility this far below the best is as good as any lower one: its weight is one part of the total
+_LARGEST_K = 1000
+_LARGEST_SPACE = 1 << 12  # points, where the law is written out as a matrix
 
 
 def discrete_exponential(space: Space, k: Any = None, *, utility: Any = None, neighbours: Any = None) -> Mechanism:
@@ -40,17 +45,20 @@ def discrete_exponential(space: Space, k: Any = None, *, utility: Any = None, ne
     """
     if (k is None) == (utility is None):
         raise InputError("give either k, for the utility −k times the distance, or a matrix of utilities")
-    if neighbours is None and isinstance(space, Rows):
-        neighbours = _one_row_apart(space)
-    source = "HLM16, Definition 4"
+    source, unit = "HLM16, Definition 4", Fraction(1)
     if k is not None:
-        rate = exact(k, "k")
-        if rate < 0:
-            raise InputError("k must be at least 0, so that nearer answers are likelier")
+        unit = exact(k, "k")
+        if not 0 <= unit <= _LARGEST_K:
+            raise InputError(f"k must lie between 0 and {_LARGEST_K}; at 0 every answer is as likely")
         if isinstance(space, Categories) and space.metric == "discrete" and neighbours is None:
-            return Mechanism("discrete exponential", space, space, _by_size(space.size, rate), source)
-        utility = [[-rate * exact(x) for x in space.distances(n)] for n in range(space.size)]
-    family = _family(utility, space.size, space.size, None, neighbours)
+            return Mechanism("discrete exponential", space, space, _by_size(space.size, unit), source)
+    if space.size > _LARGEST_SPACE:
+        raise TooLarge(f"a law on {space.size} points is too large to write out; take at most {_LARGEST_SPACE}")
+    if neighbours is None and isinstance(space, Rows):
+        neighbours = one_row_apart(space)
+    if k is not None:
+        utility = [-space.distances(n) for n in range(space.size)]
+    family = _family(utility, (space.size, space.size), unit, None, as_neighbours(neighbours))
     return Mechanism("discrete exponential", space, space, family, source)
 
 
@@ -63,15 +71,14 @@ def exponential(
 
     >>> from dproof import Categories
     >>> m = exponential(Categories([0, 1]), Categories([0, 1]), [[0, -1], [-1, 0]], epsilon=1)
-    >>> round(m.epsilon(), 9)
+    >>> round(m.epsilon(), 8)
     1.0
     """
-    eps = exact(epsilon, "epsilon")
-    scaled = [[eps * exact(u, "a utility") for u in row] for row in utility]
-    measure = None if base is None else [exact(x, "a base weight") for x in base]
-    if measure is not None and (len(measure) != outputs.size or min(measure) < 0 or not any(measure)):
+    eps = Privacy(epsilon).epsilon
+    measure = [Fraction(1)] * outputs.size if base is None else [exact(x, "a base weight") for x in base]
+    if len(measure) != outputs.size or min(measure) < 0 or not any(measure):
         raise InputError(f"the base measure needs {outputs.size} weights of at least 0, not all 0")
-    family = _family(scaled, inputs.size, outputs.size, measure, None)
+    family = _family(utility, (inputs.size, outputs.size), eps, measure, None)
     return Mechanism("exponential", inputs, outputs, family, "HLM16, Definition 2")
 
 
@@ -82,26 +89,23 @@ def _by_size(size: int, rate: Fraction) -> Family:
     return KeepOrOther(size, min(int(other * ratio), 1 << 61), other)
 
 
-def _family(utility: Any, inputs: int, outputs: int, base: Sequence[Fraction] | None, neighbours: Any) -> Matrix:
-    if len(utility) != inputs or any(len(row) != outputs for row in utility):
-        raise InputError(f"the utilities must be a matrix of {inputs} inputs by {outputs} outputs")
-    rows = []
-    for row in utility:
-        levels = [exact(u, "a utility") * _CONTRACTION for u in row]
-        top = max(levels)  # only differences count, and this keeps the exponentials at most 1
-        measure = base or [Fraction(1)] * outputs
-        rows.append(whole_law([exp_below(u - top) * w for u, w in zip(levels, measure, strict=True)], _TOTAL))
-    counts = None if neighbours is None else np.asarray(neighbours, bool)
-    return Matrix(np.array(rows), _TOTAL, counts)
-
-
-def _one_row_apart(table: Rows) -> Any:
-    from dproof.spaces.rows import neighbouring_codes
-
-    apart = np.zeros((table.size, table.size), bool)
-    for a, b in neighbouring_codes(table):
-        apart[a, b] = True
-    return apart
+def _family(
+    utility: Any,
+    shape: tuple[int, int],
+    unit: Fraction,
+    base: Sequence[Fraction] | None,
+    neighbours: NDArray[np.bool_] | None,
+) -> Matrix:
+    """The law of whole numbers nearest to e^{unit·u(d, q)} μ(q), row by row."""
+    if not has_shape(utility, *shape):
+        raise InputError(f"the utilities must be a matrix of {shape[0]} inputs by {shape[1]} outputs")
+    levels, denominator = whole_numbers(utility, "a utility")
+    gaps = levels - levels.max(axis=1, keepdims=True)  # only differences count, and then e^u is at most 1
+    values, places = np.unique(gaps, return_inverse=True)
+    step = unit * _CONTRACTION / denominator
+    weights = np.array([exp_below(max(int(gap) * step, Fraction(_LOWEST))) for gap in values], object)
+    laws = weights[places].reshape(shape) * (1 if base is None else np.array(base, object))
+    return Matrix(np.array([whole_law(law.tolist(), _TOTAL) for law in laws]), _TOTAL, neighbours)
 
 
 EXAMPLES = (

@@ -12,10 +12,11 @@ from numpy.typing import NDArray
 
 from dproof import coins
 from dproof.errors import InputError, TooLarge
-from dproof.exact import exact, exp_below, float_above, log_above
+from dproof.exact import exp_below, float_above, log_above
 from dproof.laws.family import Family
 from dproof.mechanisms.error import expected_errors, maximal_error
-from dproof.spaces.space import Space
+from dproof.privacy import Privacy
+from dproof.spaces.space import Space, narrowest
 
 _LARGEST_MATRIX = 1 << 26  # entries; beyond this ask for one law at a time
 
@@ -91,6 +92,10 @@ class Mechanism:
 
     def law(self, value: Any) -> Law:
         """The law of the response to one input."""
+        if self.family.outputs > _LARGEST_MATRIX:
+            raise TooLarge(
+                f"a law over {self.family.outputs} outputs is too long to list; at most {_LARGEST_MATRIX} can be"
+            )
         return Law(self.family, self.outputs, self.inputs.code(value))
 
     def weights(self) -> tuple[NDArray[Any], int]:
@@ -109,17 +114,11 @@ class Mechanism:
 
     def delta(self, epsilon: Any) -> float:
         """The tight δ at ε, rounded up: max over ordered pairs of Σ max(0, P − e^ε Q)."""
-        eps = exact(epsilon, "epsilon")
-        if eps < 0:
-            raise InputError("epsilon must be at least 0")
-        return float_above(self.family.worst(exp_below(eps)).value)
+        return float_above(self.family.worst(exp_below(Privacy(epsilon).epsilon)).value)
 
     def epsilon(self, delta: Any = 0) -> float:
         """The tight ε at δ, rounded up; `inf` where no ε will do."""
-        dlt = exact(delta, "delta")
-        if not 0 <= dlt <= 1:
-            raise InputError("delta must lie between 0 and 1")
-        odds = self.family.odds(dlt).value
+        odds = self.family.odds(Privacy(0, delta).delta).value
         return float("inf") if odds is None else float_above(log_above(odds))
 
     @property
@@ -145,10 +144,9 @@ class Mechanism:
             raise InputError("codes must be a one-dimensional array of whole numbers")
         if len(given) and not (given.min() >= 0 and given.max() < self.family.inputs):
             raise InputError(f"a code lies outside 0 to {self.family.inputs - 1}")
-        drawn = self.family.draw(given, coins.current())
-        if self.family.outputs - 1 <= np.iinfo(given.dtype).max:
-            return drawn.astype(given.dtype, copy=False)
-        return drawn
+        if self.family.outputs - 1 > np.iinfo(given.dtype).max:
+            given = given.astype(narrowest(self.family.outputs))
+        return self.family.draw(given, coins.current()).astype(given.dtype, copy=False)
 
 
 def _is_column(values: Any) -> bool:

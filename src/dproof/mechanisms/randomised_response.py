@@ -5,7 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import Any
 
-from dproof.errors import InputError
+from dproof.errors import InputError, TooLarge
 from dproof.exact import exact, exp_above, exp_below
 from dproof.laws.bits import Bits
 from dproof.laws.keep_or_other import KeepOrOther
@@ -15,6 +15,7 @@ from dproof.spaces.categories import Categories
 from dproof.spaces.space import Space
 from dproof.spaces.subsets import Subsets
 
+_LARGEST_SIZE = 1 << 48  # values; beyond this whole numbers of 62 bits grow coarse
 _TOTAL_BITS = 52  # words that belong to nobody, and are drawn again, stay below one in 2^12
 
 
@@ -34,6 +35,8 @@ def randomised_response(space: Space, privacy: Privacy) -> Mechanism:
     0.1488475812
     """
     m = space.size - 1
+    if m >= _LARGEST_SIZE:
+        raise TooLarge(f"randomised response takes at most {_LARGEST_SIZE} values; treat the items of a set one by one")
     if m == 0:
         family = KeepOrOther(1, 1, 1)
     elif privacy.delta == 1:

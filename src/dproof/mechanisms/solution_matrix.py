@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from math import lcm
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dproof.errors import InputError
-from dproof.exact import exact
-from dproof.laws.matrix import Matrix
+from dproof.exact import whole_numbers
+from dproof.laws.matrix import Matrix, as_neighbours
 from dproof.mechanisms.mechanism import Mechanism
 from dproof.spaces.categories import Categories
 from dproof.spaces.space import Space
@@ -24,7 +23,8 @@ def solution_matrix(space: Space, rows: Any, *, outputs: Space | None = None, ne
 
     Entries are exact numbers, and a float means its shortest decimal. A row whose sum is off by at most 1e-9 is
     mended on its largest entry (the first of them): that moves the probabilities the least, relatively.
-    HLM16, Definition 6.
+    `outputs` is another space, for a law into it; `neighbours` a square matrix of booleans over the inputs, where
+    not every pair counts. HLM16, Definition 6.
 
     >>> from dproof import Categories
     >>> m = solution_matrix(Categories(["yes", "no"]), [[0.75, 0.25], ["1/4", "3/4"]])
@@ -32,30 +32,37 @@ def solution_matrix(space: Space, rows: Any, *, outputs: Space | None = None, ne
     (Fraction(1, 4), 0.5)
     """
     target = space if outputs is None else outputs
-    if np.ndim(rows) != 2 and not isinstance(rows, (list, tuple)):
+    _check_shape(rows, space.size, target.size)
+    whole, total = whole_numbers(rows, "an entry of the solution matrix")
+    _mend(whole, total)
+    law = Matrix(whole if total >= 1 << 62 else whole.astype(np.int64), total, as_neighbours(neighbours))
+    return Mechanism("solution matrix", space, target, law, "HLM16, Definition 6")
+
+
+def _check_shape(rows: Any, inputs: int, outputs: int) -> None:
+    if not isinstance(rows, (list, tuple)) and np.ndim(rows) != 2:
         raise InputError("a solution matrix is a list of rows, one for each input")
-    if len(rows) != space.size:
-        raise InputError(f"the solution matrix has {len(rows)} rows for {space.size} inputs; give one row for each")
-    fractions = [_row(n, row, target.size) for n, row in enumerate(rows)]
-    total = lcm(*{x.denominator for row in fractions for x in row})
-    whole = [[x.numerator * (total // x.denominator) for x in row] for row in fractions]
-    matrix: NDArray[Any] = np.array(whole, object if total >= 1 << 62 else np.int64)
-    counts = None if neighbours is None else np.asarray(neighbours, bool)
-    return Mechanism("solution matrix", space, target, Matrix(matrix, total, counts), "HLM16, Definition 6")
+    if len(rows) != inputs:
+        raise InputError(f"the solution matrix has {len(rows)} rows for {inputs} inputs; give one row for each")
+    for n, row in enumerate(rows, 1):
+        if isinstance(row, str) or not hasattr(row, "__len__"):
+            raise InputError(f"row {n} of the solution matrix is not a list of {outputs} numbers")
+        if len(row) != outputs:
+            raise InputError(
+                f"row {n} of the solution matrix has {len(row)} entries for {outputs} outputs; give one for each"
+            )
 
 
-def _row(n: int, row: Any, width: int) -> list[Fraction]:
-    where = f"row {n + 1} of the solution matrix"
-    if len(row) != width:
-        raise InputError(f"{where} has {len(row)} entries for {width} outputs; give one for each")
-    law = [exact(x, f"an entry of {where}") for x in row]
-    if min(law) < 0:
-        raise InputError(f"{where} has a negative entry in column {law.index(min(law)) + 1}; probabilities are not")
-    missing = 1 - sum(law)
-    if abs(missing) > _TOLERANCE:
-        raise InputError(f"{where} sums to {float(sum(law)):.12g}, not to 1; divide it by its sum")
-    law[law.index(max(law))] += missing
-    return law
+def _mend(whole: NDArray[Any], total: int) -> None:
+    """Make every row sum to the total, in place."""
+    for n, (row, missing) in enumerate(zip(whole, total - whole.sum(axis=1), strict=True), 1):
+        where = f"row {n} of the solution matrix"
+        if row.min() < 0:
+            raise InputError(f"{where} has a negative entry in column {row.argmin() + 1}; probabilities are not")
+        if abs(missing) > _TOLERANCE * total:
+            sum_ = float(Fraction(int(total - missing), total))
+            raise InputError(f"{where} sums to {sum_:.12g}, not to 1; divide it by its sum")
+        row[row.argmax()] += missing
 
 
 EXAMPLES = (

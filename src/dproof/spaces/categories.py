@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from dproof.errors import InputError, did_you_mean
 from dproof.spaces.arrow import arrow_codes, is_arrow
+from dproof.spaces.labels import numbered, plain
 from dproof.spaces.metric import metric_matrix
 from dproof.spaces.space import narrowest
 
@@ -34,13 +35,7 @@ class Categories:
     _codes: dict[Hashable, int] = field(repr=False)
 
     def __init__(self, values: Sequence[Hashable], metric: Any = "discrete") -> None:
-        labels = tuple(_plain(value) for value in values)
-        if not labels or isinstance(values, str):
-            raise InputError("categories need a list of at least one value")
-        codes = {label: n for n, label in enumerate(labels)}
-        if len(codes) < len(labels):
-            twice = next(label for n, label in enumerate(labels) if codes[label] != n)
-            raise InputError(f"the value {twice!r} is listed twice; every category needs a value of its own")
+        labels, codes = numbered(values, "category")
         named = isinstance(metric, str)
         if named and metric not in ("discrete", "ordinal"):
             known = ["discrete", "ordinal"]
@@ -53,8 +48,9 @@ class Categories:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Categories):
             return NotImplemented
-        same = (self.values, self.metric) == (other.values, other.metric)
-        return same and bool(np.array_equal(self._matrix, other._matrix)) if self._matrix is not None else same
+        if (self.values, self.metric) != (other.values, other.metric):
+            return False
+        return self._matrix is None or other._matrix is None or bool((self._matrix == other._matrix).all())
 
     def __hash__(self) -> int:
         return hash((self.values, self.metric))
@@ -95,7 +91,7 @@ class Categories:
 
     def code(self, value: Any) -> int:
         try:
-            return self._codes[_plain(value)]
+            return self._codes[plain(value)]
         except (KeyError, TypeError):
             raise InputError(f"a value is not one of the {self.size} declared categories; declare it") from None
 
@@ -110,11 +106,6 @@ class Categories:
 
     def decode(self, codes: NDArray[Any]) -> list[Any]:
         return [self.values[code] for code in codes]
-
-
-def _plain(value: Any) -> Any:
-    """A NumPy scalar as the Python value it stands for."""
-    return value.item() if isinstance(value, np.generic) else value
 
 
 EXAMPLES = (

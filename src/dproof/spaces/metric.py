@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from fractions import Fraction
-from math import lcm
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dproof.errors import InputError
-from dproof.exact import exact
+from dproof.exact import has_shape, whole_numbers
 
 
 def metric_matrix(distances: Sequence[Sequence[Any]] | NDArray[Any], labels: Sequence[Any]) -> NDArray[Any]:
@@ -23,32 +22,27 @@ def metric_matrix(distances: Sequence[Sequence[Any]] | NDArray[Any], labels: Seq
     Fraction(1, 1)
     """
     k = len(labels)
-    if len(distances) != k or any(len(row) != k for row in distances):
+    if not has_shape(distances, k, k):
         raise InputError(f"the distances must be a {k} by {k} matrix, one row and one column for each value")
-    rho = np.array([[exact(x, "a distance") for x in row] for row in distances], object).reshape(k, k)
-    for i in range(k):
-        if rho[i, i] != 0:
-            raise InputError(f"the distance of {labels[i]!r} from itself must be 0")
-        for j in range(i):
-            if rho[i, j] != rho[j, i]:
-                raise InputError(f"the distance between {labels[i]!r} and {labels[j]!r} must be the same both ways")
-            if rho[i, j] <= 0:
-                raise InputError(f"the distance between {labels[i]!r} and {labels[j]!r} must be positive")
-    _check_triangles(rho, labels)
-    return rho
-
-
-def _check_triangles(rho: NDArray[Any], labels: Sequence[Any]) -> None:
-    scale = lcm(*(x.denominator for x in rho.flat))
-    whole = np.array([int(x * scale) for x in rho.flat], object).reshape(rho.shape)
-    if whole.max() < 1 << 61:
+    whole, unit = whole_numbers(distances, "a distance")
+    if abs(whole).max() < 1 << 61:
         whole = whole.astype(np.int64)  # exact, and quick for a thousand points
+    for i in np.flatnonzero(np.diag(whole))[:1]:
+        raise InputError(f"the distance of {labels[i]!r} from itself must be 0")
+    for i, j in np.argwhere(whole != whole.T)[:1]:
+        raise InputError(f"the distance between {labels[i]!r} and {labels[j]!r} must be the same both ways")
+    for i, j in np.argwhere((whole <= 0) & ~np.eye(k, dtype=bool))[:1]:
+        raise InputError(f"the distance between {labels[i]!r} and {labels[j]!r} must be positive")
+    _check_triangles(whole, unit, labels)
+    values, places = np.unique(whole, return_inverse=True)
+    return np.array([Fraction(int(value), unit) for value in values], object)[places].reshape(k, k)
+
+
+def _check_triangles(whole: NDArray[Any], unit: int, labels: Sequence[Any]) -> None:
     for middle in range(len(labels)):
         detour = whole[:, middle, None] + whole[None, middle, :]
-        broken = np.argwhere(whole > detour)
-        if len(broken):
-            a, b = broken[0]
+        for a, b in np.argwhere(whole > detour)[:1]:
             raise InputError(
                 f"the distance from {labels[a]!r} to {labels[b]!r} is longer than the way through "
-                f"{labels[middle]!r}; shorten it to at most {Fraction(int(detour[a, b]), scale)}"
+                f"{labels[middle]!r}; shorten it to at most {Fraction(int(detour[a, b]), unit)}"
             )

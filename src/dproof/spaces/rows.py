@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from itertools import product
 from math import prod
 from typing import Any
 
@@ -33,8 +32,8 @@ class Rows:
     columns: Mapping[str, Space]
 
     def __init__(self, columns: Mapping[str, Space]) -> None:
-        if not columns:
-            raise InputError("a row needs at least one column")
+        if not isinstance(columns, Mapping) or not columns:
+            raise InputError("a row needs a mapping from the name of each column, one at least, to its space")
         object.__setattr__(self, "columns", dict(columns))
 
     @property
@@ -50,7 +49,7 @@ class Rows:
         return min((s.separation for s in self.columns.values() if s.size > 1), default=Fraction(0))
 
     def distance(self, x: Mapping[str, Any], y: Mapping[str, Any]) -> Fraction:
-        return sum((s.distance(x[name], y[name]) for name, s in self.columns.items()), Fraction(0))
+        return sum((s.distance(_cell(x, name), _cell(y, name)) for name, s in self.columns.items()), Fraction(0))
 
     def distances(self, code: int) -> NDArray[Any]:
         parts = self._digits(code)
@@ -62,14 +61,12 @@ class Rows:
     def code(self, value: Mapping[str, Any]) -> int:
         code = 0
         for name, space in self.columns.items():
-            if name not in value:
-                raise InputError(f"a row has no value for the column {name!r}")
-            code = code * space.size + space.code(value[name])
+            code = code * space.size + space.code(_cell(value, name))
         return code
 
     def _digits(self, code: int) -> Sequence[int]:
         digits = []
-        for space in reversed(self.columns.values()):
+        for space in list(self.columns.values())[::-1]:
             code, digit = divmod(int(code), space.size)
             digits.append(digit)
         return digits[::-1]
@@ -85,25 +82,37 @@ class Rows:
         return [self.label(code) for code in codes]
 
 
+def _cell(row: Mapping[str, Any], name: str) -> Any:
+    if not isinstance(row, Mapping):
+        raise InputError("a row must be a mapping from the names of its columns to their values")
+    if name not in row:
+        raise InputError(f"a row has no value for the column {name!r}")
+    return row[name]
+
+
 def table_space(space: Space, rows: int) -> Rows:
     """D^n as a space: n copies of one space, with the Hamming distance when that is discrete.
 
     >>> table_space(Categories([0, 1, 2]), 2).size
     9
     """
-    return Rows({str(n): space for n in range(rows)})
+    return Rows({str(n): space for n in range(1, rows + 1)})
 
 
-def neighbouring_codes(table: Rows) -> list[tuple[int, int]]:
-    """All ordered pairs of tables that differ in exactly one row. HLM16, Definition 1."""
-    sizes = [space.size for space in table.columns.values()]
-    steps = [prod(sizes[n + 1 :]) for n in range(len(sizes))]
-    pairs = []
-    for digits in product(*(range(size) for size in sizes)):
-        code = sum(d * s for d, s in zip(digits, steps, strict=True))
-        for n, size in enumerate(sizes):
-            pairs += [(code, code + (other - digits[n]) * steps[n]) for other in range(size) if other != digits[n]]
-    return pairs
+def one_row_apart(table: Rows) -> NDArray[np.bool_]:
+    """Which ordered pairs of tables are neighbours: those that differ in exactly one row. HLM16, Definition 1.
+
+    A table has n·m neighbours, so there are n·m·(m+1)^n ordered pairs.
+
+    >>> int(one_row_apart(table_space(Categories([0, 1, 2]), 2)).sum())
+    36
+    """
+    differing = np.zeros((table.size, table.size), np.int64)
+    codes = np.arange(table.size)
+    for space in list(table.columns.values())[::-1]:
+        codes, digits = np.divmod(codes, space.size)
+        differing += digits[:, None] != digits[None, :]
+    return np.asarray(differing == 1)
 
 
 EXAMPLES = (Rows({"hobby": Categories(["Cars", "Reading"]), "likes": Subsets(["a", "b"])}),)

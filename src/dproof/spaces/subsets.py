@@ -10,11 +10,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dproof.errors import InputError, did_you_mean
+from dproof.errors import InputError, TooLarge, did_you_mean
 from dproof.spaces.arrow import is_arrow
+from dproof.spaces.labels import numbered, plain
 from dproof.spaces.space import narrowest
 
 _MOST_ITEMS = 62  # a set is a mask in one machine word
+_MOST_LISTED = 24  # items whose sets are listed one by one
 
 
 @dataclass(frozen=True, init=False, eq=False)
@@ -33,17 +35,14 @@ class Subsets:
     _bits: dict[Hashable, int] = field(repr=False)
 
     def __init__(self, values: Sequence[Hashable], metric: str = "symmetric") -> None:
-        items = tuple(values)
-        if isinstance(values, str) or not 1 <= len(items) <= _MOST_ITEMS:
-            raise InputError(f"subsets need a list of 1 to {_MOST_ITEMS} items")
-        bits = {item: 1 << n for n, item in enumerate(items)}
-        if len(bits) < len(items):
-            raise InputError("an item of the subsets is listed twice; every item needs a name of its own")
+        items, places = numbered(values, "item")
+        if len(items) > _MOST_ITEMS:
+            raise InputError(f"there are {len(items)} items; a space of subsets takes up to {_MOST_ITEMS}")
         if metric not in ("symmetric", "discrete"):
             raise InputError(f"metric {metric!r} is not known{did_you_mean(metric, ['symmetric', 'discrete'])}")
         object.__setattr__(self, "values", items)
         object.__setattr__(self, "metric", metric)
-        object.__setattr__(self, "_bits", bits)
+        object.__setattr__(self, "_bits", {item: 1 << place for item, place in places.items()})
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Subsets) and (self.values, self.metric) == (other.values, other.metric)
@@ -68,16 +67,18 @@ class Subsets:
         return Fraction(differing if self.metric == "symmetric" else int(differing > 0))
 
     def distances(self, code: int) -> NDArray[Any]:
-        differing = np.bitwise_count(np.arange(self.size) ^ code).astype(np.int64)
+        if len(self.values) > _MOST_LISTED:
+            raise TooLarge(f"the distances to all sets are too many to list for more than {_MOST_LISTED} items")
+        differing: NDArray[np.int64] = np.bitwise_count(np.arange(self.size) ^ code).astype(np.int64)
         return differing if self.metric == "symmetric" else (differing > 0).astype(np.int64)
 
     def code(self, value: Iterable[Hashable]) -> int:
-        if value is None or isinstance(value, (str, bytes)):
+        if isinstance(value, (str, bytes)) or not isinstance(value, Iterable):
             raise InputError("a value is not a set; give a set or a list of items, the empty one included")
         mask = 0
         for item in value:
             try:
-                mask |= self._bits[item]
+                mask |= self._bits[plain(item)]
             except (KeyError, TypeError):
                 raise InputError(
                     f"a set holds an item that is not one of the {len(self.values)} declared; declare it"

@@ -1,0 +1,35 @@
+"""The labels that a user declares: each known by its place in the list."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable
+from typing import Any
+
+import numpy as np
+
+from dproof.errors import InputError
+
+
+def numbered(values: Iterable[Any], what: str) -> tuple[tuple[Hashable, ...], dict[Hashable, int]]:
+    """The labels, each different from the others, and the place of each.
+
+    >>> numbered(["yes", "no"], "category")
+    (('yes', 'no'), {'yes': 0, 'no': 1})
+    """
+    if isinstance(values, (str, bytes)) or not isinstance(values, Iterable):
+        raise InputError(f"give a list with at least one {what}")
+    labels = tuple(plain(value) for value in values)
+    if not labels:
+        raise InputError(f"give a list with at least one {what}")
+    places: dict[Hashable, int] = {}
+    for place, label in enumerate(labels):
+        if not isinstance(label, Hashable) or label != label:
+            raise InputError(f"{what} {place + 1} is not a text, a number, a boolean or None")
+        if places.setdefault(label, place) != place:
+            raise InputError(f"the {what} {label!r} is listed twice; every {what} needs a name of its own")
+    return labels, places
+
+
+def plain(value: Any) -> Any:
+    """A NumPy scalar as the Python value it stands for."""
+    return value.item() if isinstance(value, np.generic) else value
