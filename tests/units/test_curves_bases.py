@@ -1,0 +1,82 @@
+"""Bases are orthonormal, span what their names say, and split the error of a projection from that of noise."""
+
+import numpy as np
+import pytest
+
+from dproof.curves.bases import basis, quadrature
+from dproof.curves.kernels import Kernel, eigenbasis
+from dproof.errors import InputError
+from dproof.spaces.curves import Curves
+
+NAMES = ("cosine", "fourier", "b-spline", "bernstein")
+DAY = Curves(1, 24, 24, 0, 5)
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("terms", [1, 2, 4, 9, 20])
+def test_orthonormal_with_right_derivatives(name: str, terms: int) -> None:
+    functions = basis(name, DAY, terms)
+    joints = np.union1d(np.linspace(1, 24, 80), 1 + 23 * np.array(functions.breaks))
+    t, w = quadrature(joints)
+    v = functions.evaluate(t)
+    assert np.abs((v * w) @ v.T - np.eye(terms)).max() < 1e-10
+    for order in (1, 2, 3):
+        step = 1e-4
+        numeric = (functions.evaluate(t + step, order - 1) - functions.evaluate(t - step, order - 1)) / (2 * step)
+        inside = np.abs(t[:, None] - joints).min(axis=1) > step
+        scale = 1 + np.abs(functions.evaluate(t, order)).max()
+        assert np.abs(functions.evaluate(t, order) - numeric)[:, inside].max() < 1e-4 * scale
+
+
+@pytest.mark.parametrize(
+    ("name", "terms", "f"),
+    [
+        ("cosine", 3, lambda t: 2 + np.cos(2 * np.pi * (t - 1) / 23)),
+        ("fourier", 3, lambda t: 2 + np.sin(2 * np.pi * (t - 1) / 23)),
+        ("b-spline", 6, lambda t: 1e-3 * t**3 - 0.1 * t),
+        ("bernstein", 4, lambda t: 1e-3 * t**3 - 0.1 * t),
+    ],
+)
+def test_what_a_basis_spans_it_keeps(name: str, terms: int, f) -> None:
+    fine = Curves(1, 24, 2001, -10, 20)
+    curve = f(fine.times)[None]
+    assert np.abs(basis(name, fine, terms).project(fine, curve) - curve).max() < 1e-4
+    assert basis(name, fine, terms).projection_error(fine, curve)[0] < 1e-4
+
+
+def test_projection_error_falls_with_terms_and_keeps_pythagoras() -> None:
+    rows = np.random.default_rng(5).uniform(0, 5, (4, 24))
+    before = np.full(4, np.inf)
+    for terms in (1, 4, 12, 24):
+        functions = basis("cosine", DAY, terms)
+        error = functions.projection_error(DAY, rows)
+        kept = ((rows @ functions.analysis(DAY).T) ** 2).sum(axis=1)
+        whole = np.array([float(DAY.squared_distance(row.tolist(), [0] * 24)) for row in rows])
+        assert (error <= before + 1e-12).all() and np.allclose(kept + error**2, whole)
+        before = error
+
+
+@pytest.mark.parametrize("name", ["exponential", "matern-3/2", "matern-5/2", "squared-exponential"])
+def test_eigenfunctions_of_a_kernel(name: str) -> None:
+    kernel = Kernel(name, 4)
+    functions, values = eigenbasis(kernel, DAY, 6)
+    t, w = quadrature(np.linspace(1, 24, 200))
+    v = functions.evaluate(t)
+    assert np.abs((v * w) @ v.T - np.eye(6)).max() < 2e-3
+    assert np.allclose((kernel(t, t) * w) @ v.T, v.T * values, atol=2e-3 * values[0])
+    assert (np.diff(values) < 0).all() and values.sum() < 23
+
+
+def test_refusals() -> None:
+    for name, terms in (
+        ("cosin", 3),
+        ("cosine", 0),
+        ("cosine", 25),
+        ("cosine", True),
+        ("cosine", 2.0),
+        ("bernstein", 21),
+    ):
+        with pytest.raises(InputError):
+            basis(name, DAY, terms)
+    with pytest.raises(InputError, match="so smooth"):
+        eigenbasis(Kernel("squared-exponential", 60), DAY, 24)
