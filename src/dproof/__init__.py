@@ -17,6 +17,7 @@ _PUBLIC = {
     "discrete_exponential": "dproof.mechanisms.exponential",
     "exponential": "dproof.mechanisms.exponential",
     "solution_matrix": "dproof.mechanisms.solution_matrix",
+    "product_sanitisation": "dproof.mechanisms.product_sanitisation",
     "certify": "dproof.certification.certify",
     "Certificate": "dproof.certification.certificate",
     "sufficient_sets": "dproof.certification.sufficient_sets",

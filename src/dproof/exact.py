@@ -95,10 +95,13 @@ def _whole_floats(floats: NDArray[np.float64]) -> tuple[NDArray[Any], int]:
         digits.append(int(whole + part))
         exponents.append(int(power or 0) - len(part))
     lowest = min(0, *exponents)
-    scaled = [digit * 10 ** (exponent - lowest) for digit, exponent in zip(digits, exponents, strict=True)]
-    common = math.gcd(10**-lowest, *scaled)
-    reduced = np.array([number // common for number in scaled], object)
-    return reduced[places].reshape(floats.shape), 10**-lowest // common
+    powers = [10**power for power in range(max(exponents) - lowest + 1)]
+    scaled = [digit * powers[exponent - lowest] for digit, exponent in zip(digits, exponents, strict=True)]
+    total = 10**-lowest
+    common = math.gcd(total, *scaled)
+    if common > 1:
+        scaled, total = [number // common for number in scaled], total // common
+    return np.array(scaled, object)[places].reshape(floats.shape), total
 
 
 def _rational(x: arb) -> Fraction:
