@@ -87,6 +87,10 @@ class Gaussian:
             return Fraction(int(index > 0))
         return Fraction(self._sums[index] * self.unit + self._table[index] * (u + 1), self._sums[-1] * self.unit)
 
+    def denominator(self, reach: int) -> int:
+        """A common denominator of every P(X = k) and P(X ≤ k)."""
+        return self._sums[-1] * self.unit
+
     @property
     def moments(self) -> tuple[Fraction, Fraction, Fraction]:
         """E X, E|X| and E X², exactly."""

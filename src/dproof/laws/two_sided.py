@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from itertools import pairwise
-from math import ceil, log1p
+from math import ceil, log1p, prod
 from typing import Any
 
 import numpy as np
@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 from dproof.coins import Coins
 from dproof.errors import TooLarge
 from dproof.exact import exp_above, log_above, log_below
+from dproof.laws.blocks import block_sums, falling, fresh_moments
 from dproof.laws.guide import Guide, guide
 from dproof.laws.ideal_laplace import IdealLaplace
 
@@ -61,6 +62,14 @@ class TwoSided:
         return tuple(a + b for a, b in zip(*self.top, strict=True))
 
     @cached_property
+    def _whole(self) -> int:
+        return sum(self._either)
+
+    @cached_property
+    def _lower_wholes(self) -> tuple[int, ...]:
+        return tuple(map(sum, self.lower))
+
+    @cached_property
     def ratio(self) -> Fraction:
         """The largest P(k)/P(k ± 1) over all k: the odds that one step can cost."""
         most, least = 1, 1
@@ -77,7 +86,7 @@ class TwoSided:
         for table in self.lower:
             yield from ((p * this, q * following) for this, following in pairwise(table))
             p, q = p * table[-1], q * table[0]
-        whole, either = sum(self._either), self._either
+        whole, either = self._whole, self._either
         for table in (*self.top, either):
             yield from ((p * this, q * following) for this, following in pairwise(table[:-1]))
             yield p * table[-2] * whole, q * table[-1] * either[0]
@@ -105,13 +114,13 @@ class TwoSided:
 
     def _mass(self, k: int) -> Fraction:
         sign, g = (1, ~k) if k < 0 else (0, k)
-        chance = Fraction(1)
-        for table in self.lower:
+        weight = whole = 1
+        for table, total in zip(self.lower, self._lower_wholes, strict=True):
             g, digit = divmod(g, _BASE)
-            chance *= Fraction(table[digit], sum(table))
+            weight, whole = weight * table[digit], whole * total
         block, digit = divmod(g, len(self._either) - 1)
         row = self.top[sign] if block == 0 else self._either
-        return chance * self._escaped(sign, block) * Fraction(row[digit], sum(self._either))
+        return self._escaped(sign, block) * Fraction(weight * row[digit], whole * self._whole)
 
     def _upto(self, k: int) -> Fraction:
         return self._beyond(1, ~k - 1) if k < 0 else 1 - self._beyond(0, k)
@@ -119,26 +128,32 @@ class TwoSided:
     def _beyond(self, sign: int, g: int) -> Fraction:
         """P(this sign and G > g): the digits down to the first that is larger."""
         if g < 0:
-            return Fraction(sum(self.top[sign]), sum(self._either))
+            return Fraction(sum(self.top[sign]), self._whole)
         digits = []
         for _ in self.lower:
             g, digit = divmod(g, _BASE)
             digits.append(digit)
         block, digit = divmod(g, len(self._either) - 1)
-        row, whole = (self.top[sign] if block == 0 else self._either), sum(self._either)
-        so_far = self._escaped(sign, block) / whole
+        row = self.top[sign] if block == 0 else self._either
+        so_far = self._escaped(sign, block) / self._whole
         beyond, equal = so_far * sum(row[digit + 1 :]), so_far * row[digit]
-        for table, digit in zip(reversed(self.lower), reversed(digits), strict=True):
-            beyond += equal * Fraction(sum(table[digit + 1 :]), sum(table))
-            equal *= Fraction(table[digit], sum(table))
+        for table, total, digit in zip(self.lower[::-1], self._lower_wholes[::-1], digits[::-1], strict=True):
+            beyond += equal * Fraction(sum(table[digit + 1 :]), total)
+            equal *= Fraction(table[digit], total)
         return beyond
 
     def _escaped(self, sign: int, blocks: int) -> Fraction:
         """P(the first `blocks` top draws escape, with this sign)."""
         if blocks == 0:
             return Fraction(1)
-        whole = sum(self._either)
-        return Fraction(self.top[sign][-1] * self._either[-1] ** (blocks - 1), whole**blocks)
+        return Fraction(self.top[sign][-1] * self._either[-1] ** (blocks - 1), self._whole**blocks)
+
+    def denominator(self, reach: int) -> int:
+        """A common denominator of every P(X = k) and P(X ≤ k) with |k| ≤ reach."""
+        blocks = reach // (self.unit * (len(self._either) - 1)) + 1
+        kept = self._kept.numerator if self.reach is not None else 1
+        later: int = self._whole ** (blocks + 1)
+        return kept * prod(self._lower_wholes) * later
 
     # Privacy -------------------------------------------------------------------------------------------------------
 
@@ -177,14 +192,11 @@ class TwoSided:
         for n, table in enumerate(self.lower):
             m, v = _mean_variance(table)
             low_mean, low_variance = low_mean + m * _BASE**n, low_variance + v * _BASE ** (2 * n)
-        whole, block = sum(self._either), len(self._either) - 1
-        # The rest after an escape is block + a fresh draw T of the top digit: E T and E T² solve linear equations.
-        first, second, escape = _sums(self._either)
-        fresh = (first + escape * block) / Fraction(whole - escape)
-        fresh2 = (second + escape * (block * block + 2 * block * fresh)) / Fraction(whole - escape)
+        whole, block = self._whole, len(self._either) - 1
+        fresh, fresh2 = fresh_moments(self._either)
         mean = absolute = square = Fraction(0)
         for sign, table in enumerate(self.top):
-            first, second, escape = _sums(table)
+            first, second, escape = block_sums(table)
             t = first + escape * (block + fresh)
             t2 = second + escape * (block * block + 2 * block * fresh + fresh2)
             u, mass = self.unit, sum(table)
@@ -265,7 +277,7 @@ def two_sided(ratio: Fraction, reach: int | None = None) -> TwoSided:
     lower: list[tuple[int, ...]] = []
     fall, width = ratio, scale  # what one step of the current digit may cost, and the scale in its steps
     while width > _WIDEST_TOP:
-        table = _falling(fall, _BASE, _room(width, _BASE))
+        table = falling(_room(width, _BASE), fall, _BASE)
         lower.append(tuple(table))
         fall *= Fraction(table[0], table[-1])
         width /= _BASE
@@ -278,20 +290,12 @@ def _room(width: float, cells: int) -> int:
     return int(_ROOM * (1 - 2.0**-12) / mass)
 
 
-def _falling(fall: Fraction, cells: int, first: int) -> list[int]:
-    """first, then each weight at least the one before it over `fall`."""
-    table, p, q = [first], fall.numerator, fall.denominator
-    while len(table) < cells:
-        table.append(-(-table[-1] * q // p))
-    return table
-
-
 def _top(fall: Fraction, ratio: Fraction, width: float) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """The top digit by sign: a block of about seven scales, then the escape."""
     cells = ceil(7 * width) + 1
     first = int(_room(width, cells) / (1 + 1 / float(min(ratio, Fraction(1 << 900)))) * (1 - 2.0**-10))
-    positive = _falling(fall, cells, first)
-    negative = _falling(fall, cells, -(-first * ratio.denominator // ratio.numerator))
+    positive = falling(first, fall, cells)
+    negative = falling(-(-first * ratio.denominator // ratio.numerator), fall, cells)
     # P(last cell) ≤ fall · P(first cell of the next block), for each sign and whatever the escapes add to the total.
     start = positive[0] + negative[0]
     shares = [table[-1] / (fall * start) for table in (positive, negative)]
@@ -299,12 +303,6 @@ def _top(fall: Fraction, ratio: Fraction, width: float) -> tuple[tuple[int, ...]
     for table, share in zip((positive, negative), shares, strict=True):
         table.append(int(share * inside / left) + 2)
     return tuple(positive), tuple(negative)
-
-
-def _sums(table: Sequence[int]) -> tuple[int, int, int]:
-    """Σ t·w, Σ t²·w over the digits, and the weight of the escape."""
-    digits = table[:-1]
-    return sum(t * w for t, w in enumerate(digits)), sum(t * t * w for t, w in enumerate(digits)), table[-1]
 
 
 def _mean_variance(table: Sequence[int]) -> tuple[Fraction, Fraction]:

@@ -13,6 +13,7 @@ from dproof.exact import exact, has_shape
 from dproof.laws.bits import Bits
 from dproof.laws.family import Family
 from dproof.laws.keep_or_other import KeepOrOther
+from dproof.laws.lattice import Lattice
 from dproof.spaces.categories import Categories
 from dproof.spaces.rows import Rows
 from dproof.spaces.space import Space
@@ -21,6 +22,8 @@ from dproof.spaces.subsets import Subsets
 
 def expected_errors(family: Family, inputs: Space, outputs: Space, loss: Any = None) -> list[Fraction]:
     """E ρ(Y_d, d) for each input d; `loss` is None for the metric, or a matrix, inputs by outputs."""
+    if loss is None and isinstance(family, Lattice):
+        return [inputs.separation * family.error(n) for n in range(family.inputs)]
     if loss is None:
         rows = (_losses(inputs, outputs, n) for n in range(family.inputs))
         return [_expectation(family, n, row) for n, row in enumerate(rows)]
@@ -36,6 +39,8 @@ def maximal_error(family: Family, inputs: Space, outputs: Space) -> Fraction:
         return family.bits * (1 - stays) if inputs.metric == "symmetric" else 1 - stays**family.bits
     if isinstance(family, KeepOrOther) and (outputs is inputs or outputs == inputs):
         return _largest_sum(inputs) * Fraction(family.other, family.total)
+    if isinstance(family, Lattice):  # in the middle, the ends are the farthest
+        return inputs.separation * max(family.error((family.size - 1) // 2), family.error(family.size // 2))
     return max(expected_errors(family, inputs, outputs))
 
 

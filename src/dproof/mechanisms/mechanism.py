@@ -14,6 +14,7 @@ from dproof import coins
 from dproof.errors import InputError, TooLarge
 from dproof.exact import exp_below, float_above, log_above
 from dproof.laws.family import Family
+from dproof.laws.lattice import Lattice
 from dproof.mechanisms.error import expected_errors, maximal_error
 from dproof.privacy import Privacy
 from dproof.spaces.space import Space, narrowest
@@ -54,6 +55,8 @@ class Law(Mapping[Any, Fraction]):
             code = self.outputs.code(output)
         except InputError:
             raise KeyError(output) from None
+        if isinstance(self.family, Lattice):
+            return self.family.probability(self.source, code)
         return Fraction(int(self.family.weights(self.source)[code]), self.family.total)
 
     def __iter__(self) -> Iterator[Any]:
@@ -92,7 +95,7 @@ class Mechanism:
 
     def law(self, value: Any) -> Law:
         """The law of the response to one input."""
-        if self.family.outputs > _LARGEST_MATRIX:
+        if self.family.outputs > _LARGEST_MATRIX and not isinstance(self.family, Lattice):
             raise TooLarge(
                 f"a law over {self.family.outputs} outputs is too long to list; at most {_LARGEST_MATRIX} can be"
             )
@@ -144,6 +147,8 @@ class Mechanism:
             raise InputError("codes must be a one-dimensional array of whole numbers")
         if len(given) and not (given.min() >= 0 and given.max() < self.family.inputs):
             raise InputError(f"a code lies outside 0 to {self.family.inputs - 1}")
+        if isinstance(self.family, Lattice) and not self.family.clamped:
+            return self.family.draw(given, coins.current())  # signed: noise leaves the interval on either side
         if self.family.outputs - 1 > np.iinfo(given.dtype).max:
             given = given.astype(narrowest(self.family.outputs))
         return self.family.draw(given, coins.current()).astype(given.dtype, copy=False)

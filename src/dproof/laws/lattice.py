@@ -1,0 +1,121 @@
+"""Numbers: the lattice points 0, …, size − 1 plus noise, as one family of laws."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dproof.coins import Coins
+from dproof.errors import InputError
+from dproof.laws.family import Odds, Worst
+from dproof.laws.search import tight_odds
+
+
+class NoiseLaw(Protocol):
+    """A law on Z that is added to a number."""
+
+    def probability(self, k: int) -> Fraction: ...
+
+    def cumulative(self, k: int) -> Fraction: ...
+
+    def denominator(self, reach: int) -> int:
+        """A common denominator of every P(X = k) and P(X ≤ k) with |k| ≤ reach."""
+        ...
+
+    def delta(self, odds: Fraction, shift: int) -> Fraction:
+        """The least δ, or a proven bound of it, at these odds over all shifts of at most `shift`."""
+        ...
+
+    def pure(self, shift: int) -> Fraction | None:
+        """Odds that serve all shifts of at most `shift` at δ = 0, if any do."""
+        ...
+
+    @property
+    def moments(self) -> tuple[Fraction, Fraction, Fraction]:
+        """E X, E|X| and E X²."""
+        ...
+
+    def draw(self, count: int, coins: Coins) -> NDArray[np.int64]: ...
+
+    def record(self) -> Mapping[str, Any]: ...
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Lattice:
+    """Y_i = i + X on all of Z, or clamped to 0, …, size − 1; X has one law whatever i.
+
+    Two inputs are a shift of at most size − 1 apart, and their laws differ by no more than the noise does under that
+    shift; clamping only post-processes.
+
+    >>> from dproof.laws.two_sided import two_sided
+    >>> family = Lattice(3, two_sided(Fraction(2)), clamped=True)
+    >>> float(family.odds(Fraction(0)).value) <= 4, [round(float(family.probability(0, y)), 4) for y in range(3)]
+    (True, [0.6667, 0.1667, 0.1667])
+    """
+
+    size: int
+    noise: NoiseLaw
+    clamped: bool = False
+
+    @property
+    def inputs(self) -> int:
+        return self.size
+
+    @property
+    def outputs(self) -> int:
+        """On all of Z, more than any machine word has values."""
+        return self.size if self.clamped else 1 << 65
+
+    @property
+    def total(self) -> int:
+        return self.noise.denominator(self.size)
+
+    def probability(self, source: int, target: int) -> Fraction:
+        """P(Y_source = target), exactly."""
+        if not self.clamped:
+            return self.noise.probability(target - source)
+        if not 0 <= target < self.size:
+            return Fraction(0)
+        upto = Fraction(1) if target == self.size - 1 else self.noise.cumulative(target - source)
+        return upto - (self.noise.cumulative(target - source - 1) if target else 0)
+
+    def weights(self, source: int) -> NDArray[Any]:
+        if not self.clamped:
+            raise InputError(
+                "a law on all of the lattice has no list of weights; ask for single probabilities, or clamp"
+            )
+        total = self.total
+        chances = [self.noise.probability(y - source) for y in range(1, self.size - 1)]
+        if self.size > 1:
+            chances = [self.probability(source, 0), *chances]
+        chances.append(1 - sum(chances, Fraction(0)))
+        return np.array([int(p * total) for p in chances], object)
+
+    def worst(self, odds: Fraction) -> Worst:
+        return Worst(self.noise.delta(odds, self.size - 1), 0, self.size - 1)
+
+    def odds(self, delta: Fraction) -> Odds:
+        shift = self.size - 1
+        value = tight_odds(lambda odds: self.noise.delta(odds, shift), self.noise.pure(shift), delta)
+        return Odds(value, 0, shift)
+
+    def error(self, source: int) -> Fraction:
+        """E|Y_i − i| in steps, exactly."""
+        if not self.clamped:
+            return self.noise.moments[1]
+        down = sum((self.noise.cumulative(-j) for j in range(1, source + 1)), Fraction(0))
+        up = sum((1 - self.noise.cumulative(j - 1) for j in range(1, self.size - source)), Fraction(0))
+        return down + up
+
+    def draw(self, codes: NDArray[Any], coins: Coins) -> NDArray[Any]:
+        drawn = self.noise.draw(len(codes), coins)
+        drawn += codes.astype(np.int64, copy=False)
+        return drawn.clip(0, self.size - 1, out=drawn) if self.clamped else drawn
+
+    def record(self) -> Mapping[str, Any]:
+        return {"kind": "lattice", "size": str(self.size), "clamped": self.clamped, "noise": dict(self.noise.record())}

@@ -1,0 +1,193 @@
+"""Staircase noise on the lattice: flat stairs as wide as the sensitivity, each lower than the last by one ratio.
+
+Stair 0 is |k| < inner, stair i ≥ 1 is inner + (i−1)·width ≤ |k| < inner + i·width. A shift of at most `width`
+changes |k| by no more than that, so it moves at most one stair up or down, and costs at most the ratio of two
+neighbouring stairs: finitely many fractions, as the stairs come in blocks without memory.
+Geng and Viswanath 2016; Geng, Kairouz, Oh and Viswanath 2015.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from itertools import chain, pairwise
+from math import ceil, log
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dproof.coins import Coins
+from dproof.errors import TooLarge
+from dproof.laws.blocks import block_sums, falling, fresh_moments
+from dproof.laws.guide import Guide, guide
+from dproof.laws.uniform import uniform_below
+
+_ROOM = 1 << 52
+_MOST_STAIRS = 2000
+_WIDEST = 1 << 50
+
+
+@dataclass(frozen=True, eq=False)
+class Stairs:
+    """`first` holds the weights of stairs 0, …, B and of the escape beyond them, `tail` those of each later block.
+
+    >>> law = stairs(Fraction(3), 10)
+    >>> law.ratio <= 3, law.probability(0) > law.probability(9), law.probability(-4) == law.probability(4)
+    (True, True, True)
+    """
+
+    width: int
+    inner: int
+    first: tuple[int, ...]
+    tail: tuple[int, ...]
+
+    def _cells(self, stair: int) -> int:
+        return 2 * self.inner - 1 if stair == 0 else 2 * self.width
+
+    def _chance(self, stair: int) -> Fraction:
+        """The probability of a whole stair."""
+        here, later = sum(self.first), sum(self.tail)
+        if stair < len(self.first) - 1:
+            return Fraction(self.first[stair], here)
+        blocks, digit = divmod(stair - len(self.first) + 1, len(self.tail) - 1)
+        escaped = Fraction(self.first[-1] * self.tail[-1] ** blocks, here * later**blocks)
+        return escaped * Fraction(self.tail[digit], later)
+
+    def _stair(self, k: int) -> int:
+        return max(0, -((self.inner - 1 - abs(k)) // self.width))
+
+    def probability(self, k: int) -> Fraction:
+        """P(X = k), exactly."""
+        stair = self._stair(k)
+        return self._chance(stair) / self._cells(stair)
+
+    def cumulative(self, k: int) -> Fraction:
+        """P(X ≤ k), exactly."""
+        if k < 0:
+            return (1 - self._within(-k - 1)) / 2
+        return (1 + self._within(k)) / 2
+
+    def _within(self, m: int) -> Fraction:
+        """P(|X| ≤ m)."""
+        stair = self._stair(m)
+        below = sum((self._chance(i) for i in range(stair)), Fraction(0))
+        if stair == 0:
+            return self._chance(0) * Fraction(2 * m + 1, self._cells(0))
+        start = self.inner + (stair - 1) * self.width
+        return below + self._chance(stair) * Fraction(m + 1 - start, self.width)
+
+    def denominator(self, reach: int) -> int:
+        """A common denominator of every P(X = k) and P(X ≤ k) with |k| ≤ reach."""
+        blocks = max(0, self._stair(reach) - len(self.first) + 1) // (len(self.tail) - 1)
+        later: int = sum(self.tail) ** (blocks + 1)
+        return 2 * self._cells(0) * self._cells(1) * sum(self.first) * later
+
+    # Privacy -------------------------------------------------------------------------------------------------------
+
+    def _levels(self) -> tuple[list[Fraction], list[Fraction]]:
+        """Heights of stairs 0, …, B+1, and of B+1 to the first stair of the next block; later ones repeat these."""
+        block = len(self.tail) - 1
+        last = len(self.first) - 2
+        heights = [self._chance(i) / self._cells(i) for i in range(last + block + 2)]
+        return heights[: last + 2], heights[last + 1 :]
+
+    def _steps(self) -> Iterator[tuple[Fraction, Fraction]]:
+        return chain(*(pairwise(heights) for heights in self._levels()))
+
+    @cached_property
+    def ratio(self) -> Fraction:
+        """The largest ratio of two neighbouring stairs, either way."""
+        return max(max(a / b, b / a) for a, b in self._steps())
+
+    def delta(self, odds: Fraction, shift: int) -> Fraction:
+        """The tight δ at these odds over all shifts of at most `shift` ≤ width, exactly.
+
+        Only the cells that move one stair down count: as many as the shift on each stair, fewer on a narrow first.
+        """
+        if shift > self.width:
+            raise TooLarge("staircase noise is made for shifts of at most its width")
+        start, block = ([max(Fraction(0), a - odds * b) for a, b in pairwise(part)] for part in self._levels())
+        repeated = 1 / (1 - Fraction(self.tail[-1], sum(self.tail)))
+        return min(shift, self._cells(0)) * start[0] + shift * (sum(start[1:]) + sum(block) * repeated)
+
+    def pure(self, shift: int) -> Fraction | None:
+        """The odds that no shift of at most `shift` ≤ width exceeds."""
+        return self.ratio if shift else Fraction(1)
+
+    @cached_property
+    def moments(self) -> tuple[Fraction, Fraction, Fraction]:
+        """E X, E|X| and E X², exactly."""
+        r, d, whole = self.inner, self.width, sum(self.first)
+        # With i ≥ 1, |X| = r + (i−1)·d + V and V uniform on 0, …, d−1; i − 1 counts on in blocks.
+        fresh, fresh2 = fresh_moments(self.tail)
+        first, second, escape = block_sums(self.first[1:])
+        block, outside = len(self.first) - 2, whole - self.first[0]
+        t = first + escape * (block + fresh)
+        t2 = second + escape * (block * block + 2 * block * fresh + fresh2)
+        middle, spread = r + Fraction(d - 1, 2), Fraction(d * d - 1, 12)
+        absolute = self.first[0] * Fraction(r * (r - 1), 2 * r - 1) + middle * outside + d * t
+        square = self.first[0] * Fraction(r * (r - 1), 3)
+        square += (middle**2 + spread) * outside + 2 * middle * d * t + d * d * t2
+        return Fraction(0), absolute / whole, square / whole
+
+    # Sampling ------------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def _guides(self) -> tuple[Guide, Guide]:
+        return guide([self.first], sum(self.first)), guide([self.tail], sum(self.tail))
+
+    def draw(self, count: int, coins: Coins) -> NDArray[np.int64]:
+        """Independent draws: a stair, then a cell of it."""
+        first, tail = self._guides
+        stair = first.draw(np.zeros(count, np.uint8), coins).astype(np.int64)
+        escaped = np.flatnonzero(stair == len(self.first) - 1)
+        while len(escaped):
+            more = tail.draw(np.zeros(len(escaped), np.uint8), coins)
+            stair[escaped] += more
+            escaped = escaped[more == len(self.tail) - 1]
+        cell = uniform_below(np.where(stair == 0, self._cells(0), self._cells(1)), coins)
+        outside = self.inner + (stair - 1) * self.width + (cell >> 1)
+        return np.asarray(np.where(stair == 0, cell - (self.inner - 1), np.where(cell & 1, -outside, outside)))
+
+    def record(self) -> Mapping[str, Any]:
+        """The tables as JSON."""
+        return {
+            "kind": "stairs",
+            "width": str(self.width),
+            "inner": str(self.inner),
+            "first": [str(w) for w in self.first],
+            "tail": [str(w) for w in self.tail],
+        }
+
+
+def stairs(ratio: Fraction, width: int) -> Stairs:
+    """The staircase for shifts up to `width` at these odds, its first stair of the width that errs least."""
+    if width > _WIDEST:
+        raise TooLarge("the sensitivity is too wide; use a coarser step")
+    fall = 1 / float(min(ratio, Fraction(1 << 900)))
+    inner = min(_candidates(fall, width), key=lambda r: _absolute(fall, width, r))
+    count = min(_MOST_STAIRS, ceil(-7 / log(fall)) + 1)  # an escape is rarer than one in a thousand
+    peak = _ROOM // min(count, ceil(1 / (1 - fall)))
+    tail = falling(peak, ratio, count)
+    share = tail[-1] / (ratio * peak)
+    tail.append(int(share * sum(tail) / (1 - share)) + 2)
+    first = [peak, *falling(ceil(Fraction(peak * 2 * width, 2 * inner - 1) / ratio), ratio, count)]
+    first.append(ceil(Fraction(first[-1] * sum(tail), peak) / ratio))
+    return Stairs(width, inner, tuple(first), tuple(tail))
+
+
+def _candidates(fall: float, width: int) -> list[int]:
+    """Widths of the first stair near the best on the real line, width/(1 + e^(ε/2))."""
+    near = int(width * fall**0.5 / (1 + fall**0.5))
+    return [r for r in range(near - 1, near + 3) if 1 <= r <= width]
+
+
+def _absolute(fall: float, width: int, inner: int) -> float:
+    """E|X| of the ideal staircase."""
+    ends = fall / (1 - fall)
+    mass = 2 * inner - 1 + 2 * width * ends
+    far = 2 * width * (ends * (inner + (width - 1) / 2) + width * ends * ends)
+    return (inner * (inner - 1) + far) / mass

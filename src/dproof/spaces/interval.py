@@ -1,0 +1,325 @@
+"""Numerical data: the lattice points of an interval of the real line. HLM15, Examples 2 and 5."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from decimal import Decimal
+from fractions import Fraction
+from math import lcm
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dproof.errors import InputError, TooLarge
+from dproof.exact import exact
+from dproof.spaces.arrow import is_arrow
+from dproof.spaces.space import narrowest
+
+_FINE = 5000  # steps of a lattice that nobody chose: rounding stays below a thousandth of the noise up to ε = 10
+_LARGEST = 1 << 48
+_DIGITS = 15  # significant digits that every float keeps: up to these, its shortest decimal is the exact multiple
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """All points origin + step·k of a lattice, k any whole number; where unbounded noise ends up.
+
+    A point is an int on a lattice of whole numbers; else the float that prints as it, or a Decimal or a Fraction
+    where no float does.
+
+    >>> Line(Fraction(0), Fraction(1, 10)).decode(np.array([3, -7]))
+    [0.3, -0.7]
+    """
+
+    origin: Fraction
+    step: Fraction
+
+    @property
+    def size(self) -> int:
+        """More points than any machine word has values."""
+        return 1 << 65
+
+    @property
+    def diameter(self) -> Fraction:
+        raise InputError("a lattice without ends has no largest distance; ask for the interval's")
+
+    @property
+    def separation(self) -> Fraction:
+        return self.step
+
+    def distance(self, x: Any, y: Any) -> Fraction:
+        return self.step * abs(self.code(x) - self.code(y))
+
+    def distances(self, code: int) -> NDArray[Any]:
+        raise InputError("a lattice without ends has no list of distances; ask for single ones")
+
+    def code(self, value: Any) -> int:
+        place = (exact(value) - self.origin) / self.step
+        if place.denominator != 1:
+            raise InputError("a value is no point of the lattice; round it to a multiple of the step")
+        return place.numerator
+
+    def label(self, code: int) -> Any:
+        return self.decode(np.array([int(code)]))[0]
+
+    def encode(self, values: Any) -> NDArray[Any]:
+        return np.array([self.code(value) for value in values], np.int64)
+
+    def decode(self, codes: NDArray[Any]) -> list[Any]:
+        tops = self._tops(np.asarray(codes))
+        scale = self._scale
+        if scale == 1 and tops.dtype != object:
+            return tops.tolist()  # type: ignore[no-any-return]
+        short = len(tops) == 0 or int(np.abs(tops).max()) < 10**_DIGITS
+        if short and 10**_DIGITS % scale == 0:
+            return (tops / scale).tolist()  # type: ignore[no-any-return]
+        return [_plain(Fraction(int(top), scale)) for top in tops]
+
+    def numbers(self, codes: NDArray[Any]) -> NDArray[Any]:
+        """The points as int64 on a lattice of whole numbers, else as the nearest floats."""
+        tops, scale = self._tops(np.asarray(codes)), self._scale
+        if scale == 1 and tops.dtype != object:
+            return tops
+        if tops.dtype != object and (len(tops) == 0 or int(np.abs(tops).max()) < 1 << 53 > scale):
+            return np.asarray(tops / scale)
+        return np.array([int(top) / scale for top in tops], np.float64)
+
+    @property
+    def _scale(self) -> int:
+        return lcm(self.origin.denominator, self.step.denominator)
+
+    def _tops(self, codes: NDArray[Any]) -> NDArray[Any]:
+        """The points times the common denominator, in whole numbers."""
+        origin, step = int(self.origin * self._scale), int(self.step * self._scale)
+        largest = max(abs(int(codes.min())), abs(int(codes.max()))) if len(codes) else 0
+        wide = np.int64 if abs(origin) + step * largest < 1 << 62 else object
+        tops: NDArray[Any] = codes.astype(wide) * step + origin
+        return tops
+
+
+@dataclass(frozen=True, slots=True, init=False)
+class Interval:
+    """The points low, low + step, …, high of a lattice, with ρ(x, y) = |x − y|.
+
+    Any exact numbers will do for the bounds. A value between two points stands for the nearest, the upper one when
+    it is half-way. Without a step the lattice has a power of ten as its step, or a ten-thousandth of the length,
+    and 5000 points or more: it depends on the bounds alone, and rounding to it costs less than a thousandth of
+    the noise up to ε = 10.
+
+    >>> age = Interval(0, 110, 1)
+    >>> age.size, age.diameter, age.encode([36, 36.5, 110]).tolist()
+    (111, Fraction(110, 1), [36, 37, 110])
+    """
+
+    low: Fraction
+    high: Fraction
+    step: Fraction
+
+    def __init__(self, low: Any, high: Any, step: Any = None) -> None:
+        bottom, top = exact(low, "low"), exact(high, "high")
+        if bottom > top:
+            raise InputError("low must not lie above high; exchange them")
+        length = top - bottom
+        chosen = _fine_step(length) if step is None else exact(step, "step")
+        if chosen <= 0:
+            raise InputError("step must be above 0")
+        if (length / chosen).denominator != 1:
+            last = bottom + length // chosen * chosen
+            raise InputError(
+                f"from {_plain(bottom)} to {_plain(top)} is no whole number of steps of {_plain(chosen)}; "
+                f"end at {_plain(last)} or {_plain(last + chosen)}, or leave the step out"
+            )
+        if length / chosen >= _LARGEST:
+            raise TooLarge("the interval has too many lattice points; use a coarser step")
+        object.__setattr__(self, "low", bottom)
+        object.__setattr__(self, "high", top)
+        object.__setattr__(self, "step", chosen)
+
+    @property
+    def line(self) -> Line:
+        """The lattice that the interval is cut from."""
+        return Line(self.low, self.step)
+
+    @property
+    def size(self) -> int:
+        return int((self.high - self.low) / self.step) + 1
+
+    @property
+    def diameter(self) -> Fraction:
+        return self.high - self.low
+
+    @property
+    def separation(self) -> Fraction:
+        return self.step if self.size > 1 else Fraction(0)
+
+    def distance(self, x: Any, y: Any) -> Fraction:
+        """The distance of the lattice points that two values stand for."""
+        return self.step * abs(self.code(x) - self.code(y))
+
+    def distances(self, code: int) -> NDArray[Any]:
+        steps = np.abs(np.arange(self.size) - code)
+        whole = self.step.denominator == 1 and self.diameter < 1 << 62
+        return steps * int(self.step) if whole else steps.astype(object) * self.step
+
+    def code(self, value: Any) -> int:
+        number = exact(value)
+        if not self.low <= number <= self.high:
+            raise _outside()
+        return self._nearest(number)
+
+    def _nearest(self, number: Fraction) -> int:
+        inside = min(max(number, self.low), self.high)
+        return (2 * (inside - self.low) + self.step) // (2 * self.step)
+
+    def label(self, code: int) -> Any:
+        return self.line.label(code)
+
+    def decode(self, codes: NDArray[Any]) -> list[Any]:
+        return self.line.decode(codes)
+
+    def numbers(self, codes: NDArray[Any]) -> NDArray[Any]:
+        """The points as int64 on a lattice of whole numbers, else as the nearest floats."""
+        return self.line.numbers(codes)
+
+    def encode(self, values: Any, *, clamp: bool = False) -> NDArray[Any]:
+        """The codes of a column: the nearest lattice points, exactly.
+
+        A value outside the interval is refused without being named, or with `clamp` stands for the nearer end; one
+        that is no number is refused in any case.
+        """
+        if is_arrow(values):
+            if values.null_count:
+                raise _no_number()
+            values = values.to_numpy(**({} if hasattr(values, "chunks") else {"zero_copy_only": False}))
+        column = values if isinstance(values, np.ndarray) else np.array(values, object)
+        if column.dtype == object:
+            column = _narrowed(column)
+        if len(column) == 0:
+            return np.empty(0, narrowest(self.size))
+        if column.dtype.kind == "f":
+            codes = self._floats(column, clamp)
+        elif column.dtype.kind in "iu":
+            codes = self._whole(column, clamp)
+        else:
+            codes = self._any(column, clamp)
+        return codes.astype(narrowest(self.size), copy=False)
+
+    def _whole(self, column: NDArray[Any], clamp: bool) -> NDArray[Any]:
+        """⌊(x − low)/step + 1/2⌋ for whole numbers x, in whole numbers."""
+        least, most = int(column.min()), int(column.max())
+        if not self.low <= least <= most <= self.high:
+            if not clamp:
+                raise _outside()
+            ends = np.iinfo(column.dtype)
+            # The last whole numbers on either side of a bound have the same nearest point once cut to the interval.
+            below, above = self.low // 1, -(-self.high // 1)
+            column = column.clip(min(max(below, ends.min), ends.max), max(min(above, ends.max), ends.min))
+            least, most = int(column.min()), int(column.max())
+        scale = self.line._scale
+        low, step = int(self.low * scale), int(self.step * scale)
+        if scale == step == 1 and -(1 << 62) < least <= most < 1 << 62 and abs(low) < 1 << 62:
+            codes = column.astype(np.int64) - low
+        else:
+            room = 4 * scale * (max(abs(least), abs(most)) + 1) + 4 * abs(low) + 4 * step
+            wide = column.astype(np.int64 if room < 1 << 62 else object)
+            codes = ((2 * (wide * scale - low) + step) // (2 * step)).astype(np.int64)
+        return codes.clip(0, self.size - 1) if clamp else codes
+
+    def _floats(self, column: NDArray[Any], clamp: bool) -> NDArray[Any]:
+        """In floats, and exactly from the shortest decimal wherever floats cannot tell the nearest point."""
+        low, high = column.dtype.type(self.low), column.dtype.type(self.high)
+        least, most = column.min(), column.max()
+        if np.isnan(least):
+            raise _no_number()
+        if not (clamp or low <= least <= most <= high):
+            raise _outside()
+        inside = (
+            column.astype(np.float64) if low <= least <= most <= high else column.clip(low, high).astype(np.float64)
+        )
+        place = (inside - float(self.low)) / float(self.step)
+        place += 0.5
+        codes = np.floor(place)
+        # Value, bounds, step and quotient are each within a few units in the last place of what they stand for.
+        largest = max(abs(self.low), abs(self.high)) / self.step + self.size
+        doubt = float(largest) * 2.0 ** (-50 if column.dtype.itemsize == 8 else -20)
+        place -= codes
+        near = np.flatnonzero((place < doubt) | (place > 1 - doubt))
+        codes = codes.astype(np.int64)
+        if len(near):
+            distinct, inverse = np.unique(inside[near].astype(column.dtype), return_inverse=True)
+            texts = (np.format_float_scientific(x, unique=True, trim="k") for x in distinct)
+            codes[near] = np.array([self._nearest(Fraction(text)) for text in texts], np.int64)[inverse]
+        return codes.clip(0, self.size - 1)
+
+    def _any(self, column: NDArray[Any], clamp: bool) -> NDArray[Any]:
+        """Decimals, fractions, texts and mixtures, one by one."""
+        codes = np.empty(len(column), np.int64)
+        for n, value in enumerate(column):
+            try:
+                number = exact(value)
+            except InputError:
+                raise _no_number() from None
+            if not (clamp or self.low <= number <= self.high):
+                raise _outside()
+            codes[n] = self._nearest(number)
+        return codes
+
+
+def _narrowed(column: NDArray[Any]) -> NDArray[Any]:
+    """Python floats alone, or whole numbers alone that fit a machine word, as NumPy has them."""
+    kinds = {type(value) for value in column}
+    if kinds == {float} or kinds == {np.float64}:
+        return column.astype(np.float64)
+    if kinds == {int} and max(map(abs, column)) < 1 << 62:
+        return column.astype(np.int64)
+    return column
+
+
+def _outside() -> InputError:
+    return InputError("a value lies outside the interval; widen the interval, or clamp")
+
+
+def _no_number() -> InputError:
+    return InputError("a value is missing or no number; say what stands for it")
+
+
+def _fine_step(length: Fraction) -> Fraction:
+    """The largest power of ten that fits the length 5000 times or more, without rest; else a ten-thousandth."""
+    if length == 0:
+        return Fraction(1)
+    step = Fraction(10) ** (len(str(int(length))) + 1)
+    while length / step < _FINE:
+        step /= 10
+    for _ in range(3):
+        if (length / step).denominator == 1:
+            return step
+        step /= 10
+    return length / 10_000
+
+
+def _plain(number: Fraction) -> Any:
+    """An int, else a float whose shortest decimal is the number, else a Decimal, else the fraction."""
+    if number.denominator == 1:
+        return number.numerator
+    value = float(number)
+    if Fraction(repr(value)) == number:
+        return value
+    twos_and_fives = number.denominator
+    for prime in (2, 5):
+        while twos_and_fives % prime == 0:
+            twos_and_fives //= prime
+    if twos_and_fives > 1:
+        return number
+    digits = number.denominator.bit_length()  # enough places for any denominator of twos and fives
+    return Decimal(number.numerator * 10**digits // number.denominator).scaleb(-digits).normalize()
+
+
+EXAMPLES = (
+    Interval(0, 110, 1),
+    Interval("-1.5", "2.5", "0.25"),
+    Interval(0, "1e-9", "1e-10"),
+    Interval("-1e12", "1e12", "1e11"),
+    Interval(0, 1, "1/3"),
+    Interval(5, 5),
+)
