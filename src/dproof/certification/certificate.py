@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from math import inf
 from pathlib import Path
 from typing import Any
 
 from dproof.errors import InputError
-from dproof.exact import exp_below, float_above, log_above
+from dproof.exact import exact, exp_below, float_above, log_above
 from dproof.mechanisms.mechanism import Mechanism
 from dproof.privacy import Privacy
 
@@ -64,7 +65,7 @@ def certified_part(name: str, mechanism: Mechanism, privacy: Privacy) -> Part:
         mechanism.source,
         privacy,
         family.record(),
-        float("inf") if odds is None else float_above(log_above(odds)),
+        inf if odds is None else float_above(log_above(odds)),
         float_above(family.worst(exp_below(privacy.epsilon)).value),
         error,
         None if optimum is None else optimum.lower_bound,
@@ -99,13 +100,13 @@ class Certificate:
 
     @property
     def epsilon(self) -> float:
-        """The sum of the parts' tight ε, each at its own δ."""
-        return sum(part.epsilon for part in self.parts)
+        """The sum of the parts' tight ε, each at its own δ, rounded up."""
+        return _sum_above(part.epsilon for part in self.parts)
 
     @property
     def delta(self) -> float:
-        """The sum of the parts' tight δ, each at its own ε."""
-        return sum(part.delta for part in self.parts)
+        """The sum of the parts' tight δ, each at its own ε, rounded up."""
+        return _sum_above(part.delta for part in self.parts)
 
     def to_json(self) -> dict[str, Any]:
         """The JSON object, sealed with a hash of all the rest."""
@@ -131,5 +132,10 @@ def seal(body: Mapping[str, Any]) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
+def _sum_above(values: Iterable[float]) -> float:
+    parts = list(values)
+    return inf if inf in parts else float_above(sum(map(exact, parts), Fraction(0)))
+
+
 def _finite(value: float) -> float | str:
-    return "inf" if value == float("inf") else value
+    return "inf" if value == inf else value

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
+from itertools import combinations
 
-from dproof.certification.certificate import Certificate, Part, certified_part
+from dproof.certification.certificate import Certificate, certified_part
 from dproof.certification.witness import find_witness
-from dproof.errors import InputError, NotPrivate
-from dproof.exact import exact, exp_above, exp_below, float_above
+from dproof.errors import NotPrivate, TooLarge
+from dproof.exact import exact, exp_above, exp_below, float_above, log_above
 from dproof.laws.family import Family, Worst
-from dproof.laws.pair import hockey_stick
+from dproof.laws.matrix import Matrix
 from dproof.mechanisms.mechanism import Mechanism
 from dproof.privacy import Privacy
 
 _BITS = (128, 512, 4096)
+_LARGEST_PAIRWISE = 1 << 24  # pairs of inputs times outputs
 
 
 def certify(mechanism: Mechanism, privacy: Privacy, *, metric_privacy: bool = False, name: str = "row") -> Certificate:
@@ -56,19 +59,34 @@ def decide(family: Family, epsilon: Fraction, delta: Fraction) -> tuple[bool, Wo
 
 
 def _certify_metric(mechanism: Mechanism, privacy: Privacy, name: str) -> Certificate:
-    """P_i(A) ≤ e^{ε ρ(i, k)} P_k(A) + δ, pair by pair."""
-    family = mechanism.family
-    if family.inputs**2 * family.outputs > 1 << 24:
-        raise InputError("metric privacy is checked pair by pair, for up to about 250 inputs and outputs")
-    for source in range(family.inputs):
-        distances = mechanism.inputs.distances(source)
-        for target in range(family.inputs):
-            scaled = privacy.epsilon * exact(distances[target])
-            p, q = family.weights(source), family.weights(target)
-            if target != source and hockey_stick(p, q, family.total, exp_below(scaled)) > privacy.delta:
-                witness = find_witness(mechanism, source, target, exp_below(scaled))
-                raise NotPrivate(f"not {privacy.epsilon} times the distance private: {witness}", witness)
-    part = certified_part(name, mechanism, privacy)
-    rows = [[str(x) for x in mechanism.inputs.distances(n)] for n in range(family.inputs)]
-    scaled_part = Part(**{**{f: getattr(part, f) for f in Part.__slots__}, "distances": tuple(map(tuple, rows))})
-    return Certificate(privacy, (scaled_part,))
+    """P_i(A) ≤ e^{ε ρ(i, k)} P_k(A) + δ, pair by pair; the tight ε is the largest log odds over ρ."""
+    family, k = mechanism.family, mechanism.family.inputs
+    if k**2 * family.outputs > _LARGEST_PAIRWISE:
+        raise TooLarge("metric privacy is checked pair by pair, for up to about 250 inputs and outputs")
+    weights, _ = mechanism.weights()
+    rho = [[exact(x) for x in mechanism.inputs.distances(n)] for n in range(k)]
+    epsilon, delta = Fraction(0), Fraction(0)
+    for i, j in combinations(range(k), 2):
+        pair = Matrix(weights[[i, j]], family.total)
+        scaled = privacy.epsilon * rho[i][j]
+        holds, worst = decide(pair, scaled, privacy.delta)
+        if not holds:
+            source, target = (i, j)[worst.source], (i, j)[worst.target]
+            witness = find_witness(mechanism, source, target, exp_above(scaled))
+            raise NotPrivate(
+                f"not ({privacy.epsilon} times the distance, {privacy.delta})-private: {witness}, at distance "
+                f"{rho[i][j]}",
+                witness,
+            )
+        odds = pair.odds(privacy.delta).value
+        assert odds is not None  # the pair is private
+        epsilon, delta = max(epsilon, log_above(odds) / rho[i][j]), max(delta, worst.value)
+    part = replace(
+        certified_part(name, mechanism, privacy),
+        epsilon=float_above(epsilon),
+        delta=float_above(delta),
+        law=Matrix(weights, family.total).record(),  # pairs are not alike, so each input is written out
+        lower_bound=None,  # the known bounds are for ordinary privacy
+        distances=tuple(tuple(map(str, row)) for row in rho),
+    )
+    return Certificate(privacy, (part,))
