@@ -46,7 +46,7 @@ def truncated_laplace(interval: Interval, privacy: Privacy, *, clamp: bool = Fal
 
     >>> m = truncated_laplace(Interval(0, 1, "0.001"), Privacy(1, "0.1"))
     >>> round(float(m.error), 4), m.delta(1) <= 0.1
-    (0.7369, True)
+    (0.737, True)
     """
     demand_interval(interval)
     if privacy.delta == 0 or privacy.epsilon == 0:
