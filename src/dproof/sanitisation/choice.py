@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
+from dproof.curves.noise import curve_noise
 from dproof.errors import InputError, did_you_mean
 from dproof.mechanisms.mechanism import Mechanism
 from dproof.mechanisms.randomised_response import itemwise_response, randomised_response
@@ -17,6 +19,7 @@ MECHANISMS: dict[str, dict[str, Calibrate]] = {
     "categories": {"randomised_response": randomised_response},
     "subsets": {"itemwise_response": itemwise_response, "randomised_response": randomised_response},
     "joint": {"randomised_response": randomised_response},
+    "curves": {"laplace": partial(curve_noise, noise="laplace"), "gaussian": partial(curve_noise, noise="gaussian")},
 }
 
 
@@ -39,4 +42,5 @@ _AUTO: dict[str, Calibrate] = {
     "categories": randomised_response,
     "subsets": itemwise_response,
     "joint": randomised_response,
+    "curves": curve_noise,
 }

@@ -12,8 +12,8 @@ from dproof.sanitisation.reader import Reader
 from dproof.spaces.categories import Categories
 from dproof.spaces.subsets import Subsets
 
-Kind = Literal["categories", "interval", "subsets", "public", "drop"]
-Form = Literal["plain", "joined", "list", "flags"]
+Kind = Literal["categories", "interval", "subsets", "curves", "public", "drop"]
+Form = Literal["plain", "joined", "list", "flags", "wide"]
 OTHER = "(other)"
 
 
@@ -21,9 +21,10 @@ OTHER = "(other)"
 class Column:
     """A column of the release.
 
-    `sources` are the columns of the source that hold it: one, or a flag for each item. A value outside the space
-    becomes the nearest point (`clamp`), the value with the code `outside`, or is refused; a missing value becomes
-    the value with the code `missing`, or is refused.
+    `sources` are the columns of the source that hold it: one, a flag for each item, or one for each grid point. A
+    value outside the space becomes the nearest point (`clamp`), the value with the code `outside`, or is refused; a
+    missing value becomes the value with the code `missing`, or is refused. With `gaps` what would be refused has the
+    code −1 instead.
     """
 
     name: str
@@ -37,6 +38,7 @@ class Column:
     clamp: bool = False
     outside: int | None = None
     missing: int | None = None
+    gaps: bool = False
 
     @property
     def private(self) -> bool:
@@ -46,7 +48,7 @@ class Column:
     @property
     def stored(self) -> tuple[str, ...]:
         """The columns of the stored file that hold it: the source's form is kept."""
-        return self.sources if self.form == "flags" else (self.name,)
+        return self.sources if self.form in ("flags", "wide") else (self.name,)
 
 
 def read_column(name: str, table: Reader) -> Column:
@@ -140,6 +142,17 @@ def _subsets(name: str, table: Reader) -> Column:
     )
 
 
+def _curves(name: str, table: Reader) -> Column:
+    from dproof.sanitisation.curve_column import read_expansion
+
+    wide = table.texts("columns") if "columns" in table else ()
+    space = read_expansion(table, len(wide) or None)
+    clamp = table.choice("outside", ("clamp", "refuse"), "clamp") == "clamp"
+    missing = 0 if table.choice("missing", ("refuse", "centre"), "refuse") == "centre" else None
+    form: Form = "wide" if wide else "list"
+    return Column(name, "curves", wide or (name,), space, form=form, clamp=clamp, missing=missing, **_common(table))
+
+
 def _stand_in(table: Reader, space: Any, value: Any) -> int:
     try:
         return int(space.code(value))
@@ -156,4 +169,5 @@ _KINDS: dict[str, Callable[[str, Reader], Column]] = {
     "categories": _categories,
     "interval": _interval,
     "subsets": _subsets,
+    "curves": _curves,
 }

@@ -73,7 +73,7 @@ class _Drawn:
         codes, public = self.codes, self.public
         if law.plan.order == "shuffle":
             order = permutation(len(codes[0]), coins)
-            codes = [c.take(order) for c in codes]
+            codes = [c.take(order, axis=0) for c in codes]
             public = [a.take(pa.array(order)) for a in public]
         arrays: dict[str, Any] = dict(
             zip((c.name for c in law.plan.columns if c.kind == "public"), public, strict=True)

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from dproof.certification.certificate import Part
+from dproof.curves.noise import recorded_curve_law
 from dproof.errors import VerificationFailed
 from dproof.laws.bits import Bits
 from dproof.laws.family import Family
@@ -53,13 +54,16 @@ def _read(plan: Plan, certificate: Mapping[str, Any]) -> RowLaw:
     groups, parts = [], []
     for want, record in zip(wanted, records, strict=True):
         privacy = Privacy(record["epsilon"], record["delta"])
-        family = FAMILIES[record["law"]["kind"]](record["law"])
         bound = record["lower_bound"]
         error = record["error"]
-        optimum = None if bound is None or error is None else Optimum("metric", Fraction(error), Fraction(bound))
-        mechanism = Mechanism(record["mechanism"], want.space, want.space, family, record["source"], optimum)
-        if family.inputs != want.space.size:
-            raise VerificationFailed(f"the law of {want.name!r} is for another space than the plan's")
+        if want.kind == "curves":
+            mechanism: Mechanism = recorded_curve_law(want.space, record["law"])
+        else:
+            family = FAMILIES[record["law"]["kind"]](record["law"])
+            optimum = None if bound is None or error is None else Optimum("metric", Fraction(error), Fraction(bound))
+            mechanism = Mechanism(record["mechanism"], want.space, want.space, family, record["source"], optimum)
+            if family.inputs != want.space.size:
+                raise VerificationFailed(f"the law of {want.name!r} is for another space than the plan's")
         groups.append(Group(want.name, want.columns, privacy, mechanism))
         tight = record["tight"]
         parts.append(

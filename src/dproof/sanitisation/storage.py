@@ -10,7 +10,9 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from dproof.curves.expansion import CurveLattice
 from dproof.sanitisation.column import Column
+from dproof.sanitisation.curve_column import stored_curves
 from dproof.sanitisation.row_law import Group
 from dproof.spaces.categories import Categories
 from dproof.spaces.rows import Rows
@@ -57,6 +59,8 @@ def stored_arrays(column: Column, space: Any, codes: NDArray[Any]) -> list[Any]:
     """The Arrow arrays of a column, one for each of its fields."""
     if isinstance(space, Categories):
         return [_category_array(space, codes)]
+    if isinstance(space, CurveLattice):
+        return stored_curves(space, codes, wide=column.form == "wide")
     if isinstance(space, Subsets):
         return _FORMS[column.form](column, space, codes)
     raise NotImplementedError
@@ -66,6 +70,8 @@ def _type_of(column: Column, space: Any) -> Any:
     if isinstance(space, Categories):
         values = _values(space)
         return pa.dictionary(_index_type(space.size), values.type) if pa.types.is_string(values.type) else values.type
+    if isinstance(space, CurveLattice):
+        return pa.float64() if column.form == "wide" else pa.list_(pa.float64())
     return {"joined": pa.string(), "list": pa.list_(pa.string()), "flags": pa.bool_()}[column.form]
 
 

@@ -13,7 +13,6 @@ from datetime import date, time
 from decimal import Decimal
 from fractions import Fraction
 from functools import lru_cache, partial
-from math import lcm
 from typing import Any
 
 import numpy as np
@@ -23,6 +22,7 @@ from numpy.typing import NDArray
 from dproof.errors import InputError
 from dproof.exact import exact
 from dproof.sanitisation.column import Column
+from dproof.sanitisation.curve_column import curve_places
 from dproof.spaces.categories import Categories
 from dproof.spaces.space import narrowest
 
@@ -43,6 +43,9 @@ def treatment(column: Column) -> Treatment:
     >>> treatment(read_column("hobby", Reader(hobby, ())))([pa.array(["Chess", "Cars", "Golf"])]).tolist()
     [1, 0, 2]
     """
+    if column.kind == "curves":
+        broken = "centre" if column.missing is not None else "gap" if column.gaps else "refuse"
+        return lambda arrays: curve_places(column.name, column.space, arrays, clamp=column.clamp, broken=broken)
     if column.form == "flags":
         return lambda arrays: _flags(column, arrays)
     if column.form == "list":
@@ -84,6 +87,8 @@ def _settled(column: Column, found: NDArray[np.int64]) -> NDArray[Any]:
 def _accepted(column: Column, codes: NDArray[Any]) -> NDArray[Any]:
     """The codes, unless one of them is beyond the space."""
     size, name = column.space.size, column.name
+    if column.gaps:
+        return np.where(codes >= size, _OUTSIDE, codes.astype(np.int64))
     worst = int(codes.max()) if len(codes) else 0
     if worst == size:
         way = "outside = 'clamp'" if column.kind != "categories" else "outside = 'category'"
@@ -162,7 +167,9 @@ def _look_up_number(column: Column) -> Lookup:
             if infinite == 0:
                 return _OUTSIDE
             return (0 if infinite < 0 else column.space.size - 1) if column.clamp else _OUTSIDE
-        return _nearest(column, number)
+        if not column.clamp and not column.space.low <= number <= column.space.high:
+            return _OUTSIDE
+        return int(column.space.encode([number], clamp=True)[0])
 
     return look_up
 
@@ -173,65 +180,28 @@ def _infinite(value: Any) -> int:
     return {"inf": 1, "+inf": 1, "infinity": 1, "-inf": -1, "-infinity": -1}.get(text, 0)
 
 
-def _nearest(column: Column, number: Fraction) -> int:
-    space = column.space
-    if not space.low <= number <= space.high and not column.clamp:
-        return _OUTSIDE
-    # The nearest lattice point, the upper one where two are as near.
-    return int(min(max((number - space.low) / space.step + Fraction(1, 2), 0), space.size - 1))
-
-
 def _is_number(kind: Any) -> bool:
     return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind))
 
 
 def _numbers(column: Column, array: Any) -> NDArray[Any]:
     """The nearest lattice points of whole or floating numbers, all rows at once."""
-    space = column.space
+    space, size = column.space, column.space.size
     values = array.fill_null(0).to_numpy(zero_copy_only=False)
-    if values.dtype.kind == "f":
-        values = values.astype(np.float64, copy=False)
-        missing = np.isnan(values)
-        values = np.where(missing, 0.0, values)
-        outside = (values < float(space.low)) | (values > float(space.high))
-        inside = np.clip(values, float(space.low), float(space.high))
-        place = (inside - float(space.low)) / float(space.step) + 0.5
-        codes = np.floor(place).astype(np.int64)
-        for n in np.flatnonzero(np.abs(place - np.rint(place)) < 1e-9 * (1 + np.abs(place))):
-            codes[n] = _nearest(column, exact(float(inside[n])))  # floats cannot tell on which side of the middle
-    else:
-        missing = np.zeros(len(values), bool)
-        low, high = _whole_range(space, values.dtype)
-        outside = (values < low) | (values > high)
-        inside = np.clip(values, low, high)
-        codes = _whole_codes(space, inside, low)
-    codes = np.clip(codes, 0, space.size - 1)
-    if not column.clamp:
-        codes[outside] = _OUTSIDE
+    missing = np.isnan(values) if values.dtype.kind == "f" else np.zeros(len(values), bool)
+    if missing.any():
+        values = np.where(missing, values.dtype.type(0), values)
+    codes = space.encode(values, clamp=True)
     if array.null_count:
         missing |= np.asarray(array.is_null())
-    codes[missing] = _MISSING
-    return _accepted(column, _settled(column, codes))
-
-
-def _whole_range(space: Any, dtype: Any) -> tuple[int, int]:
-    """The whole numbers of the interval that the type can hold."""
-    bounds = np.iinfo(dtype)
-    low, high = -(-space.low // 1), space.high // 1
-    return min(max(low, bounds.min), bounds.max), max(min(high, bounds.max), bounds.min)
-
-
-def _whole_codes(space: Any, values: NDArray[Any], low: int) -> NDArray[np.int64]:
-    """⌊(x − low)/step + 1/2⌋ for whole numbers x of the interval, in whole numbers."""
-    if space.step == 1 and space.low == low:
-        return (values - values.dtype.type(low)).astype(np.int64)
-    scale = lcm(space.low.denominator, space.step.denominator)
-    bottom, step = int(space.low * scale), int(space.step * scale)
-    wide = (
-        values.astype(object) if max(abs(space.low), abs(space.high)) * scale * 4 > 1 << 62 else values.astype(np.int64)
-    )
-    codes: NDArray[np.int64] = np.asarray((2 * (wide * scale - bottom) + step) // (2 * step), np.int64)
-    return codes
+    if not column.clamp and len(values) and not (space.low <= values.min() and values.max() <= space.high):
+        codes = codes.astype(narrowest(size + 2), copy=False)
+        # Compared as Python numbers, so that no bound is rounded to the column's type.
+        codes[~missing & np.array([not space.low <= x <= space.high for x in values.tolist()])] = size
+    if missing.any():
+        codes = codes.astype(narrowest(size + 2), copy=False)
+        codes[missing] = size + 1 if column.missing is None else column.missing
+    return _accepted(column, codes)
 
 
 def _look_up_set(column: Column) -> Lookup:
@@ -287,6 +257,8 @@ def _flags(column: Column, arrays: Sequence[Any]) -> NDArray[Any]:
             missing=None if column.missing is None else column.missing >> n & 1,
         )
         masks |= _distinct(_look_up_flag(item), flag, array).astype(np.int64) << n
+    if column.gaps:
+        return np.where(masks < 0, _OUTSIDE, masks)
     return masks.astype(narrowest(column.space.size))
 
 
