@@ -27,7 +27,7 @@ from dproof.spaces.curves import PLACES, Curves
 Split = Literal["laplace", "gaussian"]
 Integers = NDArray[np.int64]
 _REACH = 1 << 14  # lattice points from the centre of the region to its edge
-_TERMS = 8
+TERMS = 8
 _BITS = 62
 
 
@@ -45,7 +45,7 @@ class Expansion:
 
     space: Curves
     basis: str = "cosine"
-    terms: int = _TERMS
+    terms: int = TERMS
     radius: Fraction | None = None
     box: tuple[Fraction, ...] | None = None
     kernel: Kernel | None = None
@@ -76,7 +76,7 @@ class Expansion:
         """The orthonormal functions, and the weight that each coefficient has in the region's ball."""
         return _functions(self.space, self.basis, self.terms, self.kernel)
 
-    def lattice(self, split: Split) -> Lattice:
+    def lattice(self, split: Split) -> CurveLattice:
         """The lattice on which equal noise for every number is the best split over the coefficients."""
         return _lattice(self, split)
 
@@ -90,7 +90,7 @@ def _functions(space: Curves, name: str, terms: int, kernel: Kernel | None) -> t
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Lattice:
+class CurveLattice:
     """Curves as vectors z of whole numbers: f ≈ centre + Σ scales_j · z_j · φ_j, with z in a ball or a box."""
 
     expansion: Expansion
@@ -131,7 +131,7 @@ class Lattice:
         """The functions that lattice points stand for, anywhere between start and stop; on the grid by default."""
         space = self.expansion.space
         times = space.times if at is None else np.atleast_1d(np.asarray(at, np.float64))
-        centre = np.interp(times, space.times, _centre(self.expansion))
+        centre = np.interp(times, space.times, centre_of(self.expansion))
         return centre + (np.asarray(z) * self.scales) @ self.expansion.functions()[0].evaluate(times)
 
     def decode(self, z: Any) -> list[list[float]]:
@@ -140,7 +140,7 @@ class Lattice:
 
 
 @lru_cache(maxsize=64)
-def _lattice(expansion: Expansion, split: Split) -> Lattice:
+def _lattice(expansion: Expansion, split: Split) -> CurveLattice:
     space = expansion.space
     functions, weights = expansion.functions()
     width = float(space.high - space.low)
@@ -161,19 +161,20 @@ def _lattice(expansion: Expansion, split: Split) -> Lattice:
     if shift < _BITS - 22:  # coefficients of more than 22 bits would lose digits in 64
         raise InputError("the region is too small beside the range from low to high; enlarge it, or take fewer terms")
     matrix = np.rint(gains * 2.0**shift).astype(np.int64)
-    middle = np.rint((_centre(expansion) - float(space.low)) * (PLACES / width)).astype(np.int64)
-    return Lattice(expansion, scales, radius, box, matrix, shift, middle)
+    middle = np.rint((centre_of(expansion) - float(space.low)) * (PLACES / width)).astype(np.int64)
+    return CurveLattice(expansion, scales, radius, box, matrix, shift, middle)
 
 
 def _furthest(expansion: Expansion) -> float:
     """The largest L2 distance of a curve between low and high from the centre."""
-    space, centre = expansion.space, _centre(expansion)
+    space, centre = expansion.space, centre_of(expansion)
     d = np.maximum(centre - float(space.low), float(space.high) - centre)
     a, b = d[:-1], d[1:]
     return float(np.sqrt((np.diff(space.times) * (a * a + a * b + b * b) / 3).sum()))
 
 
-def _centre(expansion: Expansion) -> Floats:
+def centre_of(expansion: Expansion) -> Floats:
+    """The public curve around which the region lies, on the grid."""
     space = expansion.space
     if expansion.centre is None:
         return np.full(space.points, float((space.low + space.high) / 2))
@@ -198,7 +199,7 @@ def expand(
     space: Curves,
     *,
     basis: str = "cosine",
-    terms: int = _TERMS,
+    terms: int = TERMS,
     radius: Any = None,
     box: Sequence[Any] | None = None,
     kernel: str | None = None,

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from dproof import coins
 from dproof.coins import Coins
 from dproof.curves.bases import Floats
-from dproof.curves.expansion import Expansion, Integers, Lattice, Split
+from dproof.curves.expansion import CurveLattice, Expansion, Integers, Split
 from dproof.errors import InputError, did_you_mean
 from dproof.exact import exp_below
 from dproof.laws.convolved import Convolved, convolved
@@ -66,8 +66,9 @@ class VectorNoise:
         return self.law.delta_vector(odds, self.size, self.terms)
 
     def odds(self, delta: Fraction) -> Fraction | None:
-        """The least odds at δ; None where none will do."""
-        return tight_odds(self.worst, self.law.pure(self.size), delta)
+        """Odds that serve at δ: the least for Gaussian noise, those of δ = 0 for Laplace; None where none will do."""
+        pure = self.law.pure(self.size)
+        return pure if pure is not None else tight_odds(self.worst, None, delta)
 
     def draw(self, rows: int, source: Coins) -> Integers:
         """One vector of noise for each row."""
@@ -82,7 +83,8 @@ def vector_noise(split: Split, size: int, terms: int, privacy: Privacy) -> Vecto
     4.2247
     """
     if split == "laplace":
-        law: Any = integer_laplace(size, privacy, coordinates=terms).law
+        # A δ would hardly narrow Laplace noise, and without one its proof is a comparison of neighbouring weights.
+        law: Any = integer_laplace(size, Privacy(privacy.epsilon)).law
         return VectorNoise(split, law, size, terms)
     if privacy.delta == 0:
         raise InputError("Gaussian noise needs delta above 0; at delta 0 use Laplace noise")
@@ -114,7 +116,7 @@ class CurveLaw:
     There is no end of inputs and outputs, so `inputs`, `outputs` and `total` are 0 and no law is written out.
     """
 
-    lattice: Lattice
+    lattice: CurveLattice
     noise: VectorNoise
     inputs: int = 0
     outputs: int = 0
@@ -160,7 +162,7 @@ class CurveMechanism(Mechanism):
     family: CurveLaw
 
     @property
-    def lattice(self) -> Lattice:
+    def lattice(self) -> CurveLattice:
         return self.family.lattice
 
     def draw_codes(self, codes: Any) -> Integers:
@@ -179,10 +181,15 @@ class CurveMechanism(Mechanism):
 
     @property
     def error(self) -> Fraction:
-        """√E‖noise‖₂², at least the expected L2 error that privacy costs; the basis's own is `projection_error`."""
-        if self._space.norm != "l2":
-            raise InputError("the expected error of a curve is known in L2; take norm = 'l2'")
-        return Fraction(self.l2_error)
+        """At least the expected error that privacy costs, in the space's norm; the basis's own is `projection_error`.
+
+        E‖X‖ ≤ √E‖X‖², and ‖Σ a_j φ_j‖_∞ ≤ |a|₂ · max_t |φ(t)|₂.
+        """
+        if self._space.norm == "l2":
+            return Fraction(self.l2_error)
+        times = np.linspace(float(self._space.start), float(self._space.stop), 1001)
+        functions = self.lattice.expansion.functions()[0].evaluate(times)
+        return Fraction(self.l2_error * float(np.sqrt((functions**2).sum(axis=0).max())))
 
     @property
     def l2_error(self) -> float:
@@ -231,7 +238,7 @@ def curve_noise(
 
 def best_noise(
     expansion: Expansion, privacy: Privacy, noise: Literal["auto", "laplace", "gaussian"] = "auto"
-) -> tuple[Lattice, VectorNoise]:
+) -> tuple[CurveLattice, VectorNoise]:
     """The lattice and the noise with the least L2 error that keep the promise between its neighbours."""
     kinds: tuple[Split, ...] = _SPLITS if noise == "auto" else (noise,)
     made = []
@@ -246,12 +253,12 @@ def best_noise(
     return min(made, key=lambda pair: l2_error(*pair))
 
 
-def l2_error(lattice: Lattice, noise: VectorNoise) -> float:
+def l2_error(lattice: CurveLattice, noise: VectorNoise) -> float:
     """√E‖noise‖₂² = √(variance · Σ scales²), by Parseval."""
     return sqrt(float(noise.variance) * float((lattice.scales**2).sum()))
 
 
-def mechanism_of(lattice: Lattice, noise: VectorNoise) -> CurveMechanism:
+def mechanism_of(lattice: CurveLattice, noise: VectorNoise) -> CurveMechanism:
     """The mechanism of a lattice and a noise, under its name."""
     expansion = lattice.expansion
     name = f"{noise.split.capitalize()} noise on {lattice.terms} {expansion.functions()[0].name} coefficients"

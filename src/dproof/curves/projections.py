@@ -48,6 +48,7 @@ def projected_norm(kernel: Callable[[Any, Any], Floats], h: Any, at: Any) -> flo
 
     A nearly singular K_t is given a little white noise, which lowers the value: it stays a lower bound.
 
+    >>> from dproof.curves.kernels import Kernel
     >>> round(projected_norm(Kernel("exponential", 1), [0, 1], [0, 1]), 6)
     1.156518
     """
@@ -74,6 +75,7 @@ def refine(
 ) -> list[Projection]:
     """The projections on even grids of so many points of [start, stop], each with its exact profile at ε.
 
+    >>> from dproof.curves.kernels import Kernel
     >>> for p in refine(Kernel("exponential", 1), lambda t: t, [2, 3, 65]):
     ...     print(p.points, round(p.squared_norm, 6))
     2 1.156518

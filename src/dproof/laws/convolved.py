@@ -24,6 +24,7 @@ from dproof.laws.gaussian import Gaussian, gaussian
 from dproof.laws.normal import normal_delta
 
 _RIPPLE = Fraction(1, 1 << 108)  # of ln Σ_h exp(−(h − c)²/2r²) over c, for r ≥ 2
+_CUT = Fraction(1, 1 << 66)  # how far a table may lie from the lattice Gaussian, in total variation
 _TAIL = 10  # standard deviations beyond which a coordinate is charged in full
 _LARGEST_STEP = 128
 _LEAST, _WIDEST = 100, 1 << 50
@@ -45,6 +46,8 @@ class Convolved:
     def __post_init__(self) -> None:
         if self.table.unit != 1 or self.table.square < 4 * (self.step**2 + 1) or self.draws < 1:
             raise InputError("the narrow table is too narrow for its step: the sum would show a ripple")
+        if self.table.distance > _CUT:
+            raise InputError("the table is too coarse to stand for a lattice Gaussian")
 
     @property
     def square(self) -> Fraction:
@@ -81,7 +84,7 @@ class Convolved:
         lower = (root + _TAIL * (sigma + 1)) ** 2 / (8 * self.square**2) + self.draws * _RIPPLE
         profile = normal_delta(root / sigma, log_below(odds) - coordinates * (upper + lower))
         tail = 2 * exp_above(Fraction(-(_TAIL**2), 2))  # P(|X| > 10σ) ≤ 2Φ(−10)e^upper, well below this
-        cut = self.draws * (1 + odds) * self.table.distance
+        cut = self.draws * (1 + odds) * _CUT
         return min(Fraction(1), exp_above(coordinates * upper) * profile + coordinates * (tail + cut))
 
     def pure(self, shift: int) -> Fraction | None:

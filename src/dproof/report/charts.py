@@ -9,9 +9,11 @@ from typing import Any
 import altair as alt
 import vl_convert
 
+from dproof.curves.noise import CurveMechanism
 from dproof.laws.bits import Bits
 from dproof.laws.keep_or_other import KeepOrOther
 from dproof.mechanisms.mechanism import Mechanism
+from dproof.report.curve_charts import noise_chart
 
 INK, ACCENT, PALE = "#1f2933", "#0b6e6e", "#e6efef"
 _MOST_LABELS = 24  # rows and columns of a picture that can still be read
@@ -37,6 +39,8 @@ def styled(chart: Any) -> Any:
 
 def law_chart(mechanism: Mechanism) -> Any:
     """The law: a heat map of the solution matrix where it can be read, else what happens to one value."""
+    if isinstance(mechanism, CurveMechanism):
+        return noise_chart(mechanism)
     family = mechanism.family
     if family.outputs and max(family.inputs, family.outputs) <= _MOST_LABELS:
         return heat_map(mechanism)
