@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -49,12 +49,12 @@ def curve_places(
     arrays: Sequence[Any],
     *,
     clamp: bool,
-    broken: Literal["refuse", "centre", "gap"],
+    broken: str,
 ) -> NDArray[Any]:
     """The places of a column's curves, from wide columns in grid order or from one column of lists.
 
-    A curve with a missing point, or with another number of points, is refused, becomes the public centre, or has −1
-    for its places; with gaps, so has a curve that leaves the declared range.
+    A broken curve, with a missing point or another number of points, is refused ("refuse"), becomes the public centre
+    ("centre"), or has −1 for its places ("gap"), and then so has a curve that leaves the declared range.
     """
     space = expansion.space
     rows = np.column_stack([_floats(array) for array in arrays]) if len(arrays) > 1 else _lists(arrays[0], space.points)
