@@ -13,8 +13,9 @@ from numpy.typing import NDArray
 
 from dproof.errors import InputError, TooLarge
 from dproof.queries.question import Among, Compare, Contains, Key, Leaf, Missing, Operator, Value
-from dproof.queries.schema import Open, Schema, has_numbers
+from dproof.queries.schema import Open, Schema, has_numbers, plain
 from dproof.spaces import Categories, Space, Subsets
+from dproof.spaces.interval import Interval
 
 MISSING = -1  # the code of a value that is not there
 _MOST_GROUPS = 1 << 20
@@ -110,9 +111,10 @@ def _compared(space: Space, operator: Operator, value: Value) -> tuple[tuple[int
     return _clipped([ends[operator]], space.size)
 
 
-def lattice(space: Any) -> tuple[Fraction, Fraction]:
+def lattice(space: Space) -> tuple[Fraction, Fraction]:
     """The least value and the step of a space of evenly spaced numbers."""
-    return Fraction(space.low), Fraction(space.step)
+    assert isinstance(space, Interval)
+    return space.low, space.step
 
 
 def _clipped(runs: Any, size: int) -> tuple[tuple[int, int], ...]:
@@ -187,11 +189,6 @@ def _fits(key: Key, groups: int) -> None:
     if groups > _MOST_GROUPS:
         advice = f"group by BIN({key.column}, width) instead" if key.width is None else "take a greater width"
         raise TooLarge(f"column {key.column!r} has {groups} groups, more than {_MOST_GROUPS}: {advice}")
-
-
-def plain(number: Fraction) -> int | float:
-    """A number as it is shown: whole as an int."""
-    return int(number) if number.denominator == 1 else float(number)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

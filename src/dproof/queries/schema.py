@@ -32,6 +32,7 @@ from dproof.queries.question import (
     parts_of,
 )
 from dproof.spaces import Categories, Space, Subsets
+from dproof.spaces.interval import Interval
 
 _OF_NUMBERS = ("sum", "avg", "min", "max", "quantile", "var", "stddev", "covar", "corr")
 
@@ -70,7 +71,7 @@ def has_numbers(space: Space | Open) -> bool:
     if isinstance(space, Categories):
         labels = [label for label in space.values if label is not None]
         return all(isinstance(label, Number) and not isinstance(label, bool) for label in labels)
-    return isinstance(space, Open) or hasattr(space, "step")
+    return isinstance(space, (Open, Interval))
 
 
 def has_order(space: Space | Open) -> bool:
@@ -209,14 +210,19 @@ def _declared(value: Value, column: str, space: Space | Open) -> Value:
         raise InputError(f"column {column!r} has no value {_shown(value)}{did_you_mean(value, known)}")
     if not isinstance(value, Fraction):
         raise InputError(f"column {column!r} holds numbers, and {str(value)!r} is not one")
-    try:
-        space.code(value)
-    except InputError:
-        low, high = space.label(0), space.label(space.size - 1)
-        raise InputError(
-            f"column {column!r} never has the value {value}: it goes from {low} to {high} by fixed steps"
-        ) from None
+    if isinstance(space, Interval):
+        on_a_step = ((value - space.low) / space.step).denominator == 1
+        if not (space.low <= value <= space.high and on_a_step):
+            low, high, step = space.label(0), space.label(space.size - 1), plain(space.step)
+            raise InputError(
+                f"column {column!r} never has the value {plain(value)}: it goes from {low} to {high} by {step}"
+            )
     return value
+
+
+def plain(number: Fraction) -> int | float:
+    """A number as it is shown: whole as an int."""
+    return int(number) if number.denominator == 1 else float(number)
 
 
 def _same(value: Value, label: object) -> bool:

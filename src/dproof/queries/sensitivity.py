@@ -20,6 +20,8 @@ from dproof.queries.question import Aggregate, Arithmetic, Expression, Key, Numb
 from dproof.queries.regions import MISSING, key_regions
 from dproof.queries.schema import Open, Schema, resolve
 from dproof.queries.sql import parse
+from dproof.spaces import Space
+from dproof.spaces.interval import Interval
 
 Row = dict[str, Any]
 
@@ -181,8 +183,8 @@ def _alone(
     return Sensitivity(neighbours, distance, distance**2, "exact", (Witness(before, after, distance),))
 
 
-def _ends(space: Any) -> list[int]:
+def _ends(space: Space) -> list[int]:
     """Codes among which the least and the greatest number are."""
-    if hasattr(space, "step"):
+    if isinstance(space, Interval):
         return [0, space.size - 1]
     return [code for code in range(space.size) if space.label(code) is not None]
