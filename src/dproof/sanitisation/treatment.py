@@ -163,10 +163,10 @@ def _look_up_number(column: Column) -> Lookup:
             return _MISSING
         number = _exact(value)
         if number is None:
-            infinite = _infinite(value)
-            if infinite == 0:
-                return _OUTSIDE
-            return (0 if infinite < 0 else column.space.size - 1) if column.clamp else _OUTSIDE
+            sign = _infinite(value)
+            if sign == 0:
+                return _MISSING  # what is no number is a number that is missing
+            return (0 if sign < 0 else column.space.size - 1) if column.clamp else _OUTSIDE
         if not column.clamp and not column.space.low <= number <= column.space.high:
             return _OUTSIDE
         return int(column.space.encode([number], clamp=True)[0])
@@ -208,9 +208,11 @@ def _look_up_set(column: Column) -> Lookup:
     bits = {item: 1 << n for n, item in enumerate(column.space.values)}
 
     def look_up(value: Any) -> int:
-        text = _text(value) if value is not None else None
+        if value is None or value != value:
+            return _MISSING
+        text = _text(value)
         if text is None:
-            return _MISSING if value is None else _OUTSIDE
+            return 0 if column.clamp else _OUTSIDE  # of what is no text, no part is an item
         mask = 0
         for item in text.split(column.separator) if text else ():
             bit = bits.get(item.strip(), 0) or bits.get(item, 0)
