@@ -15,10 +15,11 @@ import hashlib
 import json
 import re
 import sys
+from bisect import bisect_left
 from collections.abc import Callable, Iterator
 from fractions import Fraction
-from itertools import combinations
-from math import comb
+from itertools import accumulate, combinations, pairwise
+from math import comb, isqrt
 from pathlib import Path
 from typing import Any
 
@@ -92,17 +93,223 @@ def matrix(record: dict[str, Any], odds: Fraction) -> Iterator[Pair]:
             yield i, j, [column[i] for column in columns], [column[j] for column in columns], total
 
 
+def unary(record: dict[str, Any], _: Fraction) -> Iterator[Pair]:
+    """Two inputs differ in the law of their two bits; the outputs are what these two show."""
+    own, other, whole = int(record["own"]), int(record["other"]), int(record["whole"])
+    require(min(own, other) >= 0 and max(own, other) <= whole > 0, "a law has a negative weight")
+    if int(record["size"]) > 1:
+        one, two = own * (whole - other), other * (whole - own)
+        yield 0, 1, [one, two], [two, one], whole**2
+
+
+def subset_selection(record: dict[str, Any], _: Fraction) -> Iterator[Pair]:
+    """Two inputs differ on the sets that hold one of them and not the other."""
+    k, w, high, low = (int(record[key]) for key in ("size", "width", "high", "low"))
+    total = comb(k - 1, w - 1) * high + comb(k - 1, w) * low
+    require(min(high, low) >= 0 < total, "a law has a negative weight")
+    if k > 1:
+        sets = comb(k - 2, w - 1)
+        yield 0, 1, [sets * high, sets * low], [sets * low, sets * high], total
+
+
+def lattice(record: dict[str, Any], epsilon: Fraction) -> Fraction:
+    """A number plus noise: all inputs lie within a shift of size − 1; clamping the outputs only post-processes."""
+    noise, shift = record["noise"], int(record["size"]) - 1
+    require(shift >= 0 and noise["kind"] in NOISE, "the noise is not known")
+    return NOISE[noise["kind"]](noise, shift, exp_below(epsilon)) if shift else Fraction(0)
+
+
+def power(x: Fraction, n: int, up: int) -> Fraction:
+    """A fraction at most x^n, or with up = 1 at least x^n, by repeated squaring in 512 bits."""
+    base, result = (x.numerator << 512) // x.denominator + up, 1 << 512
+    while n:
+        if n & 1:
+            result = (result * base >> 512) + up
+        base = (base * base >> 512) + up
+        n >>= 1
+    return Fraction(result, 1 << 512)
+
+
+def two_sided(noise: dict[str, Any], shift: int, odds: Fraction) -> Fraction:
+    """Digits and a sign: no two neighbouring values of the noise have a larger ratio than r, so a shift costs r^shift.
+
+    Where that is more than the odds: with a = 1/r, P(k) ≥ P(0)·a^|k|, so P is the mixture of the ideal law
+    L(k) = (1−a)/(1+a)·a^|k|, with weight c = P(0)/L(0), and something else: δ ≤ c·δ_L + 1 − c.
+    """
+    ratio, reach = step_odds(noise), None if noise["reach"] is None else int(noise["reach"])
+    if reach is None and power(ratio, shift, 1) <= odds:
+        return Fraction(0)
+    lower = [[int(w) for w in table] for table in noise["lower"]]
+    top = [[int(w) for w in table] for table in noise["top"]]
+    both = [x + y for x, y in zip(*top, strict=True)]
+    whole = sum(both)
+    a = 1 / ratio
+
+    def ideal(k: int, up: int) -> Fraction:
+        """P(X ≤ k) for the ideal law on all of Z, rounded down or up."""
+        return power(a, -k, up) / (1 + a) if k < 0 else 1 - power(a, k + 1, 1 - up) / (1 + a)
+
+    def beyond(sign: int, g: int) -> Fraction:
+        """P(this sign and G > g), where the noise is G or −1 − G."""
+        digits: list[tuple[list[int], int]] = []
+        for table in lower:
+            g, digit = divmod(g, 128)
+            digits.append((table, digit))
+        block, digit = divmod(g, len(both) - 1)
+        so_far: Fraction = Fraction(top[sign][-1] * both[-1] ** (block - 1), whole**block) if block else Fraction(1)
+        row = both if block else top[sign]
+        more, same = so_far * sum(row[digit + 1 :]) / whole, so_far * row[digit] / whole
+        for table, digit in reversed(digits):
+            more, same = more + same * sum(table[digit + 1 :]) / sum(table), same * table[digit] / sum(table)
+        return more
+
+    mine = Fraction(top[0][0], whole)
+    for table in lower:
+        mine *= Fraction(table[0], sum(table))
+    end, kept = None, Fraction(1)
+    if reach is not None:  # both laws are conditioned on |X| ≤ reach
+        end, kept = -reach - 1, 1 - 2 * ideal(-reach - 1, 1)
+        require(reach > 0 < kept, "a table of noise is not whole")
+        mine /= 1 - beyond(0, reach) - beyond(1, reach - 1)
+    # The worst set is {k ≤ cut}; cells that the shift leaves without a partner belong to it in any case.
+    cut = bisect_left(range(shift + 1), True, key=lambda k: power(a, k, 0) <= odds * power(a, shift - k, 0))
+    near = [k for k in range(cut - 2, cut + 2) if k >= 0]
+    if end is not None:
+        near = [min(max(k, shift + end), -end - 1) for k in (*near, shift + end)]
+    excess = [Fraction(0)]
+    for k in near:
+        own = ideal(k, 1) - (0 if end is None else ideal(end, 0))
+        other = ideal(k - shift, 0) - (0 if end is None else ideal(end, 1))
+        excess.append((own - odds * max(Fraction(0), other)) / kept)
+    return min(Fraction(1), max(excess) + max(Fraction(0), 1 - mine * (1 + a) / (1 - a) * kept))
+
+
+def gaussian(noise: dict[str, Any], shift: int, odds: Fraction) -> Fraction:
+    """A log-concave table: the ratio P(h)/P(h−d) falls with h, so the worst set is a half-line."""
+    half, unit = [int(w) for w in noise["weights"]], int(noise["unit"])
+    falls = all(y * y >= x * z for x, y, z in zip(half, half[1:], half[2:], strict=False))
+    require(falls and half[0] == max(half) and min(half) > 0 and unit % 2 == 1, "a table is not log-concave")
+    table = half[:0:-1] + half
+    sums = [0, *accumulate(table)]
+
+    def apart(d: int) -> Fraction:
+        if d >= len(table):
+            return Fraction(1)
+        cut = d + bisect_left(range(d, len(table)), True, key=lambda n: table[n] <= odds * table[n - d])
+        return (sums[cut] - odds * sums[cut - d]) / sums[-1] if d else Fraction(0)
+
+    d, rest = divmod(shift, unit)  # values come in cells of `unit`: so many of each cell move one cell farther
+    return ((unit - rest) * apart(d) + rest * apart(d + 1)) / unit
+
+
+def stairs(noise: dict[str, Any], shift: int, odds: Fraction) -> Fraction:
+    """Stairs as wide as the shift or wider: only the cells that move one stair down count."""
+    width, inner = int(noise["width"]), int(noise["inner"])
+    first, tail = [int(w) for w in noise["first"]], [int(w) for w in noise["tail"]]
+    require(inner > 0 and shift <= width and min(*first, *tail) > 0 and len(tail) > 1, "the stairs are no stairs")
+    cells, escape = 2 * inner - 1, Fraction(first[-1], sum(first))
+    heights = [Fraction(first[0], sum(first) * cells)]
+    heights += [Fraction(w, sum(first) * 2 * width) for w in first[1:-1]]
+    block = [escape * w / (sum(tail) * 2 * width) for w in tail[:-1]]
+    later = Fraction(tail[-1], sum(tail))  # each block is the one before it, this much lower
+    steps = [*pairwise([*heights, block[0]])], [*pairwise([*block, block[0] * later])]
+    require(all(x >= y for x, y in steps[0] + steps[1]), "a stair is higher than the one before it")
+    down, again = ([max(Fraction(0), x - odds * y) for x, y in part] for part in steps)
+    return min(shift, cells) * down[0] + shift * (sum(down[1:]) + sum(again) / (1 - later))
+
+
+NOISE: dict[str, Callable[[dict[str, Any], int, Fraction], Fraction]] = {
+    "two-sided": two_sided,
+    "gaussian": gaussian,
+    "stairs": stairs,
+}
+
 KINDS: dict[str, Callable[[dict[str, Any], Fraction], Iterator[Pair]]] = {
     "keep-or-other": keep_or_other,
     "bits": bits,
     "matrix": matrix,
+    "unary": unary,
+    "subset-selection": subset_selection,
 }
+
+
+def step_odds(noise: dict[str, Any]) -> Fraction:
+    """The largest ratio of the weights of two neighbouring values, of noise with independent digits in base 128.
+
+    The top digit carries the sign; its last cell adds a block and draws again, whatever the sign.
+    """
+    lower = [[int(w) for w in table] for table in noise["lower"]]
+    top = [[int(w) for w in table] for table in noise["top"]]
+    whole = all(len(t) == 128 for t in lower) and len(top) == 2 and len(top[0]) == len(top[1]) > 1
+    require(whole and min(map(min, lower + top)) > 0, "a table of noise is not whole")
+    either = [a + b for a, b in zip(*top, strict=True)]
+    pairs = [(top[0][0], top[1][0])]
+    p = q = 1  # what it changes that all lower digits turn from 127 to 0
+    for table in lower:
+        pairs += [(p * a, q * b) for a, b in pairwise(table)]
+        p, q = p * table[-1], q * table[0]
+    for table in (*top, either):
+        pairs += [(p * a, q * b) for a, b in pairwise(table[:-1])]
+        pairs.append((p * table[-2] * sum(either), q * table[-1] * either[0]))
+    return max(Fraction(max(pair), min(pair)) for pair in pairs)
+
+
+def normal_below(x: Fraction, bits: int = 640) -> Fraction:
+    """P(Z ≤ x) for a standard normal Z, within 2^-400: 1/2 + (x + x³/3 + x⁵/15 + …) e^(−x²/2)/√(2π)."""
+    if abs(x) > 24:
+        return Fraction(int(x > 0))
+    one = 1 << bits
+    square, term = int(x * x * one), int(x * one)
+    total, n = term, 1
+    while term not in (0, -1):
+        n += 2
+        term = (term * square >> bits) // n
+        total += term
+    inverse = [sum((-1) ** k * one // ((2 * k + 1) * m ** (2 * k + 1)) for k in range(bits)) for m in (5, 239)]
+    root = isqrt((32 * inverse[0] - 8 * inverse[1]) * one)  # √(2π), by Machin's π = 16 atan(1/5) − 4 atan(1/239)
+    return Fraction(1, 2) + Fraction(total, root) / exp_below(x * x / 2, bits)
+
+
+def coefficients(record: dict[str, Any], epsilon: Fraction) -> Fraction:
+    """δ at ε of noise on a vector of whole numbers that lies in a ball or a box.
+
+    Laplace noise costs the odds of one step for every step of the l1 diameter. Gaussian noise, m^(n−1)·H + … + H of
+    lattice Gaussians H, costs what two normal laws do that lie the l2 diameter apart, but for factors that are
+    charged: e^(1/8σ²) and e^(K²/8σ⁴) for rounding, with all values beyond K = D + 10σ, and 2^-66 for each table.
+    """
+    terms, radius, box, noise = int(record["terms"]), record["radius"], record["box"], record["noise"]
+    sides = [2 * int(b) for b in box] if box is not None else []
+    require(terms > 0 and (len(sides) == terms if box is not None else int(radius) > 0), "a region is not one")
+    square = sum(side * side for side in sides) if sides else 4 * int(radius) ** 2
+    if record["norm"] == "l1":
+        require(noise["kind"] == "two-sided" and noise["reach"] is None, "the noise does not fit its norm")
+        size = sum(sides) if sides else isqrt(terms * square)
+        return Fraction(int(size > 0 and step_odds(noise) > exp_below(epsilon / size)))
+    require(record["norm"] == "l2" and noise["kind"] == "convolved", "the noise does not fit its norm")
+    table, step, draws = number(noise["square"]), int(noise["step"]), int(noise["draws"])
+    require(step > 0 < draws < 20 and table >= 4 * (step**2 + 1), "the tables of noise are too narrow")
+    variance = table * sum(step ** (2 * n) for n in range(draws))
+    sigma, root = Fraction(isqrt(int(variance * 4**32)), 2**32), Fraction(isqrt(square * 4**32) + 1, 2**32)
+    ripple = Fraction(draws, 1 << 108)
+    upper = terms * (1 / (8 * variance) + ripple)
+    lower = terms * ((root + 10 * (sigma + 1)) ** 2 / (8 * variance**2) + ripple)
+    mu, eps, odds = root / sigma, epsilon - upper - lower, exp_below(epsilon)
+    require(eps >= 0, "epsilon is too small for this noise")
+    profile = normal_below(mu / 2 - eps / mu) - exp_below(eps) * normal_below(-mu / 2 - eps / mu)
+    charged = terms * (2 / exp_below(Fraction(50)) + draws * (1 + odds) / 2**66)
+    return profile * exp_below(upper) * (1 + Fraction(1, 1 << 200)) + Fraction(1, 1 << 200) + charged
+
+
+# Laws that are bounded as a whole, without going through pairs of inputs.
+BOUNDS: dict[str, Callable[[dict[str, Any], Fraction], Fraction]] = {"coefficients": coefficients, "lattice": lattice}
 
 
 def largest(part: dict[str, Any], epsilon: Fraction) -> tuple[Fraction, int, int]:
     """The largest divergence of one law at ε over its pairs of inputs, in both orders, and the pair that has it."""
     record, distances = part["law"], part.get("distances")
     kind = record["kind"]
+    if kind in BOUNDS and distances is None:
+        return BOUNDS[kind](record, epsilon), 0, 1
     require(kind in KINDS, f"the kind of law {kind!r} is not known")
     require(distances is None or kind == "matrix", "metric privacy needs a law for each input")
     odds, worst = exp_below(epsilon), (Fraction(0), 0, 0)
