@@ -141,7 +141,7 @@ def two_sided(noise: dict[str, Any], shift: int, odds: Fraction) -> Fraction:
         return Fraction(0)
     lower = [[int(w) for w in table] for table in noise["lower"]]
     top = [[int(w) for w in table] for table in noise["top"]]
-    both = [x + y for x, y in zip(*top, strict=True)]
+    both: list[int] = [x + y for x, y in zip(*top, strict=True)]
     whole = sum(both)
     a = 1 / ratio
 
@@ -156,7 +156,7 @@ def two_sided(noise: dict[str, Any], shift: int, odds: Fraction) -> Fraction:
             g, digit = divmod(g, 128)
             digits.append((table, digit))
         block, digit = divmod(g, len(both) - 1)
-        so_far: Fraction = Fraction(top[sign][-1] * both[-1] ** (block - 1), whole**block) if block else Fraction(1)
+        so_far = Fraction(top[sign][-1] * both[-1] ** (block - 1), whole**block) if block else Fraction(1)
         row = both if block else top[sign]
         more, same = so_far * sum(row[digit + 1 :]) / whole, so_far * row[digit] / whole
         for table, digit in reversed(digits):

@@ -60,7 +60,10 @@ class IdealLaplace:
         steps = log_below(odds) / -log_below(self.a)
         cut = -((steps - shift) // 2) - 1
         # Logarithms are known to 2^-100 or so: a cut that is off by one is caught by its neighbours.
-        return max(Fraction(0), *(self._excess(k, odds, shift) for k in (cut - 1, cut, cut + 1) if k >= 0))
+        near = [k for k in (cut - 1, cut, cut + 1) if k >= 0]
+        if self.reach is not None:
+            near.append(shift - self.reach - 1)
+        return max([Fraction(0), *(self._excess(k, odds, shift) for k in near)])
 
     def _excess(self, cut: int, odds: Fraction, shift: int) -> Fraction:
         """P(X ≤ cut) − e·P(X ≤ cut − shift), or a little more."""
