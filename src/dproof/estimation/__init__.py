@@ -1,0 +1,5 @@
+"""Debiased answers from a release: un-mix the law, and say how sure the answer is."""
+
+from dproof.estimation.sql import query
+
+__all__ = ["query"]

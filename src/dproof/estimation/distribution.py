@@ -1,0 +1,108 @@
+"""Estimates that are distributions themselves: never negative, and right in total."""
+
+from __future__ import annotations
+
+from math import prod
+
+import numpy as np
+
+from dproof.errors import InputError
+from dproof.estimation.axes import Kept, Mixed, Public
+from dproof.estimation.contingency import Contingency, Sum
+from dproof.estimation.inverse import Array, Scores, exact
+
+_STEPS = 10_000
+_SETTLED = 1e-9  # relative change of the likeliest counts at which they stand still
+
+
+def likelihood(table: Contingency) -> Array:
+    """The true counts under which the sanitised ones are likeliest, found by iterative Bayes.
+
+    π ← π · P(N/(πP)): the expectation and maximisation steps of Dempster, Laird and Rubin 1977 for a mixture.
+
+    >>> flip = Kept("flip", np.ones(2), 0.75, 0.25)
+    >>> likelihood(Contingency([flip], np.array([20.0, 80.0]), 100)).round(3).tolist()
+    [0.0, 100.0]
+    """
+    laws = _laws(table)
+    cells = np.ones([_inputs(axis) for axis in table.axes])
+    cells *= table.counts.sum() / cells.size
+    for _ in range(_STEPS):
+        mixed = _gather(laws, cells)
+        share = np.divide(table.counts, mixed, out=np.zeros_like(mixed), where=mixed > 0)
+        following = cells * _spread(laws, share)
+        still = np.abs(following - cells).max(initial=0.0) <= _SETTLED * max(1.0, float(following.max(initial=0.0)))
+        cells = following
+        if still:
+            break
+    return cells
+
+
+def projection(table: Contingency) -> Array:
+    """The nearest counts to the unbiased ones that are not negative and keep every exact total.
+
+    >>> flip = Kept("flip", np.ones(2), 0.75, 0.25)
+    >>> projection(Contingency([flip], np.array([20.0, 80.0]), 100)).round(3).tolist()
+    [0.0, 100.0]
+    """
+    cells = table.counts
+    for n, axis in enumerate(table.axes):
+        cells = _inverse(axis).gather(cells, n)
+    public = [n for n, axis in enumerate(table.axes) if isinstance(axis, Public)]
+    order = [*public, *(n for n in range(cells.ndim) if n not in public)]
+    moved = cells.transpose(order)
+    rows = moved.reshape(prod(moved.shape[: len(public)]), -1)
+    return _nearest(rows).reshape(moved.shape).transpose(np.argsort(order))
+
+
+def fold(table: Contingency, cells: Array, each: Sum) -> Array:
+    """The sums of all blocks, from counts of the true values."""
+    for n, (axis, powers) in enumerate(zip(table.axes, each.powers, strict=True)):
+        assert isinstance(axis, (Public, Kept, Mixed))
+        cells = axis.fold(cells, n, powers)
+    return cells
+
+
+def _nearest(rows: Array) -> Array:
+    """Each row moved to the nearest one of the same sum without negative entries (Held, Wolfe and Crowder 1974)."""
+    totals = np.maximum(rows.sum(axis=1), 0.0)
+    falling = -np.sort(-rows, axis=1)
+    excess = (np.cumsum(falling, axis=1) - totals[:, None]) / np.arange(1, rows.shape[1] + 1)
+    last = np.maximum((falling > excess).sum(axis=1) - 1, 0)
+    return np.asarray(np.maximum(rows - excess[np.arange(len(rows)), last][:, None], 0.0))
+
+
+def _laws(table: Contingency) -> list[Scores]:
+    return [_finite(axis).law for axis in table.axes]
+
+
+def _inverse(axis: object) -> Scores:
+    found = _finite(axis)
+    if isinstance(found, Public):
+        return exact(found.blocks)
+    if isinstance(found, Kept):
+        return found.scores((0,) * len(found.numbers))
+    return found.inverse()
+
+
+def _finite(axis: object) -> Public | Kept | Mixed:
+    if isinstance(axis, (Public, Kept, Mixed)):
+        return axis
+    raise InputError("sums of numbers with noise on all of the line are unbiased as they are: leave the method out")
+
+
+def _inputs(axis: object) -> int:
+    found = _finite(axis)
+    return len(found.matrix) if isinstance(found, Mixed) else found.blocks
+
+
+def _gather(laws: list[Scores], cells: Array) -> Array:
+    for n, law in enumerate(laws):
+        cells = law.gather(cells, n)
+    return cells
+
+
+def _spread(laws: list[Scores], share: Array) -> Array:
+    for n, law in enumerate(laws):
+        share = law.spread(share, n)
+    return share

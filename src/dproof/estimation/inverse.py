@@ -1,0 +1,193 @@
+"""Scores: what a sanitised value is worth for a question about the true ones.
+
+A score s for a function f of the true value satisfies Σ_y P(Y_x = y) s(y) = f(x) for every x; then the sum of the
+scores of the sanitised rows is an unbiased estimate of the sum of f over the true rows. Scores come in blocks: one
+column for each indicator that a question needs, times a power of the value.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import comb
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dproof.errors import InputError
+
+Array = NDArray[Any]
+_TINY = 1e-12  # singular values below this part of the largest count as zero
+_UNSOLVED = 1e-8  # what may be left of f, as a part of its largest value
+
+
+class Scores(Protocol):
+    """A matrix over sanitised states (rows) and blocks (columns), whatever its shape."""
+
+    def gather(self, counts: Array, axis: int) -> Array:
+        """Σ_y counts(y) s(y, b): from counts of states to estimates of blocks."""
+        ...
+
+    def spread(self, weights: Array, axis: int) -> Array:
+        """Σ_b s(y, b) weights(b): the score of each state for a sum over blocks."""
+        ...
+
+    def times(self, other: Any) -> Scores:
+        """The product of two scores of the same state, block by block."""
+        ...
+
+    def largest(self) -> Array:
+        """The largest absolute score of each block."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Spiked:
+    """s(y, b) = own(b)·[y = b] + flat(b): the inverse of keep-or-other laws, and of no noise at all.
+
+    >>> randomised(np.ones(5), 6 / 10, 1 / 10).gather(np.array([310, 150, 240, 120, 180]), 0).round(6).tolist()
+    [420.0, 100.0, 280.0, 40.0, 160.0]
+    """
+
+    own: Array
+    flat: Array
+
+    def gather(self, counts: Array, axis: int) -> Array:
+        own, flat = _along(self.own, counts, axis), _along(self.flat, counts, axis)
+        return np.asarray(own * counts + flat * counts.sum(axis=axis, keepdims=True))
+
+    def spread(self, weights: Array, axis: int) -> Array:
+        own, flat = _along(self.own, weights, axis), _along(self.flat, weights, axis)
+        return np.asarray(own * weights + (flat * weights).sum(axis=axis, keepdims=True))
+
+    def times(self, other: Spiked) -> Spiked:
+        own = self.own * other.own + self.own * other.flat + self.flat * other.own
+        return Spiked(own, self.flat * other.flat)
+
+    def largest(self) -> Array:
+        own = np.abs(self.own + self.flat)
+        return np.asarray(np.maximum(own, np.abs(self.flat)) if len(own) > 1 else own)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Dense:
+    """Any scores, written out."""
+
+    matrix: Array
+
+    def gather(self, counts: Array, axis: int) -> Array:
+        return np.moveaxis(np.tensordot(counts, self.matrix, axes=(axis, 0)), -1, axis)
+
+    def spread(self, weights: Array, axis: int) -> Array:
+        # A block without scores (NaN) must not spoil the sums that give it no weight.
+        return np.moveaxis(np.tensordot(weights, np.nan_to_num(self.matrix), axes=(axis, 1)), -1, axis)
+
+    def times(self, other: Dense) -> Dense:
+        return Dense(self.matrix * other.matrix)
+
+    def largest(self) -> Array:
+        return np.asarray(np.abs(self.matrix).max(axis=0, initial=0.0))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Polynomial:
+    """A polynomial of a number with noise, for one block: the states are the powers 0, 1, … of the number.
+
+    `reach` is how far the number goes, all but surely.
+    """
+
+    coefficients: Array
+    degrees: int
+    reach: float
+
+    def gather(self, counts: Array, axis: int) -> Array:
+        padded = np.zeros(self.degrees)
+        padded[: len(self.coefficients)] = self.coefficients
+        return np.moveaxis(np.tensordot(counts, padded[:, None], axes=(axis, 0)), -1, axis)
+
+    def spread(self, weights: Array, axis: int) -> Array:
+        raise NotImplementedError  # a single block is always one factor by itself
+
+    def times(self, other: Polynomial) -> Polynomial:
+        return Polynomial(np.convolve(self.coefficients, other.coefficients), self.degrees, self.reach)
+
+    def largest(self) -> Array:
+        return np.array([np.abs(self.coefficients) @ self.reach ** np.arange(len(self.coefficients))])
+
+
+def _along(vector: Array, array: Array, axis: int) -> Array:
+    shape = [1] * array.ndim
+    shape[axis] = -1
+    return vector.reshape(shape)
+
+
+def exact(blocks: int) -> Spiked:
+    """The scores of a column without noise."""
+    return Spiked(np.ones(blocks), np.zeros(blocks))
+
+
+def randomised(weights: Array, keep: float, other: float, values: Array | None = None) -> Spiked:
+    """The scores of a keep-or-other law, P(Y_x = y) = other for each y but keep for y = x, over blocks of values.
+
+    π_b = (λ_b − other·w_b)/(keep − other) for a block of w_b values. HLM15, Example 6; theory of Warner 1965.
+    `values` multiplies the indicator of each block, for sums of numbers.
+    """
+    if keep == other:
+        raise InputError("its law is the same for every value, so it tells nothing: only the number of rows is left")
+    own = np.ones(len(weights)) if values is None else np.asarray(values, float)
+    return Spiked(own / (keep - other), -other * weights * own / (keep - other))
+
+
+def solve(law: Array, wanted: Array) -> Array:
+    """The scores s with P s = f for each column f of `wanted`, of least variance for evenly spread values.
+
+    Minimises Σ_y λ(y) s(y)² with λ the mean of the rows of P (generalised least squares): for a square law this is
+    P⁻¹ f, for a rectangular one the best of many. Columns that no score can attain come back as NaN.
+
+    >>> solve(np.array([[0.75, 0.25], [0.25, 0.75]]), np.eye(2)).round(6).tolist()
+    [[1.5, -0.5], [-0.5, 1.5]]
+    """
+    mean = law.mean(axis=0)
+    seen = mean > 0
+    root = np.where(seen, np.sqrt(np.where(seen, mean, 1.0)), np.inf)
+    left, sizes, right = np.linalg.svd(law / root, full_matrices=False)
+    kept = sizes > sizes[0] * _TINY
+    found: Array = (right[kept].T @ ((left[:, kept].T @ wanted) / sizes[kept, None])) / root[:, None]
+    missed = np.abs(law @ found - wanted).max(axis=0)
+    found[:, missed > _UNSOLVED * np.maximum(np.abs(wanted).max(axis=0), 1e-300)] = np.nan
+    return found
+
+
+def explain_singular(law: Array, labels: Sequence[Any]) -> str:
+    """Why a law cannot be undone, and what of it can: values that look alike, and those that stand for themselves."""
+    rank = int(np.linalg.matrix_rank(law, tol=_TINY * len(law)))
+    alone = ~np.isnan(solve(law, np.eye(len(law))).sum(axis=0))
+    told = [repr(labels[n]) for n in np.flatnonzero(alone)[:5]]
+    part = f"; {', '.join(told)} can be asked for" if told else ""
+    _, groups = np.unique(law.round(12), axis=0, return_inverse=True)
+    groups = groups.reshape(-1)
+    twins = np.flatnonzero(np.bincount(groups) > 1)
+    if len(twins):
+        alike = [repr(labels[n]) for n in np.flatnonzero(groups == twins[0])[:3]]
+        return f"its law treats {' and '.join(alike)} alike, so only their total can be asked for{part}"
+    return f"its law has rank {rank} over {len(law)} values, so it cannot tell them all apart{part}"
+
+
+def unmixed_powers(moments: Sequence[float], highest: int) -> list[Array]:
+    """Polynomials q_k with E q_k(x + Z) = x^k for noise Z with these moments E Z, E Z², …
+
+    E (x + Z)^k = Σ_i C(k, i) x^(k−i) E Z^i, solved for x^k from k = 0 upwards (Appell polynomials).
+
+    >>> [q.tolist() for q in unmixed_powers([0.0, 2.0], 2)]
+    [[1.0], [0.0, 1.0], [-2.0, 0.0, 1.0]]
+    """
+    found: list[Array] = []
+    for k in range(highest + 1):
+        q = np.zeros(k + 1)
+        q[k] = 1.0
+        for i in range(1, k + 1):
+            lower = found[k - i]
+            q[: len(lower)] -= comb(k, i) * moments[i - 1] * lower
+        found.append(q)
+    return found

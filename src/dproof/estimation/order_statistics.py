@@ -1,0 +1,176 @@
+"""Quantiles, extremes and the most frequent values of estimated distributions."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from dproof.errors import InputError
+from dproof.estimation.contingency import Estimates
+from dproof.estimation.expressions import sums_of
+from dproof.estimation.frame import Choice, Frame, Groups, schema_of
+from dproof.estimation.intervals import half_widths, normal_quantile
+from dproof.estimation.inverse import Array
+from dproof.estimation.measuring import Asked, measure, refuse_singular
+from dproof.estimation.piece import values_of
+from dproof.queries.answer import Cell
+from dproof.queries.question import Aggregate, Compare, Contains, Key, Predicate, both
+from dproof.queries.regions import lattice
+from dproof.queries.schema import Open, plain
+from dproof.spaces import Subsets
+
+_MOST_STEPS = 512  # thresholds at which a distribution is estimated
+
+
+def special_cells(asked: Asked, aggregate: Aggregate, groups: Groups) -> list[Cell]:
+    """One cell for every group of an answer."""
+    if aggregate.kind == "distinct":
+        raise InputError(
+            "COUNT(DISTINCT ...) cannot be debiased: which values occur at all is what the noise hides; "
+            "raw(...) counts those of the sanitised rows"
+        )
+    counted = Aggregate("count", aggregate.columns, where=aggregate.where)
+    ((where, _),) = sums_of(counted, asked.question.where, schema_of(asked.law))
+    if aggregate.kind in ("mode", "top"):
+        return _most_frequent(asked, aggregate, where, groups)
+    space = schema_of(asked.law).spaces[aggregate.columns[0]]
+    public = isinstance(space, Open)
+    measured = _public(asked, aggregate, where, groups) if public else _private(asked, aggregate, where)
+    return [_cell(aggregate, steps, asked.options.level) for steps in measured]
+
+
+class _Steps:
+    """A distribution in one group at rising values: T(t) − q·n for each, its half-width, and the naive value."""
+
+    __slots__ = ("half", "naive", "total", "values")
+
+    def __init__(self, values: Array, total: Array, half: Array, naive: Array | None) -> None:
+        self.values, self.total, self.half, self.naive = values, total, half, naive
+
+
+def _cell(aggregate: Aggregate, steps: _Steps, level: float) -> Cell:
+    """Where an estimated distribution passes its mark, and where it may pass it (Woodruff 1952)."""
+    mark = 0.0 if aggregate.kind == "quantile" else 0.5  # an extreme is where half a row is passed
+    values, last = steps.values, len(steps.values) - 1
+    if not len(values):
+        return Cell(None)
+    rising = (np.maximum.accumulate(steps.total) + np.minimum.accumulate(steps.total[::-1])[::-1]) / 2
+    middle = _first(rising >= mark, last)
+    low = _first(steps.total + steps.half >= mark, last)
+    below = np.flatnonzero(steps.total - steps.half < mark)
+    high = min(int(below[-1]) + 1, last) if len(below) else 0
+    ends = sorted([float(values[min(low, middle)]), float(values[max(high, middle)])])
+    naive = None if steps.naive is None else _number(values[_first(steps.naive >= mark, last)])
+    stderr = (ends[1] - ends[0]) / (2 * normal_quantile(level))
+    return Cell(_number(values[middle]), ends[0], ends[1], stderr, naive)
+
+
+def _first(holds: Array, last: int) -> int:
+    found = np.flatnonzero(holds)
+    return int(found[0]) if len(found) else last
+
+
+def _number(value: float) -> int | float:
+    return plain(Fraction(float(value)))
+
+
+def _private(asked: Asked, aggregate: Aggregate, where: Predicate | None) -> list[_Steps]:
+    """The estimated counts below each value of a sanitised column, in every group."""
+    (column,), law, question = aggregate.columns, asked.law, asked.question
+    space: Any = schema_of(law).spaces[column]
+    cuts: list[Predicate] = []
+    if space.size > _MOST_STEPS:
+        low, step = lattice(space)
+        ends = np.unique(np.linspace(0, space.size - 1, _MOST_STEPS + 1).astype(np.int64)[1:-1])
+        cuts = [Compare(column, "<=", low + step * int(end)) for end in ends]
+    frame = Frame(law, [where, *cuts], question.group_by, spelled=() if cuts else [column])
+    blocks = frame.cuts[column]
+    lasts = blocks.first if blocks.merged is None else np.array(blocks.axis.last)[blocks.grid]
+    values = values_of(space, lasts)
+    order = np.argsort(values, kind="stable")
+    if aggregate.kind == "max":
+        order = order[::-1]
+    rank = np.empty(len(order), np.int64)
+    rank[order] = np.arange(len(order))
+    takes = (rank[None, :] <= np.arange(len(order))[:, None]).astype(float)
+    if aggregate.kind == "quantile":
+        takes -= float(aggregate.argument or 0)
+    table, combos = frame.read(asked.data, asked.rows)
+    groups = frame.groups(combos, [Choice(column, tuple(range(len(order))), takes)])
+    found = table.estimates([frame.sum_of(where)], groups.grouped)
+    if np.isnan(found.values).any():
+        refuse_singular(frame)
+    total, half, naive = _one_sum(asked, found, groups.order)
+    shape = (-1, len(order))
+    rows = zip(total.reshape(shape), half.reshape(shape), strict=True)
+    raw = [None] * (len(total) // len(order)) if naive is None else list(naive.reshape(shape))
+    return [_Steps(values[order], t, h, r) for (t, h), r in zip(rows, raw, strict=True)]
+
+
+def _one_sum(asked: Asked, found: Estimates, order: Array) -> tuple[Array, Array, Array | None]:
+    variance = found.covariance(asked.options.target)[order, 0, 0]
+    half = half_widths(variance, found.heaviest[order, 0], asked.options.level).half + found.doubts[order, 0]
+    return found.values[order, 0], half, None if found.naive is None else found.naive[order, 0]
+
+
+def _public(asked: Asked, aggregate: Aggregate, where: Predicate | None, groups: Groups) -> list[_Steps]:
+    """The same for a public column, whose values are exact and whose groups need not be."""
+    (column,), question = aggregate.columns, asked.question
+    frame = Frame(asked.law, [where], [*question.group_by, Key(column)])
+    table, combos = frame.read(asked.data, asked.rows)
+    inner = frame.groups(combos)
+    found = table.estimates([frame.sum_of(where)], inner.grouped)
+    squares, products = found.squares[inner.order, 0, 0], found.products[inner.order, 0, 0]
+    parts: dict[tuple[Any, ...], list[tuple[float, float, float, float]]] = {labels: [] for labels in groups.labels}
+    values = found.values[inner.order, 0]
+    for n, labels in enumerate(inner.labels):
+        if labels[-1] is not None:
+            parts[labels[:-1]].append((float(labels[-1]), values[n], squares[n], products[n]))
+    steps = []
+    for rows in parts.values():
+        each = np.array(sorted(rows, reverse=aggregate.kind == "max")).reshape(-1, 4)
+        share = float(aggregate.argument or 0) if aggregate.kind == "quantile" else 0.0
+        takes = np.tri(len(each)) - share
+        total = takes @ each[:, 1]
+        # Rows with different public values are different rows, so their squares add up.
+        square = takes**2 @ each[:, 2]
+        less = takes**2 @ each[:, 3] if asked.options.target == "table" else total**2 / max(asked.rows, 1)
+        variance = np.where(np.abs(square - less) < 1e-9 * np.abs(square), 0.0, square - less)
+        half = half_widths(variance, np.zeros(len(each)), asked.options.level).half
+        steps.append(_Steps(each[:, 0], total, half, total if not half.any() else None))
+    return steps
+
+
+def _most_frequent(asked: Asked, aggregate: Aggregate, where: Predicate | None, groups: Groups) -> list[Cell]:
+    """The values or items of the largest estimated counts."""
+    (column,), question = aggregate.columns, asked.question
+    space = schema_of(asked.law).spaces[column]
+    wanted = int(aggregate.argument or 1)
+    counts: dict[tuple[Any, ...], list[tuple[float, float | None, Any]]] = {labels: [] for labels in groups.labels}
+
+    def add(frame: Frame, condition: Predicate | None, item: Any, *, inside: bool) -> None:
+        table, combos = frame.read(asked.data, asked.rows)
+        found = frame.groups(combos)
+        measured = measure(asked, frame, table, found, [(condition, ())])
+        for n, labels in enumerate(found.labels):
+            raw = None if measured.naive is None else float(measured.naive[n, 0])
+            group, label = (labels[:-1], labels[-1]) if inside else (labels, item)
+            if label is not None:
+                counts[group].append((float(measured.values[n, 0]), raw, label))
+
+    if isinstance(space, Subsets):
+        for item in space.values:
+            condition = both(where, Contains(column, item))  # type: ignore[arg-type]
+            add(Frame(asked.law, [condition], question.group_by), condition, item, inside=False)
+    else:
+        add(Frame(asked.law, [where], [*question.group_by, Key(column)]), where, None, inside=True)
+    cells = []
+    for rows in counts.values():
+        best = [label for _, _, label in sorted(rows, key=lambda row: -row[0])[:wanted]]
+        naive = [label for _, _, label in sorted(rows, key=lambda row: -(row[1] or 0.0))[:wanted]]
+        raw = naive if all(row[1] is not None for row in rows) else None
+        single = aggregate.kind == "mode"
+        cells.append(Cell(best[0] if single and best else best, raw=raw[0] if single and raw else raw))
+    return cells

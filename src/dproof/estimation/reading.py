@@ -1,0 +1,120 @@
+"""Counting the stored rows: the one place where a release is read, by SQL that is written here and nowhere else."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import numpy as np
+
+from dproof.errors import InputError
+from dproof.estimation.inverse import Array
+from dproof.queries.canonical import literal, name
+from dproof.sanitisation.column import Column
+from dproof.spaces import Categories, Subsets
+
+_TABLED_SETS = 1 << 12  # sets that are cheaper to tell apart by their whole text
+_GLOBS = frozenset("*?[]{}")
+
+Decode = Callable[[Sequence[Any]], Array]
+
+
+@contextmanager
+def connected(data: Any, view: str) -> Iterator[Any]:
+    """A DuckDB connection of its own, in which the stored rows are a view."""
+    with duckdb.connect(config={"autoinstall_known_extensions": False, "autoload_known_extensions": False}) as database:
+        try:
+            relation(database, data).create_view(view)
+        except duckdb.Error:
+            raise InputError(
+                "the stored table of the release cannot be read: dproof verify says what is wrong"
+            ) from None
+        yield database
+
+
+def relation(database: Any, data: Any) -> Any:
+    """The stored rows, from a Parquet file or an Arrow table."""
+    if not isinstance(data, Path):
+        return database.from_arrow(data)
+    if _GLOBS.isdisjoint(str(data)):
+        return database.read_parquet(str(data))
+    import pyarrow.parquet
+
+    return database.from_arrow(pyarrow.parquet.read_table(data))  # DuckDB would take the name for a pattern
+
+
+def count(data: Any, keys: Sequence[str], sums: Sequence[str]) -> tuple[list[Any], Array, list[Array]]:
+    """The distinct values of the key expressions, how many rows have each, and sums of expressions over these."""
+    parts = [f"{key} AS k{n}" for n, key in enumerate(keys)]
+    parts += ["count(*) AS n", *(f"coalesce(sum({each}), 0)::DOUBLE AS s{n}" for n, each in enumerate(sums))]
+    places = ", ".join(str(n + 1) for n in range(len(keys)))
+    text = f"SELECT {', '.join(parts)} FROM stored" + (f" GROUP BY {places}" if keys else "")
+    with connected(data, "stored") as database:
+        try:
+            found = database.sql(text).to_arrow_table()
+        except duckdb.Error as error:
+            raise InputError(f"the question does not fit the stored columns: {_first(error)}") from None
+    columns = [found.column(f"k{n}").combine_chunks() for n in range(len(keys))]
+    totals = [found.column(f"s{n}").to_numpy() for n in range(len(sums))]
+    return columns, found.column("n").to_numpy().astype(float), totals
+
+
+def _first(error: duckdb.Error) -> str:
+    return str(error).split("\n")[0].removeprefix("Conversion Error: ").removeprefix("Binder Error: ")
+
+
+def column_reader(column: Column, space: Any, bits: Sequence[int] | None) -> tuple[list[str], Decode]:
+    """SQL expressions that tell the codes of a column apart, and how their values are decoded.
+
+    Of a set only the given bits are read, and the code has only these.
+    """
+    if isinstance(space, Subsets):
+        return _set_reader(column, space, range(len(space.values)) if bits is None else bits)
+    if isinstance(space, Categories):
+        return [name(column.name)], lambda arrays: space.encode(arrays[0]).astype(np.int64)
+    low, step = float(space.low), float(space.step)
+    return [name(column.name)], lambda arrays: np.rint((arrays[0].to_numpy() - low) / step).astype(np.int64)
+
+
+def _set_reader(column: Column, space: Subsets, bits: Sequence[int]) -> tuple[list[str], Decode]:
+    if column.form == "joined" and space.size <= _TABLED_SETS:
+        known = {str(item): 1 << n for n, item in enumerate(space.values)}
+
+        def decode_text(arrays: Sequence[Any]) -> Array:
+            texts = arrays[0].to_pylist()
+            parts = [text.split(column.separator) if text else [] for text in texts]
+            return np.array([sum(known[item] for item in part) for part in parts], np.int64)
+
+        return [name(column.name)], decode_text
+    if column.form == "flags":
+        expressions = [name(column.stored[bit]) for bit in bits]
+    else:
+        expressions = [contains(column, str(space.values[bit])) for bit in bits]
+
+    def decode_bits(arrays: Sequence[Any]) -> Array:
+        code = np.zeros(len(arrays[0]) if len(arrays) else 1, np.int64)
+        for bit, array in zip(bits, arrays, strict=True):
+            code |= array.to_numpy(zero_copy_only=False).astype(np.int64) << bit
+        return code
+
+    return expressions, decode_bits
+
+
+def contains(column: Column, item: str) -> str:
+    """Whether the stored set of a row has an item."""
+    return f"list_contains({as_list(column)}, {literal(item)})"
+
+
+def as_list(column: Column) -> str:
+    """A stored set as a list in SQL, whatever form it is stored in."""
+    if column.form == "joined":
+        split = f"string_split({name(column.name)}, {literal(column.separator)})"
+        return f"CASE WHEN {name(column.name)} = '' THEN []::VARCHAR[] ELSE {split} END"
+    if column.form == "flags":
+        pairs = zip(column.stored, column.space.values, strict=True)
+        held = ", ".join(f"CASE WHEN {name(stored)} THEN {literal(str(item))} END" for stored, item in pairs)
+        return f"list_filter([{held}], lambda item: item IS NOT NULL)"
+    return name(column.name)

@@ -1,0 +1,148 @@
+"""Debiased answers to SQL: a question, its sums, their estimates, the table of the answer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from dproof.errors import InputError, did_you_mean
+from dproof.estimation.expressions import sums_of
+from dproof.estimation.frame import Frame, schema_of
+from dproof.estimation.measuring import Asked, Options, measure
+from dproof.estimation.order_statistics import special_cells
+from dproof.queries.answer import Answer, Cell
+from dproof.queries.question import (
+    Aggregate,
+    Expression,
+    Key,
+    Operator,
+    Question,
+    aggregates,
+    parts_of,
+)
+from dproof.queries.schema import resolve
+from dproof.queries.sql import parse
+from dproof.sanitisation.row_law import RowLaw
+
+LINEAR = ("count", "sum", "avg", "var", "stddev", "covar", "corr")
+_METHODS = {
+    "inverse": "inverse law (unbiased)",
+    "likelihood": "maximum likelihood (iterative Bayes)",
+    "projection": "inverse law, moved to the nearest table without negative counts",
+}
+_TARGETS = {
+    "table": "the table that was sanitised (privacy noise only)",
+    "population": "the population that its rows were drawn from (privacy noise and sampling)",
+}
+
+
+def query(release: Any, sql: str, **options: Any) -> Answer:
+    """The debiased answer to a question on a release, with an interval for each estimate.
+
+    `level` of the intervals; `method` "inverse", "likelihood" or "projection"; `target` of the intervals, "table" or
+    "population"; `simultaneous=True` for intervals that hold all at once.
+
+    >>> import pyarrow, dproof as dp
+    >>> plan = {"privacy": {"epsilon": 1}, "columns": {"read": {"space": "categories", "values": ["yes", "no"]}}}
+    >>> release = dp.sanitise(pyarrow.table({"read": ["yes"] * 300 + ["no"] * 700}), plan)
+    >>> [row["read"] for row in query(release, "SELECT read, count(*) FROM release GROUP BY read").rows]
+    ['yes', 'no']
+    """
+    known = Options.__slots__
+    for option in options:
+        if option not in known:
+            raise InputError(f"query has no option {option!r}{did_you_mean(option, known)}")
+    law: RowLaw = release.law
+    question = resolve(parse(sql), schema_of(law))
+    asked = Asked(law, release.data, release.rows, question, Options(**options))
+    answer = answer_rows(asked)
+    notes = [*asked.notes] if release.private else [*asked.notes, "NOT PRIVATE: drawn with seeded coins"]
+    return Answer(
+        tuple(item.alias for item in question.select),
+        answer,
+        asked.options.level,
+        tuple(dict.fromkeys(notes)),
+        f"{_METHODS[asked.options.method]}; intervals for {_TARGETS[asked.options.target]}",
+    )
+
+
+def answer_rows(asked: Asked) -> list[dict[str, Any]]:
+    """The rows of the answer: every declared group, as HAVING, ORDER BY and LIMIT leave them."""
+    question = asked.question
+    linear = [a for a in aggregates(question) if a.kind in LINEAR] or [Aggregate("count")]
+    needed = list(dict.fromkeys(s for a in linear for s in sums_of(a, question.where, schema_of(asked.law))))
+    degrees: dict[str, int] = {}
+    for _, multiplied in needed:
+        for column in multiplied:
+            degrees[column] = max(degrees.get(column, 0), multiplied.count(column))
+    frame = Frame(asked.law, [where for where, _ in needed], question.group_by, degrees)
+    table, combos = frame.read(asked.data, asked.rows)
+    groups = frame.groups(combos)
+    found = measure(asked, frame, table, groups, needed)
+    special = {a: special_cells(asked, a, groups) for a in aggregates(question) if a.kind not in LINEAR}
+    columns: dict[Expression, list[Any]] = {}
+    for expression in dict.fromkeys(_expressions(question)):
+        if isinstance(expression, Key):
+            place = question.group_by.index(expression)
+            columns[expression] = [labels[place] for labels in groups.labels]
+        elif isinstance(expression, Aggregate) and expression in special:
+            columns[expression] = special[expression]
+        else:
+            _refuse_special(expression, special)
+            columns[expression] = found.cells(expression)
+    kept = [n for n in range(len(groups.labels)) if _having(question, columns, n)]
+    for order in reversed(question.order_by):
+        kept.sort(key=_rank(columns[order.expression], order.descending), reverse=order.descending)
+    rows = kept[: question.limit]
+    return [{item.alias: columns[item.expression][n] for item in question.select} for n in rows]
+
+
+def _expressions(question: Question) -> list[Expression]:
+    found: list[Expression] = [item.expression for item in question.select]
+    found += [side for test in question.having for side in (test.left, test.right)]
+    return found + [order.expression for order in question.order_by]
+
+
+def _refuse_special(expression: Expression, special: dict[Aggregate, list[Cell]]) -> None:
+    for part in parts_of(expression):
+        if isinstance(part, Aggregate) and part in special:
+            raise InputError(f"{part.kind.upper()} cannot be calculated with: select it by itself")
+
+
+_TESTS: dict[Operator, Callable[[Any, Any], bool]] = {
+    "=": lambda a, b: bool(a == b),
+    "<>": lambda a, b: bool(a != b),
+    "<": lambda a, b: bool(a < b),
+    "<=": lambda a, b: bool(a <= b),
+    ">": lambda a, b: bool(a > b),
+    ">=": lambda a, b: bool(a >= b),
+}
+
+
+def _having(question: Question, columns: dict[Expression, list[Any]], n: int) -> bool:
+    for test in question.having:
+        left, right = _plain(columns[test.left][n]), _plain(columns[test.right][n])
+        try:
+            if left is None or right is None or not _TESTS[test.operator](left, right):
+                return False
+        except TypeError:
+            raise InputError(
+                "HAVING compares things of different kinds: numbers with numbers, texts with texts"
+            ) from None
+    return True
+
+
+def _plain(value: Any) -> Any:
+    return value.estimate if isinstance(value, Cell) else value
+
+
+def _rank(column: list[Any], descending: bool) -> Callable[[int], tuple[bool, Any]]:
+    """A key to sort rows by; what has no value comes last either way, sets go by their items."""
+
+    def rank(n: int) -> tuple[bool, Any]:
+        plain = _plain(column[n])
+        if isinstance(plain, (frozenset, list, tuple)):
+            plain = sorted(map(str, plain))
+        return (plain is None) != descending, 0 if plain is None else plain
+
+    return rank
