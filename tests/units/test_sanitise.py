@@ -199,14 +199,13 @@ TOTAL = {
 
 
 @pytest.mark.parametrize("strange", STRANGE)
-@pytest.mark.parametrize("treatment", ["categories of numbers", "categories of text", "sets"])
+@pytest.mark.parametrize("treatment", TOTAL)
 def test_a_plan_that_treats_every_value_behaves_the_same_for_all_data(treatment: str, strange: str) -> None:
     release = dp.sanitise(pa.table({"x": STRANGE[strange]}), plan_for({"x": TOTAL[treatment]}))
     clean = dp.sanitise(pa.table({"x": STRANGE["clean"]}), plan_for({"x": TOTAL[treatment]}))
     assert release.rows == 3 and release.to_arrow().schema == clean.to_arrow().schema
-    labels = set(release.plan.column("x").space.values)
-    if treatment != "sets":
-        assert set(release.to_arrow()["x"].to_pylist()) <= labels
+    if treatment.startswith("categories"):
+        assert set(release.to_arrow()["x"].to_pylist()) <= set(release.plan.column("x").space.values)
 
 
 REFUSING = {
@@ -216,9 +215,9 @@ REFUSING = {
 }
 
 
-@pytest.mark.parametrize("strange", set(STRANGE) - {"clean", "boolean", "minus zero"})
+@pytest.mark.parametrize("strange", sorted(set(STRANGE) - {"clean", "boolean", "minus zero"}))
 def test_a_refusal_names_the_column_and_nothing_of_the_data(strange: str) -> None:
-    with pytest.raises(InputError, match="column 'x' has a (missing value|value outside)") as refused:
+    with pytest.raises(InputError, match=r"column 'x' has a (missing value|value outside)") as refused:
         dp.sanitise(pa.table({"x": STRANGE[strange]}), plan_for({"x": REFUSING["categories of numbers"]}))
     assert CANARY not in str(refused.value) and len(str(refused.value)) < 200
     assert refused.value.__suppress_context__ or refused.value.__context__ is None

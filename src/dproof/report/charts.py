@@ -12,6 +12,7 @@ import vl_convert
 from dproof.curves.noise import CurveMechanism
 from dproof.laws.bits import Bits
 from dproof.laws.keep_or_other import KeepOrOther
+from dproof.laws.lattice import Lattice
 from dproof.mechanisms.mechanism import Mechanism
 from dproof.report.curve_charts import noise_chart
 
@@ -108,6 +109,11 @@ def one_law(mechanism: Mechanism) -> Any:
 
 def _central(mechanism: Mechanism, label: Any) -> list[tuple[Any, Any]]:
     """The outputs that carry nearly all the mass, thinned to what a picture can show."""
+    family = mechanism.family
+    if isinstance(family, Lattice) and not family.clamped:
+        middle, reach = family.inputs // 2, 4 * max(1, int(family.noise.moments[1]))
+        places = range(middle - reach, middle + reach + 1, max(1, reach // 120))
+        return [(mechanism.outputs.label(y), family.probability(middle, y)) for y in places]
     law = mechanism.law(label).items()
     floor = max(p for _, p in law) / 1000
     shown = [(y, p) for y, p in law if p >= floor]

@@ -8,8 +8,12 @@ from typing import Any
 
 from dproof.curves.noise import curve_noise
 from dproof.errors import InputError, did_you_mean
+from dproof.mechanisms.bounded_laplace import bounded_laplace
+from dproof.mechanisms.gaussian import gaussian
+from dproof.mechanisms.laplace import laplace, truncated_laplace
 from dproof.mechanisms.mechanism import Mechanism
 from dproof.mechanisms.randomised_response import itemwise_response, randomised_response
+from dproof.mechanisms.staircase import staircase
 from dproof.privacy import Privacy
 
 Calibrate = Callable[[Any, Privacy], Mechanism]
@@ -17,6 +21,15 @@ Calibrate = Callable[[Any, Privacy], Mechanism]
 # The names that a plan may give, for each kind of column.
 MECHANISMS: dict[str, dict[str, Calibrate]] = {
     "categories": {"randomised_response": randomised_response},
+    "interval": {
+        "laplace": laplace,
+        "clamped_laplace": partial(laplace, clamp=True),
+        "truncated_laplace": truncated_laplace,
+        "bounded_laplace": bounded_laplace,
+        "staircase": staircase,
+        "gaussian": gaussian,
+        "randomised_response": randomised_response,
+    },
     "subsets": {"itemwise_response": itemwise_response, "randomised_response": randomised_response},
     "joint": {"randomised_response": randomised_response},
     "curves": {"laplace": partial(curve_noise, noise="laplace"), "gaussian": partial(curve_noise, noise="gaussian")},
@@ -40,6 +53,7 @@ def choose(kind: str, space: Any, privacy: Privacy, name: str = "auto") -> Mecha
 
 _AUTO: dict[str, Calibrate] = {
     "categories": randomised_response,
+    "interval": laplace,
     "subsets": itemwise_response,
     "joint": randomised_response,
     "curves": curve_noise,

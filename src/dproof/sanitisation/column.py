@@ -10,6 +10,7 @@ from typing import Any, Literal
 from dproof.errors import InputError
 from dproof.sanitisation.reader import Reader
 from dproof.spaces.categories import Categories
+from dproof.spaces.interval import Interval
 from dproof.spaces.subsets import Subsets
 
 Kind = Literal["categories", "interval", "subsets", "curves", "public", "drop"]
@@ -99,8 +100,6 @@ def _sort(value: Any) -> str | None:
 
 
 def _interval(name: str, table: Reader) -> Column:
-    from dproof.spaces.interval import Interval
-
     low, high, step = table.number("low"), table.number("high"), table.number("step", None)
     space = table.calling(lambda: Interval(low, high, step))
     clamp = table.choice("outside", ("clamp", "refuse"), "clamp") == "clamp"

@@ -13,8 +13,12 @@ from dproof.curves.noise import recorded_curve_law
 from dproof.errors import VerificationFailed
 from dproof.laws.bits import Bits
 from dproof.laws.family import Family
+from dproof.laws.gaussian import Gaussian
 from dproof.laws.keep_or_other import KeepOrOther
+from dproof.laws.lattice import Lattice, NoiseLaw
 from dproof.laws.matrix import Matrix
+from dproof.laws.stairs import Stairs
+from dproof.laws.two_sided import TwoSided
 from dproof.mechanisms.mechanism import Mechanism, Optimum
 from dproof.privacy import Privacy
 from dproof.sanitisation.plan import Plan
@@ -27,11 +31,29 @@ def _matrix(record: Mapping[str, Any]) -> Matrix:
     return Matrix(np.array(rows, np.int64 if total < 1 << 62 else object), total)
 
 
+def _two_sided(record: Mapping[str, Any]) -> TwoSided:
+    positive, negative = (tuple(map(int, table)) for table in record["top"])
+    lower = tuple(tuple(map(int, table)) for table in record["lower"])
+    return TwoSided(lower, (positive, negative), record["reach"])
+
+
+def _stairs(record: Mapping[str, Any]) -> Stairs:
+    first, tail = (tuple(map(int, record[key])) for key in ("first", "tail"))
+    return Stairs(int(record["width"]), int(record["inner"]), first, tail)
+
+
+NOISES: dict[str, Callable[[Mapping[str, Any]], NoiseLaw]] = {
+    "two-sided": _two_sided,
+    "stairs": _stairs,
+    "gaussian": lambda r: Gaussian(Fraction(r["square"]), int(r["unit"])),
+}
+
 # How each kind of law is written, and the family it stands for.
 FAMILIES: dict[str, Callable[[Mapping[str, Any]], Family]] = {
     "keep-or-other": lambda r: KeepOrOther(int(r["size"]), int(r["keep"]), int(r["other"])),
     "bits": lambda r: Bits(int(r["bits"]), int(r["stay"]), int(r["flip"])),
     "matrix": _matrix,
+    "lattice": lambda r: Lattice(int(r["size"]), NOISES[r["noise"]["kind"]](r["noise"]), bool(r["clamped"])),
 }
 
 
@@ -61,7 +83,9 @@ def _read(plan: Plan, certificate: Mapping[str, Any]) -> RowLaw:
         else:
             family = FAMILIES[record["law"]["kind"]](record["law"])
             optimum = None if bound is None or error is None else Optimum("metric", Fraction(error), Fraction(bound))
-            mechanism = Mechanism(record["mechanism"], want.space, want.space, family, record["source"], optimum)
+            # Noise that nothing bounds ends anywhere on the lattice; every other law here stays in its space.
+            outputs = want.space.line if isinstance(family, Lattice) and not family.clamped else want.space
+            mechanism = Mechanism(record["mechanism"], want.space, outputs, family, record["source"], optimum)
             if family.inputs != want.space.size:
                 raise VerificationFailed(f"the law of {want.name!r} is for another space than the plan's")
         groups.append(Group(want.name, want.columns, privacy, mechanism))

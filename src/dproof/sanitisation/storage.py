@@ -15,6 +15,7 @@ from dproof.sanitisation.column import Column
 from dproof.sanitisation.curve_column import stored_curves
 from dproof.sanitisation.row_law import Group
 from dproof.spaces.categories import Categories
+from dproof.spaces.interval import Interval, Line
 from dproof.spaces.rows import Rows
 from dproof.spaces.subsets import Subsets
 
@@ -63,7 +64,17 @@ def stored_arrays(column: Column, space: Any, codes: NDArray[Any]) -> list[Any]:
         return stored_curves(space, codes, wide=column.form == "wide")
     if isinstance(space, Subsets):
         return _FORMS[column.form](column, space, codes)
-    raise NotImplementedError
+    line = space.line if isinstance(space, Interval) else space
+    if _is_whole(line):
+        # A point that no 64-bit number holds is too far out to be told from the farthest that one does.
+        farthest = int(((1 << 62) - abs(line.origin)) // line.step)
+        codes = codes.clip(-farthest, farthest) if farthest < 1 << 61 else codes
+    return [pa.array(line.numbers(codes), _type_of(column, space))]
+
+
+def _is_whole(line: Line) -> bool:
+    """Whether every point of the lattice is a whole number."""
+    return line.origin.denominator == line.step.denominator == 1
 
 
 def _type_of(column: Column, space: Any) -> Any:
@@ -72,6 +83,8 @@ def _type_of(column: Column, space: Any) -> Any:
         return pa.dictionary(_index_type(space.size), values.type) if pa.types.is_string(values.type) else values.type
     if isinstance(space, CurveLattice):
         return pa.float64() if column.form == "wide" else pa.list_(pa.float64())
+    if isinstance(space, (Interval, Line)):
+        return pa.int64() if _is_whole(space.line if isinstance(space, Interval) else space) else pa.float64()
     return {"joined": pa.string(), "list": pa.list_(pa.string()), "flags": pa.bool_()}[column.form]
 
 
