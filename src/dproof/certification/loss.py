@@ -1,0 +1,190 @@
+"""Pairs of laws as atoms of privacy loss, composed exactly.
+
+All that composition needs of two laws P, Q is how much of each falls on every ratio P/Q. Atoms of whole numbers with
+equal ratios are merged, so k answers of randomised response have k + 1 atoms, not 2^k.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import accumulate
+from math import gcd
+from typing import Any
+
+import numpy as np
+
+from dproof.errors import TooLarge
+from dproof.exact import exp_above, exp_below, float_above, log_above
+from dproof.laws.family import Family
+from dproof.laws.keep_or_other import KeepOrOther
+from dproof.laws.search import tight_odds
+from dproof.laws.two_sided import TwoSided
+from dproof.privacy import Privacy
+
+_MOST_ATOMS = 1 << 13  # in one part; two parts are paired without being multiplied out
+_MOST_RATIOS = 512
+_MOST_STEPS = 64
+_FINE = 1 << 96
+
+
+@dataclass(frozen=True, slots=True)
+class Loss:
+    """Whole numbers (p, q) over one total, with distinct ratios p : q, the largest first.
+
+    P and Q may be measures with P a little too large or Q a little too small: then δ is bounded from above.
+
+    >>> pair = Loss.of([6, 1, 1, 1, 1], [1, 6, 1, 1, 1], 10)
+    >>> pair.atoms, pair.delta(Fraction(4))
+    (((6, 1), (3, 3), (1, 6)), Fraction(1, 5))
+    """
+
+    atoms: tuple[tuple[int, int], ...]
+    total: int
+
+    @classmethod
+    def of(cls, p: Iterable[Any], q: Iterable[Any], total: int) -> Loss:
+        """The loss of two laws over the same outputs."""
+        return cls(_merged((int(x), int(y)) for x, y in zip(p, q, strict=True)), total)
+
+    @classmethod
+    def of_privacy(cls, privacy: Privacy) -> Loss:
+        """The pair that every (ε, δ)-private pair is a post-processing of. Kairouz, Oh and Viswanath 2015.
+
+        With probability δ the input is shown; else it is randomised response with odds e^ε, rounded up.
+        """
+        odds, d = exp_above(privacy.epsilon), privacy.delta
+        shown, whole = d.numerator, d.denominator
+        a, b = odds.numerator, odds.denominator
+        hidden = whole - shown
+        atoms = [(shown * (a + b), 0), (hidden * a, hidden * b), (hidden * b, hidden * a), (0, shown * (a + b))]
+        return cls(_merged(atoms), whole * (a + b))
+
+    @classmethod
+    def of_noise(cls, law: TwoSided, shift: int) -> Loss:
+        """Lattice Laplace noise under a shift of D: P(s) for s = x cut to [0, D], mirrored for Q.
+
+        P = c·L + (1 − c)·N with the ideal law L, see `TwoSided.delta_vector`; what is not L counts as shown.
+        """
+        if law.reach is not None or shift > _MOST_STEPS:
+            raise TooLarge(f"only unbounded Laplace noise and shifts of up to {_MOST_STEPS} are composed exactly")
+        u, v = (1 / law.ratio).as_integer_ratio()
+        first, last = v ** (shift + 1), u**shift * v
+        law_p = [first, *((v - u) * u**s * v ** (shift - s) for s in range(1, shift)), last]
+        total = v**shift * (u + v)
+        missing = max(Fraction(0), 1 - law.probability(0) * (1 + law.ratio) / (law.ratio - 1))
+        shown = -(-missing * total // 1)
+        return cls(_merged([(shown, 0), *zip(law_p, reversed(law_p), strict=True)]), total)
+
+    def __mul__(self, other: Loss) -> Loss:
+        """Both, on independent coins."""
+        if len(self.atoms) * len(other.atoms) > 16 * _MOST_ATOMS**2:
+            raise TooLarge("too many losses to compose exactly; compose them numerically")
+        pairs = ((p * x, q * y) for p, q in self.atoms for x, y in other.atoms)
+        return Loss(_merged(pairs), self.total * other.total)
+
+    def __pow__(self, times: int) -> Loss:
+        result, square = Loss(((1, 1),), 1), self
+        while times:
+            if times & 1:
+                result *= square
+            times >>= 1
+            if times:
+                square *= square
+        return result
+
+    def delta(self, odds: Fraction) -> Fraction:
+        """Σ max(0, P − e·Q)."""
+        a, b = odds.numerator, odds.denominator
+        return Fraction(sum(max(0, p * b - q * a) for p, q in self.atoms), b * self.total)
+
+
+@dataclass(frozen=True, slots=True)
+class Composed:
+    """Two losses side by side, never multiplied out: what a composition costs, exactly or from above.
+
+    >>> round(compose([Loss.of_privacy(Privacy("0.1"))] * 10).delta("0.5"), 10)
+    0.0099296269
+    """
+
+    left: Loss
+    right: Loss
+
+    def worst(self, odds: Fraction) -> Fraction:
+        """Σ max(0, P − e·Q) over all pairs of atoms: as the left ratio falls, fewer of the right atoms count."""
+        a, b = odds.numerator, odds.denominator
+        own = list(accumulate((x for x, _ in self.right.atoms), initial=0))
+        other = list(accumulate((y for _, y in self.right.atoms), initial=0))
+        count, excess = len(self.right.atoms), 0
+        for p, q in self.left.atoms:
+            while count and p * self.right.atoms[count - 1][0] * b <= q * self.right.atoms[count - 1][1] * a:
+                count -= 1
+            excess += p * own[count] * b - q * other[count] * a
+        return Fraction(excess, b * self.left.total * self.right.total)
+
+    def delta(self, epsilon: Any) -> float:
+        """The δ at ε, rounded up."""
+        return float_above(self.worst(exp_below(Privacy(epsilon).epsilon)))
+
+    def epsilon(self, delta: Any = 0) -> float:
+        """The least ε at δ, rounded up; `inf` where none will do."""
+        top = [[p for p, q in part.atoms if q == 0] for part in (self.left, self.right)]
+        ratios = [max((Fraction(p, q) for p, q in part.atoms if q), default=None) for part in (self.left, self.right)]
+        shown = any(top) or None in ratios
+        pure = None if shown else ratios[0] * ratios[1]  # type: ignore[operator]
+        odds = tight_odds(self.worst, pure, Privacy(0, delta).delta)
+        return float("inf") if odds is None else float_above(log_above(odds))
+
+
+def compose(losses: Sequence[Loss]) -> Composed:
+    """The composition of independent losses; equal ones are merged as they go, so many of few kinds are cheap."""
+    one = Loss(((1, 1),), 1)
+    counts: dict[Loss, int] = defaultdict(int)
+    for loss in losses:
+        counts[loss] += 1
+    halves = [one, one]
+    for part in sorted((loss**times for loss, times in counts.items()), key=lambda part: -len(part.atoms)):
+        smaller = min((0, 1), key=lambda n: len(halves[n].atoms))
+        if len(halves[smaller].atoms) * len(part.atoms) > _MOST_ATOMS:
+            raise TooLarge("too many different losses to compose exactly, above about 20; compose them numerically")
+        halves[smaller] *= part
+    return Composed(*halves)
+
+
+def dominating(family: Family) -> Loss:
+    """A loss that dominates every pair of a family's inputs, so that its powers bound any composition of the family.
+
+    One pair stands for all in randomised response. Else δ(e), the maximum over all pairs, is convex in e; the chords
+    between its values at given ratios lie above it, and are the profile of one pair: an atom at each ratio with Q the
+    change of slope there (Doroshenko, Ghazi, Kamath, Kumar and Manurangsi 2022).
+    """
+    if isinstance(family, KeepOrOther) or family.inputs < 3:
+        return Loss.of(family.weights(0), family.weights(family.inputs - 1), family.total)
+    rows = np.array([[int(w) for w in family.weights(n)] for n in range(family.inputs)], object)
+    columns = [sorted({int(w) for w in column}) for column in rows.T]
+    ratios = sorted({Fraction(p, q) for column in columns for p in column for q in column if q})
+    chosen = ratios[:: -(-len(ratios) // _MOST_RATIOS)]
+    at = sorted({Fraction(0), *chosen, ratios[-1], 1 / ratios[-1]})
+    values = [family.worst(e).value for e in at]
+    slopes = [(y - x) / (f - e) for x, y, e, f in zip(values, values[1:], at, at[1:], strict=False)] + [Fraction(0)]
+    atoms = [(-(-values[-1] * _FINE // 1), 0)]
+    for e, before, after in zip(at[1:], slopes, slopes[1:], strict=False):
+        q = after - before
+        atoms.append((-(-e * q * _FINE // 1), q * _FINE // 1))
+    return Loss(_merged(atoms), _FINE)
+
+
+def _merged(pairs: Iterable[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
+    """The pairs with equal ratios added up, by falling ratio."""
+    sums: dict[tuple[int, int], tuple[int, int]] = {}
+    for p, q in pairs:
+        if p or q:
+            common = gcd(p, q)
+            key = (p // common, q // common)
+            x, y = sums.get(key, (0, 0))
+            sums[key] = (x + p, y + q)
+    infinite = [pair for pair in sums.values() if pair[1] == 0]
+    finite = [pair for pair in sums.values() if pair[1]]
+    return (*infinite, *sorted(finite, key=lambda pair: Fraction(*pair), reverse=True))
