@@ -27,9 +27,10 @@ def laws(draw: st.DrawFn, outputs: int, total: int) -> list[int]:
 
 
 @st.composite
-def matrices(draw: st.DrawFn, *, most_inputs: int = 4, most_outputs: int = 5) -> Matrix:
+def matrices(draw: st.DrawFn, *, most_inputs: int = 4, most_outputs: int = 5, square: bool = False) -> Matrix:
     """A family of laws over totals small, odd and too large for a machine word."""
-    inputs, outputs = draw(st.integers(1, most_inputs)), draw(st.integers(1, most_outputs))
+    inputs = draw(st.integers(1, most_inputs))
+    outputs = inputs if square else draw(st.integers(1, most_outputs))
     total = draw(st.sampled_from([1, 2, 7, 60, 1 << 20, (1 << 61) - 1, 10**30]))
     rows = [draw(laws(outputs, total)) for _ in range(inputs)]
     return Matrix(np.array(rows, object if total >= 1 << 62 else np.int64), total)

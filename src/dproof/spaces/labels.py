@@ -18,15 +18,20 @@ def numbered(values: Iterable[Any], what: str) -> tuple[tuple[Hashable, ...], di
     """
     if isinstance(values, (str, bytes)) or not isinstance(values, Iterable):
         raise InputError(f"give a list with at least one {what}")
-    labels = tuple(plain(value) for value in values)
+    labels = tuple(map(plain, values))
     if not labels:
         raise InputError(f"give a list with at least one {what}")
-    places: dict[Hashable, int] = {}
-    for place, label in enumerate(labels):
-        if not isinstance(label, Hashable) or label != label:
-            raise InputError(f"{what} {place + 1} is not a text, a number, a boolean or None")
-        if places.setdefault(label, place) != place:
-            raise InputError(f"the {what} {label!r} is listed twice; every {what} needs a name of its own")
+    try:
+        places = {label: place for place, label in enumerate(labels)}
+    except TypeError:  # a list, say, cannot be looked up
+        raise InputError(f"every {what} must be a text, a number, a boolean or None") from None
+    if any(label != label for label in labels):
+        raise InputError(
+            f"not-a-number cannot be told from itself, so it is no {what}; declare None for what is missing"
+        )
+    if len(places) < len(labels):
+        twice = next(label for place, label in enumerate(labels) if places[label] != place)
+        raise InputError(f"the {what} {twice!r} is listed twice; every {what} needs a name of its own")
     return labels, places
 
 
