@@ -70,7 +70,7 @@ class Effects:
         own = (np.abs(scaled) ** power).sum(axis=1)
         top = int(np.argmax(own))
         if neighbours == "add-remove":
-            return Fraction(own[top]) * worth, (top, top), True
+            return Fraction(int(own[top])) * worth, (top, top), True
         if len(own) ** 2 > _MOST_PAIRS or not self.complete:
             return self._bound(scaled, own, power) * worth, None, False
         most, pair = 0, (0, 0)
@@ -82,13 +82,13 @@ class Effects:
             second = int(np.argmax(total))
             if total[second] > most:
                 most, pair = total[second], (first, second)
-        return Fraction(most) * worth, pair, True
+        return Fraction(int(most)) * worth, pair, True
 
     def _bound(self, scaled: NDArray[Any], own: NDArray[Any], power: int) -> Fraction:
         """No pair moves further than each coordinate's range, or in different groups than twice the largest effect."""
         spread = ((scaled.max(axis=0) - scaled.min(axis=0)) ** power).sum()
         several = bool((self.groups != self.groups[0]).any())
-        return Fraction(max(spread, 2 * own.max()) if several else spread)
+        return Fraction(int(max(spread, 2 * own.max()) if several else spread))
 
 
 def _whole(values: NDArray[Any], weights: Sequence[Fraction] | None, power: int) -> tuple[NDArray[Any], Fraction]:

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dproof.errors import InputError
+from dproof.errors import TooLarge
 from dproof.exact import exact
 from dproof.queries.question import Aggregate, Missing, Not, Predicate, both
 from dproof.queries.regions import MISSING, lattice
@@ -63,10 +63,7 @@ def scale_of(space: Any, centred: bool) -> Scale:
     high = low + step * (space.size - 1)
     origin = (low + high) / 2 if centred else Fraction(0)
     unit = _unit([low - origin, step])
-    scale = Scale(unit, origin, int((low - origin) / unit), int(step / unit))
-    if max(abs(scale.shift), abs(scale.shift + scale.factor * (space.size - 1))) >= _LARGEST:
-        raise InputError("a column's bounds are too far apart for its step: take a greater step")
-    return scale
+    return Scale(unit, origin, int((low - origin) / unit), int(step / unit))
 
 
 def _unit(numbers: list[Fraction]) -> Fraction:
@@ -93,7 +90,11 @@ class Term:
     def scale(self, column: str, schema: Schema) -> Scale:
         space = schema.spaces[column]
         assert not isinstance(space, Open)
-        return scale_of(space, self.centred)
+        scale = scale_of(space, self.centred)
+        ends = scale.table or (scale.shift, scale.shift + scale.factor * (space.size - 1))
+        if max(map(abs, ends)) ** len(self.columns) >= _LARGEST:
+            raise TooLarge(f"column {column!r} has too many steps for its sums to be exact: take a greater step")
+        return scale
 
 
 def present(aggregate: Aggregate, schema: Schema) -> Predicate | None:

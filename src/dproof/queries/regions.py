@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 
 from dproof.errors import InputError, TooLarge
 from dproof.queries.question import Among, Compare, Contains, Key, Leaf, Missing, Operator, Value
-from dproof.queries.schema import Open, Schema, has_numbers, plain
+from dproof.queries.schema import Open, Schema, has_numbers
+from dproof.queries.schema import plain as plain
 from dproof.spaces import Categories, Space, Subsets
 from dproof.spaces.interval import Interval
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from numbers import Number
 
+from dproof.curves.expansion import Expansion
 from dproof.errors import InputError, did_you_mean
 from dproof.queries.question import (
     Aggregate,
@@ -58,12 +59,13 @@ class Schema:
 
     def find(self, column: str) -> str:
         """The declared column of that name; case matters only where two names differ by nothing else."""
-        if column in self.spaces:
-            return column
         same = [known for known in self.spaces if known.casefold() == column.casefold()]
-        if len(same) == 1:
-            return same[0]
-        raise InputError(f"there is no column {column!r}{did_you_mean(column, self.spaces)}")
+        if column not in self.spaces and len(same) != 1:
+            raise InputError(f"there is no column {column!r}{did_you_mean(column, self.spaces)}")
+        found = column if column in self.spaces else same[0]
+        if isinstance(self.spaces[found], Expansion):
+            raise InputError(f"column {found!r} holds curves: ask for AVG({found}) or SUM({found}) by itself")
+        return found
 
 
 def has_numbers(space: Space | Open) -> bool:

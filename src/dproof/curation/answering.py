@@ -1,0 +1,211 @@
+"""From released numbers to an answer: arithmetic, intervals, order. Post-processing, so it costs nothing.
+
+The sheet, section 5; HLM15, Theorem 4.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Sequence
+from fractions import Fraction
+from itertools import product
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dproof.coins import Coins
+from dproof.curation.drawing import Released
+from dproof.curation.formulas import Statistics, evaluate, is_affine
+from dproof.curation.measurement import Measurement, Noisy
+from dproof.errors import InputError
+from dproof.queries.answer import Answer, Cell
+from dproof.queries.linear import terms
+from dproof.queries.question import Aggregate, Expression, Key, Number, Question, Test, parts_of
+from dproof.queries.regions import grouping
+from dproof.queries.schema import Open, plain
+from dproof.spaces import Subsets
+
+_DRAWS, _MOST_DRAWS = 4000, 1 << 22
+_TESTS = {
+    "=": np.equal,
+    "<>": np.not_equal,
+    "<": np.less,
+    "<=": np.less_equal,
+    ">": np.greater,
+    ">=": np.greater_equal,
+}
+
+
+class Answering:
+    """One question on one set of released numbers."""
+
+    def __init__(self, question: Question, measurement: Measurement, released: Released, level: float) -> None:
+        self.question, self.measurement, self.level = question, measurement, level
+        self.schema = measurement.schema
+        self.noise: dict[Any, Noisy] = {part.statistic: part for part in measurement.noisy}
+        self.released = {
+            part.statistic: np.array(values, object)
+            for part, values in zip(measurement.noisy, released["noisy"], strict=True)
+        }
+        self.chosen = {
+            choice.aggregate: self._labels(choice.aggregate, codes)
+            for choice, codes in zip(measurement.chosen, released["chosen"], strict=True)
+        }
+        self.keys, self.places = self._groups()
+        # Intervals are simulated from what was released alone, and the same each time.
+        self.seed = hashlib.sha256(json.dumps(released, sort_keys=True).encode()).digest()
+
+    def _labels(self, aggregate: Aggregate, codes: Sequence[Any]) -> list[Any]:
+        space = self.schema.spaces[aggregate.columns[0]]
+        assert not isinstance(space, Open)
+        if aggregate.kind == "top":
+            names = space.values if isinstance(space, Subsets) else [space.label(n) for n in range(space.size)]
+            return [[names[code] for code in several] for several in codes]
+        return [space.label(code) for code in codes]
+
+    def _groups(self) -> tuple[dict[Key, list[Any]], NDArray[np.int64]]:
+        """The labels of every declared group, by key, and the place of each group among the released numbers."""
+        groupings = [grouping(key, self.schema) for key in self.measurement.keys]
+        shown = [
+            range(len(found.labels) - (key.column in self.schema.nullable))
+            for key, found in zip(self.measurement.keys, groupings, strict=True)
+        ]
+        tuples = list(product(*shown))
+        places = np.zeros(len(tuples), np.int64)
+        labels: dict[Key, list[Any]] = {}
+        for n, (key, found) in enumerate(zip(self.measurement.keys, groupings, strict=True)):
+            places = places * len(found.labels) + np.array([group[n] for group in tuples])
+            labels[key] = [found.labels[group[n]] for group in tuples]
+        return labels, places
+
+    def answer(self) -> Answer:
+        """The rows that HAVING, ORDER BY and LIMIT leave, with their cells."""
+        kept = self._kept()
+        columns = {item.alias: self._column(item.expression, kept) for item in self.question.select}
+        rows = [{alias: values[n] for alias, values in columns.items()} for n in range(len(kept))]
+        return Answer(tuple(columns), rows, self.level)
+
+    def _kept(self) -> NDArray[np.int64]:
+        kept = np.arange(len(self.places))
+        for test in self.question.having:
+            kept = kept[self._passes(test, kept)]
+        for order in reversed(self.question.order_by):
+            values = [_rank(value) for value in self._plain(order.expression, kept)]
+            kept = kept[sorted(range(len(kept)), key=values.__getitem__, reverse=order.descending)]
+        return kept[: self.question.limit]
+
+    def _passes(self, test: Test, kept: NDArray[np.int64]) -> NDArray[np.bool_]:
+        left, right = self._plain(test.left, kept), self._plain(test.right, kept)
+        try:
+            passed: NDArray[np.bool_] = _TESTS[test.operator](np.array(left, object), np.array(right, object)).astype(
+                bool
+            )
+        except TypeError:
+            raise InputError("HAVING compares numbers with numbers, and texts with texts by = and <>") from None
+        return passed
+
+    def _plain(self, expression: Expression, kept: NDArray[np.int64]) -> list[Any]:
+        """Estimates without intervals."""
+        return [
+            value.estimate if isinstance(value, Cell) else value for value in self._column(expression, kept, bare=True)
+        ]
+
+    def _column(self, expression: Expression, kept: NDArray[np.int64], *, bare: bool = False) -> list[Any]:
+        if isinstance(expression, Key):
+            return [self.keys[expression][n] for n in kept]
+        if isinstance(expression, Number):
+            return [plain(expression.value)] * len(kept)
+        places = self.places[kept]
+        if expression in self.chosen:
+            assert isinstance(expression, Aggregate)
+            labels = self.chosen[expression]
+            return [Cell(labels[place], raw=labels[place]) for place in places]
+        parts = [part for part in parts_of(expression) if isinstance(part, Aggregate)]
+        if any(isinstance(part, Key) for part in parts_of(expression)):
+            raise InputError("a calculation takes aggregates and numbers, not the columns of GROUP BY")
+        fixed = {part: _numbers(self.chosen[part], places) for part in parts if part in self.chosen}
+        needed = list(dict.fromkeys(s for part in parts if part not in fixed for s in self._statistics(part)))
+        stats: Statistics = {s: self.released[s][places].astype(float) for s in needed} | fixed
+        raw = evaluate(expression, stats, self.schema, clip=False)
+        estimate = evaluate(expression, stats, self.schema)
+        if bare:
+            return list(estimate.tolist())
+        random = [s for s in needed if self.noise[s].noise is not None]
+        if fixed:
+            low = high = spread = np.full(len(places), np.nan)
+        elif not random:
+            low, high, spread = estimate, estimate, np.zeros(len(places))
+        elif len(random) == 1 and is_affine(expression, self.schema, self._is_exact):
+            low, high, spread = self._exactly(expression, stats, random[0], raw)
+        else:
+            low, high, spread = self._simulated(expression, stats, random)
+        whole = self._whole(expression, places)
+        cells = []
+        for n, value in enumerate(estimate.tolist()):
+            a, b, c = (None if np.isnan(x[n]) else float(x[n]) for x in (low, high, spread))
+            if whole is None:
+                cells.append(Cell(value, a, b, c, float(raw[n])))
+            else:
+                cells.append(Cell(max(0, whole[n]) if _is_count(expression) else whole[n], a, b, c, whole[n]))
+        return cells
+
+    def _statistics(self, aggregate: Aggregate) -> tuple[Any, ...]:
+        return (aggregate,) if aggregate.kind == "distinct" else terms(aggregate, self.schema)
+
+    def _is_exact(self, statistic: Any) -> bool:
+        return self.noise[statistic].noise is None
+
+    def _whole(self, expression: Expression, places: NDArray[np.int64]) -> list[int | float] | None:
+        """A count or a sum as the exact multiple of its unit that was released."""
+        if not isinstance(expression, Aggregate) or expression.kind not in ("count", "sum", "distinct"):
+            return None
+        (statistic,) = self._statistics(expression)
+        unit = statistic.unit(self.schema) if expression.kind == "sum" else Fraction(1)
+        return [plain(unit * int(value)) for value in self.released[statistic][places]]
+
+    def _exactly(
+        self, expression: Expression, stats: Statistics, moving: Any, raw: NDArray[Any]
+    ) -> tuple[Any, Any, Any]:
+        """The interval of a multiple of one noisy number, from the law of its noise."""
+        noise = self.noise[moving].noise
+        assert noise is not None
+        one_more = evaluate(expression, stats | {moving: stats[moving] + 1}, self.schema, clip=False)
+        slope = np.abs(one_more - raw)
+        half = noise.quantile(repr(self.level)) * slope
+        low = np.maximum(raw - half, 0) if _is_count(expression) else raw - half
+        return low, np.maximum(raw + half, low), noise.variance**0.5 * slope
+
+    def _simulated(self, expression: Expression, stats: Statistics, random: list[Any]) -> tuple[Any, Any, Any]:
+        """The interval of any calculation: what it gives once fresh noise of the same laws is taken away again."""
+        coins = Coins(self.seed, private=False)
+        groups = len(next(iter(stats.values())))
+        draws = max(200, min(_DRAWS, _MOST_DRAWS // max(1, groups)))
+        moved = dict(stats)
+        for statistic in random:
+            noise = self.noise[statistic].noise
+            assert noise is not None
+            moved[statistic] = stats[statistic] - noise.law.draw(draws * groups, coins).reshape(draws, groups)
+        values = evaluate(expression, moved, self.schema)
+        tail = (1 - self.level) / 2
+        low, high = np.quantile(values, [tail, 1 - tail], axis=0)
+        return low, high, values.std(axis=0)
+
+
+def _is_count(expression: Expression) -> bool:
+    return isinstance(expression, Aggregate) and expression.kind in ("count", "distinct")
+
+
+def _numbers(labels: list[Any], places: NDArray[np.int64]) -> NDArray[np.float64]:
+    try:
+        return np.array([float(labels[place]) for place in places])
+    except (TypeError, ValueError):
+        raise InputError("a mode or a top list cannot be calculated with: ask for it on its own") from None
+
+
+def _rank(value: Any) -> tuple[bool, Any]:
+    """A value to sort by: missing ones last, sets and lists by their texts."""
+    if isinstance(value, (frozenset, list, tuple)):
+        return False, sorted(str(item) for item in value)
+    return value is None, 0 if value is None else value

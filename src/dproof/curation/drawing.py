@@ -1,0 +1,107 @@
+"""From what was counted to what is released: noise is added, candidates are chosen. Nothing else leaves the table."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from dproof.coins import Coins
+from dproof.curation.measurement import Chosen, Measurement
+from dproof.curation.selection import exponential, permute_and_flip
+from dproof.curation.tally import Tally
+from dproof.queries.linear import Term, scale_of
+from dproof.queries.schema import Open, Schema
+from dproof.spaces import Categories, Space, Subsets
+
+Released = dict[str, Any]  # plain JSON: what a ledger keeps
+
+
+def draw(measurement: Measurement, counted: Tally, coins: Coins) -> Released:
+    """The released numbers: `noisy`, a whole number for each statistic and group, and `chosen`, a code or codes."""
+    noisy = []
+    for part in measurement.noisy:
+        statistic = part.statistic
+        if isinstance(statistic, Term):
+            exact = counted.sums[statistic]
+        else:
+            exact = [len(histogram) for histogram in counted.histograms[statistic]]
+        if part.noise is not None:
+            drawn = part.noise.law.draw(measurement.groups, coins).tolist()
+            exact = [value + more for value, more in zip(exact, drawn, strict=True)]
+        noisy.append(exact)
+    chosen = [
+        [_choose(choice, histogram, measurement.schema, coins) for histogram in counted.histograms[choice.aggregate]]
+        for choice in measurement.chosen
+    ]
+    return {"noisy": noisy, "chosen": chosen, "private": coins.private}
+
+
+def _choose(choice: Chosen, histogram: Mapping[int, int], schema: Schema, coins: Coins) -> int | list[int]:
+    space = schema.spaces[choice.aggregate.columns[0]]
+    assert not isinstance(space, Open)
+    if choice.aggregate.kind in ("mode", "top"):
+        rounds = int(choice.aggregate.argument or 1)
+        top = _top(choice, _scores(space, histogram), rounds, coins)
+        return top if choice.aggregate.kind == "top" else top[0]
+    ladder = rungs(space)
+    counts = {place: histogram[code] for place, code in enumerate(ladder) if code in histogram} if ladder else histogram
+    lengths, misses = _runs(choice, counts, len(ladder) if ladder else space.size)
+    if choice.mechanism == "exponential":
+        place = exponential(lengths, misses, choice.rate, coins)
+    else:
+        place = permute_and_flip(np.repeat(misses, lengths).tolist(), choice.rate, coins)
+    return ladder[place] if ladder else place
+
+
+def _scores(space: Space, histogram: Mapping[int, int]) -> list[int]:
+    """How often each value, or each item of sets, occurs."""
+    if not isinstance(space, Subsets):
+        return [histogram.get(code, 0) for code in range(space.size)]
+    bits = range(len(space.values))
+    return [sum(count for mask, count in histogram.items() if mask >> bit & 1) for bit in bits]
+
+
+def _top(choice: Chosen, scores: list[int], rounds: int, coins: Coins) -> list[int]:
+    """The best, then the best of the others, and so on."""
+    left = list(range(len(scores)))
+    found = []
+    for _ in range(rounds):
+        found.append(left.pop(permute_and_flip([-scores[code] for code in left], choice.rate, coins)))
+    return found
+
+
+def rungs(space: Space) -> list[int] | None:
+    """The codes of a space of numbers from the least to the greatest; None where they are in order already."""
+    if not isinstance(space, Categories):
+        return None
+    codes = [code for code in range(space.size) if space.label(code) is not None]
+    return sorted(codes, key=scale_of(space, False).whole(np.arange(space.size)).tolist().__getitem__)
+
+
+def _runs(choice: Chosen, counts: Mapping[int, int], size: int) -> tuple[list[int], list[int]]:
+    """Candidates in runs: how long each is, and by how many rows a candidate of it misses the mark."""
+    total, below, start = sum(counts.values()), 0, 0
+    lengths, misses = [], []
+    for place in [*sorted(counts), size]:
+        if place > start:
+            lengths.append(place - start)
+            misses.append(_miss(choice, below, 0, total - below))
+        if place < size:
+            here = counts[place]
+            lengths.append(1)
+            misses.append(_miss(choice, below, here, total - below - here))
+            below, start = below + here, place + 1
+    return lengths, misses
+
+
+def _miss(choice: Chosen, below: int, here: int, above: int) -> int:
+    """How far a candidate with so many rows below, at and above it is from being the quantile or rank wanted."""
+    aggregate = choice.aggregate
+    if choice.rank is not None:
+        beyond = below if aggregate.kind == "min" else above
+        return max(0, beyond - choice.rank + 1, choice.rank - beyond - here)
+    assert aggregate.argument is not None
+    a, b, n = aggregate.argument.numerator, aggregate.argument.denominator, below + here + above
+    return max(0, b * below - a * n, b * above - (b - a) * n)

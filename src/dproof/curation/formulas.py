@@ -1,0 +1,100 @@
+"""Aggregates as formulas of sums over rows, on single answers and on many simulated ones alike."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dproof.queries.linear import Term, terms
+from dproof.queries.question import Aggregate, Arithmetic, Expression, Key, Number
+from dproof.queries.schema import Open, Schema
+
+Floats = NDArray[np.float64]
+Statistics = dict[Any, Floats]  # the value of each sum, number of distinct values or chosen value, per group
+
+
+def evaluate(expression: Expression, stats: Statistics, schema: Schema, *, clip: bool = True) -> Floats:
+    """The value of an expression; with `clip`, what cannot be is moved to the nearest value that can.
+
+    >>> from dproof.spaces import Categories
+    >>> table = Schema("data", {"age": Categories([0, 10])})
+    >>> mean = Aggregate("avg", ("age",))
+    >>> n, total = terms(mean, table)
+    >>> evaluate(mean, {n: np.array([4.0]), total: np.array([2.0])}, table)
+    array([7.5])
+    """
+    match expression:
+        case Number(value):
+            return np.float64(value) + np.zeros(())
+        case Aggregate():
+            return stats[expression] if expression in stats else _aggregate(expression, stats, schema, clip)
+        case Arithmetic(operator, left, right):
+            x, y = evaluate(left, stats, schema, clip=clip), evaluate(right, stats, schema, clip=clip)
+            with np.errstate(divide="ignore", invalid="ignore"):
+                result: Floats = {"+": np.add, "-": np.subtract, "*": np.multiply, "/": np.divide}[operator](x, y)
+            return result
+        case Key():
+            raise AssertionError("columns of GROUP BY are labels")
+
+
+def _aggregate(aggregate: Aggregate, stats: Statistics, schema: Schema, clip: bool) -> Floats:
+    needed = terms(aggregate, schema)
+    if aggregate.kind == "count":
+        return np.maximum(stats[needed[0]], 0) if clip else stats[needed[0]]
+    if aggregate.kind == "sum":
+        return stats[needed[0]] * float(needed[0].unit(schema))
+    n = np.maximum(stats[needed[0]], 1)
+    if aggregate.kind == "avg":
+        return _mean(aggregate, needed[1], n, stats, schema, clip)
+    moments = {term.columns: stats[term] for term in needed}
+    x, y = aggregate.columns * 2 if len(aggregate.columns) == 1 else aggregate.columns
+    value = _central(x, y, moments, n)
+    if aggregate.kind == "corr":
+        spread = np.sqrt(np.maximum(_central(x, x, moments, n), 0) * np.maximum(_central(y, y, moments, n), 0))
+        ratio: Floats = np.divide(value, spread, out=np.zeros_like(value), where=spread > 0)
+        return np.clip(ratio, -1, 1) if clip else ratio
+    value = value * float(needed[-1].unit(schema)) / np.maximum(n - float(aggregate.argument or 0), 1)
+    if aggregate.kind == "covar":
+        return value
+    value = np.maximum(value, 0) if clip or aggregate.kind == "stddev" else value
+    return np.sqrt(value) if aggregate.kind == "stddev" else value
+
+
+def _mean(aggregate: Aggregate, total: Term, n: Floats, stats: Statistics, schema: Schema, clip: bool) -> Floats:
+    column = aggregate.columns[0]
+    scale = total.scale(column, schema)
+    mean = float(scale.origin) + float(scale.unit) * stats[total] / n
+    space = schema.spaces[column]
+    assert not isinstance(space, Open)
+    if not clip:
+        return mean
+    whole = scale.table or (scale.shift, scale.shift + scale.factor * (space.size - 1))
+    return np.clip(mean, float(scale.value(min(whole))), float(scale.value(max(whole))))
+
+
+def _central(x: str, y: str, moments: dict[tuple[str, ...], Floats], n: Floats) -> Floats:
+    """Σ(x − x̄)(y − ȳ)."""
+    both = moments[x, y] if (x, y) in moments else moments[y, x]
+    return both - moments[x,] * moments[y,] / n
+
+
+def is_affine(expression: Expression, schema: Schema, exact: Callable[[Any], bool]) -> bool:
+    """Whether an expression is a constant plus a multiple of each noisy number in it."""
+    match expression:
+        case Number():
+            return True
+        case Aggregate(kind, _, _, _):
+            if kind in ("count", "sum", "distinct"):
+                return True
+            return kind == "avg" and exact(terms(expression, schema)[0])
+        case Arithmetic(operator, left, right):
+            if operator in ("+", "-"):
+                return is_affine(left, schema, exact) and is_affine(right, schema, exact)
+            if isinstance(right, Number):
+                return is_affine(left, schema, exact)
+            return operator == "*" and isinstance(left, Number) and is_affine(right, schema, exact)
+        case _:
+            return False

@@ -1,0 +1,202 @@
+"""What a question costs and how it is answered, decided from public knowledge alone.
+
+Counts, sums and moments get whole-number noise, scaled so that all of them together cost ε: a row that moves one of
+them far moves another less, and the exact joint effect of every possible row is known. Quantiles, extremes, modes and
+top lists are chosen by how many rows miss the mark. Different aggregates share ε (basic composition).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Literal
+
+import numpy as np
+
+from dproof.errors import InputError
+from dproof.mechanisms.noise import Noise, integer_gaussian, integer_laplace
+from dproof.privacy import Privacy
+from dproof.queries.canonical import expression
+from dproof.queries.effects import Coordinate, Effects, Part, effects
+from dproof.queries.linear import Term, terms
+from dproof.queries.question import Aggregate, Key, Question, aggregates, columns
+from dproof.queries.regions import grouping
+from dproof.queries.schema import Open, Schema
+from dproof.spaces import Subsets
+
+_MOST_FLIPS = 1 << 12  # candidates up to which permute-and-flip looks at each of them
+_SURE = 3  # e^-3: the chance that a minimum is taken from beyond the rows, about
+
+
+@dataclass(frozen=True, slots=True)
+class Noisy:
+    """A sum over rows, or a number of distinct values, and its noise; None where no row can move it."""
+
+    statistic: Term | Aggregate
+    sensitivity: int
+    noise: Noise | None
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """An aggregate that is chosen among candidates, with the rate t and for extremes the rank that is aimed at."""
+
+    aggregate: Aggregate
+    mechanism: Literal["permute-and-flip", "exponential"]
+    rate: Fraction
+    rank: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Measurement:
+    """Everything that is public about an answer before it is given."""
+
+    question: Question
+    keys: tuple[Key, ...]
+    schema: Schema
+    privacy: Privacy
+    rows_per_person: int
+    noisy: tuple[Noisy, ...]
+    chosen: tuple[Chosen, ...]
+    exact: bool
+
+    @property
+    def groups(self) -> int:
+        """How many groups are declared, those of values that are not there included."""
+        return math.prod(len(grouping(key, self.schema).labels) for key in self.keys)
+
+    @property
+    def free(self) -> bool:
+        """Whether no row can move anything: then there is nothing to pay."""
+        return not self.chosen and all(noisy.noise is None for noisy in self.noisy)
+
+
+def measure(question: Question, schema: Schema, privacy: Privacy, *, rows_per_person: int = 1) -> Measurement:
+    """How to answer a checked question at this price.
+
+    >>> from dproof.queries.schema import resolve
+    >>> from dproof.queries.sql import parse
+    >>> from dproof.spaces import Categories
+    >>> table = Schema("data", {"sex": Categories(["f", "m"])})
+    >>> question = resolve(parse("SELECT sex, count(*) FROM data GROUP BY sex"), table)
+    >>> [(part.sensitivity, part.noise.name) for part in measure(question, table, Privacy(1)).noisy]
+    [(2, 'Laplace')]
+    """
+    # One order for all spellings of a question, so that what was released for one serves the others.
+    wanted = sorted(aggregates(question), key=expression)
+    keys = tuple(sorted(question.group_by, key=expression))
+    for column in columns(question):
+        if isinstance(schema.spaces[column], Open):
+            raise InputError(f"column {column!r} has no declared values in the plan: give it a space to ask about it")
+    sums = [aggregate for aggregate in wanted if terms(aggregate, schema)]
+    distinct = [aggregate for aggregate in wanted if aggregate.kind == "distinct"]
+    picked = [aggregate for aggregate in wanted if aggregate not in sums and aggregate not in distinct]
+    several = _several_groups(question, schema)
+    share = Fraction(1, len(wanted))
+    linear, exact = _linear(question, schema, _part(privacy, share * len(sums)), rows_per_person, sums)
+    moved = rows_per_person * (2 if several and privacy.neighbours == "change-one" else 1)
+    counts = [Noisy(a, moved, _noise(moved, moved * rows_per_person, _part(privacy, share))) for a in distinct]
+    choices = [_choice(a, schema, _part(privacy, share), rows_per_person, several) for a in picked]
+    return Measurement(question, keys, schema, privacy, rows_per_person, (*linear, *counts), tuple(choices), exact)
+
+
+def _part(privacy: Privacy, share: Fraction) -> Privacy:
+    return Privacy(privacy.epsilon * share, privacy.delta * share, neighbours=privacy.neighbours)
+
+
+def _several_groups(question: Question, schema: Schema) -> bool:
+    return any(len(grouping(key, schema).labels) > 1 for key in question.group_by)
+
+
+def _linear(
+    question: Question, schema: Schema, privacy: Privacy, rows: int, sums: list[Aggregate]
+) -> tuple[list[Noisy], bool]:
+    """Noise for all sums over rows together, and whether the joint sensitivity is exact."""
+    needed = list(dict.fromkeys(term for aggregate in sums for term in terms(aggregate, schema)))
+    if not needed:
+        return [], True
+    coordinates = [Coordinate(0, ((Fraction(1), term),)) for term in needed]
+    found = effects(schema, [Part(question.where, question.group_by)], coordinates)
+    if rows > 1:
+        found = _with_none(found)  # a person may also have fewer rows
+    alone = [found.largest(privacy.neighbours, weights=_only(n, needed))[0] for n in range(len(needed))]
+    moving = [n for n, size in enumerate(alone) if size]
+    if not moving:
+        return [Noisy(term, 0, None) for term in needed], True
+    weights = [1 / size / len(moving) if size else Fraction(0) for size in alone]
+    joint, _, exact = found.largest(privacy.neighbours, weights=weights)
+    sizes = [int(size) * rows for size in alone]
+    laplace = {
+        n: integer_laplace(sizes[n], Privacy(privacy.epsilon / len(moving) / joint, neighbours=privacy.neighbours))
+        for n in moving
+        if privacy.epsilon
+    }
+    best = laplace
+    if privacy.delta:
+        squares = [found.largest(privacy.neighbours, power=2, weights=_only(n, needed))[0] for n in range(len(needed))]
+        each = _part(privacy, Fraction(1, len(moving)))
+        relaxed = {n: _noise(sizes[n], int(squares[n]) * rows**2, each) for n in moving}
+        if not laplace or _spread(relaxed, alone) < _spread(laplace, alone):
+            best = relaxed
+    if not best:
+        raise InputError("epsilon and delta are both 0: no question can be bought for that")
+    return [Noisy(term, sizes[n], best.get(n)) for n, term in enumerate(needed)], exact
+
+
+def _with_none(found: Effects) -> Effects:
+    nothing = np.zeros((1, found.values.shape[1]), object)
+    return Effects(
+        [*found.records, {}],
+        np.concatenate([found.groups, found.groups[:1]]),
+        np.concatenate([found.values, nothing]),
+        found.parts,
+        found.complete,
+    )
+
+
+def _only(place: int, needed: list[Term]) -> list[Fraction]:
+    return [Fraction(int(n == place)) for n in range(len(needed))]
+
+
+def _noise(size: int, square: int, privacy: Privacy) -> Noise:
+    """The narrower of Laplace and Gaussian noise for a vector that moves by `size` in l1 and `square` in squared l2."""
+    laplace = integer_laplace(size, privacy)
+    if not privacy.delta:
+        return laplace
+    gaussian = integer_gaussian(square, privacy)
+    return gaussian if gaussian.variance < laplace.variance else laplace
+
+
+def _spread(noises: dict[int, Noise], alone: list[Fraction]) -> float:
+    return sum(noise.variance / float(alone[n]) ** 2 for n, noise in noises.items())
+
+
+def _choice(aggregate: Aggregate, schema: Schema, privacy: Privacy, rows: int, several: bool) -> Chosen:
+    """The rate at which a candidate's chance may fall with what it misses, so that one person costs ε at most.
+
+    With several groups a changed row leaves one group and enters another: the costs of the two add up.
+    """
+    epsilon, changed = privacy.epsilon / rows, privacy.neighbours == "change-one"
+    if not epsilon:
+        raise InputError("a quantile, an extreme, a mode or a top list needs epsilon above 0")
+    space = schema.spaces[aggregate.columns[0]]
+    assert not isinstance(space, Open)
+    candidates = len(space.values) if isinstance(space, Subsets) else space.size
+    if aggregate.kind in ("mode", "top"):
+        rounds = int(aggregate.argument or 1)
+        if rounds > candidates:
+            raise InputError(f"TOP asks for {rounds} of {candidates} values: ask for fewer")
+        # An added row raises counts and lowers none, so only then does one step of the score cost t and not 2t.
+        return Chosen(aggregate, "permute-and-flip", epsilon / rounds / (2 if changed else 1))
+    mechanism: Literal["permute-and-flip", "exponential"] = (
+        "permute-and-flip" if candidates <= _MOST_FLIPS else "exponential"
+    )
+    if aggregate.kind in ("min", "max"):
+        rate = epsilon / (4 if changed and several else 2)
+        return Chosen(aggregate, mechanism, rate, math.ceil((math.log(candidates) + _SURE) / float(rate)))
+    assert aggregate.argument is not None
+    a, b = aggregate.argument.numerator, aggregate.argument.denominator
+    step = max(a, b - a)
+    moves = step if not changed else max(b, 2 * step) if several else b
+    return Chosen(aggregate, mechanism, epsilon / (2 * moves))

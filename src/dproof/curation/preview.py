@@ -1,0 +1,163 @@
+"""What a question would cost and how good its answer would be: from public knowledge alone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from dproof.curation.formulas import Statistics, evaluate, is_affine
+from dproof.curation.ledger import Amount
+from dproof.curation.measurement import Measurement, Noisy
+from dproof.errors import InputError
+from dproof.privacy import Privacy
+from dproof.queries.canonical import canonical, expression
+from dproof.queries.linear import Term, terms
+from dproof.queries.question import Aggregate, Expression, parts_of
+from dproof.queries.schema import plain
+from dproof.queries.sensitivity import Sensitivity, sensitivity
+
+
+@dataclass(frozen=True, slots=True)
+class Preview:
+    """The price, the sensitivity with its evidence, the mechanisms, and the half-width of each interval.
+
+    `half_widths` and `errors` (the expected absolute error) are None where they depend on the table.
+    """
+
+    asked: str
+    cost: Privacy
+    free: bool
+    remaining: Amount | None
+    sensitivity: Sensitivity | None
+    mechanisms: tuple[str, ...]
+    half_widths: dict[str, float | None]
+    errors: dict[str, float | None]
+    level: float
+
+    def __str__(self) -> str:
+        return "\n".join(self._lines())
+
+    def _lines(self) -> Iterator[str]:
+        yield self.asked
+        price = f"epsilon {self.cost.epsilon}, delta {self.cost.delta}"
+        yield "free: it was answered before, or no row can change it" if self.free else f"costs {price}"
+        if self.remaining is not None:
+            yield f"left to spend: epsilon {self.remaining.epsilon}, delta {self.remaining.delta}"
+        found = self.sensitivity
+        if found is not None and found.l1 is not None:
+            yield f"sensitivity ({found.neighbours}, {found.kind}): {plain(found.l1)}"
+            if found.witness is not None:
+                yield f"  attained by {_table(found.witness.before)} and {_table(found.witness.after)}"
+        yield from (f"mechanism: {text}" for text in self.mechanisms)
+        for name, width in self.half_widths.items():
+            error = self.errors[name]
+            if width is None or error is None:
+                yield f"{name}: how wide its interval is depends on the table"
+            else:
+                yield f"{name}: ± {width:.6g} with probability {self.level:g}, {error:.6g} off on average"
+
+    def to_json(self) -> dict[str, Any]:
+        """One JSON object."""
+        found = self.sensitivity
+        left = self.remaining
+        return {
+            "question": self.asked,
+            "cost": {"epsilon": str(self.cost.epsilon), "delta": str(self.cost.delta)},
+            "free": self.free,
+            "remaining": None if left is None else {"epsilon": str(left.epsilon), "delta": str(left.delta)},
+            "neighbours": self.cost.neighbours,
+            "sensitivity": None
+            if found is None or found.l1 is None or found.l2_squared is None
+            else {
+                "l1": str(found.l1),
+                "l2_squared": str(found.l2_squared),
+                "kind": found.kind,
+                "witness": None
+                if found.witness is None
+                else {"before": _json(found.witness.before), "after": _json(found.witness.after)},
+            },
+            "mechanisms": list(self.mechanisms),
+            "half_widths": self.half_widths,
+            "errors": self.errors,
+            "level": self.level,
+        }
+
+
+def preview(
+    measurement: Measurement,
+    level: float,
+    *,
+    stored: bool = False,
+    remaining: Amount | None = None,
+    rows: int | None = None,
+) -> Preview:
+    """Say all that is public about an answer; `rows` is their public number, if it is public."""
+    question, schema, privacy = measurement.question, measurement.schema, measurement.privacy
+    try:
+        found = sensitivity(question, schema, privacy.neighbours, rows=rows or 1)
+    except InputError:
+        found = None  # a ratio, or several statistics of which one is no sum: its parts have one each
+    widths: dict[str, float | None] = {}
+    errors: dict[str, float | None] = {}
+    for item in question.select:
+        if any(isinstance(part, Aggregate) for part in parts_of(item.expression)):
+            widths[item.alias], errors[item.alias] = _spread(item.expression, measurement, level, rows)
+    mechanisms = [*(_noise_text(noisy) for noisy in measurement.noisy)]
+    mechanisms += [f"{expression(c.aggregate)}: {c.mechanism}, rate {plain(c.rate):.6g}" for c in measurement.chosen]
+    asked = canonical(question)
+    return Preview(asked, privacy, stored, remaining, found, tuple(mechanisms), widths, errors, level)
+
+
+def _noise_text(noisy: Noisy) -> str:
+    statistic = noisy.statistic
+    what = f"the sum of {' × '.join(statistic.columns) or '1'}" if isinstance(statistic, Term) else "distinct values"
+    if noisy.noise is None:
+        return f"{what}: exact, no row can change it"
+    return (
+        f"{what}: {noisy.noise.name} noise on whole numbers, sensitivity {noisy.sensitivity}, "
+        f"standard deviation {noisy.noise.variance**0.5:.6g}"
+    )
+
+
+def _spread(
+    part: Expression, measurement: Measurement, level: float, rows: int | None
+) -> tuple[float | None, float | None]:
+    """The half-width and the expected absolute error of a multiple of one noisy number; None for anything else."""
+    schema = measurement.schema
+    noise = {noisy.statistic: noisy.noise for noisy in measurement.noisy}
+    aggregates = [a for a in parts_of(part) if isinstance(a, Aggregate)]
+    if any(not terms(a, schema) and a.kind != "distinct" for a in aggregates):
+        return None, None
+    needed = list(dict.fromkeys(s for a in aggregates for s in (terms(a, schema) or (a,))))
+    random = [s for s in needed if noise[s] is not None]
+    fixed = [s for s in needed if noise[s] is None]
+    if not random and rows is not None:
+        return 0.0, 0.0
+    if len(random) != 1 or (fixed and rows is None) or not is_affine(part, schema, lambda s: noise[s] is None):
+        return None, None
+    law = noise[random[0]]
+    assert law is not None
+    # What no row can change is the number of all rows, and the sums that only depend on it do not matter for a slope.
+    stats: Statistics = {s: np.array([float(rows or 0)]) for s in fixed} | {random[0]: np.zeros(1)}
+    start = evaluate(part, stats, schema, clip=False)
+    slope = float(abs(evaluate(part, stats | {random[0]: np.ones(1)}, schema, clip=False) - start)[0])
+    return law.quantile(repr(level)) * slope, law.absolute * slope
+
+
+def _table(rows: tuple[dict[str, Any], ...]) -> str:
+    shown = ", ".join("(" + ", ".join(f"{k} = {_value(v)}" for k, v in row.items()) + ")" for row in rows[:3])
+    return f"the table [{shown}{', …' if len(rows) > 3 else ''}]"
+
+
+def _value(value: Any) -> str:
+    if isinstance(value, frozenset):
+        return "{" + ", ".join(sorted(map(str, value))) + "}"
+    return str(plain(value)) if isinstance(value, Fraction) else str(value)
+
+
+def _json(rows: tuple[dict[str, Any], ...]) -> list[dict[str, Any]]:
+    return [{k: sorted(map(str, v)) if isinstance(v, frozenset) else v for k, v in row.items()} for row in rows]

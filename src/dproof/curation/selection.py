@@ -1,0 +1,98 @@
+"""Choosing one of many with a probability that falls with its distance from the best: exactly.
+
+The exponential mechanism chooses x with P(x) ∝ e^(−t·k(x)), where k(x) ≥ 0 counts by how much x misses the mark
+(HLM16, Definition 2). Permute-and-flip (McKenna and Sheldon 2020) takes the candidates in a random order and accepts
+each with probability e^(−t·(k − least k)); it keeps the same promise and is never worse on average.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+
+import numpy as np
+
+from dproof.coins import Coins
+from dproof.exact import exp_above, exp_below
+from dproof.sanitisation.product import permutation
+
+_BITS = 192  # of the first weight: candidates that miss by more than these can tell weigh at least 1
+
+
+def permute_and_flip(misses: Sequence[int], rate: Fraction, coins: Coins) -> int:
+    """The position of the chosen candidate.
+
+    Why it is private: raising one score by 1 while the others stay multiplies its chance by at most e^t
+    (McKenna and Sheldon 2020, Theorem 1), and each coin is decided by as many random bits as it needs.
+
+    >>> from dproof.coins import current
+    >>> permute_and_flip([9000, 0, 9000], Fraction(1), current())
+    1
+    """
+    least = min(misses)
+    for position in permutation(len(misses), coins).tolist():
+        if _coin(rate * (misses[position] - least), coins):
+            return int(position)
+    raise AssertionError("the best candidate is always accepted")
+
+
+def _coin(exponent: Fraction, coins: Coins) -> bool:
+    """True with probability e^(−exponent), exactly: random bits are read until they tell."""
+    if exponent == 0:
+        return True
+    number, bits = 0, 0
+    while True:
+        number, bits = number << 64 | int(coins.words64(1)[0]), bits + 64
+        if Fraction(number + 1, 1 << bits) <= exp_below(-exponent, bits + 64):
+            return True
+        if Fraction(number, 1 << bits) >= exp_above(-exponent, bits + 64):
+            return False
+
+
+def exponential(lengths: Sequence[int], misses: Sequence[int], rate: Fraction, coins: Coins) -> int:
+    """The position of the chosen candidate where candidates come in runs that miss the mark by the same.
+
+    Why it is private: the weights are whole numbers w(0) ≥ w(1) ≥ … with w(k) ≤ e^t·w(k + 1), so when every k moves
+    by at most d the weight of a candidate and the sum of all weights each change by a factor of at most e^(t·d).
+
+    >>> from dproof.coins import current
+    >>> exponential([5, 1, 5], [9000, 0, 9000], Fraction(1), current())
+    5
+    """
+    weight = _weights(rate, max(misses))
+    shares = [length * weight[min(miss, len(weight) - 1)] for length, miss in zip(lengths, misses, strict=True)]
+    place = uniform_below(sum(shares), coins)
+    start = 0
+    for length, share in zip(lengths, shares, strict=True):
+        if place < share:
+            return start + place * length // share
+        place, start = place - share, start + length
+    raise AssertionError("the shares add up to their sum")
+
+
+def _weights(rate: Fraction, most: int) -> list[int]:
+    """w(0), w(1), …, each at least e^(−t) times the one before, up to where they stay the same."""
+    fall = exp_above(-rate, _BITS)
+    p, q = fall.numerator, fall.denominator
+    weights = [1 << _BITS]
+    while len(weights) <= most:
+        following = -(-weights[-1] * p // q)
+        if following == weights[-1]:
+            break
+        weights.append(following)
+    return weights
+
+
+def uniform_below(bound: int, coins: Coins) -> int:
+    """A whole number in 0, …, bound − 1, all equally likely, whatever the size of the bound.
+
+    >>> from dproof.coins import current
+    >>> uniform_below(1, current())
+    0
+    """
+    bits = (bound - 1).bit_length()
+    while True:
+        words = coins.words64(-(-bits // 64)) if bits else np.zeros(0, np.uint64)
+        number = int.from_bytes(words.tobytes(), "little") >> (-bits % 64)
+        if number < bound:
+            return number

@@ -1,0 +1,177 @@
+"""Counting the private rows: exact whole numbers, in one pass, in bounded memory.
+
+Every value becomes a code of its declared space first, as the plan says, so no value can stop the work or show in a
+message. Sums are of whole numbers and do not depend on the order of the rows.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dproof.curation.measurement import Measurement
+from dproof.curation.persons import counted_rows
+from dproof.engines import Source
+from dproof.errors import TooLarge
+from dproof.queries.cells import cut
+from dproof.queries.linear import Term, present
+from dproof.queries.question import Aggregate, both, columns
+from dproof.queries.regions import grouping
+from dproof.queries.schema import Open, Schema
+from dproof.sanitisation.column import Column
+from dproof.sanitisation.plan import Plan
+from dproof.sanitisation.treatment import treatment
+
+_MOST_CELLS = 1 << 24
+_PART = 21  # bits: a batch of such numbers adds up below 2^53, where floats are exact
+
+Codes = dict[str, NDArray[np.int64]]
+
+
+def answerable(column: Column) -> Column:
+    """A column treated so that no value stops the work: what the plan refuses is not there, or the middle number."""
+    if column.kind != "interval":
+        return replace(column, gaps=True)
+    middle = column.space.size // 2
+    missing = middle if column.missing is None else column.missing
+    return replace(column, missing=missing, outside=missing if column.outside is None else column.outside)
+
+
+def schema_of(plan: Plan) -> Schema:
+    """What is publicly known about the table that a plan describes."""
+    asked = ("categories", "interval", "subsets")
+    spaces = {c.name: c.space if c.kind in asked else Open() for c in plan.columns if c.kind != "drop"}
+    gaps = [
+        c.name
+        for c in plan.columns
+        if c.kind in ("categories", "subsets") and ((c.outside is None and not c.clamp) or c.missing is None)
+    ]
+    return Schema("data", spaces, frozenset(gaps))
+
+
+@dataclass(frozen=True, slots=True)
+class Tally:
+    """What was counted: for each sum a whole number per group, for each choice a histogram of codes per group."""
+
+    sums: dict[Term, list[int]]
+    histograms: dict[Aggregate, list[dict[int, int]]]
+
+
+def read_codes(source: Source, plan: Plan, names: Sequence[str]) -> Iterator[tuple[int, Codes]]:
+    """The codes of some columns, batch by batch, with the number of rows that count."""
+    chosen = [answerable(plan.column(name)) for name in names]
+    wanted = list(dict.fromkeys(name for column in chosen for name in column.sources)) or [plan.sources[0]]
+    treat = [(column.name, column.sources, treatment(column)) for column in chosen]
+    kept = None
+    if plan.person is not None:
+        kept = counted_rows((batch.column(0) for batch in source.read([plan.person])), plan.rows_per_person)
+    start = 0
+    for batch in source.read(wanted):
+        rows = slice(start, start + batch.num_rows)
+        codes = {
+            name: treated([batch.column(part) for part in parts]).astype(np.int64, copy=False)
+            for name, parts, treated in treat
+        }
+        start += batch.num_rows
+        if kept is None:
+            yield batch.num_rows, codes
+        else:
+            yield int(kept[rows].sum()), {name: found[kept[rows]] for name, found in codes.items()}
+
+
+def tally(source: Source, plan: Plan, measurement: Measurement) -> Tally:
+    """Count what a measurement needs."""
+    counter = _Counter(measurement)
+    for rows, codes in read_codes(source, plan, columns(measurement.question)):
+        counter.add(rows, codes)
+    return counter.finish()
+
+
+class _Sum:
+    """Sums of products of whole numbers over many cells, in parts of 21 bits whose sums never overflow."""
+
+    def __init__(self, term: Term, schema: Schema, cells: int) -> None:
+        self.scales = [(name, term.scale(name, schema)) for name in term.columns]
+        self.parts = np.zeros((3, cells), np.int64)
+        self.whole = 0
+
+    def add(self, rows: int, codes: Codes, place: NDArray[np.int64] | None) -> None:
+        """Add a batch; without places all of it belongs to the only cell."""
+        if not self.scales:
+            self.parts[0] += rows if place is None else np.bincount(place, minlength=self.parts.shape[1])
+            return
+        product = math.prod(scale.whole(codes[name]) for name, scale in self.scales)
+        assert isinstance(product, np.ndarray)
+        if place is None:
+            self.whole += (int((product >> 32).sum()) << 32) + int((product & 0xFFFFFFFF).sum())
+            return
+        for n in range(3):
+            part = product >> (_PART * n) if n == 2 else product >> (_PART * n) & ((1 << _PART) - 1)
+            # A batch adds up to less than 2^53 in every part, so that these floats are exact.
+            self.parts[n] += np.bincount(place, part, self.parts.shape[1]).astype(np.int64)
+
+    def totals(self) -> NDArray[Any]:
+        """The sum of each cell as a Python integer."""
+        low, middle, high = self.parts.astype(object)
+        total: NDArray[Any] = low + (middle << _PART) + (high << 2 * _PART) + self.whole
+        return total
+
+
+class _Counter:
+    """The running counts of one measurement."""
+
+    def __init__(self, measurement: Measurement) -> None:
+        question, self.schema = measurement.question, measurement.schema
+        self.groups = measurement.groups
+        self.keys = [(key.column, grouping(key, self.schema)) for key in measurement.keys]
+        wanted = [noisy.statistic for noisy in measurement.noisy] + [c.aggregate for c in measurement.chosen]
+        self.terms = {s: both(question.where, s.where) for s in wanted if isinstance(s, Term)}
+        self.picked = {s: both(question.where, present(s, self.schema)) for s in wanted if isinstance(s, Aggregate)}
+        self.grid = cut(self.schema, [*self.terms.values(), *self.picked.values()])
+        self.cells = math.prod(self.grid.shape)
+        if self.groups * self.cells > _MOST_CELLS:
+            raise TooLarge(f"groups and conditions make more than {_MOST_CELLS} cells: ask for fewer at once")
+        products = {(term.columns, term.centred): replace(term, where=None) for term in self.terms}
+        self.sums = {key: _Sum(term, self.schema, self.groups * self.cells) for key, term in products.items()}
+        self.pieces: dict[Aggregate, list[tuple[NDArray[Any], NDArray[Any]]]] = {s: [] for s in self.picked}
+
+    def add(self, rows: int, codes: Codes) -> None:
+        group = np.zeros(rows, np.int64)
+        for column, groups in self.keys:
+            group = group * len(groups.labels) + groups.of(codes[column])
+        cell = np.zeros(rows, np.int64)
+        for axis in self.grid.axes:
+            cell = cell * axis.blocks + axis.of(codes[axis.column])
+        place = group * self.cells + cell if self.groups * self.cells > 1 else None
+        for product in self.sums.values():
+            product.add(rows, codes, place)
+        for aggregate, where in self.picked.items():
+            chosen = self.grid.mask(where).ravel()[cell]
+            found = group[chosen] * self._size(aggregate) + codes[aggregate.columns[0]][chosen]
+            self.pieces[aggregate].append(np.unique(found, return_counts=True))
+
+    def _size(self, aggregate: Aggregate) -> int:
+        space = self.schema.spaces[aggregate.columns[0]]
+        assert not isinstance(space, Open)
+        return space.size
+
+    def finish(self) -> Tally:
+        sums = {}
+        for term, where in self.terms.items():
+            totals = self.sums[term.columns, term.centred].totals().reshape(self.groups, self.cells)
+            sums[term] = [int(x) for x in totals[:, self.grid.mask(where).ravel()].sum(axis=1)]
+        return Tally(sums, {aggregate: self._histograms(aggregate) for aggregate in self.picked})
+
+    def _histograms(self, aggregate: Aggregate) -> list[dict[int, int]]:
+        histograms: list[dict[int, int]] = [{} for _ in range(self.groups)]
+        size = self._size(aggregate)
+        for pairs, counts in self.pieces[aggregate]:
+            for pair, count in zip(pairs.tolist(), counts.tolist(), strict=True):
+                histogram, code = histograms[pair // size], pair % size
+                histogram[code] = histogram.get(code, 0) + count
+        return histograms
