@@ -41,7 +41,7 @@ def test_every_mechanism_is_released_verified_and_read_back(name: str, tmp_path:
 
 
 def test_an_unknown_mechanism_is_refused_by_name() -> None:
-    with pytest.raises(InputError, match="column 'x': the mechanism 'laplac' is not known.*did you mean 'laplace'"):
+    with pytest.raises(InputError, match=r"column 'x': the mechanism 'laplac' is not known.*did you mean 'laplace'"):
         dp.sanitise(pa.table({"x": [1]}), plan_for({**AGE, "mechanism": "laplac"}))
 
 

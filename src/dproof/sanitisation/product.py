@@ -25,24 +25,24 @@ _Treatments = list[list[tuple[tuple[str, ...], Treatment]]]
 
 def sanitised_blocks(source: Source, law: RowLaw, coins: Coins, progress: Progress | None = None) -> Iterator[Any]:
     """The sanitised table as record batches of up to `REACH` rows, each batch in an order of its own."""
-    waiting: list[_Drawn] = []
+    waiting: list[_Rows] = []
     rows = 0
     treatments = [[(column.sources, treatment(column)) for column in group.columns] for group in law.groups]
     for batch in source.read(law.plan.sources):
-        waiting.append(_Drawn.from_batch(batch, law, treatments, coins))
+        waiting.append(_Rows.from_batch(batch, law, treatments))
         rows += batch.num_rows
         while rows >= REACH:
-            block, rest = _Drawn.joined(waiting).cut(REACH)
-            yield block.stored(law, coins)
+            block, rest = _Rows.joined(waiting).cut(REACH)
+            yield block.sanitised(law, coins)
             waiting, rows = [rest], rows - REACH
         if progress is not None:
             progress(batch.num_rows)
     if rows:
-        yield _Drawn.joined(waiting).stored(law, coins)
+        yield _Rows.joined(waiting).sanitised(law, coins)
 
 
-class _Drawn:
-    """Rows that have been drawn: sanitised codes for each group, and the public columns as they are."""
+class _Rows:
+    """Rows as they were read: a code for each group, and the public columns as they are."""
 
     __slots__ = ("codes", "public")
 
@@ -50,36 +50,39 @@ class _Drawn:
         self.codes, self.public = codes, public
 
     @classmethod
-    def from_batch(cls, batch: Any, law: RowLaw, treatments: _Treatments, coins: Coins) -> _Drawn:
+    def from_batch(cls, batch: Any, law: RowLaw, treatments: _Treatments) -> _Rows:
         codes = []
         for group, columns in zip(law.groups, treatments, strict=True):
             parts = [treat([batch.column(name) for name in names]) for names, treat in columns]
-            codes.append(group.mechanism.family.draw(group_codes(group, parts), coins))
+            codes.append(group_codes(group, parts))
         return cls(codes, [_plain(batch.column(c.name)) for c in law.plan.columns if c.kind == "public"])
 
     @classmethod
-    def joined(cls, pieces: list[_Drawn]) -> _Drawn:
+    def joined(cls, pieces: list[_Rows]) -> _Rows:
         if len(pieces) == 1:
             return pieces[0]
         codes = [np.concatenate(parts) for parts in zip(*(p.codes for p in pieces), strict=True)]
         return cls(codes, [pa.concat_arrays(parts) for parts in zip(*(p.public for p in pieces), strict=True)])
 
-    def cut(self, rows: int) -> tuple[_Drawn, _Drawn]:
-        first = _Drawn([c[:rows] for c in self.codes], [a.slice(0, rows) for a in self.public])
-        return first, _Drawn([c[rows:] for c in self.codes], [a.slice(rows) for a in self.public])
+    def cut(self, rows: int) -> tuple[_Rows, _Rows]:
+        first = _Rows([c[:rows] for c in self.codes], [a.slice(0, rows) for a in self.public])
+        return first, _Rows([c[rows:] for c in self.codes], [a.slice(rows) for a in self.public])
 
-    def stored(self, law: RowLaw, coins: Coins) -> Any:
-        """The rows as they are stored, in a fresh order unless the plan keeps it."""
-        codes, public = self.codes, self.public
-        if law.plan.order == "shuffle":
-            order = permutation(len(codes[0]), coins)
-            codes = [c.take(order, axis=0) for c in codes]
-            public = [a.take(pa.array(order)) for a in public]
-        arrays: dict[str, Any] = dict(
-            zip((c.name for c in law.plan.columns if c.kind == "public"), public, strict=True)
-        )
-        for group, drawn in zip(law.groups, codes, strict=True):
-            parts = column_codes(group, drawn)
+    def shuffled(self, coins: Coins) -> _Rows:
+        order = permutation(len(self.codes[0]), coins)
+        return _Rows([c.take(order, axis=0) for c in self.codes], [a.take(pa.array(order)) for a in self.public])
+
+    def sanitised(self, law: RowLaw, coins: Coins) -> Any:
+        """The rows as they are stored: in a fresh order unless the plan keeps it, and drawn.
+
+        Rows are drawn independently, so it is all one whether they are shuffled before or after; codes are narrow
+        before, and quick to move.
+        """
+        rows = self.shuffled(coins) if law.plan.order == "shuffle" else self
+        public = (column.name for column in law.plan.columns if column.kind == "public")
+        arrays: dict[str, Any] = dict(zip(public, rows.public, strict=True))
+        for group, codes in zip(law.groups, rows.codes, strict=True):
+            parts = column_codes(group, group.mechanism.family.draw(codes, coins))
             for column, space, part in zip(group.columns, output_spaces(group), parts, strict=True):
                 arrays |= zip(column.stored, stored_arrays(column, space, part), strict=True)
         names = [name for c in law.plan.columns if c.kind != "drop" for name in c.stored]

@@ -69,6 +69,8 @@ def stored_arrays(column: Column, space: Any, codes: NDArray[Any]) -> list[Any]:
         # A point that no 64-bit number holds is too far out to be told from the farthest that one does.
         farthest = int(((1 << 62) - abs(line.origin)) // line.step)
         codes = codes.clip(-farthest, farthest) if farthest < 1 << 61 else codes
+        if line.step == 1 and line.origin == 0:
+            return [pa.array(codes, pa.int64())]
     return [pa.array(line.numbers(codes), _type_of(column, space))]
 
 

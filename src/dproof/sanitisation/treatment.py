@@ -187,7 +187,7 @@ def _is_number(kind: Any) -> bool:
 def _numbers(column: Column, array: Any) -> NDArray[Any]:
     """The nearest lattice points of whole or floating numbers, all rows at once."""
     space, size = column.space, column.space.size
-    values = array.fill_null(0).to_numpy(zero_copy_only=False)
+    values = (array.fill_null(0) if array.null_count else array).to_numpy(zero_copy_only=False)
     missing = np.isnan(values) if values.dtype.kind == "f" else np.zeros(len(values), bool)
     if missing.any():
         values = np.where(missing, values.dtype.type(0), values)
