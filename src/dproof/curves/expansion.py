@@ -105,6 +105,18 @@ class CurveLattice:
     def terms(self) -> int:
         return len(self.scales)
 
+    @property
+    def space(self) -> Curves:
+        return self.expansion.space
+
+    def functions(self, at: Any) -> Floats:
+        """The basis at points between start and stop, one row per function."""
+        return self.expansion.functions()[0].evaluate(at)
+
+    def centre(self, at: Any) -> Floats:
+        """The public curve that stands for z = 0."""
+        return np.interp(np.asarray(at, np.float64), self.space.times, centre_of(self.expansion))
+
     def size(self, norm: Literal["l1", "l2"], neighbours: Neighbours) -> int:
         """How far apart two curves can lie (change-one), or one from the centre (add-remove).
 
@@ -129,10 +141,8 @@ class CurveLattice:
 
     def evaluate(self, z: Any, at: Any = None) -> Floats:
         """The functions that lattice points stand for, anywhere between start and stop; on the grid by default."""
-        space = self.expansion.space
-        times = space.times if at is None else np.atleast_1d(np.asarray(at, np.float64))
-        centre = np.interp(times, space.times, centre_of(self.expansion))
-        return centre + (np.asarray(z) * self.scales) @ self.expansion.functions()[0].evaluate(times)
+        times = self.space.times if at is None else np.atleast_1d(np.asarray(at, np.float64))
+        return self.centre(times) + (np.asarray(z) * self.scales) @ self.functions(times)
 
     def decode(self, z: Any) -> list[list[float]]:
         """The values on the grid."""

@@ -177,7 +177,7 @@ class CurveMechanism(Mechanism):
 
     @property
     def _space(self) -> Curves:
-        return self.lattice.expansion.space
+        return self.lattice.space
 
     @property
     def error(self) -> Fraction:
@@ -188,7 +188,7 @@ class CurveMechanism(Mechanism):
         if self._space.norm == "l2":
             return Fraction(self.l2_error)
         times = np.linspace(float(self._space.start), float(self._space.stop), 1001)
-        functions = self.lattice.expansion.functions()[0].evaluate(times)
+        functions = self.lattice.functions(times)
         return Fraction(self.l2_error * float(np.sqrt((functions**2).sum(axis=0).max())))
 
     @property
@@ -198,7 +198,7 @@ class CurveMechanism(Mechanism):
 
     def standard_error(self, at: Any = None) -> Floats:
         """The standard deviation of the noise of one curve at points between start and stop; on the grid by default."""
-        functions = self.lattice.expansion.functions()[0].evaluate(self._space.times if at is None else at)
+        functions = self.lattice.functions(self._space.times if at is None else at)
         return np.asarray(np.sqrt(float(self.family.noise.variance) * self.lattice.scales**2 @ functions**2))
 
     def projection_error(self, curves: Any) -> Floats:

@@ -31,7 +31,7 @@ _MOST_CELLS = 1 << 24
 
 def schema_of(law: RowLaw) -> Schema:
     """What is publicly known about the columns of a release; values of public columns are not declared."""
-    columns = [column for column in law.plan.columns if column.kind not in ("drop", "curves")]
+    columns = [column for column in law.plan.columns if column.kind != "drop"]
     return Schema("release", {c.name: c.space if c.private else Open() for c in columns})
 
 

@@ -109,7 +109,7 @@ def contains(column: Column, item: str) -> str:
 
 
 def as_list(column: Column) -> str:
-    """A stored set as a list in SQL, whatever form it is stored in."""
+    """A stored set or curve as a list in SQL, whatever form it is stored in."""
     if column.form == "joined":
         split = f"string_split({name(column.name)}, {literal(column.separator)})"
         return f"CASE WHEN {name(column.name)} = '' THEN []::VARCHAR[] ELSE {split} END"
@@ -117,4 +117,6 @@ def as_list(column: Column) -> str:
         pairs = zip(column.stored, column.space.values, strict=True)
         held = ", ".join(f"CASE WHEN {name(stored)} THEN {literal(str(item))} END" for stored, item in pairs)
         return f"list_filter([{held}], lambda item: item IS NOT NULL)"
+    if column.form == "wide":
+        return f"[{', '.join(map(name, column.stored))}]"
     return name(column.name)

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from dproof.errors import InputError, did_you_mean
+from dproof.estimation.curves import curve_answer, curve_column
 from dproof.estimation.expressions import sums_of
 from dproof.estimation.frame import Frame, schema_of
 from dproof.estimation.measuring import Asked, Options, measure
@@ -53,7 +54,11 @@ def query(release: Any, sql: str, **options: Any) -> Answer:
         if option not in known:
             raise InputError(f"query has no option {option!r}{did_you_mean(option, known)}")
     law: RowLaw = release.law
-    question = resolve(parse(sql), schema_of(law))
+    parsed = parse(sql)
+    curves = curve_column(parsed, law)
+    if curves is not None:
+        return curve_answer(release, parsed, curves, Options(**options))
+    question = resolve(parsed, schema_of(law))
     asked = Asked(law, release.data, release.rows, question, Options(**options))
     answer = answer_rows(asked)
     notes = [*asked.notes] if release.private else [*asked.notes, "NOT PRIVATE: drawn with seeded coins"]
