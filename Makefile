@@ -5,7 +5,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 JOBS ?= 2
 
-.PHONY: setup demo test test-slow bench docs clean
+.PHONY: setup demo test test-slow test-spark bench docs clean
 
 setup: .venv/.dev
 
@@ -39,6 +39,11 @@ test: .venv/.dev
 
 test-slow: .venv/.dev
 	$(BIN)/pytest -q -m slow
+
+test-spark: .venv/.dev
+	@test -e .venv/.spark || { $(BIN)/python -m pip install -qq --disable-pip-version-check --editable '.[spark]' \
+	  && touch .venv/.spark; }
+	$(BIN)/pytest -q -m "slow or not slow" tests/engines/test_spark.py
 
 bench: .venv/.dev
 	@# Peers are only measured against; one that will not install is skipped by the benchmark with a word.

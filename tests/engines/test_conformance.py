@@ -83,6 +83,7 @@ def _from_module(make: Callable[[pa.Table], Any]) -> Make:
 SOURCES: dict[str, Make] = {
     f"{module.rpartition('.')[2]}-{n}": _from_module(make)
     for module in dict.fromkeys(ENGINES.values())
+    if module != "dproof.engines.spark"  # which needs Java: test_spark.py runs this suite on it
     for n, make in enumerate(import_module(module).EXAMPLES)
 } | {
     "csv file": _written(pa.csv.write_csv, "people.csv"),

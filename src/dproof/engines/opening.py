@@ -18,6 +18,7 @@ ENGINES = {
     "duckdb": "dproof.engines.duckdb",
     "_duckdb": "dproof.engines.duckdb",
     "numpy": "dproof.engines.numpy",
+    "pyspark": "dproof.engines.spark",
 }
 
 # The ending of a file, and the module here that reads it.

@@ -11,6 +11,8 @@ from typing import Any
 from dproof.errors import InputError
 
 BATCH_ROWS = 1 << 17  # rows in a batch at most: a column of codes then stays in the second-level cache
+Work = Callable[[Iterator[Any]], str]
+Spread = Callable[[Sequence[str], Work, bool], list[str]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,11 +21,16 @@ class Source:
 
     `read(columns)` yields record batches of exactly these columns in this order, whatever Arrow types the engine
     has for them; `rows` is their number where the engine knows it before reading.
+
+    Where the rows lie on many machines, `spread(columns, work, deal)` runs `work` on the batches of each part of the
+    table, there, and returns its answers: one for each part, from one attempt, however many were made. With `deal`
+    the rows are dealt over the parts at random first, so that no part says anything about its rows.
     """
 
     names: tuple[str, ...]
     read: Callable[[Sequence[str]], Iterator[Any]]
     rows: int | None = None
+    spread: Spread | None = None
 
     def __post_init__(self) -> None:
         repeated = [name for name, times in Counter(self.names).items() if times > 1]

@@ -24,7 +24,8 @@ from dproof.sanitisation.product import REACH, stored_schema
 from dproof.sanitisation.recorded import recorded_law
 from dproof.sanitisation.row_law import RowLaw
 
-DATA, PLAN, CERTIFICATE, REPORT = "release.parquet", "plan.toml", "certificate.json", "report.html"
+DATA, PARTS = "release.parquet", "part-*.parquet"  # one file, or as many as there are
+PLAN, CERTIFICATE, REPORT = "plan.toml", "certificate.json", "report.html"
 _LARGEST_CERTIFICATE = 1 << 28  # bytes
 
 
@@ -56,8 +57,15 @@ class Release:
 
     @property
     def data(self) -> Any:
-        """What DuckDB or Arrow can scan: the path of the stored file, or the table in memory."""
-        return self.table if self.folder is None else self.folder / DATA
+        """What DuckDB can scan: the path of the stored file, a pattern for its parts, or the table in memory."""
+        if self.folder is None:
+            return self.table
+        return self.folder / (DATA if (self.folder / DATA).is_file() else PARTS)
+
+    @property
+    def files(self) -> tuple[Path, ...]:
+        """The stored files, in the order of their rows; none where the release is held in memory."""
+        return () if self.folder is None else tuple(sorted(self.folder.glob(self.data.name)))
 
     def __repr__(self) -> str:
         where = "in memory" if self.folder is None else f"in {str(self.folder)!r}"
@@ -67,7 +75,7 @@ class Release:
 
     def to_arrow(self) -> Any:
         """The sanitised rows as an Arrow table."""
-        return self.table if self.folder is None else pa.parquet.read_table(self.folder / DATA)
+        return self.table if self.folder is None else pa.concat_tables(map(pa.parquet.read_table, self.files))
 
     def to_pandas(self) -> Any:
         """The sanitised rows as a pandas frame."""
@@ -89,7 +97,7 @@ class Release:
         """Store a release that is held in memory, in a new folder."""
         with appearing(Path(out)) as folder:
             pa.parquet.write_table(self.to_arrow(), folder / DATA, **PARQUET)
-            finish(folder, self.law, self.rows, self.private)
+            finish(folder, self.law, self.rows, {DATA: digest(folder / DATA)}, self.private)
         return load(out)
 
 
@@ -102,11 +110,10 @@ PARQUET: dict[str, Any] = {
 }
 
 
-def finish(folder: Path, law: RowLaw, rows: int, private: bool) -> dict[str, Any]:
-    """Write the plan, the certificate and the page about a folder's stored table."""
+def finish(folder: Path, law: RowLaw, rows: int, files: Mapping[str, str], private: bool) -> dict[str, Any]:
+    """Write the plan, the certificate and the page about a folder's stored table, whose files have these hashes."""
     (folder / PLAN).write_text(law.plan.text, "utf-8")
-    files = {name: _digest(folder / name) for name in (DATA, PLAN)}
-    certificate = law.certificate(about(law, rows, files), private=private)
+    certificate = law.certificate(about(law, rows, {**files, PLAN: digest(folder / PLAN)}), private=private)
     record = certificate.to_json()
     page = _upstairs("report.page", "page")(law, record, half_widths(law, rows))
     (folder / REPORT).write_text(page, "utf-8")
@@ -178,15 +185,22 @@ def verify(path: str | os.PathLike[str]) -> Release | None:
 
 
 def _check_stored(release: Release) -> None:
-    if set(release.certificate["release"]["files"]) != {DATA, PLAN}:
+    if not release.files or set(release.certificate["release"]["files"]) != {*(f.name for f in release.files), PLAN}:
         raise VerificationFailed("the certificate does not name the files of the release")
-    try:
-        with pa.parquet.ParquetFile(release.data) as stored:
-            rows, schema = stored.metadata.num_rows, stored.schema_arrow
-    except (pa.ArrowException, OSError):
-        raise VerificationFailed("the stored table cannot be read") from None
+    rows = 0
+    for file in release.files:
+        try:
+            with pa.parquet.ParquetFile(file) as stored:
+                schema = stored.schema_arrow
+                rows += stored.metadata.num_rows
+        except (pa.ArrowException, OSError):
+            raise VerificationFailed("the stored table cannot be read") from None
+        _check_schema(release, schema)
     if rows != release.rows:
         raise VerificationFailed("the stored table has another number of rows than the certificate")
+
+
+def _check_schema(release: Release, schema: Any) -> None:
     for field in stored_schema(release.law):
         if field.name not in schema.names or schema.field(field.name).type != field.type:
             raise VerificationFailed(f"the stored column {field.name!r} is not as the plan determines it")
@@ -207,6 +221,7 @@ def read_certificate(file: Path) -> dict[str, Any]:
     return certificate
 
 
-def _digest(file: Path) -> str:
+def digest(file: Path) -> str:
+    """The SHA-256 of a file."""
     with file.open("rb") as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest()

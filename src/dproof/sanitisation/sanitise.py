@@ -4,21 +4,21 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.parquet
 
 from dproof.coins import current
-from dproof.engines import Source, open_source
+from dproof.engines import open_source
 from dproof.errors import DproofWarning
 from dproof.sanitisation.folder import appearing, check_absent
 from dproof.sanitisation.plan import Plan
-from dproof.sanitisation.product import Progress, sanitised_blocks, stored_schema
-from dproof.sanitisation.release import DATA, PARQUET, Release, about, finish
-from dproof.sanitisation.row_law import RowLaw, certify_row
+from dproof.sanitisation.product import Progress, sanitised_blocks
+from dproof.sanitisation.release import Release, about, finish
+from dproof.sanitisation.row_law import certify_row
+from dproof.sanitisation.writing import aligned, write_parts, write_whole
 
 _RARE = 1 / 100  # expected number of rows published as they are, from which a curator is warned
 
@@ -47,42 +47,20 @@ def sanitise(
     opened = open_source(source, table)
     law.plan.check_names(opened.names)
     coins = current()
-    blocks = _aligned(sanitised_blocks(opened, law, coins, progress), opened, law)
+    blocks = aligned(sanitised_blocks(opened, law, coins, progress), law)
     if out is None:
         schema, batches = next(blocks), list(blocks)
         held = pa.Table.from_batches(batches, schema)
         certificate = law.certificate(about(law, held.num_rows, {}), private=coins.private).to_json()
         release = Release(law, certificate, table=held)
     else:
-        release = _store(blocks, law, Path(out), coins.private)
+        with appearing(Path(out)) as folder:
+            spread = opened.spread
+            rows, files = write_whole(blocks, folder) if spread is None else write_parts(spread, law, folder)
+            certificate = finish(folder, law, rows, files, coins.private)
+        release = Release(law, certificate, Path(out))
     _warn(release)
     return release
-
-
-def _store(blocks: Iterator[Any], law: RowLaw, out: Path, private: bool) -> Release:
-    with appearing(out) as folder:
-        schema, rows = next(blocks), 0
-        settings = {key: value for key, value in PARQUET.items() if key != "row_group_size"}
-        with pa.parquet.ParquetWriter(folder / DATA, schema, **settings) as writer:
-            for block in blocks:
-                writer.write_batch(block)
-                rows += block.num_rows
-        certificate = finish(folder, law, rows, private)
-    return Release(law, certificate, out)
-
-
-def _aligned(blocks: Iterator[Any], source: Source, law: RowLaw) -> Iterator[Any]:
-    """The schema first, then the blocks in it; an empty table has public columns of text."""
-    first = next(blocks, None)
-    private = stored_schema(law)
-    names = [name for column in law.plan.columns if column.kind != "drop" for name in column.stored]
-    known = {field.name: field for field in (private if first is None else first.schema)}
-    schema = pa.schema([known.get(name, pa.field(name, pa.string())) for name in names])
-    yield schema
-    if first is not None:
-        yield first
-    for block in blocks:
-        yield block if block.schema == schema else block.cast(schema)
 
 
 def _warn(release: Release) -> None:

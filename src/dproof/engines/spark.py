@@ -1,0 +1,94 @@
+"""Spark: a DataFrame, streamed through the driver or worked on where its rows are."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.ipc
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession, functions
+
+from dproof.engines.arrow import batches
+from dproof.engines.source import Source, Work
+from dproof.errors import InputError
+
+# Spark compares what a stage that it runs again gives, and stops the job where that is something else.
+_COMPARED = "spark.sql.shuffle.orderIndependentChecksum.enableFullRetryOnMismatch"
+_PARTS = "spark.sql.shuffle.partitions"
+
+EXAMPLES = (lambda table: SparkSession.builder.getOrCreate().createDataFrame(table),)
+
+
+def open_(thing: Any, table: str | None = None) -> Source:
+    """Open a DataFrame, classic or of Spark Connect; nothing is computed yet."""
+    if not isinstance(thing, DataFrame):
+        raise InputError(f"a Spark source is a DataFrame, not a {type(thing).__name__}")
+    if thing.isStreaming:
+        raise InputError("a release is one draw of a table that ends: a streaming DataFrame cannot be a source")
+    return Source(
+        tuple(thing.columns),
+        lambda columns: _read(thing, columns),
+        spread=lambda columns, work, deal: _spread(thing, columns, work, deal),
+    )
+
+
+def _read(frame: Any, columns: Sequence[str]) -> Iterator[Any]:
+    """The rows through the driver, one partition after the other, packed as Arrow batches on the way."""
+    with _refusing():
+        for row in _chosen(frame, columns).mapInArrow(_packed, "batch binary").toLocalIterator():
+            read = (batch.rename_columns(list(columns)) for batch in pa.ipc.open_stream(row.batch))
+            yield from batches(read, columns, "the DataFrame")
+
+
+def _packed(stream: Iterator[Any]) -> Iterator[Any]:
+    for batch in stream:
+        sink = pa.BufferOutputStream()
+        with pa.ipc.new_stream(sink, batch.schema) as writer:
+            writer.write_batch(batch)
+        yield pa.record_batch([pa.array([sink.getvalue().to_pybytes()], pa.binary())], ["batch"])
+
+
+def _spread(frame: Any, columns: Sequence[str], work: Work, deal: bool) -> list[str]:
+    chosen = _chosen(frame, columns)
+    if deal:
+        # How a table is cut into partitions can tell a value: a hash of it, or its length in a file. How many parts
+        # there are is a setting, and where a row goes is chance; Spark must not lose that chance when it retries.
+        with _refusing():
+            parts, compared = (frame.sparkSession.conf.get(setting) for setting in (_PARTS, _COMPARED))
+        if compared != "true":
+            raise InputError(f"rows that are dealt at random need {_COMPARED} = true: it is Spark's default")
+        chosen = chosen.repartition(int(parts), functions.rand(secrets.randbits(62)))
+    answers = chosen.mapInArrow(lambda stream: _task(work, columns, stream), "answer string")
+    with _refusing():
+        return [row.answer for row in answers.collect()]
+
+
+def _task(work: Work, columns: Sequence[str], stream: Iterator[Any]) -> Iterator[Any]:
+    """One attempt at one part, in a worker; what Spark logs of a failure has no text that could quote a value."""
+    try:
+        answer = work(batch.rename_columns(list(columns)) for batch in stream)
+    except OSError:
+        raise
+    except Exception as error:
+        raise RuntimeError(f"the work on a part failed with {type(error).__name__}") from None
+    yield pa.record_batch([pa.array([answer], pa.string())], ["answer"])
+
+
+def _chosen(frame: Any, columns: Sequence[str]) -> Any:
+    """These columns under names that Spark never takes for expressions."""
+    quoted = ("`" + name.replace("`", "``") + "`" for name in columns)
+    return frame.select(*(functions.col(name).alias(f"c{n}") for n, name in enumerate(quoted)))
+
+
+@contextmanager
+def _refusing() -> Iterator[None]:
+    """Turn Spark's errors into one sentence: their text may quote a value."""
+    try:
+        yield
+    except (PySparkException, Py4JError):
+        raise InputError("Spark did not finish the work: its own log says why") from None

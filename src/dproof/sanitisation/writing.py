@@ -1,0 +1,110 @@
+"""How the sanitised table of a release is written: once, as one file, or in parts where the rows are."""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+import shutil
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet
+
+from dproof.coins import current
+from dproof.engines.source import Source, Spread
+from dproof.errors import InputError
+from dproof.sanitisation.product import sanitised_blocks, stored_schema
+from dproof.sanitisation.release import DATA, PARQUET, digest
+from dproof.sanitisation.row_law import RowLaw
+
+Written = tuple[int, dict[str, str]]  # how many rows, and the hash of each file
+
+
+def write_whole(blocks: Iterator[Any], folder: Path) -> Written:
+    """Write aligned blocks as the one file of a release."""
+    rows = _write(blocks, folder / DATA)
+    return rows, {DATA: digest(folder / DATA)}
+
+
+def write_parts(spread: Spread, law: RowLaw, folder: Path) -> Written:
+    """Draw the rows where they are, and make those attempts the release that the engine's answers name.
+
+    An engine may try a part again, or twice at once, and every attempt draws afresh; all write under names of their
+    own into a folder aside. The engine has one answer for each part, and only the file in that answer moves into the
+    release; the others are deleted before the release appears, and whoever still writes finds the folder gone.
+    """
+    attempts, rest = folder / "attempts", folder / "rest"
+    attempts.mkdir()
+    answers = spread(law.plan.sources, partial(_attempt, law, attempts), law.plan.order == "shuffle")
+    rows, files = 0, dict[str, str]()
+    for answer in map(json.loads, answers):
+        if "refused" in answer:
+            raise InputError(answer["refused"])
+        if answer["rows"]:
+            part = f"part-{len(files):06d}.parquet"
+            _take(attempts / answer["name"], folder / part)
+            rows, files[part] = rows + answer["rows"], answer["hash"]
+    attempts.rename(rest)
+    shutil.rmtree(rest)
+    return (rows, files) if files else write_whole(aligned(iter(()), law), folder)
+
+
+def _take(file: Path, place: Path) -> None:
+    try:
+        file.rename(place)
+    except FileNotFoundError:
+        raise InputError(
+            "a part of the release is not where the driver looks: the workers must see its folder under the same "
+            "name, on a disk they all share"
+        ) from None
+
+
+def _attempt(law: RowLaw, attempts: Path, batches: Iterator[Any]) -> str:
+    """Draw one part with the coins of this process; JSON that names the file, or says why there can be no release."""
+    file, refused = attempts / f"{secrets.token_hex(16)}.parquet", attempts / "refused"
+    source = Source(law.plan.sources, lambda columns: _until(refused, batches))
+    try:
+        rows = _write(aligned(sanitised_blocks(source, law, current()), law), file)
+    except InputError as error:
+        file.write_text(str(error), "utf-8")
+        file.rename(refused)
+        return json.dumps({"refused": str(error)})
+    with file.open("rb") as written:
+        os.fsync(written.fileno())
+    return json.dumps({"name": file.name, "rows": rows, "hash": digest(file)})
+
+
+def _until(refused: Path, batches: Iterator[Any]) -> Iterator[Any]:
+    """The batches, as long as no other part is refused: then there is no release, and no need to go on."""
+    for batch in batches:
+        if refused.exists():
+            raise InputError(refused.read_text("utf-8"))
+        yield batch
+
+
+def _write(blocks: Iterator[Any], file: Path) -> int:
+    rows = 0
+    settings = {key: value for key, value in PARQUET.items() if key != "row_group_size"}
+    with pa.parquet.ParquetWriter(file, next(blocks), **settings) as writer:
+        for block in blocks:
+            writer.write_batch(block)
+            rows += block.num_rows
+    return rows
+
+
+def aligned(blocks: Iterator[Any], law: RowLaw) -> Iterator[Any]:
+    """The schema first, then the blocks in it; an empty table has public columns of text."""
+    first = next(blocks, None)
+    private = stored_schema(law)
+    names = [name for column in law.plan.columns if column.kind != "drop" for name in column.stored]
+    known = {field.name: field for field in (private if first is None else first.schema)}
+    schema = pa.schema([known.get(name, pa.field(name, pa.string())) for name in names])
+    yield schema
+    if first is not None:
+        yield first
+    for block in blocks:
+        yield block if block.schema == schema else block.cast(schema)

@@ -1,0 +1,317 @@
+"""Spark: the suite of all engines, and what only many workers can break."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet
+import pytest
+
+import dproof as dp
+from dproof.engines import Source, open_source
+from dproof.engines.arrow import batches
+from dproof.errors import InputError, VerificationFailed
+from dproof.sanitisation.release import CERTIFICATE, DATA, PLAN, REPORT
+from tests.engines import test_conformance as suite
+
+pyspark = pytest.importorskip("pyspark", minversion="4.1")
+if shutil.which("java") is None:
+    pytest.skip("Spark needs Java", allow_module_level=True)
+
+from pyspark import TaskContext  # noqa: E402
+from pyspark.sql import DataFrame, SparkSession  # noqa: E402
+
+pytestmark = pytest.mark.filterwarnings("ignore:PySpark does not yet fully support pandas:FutureWarning")
+
+test_names_and_rows = suite.test_names_and_rows
+test_the_release_is_the_same_whatever_the_engine = suite.test_the_release_is_the_same_whatever_the_engine
+test_zero_rows_give_a_release_of_zero_rows = suite.test_zero_rows_give_a_release_of_zero_rows
+test_every_stored_column_comes_from_the_plan = suite.test_every_stored_column_comes_from_the_plan
+
+ROWS = 1000
+CANARY = "Zebra-4711"
+LOG = """
+rootLogger.level = info
+rootLogger.appenderRef.file.ref = file
+appender.file.type = File
+appender.file.name = file
+appender.file.fileName = {log}
+appender.file.layout.type = PatternLayout
+appender.file.layout.pattern = %p %c %m%n%ex
+"""
+
+
+@pytest.fixture(scope="module")
+def log(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("log") / "spark.log"
+
+
+@pytest.fixture(scope="module", autouse=True)
+def spark(log: Path) -> Iterator[SparkSession]:
+    settings = log.with_suffix(".properties")
+    settings.write_text(LOG.format(log=log))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PYSPARK_PYTHON", sys.executable)
+        patch.setenv("SPARK_LOCAL_IP", "127.0.0.1")
+        session = (
+            SparkSession.builder.master("local[2,3]")  # two workers, and three attempts at each task
+            .config("spark.driver.memory", "1g")
+            .config("spark.driver.extraJavaOptions", f"-Dlog4j2.configurationFile={settings}")
+            .config("spark.ui.enabled", "false")
+            .config("spark.ui.showConsoleProgress", "false")
+            .config("spark.sql.shuffle.partitions", "3")
+            .getOrCreate()
+        )
+        yield session
+        session.stop()
+
+
+@pytest.fixture
+def make() -> suite.Make:
+    return lambda table, folder: suite.import_module("dproof.engines.spark").EXAMPLES[0](table)
+
+
+def plan(**more: Any) -> dict[str, Any]:
+    columns = {"read": {"space": "categories", "values": [0, 1]}, "place": {"public": True}}
+    return {"privacy": {"epsilon": 600}, "columns": columns, **more}
+
+
+def table(spark: SparkSession, partitions: int = 4) -> DataFrame:
+    """Rows whose private bit is that of their place, in the order of their places."""
+    return spark.range(0, ROWS, 1, partitions).selectExpr("id % 2 AS read", "id AS place")
+
+
+def test_a_release_in_parts_is_a_release_like_any_other(spark: SparkSession, tmp_path: Path) -> None:
+    release = dp.sanitise(table(spark), plan(), tmp_path / "out")
+    names = sorted(file.name for file in (tmp_path / "out").iterdir())
+    assert names == sorted([*(f"part-{n:06d}.parquet" for n in range(3)), CERTIFICATE, PLAN, REPORT])
+    assert [path.name for path in tmp_path.iterdir()] == ["out"]
+    checked = dp.verify(tmp_path / "out")
+    assert checked is not None and checked.rows == release.rows == ROWS and checked.private
+    stored = dp.load(tmp_path / "out").to_arrow()
+    assert sorted(stored["place"].to_pylist()) == list(range(ROWS))
+    assert all(row["read"] == row["place"] % 2 for row in stored.to_pylist())
+    whole = dp.sanitise(pa.table({"read": [0], "place": [0]}), plan(), tmp_path / "whole")
+    assert stored.schema == whole.to_arrow().schema and (tmp_path / "whole" / DATA).is_file()
+
+
+def test_a_part_added_removed_or_changed_is_found(spark: SparkSession, tmp_path: Path) -> None:
+    dp.sanitise(table(spark), plan(), tmp_path / "out")
+    first, second = (tmp_path / "out" / f"part-00000{n}.parquet" for n in (0, 1))
+    shutil.copy(first, tmp_path / "out" / "part-000009.parquet")
+    with pytest.raises(VerificationFailed, match="does not name the files"):
+        dp.verify(tmp_path / "out")
+    (tmp_path / "out" / "part-000009.parquet").rename(second)
+    with pytest.raises(VerificationFailed, match="has changed"):
+        dp.verify(tmp_path / "out")
+    second.unlink()
+    with pytest.raises(VerificationFailed, match="is missing"):
+        dp.verify(tmp_path / "out")
+
+
+def test_parts_tell_nothing_about_the_partitions(spark: SparkSession, tmp_path: Path) -> None:
+    """Partitioned by the private value, a table would show it in the sizes and neighbours of its parts."""
+    dp.sanitise(table(spark).repartition(7, "read"), plan(), tmp_path / "out")
+    parts = [pa.parquet.read_table(file) for file in sorted((tmp_path / "out").glob("part-*"))]
+    assert len(parts) == 3  # as the session's setting says, not the table
+    for part in parts:
+        assert 0 < sum(part["read"].to_pylist()) < len(part)
+        assert part["place"].to_pylist() != sorted(part["place"].to_pylist())
+
+
+def test_order_is_kept_where_the_plan_says_so(spark: SparkSession, tmp_path: Path) -> None:
+    release = dp.sanitise(table(spark), plan(order="keep"), tmp_path / "out")
+    assert len(list((tmp_path / "out").glob("part-*"))) == 4
+    assert release.to_arrow()["place"].to_pylist() == list(range(ROWS))
+    assert dp.sanitise(table(spark), plan(order="keep")).to_arrow()["place"].to_pylist() == list(range(ROWS))
+
+
+def test_no_two_tasks_share_coins(spark: SparkSession, tmp_path: Path) -> None:
+    same = spark.range(0, ROWS, 1, 8).selectExpr("0 AS read")
+    columns = {"read": {"space": "categories", "values": [0, 1]}}
+    dp.sanitise(same, {"privacy": {"epsilon": 1}, "order": "keep", "columns": columns}, tmp_path / "out")
+    drawn = {tuple(pa.parquet.read_table(f)["read"].to_pylist()) for f in (tmp_path / "out").glob("part-*")}
+    assert len(drawn) == 8
+
+
+def test_zero_rows_are_stored_too(spark: SparkSession, tmp_path: Path) -> None:
+    dp.sanitise(table(spark).limit(0), plan(), tmp_path / "out")
+    release = dp.verify(tmp_path / "out")
+    assert release is not None and release.rows == 0 and release.to_arrow().column_names == ["read", "place"]
+
+
+def fail() -> None:
+    raise OSError("a disk is full")
+
+
+def die() -> None:
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+@pytest.mark.parametrize("end", [fail, die])
+def test_a_task_that_ends_half_way_leaves_one_clean_release(
+    spark: SparkSession, tmp_path: Path, end: Callable[[], None]
+) -> None:
+    """The first attempt at one part reads half of its rows and fails; the second gives the only version of them."""
+    marks, code = tmp_path / "marks", end.__code__
+    marks.mkdir()
+
+    def half(stream: Iterator[Any]) -> Iterator[Any]:
+        context = TaskContext.get()
+        number, attempt = context.partitionId(), context.attemptNumber()
+        (marks / f"{number}-{attempt}").touch()
+        for batch in stream:
+            yield batch.slice(0, batch.num_rows // 2)
+            if number == 1 and attempt == 0:
+                exec(code)
+            yield batch.slice(batch.num_rows // 2)
+
+    source = table(spark).mapInArrow(half, "read long, place long")
+    release = dp.sanitise(source, plan(order="keep"), tmp_path / "out")
+    assert sorted(mark.name for mark in marks.iterdir()) == ["0-0", "1-0", "1-1", "2-0", "3-0"]
+    assert_clean(tmp_path / "out", release, 4)
+
+
+def assert_clean(folder: Path, release: Any, parts: int) -> None:
+    assert sorted(release.to_arrow()["place"].to_pylist()) == list(range(ROWS))
+    assert dp.verify(folder) is not None
+    known = {CERTIFICATE, PLAN, REPORT, *(f"part-{n:06d}.parquet" for n in range(parts))}
+    assert {path.name for path in folder.iterdir()} == known
+
+
+def test_of_two_finished_attempts_one_counts(spark: SparkSession, tmp_path: Path) -> None:
+    """Every part is drawn and written whole twice, as when a task is tried again or speculated on."""
+    opened, marks = open_source(table(spark)), tmp_path / "marks"
+    marks.mkdir()
+
+    def spread(columns: Any, work: Callable[[Any], str], deal: bool) -> list[str]:
+        def twice(stream: Iterator[Any]) -> str:
+            answer, context = work(stream), TaskContext.get()
+            (marks / f"{context.partitionId()}-{context.attemptNumber()}").write_text(answer)
+            if context.attemptNumber() == 0:
+                raise OSError("the worker is lost after its work was done")
+            return answer
+
+        assert opened.spread is not None
+        return opened.spread(columns, twice, deal)
+
+    release = dp.sanitise(Source(opened.names, opened.read, spread=spread), plan(), tmp_path / "out")
+    assert len(list(marks.iterdir())) == 6
+    assert_clean(tmp_path / "out", release, 3)
+
+
+def test_work_that_never_succeeds_leaves_nothing(spark: SparkSession, tmp_path: Path, log: Path) -> None:
+    def broken(stream: Iterator[Any]) -> Iterator[Any]:
+        yield next(stream)
+        raise OSError("always")
+
+    source = table(spark, 1).mapInArrow(broken, "read long, place long")
+    with pytest.raises(InputError, match="Spark did not finish the work"):
+        dp.sanitise(source, plan(order="keep"), tmp_path / "out")
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("value", [CANARY, None])
+def test_values_outside_the_plan_are_refused_as_everywhere(
+    spark: SparkSession, tmp_path: Path, log: Path, value: str | None
+) -> None:
+    hobbies = pa.table({"hobby": ["Cars"] * 600 + [value] + ["Chess"] * 399})
+    given = {"privacy": {"epsilon": 1}, "columns": {"hobby": {"space": "categories", "values": ["Cars", "Chess"]}}}
+    with pytest.raises(InputError) as here:
+        dp.sanitise(hobbies, given)
+    source = spark.createDataFrame(hobbies).repartition(4)
+    for order in ("shuffle", "keep"):
+        with pytest.raises(InputError) as there:
+            dp.sanitise(source, {"order": order, **given}, tmp_path / "out")
+        assert str(there.value) == str(here.value) and "\n" not in str(there.value)
+    assert list(tmp_path.iterdir()) == []
+    assert "Finished task" in log.read_text() and CANARY not in log.read_text()
+
+
+def test_an_error_in_a_worker_is_logged_without_its_text(spark: SparkSession, log: Path) -> None:
+    def work(stream: Iterator[Any]) -> str:
+        raise ValueError(CANARY)
+
+    spread = open_source(table(spark)).spread
+    assert spread is not None
+    with pytest.raises(InputError) as error:
+        spread(["read"], work, True)
+    assert CANARY not in str(error.value) and error.value.__suppress_context__
+    assert "failed with ValueError" in log.read_text() and CANARY not in log.read_text()
+
+
+def test_a_wrong_plan_is_refused_before_spark_works(spark: SparkSession, tmp_path: Path) -> None:
+    touched = tmp_path / "touched"
+
+    def touch(stream: Iterator[Any]) -> Iterator[Any]:
+        touched.touch()
+        yield from stream
+
+    source = table(spark).mapInArrow(touch, "read long, place long")
+    wrong: list[tuple[Any, Path]] = [
+        ({**plan(), "privacy": {"epsilon": -1}}, tmp_path / "out"),
+        ({**plan(), "columns": {"read": plan()["columns"]["read"]}}, tmp_path / "out"),
+        ({**plan(), "columns": {**plan()["columns"], "more": {"drop": True}}}, tmp_path / "out"),
+        (plan(), tmp_path),
+    ]
+    for given, out in wrong:
+        with pytest.raises(InputError):
+            dp.sanitise(source, given, out)
+    assert not touched.exists() and list(tmp_path.iterdir()) == []
+    dp.sanitise(source, plan(), tmp_path / "out")
+    assert touched.exists()
+
+
+def test_what_spark_must_not_be_asked(spark: SparkSession, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="streaming"):
+        open_source(spark.readStream.format("rate").load())
+    with pytest.raises(InputError, match="more than one column named 'read'"):
+        open_source(table(spark).selectExpr("read", "place AS read"))
+    compared = "spark.sql.shuffle.orderIndependentChecksum.enableFullRetryOnMismatch"
+    spark.conf.set(compared, "false")
+    try:
+        with pytest.raises(InputError, match=compared):
+            dp.sanitise(table(spark), plan(), tmp_path / "out")
+    finally:
+        spark.conf.unset(compared)
+
+
+def test_names_of_columns_are_never_expressions(spark: SparkSession) -> None:
+    source = open_source(spark.createDataFrame(pa.table({"a.b": [1, 2], "c`d": [3, 4], "*": [5, 6]})))
+    read = pa.Table.from_batches(batches(source.read(["*", "a.b", "c`d"]), ["*", "a.b", "c`d"], "it"))
+    assert read.to_pydict() == {"*": [5, 6], "a.b": [1, 2], "c`d": [3, 4]}
+
+
+@pytest.mark.slow
+def test_ten_million_rows_agree_with_the_arrow_engine(spark: SparkSession, tmp_path: Path) -> None:
+    rows, hobbies = 10**7, ["Sports", "Cars", "Television", "Computer games", "Reading"]
+    words = np.random.default_rng(2016)
+    people = pa.table(
+        {
+            "hobby": pa.DictionaryArray.from_arrays(words.choice(5, rows, p=[0.4, 0.3, 0.2, 0.08, 0.02]), hobbies),
+            "age": words.integers(0, 100, rows),
+        }
+    )
+    pa.parquet.write_table(people, tmp_path / "people.parquet", row_group_size=1 << 20)
+    columns = {
+        "hobby": {"space": "categories", "values": hobbies},
+        "age": {"space": "categories", "values": list(range(100))},
+    }
+    given = {"privacy": {"epsilon": 2}, "columns": columns}
+    far = dp.sanitise(spark.read.parquet(str(tmp_path / "people.parquet")), given, tmp_path / "far")
+    near = dp.sanitise(tmp_path / "people.parquet", given, tmp_path / "near")
+    assert dp.verify(tmp_path / "far") is not None and far.rows == rows
+    question = "SELECT hobby, count(*) AS people FROM release GROUP BY hobby ORDER BY hobby"
+    pairs = list(zip(far.query(question).rows, near.query(question).rows, strict=True))
+    assert [a["hobby"] for a, _ in pairs] == sorted(hobbies)
+    for a, b in pairs:
+        error = np.hypot(a["people"].stderr, b["people"].stderr)
+        assert 0 < error < rows / 1000 and abs(a["people"].estimate - b["people"].estimate) < 4 * error
