@@ -33,6 +33,7 @@ _PUBLIC = {
     "sanitise": "dproof.sanitisation.sanitise",
     "Release": "dproof.sanitisation.release",
     "load": "dproof.sanitisation.release",
+    "Sanitiser": "dproof.sklearn",
     "verify": "dproof.sanitisation.release",
     "DproofError": "dproof.errors",
     "DproofWarning": "dproof.errors",

@@ -34,12 +34,13 @@ def open_(thing: Any, table: str | None = None) -> Source:
 def _read(array: Any, columns: Sequence[str]) -> Iterator[Any]:
     for start in range(0, len(array), BATCH_ROWS):
         part = array[start : start + BATCH_ROWS]
-        arrays = [_array_of(part[name]) for name in columns]
+        arrays = [array_of(part[name]) for name in columns]
         if arrays:
             yield pa.RecordBatch.from_arrays(arrays, names=list(columns))
 
 
-def _array_of(column: Any) -> Any:
+def array_of(column: Any) -> Any:
+    """One column as Arrow; where objects of several types meet, as their text."""
     try:
         return pa.array(np.ascontiguousarray(column))
     except (pa.ArrowException, TypeError, ValueError, OverflowError):
