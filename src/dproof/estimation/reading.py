@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
 import duckdb
@@ -19,13 +18,19 @@ from dproof.spaces import Categories, Subsets
 _TABLED_SETS = 1 << 12  # sets that are cheaper to tell apart by their whole text
 _GLOBS = frozenset("*?[]{}")
 
+_CLOSED = {
+    "autoinstall_known_extensions": False,
+    "autoload_known_extensions": False,
+    "python_enable_replacements": False,
+}
+
 Decode = Callable[[Sequence[Any]], Array]
 
 
 @contextmanager
 def connected(data: Any, view: str) -> Iterator[Any]:
     """A DuckDB connection of its own, in which the stored rows are a view."""
-    with duckdb.connect(config={"autoinstall_known_extensions": False, "autoload_known_extensions": False}) as database:
+    with duckdb.connect(config=_CLOSED) as database:
         try:
             relation(database, data).create_view(view)
         except duckdb.Error:
@@ -36,14 +41,15 @@ def connected(data: Any, view: str) -> Iterator[Any]:
 
 
 def relation(database: Any, data: Any) -> Any:
-    """The stored rows, from a Parquet file or an Arrow table."""
-    if not isinstance(data, Path):
+    """The stored rows, from Parquet files or an Arrow table."""
+    if not isinstance(data, tuple):
         return database.from_arrow(data)
-    if _GLOBS.isdisjoint(str(data)):
-        return database.read_parquet(str(data))
-    import pyarrow.parquet
+    names = [str(file) for file in data]
+    if _GLOBS.isdisjoint("".join(names)):
+        return database.read_parquet(names)
+    import pyarrow.dataset
 
-    return database.from_arrow(pyarrow.parquet.read_table(data))  # DuckDB would take the name for a pattern
+    return database.from_arrow(pyarrow.dataset.dataset(names))  # DuckDB would take a name for a pattern
 
 
 def count(data: Any, keys: Sequence[str], sums: Sequence[str]) -> tuple[list[Any], Array, list[Array]]:
@@ -116,7 +122,7 @@ def as_list(column: Column) -> str:
     if column.form == "flags":
         pairs = zip(column.stored, column.space.values, strict=True)
         held = ", ".join(f"CASE WHEN {name(stored)} THEN {literal(str(item))} END" for stored, item in pairs)
-        return f"list_filter([{held}], lambda item: item IS NOT NULL)"
+        return f"[item FOR item IN [{held}] IF item IS NOT NULL]"
     if column.form == "wide":
         return f"[{', '.join(map(name, column.stored))}]"
     return name(column.name)

@@ -57,15 +57,16 @@ class Release:
 
     @property
     def data(self) -> Any:
-        """What DuckDB can scan: the path of the stored file, a pattern for its parts, or the table in memory."""
-        if self.folder is None:
-            return self.table
-        return self.folder / (DATA if (self.folder / DATA).is_file() else PARTS)
+        """What DuckDB or Arrow can scan: the paths of the stored files, or the table in memory."""
+        return self.table if self.folder is None else self.files
 
     @property
     def files(self) -> tuple[Path, ...]:
         """The stored files, in the order of their rows; none where the release is held in memory."""
-        return () if self.folder is None else tuple(sorted(self.folder.glob(self.data.name)))
+        if self.folder is None:
+            return ()
+        whole = self.folder / DATA
+        return (whole,) if whole.is_file() else tuple(sorted(self.folder.glob(PARTS)))
 
     def __repr__(self) -> str:
         where = "in memory" if self.folder is None else f"in {str(self.folder)!r}"
