@@ -29,7 +29,7 @@ from dproof.spaces import Categories, Subsets
 
 SPACES = {
     "sex": Categories(["f", "m", None]),
-    "books": Categories([-2, 0, 3]),
+    "books": Categories([3, -2, 0]),
     "likes": Subsets(["a", "b"]),
 }
 SCHEMA = Schema("data", SPACES, frozenset({"books"}))

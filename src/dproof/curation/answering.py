@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 from collections.abc import Sequence
 from fractions import Fraction
-from itertools import product
 from typing import Any
 
 import numpy as np
@@ -67,18 +67,13 @@ class Answering:
 
     def _groups(self) -> tuple[dict[Key, list[Any]], NDArray[np.int64]]:
         """The labels of every declared group, by key, and the place of each group among the released numbers."""
-        groupings = [grouping(key, self.schema) for key in self.measurement.keys]
-        shown = [
-            range(len(found.labels) - (key.column in self.schema.nullable))
-            for key, found in zip(self.measurement.keys, groupings, strict=True)
-        ]
-        tuples = list(product(*shown))
-        places = np.zeros(len(tuples), np.int64)
-        labels: dict[Key, list[Any]] = {}
-        for n, (key, found) in enumerate(zip(self.measurement.keys, groupings, strict=True)):
-            places = places * len(found.labels) + np.array([group[n] for group in tuples])
-            labels[key] = [found.labels[group[n]] for group in tuples]
-        return labels, places
+        groupings = {key: grouping(key, self.schema) for key in self.question.group_by}
+        shown = [len(found.labels) - (key.column in self.schema.nullable) for key, found in groupings.items()]
+        chosen = dict(zip(groupings, np.indices(shown).reshape(len(shown), math.prod(shown)), strict=True))
+        places = np.zeros(math.prod(shown), np.int64)
+        for key in self.measurement.keys:
+            places = places * len(groupings[key].labels) + chosen[key]
+        return {key: [groupings[key].labels[n] for n in found] for key, found in chosen.items()}, places
 
     def answer(self) -> Answer:
         """The rows that HAVING, ORDER BY and LIMIT leave, with their cells."""

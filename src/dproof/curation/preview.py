@@ -14,7 +14,7 @@ from dproof.curation.ledger import Amount
 from dproof.curation.measurement import Measurement, Noisy
 from dproof.errors import InputError
 from dproof.privacy import Privacy
-from dproof.queries.canonical import canonical, expression
+from dproof.queries.canonical import canonical, condition, expression
 from dproof.queries.linear import Term, terms
 from dproof.queries.question import Aggregate, Expression, parts_of
 from dproof.queries.schema import plain
@@ -50,7 +50,7 @@ class Preview:
         found = self.sensitivity
         if found is not None and found.l1 is not None:
             yield f"sensitivity ({found.neighbours}, {found.kind}): {plain(found.l1)}"
-            if found.witness is not None:
+            if found.witness is not None and found.l1:
                 yield f"  attained by {_table(found.witness.before)} and {_table(found.witness.after)}"
         yield from (f"mechanism: {text}" for text in self.mechanisms)
         for name, width in self.half_widths.items():
@@ -114,13 +114,19 @@ def preview(
 
 def _noise_text(noisy: Noisy) -> str:
     statistic = noisy.statistic
-    what = f"the sum of {' × '.join(statistic.columns) or '1'}" if isinstance(statistic, Term) else "distinct values"
+    what = expression(statistic) if isinstance(statistic, Aggregate) else _term_text(statistic)
     if noisy.noise is None:
         return f"{what}: exact, no row can change it"
     return (
         f"{what}: {noisy.noise.name} noise on whole numbers, sensitivity {noisy.sensitivity}, "
         f"standard deviation {noisy.noise.variance**0.5:.6g}"
     )
+
+
+def _term_text(term: Term) -> str:
+    names = " × ".join(f"({column} − middle)" if term.centred else column for column in term.columns)
+    what = f"sum of {names}" if names else "count"
+    return what if term.where is None else f"{what} where {condition(term.where)}"
 
 
 def _spread(

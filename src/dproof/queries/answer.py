@@ -26,8 +26,10 @@ class Cell:
         if not isinstance(self.estimate, (int, float)) or self.low is None or self.high is None:
             return _number(self.estimate, None)
         width = self.high - self.low
+        if width == 0:
+            return _number(self.estimate, None)
         middle = (self.high + self.low) / 2
-        if width and abs(middle - self.estimate) < width / 50:
+        if abs(middle - self.estimate) < width / 50:
             return f"{_number(self.estimate, width)} ± {_number(width / 2, width)}"
         return f"{_number(self.estimate, width)} [{_number(self.low, width)}, {_number(self.high, width)}]"
 

@@ -15,10 +15,10 @@ from dproof.queries.answer import Answer, Cell
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CurveEstimate:
-    """scale · (centre + Σ scales_j · z_j · φ_j) with an estimated vector z = mean + factor · (noise of variance 1).
+    """scale · (centre + Σ scales_j · z_j · φ_j), estimated with the noise scale · Σ_k ξ_k · loadings_k of variance 1 each.
 
-    `quantile` standard errors hold at every point at once, with probability `level`. The error of the basis, which
-    no noise causes and no release can know, is not in the band.
+    `factor` has a row for each φ_j and a last one for the centre, and a column for each ξ. `quantile` standard errors
+    hold at every point at once, with probability `level`. The error of the basis, which no noise causes, is not in it.
     """
 
     lattice: CurveLattice
@@ -37,11 +37,15 @@ class CurveEstimate:
     def evaluate(self, at: Any) -> tuple[Floats, Floats, Floats, Floats]:
         """Estimate, low, high and standard error anywhere between start and stop."""
         times = np.atleast_1d(np.asarray(at, np.float64))
-        loadings = self.lattice.scales[:, None] * self.lattice.functions(times)
-        estimate = self.scale * (self.lattice.centre(times) + self.mean @ loadings)
-        stderr = self.scale * np.sqrt(((self.factor.T @ loadings) ** 2).sum(axis=0))
+        estimate = self.scale * self.lattice.evaluate(self.mean, times)
+        stderr = self.scale * np.sqrt((self.loadings(times) ** 2).sum(axis=0))
         half = self.quantile * stderr
         return estimate, estimate - half, estimate + half, stderr
+
+    def loadings(self, times: Floats) -> Floats:
+        """What each ξ adds at these points, one row each."""
+        parts = self.lattice.scales[:, None] * self.lattice.functions(times)
+        return np.asarray(self.factor.T @ np.vstack([parts, self.lattice.centre(times)]))
 
     @property
     def estimate(self) -> Floats:

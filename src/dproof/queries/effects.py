@@ -17,15 +17,15 @@ from numpy.typing import NDArray
 
 from dproof.errors import TooLarge
 from dproof.privacy import Neighbours
-from dproof.queries.cells import Axis, cut
+from dproof.queries.cells import Axis, Grid, cut
 from dproof.queries.linear import Term
 from dproof.queries.question import Key, Predicate, both, leaves
 from dproof.queries.regions import grouping, key_regions
 from dproof.queries.schema import Schema
+from dproof.spaces import Categories
 
 _MOST_RECORDS = 1 << 18
-_MOST_PAIRS = 1 << 22
-_MOST_CODES = 1 << 11
+_MOST_EFFECTS = 1 << 11  # effects of which every pair is looked at
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +71,7 @@ class Effects:
         top = int(np.argmax(own))
         if neighbours == "add-remove":
             return Fraction(int(own[top])) * worth, (top, top), True
-        if len(own) ** 2 > _MOST_PAIRS or not self.complete:
+        if len(own) > _MOST_EFFECTS or not self.complete:
             return self._bound(scaled, own, power) * worth, None, False
         most, pair = 0, (0, 0)
         for first in range(len(own)):
@@ -111,57 +111,72 @@ def effects(schema: Schema, parts: Sequence[Part], coordinates: Sequence[Coordin
     >>> found.largest("add-remove")[0], found.largest("change-one")[0]
     (Fraction(1, 1), Fraction(2, 1))
     """
-    used = [(c.part, weight, term) for c in coordinates for weight, term in c.weights]
-    wheres = [both(parts[part].where, term.where) for part, _, term in used]
-    tested = {leaf.column for where in wheres for leaf in leaves(where)}
-    degrees = {
-        column: max(term.columns.count(column) + len(term.columns) - 1 for *_, term in used if column in term.columns)
-        for *_, term in used
-        for column in term.columns
+    wheres = {
+        (n, term): both(parts[coordinate.part].where, term.where)
+        for n, coordinate in enumerate(coordinates)
+        for _, term in coordinate.weights
     }
-    keys = tuple(dict.fromkeys(key for part in parts for key in part.keys))
-    free = [key for key in keys if key.column not in tested and key.column not in degrees]
-    # Two groups of a column that nothing else looks at stand for all its groups.
-    single = [key for key in free if [other.column for other in keys].count(key.column) == 1]
-    grid = cut(schema, wheres, [key for key in keys if key not in single], degrees)
-    candidates = [_candidates(axis, degrees.get(axis.column, 0)) for axis in grid.axes]
-    chosen = {axis.column: codes for axis, (codes, _) in zip(grid.axes, candidates, strict=True)}
-    for key in single:
-        chosen[key.column] = [runs.runs[0][0] for _, runs in key_regions(key, schema)[:2] if runs.runs]
-    if math.prod(len(codes) for codes in chosen.values()) > _MOST_RECORDS:
-        raise TooLarge(f"the question cuts the rows into more than {_MOST_RECORDS} kinds: ask for less at once")
-    rows = [codes.ravel() for codes in np.meshgrid(*(np.array(codes) for codes in chosen.values()), indexing="ij")]
-    codes_of = dict(zip(chosen, rows, strict=True)) if rows else {}
-    count = len(rows[0]) if rows else 1
-    blocks = tuple(axis.of(codes_of[axis.column]) for axis in grid.axes)
-    masks = {where: grid.mask(where)[blocks] if grid.axes else np.ones(1, bool) for where in wheres}
+    chosen, complete, grid = _candidates(schema, parts, list(wheres.values()), [term for _, term in wheres])
+    meshed = np.meshgrid(*(np.array(codes) for codes in chosen.values()), indexing="ij")
+    codes = {column: found.ravel() for column, found in zip(chosen, meshed, strict=True)}
+    count = math.prod(len(found) for found in chosen.values())
+    blocks = tuple(axis.of(codes[axis.column]) for axis in grid.axes)
     groups = np.zeros((count, len(parts)), np.int64)
     for n, part in enumerate(parts):
-        for key in part.keys:
-            groups[:, n] = groups[:, n] * 2**20 + grouping(key, schema).of(codes_of[key.column])
+        if part.keys:
+            places = np.stack([grouping(key, schema).of(codes[key.column]) for key in part.keys], axis=1)
+            groups[:, n] = np.unique(places, axis=0, return_inverse=True)[1].ravel()
     values = np.zeros((count, len(coordinates)), object)
     for n, coordinate in enumerate(coordinates):
         for weight, term in coordinate.weights:
-            product = masks[both(parts[coordinate.part].where, term.where)].astype(object)
+            product = np.broadcast_to(grid.mask(wheres[n, term])[blocks], count).astype(object)
             for column in term.columns:
-                product = product * term.scale(column, schema).whole(codes_of[column]).astype(object)
+                product = product * term.scale(column, schema).whole(codes[column]).astype(object)
             values[:, n] += product * weight
-    first = {(*g, *v): n for n, (g, v) in reversed(list(enumerate(zip(groups.tolist(), values.tolist(), strict=True))))}
-    kept = sorted(first.values())
-    records = [{column: int(codes[n]) for column, codes in codes_of.items()} for n in kept]
-    complete = all(whole for _, whole in candidates)
+    different = {(*g, *v): n for n, (g, v) in enumerate(zip(groups.tolist(), values.tolist(), strict=True))}
+    kept = sorted(different.values())
+    records = [{column: int(found[n]) for column, found in codes.items()} for n in kept]
     return Effects(records, groups[kept], values[kept], tuple(c.part for c in coordinates), complete)
 
 
-def _candidates(axis: Axis, degree: int) -> tuple[list[int], bool]:
-    """Codes of an axis among which every effect, or the extremes of every coordinate, are found; whether all are."""
+def _candidates(
+    schema: Schema, parts: Sequence[Part], wheres: Sequence[Predicate | None], used: Sequence[Term]
+) -> tuple[dict[str, Sequence[int]], bool, Grid]:
+    """Codes of each column whose combinations show every effect; whether they do, or only all extremes; the grid."""
+    degrees = {
+        column: max(len(term.columns) for term in used if column in term.columns)
+        for term in used
+        for column in term.columns
+    }
+    tested = {leaf.column for where in wheres for leaf in leaves(where)}
+    keys = tuple(dict.fromkeys(key for part in parts for key in part.keys))
+    by_keys = [key.column for key in keys]
+    # Two groups of a column that nothing else looks at stand for all its groups.
+    alone = [key for key in keys if key.column not in tested | set(degrees) and by_keys.count(key.column) == 1]
+    grid = cut(schema, wheres, [key for key in keys if key not in alone], degrees)
+    two = {key.column: [runs.runs[0][0] for _, runs in key_regions(key, schema) if runs.runs][:2] for key in alone}
+    ends = {axis.column: _ends(axis, degrees.get(axis.column, 0), schema) for axis in grid.axes}
+    every = ends | {axis.column: _all(axis) for axis in grid.axes if degrees.get(axis.column, 0) > 1}
+    linear = max(degrees.values(), default=0) < 2
+    complete = linear or math.prod(len(codes) for codes in (two | every).values()) <= _MOST_EFFECTS
+    chosen = two | (every if complete else ends)
+    if math.prod(len(codes) for codes in chosen.values()) > _MOST_RECORDS:
+        raise TooLarge(f"the question cuts the rows into more than {_MOST_RECORDS} kinds: ask for less at once")
+    return chosen, complete, grid
+
+
+def _ends(axis: Axis, degree: int, schema: Schema) -> Sequence[int]:
+    """Codes of an axis among which the extremes of every coordinate are found, each on its own."""
     if degree == 0:
-        return list(axis.first), True
-    if degree == 1:
-        return sorted({*axis.first, *axis.last}), True
-    if sum(b - a + 1 for a, b in zip(axis.first, axis.last, strict=True)) <= _MOST_CODES:
-        return [code for a, b in zip(axis.first, axis.last, strict=True) for code in range(a, b + 1)], True
+        return axis.first
+    if isinstance(schema.spaces[axis.column], Categories):
+        return _all(axis)  # numbers in any order
     # The least square is at the middle of the range, for which numbers are centred.
     middle = max(axis.last) // 2
-    inner = [min(max(middle + side, a), b) for a, b in zip(axis.first, axis.last, strict=True) for side in (0, 1)]
-    return sorted({*axis.first, *axis.last, *inner}), False
+    inner = [min(max(middle + n, a), b) for a, b in zip(axis.first, axis.last, strict=True) for n in (0, 1)]
+    return sorted({*axis.first, *axis.last, *(inner if degree > 1 else ())})
+
+
+def _all(axis: Axis) -> Sequence[int]:
+    """Every code of an axis."""
+    return range(min(axis.first), max(axis.last) + 1)

@@ -1,0 +1,193 @@
+"""What the curator counts is what SQL means: every question, without noise, against DuckDB on the same rows."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any
+
+import duckdb
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dproof.coins import current
+from dproof.curation.answering import Answering
+from dproof.curation.drawing import draw
+from dproof.curation.measurement import measure
+from dproof.curation.tally import schema_of, tally
+from dproof.engines import open_source
+from dproof.privacy import Privacy
+from dproof.queries.answer import Answer, Cell
+from dproof.queries.schema import resolve
+from dproof.queries.sql import parse
+from dproof.sanitisation.plan import Plan
+
+PLAN = Plan.from_dict(
+    {
+        "privacy": {"epsilon": 1000},
+        "columns": {
+            "age": {"space": "interval", "low": 0, "high": 110, "step": 1},
+            "height": {"space": "interval", "low": "1.2", "high": "2.2", "step": "0.01"},
+            "sex": {"space": "categories", "values": ["f", "m"]},
+            "grade": {"space": "categories", "values": ["low", "middle", "high"], "metric": "ordinal"},
+            "rooms": {"space": "categories", "values": [3, 1, 2]},
+            "likes": {"space": "subsets", "values": ["music", "chess", "cars"]},
+        },
+    }
+)
+SCHEMA = schema_of(PLAN)
+
+
+def table(rows: int, seed: int) -> pa.Table:
+    made = np.random.default_rng(seed)
+    items = np.array(["music", "chess", "cars"])
+    return pa.table(
+        {
+            "age": made.integers(0, 111, rows),
+            "height": np.round(made.integers(120, 221, rows) / 100, 2),
+            "sex": made.choice(["f", "m"], rows),
+            "grade": made.choice(["low", "middle", "high"], rows),
+            "rooms": made.choice([1, 2, 3], rows),
+            "likes": pa.array([list(items[made.random(3) < 0.5]) for _ in range(rows)], pa.list_(pa.string())),
+        }
+    )
+
+
+def without_noise(text: str, data: Any, plan: Plan = PLAN) -> Answer:
+    schema = schema_of(plan)
+    question = resolve(parse(text), schema)
+    measurement = measure(question, schema, Privacy(1000))
+    measurement = replace(measurement, noisy=tuple(replace(part, noise=None) for part in measurement.noisy))
+    released = draw(measurement, tally(open_source(data), plan, measurement), current())
+    return Answering(question, measurement, released, 0.95).answer()
+
+
+def plain(answer: Answer) -> list[tuple[Any, ...]]:
+    return [
+        tuple(value.estimate if isinstance(value, Cell) else value for value in row.values()) for row in answer.rows
+    ]
+
+
+def same(ours: list[tuple[Any, ...]], theirs: list[tuple[Any, ...]]) -> None:
+    assert len(ours) == len(theirs)
+    for a, b in zip(ours, theirs, strict=True):
+        for x, y in zip(a, b, strict=True):
+            if isinstance(x, str) or isinstance(y, str):
+                assert x == y
+            else:
+                assert float(x) == pytest.approx(float(y), rel=1e-9, abs=1e-9)
+
+
+QUESTIONS = [
+    "SELECT count(*) FROM data",
+    "SELECT count(*), sum(age), avg(age) FROM data WHERE sex = 'f'",
+    "SELECT sex, grade, count(*) AS n FROM data GROUP BY sex, grade ORDER BY sex, n DESC",
+    "SELECT grade, sex, sum(height) FROM data GROUP BY 1, 2 ORDER BY sex, 3",
+    "SELECT avg(height), var_pop(height), var_samp(height), stddev(age), stddev_pop(age) FROM data WHERE age > 30",
+    "SELECT sex, corr(age, height), covar_pop(age, height), covar_samp(age, height) FROM data GROUP BY sex ORDER BY 1",
+    "SELECT count(*) FILTER (WHERE list_contains(likes, 'music')) AS m, "
+    "count(*) FILTER (WHERE list_contains(likes, 'chess') OR NOT list_contains(likes, 'cars')) AS c FROM data",
+    "SELECT sum(rooms), avg(rooms), var_pop(rooms), count(DISTINCT rooms) FROM data WHERE age BETWEEN 20 AND 60",
+    "SELECT rooms, avg(age) FROM data WHERE rooms >= 2 GROUP BY rooms HAVING count(*) > 1 ORDER BY rooms DESC LIMIT 1",
+    "SELECT quantile_disc(age, 0.5), min(age), max(age), quantile_disc(age, 0.9) FROM data",
+    "SELECT sex, quantile_disc(height, 0.317), max(height) - min(height) AS r FROM data GROUP BY sex ORDER BY sex",
+    "SELECT min(rooms), max(rooms), quantile_disc(rooms, 0.4) FROM data",
+    "SELECT 100.0 * count(*) FILTER (WHERE age < 18) / count(*) AS percent, sum(age) - 2 * sum(rooms) AS d FROM data",
+    "SELECT count(*) FROM data WHERE NOT (age < 10 OR age >= 100) AND height <> 1.5 AND height < 1.995",
+    "SELECT count(*) FROM data WHERE sex IN ('f', 'm') AND age NOT IN (1, 2, 3)",
+]
+
+
+@pytest.mark.parametrize("text", QUESTIONS)
+@pytest.mark.parametrize("rows", [503, 71])
+def test_questions_against_duckdb(text: str, rows: int) -> None:
+    data = table(rows, seed=rows)
+    same(plain(without_noise(text, data)), duckdb.sql(text).fetchall())
+
+
+def test_categories_in_order_compare_by_place() -> None:
+    data = table(200, seed=1)
+    found = plain(without_noise("SELECT count(*) FROM data WHERE grade >= 'middle'", data))
+    assert found == [(sum(g != "low" for g in data["grade"].to_pylist()),)]
+
+
+def test_bins_top_and_mode() -> None:
+    data = table(900, seed=2)
+    bins = plain(without_noise("SELECT bin(age, 25), count(*) FROM data GROUP BY 1", data))
+    ages = data["age"].to_numpy()
+    assert bins == [(edge, int(((ages >= edge) & (ages < edge + 25)).sum())) for edge in (0, 25, 50, 75, 100)]
+    tens = plain(without_noise("SELECT bin(height, 0.25), count(*) FROM data GROUP BY 1", data))
+    assert [edge for edge, _ in tens] == [1, 1.25, 1.5, 1.75, 2] and sum(n for _, n in tens) == 900
+    skewed = data.set_column(2, "sex", pa.array(["m"] * 600 + ["f"] * 300))
+    assert plain(without_noise("SELECT mode(sex) FROM data", skewed)) == [("m",)]
+    likes = pa.array([["cars"]] * 400 + [["cars", "chess"]] * 400 + [[]] * 100, pa.list_(pa.string()))
+    favourites = data.set_column(5, "likes", likes)
+    assert plain(without_noise("SELECT top(likes, 2) FROM data", favourites)) == [(["cars", "chess"],)]
+    assert (
+        plain(
+            without_noise("SELECT likes, count(*) AS n FROM data GROUP BY likes ORDER BY n DESC LIMIT 1", favourites)
+        )[0][1]
+        == 400
+    )
+
+
+def test_every_declared_group_appears_even_where_no_row_is() -> None:
+    data = table(50, seed=3).filter(pa.compute.equal(table(50, seed=3)["sex"], "f"))
+    answer = without_noise("SELECT sex, rooms, count(*) AS n, avg(age) AS a FROM data GROUP BY sex, rooms", data)
+    assert [(row["sex"], row["rooms"]) for row in answer.rows] == [(s, r) for s in "fm" for r in (3, 1, 2)]
+    assert all(row["n"].estimate == 0 for row in answer.rows if row["sex"] == "m")
+
+
+def huge(values: list[int]) -> int:
+    plan = Plan.from_dict(
+        {
+            "privacy": {"epsilon": 1},
+            "columns": {"x": {"space": "interval", "low": 2**50, "high": 2**50 + 1, "step": 1}},
+        }
+    )
+    data = pa.table({"x": pa.array(values, pa.int64())})
+    total = without_noise("SELECT sum(x) AS s FROM data", data, plan).rows[0]["s"].raw
+    grouped = without_noise("SELECT x, sum(x) AS s FROM data GROUP BY x", data, plan).rows
+    assert sum(row["s"].raw for row in grouped) == total
+    assert isinstance(total, int)
+    return total
+
+
+def test_a_sum_of_large_numbers_moves_by_one_and_not_with_the_order() -> None:
+    made = np.random.default_rng(0)
+    values = (2**50 + made.integers(0, 2, 1024)).tolist()
+    total = huge(values)
+    assert total == sum(values)
+    assert huge(sorted(values)) == huge(values[::-1]) == total
+    changed = [2**51 + 1 - values[0], *values[1:]]
+    assert abs(huge(changed) - total) == 1
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.lists(st.integers(-(2**40), 2**40), max_size=40), st.data())
+def test_sums_are_exact_whatever_their_size(values: list[int], data: Any) -> None:
+    plan = Plan.from_dict(
+        {
+            "privacy": {"epsilon": 1},
+            "columns": {
+                "x": {"space": "interval", "low": -(2**40), "high": 2**40, "step": 1},
+                "g": {"space": "categories", "values": ["a", "b"]},
+            },
+        }
+    )
+    groups = [data.draw(st.sampled_from("ab")) for _ in values]
+    rows = pa.table({"x": pa.array(values, pa.int64()), "g": pa.array(groups, pa.string())})
+    answer = without_noise("SELECT g, sum(x) AS s FROM data GROUP BY g", rows, plan)
+    for row in answer.rows:
+        assert row["s"].raw == sum(x for x, g in zip(values, groups, strict=True) if g == row["g"])
+
+
+def test_fractions_of_a_step_are_exact_too() -> None:
+    plan = Plan.from_dict(
+        {"privacy": {"epsilon": 1}, "columns": {"x": {"space": "interval", "low": 0, "high": 1, "step": "0.1"}}}
+    )
+    answer = without_noise("SELECT sum(x) AS s FROM data", pa.table({"x": [0.1, 0.2, 0.3] * 7}), plan)
+    assert answer.rows[0]["s"].raw == float(Fraction(42, 10))
