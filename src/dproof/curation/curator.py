@@ -23,10 +23,10 @@ from dproof.errors import InputError
 from dproof.exact import exact
 from dproof.privacy import Privacy
 from dproof.queries.answer import Answer
+from dproof.queries.building import Asked, as_question
 from dproof.queries.canonical import canonical
 from dproof.queries.question import Question, columns
 from dproof.queries.schema import resolve
-from dproof.queries.sql import parse
 from dproof.sanitisation.plan import Plan
 
 _LEAST, _MOST = Fraction(1, 1000), Fraction(100)
@@ -85,7 +85,7 @@ class Curator:
 
     def preview(
         self,
-        asked: str | Question,
+        asked: Asked,
         *,
         epsilon: Any = None,
         delta: Any = 0,
@@ -99,7 +99,7 @@ class Curator:
 
     def ask(
         self,
-        asked: str | Question,
+        asked: Asked,
         *,
         epsilon: Any = None,
         delta: Any = 0,
@@ -136,8 +136,8 @@ class Curator:
             )
         return measurement, kept, stored is not None
 
-    def _measurement(self, asked: str | Question, epsilon: Any, delta: Any, accuracy: Any, level: float) -> Measurement:
-        question = resolve(parse(asked) if isinstance(asked, str) else asked, self.schema)
+    def _measurement(self, asked: Asked, epsilon: Any, delta: Any, accuracy: Any, level: float) -> Measurement:
+        question = resolve(as_question(asked), self.schema)
         if not 0 < level < 1:
             raise InputError("level must lie between 0 and 1, such as 0.95")
         if (epsilon is None) == (accuracy is None):

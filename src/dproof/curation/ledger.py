@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import Any
 
 from dproof.errors import InputError, OverBudget, VerificationFailed, did_you_mean
+from dproof.exact import float_below
 from dproof.privacy import Privacy
 
 _START = hashlib.sha256(b"dproof ledger 1").hexdigest()
@@ -49,6 +50,10 @@ class Amount:
 
     def __sub__(self, other: Amount) -> Amount:
         return Amount(self.epsilon - other.epsilon, self.delta - other.delta)
+
+    def to_json(self) -> dict[str, float]:
+        """Both as floats that are not above the exact numbers."""
+        return {"epsilon": float_below(self.epsilon), "delta": float_below(self.delta)}
 
     def covers(self, other: Amount) -> bool:
         return self.epsilon >= other.epsilon and self.delta >= other.delta

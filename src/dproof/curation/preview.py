@@ -13,6 +13,7 @@ from dproof.curation.formulas import Statistics, evaluate, is_affine
 from dproof.curation.ledger import Amount
 from dproof.curation.measurement import Measurement, Noisy
 from dproof.errors import InputError
+from dproof.exact import float_above
 from dproof.privacy import Privacy
 from dproof.queries.canonical import canonical, condition, expression
 from dproof.queries.linear import Term, terms
@@ -66,15 +67,15 @@ class Preview:
         left = self.remaining
         return {
             "question": self.asked,
-            "cost": {"epsilon": str(self.cost.epsilon), "delta": str(self.cost.delta)},
+            "cost": {"epsilon": float_above(self.cost.epsilon), "delta": float_above(self.cost.delta)},
             "free": self.free,
-            "remaining": None if left is None else {"epsilon": str(left.epsilon), "delta": str(left.delta)},
+            "remaining": None if left is None else left.to_json(),
             "neighbours": self.cost.neighbours,
             "sensitivity": None
             if found is None or found.l1 is None or found.l2_squared is None
             else {
-                "l1": str(found.l1),
-                "l2_squared": str(found.l2_squared),
+                "l1": plain(found.l1),
+                "l2_squared": plain(found.l2_squared),
                 "kind": found.kind,
                 "witness": None
                 if found.witness is None

@@ -6,7 +6,9 @@ import html
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from fractions import Fraction
+from importlib import import_module
 from typing import Any
 
 
@@ -56,20 +58,22 @@ class Answer:
     method: str = ""
 
     def __str__(self) -> str:
-        lines = [list(self.columns), *([_shown(row[column]) for column in self.columns] for row in self.rows)]
+        lines = [list(self.columns), *self.texts()]
         widths = [max(len(line[n]) for line in lines) for n in range(len(self.columns))]
         table = [
             "  ".join(text.ljust(width) for text, width in zip(line, widths, strict=True)).rstrip() for line in lines
         ]
         return "\n".join([*table, *([""] if self.notes else []), *self.notes])
 
+    def texts(self) -> list[list[str]]:
+        """The rows as they are shown."""
+        return [[_shown(row[column]) for column in self.columns] for row in self.rows]
+
     def _repr_html_(self) -> str:
         """The table as a notebook shows it."""
         head = "".join(f"<th>{html.escape(column)}</th>" for column in self.columns)
-        body = "".join(
-            "<tr>" + "".join(f"<td>{html.escape(_shown(row[column]))}</td>" for column in self.columns) + "</tr>"
-            for row in self.rows
-        )
+        lines = ("".join(f"<td>{html.escape(text)}</td>" for text in line) for line in self.texts())
+        body = "".join(f"<tr>{line}</tr>" for line in lines)
         notes = "".join(f"<p>{html.escape(note)}</p>" for note in self.notes)
         return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{notes}"
 
@@ -92,6 +96,10 @@ class Answer:
             for field in ("low", "high", "stderr", "raw"):
                 flat[f"{column}_{field}"] = [cell.get(field) for cell in cells]
         return flat
+
+    def plot(self, path: Any = None) -> Any:
+        """A chart of the estimates with their intervals; written to an .svg, .png or .html file where one is named."""
+        return import_module("dproof.report.answer_chart").plot(self, path)  # loaded from above, only when asked
 
     def to_arrow(self) -> Any:
         import pyarrow
@@ -120,13 +128,17 @@ def _json(value: Any) -> Any:
         return {str(key): _json(item) for key, item in value.items()}
     if isinstance(value, Sequence) and not isinstance(value, str):
         return [_json(item) for item in value]
+    if isinstance(value, Decimal):
+        return float(value)
+    if value is not None and not isinstance(value, (bool, int, float, str)):
+        return str(value)  # a date, a time, whatever else a public column holds
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def _shown(value: Any) -> str:
     if isinstance(value, (set, frozenset)):
         return "{" + ", ".join(sorted(str(item) for item in value)) + "}"
-    return str(value) if isinstance(value, (Cell, str)) else _number(value, None)
+    return _number(value, None) if value is None or isinstance(value, (int, float, Fraction)) else str(value)
 
 
 def _number(value: Any, width: float | None) -> str:

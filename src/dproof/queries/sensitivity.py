@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Literal
@@ -14,12 +14,12 @@ import numpy as np
 
 from dproof.errors import InputError
 from dproof.privacy import Neighbours
+from dproof.queries.building import Asked, Asking, as_question
 from dproof.queries.effects import Coordinate, Effects, Part, effects
 from dproof.queries.linear import Term, present, scale_of
 from dproof.queries.question import Aggregate, Arithmetic, Expression, Key, Number, Question
 from dproof.queries.regions import MISSING, key_regions
 from dproof.queries.schema import Open, Schema, resolve
-from dproof.queries.sql import parse
 from dproof.spaces import Space
 from dproof.spaces.interval import Interval
 
@@ -56,8 +56,8 @@ class Sensitivity:
 
 
 def sensitivity(
-    asked: str | Question | Sequence[str | Question],
-    schema: Schema,
+    asked: Asked | Sequence[Asked],
+    table: Schema | Mapping[str, Space | Open],
     neighbours: Neighbours = "change-one",
     *,
     rows: int = 1,
@@ -67,13 +67,14 @@ def sensitivity(
     `rows` matters for a mean alone: the public number of rows (change-one), or the least there can be (add-remove).
 
     >>> from dproof.spaces import Categories
-    >>> survey = Schema("data", {"gender": Categories(["Male", "Female"]), "books": Categories(range(8))})
-    >>> males_and_females = sensitivity("SELECT gender, count(*) FROM data GROUP BY gender", survey, "add-remove")
-    >>> males_and_females.l1, males_and_females.witness.after
-    (Fraction(1, 1), ({'gender': 'Male'},))
+    >>> survey = {"gender": Categories(["Male", "Female"]), "books": Categories(range(8))}
+    >>> genders = sensitivity("SELECT gender, count(*) FROM data GROUP BY gender", survey, "add-remove")
+    >>> genders.l1, genders.witness.before, genders.witness.after
+    (Fraction(1, 1), (), ({'gender': 'Male'},))
     """
-    several = [asked] if isinstance(asked, (str, Question)) else list(asked)
-    questions = [resolve(parse(q) if isinstance(q, str) else q, schema) for q in several]
+    schema = table if isinstance(table, Schema) else Schema("data", table)
+    several = [asked] if isinstance(asked, (str, Question, Asking)) else list(asked)
+    questions = [resolve(as_question(one, schema.table), schema) for one in several]
     if rows < 1:
         raise InputError("the number of rows must be at least 1: the empty table has no mean")
     items = [(n, item.expression) for n, question in enumerate(questions) for item in question.select]
