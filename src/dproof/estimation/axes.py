@@ -39,6 +39,10 @@ class Public:
         return self.blocks
 
     @property
+    def nodes(self) -> int:
+        return self.blocks
+
+    @property
     def law(self) -> Scores:
         return exact(self.blocks)
 
@@ -72,6 +76,10 @@ class Kept:
     @property
     def states(self) -> int:
         return len(self.weights)
+
+    @property
+    def nodes(self) -> int:
+        return self.blocks
 
     @property
     def law(self) -> Scores:
@@ -113,6 +121,10 @@ class Mixed:
     @property
     def states(self) -> int:
         return int(self.matrix.shape[1])
+
+    @property
+    def nodes(self) -> int:
+        return len(self.matrix)
 
     @property
     def law(self) -> Scores:

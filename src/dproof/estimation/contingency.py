@@ -266,9 +266,10 @@ class _Factor:
 
     def biases(self, pattern: int) -> Array:
         """How far the means are from what they stand for."""
-        part = self._through(pattern, [axis.means for axis in self._biased()])
+        means = self.means(pattern)
         true = [lambda p, axis=axis: axis.means(p) - axis.biases(p) for axis in self._biased()]
-        return part - self._through(pattern, true)
+        bias = means - self._through(pattern, true)
+        return np.where(np.abs(bias) < _ROUNDING * np.abs(means).max(initial=1.0), 0.0, bias)
 
     def _biased(self) -> list[Biased]:
         found = [self.layout.axes[n] for n in self.layout.rest]

@@ -7,7 +7,7 @@ is unbiased as it stands. Rows that a sanitised column chooses are weighed by it
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any
 
@@ -171,11 +171,12 @@ def _estimate(release: Any, name: str, where: Predicate | None, total: bool, opt
         residual = sums.outer - cross - cross.T + sums.squares * np.outer(mean, mean)
         covariance = residual / sums.weight**2
     times = lattice.space.times
-    factor = _root(covariance)
-    path = factor.T @ (lattice.scales[:, None] * lattice.functions(fine(times[0], times[-1], times)))
+    factor = np.vstack([_root(covariance), np.zeros(terms)])
     notes = (f"only {sums.weight:.0f} rows: the band takes their mean for normal",) if sums.weight < _FEW else ()
     scale = sums.weight if total else 1.0
-    return CurveEstimate(lattice, mean, factor, tube_quantile(path, options.level), scale, options.level, notes)
+    made = CurveEstimate(lattice, mean, factor, 1.0, scale, options.level, notes)
+    path = made.loadings(fine(times[0], times[-1], times))
+    return replace(made, quantile=tube_quantile(path, options.level))
 
 
 def _root(covariance: Array) -> Array:

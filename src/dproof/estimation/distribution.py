@@ -3,16 +3,34 @@
 from __future__ import annotations
 
 from math import prod
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 
 from dproof.errors import InputError
 from dproof.estimation.axes import Kept, Mixed, Public
-from dproof.estimation.contingency import Contingency, Sum
+from dproof.estimation.contingency import Contingency, Powers, Sum
 from dproof.estimation.inverse import Array, Scores, exact
 
-_STEPS = 10_000
-_SETTLED = 1e-9  # relative change of the likeliest counts at which they stand still
+_STEPS = 5_000
+_SETTLED = 1e-8  # relative change of the likeliest counts at which they stand still
+
+
+@runtime_checkable
+class Foldable(Protocol):
+    """An axis with finitely many true values, its nodes."""
+
+    @property
+    def nodes(self) -> int: ...
+
+    @property
+    def law(self) -> Scores:
+        """P(state | node)."""
+        ...
+
+    def fold(self, table: Array, axis: int, powers: Powers) -> Array:
+        """Sums of blocks, from counts of nodes."""
+        ...
 
 
 def likelihood(table: Contingency) -> Array:
@@ -24,8 +42,8 @@ def likelihood(table: Contingency) -> Array:
     >>> likelihood(Contingency([flip], np.array([20.0, 80.0]), 100)).round(3).tolist()
     [0.0, 100.0]
     """
-    laws = _laws(table)
-    cells = np.ones([_inputs(axis) for axis in table.axes])
+    axes = [_finite(axis) for axis in table.axes]
+    laws, cells = [axis.law for axis in axes], np.ones([axis.nodes for axis in axes])
     cells *= table.counts.sum() / cells.size
     for _ in range(_STEPS):
         mixed = _gather(laws, cells)
@@ -58,8 +76,7 @@ def projection(table: Contingency) -> Array:
 def fold(table: Contingency, cells: Array, each: Sum) -> Array:
     """The sums of all blocks, from counts of the true values."""
     for n, (axis, powers) in enumerate(zip(table.axes, each.powers, strict=True)):
-        assert isinstance(axis, (Public, Kept, Mixed))
-        cells = axis.fold(cells, n, powers)
+        cells = _finite(axis).fold(cells, n, powers)
     return cells
 
 
@@ -72,28 +89,20 @@ def _nearest(rows: Array) -> Array:
     return np.asarray(np.maximum(rows - excess[np.arange(len(rows)), last][:, None], 0.0))
 
 
-def _laws(table: Contingency) -> list[Scores]:
-    return [_finite(axis).law for axis in table.axes]
-
-
 def _inverse(axis: object) -> Scores:
-    found = _finite(axis)
-    if isinstance(found, Public):
-        return exact(found.blocks)
-    if isinstance(found, Kept):
-        return found.scores((0,) * len(found.numbers))
-    return found.inverse()
+    if isinstance(axis, Public):
+        return exact(axis.blocks)
+    if isinstance(axis, Kept):
+        return axis.scores((0,) * len(axis.numbers))
+    if isinstance(axis, Mixed):
+        return axis.inverse()
+    raise InputError("numbers under noise have no table of counts to project: use method='likelihood'")
 
 
-def _finite(axis: object) -> Public | Kept | Mixed:
-    if isinstance(axis, (Public, Kept, Mixed)):
+def _finite(axis: object) -> Foldable:
+    if isinstance(axis, Foldable):
         return axis
-    raise InputError("sums of numbers with noise on all of the line are unbiased as they are: leave the method out")
-
-
-def _inputs(axis: object) -> int:
-    found = _finite(axis)
-    return len(found.matrix) if isinstance(found, Mixed) else found.blocks
+    raise InputError("sums of numbers under noise are unbiased as they are: leave the method out")
 
 
 def _gather(laws: list[Scores], cells: Array) -> Array:

@@ -202,6 +202,14 @@ class Frame:
         order = np.arange(prod(sizes)).reshape(sizes).transpose([_position(stand, part) for part in wanted]).reshape(-1)
         return Groups(self._labels(wanted, combos), grouped, order)
 
+    def occurring(self, where: Predicate | None, table: Contingency, groups: Groups) -> Array:
+        """The groups that a condition leaves any value for; of public columns those that rows have."""
+        everything = self.sum_of(where)
+        possible = table.total(np.ones(1), everything, groups.grouped) > 0
+        if self._public_keys:
+            possible &= table.estimates([everything], groups.grouped).squares[:, 0, 0] > 0
+        return np.asarray(possible[groups.order])
+
     def _is_fixed(self, piece: Piece, choices: Sequence[Choice]) -> bool:
         """Whether a group has one block of each axis of a piece."""
         if isinstance(piece.axes[0], Blurred):

@@ -20,6 +20,9 @@ from dproof.queries.question import Aggregate, Expression, Question
 from dproof.sanitisation.row_law import RowLaw
 
 Method = Literal["inverse", "likelihood", "projection"]
+_ROUGH = "numbers under noise are told apart roughly, and the intervals allow for it"
+_FEW = "few rows carry noise here, so an interval is Bernstein's: it covers at least its level"
+_UNSURE = "a divisor is not clearly different from zero, so a ratio has no interval"
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +53,7 @@ class Asked:
     question: Question
     options: Options
     notes: list[str] = field(default_factory=list)
+    tables: dict[Any, Any] = field(default_factory=dict)  # what was read for order statistics, by column and condition
 
 
 @dataclass(slots=True)
@@ -64,6 +68,10 @@ class Measured:
     covariance: Array
     heaviest: Array
     doubts: Array
+    warnings: list[dict[str, None]] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.warnings = [{} for _ in self.values]
 
     def value(self, expression: Expression, values: Array) -> Value:
         """An expression of the sums."""
@@ -93,12 +101,9 @@ class Measured:
         heaviest = np.einsum("gi,gi->g", np.abs(found.gradient), self.heaviest)
         widths = half_widths(variance, heaviest, level)
         doubt = np.einsum("gi,gi->g", np.abs(found.gradient), self.doubts)
-        if (doubt > 0).any():
-            self.asked.notes.append("numbers under noise are told apart roughly, and the intervals allow for it")
-        if widths.few.any():
-            self.asked.notes.append("few rows carry noise here, so an interval is Bernstein's: at least its level")
-        if found.unsure.any():
-            self.asked.notes.append("a divisor is not clearly different from zero, so a ratio has no interval")
+        for about, which in ((_ROUGH, doubt > 0), (_FEW, widths.few), (_UNSURE, found.unsure)):
+            for group in np.flatnonzero(which):
+                self.warnings[group][about] = None
         naive = None if self.naive is None else self.value(expression, self.naive).value
         plain = isinstance(expression, Aggregate) and expression.kind == "count"
         cells = []

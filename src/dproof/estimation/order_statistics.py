@@ -15,11 +15,13 @@ from dproof.estimation.intervals import half_widths, normal_quantile
 from dproof.estimation.inverse import Array
 from dproof.estimation.measuring import Asked, measure, refuse_singular
 from dproof.estimation.piece import values_of
+from dproof.estimation.smoothing import NODES
+from dproof.laws.keep_or_other import KeepOrOther
 from dproof.queries.answer import Cell
 from dproof.queries.question import Aggregate, Compare, Contains, Key, Predicate, both
 from dproof.queries.regions import lattice
 from dproof.queries.schema import Open, plain
-from dproof.spaces import Subsets
+from dproof.spaces import Categories, Subsets
 
 _MOST_STEPS = 512  # thresholds at which a distribution is estimated
 
@@ -78,26 +80,23 @@ def _number(value: float) -> int | float:
 
 def _private(asked: Asked, aggregate: Aggregate, where: Predicate | None) -> list[_Steps]:
     """The estimated counts below each value of a sanitised column, in every group."""
-    (column,), law, question = aggregate.columns, asked.law, asked.question
-    space: Any = schema_of(law).spaces[column]
-    cuts: list[Predicate] = []
-    if space.size > _MOST_STEPS:
-        low, step = lattice(space)
-        ends = np.unique(np.linspace(0, space.size - 1, _MOST_STEPS + 1).astype(np.int64)[1:-1])
-        cuts = [Compare(column, "<=", low + step * int(end)) for end in ends]
-    frame = Frame(law, [where, *cuts], question.group_by, spelled=() if cuts else [column])
+    (column,) = aggregate.columns
+    if (column, where) not in asked.tables:
+        frame = _spelled(asked, column, where)
+        asked.tables[column, where] = (frame, *frame.read(asked.data, asked.rows))
+    frame, table, combos = asked.tables[column, where]
     blocks = frame.cuts[column]
-    lasts = blocks.first if blocks.merged is None else np.array(blocks.axis.last)[blocks.grid]
-    values = values_of(space, lasts)
+    ends = blocks.first
+    if blocks.merged is not None and aggregate.kind != "min":
+        ends = np.array(blocks.axis.last)[blocks.grid]
+    values = values_of(frame.schema.spaces[column], ends)
     order = np.argsort(values, kind="stable")
     if aggregate.kind == "max":
         order = order[::-1]
-    rank = np.empty(len(order), np.int64)
-    rank[order] = np.arange(len(order))
+    rank = np.argsort(order)
     takes = (rank[None, :] <= np.arange(len(order))[:, None]).astype(float)
     if aggregate.kind == "quantile":
         takes -= float(aggregate.argument or 0)
-    table, combos = frame.read(asked.data, asked.rows)
     groups = frame.groups(combos, [Choice(column, tuple(range(len(order))), takes)])
     found = table.estimates([frame.sum_of(where)], groups.grouped)
     if np.isnan(found.values).any():
@@ -107,6 +106,19 @@ def _private(asked: Asked, aggregate: Aggregate, where: Predicate | None) -> lis
     rows = zip(total.reshape(shape), half.reshape(shape), strict=True)
     raw = [None] * (len(total) // len(order)) if naive is None else list(naive.reshape(shape))
     return [_Steps(values[order], t, h, r) for (t, h), r in zip(rows, raw, strict=True)]
+
+
+def _spelled(asked: Asked, column: str, where: Predicate | None) -> Frame:
+    """A frame in which a column has a block for every value, or for as many steps as can be told apart."""
+    space: Any = schema_of(asked.law).spaces[column]
+    exact = isinstance(asked.law.group_of(column).mechanism.family, KeepOrOther)
+    most = _MOST_STEPS if exact or isinstance(space, Categories) else NODES
+    cuts: list[Predicate] = []
+    if space.size > most:
+        low, step = lattice(space)
+        ends = np.unique(np.linspace(0, space.size - 1, most + 1).astype(np.int64)[1:-1])
+        cuts = [Compare(column, "<=", low + step * int(end)) for end in ends]
+    return Frame(asked.law, [where, *cuts], asked.question.group_by, spelled=() if cuts else [column])
 
 
 def _one_sum(asked: Asked, found: Estimates, order: Array) -> tuple[Array, Array, Array | None]:

@@ -18,7 +18,7 @@ from dproof.spaces import Categories, Subsets
 _TABLED_SETS = 1 << 12  # sets that are cheaper to tell apart by their whole text
 _GLOBS = frozenset("*?[]{}")
 
-_CLOSED = {
+_CLOSED: dict[str, Any] = {
     "autoinstall_known_extensions": False,
     "autoload_known_extensions": False,
     "python_enable_replacements": False,
@@ -44,12 +44,13 @@ def relation(database: Any, data: Any) -> Any:
     """The stored rows, from Parquet files or an Arrow table."""
     if not isinstance(data, tuple):
         return database.from_arrow(data)
-    names = [str(file) for file in data]
-    if _GLOBS.isdisjoint("".join(names)):
-        return database.read_parquet(names)
-    import pyarrow.dataset
+    paths = [str(path) for path in data]
+    if _GLOBS.isdisjoint("".join(paths)):
+        return database.read_parquet(paths)
+    import pyarrow.parquet
 
-    return database.from_arrow(pyarrow.dataset.dataset(names))  # DuckDB would take a name for a pattern
+    # DuckDB would take such a name for a pattern.
+    return database.from_arrow(pyarrow.concat_tables(pyarrow.parquet.read_table(path) for path in paths))
 
 
 def count(data: Any, keys: Sequence[str], sums: Sequence[str]) -> tuple[list[Any], Array, list[Array]]:

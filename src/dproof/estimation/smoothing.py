@@ -8,6 +8,7 @@ what the noise hides (bias-aware intervals, Armstrong and Kolesár 2018).
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from math import ceil
@@ -18,11 +19,13 @@ from dproof.estimation.contingency import Powers
 from dproof.estimation.inverse import Array, Dense, Scores, solve
 from dproof.laws.lattice import Lattice
 
-_NODES = 256  # true values that are told apart at most
-_TAIL = 1e-6  # what the noise may do beyond the outermost states
+NODES = 128  # true values that are told apart at most
+_STATES = 3 * NODES
+_TAIL = 1e-5  # what the noise may do beyond the outermost states
 _STEPS = 200  # of iterative Bayes: a rough distribution is enough to weigh bias against variance
-_STRENGTHS = 10.0 ** np.arange(-2.0, 12.1, 0.5)
+_STRENGTHS = 10.0 ** np.arange(-1, 13)
 _SHARPER = 1.25  # how much wider an interval may be for less bias
+_HOPELESS = 4.0  # how much wider one may get before sharper scores are not tried any more
 _WIDTH = 1.96
 
 
@@ -49,6 +52,10 @@ class Blurred:
     @property
     def states(self) -> int:
         return int(self.matrix.shape[1])
+
+    @property
+    def nodes(self) -> int:
+        return len(self.matrix)
 
     @property
     def law(self) -> Scores:
@@ -111,11 +118,17 @@ class Blurred:
 
     def _best(self, wanted: Array) -> Array:
         """The scores with little bias among those with nearly the least half-width; exact ones if they are so good."""
-        exact = solve(self.matrix, wanted)
-        candidates = [*self._smoothed(wanted), *([] if np.isnan(exact).any() else [exact])]
-        widths = [self._half_width(scores, wanted) for scores in candidates]
-        good = [n for n, width in enumerate(widths) if width <= _SHARPER * min(widths)]
-        return candidates[good[-1]]
+        tried: list[tuple[float, Array]] = []
+        for scores in self._smoothed(wanted):
+            tried.append((self._half_width(scores, wanted), scores))
+            if tried[-1][0] > _HOPELESS * min(width for width, _ in tried):
+                break
+        else:
+            exact = solve(self.matrix, wanted)
+            if not np.isnan(exact).any():
+                tried.append((self._half_width(exact, wanted), exact))
+        least = min(width for width, _ in tried)
+        return [scores for width, scores in tried if width <= _SHARPER * least][-1]
 
     def _half_width(self, scores: Array, wanted: Array) -> float:
         nodes = self._distribution * (1.0 if self.counts is None else max(float(self.counts.sum()), 1.0))
@@ -123,7 +136,7 @@ class Blurred:
         variance = np.maximum(nodes @ (self.matrix @ scores**2 - means**2), 0.0)
         return float((_WIDTH * np.sqrt(variance) + nodes @ np.abs(means - wanted)).sum())
 
-    def _smoothed(self, wanted: Array) -> list[Array]:
+    def _smoothed(self, wanted: Array) -> Iterator[Array]:
         """The scores c + t that minimise Σ λ t² + μ Σ ω (c + P t − f)², for growing strengths μ."""
         nodes = self._distribution
         states = np.maximum(nodes @ self.matrix, 1e-12)
@@ -131,13 +144,11 @@ class Blurred:
         scaled = root[:, None] * self.matrix / np.sqrt(states)
         sizes, vectors = np.linalg.eigh(scaled @ scaled.T)
         target, ones = vectors.T @ (root[:, None] * wanted), vectors.T @ root
-        found = []
         for strength in _STRENGTHS:
             weight = strength / (strength * np.maximum(sizes, 0.0) + 1)
             level = (ones * weight) @ target / ((ones * weight) @ ones)
             rest = vectors @ (weight[:, None] * (target - ones[:, None] * level))
-            found.append(level + (scaled.T @ rest) / np.sqrt(states)[:, None])
-        return found
+            yield level + (scaled.T @ rest) / np.sqrt(states)[:, None]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -154,10 +165,10 @@ class Nodes:
 
 def lay_nodes(family: Lattice, cuts: Array) -> Nodes:
     """Nodes and edges fine enough for the noise; every cut between two blocks is an edge too."""
-    step = max(1, ceil(family.size / _NODES))
+    step = max(1, ceil(family.size / NODES))
     centres = np.arange(0, family.size, step)
     reach = 0 if family.clamped else _reach(family, step)
-    wide = step * max(1, ceil((family.size + 2 * reach) / (step * 4 * _NODES)))
+    wide = step * max(1, ceil((family.size + 2 * reach) / (step * _STATES)))
     first, last = -(reach // wide + 1) * wide, family.size + reach + wide
     edges = np.arange(first, last, wide) if not family.clamped else np.arange(wide, family.size, wide)
     return Nodes(centres, step, np.unique(np.concatenate([edges, cuts])))
@@ -167,7 +178,7 @@ def _reach(family: Lattice, step: int) -> int:
     """How far the noise goes, all but surely."""
     reach = step
     while 1 - family.noise.cumulative(reach) > _TAIL:
-        reach *= 2
+        reach += reach // 4 + 1
     return reach
 
 

@@ -83,6 +83,7 @@ def answer_rows(asked: Asked) -> list[dict[str, Any]]:
     frame = Frame(asked.law, [where for where, _ in needed], question.group_by, degrees)
     table, combos = frame.read(asked.data, asked.rows)
     groups = frame.groups(combos)
+    occurs = frame.occurring(question.where, table, groups) if question.group_by else [True]
     found = measure(asked, frame, table, groups, needed)
     special = {a: special_cells(asked, a, groups) for a in aggregates(question) if a.kind not in LINEAR}
     columns: dict[Expression, list[Any]] = {}
@@ -95,10 +96,11 @@ def answer_rows(asked: Asked) -> list[dict[str, Any]]:
         else:
             _refuse_special(expression, special)
             columns[expression] = found.cells(expression)
-    kept = [n for n in range(len(groups.labels)) if _having(question, columns, n)]
+    kept = [n for n in range(len(groups.labels)) if occurs[n] and _having(question, columns, n)]
     for order in reversed(question.order_by):
         kept.sort(key=_rank(columns[order.expression], order.descending), reverse=order.descending)
     rows = kept[: question.limit]
+    asked.notes += [note for n in rows for note in found.warnings[n]]
     return [{item.alias: columns[item.expression][n] for item in question.select} for n in rows]
 
 

@@ -1,0 +1,95 @@
+"""Any SQL on the sanitised rows as they are, in an engine that can reach nothing else."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import duckdb
+import sqlglot
+from sqlglot import exp
+from sqlglot.errors import SqlglotError
+
+from dproof.errors import InputError
+from dproof.estimation.reading import as_list, connected
+from dproof.queries.answer import Answer
+from dproof.queries.canonical import literal, name
+from dproof.sanitisation.plan import Plan
+
+_LONGEST = 100_000  # characters of SQL
+_MOST_ROWS = 1_000_000
+_ROW_MAKERS = (exp.GenerateSeries, exp.Unnest)  # functions that may stand after FROM: they read nothing
+_LABEL = "raw: the sanitised rows as they are, so counts and means are biased by their noise; query(...) debiases them"
+
+
+def raw(release: Any, sql: str) -> Answer:
+    """The answer of DuckDB to one SELECT over the table `release`, labelled as what it is.
+
+    Nothing but the release can be read: files, extensions, settings and the network are closed to the engine.
+
+    >>> import pyarrow, dproof as dp
+    >>> plan = {"privacy": {"epsilon": 1}, "columns": {"read": {"space": "categories", "values": ["yes", "no"]}}}
+    >>> release = dp.sanitise(pyarrow.table({"read": ["yes"] * 30}), plan)
+    >>> raw(release, "SELECT count(*) AS n FROM release").rows
+    [{'n': 30}]
+    """
+    _check(sql)
+    with connected(release.data, "stored") as database:
+        database.execute(f"CREATE VIEW release AS SELECT {_columns(release.plan)} FROM stored")
+        _lock(database, release.data)
+        try:
+            found = database.execute(sql)
+            columns = tuple(str(column[0]) for column in found.description)
+            rows = found.fetchmany(_MOST_ROWS + 1)
+        except duckdb.Error as error:
+            raise InputError(f"DuckDB cannot answer this: {str(error).split(chr(10))[0]}") from None
+    if len(rows) > _MOST_ROWS:
+        raise InputError(f"the answer has more than {_MOST_ROWS} rows: add a LIMIT, or read the release's own file")
+    if len(set(columns)) < len(columns):
+        raise InputError("two columns of the answer have the same name: give one another with AS")
+    notes = (_LABEL,) if release.private else (_LABEL, "NOT PRIVATE: drawn with seeded coins")
+    answer = [dict(zip(columns, row, strict=True)) for row in rows]
+    return Answer(columns, answer, notes=notes, method="raw")
+
+
+def _columns(plan: Plan) -> str:
+    """The columns of the plan; a set is a list, whatever form it is stored in."""
+    parts = []
+    for column in plan.columns:
+        if column.kind == "subsets":
+            parts.append(f"{as_list(column)} AS {name(column.name)}")
+        elif column.form == "wide":
+            parts.append(f"[{', '.join(map(name, column.stored))}] AS {name(column.name)}")
+        elif column.kind != "drop":
+            parts.append(name(column.name))
+    return ", ".join(parts)
+
+
+def _lock(database: Any, data: Any) -> None:
+    """Close the engine: the stored files stay readable, and nothing can be changed any more."""
+    allowed = ", ".join(literal(str(path)) for path in data) if isinstance(data, tuple) else ""
+    database.execute(f"SET allowed_paths = [{allowed}]")
+    database.execute("SET enable_external_access = false")
+    database.execute("SET lock_configuration = true")
+
+
+def _check(sql: str) -> None:
+    """Refuse everything but one SELECT over `release`, in words of our own; the locked engine would refuse it too."""
+    if not isinstance(sql, str) or len(sql) > _LONGEST:
+        raise InputError(f"SQL is a text of at most {_LONGEST} characters")
+    try:
+        trees = [tree for tree in sqlglot.parse(sql, dialect="duckdb") if tree is not None]
+    except (SqlglotError, RecursionError):
+        raise InputError("this is not SQL that can be read: SELECT ... FROM release") from None
+    if len(trees) != 1 or not isinstance(trees[0], exp.Query):
+        raise InputError("raw takes one SELECT: nothing can be attached, copied, installed, set or changed")
+    tree = trees[0]
+    if tree.find(exp.Into):
+        raise InputError("raw changes nothing: leave INTO out")
+    own = {str(part.alias).casefold() for part in tree.find_all(exp.CTE)} | {"release"}
+    for table in tree.find_all(exp.Table):
+        if isinstance(table.this, _ROW_MAKERS):
+            continue
+        if not isinstance(table.this, exp.Identifier) or table.args.get("db") or table.args.get("catalog"):
+            raise InputError("only the table release can be read, no files, functions or other tables")
+        if table.name.casefold() not in own:
+            raise InputError(f"there is no table {table.name[:60]!r}: ask FROM release")
