@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dproof import coins
-from dproof.exact import exact
+from dproof.exact import whole_numbers
 from dproof.laws.pair import hockey_stick
 from dproof.mechanisms.mechanism import Mechanism
 from dproof.spaces.space import Space
@@ -51,14 +51,14 @@ class ScriptedCoins(coins.Coins):
 
 def check_metric(space: Space) -> None:
     """ρ is a metric, the diameter and separation are its extremes, and decode undoes encode."""
-    rho = np.array([[exact(x) for x in space.distances(n)] for n in range(space.size)], object)
+    rho, unit = whole_numbers([space.distances(n) for n in range(space.size)])
     apart = ~np.eye(space.size, dtype=bool)
     assert (rho == rho.T).all(), "symmetry"
     assert not rho[~apart].any() and all(x > 0 for x in rho[apart]), "positive off the diagonal"
     for middle in range(space.size):
         assert (rho <= rho[:, middle, None] + rho[None, middle, :]).all(), "triangle"
-    assert space.diameter == max(rho.flat), "diameter"
-    assert space.separation == min(rho[apart], default=Fraction(0)), "separation"
+    assert space.diameter == Fraction(max(rho.flat), unit), "diameter"
+    assert space.separation == Fraction(min(rho[apart], default=0), unit), "separation"
     labels = [space.label(n) for n in range(space.size)]
     assert space.encode(labels).tolist() == list(range(space.size)), "encode"
     assert space.decode(np.arange(space.size)) == labels, "decode"

@@ -55,7 +55,7 @@ class Line:
         raise InputError("a lattice without ends has no list of distances; ask for single ones")
 
     def code(self, value: Any) -> int:
-        place = (exact(value) - self.origin) / self.step
+        place = (_number(value) - self.origin) / self.step
         if place.denominator != 1:
             raise InputError("a value is no point of the lattice; round it to a multiple of the step")
         return place.numerator
@@ -163,7 +163,7 @@ class Interval:
         return steps * int(self.step) if whole else steps.astype(object) * self.step
 
     def code(self, value: Any) -> int:
-        number = exact(value)
+        number = _number(value)
         if not self.low <= number <= self.high:
             raise _outside()
         return self._nearest(number)
@@ -256,10 +256,7 @@ class Interval:
         """Decimals, fractions, texts and mixtures, one by one."""
         codes = np.empty(len(column), np.int64)
         for n, value in enumerate(column):
-            try:
-                number = exact(value)
-            except InputError:
-                raise _no_number() from None
+            number = _number(value)
             if not (clamp or self.low <= number <= self.high):
                 raise _outside()
             codes[n] = self._nearest(number)
@@ -278,6 +275,14 @@ def _narrowed(column: NDArray[Any]) -> NDArray[Any]:
 
 def _outside() -> InputError:
     return InputError("a value lies outside the interval; widen the interval, or clamp")
+
+
+def _number(value: Any) -> Fraction:
+    """The number a value stands for; what is none is refused without being named."""
+    try:
+        return exact(value)
+    except InputError:
+        raise _no_number() from None
 
 
 def _no_number() -> InputError:
