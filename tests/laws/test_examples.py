@@ -1,0 +1,143 @@
+"""Every example that a space or a mechanism brings keeps the laws of its kind; a new module needs one line here."""
+
+from __future__ import annotations
+
+import pkgutil
+from importlib import import_module
+
+import numpy as np
+import pytest
+
+import dproof.mechanisms
+import dproof.spaces
+from dproof import Privacy, certify
+from dproof.errors import InputError
+from dproof.exact import exact
+from dproof.mechanisms.mechanism import Mechanism
+from dproof.spaces.space import Space
+from dproof.testing import check_mechanism, check_metric, seeded_coins
+
+# Listed as they are, so that nothing is left out unseen.
+SPACES = ("categories", "subsets", "rows", "interval")
+FUNCTION_SPACES = ("curves",)  # without a size: theirs are the tests of curves
+FINITE = (
+    "randomised_response",
+    "exponential",
+    "solution_matrix",
+    "product_sanitisation",
+    "unary_encoding",
+    "subset_selection",
+    "bounded_laplace",
+)
+LATTICE = ("laplace", "gaussian", "staircase")  # noise on all of Z: theirs are the tests of the lattice
+
+
+def examples(package: str, modules: tuple[str, ...]) -> list[object]:
+    return [
+        pytest.param(example, id=f"{module}-{n}")
+        for module in modules
+        for n, example in enumerate(import_module(f"{package}.{module}").EXAMPLES)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("package", "listed"), [(dproof.spaces, SPACES + FUNCTION_SPACES), (dproof.mechanisms, FINITE + LATTICE)]
+)
+def test_every_module_with_examples_is_listed(package, listed: tuple[str, ...]) -> None:
+    modules = [info.name for info in pkgutil.iter_modules(package.__path__)]
+    with_examples = {name for name in modules if hasattr(import_module(f"{package.__name__}.{name}"), "EXAMPLES")}
+    assert with_examples == set(listed)
+
+
+@pytest.mark.parametrize("space", examples("dproof.spaces", SPACES))
+def test_a_space_is_a_metric_space_with_codes(space: Space) -> None:
+    check_metric(space)
+
+
+@pytest.mark.parametrize("space", examples("dproof.spaces", SPACES))
+def test_distances_between_labels_are_those_between_codes(space: Space) -> None:
+    codes = range(space.size) if space.size <= 40 else [0, 1, space.size // 2, space.size - 1]
+    for a in codes:
+        row = space.distances(a)
+        for b in codes:
+            assert space.distance(space.label(a), space.label(b)) == exact(row[b])
+
+
+@pytest.mark.parametrize("space", examples("dproof.spaces", SPACES))
+def test_a_value_outside_the_space_is_refused_without_being_named(space: Space) -> None:
+    for wrong in ("no-such-value", object(), ["no-such-value"], float("nan")):
+        with pytest.raises(InputError) as refusal:
+            space.code(wrong)
+        assert "no-such-value" not in str(refusal.value)
+
+
+@pytest.mark.parametrize("mechanism", examples("dproof.mechanisms", FINITE))
+def test_a_mechanism_keeps_the_laws(mechanism: Mechanism) -> None:
+    check_mechanism(mechanism)
+
+
+@pytest.mark.parametrize("mechanism", examples("dproof.mechanisms", FINITE))
+def test_what_is_certified_is_what_was_computed(mechanism: Mechanism) -> None:
+    """Certified at its own tight values; the profile falls as ε rises and reaches δ there."""
+    for delta in (0, "0.01", "0.25"):
+        epsilon = mechanism.epsilon(delta)
+        if epsilon < 1000:
+            certificate = certify(mechanism, Privacy(epsilon, delta))
+            assert certificate.delta <= float(exact(delta))
+            assert certificate.epsilon <= epsilon
+    profile = [mechanism.delta(epsilon) for epsilon in (0, "0.1", "0.5", 1, 2, 5)]
+    assert profile == sorted(profile, reverse=True)
+
+
+@pytest.mark.parametrize("mechanism", examples("dproof.mechanisms", FINITE))
+def test_laws_matrix_and_weights_say_the_same(mechanism: Mechanism) -> None:
+    weights, total = mechanism.weights()
+    matrix = mechanism.matrix()
+    assert matrix.sum(axis=1) == pytest.approx(1, abs=1e-12)
+    for code in range(mechanism.family.inputs):
+        law = mechanism.law(mechanism.inputs.label(code))
+        assert sum(law.values()) == 1
+        assert [int(p * total) for p in law.values()] == [int(w) for w in weights[code]]
+        assert len(law) == len(list(law)) == mechanism.family.outputs
+        output = next(iter(law))
+        assert law[output] == dict(enumerate(law.values()))[0]
+
+
+@pytest.mark.parametrize("mechanism", examples("dproof.mechanisms", FINITE))
+def test_draws_lie_among_the_outputs_and_follow_the_law(mechanism: Mechanism) -> None:
+    """Nothing of mass zero is drawn, and 20,000 draws stay within six standard deviations of the law."""
+    n = 20_000
+    weights, total = mechanism.weights()
+    with seeded_coins(7):
+        for code in (0, mechanism.family.inputs - 1):
+            drawn = mechanism.draw_codes(np.full(n, code, np.int64))
+            counts = np.bincount(drawn, minlength=mechanism.family.outputs)
+            for count, weight in zip(counts, weights[code], strict=True):
+                p = int(weight) / total
+                assert abs(count - n * p) <= 6 * np.sqrt(n * p * (1 - p)) + 1e-9
+
+
+@pytest.mark.parametrize("mechanism", examples("dproof.mechanisms", FINITE))
+def test_labels_in_labels_out(mechanism: Mechanism) -> None:
+    labels = [mechanism.inputs.label(code) for code in range(mechanism.family.inputs)]
+    drawn = mechanism.draw(labels)
+    assert len(drawn) == len(labels)
+    assert mechanism.outputs.encode(drawn).max() < mechanism.family.outputs
+    assert mechanism.draw(labels[:0]) == []
+
+
+@pytest.mark.parametrize("mechanism", examples("dproof.mechanisms", FINITE))
+@pytest.mark.parametrize("dtype", [np.uint8, np.int8, np.uint16, np.int32, np.int64, np.uint64])
+def test_codes_come_back_in_the_dtype_they_came_in(mechanism: Mechanism, dtype: type[np.integer]) -> None:
+    codes = np.arange(mechanism.family.inputs).astype(dtype)
+    drawn = mechanism.draw_codes(codes)
+    assert drawn.dtype == dtype
+    assert len(drawn) == len(codes)
+    assert drawn.min() >= 0 and drawn.max() < mechanism.family.outputs
+
+
+@pytest.mark.parametrize("mechanism", examples("dproof.mechanisms", FINITE))
+@pytest.mark.parametrize("codes", [[-1], [10**6], [0.5], [[0]], ["0"]])
+def test_codes_outside_the_space_are_refused(mechanism: Mechanism, codes: list[object]) -> None:
+    with pytest.raises(InputError, match="code"):
+        mechanism.draw_codes(codes)
