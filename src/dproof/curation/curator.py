@@ -13,6 +13,8 @@ from typing import Any
 
 from dproof.coins import current
 from dproof.curation.answering import Answering
+from dproof.curation.curve_measurement import asked_curve
+from dproof.curation.curve_session import ask_curve, ask_functions, measured, preview_curve
 from dproof.curation.drawing import Released, draw
 from dproof.curation.ledger import Amount, Ledger
 from dproof.curation.measurement import Measurement, measure
@@ -25,6 +27,7 @@ from dproof.privacy import Privacy
 from dproof.queries.answer import Answer
 from dproof.queries.building import Asked, as_question
 from dproof.queries.canonical import canonical
+from dproof.queries.curve_estimate import CurveEstimate
 from dproof.queries.question import Question, columns
 from dproof.queries.schema import resolve
 from dproof.sanitisation.plan import Plan
@@ -77,7 +80,7 @@ class Curator:
         given = None if budget is None and Path(ledger).exists() else promised
         self.ledger = Ledger(ledger, budget=given, analysts=analysts, mark=mark)
         self.analyst = analyst
-        self._lock = threading.Lock()
+        self.lock = threading.Lock()
 
     def remaining(self) -> Amount:
         """What may still be spent: `epsilon` and `delta`, exactly."""
@@ -93,7 +96,10 @@ class Curator:
         level: float = 0.95,
     ) -> Preview:
         """What a question would cost and how good its answer would be; spends nothing and reads no row."""
-        measurement = self._measurement(asked, epsilon, delta, accuracy, level)
+        question = as_question(asked)
+        if asked_curve(question, self.plan) is not None:
+            return preview_curve(self, measured(self, question, epsilon, delta, level), level, self._public_rows())
+        measurement = self._measurement(question, epsilon, delta, accuracy, level)
         stored = measurement.free or self.ledger.find(self._key(measurement), measurement.privacy) is not None
         return preview(measurement, level, stored=stored, remaining=self.remaining(), rows=self._public_rows())
 
@@ -110,11 +116,23 @@ class Curator:
 
         The order is: understand the question, debit the ledger, read the table, add noise, store the answer.
         """
-        measurement = self._measurement(asked, epsilon, delta, accuracy, level)
-        with self._lock:
+        question = as_question(asked)
+        if asked_curve(question, self.plan) is not None:
+            return ask_curve(self, measured(self, question, epsilon, delta, level), level)
+        measurement = self._measurement(question, epsilon, delta, accuracy, level)
+        with self.lock:
             measurement, released, free = self._released(measurement)
         found = Answering(measurement.question, measurement, released, level).answer()
         return replace(found, method=_method(measurement), notes=tuple(_notes(measurement, released, free)))
+
+    def curves(
+        self, asked: Asked, *, epsilon: Any, delta: Any = 0, level: float = 0.95
+    ) -> list[tuple[tuple[Any, ...], CurveEstimate]]:
+        """The answer to AVG or SUM of a curve column as functions with simultaneous bands: (group, function) pairs."""
+        question = as_question(asked)
+        if asked_curve(question, self.plan) is None:
+            raise InputError("the question asks for no curve: AVG or SUM of a curve column is one")
+        return ask_functions(self, measured(self, question, epsilon, delta, level), level)
 
     def _released(self, measurement: Measurement) -> tuple[Measurement, Released, bool]:
         """What the table tells, bought once; a stored answer that was paid better is the one that counts."""

@@ -44,7 +44,7 @@ def answerable(column: Column) -> Column:
 
 def schema_of(plan: Plan) -> Schema:
     """What is publicly known about the table that a plan describes."""
-    asked = ("categories", "interval", "subsets")
+    asked = ("categories", "interval", "subsets", "curves")
     spaces = {c.name: c.space if c.kind in asked else Open() for c in plan.columns if c.kind != "drop"}
     gaps = [
         c.name

@@ -15,7 +15,7 @@ from dproof.queries.answer import Answer, Cell
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CurveEstimate:
-    """scale · (centre + Σ scales_j · z_j · φ_j), estimated with the noise scale · Σ_k ξ_k · loadings_k of variance 1 each.
+    """scale · (centre + Σ scales_j · z_j · φ_j), known up to scale · Σ_k ξ_k · loadings_k with ξ of variance 1.
 
     `factor` has a row for each φ_j and a last one for the centre, and a column for each ξ. `quantile` standard errors
     hold at every point at once, with probability `level`. The error of the basis, which no noise causes, is not in it.
