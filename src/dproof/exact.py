@@ -63,7 +63,7 @@ def has_shape(rows: Any, height: int, width: int) -> bool:
     )
 
 
-def whole_numbers(rows: Sequence[Sequence[Any]] | NDArray[Any], name: str = "an entry") -> tuple[NDArray[Any], int]:
+def whole_numbers(rows: Sequence[Any] | NDArray[Any], name: str = "an entry") -> tuple[NDArray[Any], int]:
     """The numbers of a matrix as whole numbers over their least common denominator, exactly.
 
     >>> whole_numbers([["1/3", 0.5], [1, 0]])
