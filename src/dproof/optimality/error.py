@@ -1,0 +1,88 @@
+"""What a release costs: losses between inputs and outputs, exactly. HLM15, section 6."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dproof.errors import InputError, TooLarge, did_you_mean
+from dproof.exact import has_shape, whole_numbers
+from dproof.mechanisms.mechanism import Mechanism
+from dproof.spaces.space import Space
+
+_LARGEST = 1 << 24  # losses that are written out
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Losses:
+    """The loss of every output under every input, as whole numbers over one unit: R_ij = whole[i, j] / unit."""
+
+    whole: NDArray[Any]  # Python integers
+    unit: int
+    name: str
+
+    @property
+    def floats(self) -> NDArray[np.float64]:
+        return np.asarray(self.whole / self.unit, np.float64)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return self.whole.shape[0], self.whole.shape[1]
+
+    def expected(self, weights: NDArray[Any], total: int) -> list[Fraction]:
+        """Σ_j R_ij P_ij for each input i, exactly."""
+        sums = (weights.astype(object) * self.whole).sum(axis=1)
+        return [Fraction(int(value), total * self.unit) for value in sums]
+
+
+def losses(inputs: Space, outputs: Space | None = None, loss: Any = None) -> Losses:
+    """The losses as a matrix: None for the metric, "squared" for its square, or a matrix, inputs by outputs.
+
+    A larger space of outputs must hold the inputs, unless the losses are given.
+
+    >>> from dproof import Categories
+    >>> losses(Categories([1, 2, 3], metric="ordinal"), loss="squared").whole[0].tolist()
+    [0, 1, 4]
+    """
+    target = inputs if outputs is None else outputs
+    if inputs.size * target.size > _LARGEST:
+        raise TooLarge(f"losses of {inputs.size} inputs by {target.size} outputs are too many to write out")
+    if loss is None or isinstance(loss, str):
+        name = loss or "metric"
+        if name not in ("metric", "squared"):
+            raise InputError(f"loss {name[:40]!r} is not known{did_you_mean(name, ['metric', 'squared'])}; or a matrix")
+        whole, unit = whole_numbers(_distances(inputs, target), "a distance")
+        return Losses(whole, unit, name) if name == "metric" else Losses(whole**2, unit**2, name)
+    if not has_shape(loss, inputs.size, target.size):
+        raise InputError(f"the losses must be a matrix of {inputs.size} inputs by {target.size} outputs")
+    whole, unit = whole_numbers(loss, "a loss")
+    if whole.min() < 0:
+        raise InputError("a loss must not be negative; add the same number to all losses")
+    return Losses(whole, unit, "matrix")
+
+
+def expected_losses(mechanism: Mechanism, loss: Any = None) -> list[Fraction]:
+    """The expected loss of each input: under the metric, "squared", or any matrix of losses.
+
+    >>> from dproof import Categories, response_with
+    >>> expected_losses(response_with(Categories([0, 1, 2], metric="ordinal"), "1/4"), "squared")
+    [Fraction(5, 4), Fraction(1, 2), Fraction(5, 4)]
+    """
+    if loss is None:
+        return mechanism.errors()
+    weights, total = mechanism.weights()
+    return losses(mechanism.inputs, mechanism.outputs, loss).expected(weights, total)
+
+
+def _distances(inputs: Space, outputs: Space) -> list[list[Any]]:
+    if outputs is inputs or outputs == inputs:
+        return [list(inputs.distances(n)) for n in range(inputs.size)]
+    try:
+        codes = [outputs.code(inputs.label(n)) for n in range(inputs.size)]
+    except InputError:
+        raise InputError("the outputs do not hold every input; give a larger space, or a matrix of losses") from None
+    return [list(outputs.distances(code)) for code in codes]

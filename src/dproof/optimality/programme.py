@@ -1,0 +1,226 @@
+"""The linear programme of any guarantee, for HiGHS: (ε, δ), metric privacy, with what is known of the symmetry.
+
+    minimise t  subject to  Σ_j R_ij P_ij ≤ t,  Σ_j P_ij = 1,  P ≥ 0,
+    P_ij − e^{ε_ik} P_kj ≤ z_ikj,  Σ_j z_ikj ≤ δ,  z ≥ 0        for every pair (i, k) of inputs
+
+Variables and constraints are taken once for each orbit of the symmetry. With multipliers λ and y of the loss and
+privacy rows, weak duality gives, for any λ, y ≥ 0 with Σλ = 1 and no matter how they were found,
+
+    t ≥ Σ_i min_j (λ_i R_ij + Σ_k y_ikj − e^{ε_ki} y_kij) − δ Σ_ik max_j y_ikj,
+
+which is evaluated in whole numbers: that is a proof.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dproof.errors import DproofError
+from dproof.exact import exp_above
+from dproof.optimality.dual import least_favourable
+from dproof.optimality.error import Losses
+from dproof.optimality.symmetry import Symmetry
+
+LARGEST_PROGRAMME = 20_000  # rows; about 33 points on a line with δ, 27 without symmetry
+_SMALL = 4_000  # rows up to which the simplex method is the quicker one
+_BITS = 80  # of the multipliers in exact arithmetic
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Pair:
+    """An ordered pair of inputs, its ε, and the distinct pairs of orbits (P_ij, P_kj) with their number."""
+
+    epsilon: Fraction
+    above: NDArray[np.int64]
+    below: NDArray[np.int64]
+    counts: NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Programme:
+    """A design problem, folded by its symmetry."""
+
+    losses: Losses
+    symmetry: Symmetry
+    pairs: Sequence[Pair]
+    delta: Fraction
+    prior: NDArray[Any] | None = None  # fractions; None is minimax
+
+    @property
+    def rows(self) -> int:
+        """How many constraints it has."""
+        return 2 * len(self.symmetry.inputs) + sum(len(p.counts) + (self.delta > 0) for p in self.pairs)
+
+    def solve(self, slack: float) -> tuple[NDArray[np.float64], Fraction]:
+        """A law in floats that keeps `slack` away from the limits, and a proven lower bound of the optimum."""
+        values, multipliers = self._run(slack)
+        return values[self.symmetry.orbits], self._bound(multipliers)
+
+    def _weights(self) -> NDArray[np.float64] | None:
+        if self.prior is None:
+            return None
+        shares = zip(self.symmetry.inputs, self.symmetry.shares, strict=True)
+        return np.array([float(self.prior[i]) * share for i, share in shares])
+
+    def _run(self, slack: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """The value of each orbit, and the multiplier of each row; a ≤ row has one of at least 0."""
+        inputs, orbits = np.array(self.symmetry.inputs), self.symmetry.orbits
+        losses, weights = self.losses.floats[inputs], self._weights()
+        scale = float(losses.max()) or 1.0
+        count, delta = int(orbits.max()) + 1, float(self.delta)
+        rows = _Rows()
+        rows.add(orbits[inputs], 1.0, 1.0, 1.0)
+        loss_rows = rows.add(orbits[inputs], losses / scale, -np.inf, 0.0 if weights is None else np.inf)
+        rows.extend(loss_rows, np.full(len(inputs), count), -1.0)
+        column = count + 1
+        for pair in self.pairs:
+            odds = np.exp(float(pair.epsilon)) * (1 - slack)
+            limits = rows.add(pair.above[:, None], 1.0, -np.inf, 0.0)
+            rows.extend(limits, pair.below, -odds)
+            if delta:
+                excess = column + np.arange(len(limits))
+                rows.extend(limits, excess, -1.0)
+                rows.add(excess[None, :], pair.counts[None, :], -np.inf, max(delta - slack, delta / 2))
+                column += len(limits)
+        costs = np.zeros(column)
+        if weights is None:
+            costs[count] = 1
+        else:
+            np.add.at(costs, orbits[inputs], weights[:, None] * losses / scale)
+        values, duals = rows.solve(costs, _SIMPLEX if self.rows <= _SMALL else _INTERIOR)
+        return values[:count], -scale * duals
+
+    def _bound(self, duals: NDArray[np.float64]) -> Fraction:
+        """The bound above, in whole numbers over 2^bits · unit."""
+        one, orbits = 1 << _BITS, self.symmetry.orbits
+        count = int(orbits.max()) + 1
+        unit = Fraction(1, self.losses.unit)
+        prices = [Fraction(0)] * count  # λ_i R_ij + Σ y − e y, summed over the orbit's places in its row
+        places = [0] * count
+        first = 2 * len(self.symmetry.inputs)
+        lambdas = self._prices(duals[first // 2 : first])
+        for i, price in zip(self.symmetry.inputs, lambdas, strict=True):
+            for orbit, loss in zip(orbits[i], self.losses.whole[i], strict=True):
+                prices[orbit] += price * int(loss) * unit
+                places[orbit] += 1
+        spent = Fraction(0)
+        for pair in self.pairs:
+            last = first + len(pair.counts)
+            weights = [Fraction(max(0, round(y * one)), one) for y in duals[first:last].tolist()]
+            first = last + (1 if self.delta else 0)
+            odds = exp_above(pair.epsilon)
+            for y, a, b in zip(weights, pair.above, pair.below, strict=True):
+                if y:
+                    prices[a] += y
+                    prices[b] -= odds * y
+            if self.delta:
+                spent += max((y / int(n) for y, n in zip(weights, pair.counts, strict=True)), default=Fraction(0))
+        bound = sum(
+            (min(prices[o] / places[o] for o in np.unique(orbits[i])) for i in self.symmetry.inputs), Fraction(0)
+        )
+        return max(bound - self.delta * spent, Fraction(0))
+
+    def _prices(self, found: NDArray[np.float64]) -> list[Fraction]:
+        """The least favourable prior over the inputs, or the given one; non-negative, of sum 1."""
+        if self.prior is not None:
+            shares = zip(self.symmetry.inputs, self.symmetry.shares, strict=True)
+            return [self.prior[i] * share for i, share in shares]
+        return least_favourable(found)
+
+
+_OPTIONS: dict[str, Any] = {
+    "output_flag": False,
+    "primal_feasibility_tolerance": 1e-10,
+    "dual_feasibility_tolerance": 1e-10,
+    "ipm_optimality_tolerance": 1e-10,
+}
+_SIMPLEX: dict[str, Any] = {"solver": "simplex"}
+_INTERIOR: dict[str, Any] = {"solver": "ipm", "run_crossover": "off"}
+
+
+def privacy_pairs(
+    symmetry: Symmetry, epsilon: Fraction, distances: NDArray[Any] | None = None, *, pure: bool = False
+) -> list[Pair]:
+    """The constraints between inputs: ε for every pair, or ε·ρ(i, k) where distances are given.
+
+    In pure metric privacy a pair with a point between it, on a shortest way, follows from the two parts of the way.
+    """
+    found = []
+    for i, k in symmetry.pairs:
+        if distances is not None and pure and between(distances, i, k):
+            continue
+        both, counts = np.unique(np.stack([symmetry.orbits[i], symmetry.orbits[k]]), axis=1, return_counts=True)
+        differ = both[0] != both[1]
+        scale = Fraction(1) if distances is None else Fraction(distances[i, k])
+        found.append(Pair(epsilon * scale, both[0, differ], both[1, differ], counts[differ]))
+    return found
+
+
+def between(distances: NDArray[Any], i: int, k: int) -> bool:
+    """Whether some point lies on a shortest way from i to k."""
+    detours = distances[i] + distances[k]
+    detours[[i, k]] = distances[i, k] + 1
+    return bool((detours == distances[i, k]).any())
+
+
+def solve_game(losses: Losses) -> tuple[NDArray[np.float64], list[Fraction]]:
+    """The best mixture of outputs, and the least favourable prices of the inputs: min_q max_i Σ_j q_j R_ij."""
+    rows, (inputs, outputs) = _Rows(), losses.shape
+    scaled = losses.floats / (float(losses.floats.max()) or 1.0)
+    columns = np.broadcast_to(np.arange(outputs), (inputs, outputs))
+    limits = rows.add(columns, scaled, -np.inf, 0.0)
+    rows.extend(limits, np.full(inputs, outputs), -1.0)
+    rows.add(columns[:1], 1.0, 1.0, 1.0)
+    values, duals = rows.solve(np.eye(outputs + 1)[-1], _SIMPLEX)
+    return values[:outputs], least_favourable(-duals[:inputs])
+
+
+class _Rows:
+    """Constraints as HiGHS wants them, several rows at a time."""
+
+    def __init__(self) -> None:
+        self.entries: list[tuple[NDArray[Any], NDArray[Any], NDArray[Any]]] = []
+        self.lower: list[float] = []
+        self.upper: list[float] = []
+
+    def add(self, columns: NDArray[Any], values: Any, lower: float, upper: float) -> NDArray[np.int64]:
+        """A row for each row of columns, with Σ values·columns between the limits; the numbers of the new rows."""
+        new = len(self.lower) + np.arange(len(columns))
+        self.extend(np.broadcast_to(new[:, None], columns.shape).reshape(-1), columns.reshape(-1), values)
+        self.lower += [lower] * len(new)
+        self.upper += [upper] * len(new)
+        return new
+
+    def extend(self, rows: NDArray[Any], columns: NDArray[Any], values: Any) -> None:
+        """More entries; what comes twice is added up."""
+        self.entries.append((rows, columns, np.broadcast_to(np.reshape(values, -1), len(rows))))
+
+    def solve(self, costs: NDArray[np.float64], options: dict[str, Any]) -> tuple[NDArray[Any], NDArray[Any]]:
+        """The variables and the multipliers of the rows at least cost; a ≤ row has one of at most 0."""
+        import highspy
+
+        rows, columns, values = (np.concatenate(part) for part in zip(*self.entries, strict=True))
+        places, inverse = np.unique(rows * len(costs) + columns, return_inverse=True)
+        model = highspy.HighsLp()
+        model.num_row_, model.num_col_ = len(self.lower), len(costs)
+        model.col_cost_, model.col_lower_ = costs, np.zeros(len(costs))
+        model.col_upper_ = np.full(len(costs), np.inf)
+        model.row_lower_, model.row_upper_ = np.array(self.lower), np.array(self.upper)
+        model.a_matrix_.format_ = highspy.MatrixFormat.kRowwise
+        model.a_matrix_.start_ = np.searchsorted(places, np.arange(len(self.lower) + 1) * len(costs))
+        model.a_matrix_.index_, model.a_matrix_.value_ = places % len(costs), np.bincount(inverse, values)
+        solver = highspy.Highs()
+        for option, value in (_OPTIONS | options).items():
+            solver.setOptionValue(option, value)
+        solver.passModel(model)
+        solver.run()
+        if solver.getModelStatus() != highspy.HighsModelStatus.kOptimal:
+            raise DproofError("the solver found no optimum; a coarser space would help")
+        solution = solver.getSolution()
+        return np.maximum(solution.col_value, 0), np.array(solution.row_dual)
