@@ -7,6 +7,7 @@ import os
 import secrets
 import shutil
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -87,12 +88,17 @@ def _until(refused: Path, batches: Iterator[Any]) -> Iterator[Any]:
 
 
 def _write(blocks: Iterator[Any], file: Path) -> int:
-    rows = 0
+    """Write one block while the next is drawn; how many rows there were."""
+    rows, before = 0, None
     settings = {key: value for key, value in PARQUET.items() if key != "row_group_size"}
-    with pa.parquet.ParquetWriter(file, next(blocks), **settings) as writer:
+    with pa.parquet.ParquetWriter(file, next(blocks), **settings) as writer, ThreadPoolExecutor(1) as beside:
         for block in blocks:
-            writer.write_batch(block)
+            if before is not None:
+                before.result()
+            before = beside.submit(writer.write_batch, block)
             rows += block.num_rows
+        if before is not None:
+            before.result()
     return rows
 
 
