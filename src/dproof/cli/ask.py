@@ -48,6 +48,7 @@ def ask(
 
 
 def _as_is(thing: object) -> Any:
-    from rich.text import Text
+    """Lines as they are, whatever the width of the terminal."""
+    from rich.segment import Segment, Segments
 
-    return Text(str(thing), no_wrap=True, overflow="ignore")
+    return Segments([Segment(f"{thing}\n")])

@@ -16,7 +16,7 @@ from dproof.curation.answering import Answering
 from dproof.curation.curve_measurement import asked_curve
 from dproof.curation.curve_session import ask_curve, ask_functions, measured, preview_curve
 from dproof.curation.drawing import Released, draw
-from dproof.curation.ledger import Amount, Ledger
+from dproof.curation.ledger import Amount, Ledger, amount
 from dproof.curation.measurement import Measurement, measure
 from dproof.curation.preview import Preview, preview
 from dproof.curation.tally import answerable, schema_of, tally
@@ -210,7 +210,7 @@ def _method(measurement: Measurement) -> str:
 def _notes(measurement: Measurement, released: Released, free: bool) -> list[str]:
     privacy, rows = measurement.privacy, measurement.rows_per_person
     unit = f"person with at most {rows} rows" if rows > 1 else "row"
-    cost = "It was free." if free else f"It cost epsilon {privacy.epsilon} and delta {privacy.delta}."
+    cost = "It was free." if free else f"It cost {amount(privacy)}."
     notes = [f"{cost} Neighbours: {privacy.neighbours}, per {unit}."]
     if not released.get("private", True):
         notes.append("NOT PRIVATE: the noise was drawn with seeded coins.")

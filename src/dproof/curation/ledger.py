@@ -26,6 +26,7 @@ from typing import Any
 from dproof.errors import InputError, OverBudget, VerificationFailed, did_you_mean
 from dproof.exact import float_below
 from dproof.privacy import Privacy
+from dproof.queries.canonical import literal
 
 _START = hashlib.sha256(b"dproof ledger 1").hexdigest()
 _PATIENCE = 120  # seconds that a process waits for the others
@@ -51,9 +52,12 @@ class Amount:
     def __sub__(self, other: Amount) -> Amount:
         return Amount(self.epsilon - other.epsilon, self.delta - other.delta)
 
+    def __str__(self) -> str:
+        return f"epsilon {literal(self.epsilon)} and delta {literal(self.delta)}"
+
     def to_json(self) -> dict[str, float]:
         """Both as floats that are not above the exact numbers."""
-        return {"epsilon": float_below(self.epsilon), "delta": float_below(self.delta)}
+        return {"epsilon": float_below(self.epsilon) + 0.0, "delta": float_below(self.delta) + 0.0}
 
     def covers(self, other: Amount) -> bool:
         return self.epsilon >= other.epsilon and self.delta >= other.delta
@@ -217,8 +221,7 @@ class Ledger:
             left = self._left(known, analyst)
             if not left.covers(amount(cost)):
                 raise OverBudget(
-                    f"this costs epsilon {cost.epsilon} and delta {cost.delta}, and what is left is epsilon "
-                    f"{left.epsilon} and delta {left.delta}: nothing was read and nothing was spent"
+                    f"this costs {amount(cost)}, and what is left is {left}: nothing was read and nothing was spent"
                 )
             who = {} if analyst is None else {"analyst": analyst}
             return self._append(database, kind, {**body, **_told(cost), **who})

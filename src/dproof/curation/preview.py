@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from dproof.curation.formulas import Statistics, evaluate, is_affine
-from dproof.curation.ledger import Amount
+from dproof.curation.ledger import Amount, amount
 from dproof.curation.measurement import Measurement, Noisy
 from dproof.errors import InputError
 from dproof.exact import float_above
@@ -44,10 +44,10 @@ class Preview:
 
     def _lines(self) -> Iterator[str]:
         yield self.asked
-        price = f"epsilon {self.cost.epsilon}, delta {self.cost.delta}"
-        yield "free: it was answered before, or no row can change it" if self.free else f"costs {price}"
+        free = "free: it was answered before, or no row can change it"
+        yield free if self.free else f"costs {amount(self.cost)}"
         if self.remaining is not None:
-            yield f"left to spend: epsilon {self.remaining.epsilon}, delta {self.remaining.delta}"
+            yield f"left to spend: {self.remaining}"
         found = self.sensitivity
         if found is not None and found.l1 is not None:
             yield f"sensitivity ({found.neighbours}, {found.kind}): {plain(found.l1)}"

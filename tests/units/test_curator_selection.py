@@ -1,0 +1,142 @@
+"""Choosing among candidates: the law that is drawn is the law that is private."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from itertools import pairwise, product
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dproof.curation.drawing import _miss, _runs
+from dproof.curation.measurement import Chosen
+from dproof.curation.selection import _weights, exponential, permute_and_flip, uniform_below
+from dproof.exact import exp_above, exp_below
+from dproof.queries.question import Aggregate
+from dproof.testing import seeded_coins
+
+
+def law_of_flips(misses: list[int], rate: float) -> list[float]:
+    """P(r) = p_r ∫₀¹ ∏_{s≠r} (1 − x·p_s) dx: a candidate comes before another with chance x, given its place x."""
+    chances = [math.exp(-rate * (miss - min(misses))) for miss in misses]
+    law = []
+    for r, p in enumerate(chances):
+        polynomial = np.polynomial.Polynomial([1.0])
+        for s, q in enumerate(chances):
+            if s != r:
+                polynomial *= np.polynomial.Polynomial([1.0, -q])
+        law.append(p * (polynomial.integ()(1.0) - polynomial.integ()(0.0)))
+    return law
+
+
+def frequencies(draw: object, count: int, size: int) -> np.ndarray:
+    assert callable(draw)
+    return np.bincount([draw() for _ in range(count)], minlength=size) / count
+
+
+def agrees(found: np.ndarray, law: list[float], count: int) -> None:
+    for seen, p in zip(found, law, strict=True):
+        assert abs(seen - p) < 5 * math.sqrt(p * (1 - p) / count) + 1e-12
+
+
+def test_permute_and_flip_draws_its_law() -> None:
+    misses, rate = [4, 0, 1, 3], Fraction(1, 2)
+    law = law_of_flips(misses, 0.5)
+    assert sum(law) == pytest.approx(1)
+    with seeded_coins(1) as coins:
+        agrees(frequencies(lambda: permute_and_flip(misses, rate, coins), 20_000, 4), law, 20_000)
+
+
+def test_the_exponential_mechanism_draws_its_law() -> None:
+    lengths, misses = [2, 1, 3], [3, 0, 1]
+    weights = [math.exp(-0.5 * miss) for length, miss in zip(lengths, misses, strict=True) for _ in range(length)]
+    law = [weight / sum(weights) for weight in weights]
+    with seeded_coins(2) as coins:
+        agrees(frequencies(lambda: exponential(lengths, misses, Fraction(1, 2), coins), 20_000, 6), law, 20_000)
+
+
+@pytest.mark.parametrize("rate", [0.3, 1.0])
+def test_permute_and_flip_keeps_its_promise_for_every_pair_of_scores(rate: float) -> None:
+    scores = list(product(range(4), repeat=3))
+    laws = {score: law_of_flips(list(score), rate) for score in scores}
+    for a in scores:
+        for b in scores:
+            reach = max(abs(x - y) for x, y in zip(a, b, strict=True))
+            signs = {np.sign(x - y) for x, y in zip(a, b, strict=True)} - {0}
+            cost = rate * reach * (2 if len(signs) > 1 else 1)  # scores that move one way cost half
+            for p, q in zip(laws[a], laws[b], strict=True):
+                assert p <= math.exp(cost) * q * (1 + 1e-9)
+
+
+@given(st.fractions(Fraction(1, 100), 3), st.integers(0, 300))
+def test_weights_fall_by_no_more_than_the_rate(rate: Fraction, most: int) -> None:
+    weights = _weights(rate, most)
+    for here, following in pairwise(weights):
+        assert following <= here and here <= exp_above(rate) * following
+        assert here >= exp_below(rate) * (following - 1)  # and by hardly less, so nothing is given away
+
+
+@given(st.integers(1, 2**200), st.integers(0, 10**6))
+def test_a_uniform_number_is_below_its_bound(bound: int, seed: int) -> None:
+    with seeded_coins(seed) as coins:
+        assert 0 <= uniform_below(bound, coins) < bound
+
+
+def test_uniform_numbers_are_uniform() -> None:
+    with seeded_coins(3) as coins:
+        agrees(frequencies(lambda: uniform_below(7, coins), 14_000, 7), [1 / 7] * 7, 14_000)
+
+
+COUNTS = st.dictionaries(st.integers(0, 9), st.integers(1, 4), max_size=5)
+MARKS = st.sampled_from(
+    [
+        Chosen(Aggregate("quantile", ("x",), Fraction(1, 2)), "exponential", Fraction(1)),
+        Chosen(Aggregate("quantile", ("x",), Fraction(9, 10)), "exponential", Fraction(1)),
+        Chosen(Aggregate("quantile", ("x",), Fraction(0)), "exponential", Fraction(1)),
+        Chosen(Aggregate("min", ("x",)), "exponential", Fraction(1), 3),
+        Chosen(Aggregate("max", ("x",)), "exponential", Fraction(1), 2),
+    ]
+)
+
+
+def misses(choice: Chosen, counts: dict[int, int]) -> list[int]:
+    lengths, found = _runs(choice, counts, 10)
+    assert sum(lengths) == 10
+    return [miss for length, miss in zip(lengths, found, strict=True) for _ in range(length)]
+
+
+@given(MARKS, COUNTS)
+def test_some_candidate_is_a_quantile(choice: Chosen, counts: dict[int, int]) -> None:
+    rows = sorted(x for x, n in counts.items() for _ in range(n))
+    found = misses(choice, counts)
+    if choice.rank is None and rows:
+        q = choice.aggregate.argument
+        assert q is not None
+        assert min(found) == 0
+        for x in range(10):
+            right = sum(r < x for r in rows) <= q * len(rows) and sum(r > x for r in rows) <= (1 - q) * len(rows)
+            assert (found[x] == 0) == right
+    elif choice.rank is not None and choice.rank <= len(rows):
+        wanted = rows[choice.rank - 1] if choice.aggregate.kind == "min" else rows[-choice.rank]
+        assert found[wanted] == 0 and [x for x in range(10) if found[x] == 0] == [wanted]
+
+
+@given(MARKS, COUNTS, st.integers(0, 9), st.integers(0, 9))
+def test_one_row_moves_every_miss_by_no_more_than_is_charged(
+    choice: Chosen, counts: dict[int, int], more: int, other: int
+) -> None:
+    """What `measure` charges: max(a, b − a) for a row more, b for a row changed; 1 for ranks."""
+    added = counts | {more: counts.get(more, 0) + 1}
+    changed = counts | {other: counts.get(other, 0) + 1}
+    q = choice.aggregate.argument
+    step, swap = (1, 1) if q is None else (max(q.numerator, q.denominator - q.numerator), q.denominator)
+    for before, after, most in ((counts, added, step), (added, changed, swap)):
+        assert all(abs(x - y) <= most for x, y in zip(misses(choice, before), misses(choice, after), strict=True))
+
+
+def test_a_miss_counts_rows() -> None:
+    median = Chosen(Aggregate("quantile", ("x",), Fraction(1, 2)), "exponential", Fraction(1))
+    assert [_miss(median, 0, 1, 4), _miss(median, 2, 1, 2), _miss(median, 5, 0, 0)] == [3, 0, 5]

@@ -1,0 +1,321 @@
+"""The curator's session: previews spend nothing, asking debits first, asking again is free."""
+
+from __future__ import annotations
+
+import json
+import math
+import threading
+from collections.abc import Iterator
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas
+import polars
+import pyarrow as pa
+import pytest
+
+import dproof as dp
+from dproof.engines.source import Source
+from dproof.errors import InputError, OverBudget
+from dproof.testing import seeded_coins
+
+PLAN: dict[str, Any] = {
+    "privacy": {"epsilon": 3},
+    "columns": {
+        "age": {"space": "interval", "low": 0, "high": 110, "step": 1},
+        "sex": {"space": "categories", "values": ["f", "m"]},
+        "town": {"public": True},
+        "name": {"drop": True},
+    },
+}
+ROWS = 2000
+
+
+def people(rows: int = ROWS) -> pa.Table:
+    made = np.random.default_rng(7)
+    return pa.table(
+        {
+            "age": made.integers(0, 111, rows),
+            "sex": made.choice(["f", "m"], rows),
+            "town": ["Bern"] * rows,
+            "name": ["somebody"] * rows,
+        }
+    )
+
+
+@pytest.fixture
+def ledger(tmp_path: Path) -> Path:
+    return tmp_path / "budget.db"
+
+
+@pytest.fixture
+def curator(ledger: Path) -> dp.Curator:
+    return dp.Curator(people(), PLAN, ledger=ledger)
+
+
+def test_asking_again_is_free_and_byte_equal(curator: dp.Curator) -> None:
+    question = "SELECT sex, count(*) AS n, avg(age) AS a FROM data GROUP BY sex"
+    first = curator.ask(question, epsilon="0.1")
+    assert curator.remaining().epsilon == Fraction(29, 10)
+    for _ in range(50):
+        again = curator.ask(question, epsilon="0.1")
+        assert json.dumps(again.to_json()["rows"]) == json.dumps(first.to_json()["rows"])
+    assert curator.remaining().epsilon == Fraction(29, 10)
+
+
+def test_other_words_for_the_same_measurement_are_free_too(curator: dp.Curator) -> None:
+    first = curator.ask("SELECT sex, avg(age) AS a, count(*) AS n FROM data GROUP BY sex", epsilon="0.1")
+    other = curator.ask(
+        "SELECT 2 * COUNT(*) AS twice, mean(Age) AS m, Sex AS s FROM data GROUP BY s ORDER BY m DESC", epsilon="0.1"
+    )
+    assert curator.remaining().epsilon == Fraction(29, 10)
+    assert {row["s"]: row["m"].estimate for row in other.rows} == {r["sex"]: r["a"].estimate for r in first.rows}
+    assert {row["s"]: row["twice"].estimate for row in other.rows} == {
+        r["sex"]: 2 * r["n"].estimate for r in first.rows
+    }
+
+
+def test_a_cheaper_repetition_gets_the_better_answer(curator: dp.Curator) -> None:
+    good = curator.ask("SELECT count(*) AS n FROM data WHERE sex = 'f'", epsilon=1)
+    cheap = curator.ask("SELECT count(*) AS n FROM data WHERE sex = 'f'", epsilon="0.01")
+    assert cheap.rows == good.rows and curator.remaining().epsilon == 2
+    curator.ask("SELECT count(*) AS n FROM data WHERE sex = 'f'", epsilon="1.5")
+    assert curator.remaining().epsilon == Fraction(1, 2)
+
+
+def test_what_no_row_can_change_is_free(curator: dp.Curator) -> None:
+    assert curator.ask("SELECT count(*) AS n FROM data", epsilon=1).rows[0]["n"].estimate == ROWS
+    assert curator.remaining().epsilon == 3
+
+
+def test_under_add_remove_the_number_of_rows_is_private(ledger: Path) -> None:
+    plan = PLAN | {"privacy": {"epsilon": 3, "neighbours": "add-remove"}}
+    curator = dp.Curator(people(), plan, ledger=ledger)
+    with seeded_coins(5):
+        answer = curator.ask("SELECT count(*) AS n, avg(age) AS a FROM data", epsilon="0.01")
+    assert answer.rows[0]["n"].estimate != ROWS
+    assert curator.remaining().epsilon == Fraction(299, 100)
+    assert "2000" not in str(curator.preview("SELECT avg(age) FROM data", epsilon=1))
+
+
+def test_a_preview_spends_nothing_and_reads_nothing(ledger: Path) -> None:
+    def forbidden(columns: Any) -> Iterator[Any]:
+        raise AssertionError("the table was read")
+
+    names = tuple(PLAN["columns"])
+    curator = dp.Curator(Source(names, forbidden, ROWS), PLAN, ledger=ledger)
+    seen = curator.preview("SELECT sex, count(*) AS n, avg(age) AS a FROM data GROUP BY sex", epsilon="0.5")
+    assert curator.remaining().epsilon == 3 and seen.half_widths["n"] is not None
+    assert not seen.free and "costs epsilon 0.5" in str(seen)
+    simple = curator.preview("SELECT avg(age) AS a FROM data", epsilon="0.5")
+    assert simple.sensitivity is not None and simple.sensitivity.l1 == Fraction(110, ROWS)
+    assert simple.half_widths["a"] == pytest.approx(110 / 0.5 * math.log(20) / ROWS, rel=0.01)
+    json.dumps(simple.to_json(), allow_nan=False)
+
+
+def test_the_debit_comes_before_the_reading(ledger: Path) -> None:
+    def broken(columns: Any) -> Iterator[Any]:
+        raise InputError("the disk is gone")
+
+    curator = dp.Curator(Source(tuple(PLAN["columns"]), broken, ROWS), PLAN, ledger=ledger)
+    with pytest.raises(InputError, match="disk"):
+        curator.ask("SELECT count(*) FROM data WHERE sex = 'f'", epsilon=1)
+    assert curator.remaining().epsilon == 2
+
+
+def test_over_budget_reads_nothing(ledger: Path) -> None:
+    def forbidden(columns: Any) -> Iterator[Any]:
+        raise AssertionError("the table was read")
+
+    curator = dp.Curator(Source(tuple(PLAN["columns"]), forbidden, ROWS), PLAN, ledger=ledger)
+    with pytest.raises(OverBudget):
+        curator.ask("SELECT count(*) FROM data WHERE sex = 'f'", epsilon="3.000001")
+    assert curator.remaining().epsilon == 3
+
+
+def test_an_accuracy_is_met_at_the_least_cost(curator: dp.Curator) -> None:
+    question = "SELECT count(*) AS n FROM data WHERE age > 40"
+    wanted = curator.preview(question, accuracy=10)
+    assert wanted.half_widths["n"] is not None and wanted.half_widths["n"] <= 10
+    dearer = curator.preview(question, epsilon=wanted.cost.epsilon * Fraction(95, 100))
+    assert dearer.half_widths["n"] is not None and dearer.half_widths["n"] > 10
+    assert curator.ask(question, accuracy=10).rows[0]["n"].high is not None
+    assert curator.remaining().epsilon == 3 - wanted.cost.epsilon
+    with pytest.raises(InputError, match="depends on the table"):
+        curator.ask("SELECT sex, avg(age) FROM data GROUP BY sex", accuracy=10)
+    with pytest.raises(OverBudget):
+        curator.ask(question, accuracy="1e-9")  # exact but for a chance of 5 %, at a price
+    with pytest.raises(InputError, match="up to 100"):
+        curator.ask(question, accuracy=0)
+
+
+@pytest.mark.parametrize("epsilon", ["-1", "nan", "inf", "1e999", "many", None])
+def test_prices_that_make_no_sense_are_refused(curator: dp.Curator, epsilon: Any) -> None:
+    with pytest.raises(InputError):
+        curator.ask("SELECT count(*) FROM data WHERE sex = 'f'", epsilon=epsilon)
+    assert curator.remaining().epsilon == 3
+
+
+def test_epsilon_zero_buys_nothing(curator: dp.Curator) -> None:
+    for question in ("SELECT count(*) FROM data WHERE sex = 'f'", "SELECT median(age) FROM data"):
+        with pytest.raises(InputError, match="epsilon"):
+            curator.ask(question, epsilon=0)
+
+
+def test_a_tiny_epsilon_is_answered_or_refused_before_the_debit(curator: dp.Curator) -> None:
+    with pytest.raises(InputError):
+        curator.ask("SELECT count(*) FROM data WHERE sex = 'f'", epsilon="1e-300")
+    assert curator.remaining().epsilon == 3
+
+
+@pytest.mark.parametrize("column", ["town", "name"])
+def test_columns_without_a_space_cannot_be_asked(curator: dp.Curator, column: str) -> None:
+    with pytest.raises(InputError, match=column):
+        curator.ask(f"SELECT count(*) FROM data WHERE {column} = 'Bern'", epsilon=1)
+    with pytest.raises(InputError, match=column):
+        curator.ask(f"SELECT {column}, count(*) FROM data GROUP BY {column}", epsilon=1)
+
+
+def test_sixteen_threads_ask_one_curator(curator: dp.Curator) -> None:
+    answers: list[Any] = []
+
+    def ask(n: int) -> None:
+        try:
+            answers.append(curator.ask(f"SELECT count(*) AS n FROM data WHERE age > {n % 8 + 1}", epsilon="0.5"))
+        except OverBudget:
+            answers.append(None)
+
+    threads = [threading.Thread(target=ask, args=(n,)) for n in range(16)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert curator.remaining().epsilon == 0
+    assert sum(answer is not None for answer in answers) >= 6  # six are paid, and repetitions of these are free
+    kinds = [entry["kind"] for entry in curator.ledger.entries]
+    assert kinds.count("question") == kinds.count("answer") == 6
+
+
+def test_two_sessions_share_one_ledger(ledger: Path) -> None:
+    first, second = (dp.Curator(people(), PLAN, ledger=ledger) for _ in range(2))
+    question = "SELECT count(*) AS n FROM data WHERE age < 50"
+    assert first.ask(question, epsilon=1).rows == second.ask(question, epsilon=1).rows
+    assert first.remaining() == second.remaining()
+    with pytest.raises(InputError, match="cannot be changed"):
+        dp.Curator(people(), PLAN, ledger=ledger, budget=dp.Privacy(30))
+
+
+def test_another_plan_is_another_question(ledger: Path) -> None:
+    narrow = json.loads(json.dumps(PLAN))
+    narrow["columns"]["age"]["high"] = 60
+    question = "SELECT avg(age) AS a FROM data"
+    wide_answer = dp.Curator(people(), PLAN, ledger=ledger).ask(question, epsilon=1)
+    narrow_curator = dp.Curator(people(), narrow, ledger=ledger)
+    assert narrow_curator.ask(question, epsilon=1).rows != wide_answer.rows
+    assert narrow_curator.remaining().epsilon == 1
+
+
+def test_budgets_of_analysts(ledger: Path) -> None:
+    limits = {"ann": dp.Privacy(1), "bob": dp.Privacy(1)}
+    ann = dp.Curator(people(), PLAN, ledger=ledger, analysts=limits, analyst="ann")
+    bob = dp.Curator(people(), PLAN, ledger=ledger, analyst="bob")
+    question = "SELECT count(*) AS n FROM data WHERE age < 50"
+    seen = ann.ask(question, epsilon=1)
+    with pytest.raises(OverBudget):
+        ann.ask("SELECT count(*) AS n FROM data WHERE age < 51", epsilon="0.1")
+    assert bob.ask(question, epsilon=1).rows == seen.rows  # what is known costs nobody anything
+    assert bob.remaining().epsilon == 1
+
+
+def test_mixed_relations_are_refused(ledger: Path) -> None:
+    with pytest.raises(InputError, match="neighbours"):
+        dp.Curator(people(), PLAN, ledger=ledger, budget=dp.Privacy(1, neighbours="add-remove"))
+
+
+@pytest.mark.parametrize("convert", [lambda t: t, lambda t: t.to_pandas(), polars.from_arrow, lambda t: t.to_reader()])
+def test_every_kind_of_table(convert: Any, ledger: Path) -> None:
+    with seeded_coins(1):
+        answer = dp.Curator(convert(people()), PLAN, ledger=ledger).ask(
+            "SELECT sex, count(*) AS n FROM data GROUP BY sex", epsilon=1
+        )
+    sexes = people()["sex"].to_pylist()
+    for row in answer.rows:
+        assert abs(row["n"].raw - sexes.count(row["sex"])) < 40
+    assert "NOT PRIVATE" in str(answer)
+
+
+def test_answers_go_everywhere(curator: dp.Curator) -> None:
+    answer = curator.ask("SELECT sex, count(*) AS n, median(age) AS m FROM data GROUP BY sex", epsilon=1)
+    assert answer.to_arrow().column_names[:3] == ["sex", "n", "n_low"]
+    assert isinstance(answer.to_pandas(), pandas.DataFrame) and isinstance(answer.to_polars(), polars.DataFrame)
+    assert "<table>" in answer._repr_html_() and "±" in str(answer)
+    json.dumps(answer.to_json(), allow_nan=False)
+
+
+def test_questions_built_in_python(curator: dp.Curator) -> None:
+    built = curator.ask(dp.count().where("age >= 18", sex="f").also(dp.mean("age")), epsilon="0.5")
+    assert list(built.rows[0]) == ["count", "mean_age"]
+    curator.ask("SELECT count(*), avg(age) FROM data WHERE sex = 'f' AND age >= 18", epsilon="0.5")
+    assert curator.remaining().epsilon == Fraction(5, 2)
+    grouped = curator.ask(dp.total("age").group_by("sex", age=50), epsilon="0.5")
+    assert [(row["sex"], row["age"]) for row in grouped.rows] == [(s, e) for s in "fm" for e in (0, 50, 100)]
+
+
+@pytest.mark.parametrize(
+    ("question", "truth"),
+    [
+        ("SELECT count(*) AS x FROM data WHERE age < 30", lambda ages: (ages < 30).sum()),
+        ("SELECT avg(age) AS x FROM data", lambda ages: ages.mean()),
+        ("SELECT avg(age) AS x FROM data WHERE age < 30", lambda ages: ages[ages < 30].mean()),
+        ("SELECT stddev_pop(age) AS x FROM data", lambda ages: ages.std()),
+        ("SELECT proportion(age < 30) AS x FROM data WHERE age < 90", lambda ages: (ages[ages < 90] < 30).mean()),
+    ],
+)
+def test_intervals_cover_the_truth_as_often_as_they_say(question: str, truth: Any, tmp_path: Path) -> None:
+    from dproof.coins import current
+    from dproof.curation.answering import Answering
+    from dproof.curation.drawing import draw
+    from dproof.curation.tally import tally
+
+    curator = dp.Curator(people(), PLAN, ledger=tmp_path / "b.db")
+    measurement = curator._measurement(question, "0.5", 0, None, 0.95)
+    counted = tally(curator.source, curator.plan, measurement)
+    right, covered, runs = float(truth(people()["age"].to_numpy())), 0, 400
+    with seeded_coins(11):
+        for _ in range(runs):
+            cell = Answering(measurement.question, measurement, draw(measurement, counted, current()), 0.95)
+            found = cell.answer().rows[0]["x"]
+            covered += found.low <= right <= found.high
+    assert 0.92 * runs <= covered <= 0.99 * runs
+
+
+def test_a_person_counts_with_so_many_rows_at_most(tmp_path: Path) -> None:
+    rows = pa.table({"id": ["ann"] * 500 + [f"p{n}" for n in range(500)], "sex": ["f"] * 500 + ["m"] * 500})
+    plan = {
+        "privacy": {"epsilon": 1000, "person": "id", "rows_per_person": 3},
+        "columns": {"id": {"drop": True}, "sex": {"space": "categories", "values": ["f", "m"]}},
+    }
+    answer = dp.Curator(rows, plan, ledger=tmp_path / "b.db").ask(
+        "SELECT sex, count(*) AS n FROM data GROUP BY sex", epsilon=1000
+    )
+    assert [row["n"].raw for row in answer.rows] == [3, 500]
+    preview = dp.Curator(rows, plan, ledger=tmp_path / "c.db").preview(
+        "SELECT count(*) AS n FROM data WHERE sex = 'f'", epsilon=1
+    )
+    assert "sensitivity 3" in preview.mechanisms[0]
+
+
+def test_whose_rows_count_depends_on_nobody_else() -> None:
+    from dproof.curation.persons import counted_rows
+
+    made = np.random.default_rng(3)
+    ids = made.integers(0, 30, 400).tolist()
+    marked = list(enumerate(ids))
+    kept = {n for (n, _), keep in zip(marked, counted_rows([pa.array(ids)], 4), strict=True) if keep}
+    without = [(n, person) for n, person in marked if person != 7]
+    again = counted_rows([pa.array([person for _, person in without])], 4)
+    assert {n for (n, _), keep in zip(without, again, strict=True) if keep} == {n for n in kept if ids[n] != 7}
+    assert max(np.bincount([ids[n] for n in kept])) <= 4
+    assert sum(counted_rows([pa.array([None, None, "a", None])], 1)) == 2
