@@ -15,7 +15,7 @@ from dproof.laws.convolved import Convolved
 from dproof.laws.two_sided import TwoSided
 
 _NORMAL = NormalDist()
-_DRAWS = 20_000
+_DRAWS = 8_000
 
 
 def tube_quantile(loadings: Floats, level: float) -> float:
@@ -44,7 +44,7 @@ def _path_length(loadings: Floats) -> float:
 
 
 def drawn_quantile(loadings: Floats, law: TwoSided | Convolved, deviation: float, level: float, coins: Coins) -> float:
-    """The same for independent draws of a law, from 20,000 of them: the noise is public, so this costs nothing."""
+    """The same for independent draws of a law, from 8,000 of them: the noise is public, so this costs nothing."""
     noise = law.draw(_DRAWS * len(loadings), coins).reshape(_DRAWS, -1) / deviation
     sizes = np.sqrt((loadings**2).sum(axis=0))
     largest = np.abs(noise @ (loadings[:, sizes > 0] / sizes[sizes > 0])).max(axis=1)

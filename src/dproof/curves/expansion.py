@@ -111,7 +111,7 @@ class CurveLattice:
 
     def functions(self, at: Any) -> Floats:
         """The basis at points between start and stop, one row per function."""
-        return self.expansion.functions()[0].evaluate(at)
+        return _evaluated(self.expansion, np.atleast_1d(np.asarray(at, np.float64)).tobytes())
 
     def centre(self, at: Any) -> Floats:
         """The public curve that stands for z = 0."""
@@ -147,6 +147,13 @@ class CurveLattice:
     def decode(self, z: Any) -> list[list[float]]:
         """The values on the grid."""
         return self.evaluate(z).tolist()  # type: ignore[no-any-return]
+
+
+@lru_cache(maxsize=64)
+def _evaluated(expansion: Expansion, times: bytes) -> Floats:
+    found = expansion.functions()[0].evaluate(np.frombuffer(times))
+    found.setflags(write=False)
+    return found
 
 
 @lru_cache(maxsize=64)

@@ -1,0 +1,192 @@
+"""Curves through a curator's session: sensitivity of whole rows, groups, repeated questions, hostile tables."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from dproof.curation.curator import Curator
+from dproof.curation.curve_measurement import measure_curve
+from dproof.curation.curves import draw_curve
+from dproof.curation.tally import schema_of
+from dproof.curves.noise import VectorNoise
+from dproof.engines import open_source
+from dproof.errors import InputError, OverBudget
+from dproof.privacy import Privacy
+from dproof.queries.sql import parse
+from dproof.sanitisation.plan import Plan
+from dproof.testing import seeded_coins
+
+pa = pytest.importorskip("pyarrow")
+
+POINTS = 13
+RNG = np.random.default_rng(0)
+LOADS = np.clip(2 + np.sin(np.linspace(0, 6, POINTS)) + RNG.normal(0, 0.5, (400, POINTS)), 0, 5)
+KIND = RNG.choice(["flat", "house"], 400)
+
+
+def plan(neighbours: str = "change-one", **load) -> dict:
+    column = {"space": "curves", "points": POINTS, "low": 0, "high": 5, "terms": 4, **load}
+    return {
+        "privacy": {"epsilon": 20, "delta": "1e-4", "neighbours": neighbours},
+        "columns": {"load": column, "kind": {"space": "categories", "values": ["flat", "house"]}},
+    }
+
+
+def table(loads: object = LOADS, kinds: object = KIND) -> object:
+    rows = loads.tolist() if isinstance(loads, np.ndarray) else loads
+    return pa.table({"load": pa.array(rows, pa.list_(pa.float64())), "kind": pa.array(kinds, pa.string())})
+
+
+class Silent:
+    """Noise of zero, to see the exact sums."""
+
+    def draw(self, count: int, coins: object) -> np.ndarray:
+        return np.zeros(count, np.int64)
+
+
+def exact(question: str, neighbours: str, privacy: Privacy, rows: object, **load):
+    made = Plan.of(plan(neighbours, **load))
+    measurement = measure_curve(parse(question), made, schema_of(made), privacy)
+    silent = VectorNoise(measurement.noise.split, Silent(), measurement.noise.size, measurement.noise.terms)
+    quiet = type(measurement)(
+        *(silent if name == "noise" else getattr(measurement, name) for name in measurement.__dataclass_fields__)
+    )
+    return measurement, np.array(draw_curve(quiet, open_source(rows), made, None_coins())["noisy"], object)
+
+
+class None_coins:
+    private = False
+
+
+QUESTIONS = [
+    "SELECT avg(load) FROM data",
+    "SELECT sum(load) FROM data WHERE kind = 'flat'",
+    "SELECT kind, avg(load) FROM data GROUP BY kind",
+    "SELECT covar(load, load) FROM data",
+]
+EXTREMES = [[0.0] * POINTS, [5.0] * POINTS, [0.0, 5.0] * 6 + [0.0], [5.0] * 6 + [0.0] * 7, None]
+
+
+@pytest.mark.parametrize("question", QUESTIONS)
+@pytest.mark.parametrize("neighbours", ["change-one", "add-remove"])
+@pytest.mark.parametrize("privacy", [(1, 0), (1, "1e-6")])
+@pytest.mark.parametrize("load", [{}, {"box": [9, 3, 1, 1]}], ids=["ball", "box"])
+def test_no_neighbour_moves_the_sums_further_than_is_charged(question, neighbours, privacy, load) -> None:
+    price = Privacy(*privacy, neighbours=neighbours)
+    if "covar" in question and neighbours == "add-remove":
+        with pytest.raises(InputError, match="covariance"):
+            exact(question, neighbours, price, table(), **load)
+        return
+    base = [LOADS[n].tolist() for n in range(3)]
+    kinds = ["flat", "house", "flat"]
+    variants = [(curve, kind) for curve in EXTREMES for kind in ("flat", "house", None)]
+    if neighbours == "change-one":
+        tables = [table([*base, curve], [*kinds, kind]) for curve, kind in variants]
+    else:
+        tables = [table(base, kinds), *(table([*base, curve], [*kinds, kind]) for curve, kind in variants)]
+    sums = []
+    for rows in tables:
+        measurement, found = exact(question, neighbours, price, rows, **load)
+        sums.append(found)
+    pairs = [
+        (a, b) for n, a in enumerate(sums) for b in (sums[n + 1 :] if neighbours == "change-one" or n == 0 else ())
+    ]
+    power = 1 if measurement.noise.split == "laplace" else 2
+    moved = [sum(abs(int(x)) ** power for x in (a - b).ravel()) for a, b in pairs]
+    assert max(moved) <= measurement.noise.size
+    assert max(moved) > measurement.noise.size * (0.02 if "covar" in question or load else 0.1)  # charged, not wasted
+
+
+def test_order_of_rows_and_batches_changes_nothing() -> None:
+    a = exact(QUESTIONS[2], "add-remove", Privacy(1, neighbours="add-remove"), table())[1]
+    order = np.random.default_rng(1).permutation(400)
+    shuffled = pa.concat_tables([table(LOADS[order[:7]], KIND[order[:7]]), table(LOADS[order[7:]], KIND[order[7:]])])
+    b = exact(QUESTIONS[2], "add-remove", Privacy(1, neighbours="add-remove"), shuffled)[1]
+    assert (a == b).all()
+
+
+def test_a_session(tmp_path: Path) -> None:
+    with seeded_coins(5):
+        curator = Curator(table(), plan(), ledger=tmp_path / "l.db")
+        before = curator.preview("SELECT avg(load) FROM data", epsilon=8, delta="1e-6")
+        assert not before.free and before.half_widths["avg(load)"] > 0 and "noise" in str(before)
+        answer = curator.ask("SELECT avg(load) FROM data", epsilon=8, delta="1e-6")
+        again = curator.ask("SELECT AVG(Load) FROM data", epsilon="0.5")
+        assert again.rows[0]["avg(Load)"] == answer.rows[0]["avg(load)"] and "free" in again.notes[0]
+        assert curator.remaining().epsilon == 12
+        cell = answer.rows[0]["avg(load)"]
+        assert len(cell.estimate) == POINTS and np.allclose(cell.estimate, LOADS.mean(axis=0), atol=0.6)
+        half = (np.array(cell.high) - np.array(cell.low)).max() / 2
+        assert half == pytest.approx(before.half_widths["avg(load)"], rel=0.05)
+        groups = curator.curves("SELECT kind, avg(load) FROM data GROUP BY kind", epsilon=8)
+        assert [labels for labels, _ in groups] == [("flat",), ("house",)]
+        assert groups[0][1].evaluate([0.25, 7.75])[0].shape == (2,)
+        assert "whole curve" in groups[0][1].notes[0] and "NOT PRIVATE" in groups[0][1].notes[1]
+        with pytest.raises(OverBudget):
+            curator.ask("SELECT sum(load) FROM data", epsilon=8)
+
+
+def test_the_estimates_are_unbiased_in_every_mode(tmp_path: Path) -> None:
+    wanted = {
+        "SELECT sum(load) FROM data WHERE kind = 'flat'": LOADS[KIND == "flat"].sum(axis=0),
+        "SELECT avg(load) FROM data WHERE kind = 'flat'": LOADS[KIND == "flat"].mean(axis=0),
+        "SELECT avg(load) FROM data": LOADS.mean(axis=0),
+    }
+    for neighbours in ("change-one", "add-remove"):
+        given = {**plan(neighbours, terms=10), "privacy": {"epsilon": 900, "delta": "1e-4", "neighbours": neighbours}}
+        curator = Curator(table(), given, ledger=tmp_path / f"{neighbours}.db")
+        for question, truth in wanted.items():
+            ((_, curve),) = curator.curves(question, epsilon=200)
+            assert np.abs(curve.estimate / truth - 1).max() < 0.12
+            assert (curve.stderr > 0).all()
+
+
+def test_the_covariance_of_coefficients(tmp_path: Path) -> None:
+    given = {**plan(), "privacy": {"epsilon": 900}}
+    curator = Curator(table(), given, ledger=tmp_path / "l.db")
+    answer = curator.ask("SELECT covar(load, load) FROM data", epsilon=800)
+    space = Plan.of(given).column("load").space
+    coefficients = (LOADS - 2.5) @ space.functions()[0].analysis(space.space).T
+    truth = np.cov(coefficients.T)
+    found = {(row["i"], row["j"]): row["covariance"] for row in answer.rows}
+    assert len(found) == 10
+    for (i, j), cell in found.items():
+        assert cell.low - 0.02 <= truth[i - 1, j - 1] <= cell.high + 0.02
+        assert cell.estimate == pytest.approx(truth[i - 1, j - 1], abs=0.4)
+
+
+@pytest.mark.parametrize("row", [None, [1.0] * 12, [float("nan")] * POINTS, [float("inf")] * POINTS, [1e300] * POINTS])
+def test_neighbouring_tables_behave_alike(tmp_path: Path, row: object) -> None:
+    """A broken curve stops nothing: it counts as the centre, and the answer has the same shape."""
+    for n, curve in enumerate(([1.0] * POINTS, row)):
+        rows = [*LOADS[:20].tolist(), curve]
+        curator = Curator(table(rows, ["flat"] * 21), plan(outside="refuse"), ledger=tmp_path / f"{n}.db")
+        answer = curator.ask("SELECT avg(load) FROM data", epsilon=1)
+        assert len(answer.rows[0]["avg(load)"].estimate) == POINTS
+
+
+def test_refusals_before_anything_is_spent(tmp_path: Path) -> None:
+    curator = Curator(table(), plan(), ledger=tmp_path / "l.db")
+    for question in (
+        "SELECT count(*) FROM data WHERE load = 3",
+        "SELECT avg(load), count(*) FROM data",
+        "SELECT avg(load), sum(load) FROM data",
+        "SELECT median(load) FROM data",
+        "SELECT avg(load) / 2 FROM data",
+        "SELECT avg(load) FROM release",
+        "SELECT avg(load) FROM data LIMIT 1",
+        "SELECT covar(load, load) FROM data WHERE kind = 'flat'",
+        "SELECT load, count(*) FROM data GROUP BY load",
+        "SELECT avg(load) FROM data WHERE knd = 'flat'",
+        "SELECT avg(load) FILTER (WHERE kind = 'flat') FROM data",
+    ):
+        with pytest.raises(InputError):
+            curator.ask(question, epsilon=1)
+    with pytest.raises(InputError):
+        curator.ask("SELECT avg(load) FROM data", accuracy=1)
+    with pytest.raises(InputError):
+        curator.ask("SELECT avg(load) FROM data", epsilon=0)
+    with pytest.raises(InputError):
+        curator.curves("SELECT count(*) FROM data", epsilon=1)
+    assert curator.remaining().epsilon == 20
