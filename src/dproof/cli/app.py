@@ -29,6 +29,7 @@ class Command(NamedTuple):
 
 # A new command is one file with one function, and one line here. `dproof --help` shows them in this order.
 COMMANDS: dict[str, Command] = {
+    "demo": Command("dproof.cli.demo", "demo", "Make up a survey, sanitise it, and ask it questions both ways."),
     "init": Command("dproof.cli.init", "init", "Draft a plan from the names of a table's columns."),
     "plan": Command("dproof.cli.plan", "plan", "Show what a plan will do to each column, and what to expect."),
     "sanitise": Command("dproof.cli.sanitise", "sanitise", "Sanitise a table once; then anyone may ask it anything."),

@@ -1,0 +1,196 @@
+"""`dproof demo`: the main job, on people who do not exist."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from pathlib import Path
+from tempfile import mkdtemp
+from typing import TYPE_CHECKING, Annotated, Any
+
+import numpy as np
+import typer
+from numpy.typing import NDArray
+
+from dproof.cli.options import AsJson
+from dproof.cli.output import emit
+from dproof.coins import Coins
+from dproof.errors import InputError
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+PLAN = """\
+[privacy]                      # what one whole row may lose
+epsilon = "5"
+delta = "0"
+neighbours = "change-one"
+
+[columns.hobby]
+space = "categories"
+values = ["Sports", "Cars", "Television", "Computer games", "Reading"]
+[columns.region]
+space = "categories"
+values = ["North", "East", "South", "West"]
+[columns.interests]
+space = "subsets"
+values = ["Music", "Football", "Chess"]
+separator = ";"
+[columns.age]
+space = "interval"
+low = 16
+high = 95
+step = 1
+[columns.tv]                   # hours of television in a week
+space = "interval"
+low = 0
+high = 40
+step = 1
+share = 2
+[columns.name]
+drop = true
+
+[[joint]]                      # sanitised together: their dependence is kept
+columns = ["hobby", "region"]
+"""
+
+QUESTIONS = (
+    "SELECT hobby, count(*) AS people FROM release GROUP BY hobby",
+    "SELECT region, count(*) AS people FROM release WHERE hobby = 'Reading' GROUP BY region",
+    "SELECT count(*) AS people FROM release WHERE list_contains(interests, 'Music')",
+    "SELECT avg(tv) AS hours FROM release",
+)
+_HOBBIES = ["Sports", "Cars", "Television", "Computer games", "Reading"]
+_REGIONS = ["North", "East", "South", "West"]
+_ITEMS = ["Music", "Football", "Chess"]
+
+
+def demo(
+    out: Annotated[
+        Path | None, typer.Option(help="The folder to make for the demo; a temporary one by default.", metavar="DIR")
+    ] = None,
+    people: Annotated[int, typer.Option(help="How many people to make up.", metavar="N", min=1, max=10**7)] = 20_000,
+    as_json: AsJson = False,
+) -> None:
+    """Make up a survey, sanitise it, and ask it questions both ways.
+
+    Nobody in the survey exists, so the truth can be shown beside the answers: the count of the sanitised rows as they
+    are, which is biased, and the debiased estimate with its interval. The folder keeps the survey, the plan and the
+    release with its report.
+    """
+    import pyarrow.parquet
+
+    from dproof.sanitisation.sanitise import sanitise
+
+    if out is not None and out.exists():
+        raise InputError(f"{str(out)!r} is there already: choose another name")
+    folder = Path(mkdtemp(prefix="dproof-demo-")) if out is None else out
+    folder.mkdir(exist_ok=True)
+    survey = made_up(people)
+    pyarrow.parquet.write_table(survey, folder / "survey.parquet")
+    (folder / "plan.toml").write_text(PLAN, "utf-8")
+    release = sanitise(folder / "survey.parquet", folder / "plan.toml", folder / "release")
+    answers = [_compared(release, survey, sql) for sql in QUESTIONS]
+    answer = {"people": people, "folder": str(folder), "epsilon": 5.0, "delta": 0.0, "answers": answers}
+    emit(answer, as_json, lambda: _page(answer))
+
+
+def made_up(people: int) -> Any:
+    """A survey of people who do not exist, the same for the same number of them."""
+    import pyarrow as pa
+
+    coins = Coins(hashlib.sha256(b"people who do not exist").digest(), private=False)
+
+    def uniform() -> NDArray[np.float64]:
+        return coins.words32(people) / 2.0**32
+
+    region = _pick(uniform(), np.array([[0.35, 0.2, 0.3, 0.15]]))
+    tastes = np.array(
+        [
+            [0.30, 0.15, 0.20, 0.15, 0.20],
+            [0.20, 0.30, 0.20, 0.20, 0.10],
+            [0.15, 0.10, 0.40, 0.20, 0.15],
+            [0.25, 0.10, 0.15, 0.15, 0.35],
+        ]
+    )
+    hobby = _pick(uniform(), tastes[region])
+    chances = np.array([[0.5, 0.7, 0.1], [0.4, 0.5, 0.05], [0.5, 0.4, 0.1], [0.6, 0.3, 0.3], [0.7, 0.2, 0.4]])
+    held = [uniform() < chances[hobby, n] for n in range(3)]
+    age = 16 + np.floor(70 * (uniform() + uniform()) / 2 + 9 * uniform())
+    tv = np.clip(np.floor(4 + 10 * (uniform() + uniform()) + 8 * (hobby == 2) + (age - 40) / 8), 0, 40)
+    likes = [";".join(item for item, has in zip(_ITEMS, row, strict=True) if has) for row in zip(*held, strict=True)]
+    return pa.table(
+        {
+            "name": [f"person {n}" for n in range(people)],
+            "hobby": [_HOBBIES[n] for n in hobby],
+            "region": [_REGIONS[n] for n in region],
+            "interests": likes,
+            "age": age.astype(np.int64),
+            "tv": tv.astype(np.int64),
+        }
+    )
+
+
+def _pick(uniform: NDArray[np.float64], chances: NDArray[np.float64]) -> NDArray[np.int64]:
+    """One alternative for each person, by the chances in their row."""
+    picked: NDArray[np.int64] = (uniform[:, None] >= chances.cumsum(axis=1)).sum(axis=1)
+    return picked.clip(max=chances.shape[1] - 1)
+
+
+def _compared(release: Any, survey: Any, sql: str) -> dict[str, Any]:
+    """A question asked both ways, and the truth."""
+    import duckdb
+
+    asked = release.query(sql)
+    keys = [column for column in asked.columns if column not in ("people", "hours")]
+    figure = next(column for column in asked.columns if column not in keys)
+    with duckdb.connect() as database:
+        split = "string_split(interests, ';') AS interests"
+        database.register("survey", survey)
+        database.execute(f"CREATE VIEW release AS SELECT * REPLACE ({split}) FROM survey")
+        found = database.execute(sql).fetchall()
+    truth = {row[:-1]: row[-1] for row in found}
+    rows = []
+    for row in asked.rows:
+        cell = row[figure].to_json()
+        group = [row[key] for key in keys]
+        rows.append({"group": group, "truth": float(truth.get(tuple(group), 0)), **cell})
+    return {"sql": sql, "figure": figure, "rows": rows}
+
+
+def _page(answer: dict[str, Any]) -> Iterator[RenderableType]:
+    from rich import box
+    from rich.markup import escape
+    from rich.table import Table
+
+    folder = escape(answer["folder"])
+    yield (
+        f"\n[bold]{answer['people']:,} people[/bold] who do not exist were asked for their hobby, region, interests, "
+        f"age and hours of television.\nEach row was sanitised with [bold]ε = {answer['epsilon']:g}[/bold], certified "
+        "before the data was opened. Anyone may now ask anything:\n"
+    )
+    for asked in answer["answers"]:
+        yield f"[bold]{escape(asked['sql'])}[/bold]"
+        table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
+        table.add_column("")
+        for heading in ("truth", "as the rows stand", "debiased, 95%", ""):
+            table.add_column(heading, justify="right")
+        for row in asked["rows"]:
+            digits = 2 if asked["figure"] == "hours" else 0
+            truth, raw, estimate, low, high = (
+                _figure(row[key], digits) for key in ("truth", "raw", "estimate", "low", "high")
+            )
+            inside = row["low"] <= row["truth"] <= row["high"]
+            mark = "[green]holds[/green]" if inside else "[yellow]misses[/yellow]"
+            label = escape(", ".join(map(str, row["group"])))
+            table.add_row(label, truth, raw, f"[bold]{estimate}[/bold]  {low} … {high}", mark)
+        yield table
+        yield ""
+    yield "One interval in twenty misses, by design. What was made is yours to look at:\n"
+    yield f"  {folder}/release/report.html      what was promised, and what was done"
+    yield f"  dproof query {folder}/release 'SELECT …'"
+    yield f"  dproof verify {folder}/release\n"
+
+
+def _figure(value: Any, digits: int) -> str:
+    return "–" if value is None else f"{value:,.{digits}f}"
