@@ -88,11 +88,13 @@ def test_sql_answers_with_lists_and_refuses_what_it_cannot_tell() -> None:
         "SELECT sum(load) FROM release WHERE kind = 'flat'",
         "SELECT avg(load) FROM data",
         "SELECT avg(load) FROM release WHERE kind = 'castle'",
-        "SELECT avg(load) FROM release WHERE zone = 'nowhere'",
         "SELECT avg(load) FROM release LIMIT 1",
     ):
         with pytest.raises(InputError):
             release.query(sql)
+    with pytest.raises(InputError, match="no rows"):
+        mean_curve(release, "load", where="zone = 'nowhere'")
+    assert release.query("SELECT avg(load) AS m FROM release WHERE zone = 'nowhere'").rows[0]["m"].estimate is None
     assert release.query("SELECT kind, count(*) FROM release GROUP BY kind").rows
 
 

@@ -23,7 +23,7 @@ from dproof.estimation.intervals import check_level
 from dproof.estimation.inverse import Array, solve
 from dproof.estimation.measuring import Options
 from dproof.estimation.reading import connected
-from dproof.queries.answer import Answer
+from dproof.queries.answer import Answer, Cell
 from dproof.queries.canonical import condition, name
 from dproof.queries.curve_estimate import CurveEstimate
 from dproof.queries.question import Aggregate, Among, And, Compare, Key, Predicate, Question, both, leaves
@@ -60,7 +60,10 @@ def mean_curve(
     """
     chosen = None if where is None else parse_predicate(where)
     options = Options(level=check_level(level), target=target)
-    return _estimate(release, column, chosen, total, options)
+    found = _estimate(release, column, chosen, total, options)
+    if found is None:
+        raise InputError("by the estimate no rows are left to take a mean of: choose more of them")
+    return found
 
 
 def curve_column(question: Question, law: RowLaw) -> str | None:
@@ -94,7 +97,8 @@ def curve_answer(release: Any, question: Question, column: str, options: Options
                 row[item.alias] = labels[keys.index(part)]
             elif isinstance(part, Aggregate) and part.kind in ("avg", "sum") and _same(part.columns[0], column):
                 chosen = both(where, part.where)
-                row[item.alias] = _estimate(release, column, chosen, part.kind == "sum", options).cell()
+                found = _estimate(release, column, chosen, part.kind == "sum", options)
+                row[item.alias] = Cell(None) if found is None else found.cell()
             else:
                 raise InputError(f"of the curves {column!r} a release can tell AVG and SUM; ask for the rest apart")
         rows.append(row)
@@ -147,7 +151,8 @@ class _Sums:
         )
 
 
-def _estimate(release: Any, name: str, where: Predicate | None, total: bool, options: Options) -> CurveEstimate:
+def _estimate(release: Any, name: str, where: Predicate | None, total: bool, options: Options) -> CurveEstimate | None:
+    """The mean or total over the chosen rows; None where by the estimate there are none."""
     law: RowLaw = release.law
     column = release.plan.column(name)
     mechanism = law.group_of(column.name).mechanism if column.private else None
@@ -162,7 +167,7 @@ def _estimate(release: Any, name: str, where: Predicate | None, total: bool, opt
     for w, values in _rows(release, column, public, scores):
         sums.add(w, (values - lattice.centre(lattice.space.times)) @ undo)
     if sums.weight <= 0:
-        raise InputError("no rows are left to take a mean of: choose more of them")
+        return None
     mean = sums.first / sums.weight
     if options.target == "table" and not scores:
         covariance = np.eye(terms) * float(mechanism.family.noise.variance) / sums.weight

@@ -11,18 +11,26 @@ from fractions import Fraction
 from importlib import import_module
 from typing import Any
 
+_SHOWN = 4  # points of a curve that a line of text shows
+
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """An estimate, the interval that covers the truth with the answer's level, and the number it was made from."""
+    """An estimate, the interval that covers the truth with the answer's level, and the number it was made from.
+
+    For a curve every field is a list over its grid.
+    """
 
     estimate: Any
-    low: float | None = None
-    high: float | None = None
-    stderr: float | None = None
+    low: Any = None
+    high: Any = None
+    stderr: Any = None
     raw: Any = None
 
     def __str__(self) -> str:
+        if isinstance(self.low, (list, tuple)):  # a curve, point by point
+            points = [str(Cell(*point)) for point in zip(self.estimate, self.low, self.high, strict=True)]
+            return ", ".join([*points[:_SHOWN], f"… ({len(points)} points)"] if len(points) > _SHOWN else points)
         if isinstance(self.estimate, (list, tuple)):
             return ", ".join(str(label) for label in self.estimate)
         if not isinstance(self.estimate, (int, float)) or self.low is None or self.high is None:
