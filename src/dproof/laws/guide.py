@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from itertools import accumulate
 from typing import Any
 
 import numpy as np
@@ -129,41 +128,45 @@ def word_width(total: int) -> int:
 def guide(rows: Sequence[Sequence[int]] | NDArray[Any], total: int, *, width: int | None = None) -> Guide:
     """Cut the words of `width` bits for a family of laws, each a row of whole numbers that sum to `total`."""
     width = width or word_width(total)
-    more = max(0, width - 64)
     outcomes = len(rows[0])
-    scale = (1 << width) // total
     bits = min(16, max(4, (_CELLS // len(rows)).bit_length() - 1))
-    cut = outcomes
     table = np.empty((len(rows), 1 << bits), _smallest_dtype(outcomes))
-    cells = np.arange(1 << bits)
-    all_starts: list[NDArray[np.uint64]] = []
-    all_tails: list[tuple[int, ...]] = []
-    all_slots: list[NDArray[np.int64]] = []
+    cells, mark = np.arange(1 << bits), outcomes
+    all_starts, all_tails, all_slots = [], [], []
     for n, row in enumerate(rows):
-        starts, slots = _slots([int(w) for w in row], scale, width)
-        shift = width - bits
+        starts, slots = _slots(row, total, width)
+        floor, rest = _split(starts, width - bits)
         # A slot holds a whole cell when it starts at or before the cell and the next starts after it.
-        floor = np.array([s >> shift for s in starts])
-        ceil = np.array([-(-s >> shift) for s in starts])
-        first = np.searchsorted(ceil, cells, side="right") - 1
+        first = np.searchsorted(floor + (rest > 0), cells, side="right") - 1
         last = np.searchsorted(floor, cells, side="right") - 1
         # `outcomes` marks both a cut cell and one that belongs to nobody: each is settled by its whole word.
-        table[n] = np.where(first == last, slots[first], cut)
-        all_starts.append(np.array([s >> more for s in starts], np.uint64))
-        all_tails.append(tuple(s & ((1 << more) - 1) for s in starts) if more else ())
+        table[n] = np.where(first == last, slots[first], mark)
+        heads, tails = _split(starts, max(0, width - 64))
+        all_starts.append(heads.astype(np.uint64))
+        all_tails.append(tuple(tails) if width > 64 else ())
         all_slots.append(slots)
-    return Guide(outcomes, bits, width, table.reshape(-1), cut, tuple(all_starts), tuple(all_tails), tuple(all_slots))
+    return Guide(outcomes, bits, width, table.reshape(-1), mark, tuple(all_starts), tuple(all_tails), tuple(all_slots))
 
 
-def _slots(row: list[int], scale: int, width: int) -> tuple[list[int], NDArray[np.int64]]:
+def _slots(row: Any, total: int, width: int) -> tuple[NDArray[Any], NDArray[np.int64]]:
     """First words and outcomes of the slots of one law, the unowned rest of the words last."""
-    owned = [(w, outcome) for outcome, w in enumerate(row) if w]
-    ends = list(accumulate(w * scale for w, _ in owned))
-    starts, slots = [0, *ends[:-1]], [outcome for _, outcome in owned]
-    if ends[-1] < 1 << width:
-        starts.append(ends[-1])
-        slots.append(len(row))
-    return starts, np.array(slots, np.int64)
+    kind: Any = np.uint64 if width <= 64 else object
+    weights = np.array(row, kind)
+    slots = np.flatnonzero(weights)
+    scale = (1 << width) // total
+    # Every start lies below 2^width; a scale of 2^64 itself belongs to a law with one slot, which starts at 0.
+    before = np.concatenate([np.zeros(1, kind), np.cumsum(weights[slots])[:-1]])
+    starts = before * (scale if kind is object else np.uint64(min(scale, (1 << 64) - 1)))
+    if total * scale < 1 << width:
+        starts, slots = np.append(starts, np.array([total * scale], kind)), np.append(slots, len(weights))
+    return starts, slots
+
+
+def _split(words: NDArray[Any], low: int) -> tuple[NDArray[Any], NDArray[Any]]:
+    """The words without their lowest bits, and these bits."""
+    if words.dtype == object:
+        return words >> low, words & ((1 << low) - 1)
+    return words >> np.uint64(low), words & np.uint64((1 << low) - 1)
 
 
 def _smallest_dtype(largest: int) -> type[np.unsignedinteger[Any]]:
