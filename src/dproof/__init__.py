@@ -43,6 +43,7 @@ _PUBLIC = {
     "Curator": "dproof.curation.curator",
     "Ledger": "dproof.curation.ledger",
     "sensitivity": "dproof.queries.sensitivity",
+    "declare": "dproof.queries.declared",
     "Open": "dproof.queries.schema",
     "count": "dproof.queries.building",
     "total": "dproof.queries.building",

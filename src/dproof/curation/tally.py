@@ -6,9 +6,11 @@ message. Sums are of whole numbers and do not depend on the order of the rows.
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -26,20 +28,21 @@ from dproof.queries.schema import Open, Schema
 from dproof.sanitisation.column import Column
 from dproof.sanitisation.plan import Plan
 from dproof.sanitisation.treatment import treatment
+from dproof.spaces.interval import Interval
 
 _MOST_CELLS = 1 << 24
+_SHORT = 1 << 40  # codes below this add up in a machine word over a batch
 _PART = 21  # bits: a batch of such numbers adds up below 2^53, where floats are exact
 
-Codes = dict[str, NDArray[np.int64]]
+Codes = dict[str, NDArray[Any]]
 
 
 def answerable(column: Column) -> Column:
     """A column treated so that no value stops the work: what the plan refuses is not there, or the middle number."""
     if column.kind != "interval":
         return replace(column, gaps=True)
-    middle = column.space.size // 2
-    missing = middle if column.missing is None else column.missing
-    return replace(column, missing=missing, outside=missing if column.outside is None else column.outside)
+    missing = column.space.size // 2 if column.missing is None else column.missing
+    return replace(column, clamp=True, missing=missing, outside=missing)
 
 
 def schema_of(plan: Plan) -> Schema:
@@ -62,10 +65,15 @@ class Tally:
     histograms: dict[Aggregate, list[dict[int, int]]]
 
 
+def source_columns(plan: Plan, names: Sequence[str]) -> list[str]:
+    """The columns of the source that hold some columns of the plan, or any one of them."""
+    return list(dict.fromkeys(part for name in names for part in plan.column(name).sources)) or [plan.sources[0]]
+
+
 def read_codes(source: Source, plan: Plan, names: Sequence[str]) -> Iterator[tuple[int, Codes]]:
     """The codes of some columns, batch by batch, with the number of rows that count."""
     chosen = [answerable(plan.column(name)) for name in names]
-    wanted = list(dict.fromkeys(name for column in chosen for name in column.sources)) or [plan.sources[0]]
+    wanted = source_columns(plan, names)
     treat = [(column.name, column.sources, treatment(column)) for column in chosen]
     kept = None
     if plan.person is not None:
@@ -73,10 +81,7 @@ def read_codes(source: Source, plan: Plan, names: Sequence[str]) -> Iterator[tup
     start = 0
     for batch in source.read(wanted):
         rows = slice(start, start + batch.num_rows)
-        codes = {
-            name: treated([batch.column(part) for part in parts]).astype(np.int64, copy=False)
-            for name, parts, treated in treat
-        }
+        codes = {name: treated([batch.column(part) for part in parts]) for name, parts, treated in treat}
         start += batch.num_rows
         if kept is None:
             yield batch.num_rows, codes
@@ -84,12 +89,48 @@ def read_codes(source: Source, plan: Plan, names: Sequence[str]) -> Iterator[tup
             yield int(kept[rows].sum()), {name: found[kept[rows]] for name, found in codes.items()}
 
 
+def read_rows(source: Source, plan: Plan, names: Sequence[str], schema: Schema) -> Iterator[dict[str, Any]]:
+    """The rows as dicts of declared values, None for what is not there."""
+    for _, codes in read_codes(source, plan, names):
+        read = []
+        for name in names:
+            space, found = schema.spaces[name], codes[name].astype(np.int64)
+            assert not isinstance(space, Open)
+            labels = space.decode(np.maximum(found, 0))
+            read.append([label if code >= 0 else None for label, code in zip(labels, found, strict=True)])
+        for row in zip(*read, strict=True):
+            yield dict(zip(names, row, strict=True))
+
+
 def tally(source: Source, plan: Plan, measurement: Measurement) -> Tally:
-    """Count what a measurement needs."""
+    """Count what a measurement needs: where the rows are, if they lie on many machines."""
     counter = _Counter(measurement)
+    if source.spread is not None:
+        wanted = source_columns(plan, columns(measurement.question))
+        parts = source.spread(wanted, partial(_counted, plan, measurement), False)
+        return _added(counter.finish(), parts)
     for rows, codes in read_codes(source, plan, columns(measurement.question)):
         counter.add(rows, codes)
     return counter.finish()
+
+
+def _counted(plan: Plan, measurement: Measurement, batches: Iterator[Any]) -> bytes:
+    """The tally of one part, as JSON."""
+    found = tally(Source(plan.sources, lambda columns: batches), plan, measurement)
+    histograms = [[list(group.items()) for group in groups] for groups in found.histograms.values()]
+    return json.dumps([list(found.sums.values()), histograms]).encode()
+
+
+def _added(empty: Tally, parts: Sequence[bytes]) -> Tally:
+    """The tally of the whole table: whole numbers add up, whatever the order."""
+    for sums, histograms in map(json.loads, parts):
+        for totals, more in zip(empty.sums.values(), sums, strict=True):
+            totals[:] = [a + b for a, b in zip(totals, more, strict=True)]
+        for groups, found in zip(empty.histograms.values(), histograms, strict=True):
+            for group, counts in zip(groups, found, strict=True):
+                for code, count in counts:
+                    group[code] = group.get(code, 0) + count
+    return empty
 
 
 class _Sum:
@@ -99,11 +140,18 @@ class _Sum:
         self.scales = [(name, term.scale(name, schema)) for name in term.columns]
         self.parts = np.zeros((3, cells), np.int64)
         self.whole = 0
+        # Numbers on a short lattice are never missing here, so their codes can be added up as they are.
+        spaces = [schema.spaces[name] for name in term.columns]
+        self.quick = all(isinstance(space, Interval) and space.size < _SHORT for space in spaces)
 
     def add(self, rows: int, codes: Codes, place: NDArray[np.int64] | None) -> None:
         """Add a batch; without places all of it belongs to the only cell."""
         if not self.scales:
             self.parts[0] += rows if place is None else np.bincount(place, minlength=self.parts.shape[1])
+            return
+        if place is None and len(self.scales) == 1 and self.quick:
+            ((name, scale),) = self.scales
+            self.whole += scale.shift * rows + scale.factor * int(codes[name].sum(dtype=np.int64))
             return
         product = math.prod(scale.whole(codes[name]) for name, scale in self.scales)
         assert isinstance(product, np.ndarray)
@@ -141,10 +189,9 @@ class _Counter:
         self.pieces: dict[Aggregate, list[tuple[NDArray[Any], NDArray[Any]]]] = {s: [] for s in self.picked}
 
     def add(self, rows: int, codes: Codes) -> None:
-        group = np.zeros(rows, np.int64)
+        group = cell = np.zeros(rows if self.keys or self.grid.axes or self.picked else 0, np.int64)
         for column, groups in self.keys:
             group = group * len(groups.labels) + groups.of(codes[column])
-        cell = np.zeros(rows, np.int64)
         for axis in self.grid.axes:
             cell = cell * axis.blocks + axis.of(codes[axis.column])
         place = group * self.cells + cell if self.groups * self.cells > 1 else None

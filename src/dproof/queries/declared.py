@@ -1,0 +1,125 @@
+"""A query of the user's own: any function of the rows, with the sensitivity that its author declares.
+
+Nobody can compute the sensitivity of an arbitrary function; but a declared one that is too small is often found out by
+trying. What is not found out is used, and labelled "declared" wherever it shows.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import combinations_with_replacement, islice, product
+from typing import Any
+
+from dproof.errors import InputError, NotPrivate
+from dproof.exact import exact
+from dproof.privacy import Neighbours
+from dproof.queries.schema import Open, Schema
+from dproof.queries.sensitivity import Row, Sensitivity, Witness
+from dproof.spaces import Space
+
+_MOST_ROWS = 24  # different rows to make tables of
+_MOST_TABLES = 3000
+
+
+@dataclass(frozen=True, slots=True)
+class Declared:
+    """f: tables → numbers with a declared sensitivity; answers are rounded to whole multiples of `step`.
+
+    `function` gets a list of rows, each a dict of declared values. `name` is what a ledger knows it by.
+    """
+
+    name: str
+    function: Callable[[Sequence[Row]], Any]
+    sensitivity: Fraction
+    step: Fraction = Fraction(1)
+
+    @property
+    def steps(self) -> int:
+        """How many whole steps one row can move the rounded answer."""
+        return max(1, math.ceil(self.sensitivity / self.step))
+
+    def whole(self, rows: Sequence[Row]) -> int:
+        """The answer in whole steps; whatever goes wrong inside the function counts as 0, so nothing shows outside."""
+        try:
+            return round(exact(self.function(rows)) / self.step)
+        except Exception:
+            return 0
+
+
+def declare(
+    name: str,
+    function: Callable[[Sequence[Row]], Any],
+    claimed: Any,
+    table: Schema | Mapping[str, Space | Open],
+    *,
+    neighbours: Neighbours = "change-one",
+    step: Any = 1,
+) -> tuple[Declared, Sensitivity]:
+    """A query with a declared sensitivity, once no small pair of neighbouring tables has been found to break it.
+
+    >>> from dproof.spaces import Categories
+    >>> books = {"books": Categories(range(8))}
+    >>> spread = lambda rows: max((r["books"] for r in rows), default=0) - min((r["books"] for r in rows), default=0)
+    >>> declare("spread", spread, 7, books)[1].kind
+    'declared'
+    >>> declare("spread", spread, 3, books)
+    Traceback (most recent call last):
+    dproof.errors.NotPrivate: the declared sensitivity 3 is too small: two neighbouring tables differ by 7
+    """
+    schema = table if isinstance(table, Schema) else Schema("data", table)
+    query = Declared(name, function, exact(claimed, "the sensitivity"), exact(step, "step"))
+    if query.sensitivity <= 0 or query.step <= 0 or not name:
+        raise InputError("a declared query needs a name, a sensitivity above 0 and a step above 0")
+    worst: Witness | None = None
+    for before, after in _neighbours(schema, neighbours):
+        distance = abs(_value(query, before) - _value(query, after))
+        if distance > query.sensitivity and (worst is None or distance > worst.distance):
+            worst = Witness(before, after, distance)
+    if worst is not None:
+        raise NotPrivate(
+            f"the declared sensitivity {query.sensitivity} is too small: "
+            f"two neighbouring tables differ by {worst.distance}",
+            worst,
+        )
+    return query, Sensitivity(neighbours, query.sensitivity, query.sensitivity**2, "declared")
+
+
+def _value(query: Declared, rows: tuple[Row, ...]) -> Fraction:
+    try:
+        return exact(query.function(list(rows)))
+    except Exception:
+        return Fraction(0)
+
+
+def _neighbours(schema: Schema, neighbours: Neighbours) -> Iterator[tuple[tuple[Row, ...], tuple[Row, ...]]]:
+    """Pairs of neighbouring tables of up to four rows, made of extreme and middle values."""
+    rows = list(islice(_rows(schema), _MOST_ROWS))
+    shared = (t for size in range(4) for t in combinations_with_replacement(rows, size))
+    tried = 0
+    for table in shared:
+        if neighbours == "add-remove":
+            pairs = [((*table,), (*table, row)) for row in rows]
+        else:
+            pairs = [((*table, a), (*table, b)) for a in rows for b in rows if a is not b]
+        for pair in pairs:
+            tried += 1
+            if tried > _MOST_TABLES:
+                return
+            yield pair
+
+
+def _rows(schema: Schema) -> Iterator[Row]:
+    choices = []
+    for column, space in schema.spaces.items():
+        if isinstance(space, Open):
+            low = space.low or Fraction(0)
+            values: list[Any] = [low, low + 1, low + 1000]
+        else:
+            codes = dict.fromkeys([0, space.size - 1, space.size // 2, 1 % space.size])
+            values = [space.label(code) for code in codes]
+        choices.append([(column, value) for value in values])
+    # The last column changes fastest, so the ends of each column come early.
+    return (dict(pairs) for pairs in product(*choices))

@@ -1,0 +1,79 @@
+"""A declared sensitivity that is too small is found out; one that stands is used and labelled."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import dproof as dp
+from dproof.errors import InputError, NotPrivate
+from dproof.queries.declared import declare
+from dproof.queries.schema import Open
+from dproof.spaces import Categories
+
+BOOKS = {"books": Categories(list(range(8))), "sex": Categories(["f", "m"])}
+
+
+def longest_run(rows: Any) -> int:
+    """The number of different values of books: no sum, and no SQL of ours."""
+    return len({row["books"] for row in rows})
+
+
+def total(rows: Any) -> int:
+    return sum(row["books"] for row in rows)
+
+
+@pytest.mark.parametrize("neighbours", ["change-one", "add-remove"])
+def test_an_honest_declaration_stands(neighbours: Any) -> None:
+    query, found = declare("distinct", longest_run, 1, BOOKS, neighbours=neighbours)
+    assert (found.kind, found.l1, query.steps) == ("declared", 1, 1)
+
+
+@pytest.mark.parametrize("neighbours", ["change-one", "add-remove"])
+def test_a_false_declaration_is_refuted_with_two_tables(neighbours: Any) -> None:
+    with pytest.raises(NotPrivate) as refused:
+        declare("total", total, 5, BOOKS, neighbours=neighbours)
+    witness = refused.value.witness
+    assert abs(total(witness.before) - total(witness.after)) == witness.distance == 7
+    assert abs(len(witness.before) - len(witness.after)) == (neighbours == "add-remove")
+
+
+def test_an_unbounded_column_refutes_any_bound_on_a_minimum() -> None:
+    with pytest.raises(NotPrivate):
+        declare("least", lambda rows: min(row["x"] for row in rows), 100, {"x": Open(Fraction(1))})
+
+
+def test_a_function_that_fails_shows_nothing() -> None:
+    query, _ = declare("broken", lambda rows: 1 / 0, 1, BOOKS)
+    assert query.whole([{"books": 3}]) == 0
+    strange, _ = declare("strange", lambda rows: float("nan"), 1, BOOKS)
+    assert strange.whole([]) == 0
+
+
+@pytest.mark.parametrize("claimed", [0, -1, "nan"])
+def test_declarations_that_make_no_sense(claimed: Any) -> None:
+    with pytest.raises(InputError):
+        declare("x", longest_run, claimed, BOOKS)
+
+
+def test_a_declared_query_is_asked_and_paid_like_any_other(tmp_path: Path) -> None:
+    plan = {
+        "privacy": {"epsilon": 2},
+        "columns": {"books": {"space": "interval", "low": 0, "high": 7, "step": 1}},
+    }
+    table = pa.table({"books": [0, 3, 3, 7] * 50})
+    curator = dp.Curator(table, plan, ledger=tmp_path / "b.db")
+    query, _ = declare("distinct", longest_run, 1, curator.schema)
+    answer = curator.ask_declared(query, epsilon=1)
+    assert abs(answer.rows[0]["distinct"].raw - 3) < 30
+    assert "declared" in answer.method
+    assert curator.ask_declared(query, epsilon=1).rows == answer.rows
+    assert curator.remaining().epsilon == 1
+    with pytest.raises(dp.OverBudget):
+        curator.ask_declared(query, epsilon="1.5")
+    halves, _ = declare("half", lambda rows: len(rows) / 3, "1/3", curator.schema, step="0.5")
+    assert curator.ask_declared(halves, epsilon=1).rows[0]["half"].raw % 0.5 == 0
