@@ -120,12 +120,12 @@ def lattice(record: dict[str, Any], epsilon: Fraction) -> Fraction:
 
 
 def power(x: Fraction, n: int, up: int) -> Fraction:
-    """A fraction at most x^n, or with up = 1 at least x^n, by repeated squaring in 512 bits."""
-    base, result = (x.numerator << 512) // x.denominator + up, 1 << 512
+    """A fraction at most x^n, or with up = 1 at least x^n, by squaring in 512 bits; past 2^4096 some large one."""
+    base, result, most = (x.numerator << 512) // x.denominator + up, 1 << 512, 1 << 4608
     while n:
         if n & 1:
-            result = (result * base >> 512) + up
-        base = (base * base >> 512) + up
+            result = min(most, (result * base >> 512) + up)
+        base = min(most, (base * base >> 512) + up)
         n >>= 1
     return Fraction(result, 1 << 512)
 

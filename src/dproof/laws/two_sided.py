@@ -32,6 +32,7 @@ _BASE = 1 << _SHIFT
 _ROOM = 1 << 62  # totals come close below this, so that almost no word belongs to nobody
 _WIDEST_TOP = 100  # scale, in top digits, up to which one more digit would only cost words
 _WIDEST = 1 << 50  # scale beyond which whole numbers of 62 bits grow coarse and sums near 2^63
+_FARTHEST = 1 << 12  # blocks of about seven scales: beyond, a probability is below e^-28000
 _TILE = 1 << 16
 
 
@@ -146,6 +147,8 @@ class TwoSided:
         """P(the first `blocks` top draws escape, with this sign)."""
         if blocks == 0:
             return Fraction(1)
+        if blocks > _FARTHEST:
+            raise TooLarge("so far out a probability has more digits than are worth writing down; stay nearer")
         return Fraction(self.top[sign][-1] * self._either[-1] ** (blocks - 1), self._whole**blocks)
 
     def denominator(self, reach: int) -> int:
@@ -177,8 +180,8 @@ class TwoSided:
         return min(Fraction(1), ideal.delta(odds, shift) + missing)
 
     def pure(self, shift: int) -> Fraction | None:
-        """Odds that no shift of at most `shift` steps in l1 exceeds: ratio^shift."""
-        return None if self.reach is not None else exp_above(shift * log_above(self.ratio))
+        """Odds that no shift of at most `shift` steps in l1 exceeds: ratio^shift, with room for their logarithm."""
+        return None if self.reach is not None else exp_above(shift * log_above(self.ratio) + Fraction(1, 1 << 90))
 
     # Moments -------------------------------------------------------------------------------------------------------
 
@@ -271,6 +274,8 @@ def two_sided(ratio: Fraction, reach: int | None = None) -> TwoSided:
 
     Each weight is its neighbour over the ratio, rounded up, so no ratio is ever exceeded.
     """
+    if ratio <= 1:  # ε over the sensitivity lies below what 128 bits tell from 0
+        raise TooLarge("noise that wide has no lattice; use a coarser step, or more epsilon")
     scale = 1 / log1p(float(ratio - 1)) if ratio < 1 << 900 else 0.0
     if not scale <= _WIDEST:
         raise TooLarge(f"noise of scale {scale:.3g} steps is too wide; use a coarser step, or more epsilon")

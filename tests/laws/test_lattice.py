@@ -1,0 +1,204 @@
+"""Noise on the lattice: the law is its tables, and everything said about it follows from them."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from functools import cache
+from itertools import product
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dproof.errors import TooLarge
+from dproof.exact import exp_above, exp_below, log_above
+from dproof.laws.gaussian import Gaussian, gaussian
+from dproof.laws.ideal_laplace import IdealLaplace
+from dproof.laws.lattice import Lattice, NoiseLaw
+from dproof.laws.matrix import Matrix
+from dproof.laws.pair import hockey_stick
+from dproof.laws.stairs import stairs
+from dproof.laws.two_sided import TwoSided, two_sided
+from tests import brute_force
+
+LAWS: dict[str, NoiseLaw] = {
+    "scale 1/5": two_sided(exp_below(Fraction(5))),
+    "scale 1": two_sided(exp_below(Fraction(1))),
+    "scale 3": two_sided(exp_below(Fraction(1, 3))),
+    "truncated": two_sided(exp_below(Fraction(1, 2)), 9),
+    "gaussian 1/2": gaussian(Fraction(1, 4)),
+    "gaussian 2": gaussian(Fraction(4)),
+    "gaussian in cells of 3": Gaussian(Fraction(4), 3),
+    "stairs of 4": stairs(exp_below(Fraction(1)), 4),
+    "stairs of 1": stairs(exp_below(Fraction(2)), 1),
+    "narrow stairs": stairs(exp_below(Fraction(5)), 7),
+}
+REACH = 170
+WINDOW = range(-REACH, REACH + 1)  # what lies outside weighs less than 2^-60 for each of these laws
+each_law = pytest.mark.parametrize("law", LAWS.values(), ids=LAWS)
+
+
+@cache
+def weights(law: NoiseLaw) -> dict[int, int]:
+    """The law as whole numbers over one denominator, on the window and a little beyond."""
+    total = law.denominator(REACH + 10)
+    return {k: int(law.probability(k) * total) for k in range(-REACH - 10, REACH + 11)}
+
+
+def direct_delta(law: NoiseLaw, odds: Fraction, shift: int) -> Fraction:
+    """The definition, on a window that holds nearly all of the mass."""
+    w = weights(law)
+    return hockey_stick([w[k] for k in WINDOW], [w[k - shift] for k in WINDOW], law.denominator(REACH + 10), odds)
+
+
+@each_law
+def test_probabilities_add_up_to_the_cumulative_ones(law: NoiseLaw) -> None:
+    for k in WINDOW:
+        assert law.cumulative(k) - law.cumulative(k - 1) == law.probability(k) >= 0
+        assert (law.denominator(REACH) * law.cumulative(k)).denominator == 1
+    assert law.cumulative(-REACH - 1) + 1 - law.cumulative(REACH) < Fraction(1, 1 << 60)
+
+
+@each_law
+def test_moments_are_those_of_the_law(law: NoiseLaw) -> None:
+    w, total = weights(law), law.denominator(REACH + 10)
+    sums = [Fraction(sum(w[k] * f(k) for k in WINDOW), total) for f in (int, abs, lambda k: k * k)]
+    assert [float(m) for m in law.moments] == pytest.approx([float(s) for s in sums], rel=1e-11, abs=1e-11)
+
+
+@each_law
+@pytest.mark.parametrize("odds", [Fraction(1), Fraction(6, 5), Fraction(2), Fraction(7), Fraction(200)])
+@pytest.mark.parametrize("shift", [0, 1, 2, 3, 4])
+def test_delta_is_the_divergence_of_the_worst_shift(law: NoiseLaw, odds: Fraction, shift: int) -> None:
+    if getattr(law, "width", shift) < shift:
+        with pytest.raises(TooLarge):
+            law.delta(odds, shift)
+        return
+    worst = max(direct_delta(law, odds, d) for d in range(-shift, shift + 1))
+    assert worst <= law.delta(odds, shift) <= worst + Fraction(1, 10**12)
+
+
+@each_law
+def test_pure_odds_are_enough_and_nearly_needed(law: NoiseLaw) -> None:
+    odds = law.pure(1)
+    if odds is None:
+        assert law.delta(Fraction(10**12), 1) > 0
+        return
+    assert direct_delta(law, odds, 1) == 0 == law.delta(odds, 1)
+    assert direct_delta(law, odds * (1 - Fraction(1, 10**6)), 1) > 0
+
+
+@settings(max_examples=60)
+@given(st.fractions(Fraction(1, 50), 10**6), st.integers(1, 10**6))
+def test_no_neighbouring_ratio_exceeds_the_one_asked_for(scale: Fraction, k: int) -> None:
+    ratio = exp_below(1 / scale)
+    law = two_sided(ratio)
+    assert law.ratio <= ratio
+    k %= 4 * law.unit * len(law.top[0])  # some blocks out, and no farther
+    for here in (k, -k, 0, law.unit - 1, -law.unit, law.unit * (len(law.top[0]) - 1) - 1):
+        p, q = law.probability(here), law.probability(here + 1)
+        assert max(p / q, q / p) <= law.ratio
+    assert all(sum(table) <= 1 << 62 for table in law.lower) and sum(map(sum, law.top)) <= 1 << 62
+
+
+@pytest.mark.parametrize("scale", [1, 20, 100, 1000, 10**4, 10**6, 10**9])
+def test_the_tables_are_as_good_as_the_ideal_law(scale: int) -> None:
+    """What rounding to 62 bits costs of ε, and how far the law is from the ideal one."""
+    law = two_sided(exp_below(Fraction(1, scale)))
+    assert 1 - float(log_above(law.ratio) * scale) < 1e-7
+    mean, absolute, square = law.moments
+    ideal = IdealLaplace(1 / law.ratio, None)
+    assert abs(float(mean)) < 1e-6 * scale
+    assert float(absolute / ideal.absolute) == pytest.approx(1, abs=1e-6)
+    assert float(square / ideal.square) == pytest.approx(1, abs=1e-6)
+
+
+@pytest.mark.parametrize("shift", [10, 1000, 10**6])
+def test_the_bound_of_delta_is_tight_to_a_billionth_on_wide_lattices(shift: int) -> None:
+    law = two_sided(exp_below(Fraction(1, shift)))
+    odds = exp_below(Fraction(1, 3))
+    ideal = IdealLaplace(1 / law.ratio, None).delta(odds, shift)
+    assert ideal <= law.delta(odds, shift) < ideal + Fraction(1, 10**9)
+
+
+def test_too_wide_a_scale_is_refused_when_the_law_is_made() -> None:
+    with pytest.raises(TooLarge, match="coarser step"):
+        two_sided(exp_below(Fraction(1, 10**17)))
+    with pytest.raises(TooLarge):
+        gaussian(Fraction(10**40))
+    two_sided(exp_below(Fraction(1, 10**15)))
+
+
+@pytest.mark.parametrize("shifts", [(1, 1), (2, 1), (1, 3), (2, 2)])
+@pytest.mark.parametrize("odds", [Fraction(1), Fraction(3, 2), Fraction(4)])
+def test_a_vector_of_laplace_noise_is_no_worse_than_one_coordinate(shifts: tuple[int, int], odds: Fraction) -> None:
+    law = two_sided(exp_below(Fraction(1, 2)))
+    window = range(-45, 46)
+    p = [law.probability(k) for k in window]
+    rows = [[law.probability(k - d) for k in window] for d in shifts]
+    pair = [p[i] * p[j] for i, j in product(range(len(p)), repeat=2)]
+    moved = [rows[0][i] * rows[1][j] for i, j in product(range(len(p)), repeat=2)]
+    bound = law.delta_vector(odds, sum(shifts), 2)
+    assert brute_force.divergence(pair, moved, odds) <= bound
+    assert bound < law.delta(odds, sum(shifts)) + Fraction(1, 10**12)
+
+
+@pytest.mark.parametrize(("shape", "square"), [((1, 1), 2), ((2, 1), 5), ((2, 2), 8)])
+@pytest.mark.parametrize("odds", [Fraction(1), Fraction(2), Fraction(9)])
+def test_a_vector_of_gaussian_noise(shape: tuple[int, int], square: int, odds: Fraction) -> None:
+    law = gaussian(Fraction(9, 4))
+    window = range(-17, 18)
+    p = [law.probability(k) for k in window]
+    rows = [[law.probability(k - d) for k in window] for d in shape]
+    pair = [p[i] * p[j] for i, j in product(range(len(p)), repeat=2)]
+    moved = [rows[0][i] * rows[1][j] for i, j in product(range(len(p)), repeat=2)]
+    direct = brute_force.divergence(pair, moved, odds)
+    bound = law.delta_vector(odds, square, 2)
+    assert direct <= bound + Fraction(1, 10**18)
+    if shape == (1, 1):
+        assert bound <= direct + Fraction(1, 10**12)
+    concentrated = Gaussian(law.square).delta_vector(odds, 17 * square, 2)  # past the listed shapes: a bound for all
+    assert concentrated >= bound
+
+
+@pytest.mark.parametrize("size", [2, 3, 6])
+@each_law
+def test_the_clamped_family_is_a_post_processing(law: NoiseLaw, size: int) -> None:
+    if getattr(law, "width", size) < size - 1:
+        return
+    family = Lattice(size, law, clamped=True)
+    rows = [family.weights(n) for n in range(size)]
+    for source, row in enumerate(rows):
+        assert sum(row) == family.total
+        inside = [0] * size
+        for k, weight in weights(law).items():
+            inside[min(max(source + k, 0), size - 1)] += weight
+        total = law.denominator(REACH + 10)
+        assert [w / family.total for w in row] == pytest.approx([w / total for w in inside], abs=1e-15)
+        assert [Fraction(int(w), family.total) for w in row] == [family.probability(source, y) for y in range(size)]
+        assert family.error(source) == sum(Fraction(int(w), family.total) * abs(y - source) for y, w in enumerate(row))
+    matrix = Matrix(np.array(rows, object), family.total)
+    for odds in (Fraction(1), Fraction(3, 2), Fraction(5)):
+        assert matrix.worst(odds).value <= family.worst(odds).value
+    if isinstance(law, TwoSided) and law.reach is None:  # the worst set is a half-line that ends inside the interval
+        gap = family.worst(Fraction(3, 2)).value - matrix.worst(Fraction(3, 2)).value
+        assert gap < Fraction(1, 10**12)
+
+
+def test_the_tight_odds_of_a_family_keep_their_delta() -> None:
+    family = Lattice(4, two_sided(exp_below(Fraction(1, 2))))
+    for delta in (Fraction(0), Fraction(1, 100), Fraction(1, 4)):
+        odds = family.odds(delta).value
+        assert odds is not None and family.worst(odds).value <= delta
+        assert family.worst(odds * (1 - Fraction(1, 10**6))).value > delta
+    assert Lattice(4, gaussian(Fraction(1))).odds(Fraction(0)).value is None
+    assert family.odds(Fraction(1)).value == 1
+
+
+def test_a_staircase_is_symmetric_and_flat() -> None:
+    law = stairs(exp_above(Fraction(1)), 10)
+    for stair in range(1, 4):
+        start = law.inner + (stair - 1) * 10
+        heights = {law.probability(sign * k) for sign in (1, -1) for k in range(start, start + 10)}
+        assert len(heights) == 1

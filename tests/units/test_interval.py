@@ -1,0 +1,166 @@
+"""The lattice of an interval: exact bounds, exact codes, exact decimals."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from fractions import Fraction
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dproof.errors import InputError, TooLarge
+from dproof.exact import exact
+from dproof.spaces.interval import EXAMPLES, Interval, Line
+from dproof.testing import check_metric
+
+
+@pytest.mark.parametrize("space", EXAMPLES, ids=str)
+def test_it_is_a_metric_space(space: Interval) -> None:
+    check_metric(space)
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "step", "size"),
+    [
+        (0, 110, "0.01", 11001),
+        (0, 1, "0.0001", 10001),
+        ("-1e12", "1e12", "1e8", 20001),
+        (0, "1e-9", "1e-13", 10001),
+        ("0.5", "99.7", "0.01", 9921),
+        (0, "1/3", "1/30000", 10001),
+        (5, 5, 1, 1),
+    ],
+)
+def test_without_a_step_the_bounds_alone_choose_a_fine_lattice(low: object, high: object, step: str, size: int) -> None:
+    space = Interval(low, high)
+    assert (space.step, space.size) == (exact(step), size)
+
+
+@given(st.fractions(-1000, 1000), st.fractions(Fraction(1, 1000), 10**6))
+def test_rounding_to_the_chosen_lattice_costs_under_a_thousandth_of_the_noise(low: Fraction, width: Fraction) -> None:
+    """Half a step against the scale diam/ε, up to ε = 10."""
+    space = Interval(low, low + width)
+    assert space.step / 2 <= space.diameter / 10 / 1000
+    assert space.low == low and space.high == low + width
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ((1, 0), "low must not lie above high"),
+        ((0, 1, 0), "step must be above 0"),
+        ((0, 1, -1), "step must be above 0"),
+        ((0, 10, 3), "end at 9 or 12"),
+        ((0, "inf"), "high must be a finite number"),
+        ((float("nan"), 1), "low must be a finite number"),
+    ],
+)
+def test_what_is_no_interval_is_refused_with_the_way_out(arguments: tuple[object, ...], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        Interval(*arguments)
+
+
+def test_too_many_points_are_refused() -> None:
+    with pytest.raises(TooLarge, match="coarser step"):
+        Interval(0, "1e18", 1)
+
+
+GRIDS = [Interval(-7, 8, 1), Interval("-1.5", "2.5", "0.25"), Interval(0, 1, "1/3"), Interval("-0.3", "0.7", "0.1")]
+
+
+@given(st.sampled_from(GRIDS), st.lists(st.floats(-0.3, 0.7), min_size=1, max_size=20), st.integers(1, 6))
+def test_float_columns_get_the_nearest_point_of_their_shortest_decimals(
+    space: Interval, values: list[float], digits: int
+) -> None:
+    """Rounded values sit half-way between two points every so often, where floats cannot tell."""
+    inside = [v for v in (round(x, digits) for x in values) if space.low <= exact(v) <= space.high]
+    column = np.array(inside, np.float64)
+    assert space.encode(column).tolist() == [space.code(v) for v in inside]
+    assert space.encode(inside).tolist() == [space.code(v) for v in inside]
+
+
+@given(st.sampled_from(GRIDS), st.fractions(-2, 9))
+def test_a_code_is_the_nearest_point_and_the_upper_one_half_way(space: Interval, value: Fraction) -> None:
+    if not space.low <= value <= space.high:
+        with pytest.raises(InputError, match="outside"):
+            space.code(value)
+        return
+    points = [space.low + space.step * n for n in range(space.size)]
+    nearest = max(range(space.size), key=lambda n: (-abs(points[n] - value), n))
+    assert space.code(value) == nearest
+
+
+@pytest.mark.parametrize("dtype", [np.int8, np.uint8, np.int32, np.int64, np.uint64, np.float32, np.float64, object])
+def test_columns_of_every_type(dtype: type) -> None:
+    values = np.array([0, 3, 7, 8], dtype)
+    assert Interval(0, 8, 1).encode(values).tolist() == [0, 3, 7, 8]
+    assert Interval("-0.5", 8, "0.5").encode(values).tolist() == [1, 7, 15, 17]
+
+
+def test_float32_means_its_own_shortest_decimal() -> None:
+    tenths = np.array([0.1, 0.9, 0.25], np.float32)
+    assert Interval("0.1", "0.9", "0.1").encode(tenths).tolist() == [0, 8, 2]
+
+
+def test_arrow_decimals_and_texts() -> None:
+    space = Interval(0, 10, "0.5")
+    assert space.encode(pa.array([1, 2, 3])).tolist() == [2, 4, 6]
+    assert space.encode(pa.chunked_array([[1.5], [2.5, 10.0]])).tolist() == [3, 5, 20]
+    assert space.encode([Decimal("0.25"), "1e0", Fraction(1, 3), 2]).tolist() == [1, 2, 1, 4]
+    with pytest.raises(InputError, match="missing"):
+        space.encode(pa.array([1, None]))
+
+
+@pytest.mark.parametrize("bad", [[1.0, float("nan")], ["seventeen"], [None], [True]])
+def test_what_is_no_number_is_refused_without_being_named(bad: list[object]) -> None:
+    with pytest.raises(InputError, match="missing or no number") as caught:
+        Interval(0, 10, 1).encode(bad, clamp=True)
+    assert "seventeen" not in str(caught.value)
+
+
+def test_outside_values_are_refused_or_clamped() -> None:
+    space = Interval("0.5", "9.5", 1)
+    for column in ([11.25], [-3], np.array([200], np.uint8), np.array([np.inf]), ["1e9"]):
+        with pytest.raises(InputError, match="outside") as caught:
+            space.encode(column)
+        assert "11.25" not in str(caught.value)
+    assert space.encode(np.array([-np.inf, 0.2, 100, np.inf]), clamp=True).tolist() == [0, 0, 9, 9]
+    assert space.encode(np.array([0, 200, 5], np.uint8), clamp=True).tolist() == [0, 9, 5]
+    assert space.encode(np.array([-(2**63), 2**63 - 1]), clamp=True).tolist() == [0, 9]
+    assert space.encode(["-1e300", "1e300"], clamp=True).tolist() == [0, 9]
+
+
+def test_whole_numbers_near_the_ends_of_the_machine_word() -> None:
+    space = Interval(-(2**63), 2**63, 2**20)
+    assert space.encode(np.array([-(2**63), 0, 2**63 - 1])).tolist() == [0, 2**43, 2**44]
+    assert space.encode(np.array([2**63], np.uint64)).tolist() == [2**44]
+
+
+@given(
+    st.decimals(-1000, 1000, places=3, allow_nan=False),
+    st.sampled_from(["1", "0.1", "0.25", "1e-6", "1e-9", "3", "1e6"]),
+    st.lists(st.integers(-(10**6), 10**6), min_size=1, max_size=8),
+)
+def test_points_print_as_the_exact_multiple_of_the_step(origin: Decimal, step: str, codes: list[int]) -> None:
+    line = Line(exact(origin), exact(step))
+    for code, label in zip(codes, line.decode(np.array(codes)), strict=True):
+        assert Fraction(str(label)) == line.origin + line.step * code
+        assert line.code(str(label)) == code
+        assert label == line.label(code)
+
+
+def test_points_that_no_float_prints_are_decimals_or_fractions() -> None:
+    assert Line(Fraction(0), exact("0.123456789012345678")).label(1) == Decimal("0.123456789012345678")
+    assert Line(Fraction(0), Fraction(1, 3)).label(2) == Fraction(2, 3)
+    numbers = Line(Fraction(0), Fraction(1, 3)).numbers(np.array([1, 2, 3]))
+    assert numbers.tolist() == [1 / 3, 2 / 3, 1.0]
+
+
+def test_numbers_are_whole_where_the_lattice_is() -> None:
+    assert Interval(0, 110, 1).numbers(np.array([0, 36], np.uint8)).dtype == np.int64
+    assert Interval(0, 1, "0.1").numbers(np.array([3])).tolist() == [0.3]
+    wide = Line(Fraction(10**17), Fraction(10**16))
+    assert wide.decode(np.array([10**6])) == [10**17 + 10**22]
