@@ -20,6 +20,7 @@ from dproof.engines import Source, open_source
 from dproof.engines.arrow import batches
 from dproof.errors import InputError, VerificationFailed
 from dproof.sanitisation.release import CERTIFICATE, DATA, PLAN, REPORT
+from dproof.testing import seeded_coins
 from tests.engines import test_conformance as suite
 
 pyspark = pytest.importorskip("pyspark", minversion="4.1")
@@ -192,10 +193,10 @@ def test_of_two_finished_attempts_one_counts(spark: SparkSession, tmp_path: Path
     opened, marks = open_source(table(spark)), tmp_path / "marks"
     marks.mkdir()
 
-    def spread(columns: Any, work: Callable[[Any], str], deal: bool) -> list[str]:
-        def twice(stream: Iterator[Any]) -> str:
+    def spread(columns: Any, work: Callable[[Any], bytes], deal: bool) -> list[bytes]:
+        def twice(stream: Iterator[Any]) -> bytes:
             answer, context = work(stream), TaskContext.get()
-            (marks / f"{context.partitionId()}-{context.attemptNumber()}").write_text(answer)
+            (marks / f"{context.partitionId()}-{context.attemptNumber()}").write_bytes(answer)
             if context.attemptNumber() == 0:
                 raise OSError("the worker is lost after its work was done")
             return answer
@@ -237,7 +238,7 @@ def test_values_outside_the_plan_are_refused_as_everywhere(
 
 
 def test_an_error_in_a_worker_is_logged_without_its_text(spark: SparkSession, log: Path) -> None:
-    def work(stream: Iterator[Any]) -> str:
+    def work(stream: Iterator[Any]) -> bytes:
         raise ValueError(CANARY)
 
     spread = open_source(table(spark)).spread
@@ -288,6 +289,44 @@ def test_names_of_columns_are_never_expressions(spark: SparkSession) -> None:
     source = open_source(spark.createDataFrame(pa.table({"a.b": [1, 2], "c`d": [3, 4], "*": [5, 6]})))
     read = pa.Table.from_batches(batches(source.read(["*", "a.b", "c`d"]), ["*", "a.b", "c`d"], "it"))
     assert read.to_pydict() == {"*": [5, 6], "a.b": [1, 2], "c`d": [3, 4]}
+
+
+def test_spark_counts_a_release_as_duckdb_does(spark: SparkSession, tmp_path: Path) -> None:
+    columns = {**plan()["columns"], "likes": {"space": "subsets", "values": ["a", "b"], "separator": ";"}}
+    given = {"privacy": {"epsilon": 3}, "columns": columns}
+    people = table(spark).selectExpr("read", "place % 3 AS place", "if(place % 5 = 0, 'a;b', 'b') AS likes")
+    release = dp.sanitise(people, given, tmp_path / "out")
+    for question in (
+        "SELECT place, read, count(*) AS n FROM release WHERE list_contains(likes, 'a') GROUP BY place, read",
+        "SELECT sum(place) AS s FROM release",
+    ):
+        here, there = release.query(question), release.on(spark).query(question)
+        assert here.rows == there.rows and len(here.rows) > 0
+    with pytest.raises(InputError, match="save it first"):
+        dp.sanitise(pa.table({"read": [0], "place": [0]}), plan()).on(spark)
+
+
+def test_the_curator_sums_where_the_rows_are(spark: SparkSession, tmp_path: Path) -> None:
+    columns = {
+        "read": {"space": "categories", "values": [0, 1]},
+        "place": {"space": "interval", "low": 0, "high": ROWS - 1},
+    }
+    given = {"privacy": {"epsilon": 1}, "columns": columns}
+    far = dp.Curator(table(spark), given, ledger=tmp_path / "far.db")
+    far.source = Source(far.source.names, lambda columns: pytest.fail("read"), spread=far.source.spread)
+    near = dp.Curator(table(spark).toArrow(), given, ledger=tmp_path / "near.db")
+    for question in (
+        "SELECT read, count(*) AS n, sum(place) AS s FROM data WHERE place >= 500 GROUP BY read",
+        "SELECT median(place) AS m FROM data",
+    ):
+        answers = []
+        for curator in (far, near):
+            with seeded_coins(1):  # the same noise on the same sums
+                answers.append(curator.ask(question, epsilon=0.25).rows)
+        assert answers[0] == answers[1]
+    owned = {"privacy": {"epsilon": 1, "person": "name"}, "columns": {**columns, "name": {"drop": True}}}
+    with pytest.raises(InputError, match="store the DataFrame"):
+        dp.Curator(table(spark).selectExpr("*", "place AS name"), owned, ledger=tmp_path / "other.db")
 
 
 @pytest.mark.slow

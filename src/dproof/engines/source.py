@@ -6,13 +6,14 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from dproof.errors import InputError
 
 BATCH_ROWS = 1 << 17  # rows in a batch at most: a column of codes then stays in the second-level cache
-Work = Callable[[Iterator[Any]], str]
-Spread = Callable[[Sequence[str], Work, bool], list[str]]
+Work = Callable[[Iterator[Any]], bytes]
+Spread = Callable[[Sequence[str], Work, bool], list[bytes]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +37,14 @@ class Source:
         repeated = [name for name, times in Counter(self.names).items() if times > 1]
         if repeated:
             raise InputError(f"the source has more than one column named {repeated[0]!r}: rename all but one")
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """The files of a stored table on a disk that many machines share: `each(work)` runs work on every file, there."""
+
+    files: tuple[Path, ...]
+    each: Callable[[Callable[[Path], bytes]], list[bytes]]
 
 
 @contextmanager

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -14,7 +15,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession, functions
 
 from dproof.engines.arrow import batches
-from dproof.engines.source import Source, Work
+from dproof.engines.source import Parts, Source, Work
 from dproof.errors import InputError
 
 # Spark compares what a stage that it runs again gives, and stops the job where that is something else.
@@ -53,30 +54,44 @@ def _packed(stream: Iterator[Any]) -> Iterator[Any]:
         yield pa.record_batch([pa.array([sink.getvalue().to_pybytes()], pa.binary())], ["batch"])
 
 
-def _spread(frame: Any, columns: Sequence[str], work: Work, deal: bool) -> list[str]:
+def _spread(frame: Any, columns: Sequence[str], work: Work, deal: bool) -> list[bytes]:
     chosen = _chosen(frame, columns)
     if deal:
         # How a table is cut into partitions can tell a value: a hash of it, or its length in a file. How many parts
         # there are is a setting, and where a row goes is chance; Spark must not lose that chance when it retries.
         with _refusing():
-            parts, compared = (frame.sparkSession.conf.get(setting) for setting in (_PARTS, _COMPARED))
+            count, compared = (frame.sparkSession.conf.get(setting) for setting in (_PARTS, _COMPARED))
         if compared != "true":
             raise InputError(f"rows that are dealt at random need {_COMPARED} = true: it is Spark's default")
-        chosen = chosen.repartition(int(parts), functions.rand(secrets.randbits(62)))
-    answers = chosen.mapInArrow(lambda stream: _task(work, columns, stream), "answer string")
+        chosen = chosen.repartition(int(count), functions.rand(secrets.randbits(62)))
+    return _answers(chosen, lambda stream: work(batch.rename_columns(list(columns)) for batch in stream))
+
+
+def parts(session: Any, files: tuple[Path, ...]) -> Parts:
+    """Files that the workers of a session read themselves, one in each task."""
+
+    def each(work: Callable[[Path], bytes]) -> list[bytes]:
+        numbers = session.range(0, len(files), 1, len(files))
+        return _answers(numbers, lambda stream: work(files[next(stream).column(0)[0].as_py()]))
+
+    return Parts(files, each)
+
+
+def _answers(frame: Any, work: Work) -> list[bytes]:
+    answers = frame.mapInArrow(lambda stream: _task(work, stream), "answer binary")
     with _refusing():
-        return [row.answer for row in answers.collect()]
+        return [bytes(row.answer) for row in answers.collect()]
 
 
-def _task(work: Work, columns: Sequence[str], stream: Iterator[Any]) -> Iterator[Any]:
+def _task(work: Work, stream: Iterator[Any]) -> Iterator[Any]:
     """One attempt at one part, in a worker; what Spark logs of a failure has no text that could quote a value."""
     try:
-        answer = work(batch.rename_columns(list(columns)) for batch in stream)
+        answer = work(stream)
     except OSError:
         raise
     except Exception as error:
         raise RuntimeError(f"the work on a part failed with {type(error).__name__}") from None
-    yield pa.record_batch([pa.array([answer], pa.string())], ["answer"])
+    yield pa.record_batch([pa.array([answer], pa.binary())], ["answer"])
 
 
 def _chosen(frame: Any, columns: Sequence[str]) -> Any:

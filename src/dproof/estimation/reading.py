@@ -8,7 +8,10 @@ from typing import Any
 
 import duckdb
 import numpy as np
+import pyarrow as pa
+import pyarrow.ipc
 
+from dproof.engines.source import Parts
 from dproof.errors import InputError
 from dproof.estimation.inverse import Array
 from dproof.queries.canonical import literal, name
@@ -42,6 +45,8 @@ def connected(data: Any, view: str) -> Iterator[Any]:
 
 def relation(database: Any, data: Any) -> Any:
     """The stored rows, from Parquet files or an Arrow table."""
+    if isinstance(data, Parts):
+        data = data.files
     if not isinstance(data, tuple):
         return database.from_arrow(data)
     paths = [str(path) for path in data]
@@ -59,14 +64,32 @@ def count(data: Any, keys: Sequence[str], sums: Sequence[str]) -> tuple[list[Any
     parts += ["count(*) AS n", *(f"coalesce(sum({each}), 0)::DOUBLE AS s{n}" for n, each in enumerate(sums))]
     places = ", ".join(str(n + 1) for n in range(len(keys)))
     text = f"SELECT {', '.join(parts)} FROM stored" + (f" GROUP BY {places}" if keys else "")
-    with connected(data, "stored") as database:
-        try:
-            found = database.sql(text).to_arrow_table()
-        except duckdb.Error as error:
-            raise InputError(f"the question does not fit the stored columns: {_first(error)}") from None
+    if isinstance(data, Parts):
+        counted = data.each(lambda file: _packed(_found((file,), text)))
+        data = pa.concat_tables(pa.ipc.open_stream(part).read_all() for part in counted)
+        parts = [f"k{n}" for n in range(len(keys))]
+        parts += ["sum(n)::BIGINT AS n", *(f"sum(s{n}) AS s{n}" for n in range(len(sums)))]
+        text = f"SELECT {', '.join(parts)} FROM stored" + (f" GROUP BY {places}" if keys else "")
+    found = _found(data, text)
     columns = [found.column(f"k{n}").combine_chunks() for n in range(len(keys))]
     totals = [found.column(f"s{n}").to_numpy() for n in range(len(sums))]
     return columns, found.column("n").to_numpy().astype(float), totals
+
+
+def _found(data: Any, text: str) -> Any:
+    with connected(data, "stored") as database:
+        try:
+            return database.sql(text).to_arrow_table()
+        except duckdb.Error as error:
+            raise InputError(f"the question does not fit the stored columns: {_first(error)}") from None
+
+
+def _packed(table: Any) -> bytes:
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema) as writer:
+        writer.write_table(table)
+    packed: bytes = sink.getvalue().to_pybytes()
+    return packed
 
 
 def _first(error: duckdb.Error) -> str:

@@ -6,7 +6,7 @@ import hashlib
 import json
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -40,6 +40,7 @@ class Release:
     certificate: Mapping[str, Any]
     folder: Path | None = None
     table: Any = None  # an Arrow table, where the release is held in memory
+    session: Any = None  # of Spark, where its workers count the stored files
 
     @property
     def plan(self) -> Plan:
@@ -57,8 +58,14 @@ class Release:
 
     @property
     def data(self) -> Any:
-        """What DuckDB or Arrow can scan: the paths of the stored files, or the table in memory."""
-        return self.table if self.folder is None else self.files
+        """What estimation counts: the paths of the stored files, with Spark's workers if it has them, or the table."""
+        if self.folder is None:
+            return self.table
+        return (
+            self.files
+            if self.session is None
+            else import_module("dproof.engines.spark").parts(self.session, self.files)
+        )
 
     @property
     def files(self) -> tuple[Path, ...]:
@@ -93,6 +100,12 @@ class Release:
     def raw(self, sql: str, **options: Any) -> Any:
         """The same SQL on the sanitised rows as they are."""
         return _upstairs("estimation", "raw")(self, sql, **options)
+
+    def on(self, session: Any) -> Release:
+        """The same stored release, counted by the workers of a Spark session, who must see its folder."""
+        if self.folder is None:
+            raise InputError("only a stored release can be counted by Spark: save it first")
+        return replace(self, session=session)
 
     def save(self, out: str | os.PathLike[str]) -> Release:
         """Store a release that is held in memory, in a new folder."""

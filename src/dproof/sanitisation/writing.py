@@ -64,7 +64,7 @@ def _take(file: Path, place: Path) -> None:
         ) from None
 
 
-def _attempt(law: RowLaw, attempts: Path, batches: Iterator[Any]) -> str:
+def _attempt(law: RowLaw, attempts: Path, batches: Iterator[Any]) -> bytes:
     """Draw one part with the coins of this process; JSON that names the file, or says why there can be no release."""
     file, refused = attempts / f"{secrets.token_hex(16)}.parquet", attempts / "refused"
     source = Source(law.plan.sources, lambda columns: _until(refused, batches))
@@ -73,10 +73,10 @@ def _attempt(law: RowLaw, attempts: Path, batches: Iterator[Any]) -> str:
     except InputError as error:
         file.write_text(str(error), "utf-8")
         file.rename(refused)
-        return json.dumps({"refused": str(error)})
+        return json.dumps({"refused": str(error)}).encode()
     with file.open("rb") as written:
         os.fsync(written.fileno())
-    return json.dumps({"name": file.name, "rows": rows, "hash": digest(file)})
+    return json.dumps({"name": file.name, "rows": rows, "hash": digest(file)}).encode()
 
 
 def _until(refused: Path, batches: Iterator[Any]) -> Iterator[Any]:
