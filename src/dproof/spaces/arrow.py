@@ -26,10 +26,9 @@ def arrow_codes(column: Any, labels: Sequence[Any]) -> NDArray[np.int64]:
     if pa.types.is_dictionary(column.type):
         column = column.cast(column.type.value_type)
     try:
-        known = pa.array(labels, type=column.type)
-    except (pa.ArrowInvalid, pa.ArrowTypeError):
+        positions = pc.index_in(column, value_set=pa.array(labels, type=column.type))
+    except pa.ArrowException:
         raise InputError(f"a column of type {column.type} does not hold the declared values; cast it first") from None
-    positions = pc.index_in(column, value_set=known)
     if positions.null_count:
         raise InputError(f"a value is not one of the {len(labels)} declared categories; declare it")
     return np.asarray(positions).astype(np.int64)
