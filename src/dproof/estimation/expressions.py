@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -23,26 +23,34 @@ _UNSURE = 3.0  # standard errors from zero below which a divisor may well be zer
 class Value:
     """A function of the sums in every group: its value, its gradient, and whether it divides by what may be zero.
 
-    Var g(T) ≈ ∇g · Cov(T) · ∇g, the delta method.
+    Var g(T) ≈ ∇g · Cov(T) · ∇g, the delta method. `ratio` is set where the value is shift + factor · (a / b).
     """
 
     value: Array  # (groups,)
     gradient: Array  # (groups, sums)
     covariance: Array  # (groups, sums, sums), of the sums
     unsure: Array  # (groups,)
+    ratio: Ratio | None = None
 
     @property
     def variance(self) -> Array:
-        return np.asarray(np.einsum("gi,gij,gj->g", self.gradient, self.covariance, self.gradient))
+        return self.shared(self)
 
-    def like(self, value: Array, gradient: Array, unsure: Array | None = None) -> Value:
-        return Value(value, gradient, self.covariance, self.unsure if unsure is None else unsure)
+    def shared(self, other: Value) -> Array:
+        """The covariance with another value."""
+        return np.asarray(np.einsum("gi,gij,gj->g", self.gradient, self.covariance, other.gradient))
+
+    def like(self, value: Array, gradient: Array, unsure: Array | None = None, ratio: Ratio | None = None) -> Value:
+        return Value(value, gradient, self.covariance, self.unsure if unsure is None else unsure, ratio)
 
     def plus(self, other: Value) -> Value:
         return self.like(self.value + other.value, self.gradient + other.gradient, self.unsure | other.unsure)
 
     def scaled(self, factor: float, shift: float = 0.0) -> Value:
-        return self.like(self.value * factor + shift, self.gradient * factor)
+        moved = self.ratio
+        if moved is not None:
+            moved = replace(moved, factor=moved.factor * factor, shift=moved.shift * factor + shift)
+        return self.like(self.value * factor + shift, self.gradient * factor, ratio=moved)
 
     def times(self, other: Value) -> Value:
         gradient = self.gradient * other.value[:, None] + other.gradient * self.value[:, None]
@@ -54,7 +62,7 @@ class Value:
             gradient = (self.gradient - other.gradient * ratio[:, None]) / other.value[:, None]
         spread = np.sqrt(np.maximum(other.variance, 0.0))
         doubtful = (np.abs(other.value) <= _UNSURE * spread) | (other.value == 0)
-        return self.like(ratio, gradient, self.unsure | other.unsure | doubtful)
+        return self.like(ratio, gradient, self.unsure | other.unsure | doubtful, Ratio(self, other))
 
     def root(self) -> Value:
         """The square root; an estimate below zero has none."""
@@ -63,6 +71,30 @@ class Value:
             gradient = self.gradient / (2 * root[:, None])
         spread = np.sqrt(np.maximum(self.variance, 0.0))
         return self.like(root, gradient, self.unsure | (self.value <= _UNSURE * spread))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Ratio:
+    """shift + factor · (top / bottom)."""
+
+    top: Value
+    bottom: Value
+    factor: float = 1.0
+    shift: float = 0.0
+
+    def interval(self, z: float) -> tuple[Array, Array]:
+        """All ratios r for which top − r · bottom is within z standard errors of zero (Fieller 1954).
+
+        Infinite where the bottom itself is not clearly different from zero: then no finite set of ratios is.
+        """
+        a, b = self.top.value, self.bottom.value
+        square = b**2 - z**2 * self.bottom.variance
+        middle = a * b - z**2 * self.top.shared(self.bottom)
+        root = np.sqrt(np.maximum(middle**2 - square * (a**2 - z**2 * self.top.variance), 0.0))
+        with np.errstate(divide="ignore", invalid="ignore"):
+            ends = [np.where(square > 0, (middle + sign * root) / square, sign * np.inf) for sign in (-1, 1)]
+        moved = [self.shift + self.factor * end for end in ends]
+        return np.minimum(*moved), np.maximum(*moved)
 
 
 def sums_of(aggregate: Aggregate, where: Predicate | None, schema: Schema) -> list[Needed]:

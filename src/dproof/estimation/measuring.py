@@ -13,7 +13,7 @@ from dproof.estimation.contingency import Contingency, Estimates, Target
 from dproof.estimation.distribution import fold, likelihood, projection
 from dproof.estimation.expressions import Needed, Value, aggregate_value, constant_like, evaluate
 from dproof.estimation.frame import Frame, Groups
-from dproof.estimation.intervals import check_level, half_widths, simultaneous
+from dproof.estimation.intervals import check_level, half_widths, normal_quantile, simultaneous
 from dproof.estimation.inverse import Array
 from dproof.queries.answer import Cell
 from dproof.queries.question import Aggregate, Expression, Question
@@ -94,36 +94,38 @@ class Measured:
         """The estimates of an expression in every group, with their intervals."""
         options = self.asked.options
         found = self.value(expression, self.values)
-        variance = found.variance
-        level = options.level
+        variance, level = found.variance, options.level
         if options.simultaneous:
             level = simultaneous(level, int((variance != 0).sum()))
-        heaviest = np.einsum("gi,gi->g", np.abs(found.gradient), self.heaviest)
-        widths = half_widths(variance, heaviest, level)
+        widths = half_widths(variance, np.einsum("gi,gi->g", np.abs(found.gradient), self.heaviest), level)
         doubt = np.einsum("gi,gi->g", np.abs(found.gradient), self.doubts)
-        for about, which in ((_ROUGH, doubt > 0), (_FEW, widths.few), (_UNSURE, found.unsure)):
+        low, high = found.value - widths.half - doubt, found.value + widths.half + doubt
+        unsure = found.unsure & (widths.half + doubt != 0)
+        if found.ratio is not None:
+            plain = ~widths.few & (doubt == 0) & (variance != 0)
+            ends = found.ratio.interval(normal_quantile(level))
+            low, high = (np.where(plain, end, other) for end, other in zip(ends, (low, high), strict=True))
+            unsure = np.where(plain, ~np.isfinite(low), unsure)
+        for note, which in ((_ROUGH, doubt > 0), (_FEW, widths.few), (_UNSURE, unsure)):
             for group in np.flatnonzero(which):
-                self.warnings[group][about] = None
-        naive = None if self.naive is None else self.value(expression, self.naive).value
-        plain = isinstance(expression, Aggregate) and expression.kind == "count"
+                self.warnings[group][note] = None
+        count = isinstance(expression, Aggregate) and expression.kind == "count"
+        if count and options.method != "inverse":
+            low = np.maximum(low, 0.0)
+        naive = np.full(len(low), np.nan) if self.naive is None else self.value(expression, self.naive).value
         cells = []
         for n, estimate in enumerate(found.value):
-            half = float(widths.half[n] + doubt[n])
-            sure = np.isfinite(half) and not (found.unsure[n] and half != 0)
-            low, high = (float(estimate) - half, float(estimate) + half) if sure else (None, None)
-            if low is not None and options.method != "inverse" and plain:
-                low = max(low, 0.0)
-            raw = None if naive is None or not np.isfinite(naive[n]) else _tidy(float(naive[n]), plain)
-            exact = plain and half == 0
-            stderr = float(widths.stderr[n]) if np.isfinite(half) else None
-            cells.append(Cell(_tidy(float(estimate), exact), low, high, stderr, raw))
+            exact = widths.half[n] + doubt[n] == 0
+            about = (None, None) if unsure[n] else (_number(low[n]), _number(high[n]))
+            stderr = None if np.isnan(variance[n]) else float(widths.stderr[n])
+            cells.append(Cell(_number(estimate, count and exact), *about, stderr, _number(naive[n], count)))
         return cells
 
 
-def _tidy(number: float, whole: bool) -> float | int | None:
+def _number(number: Any, whole: bool = False) -> float | int | None:
     if not np.isfinite(number):
         return None
-    return round(number) if whole else number
+    return round(float(number)) if whole else float(number)
 
 
 def measure(asked: Asked, frame: Frame, table: Contingency, groups: Groups, needed: list[Needed]) -> Measured:

@@ -54,10 +54,11 @@ class _Steps:
 
 def _cell(aggregate: Aggregate, steps: _Steps, level: float) -> Cell:
     """Where an estimated distribution passes its mark, and where it may pass it (Woodruff 1952)."""
-    mark = 0.0 if aggregate.kind == "quantile" else 0.5  # an extreme is where half a row is passed
     values, last = steps.values, len(steps.values) - 1
     if not len(values):
         return Cell(None)
+    # An extreme is where half a row is passed; a quantile may be hit exactly, whatever floats make of it.
+    mark = 0.5 if aggregate.kind != "quantile" else -1e-9 * float(np.abs(steps.total).max())
     rising = (np.maximum.accumulate(steps.total) + np.minimum.accumulate(steps.total[::-1])[::-1]) / 2
     middle = _first(rising >= mark, last)
     low = _first(steps.total + steps.half >= mark, last)

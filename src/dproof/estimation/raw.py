@@ -66,7 +66,8 @@ def _columns(plan: Plan) -> str:
 
 def _lock(database: Any, data: Any) -> None:
     """Close the engine: the stored files stay readable, and nothing can be changed any more."""
-    allowed = ", ".join(literal(str(path)) for path in data) if isinstance(data, tuple) else ""
+    files = getattr(data, "files", data)
+    allowed = ", ".join(literal(str(path)) for path in files) if isinstance(files, tuple) else ""
     database.execute(f"SET allowed_paths = [{allowed}]")
     database.execute("SET enable_external_access = false")
     database.execute("SET lock_configuration = true")
