@@ -17,14 +17,15 @@ from dproof.optimality.rounding import TOTAL
 Found = tuple[Matrix, Fraction]  # a law, and a proven lower bound of the optimum
 
 
-def best_answers(losses: Losses) -> Found:
+def best_answers(losses: Losses, prior: NDArray[Any] | None) -> Found:
     """Each input is answered by an output of least loss: what δ = 1 allows, or a space of one point.
 
     The optimum is max_i min_j R_ij, or with a prior the mean over i.
     """
     whole = np.zeros(losses.shape, np.int64)
     whole[np.arange(len(whole)), losses.whole.argmin(axis=1)] = 1
-    return Matrix(whole, 1), Fraction(0)
+    least = losses.whole.min(axis=1)
+    return Matrix(whole, 1), Fraction(least.max() if prior is None else prior @ least) / losses.unit
 
 
 def ball_law(losses: Losses, epsilon: Fraction) -> Found:
@@ -40,41 +41,47 @@ def ball_law(losses: Losses, epsilon: Fraction) -> Found:
     >>> round(float(bound), 7)
     1.1534121
     """
-    seen = [int(loss) for loss in np.sort(losses.whole[0])]
-    bound, reach = _least_error(seen, exp_above(epsilon))
-    odds = exp_below(epsilon)
-    near = sum(loss <= reach for loss in seen)
-    low = max(1, int(TOTAL / (odds * near + len(seen) - near)))
+    values, counts = np.unique(losses.whole[0], return_counts=True)
+    seen = [(Fraction(int(v)), int(n)) for v, n in zip(values, counts, strict=True)]
+    bound, reach, near = least_two_level(seen, exp_above(epsilon))
+    odds, size = exp_below(epsilon), losses.shape[1]
+    low = max(1, int(TOTAL / (odds * near + size - near)))
     high = min(int(low * odds), TOTAL // near)
-    whole = np.where(losses.whole <= reach, high, low).astype(np.int64)
-    return Matrix(whole, near * high + (len(seen) - near) * low), bound / losses.unit
+    whole = np.where((losses.whole <= reach).astype(bool), high, low).astype(np.int64)
+    return Matrix(whole, near * high + (size - near) * low), bound / losses.unit
 
 
-def _least_error(seen: list[int], odds: Fraction) -> tuple[Fraction, int]:
-    """min_n (e Σ_{r ≤ n} loss_r + Σ_{r > n} loss_r) / (e n + J − n), and the n-th loss."""
-    found, so_far, whole = [], 0, sum(seen)
-    for n, loss in enumerate(seen, 1):
-        so_far += loss
-        found.append(((odds * so_far + whole - so_far) / (odds * n + len(seen) - n), loss))
+def least_two_level(seen: list[tuple[Fraction, int]], odds: Fraction) -> tuple[Fraction, Fraction, int]:
+    """The least error of a law with e^ε·l on a ball and l outside, its radius, and how many outputs it holds.
+
+    min_r (e Σ_{ρ ≤ r} ρ + Σ_{ρ > r} ρ) / (e #{ρ ≤ r} + #{ρ > r}), from the rising losses and how often each is seen.
+    """
+    size, whole = sum(n for _, n in seen), sum(loss * n for loss, n in seen)
+    found, near, inner = [], 0, Fraction(0)
+    for loss, count in seen:
+        near, inner = near + count, inner + loss * count
+        found.append(((odds * inner + whole - inner) / (odds * near + size - near), loss, near))
     return min(found)
 
 
-def constant_law(losses: Losses, prior: NDArray[Any] | None) -> Found:
+def constant_law(losses: Losses, prior: NDArray[Any] | None, delta: Fraction = Fraction(0)) -> Found:
     """The best law that does not depend on the input at all: what ε = 0, δ = 0 leaves.
 
-    It is a matrix game: the best mixture of outputs against the least favourable mixture of inputs.
+    It is a matrix game: the best mixture of outputs against the least favourable mixture of inputs. A δ > 0 lowers
+    the optimum by the factor 1 − (K − 1)δ at most (`dual`, with μ_i = E/K).
     """
     inputs, outputs = losses.shape
     if prior is not None:
         expected = prior @ losses.whole
         best = int(expected.argmin())
         weights = [Fraction(int(j == best)) for j in range(outputs)]
-        bound = expected[best]
+        bound = Fraction(expected[best])
     else:
         from dproof.optimality.programme import solve_game
 
         mixture, prices = solve_game(losses)
         weights = [Fraction(max(0, round(w * 2**52)), 2**52) for w in mixture.tolist()]
-        bound = (np.array(prices, object) @ losses.whole).min()
+        bound = Fraction((np.array(prices, object) @ losses.whole).min())
     law = whole_law(weights, TOTAL)
-    return Matrix(np.tile(np.array(law, np.int64), (inputs, 1)), TOTAL), Fraction(bound) / losses.unit
+    proven = max(1 - (inputs - 1) * delta, Fraction(0)) * bound / losses.unit
+    return Matrix(np.tile(np.array(law, np.int64), (inputs, 1)), TOTAL), proven

@@ -11,24 +11,26 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dproof.errors import DproofWarning, InputError, TooLarge
-from dproof.exact import exact, exp_above, exp_below
+from dproof.exact import exact, exp_below
 from dproof.laws.matrix import Matrix
 from dproof.mechanisms.mechanism import Mechanism, Optimum
 from dproof.mechanisms.randomised_response import randomised_response
 from dproof.optimality.closed_forms import Found, ball_law, best_answers, constant_law
-from dproof.optimality.dual import least_favourable, pure_bound
 from dproof.optimality.error import Losses, losses
-from dproof.optimality.interior import PureProgramme
-from dproof.optimality.programme import LARGEST_PROGRAMME, Programme, between, privacy_pairs
+from dproof.optimality.programme import Programme, between, privacy_pairs
+from dproof.optimality.pure import LARGEST_PURE, pure_law
 from dproof.optimality.rounding import SLACK, certified_law, certified_metric_law
-from dproof.optimality.symmetry import find_symmetry, homogeneous, mirror_rows, mirrored, unfold
+from dproof.optimality.symmetry import find_symmetry, homogeneous
 from dproof.optimality.unbiased import RoundedAtRandom, output_lattice, unbiased_law
 from dproof.privacy import Privacy
 from dproof.spaces.interval import Interval
 from dproof.spaces.space import Space
 
-_LARGEST_PURE = 600_000  # inputs (half of them under reflection) times outputs
-_LARGEST_LAW = 1 << 22  # entries of a law in closed form
+_LARGEST_LAW = 1 << 22  # entries
+_LARGEST_PROGRAMME = 20_000  # constraints
+_MOST_PAIRED = 300  # inputs whose pairs are looked at one by one
+_LARGEST_RANK = 1024  # inputs up to which it is told whether the law can be inverted
+_NEGLIGIBLE = Fraction(1, 10**9)  # a δ up to this changes the optimum by less than its proof can tell
 _SOURCE = "linear programme, HLM15, section 6, and HLM16, section 4.3"
 
 
@@ -56,22 +58,25 @@ def design(
 
     >>> from dproof import Interval
     >>> best = design(Interval(0, 1, "0.5"), Privacy(1))
-    >>> round(float(best.error), 9), best.optimum.gap < Fraction(1, 10**8)
-    (0.302514609, True)
+    >>> round(float(best.error), 8), best.optimum.gap < Fraction(1, 10**8)
+    (0.30251461, True)
     """
+    problem = _Problem(space, space if outputs is None else outputs, privacy, _prior(prior, space.size), metric_privacy)
     if unbiased:
-        return _design_unbiased(space, privacy, loss, outputs, prior, metric_privacy)
-    target = space if outputs is None else outputs
-    problem = _Problem(space, target, privacy, _prior(prior, space.size), metric_privacy)
-    if problem.is_randomised_response(loss):
+        if loss not in (None, "squared"):
+            raise InputError("an unbiased design has the least worst-case variance; leave the loss out")
+        found = _design_unbiased(problem)
+    elif problem.is_randomised_response(loss):
         return randomised_response(space, privacy)
-    problem.check_size(loss)
-    costs = losses(space, target, loss)
-    law, bound = problem.solve(costs)
-    attained = costs.expected(law.rows, law.total)
-    value = max(attained) if problem.prior is None else Fraction(problem.prior @ np.array(attained, object))
-    name = costs.name if problem.prior is None else f"{costs.name}, under the prior"
-    return _mechanism("optimal design", space, target, law, Optimum(name, value, min(bound, value)))
+    else:
+        found = _design(problem, loss)
+    if space.size <= _LARGEST_RANK and np.linalg.matrix_rank(found.matrix(), tol=1e-9) < space.size:
+        warnings.warn(
+            "this design answers some values alike, so frequencies of single values cannot be estimated from it",
+            DproofWarning,
+            stacklevel=2,
+        )
+    return found
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -85,134 +90,93 @@ class _Problem:
     def is_randomised_response(self, loss: Any) -> bool:
         """HLM16, Theorem 10: the discrete metric, with outputs in D."""
         plain = loss is None and self.prior is None and not self.metric_privacy and self.outputs == self.inputs
-        return plain and 1 < self.inputs.size and self.inputs.diameter == self.inputs.separation
-
-    def check_size(self, loss: Any) -> None:
-        """Refuse at once what would take hours."""
-        k, j = self.inputs.size, self.outputs.size
-        if k * j > _LARGEST_LAW or (self.privacy.delta > 0 and k * j > _LARGEST_LAW // 16):
-            raise TooLarge(
-                f"a design of {k} inputs by {j} outputs is too large; about 1000 by 1000 fit (30 by 30 with delta), "
-                "so use a coarser step or fewer values"
-            )
+        return plain and self.inputs.size > 1 and self.inputs.diameter == self.inputs.separation
 
     def solve(self, costs: Losses) -> Found:
+        """A certified law, and a proven lower bound of what any can attain."""
         epsilon, delta = self.privacy.epsilon, self.privacy.delta
         if self.inputs.size == 1 or delta == 1:
-            return self._unconstrained(costs)
-        if epsilon == 0 and delta == 0:
-            return constant_law(costs, self.prior)
-        if self.metric_privacy or delta > 0:
+            return best_answers(costs, self.prior)
+        if self.metric_privacy or delta > _NEGLIGIBLE:
             return self._by_programme(costs)
-        if self.prior is None and homogeneous(costs):
+        if epsilon == 0:
+            return constant_law(costs, self.prior, delta)
+        if self.prior is None and delta == 0 and homogeneous(costs):
             return ball_law(costs, epsilon)
-        return self._pure(costs)
-
-    def _unconstrained(self, costs: Losses) -> Found:
-        law, _ = best_answers(costs)
-        least = [Fraction(int(loss), costs.unit) for loss in costs.whole.min(axis=1)]
-        return law, max(least) if self.prior is None else Fraction(self.prior @ np.array(least, object))
-
-    def _pure(self, costs: Losses) -> Found:
-        """All pairs at δ = 0: the interior-point method that knows the shape."""
-        (k, j), fold = costs.shape, mirrored(costs, self.prior)
-        rows = (k + 1) // 2 if fold else k
-        if rows * j > _LARGEST_PURE:
-            raise TooLarge(
-                f"a design of {k} inputs by {j} outputs is too large; about 1000 points on a line fit, or 700 of any "
-                "kind, so use a coarser step or fewer values"
-            )
-        floats = costs.floats[:rows]
-        scale = float(floats.max()) or 1.0
-        spread = float(exp_above(self.privacy.epsilon) - 1) * (1 - SLACK)
-        ones, losses_ = np.ones_like(floats), floats / scale
-        if self.prior is None:
-            programme = PureProgramme(
-                np.stack([ones, losses_]), np.array([1.0, 0]), np.zeros_like(ones), spread, True, fold
-            )
-        else:
-            # Under reflection an input stands for itself and its mirror image, the middle one for itself alone.
-            weights = np.array([float(p) for p in self.prior[:rows]])
-            if fold:
-                weights *= np.where(np.arange(rows) == k - 1 - np.arange(rows), 1, 2)
-            programme = PureProgramme(
-                np.stack([ones]), np.array([1.0]), weights[:, None] * losses_, spread, False, fold
-            )
-        found = programme.solve()
-        law, multipliers = found.law, found.multipliers
-        if fold:
-            law = mirror_rows(law, k)
-            multipliers = np.stack([unfold(row, k) for row in multipliers])
-        prices = least_favourable(multipliers[-1]) if self.prior is None else list(self.prior)
-        bound = pure_bound(exp_above(self.privacy.epsilon), costs, prices, -scale * multipliers[0])
-        return certified_law(law, self.privacy.epsilon, Fraction(0)), bound
+        law, bound = pure_law(costs, epsilon, self.prior, delta)
+        return certified_law(law, epsilon, Fraction(0)), bound
 
     def _by_programme(self, costs: Losses) -> Found:
         """δ > 0 or metric privacy: the general programme, folded by symmetry."""
         epsilon, delta = self.privacy.epsilon, self.privacy.delta
+        too_large = TooLarge(
+            f"a design of {costs.shape[0]} inputs by {costs.shape[1]} outputs with delta or metric privacy is too "
+            "large; about 33 points on a line fit, 27 of any kind, or sets of 8 items: use a coarser step or fewer "
+            "values, or delta = 0"
+        )
+        if costs.shape[0] > _MOST_PAIRED:
+            raise too_large
         distances = losses(self.inputs) if self.metric_privacy else None
         fold = find_symmetry(self.inputs, self.outputs, costs, self.prior, distances)
         rho = None if distances is None else distances.whole * Fraction(1, distances.unit)
-        pairs = privacy_pairs(fold, epsilon, rho, pure=delta == 0)
-        programme = Programme(costs, fold, pairs, delta, self.prior)
-        if programme.rows > LARGEST_PROGRAMME:
-            raise TooLarge(
-                f"this design has {programme.rows} constraints, and {LARGEST_PROGRAMME} fit: about 33 points on a line, "
-                "27 of any kind, or sets of 8 items; use a coarser step or fewer values, or delta = 0"
-            )
+        pairs = [pair for pair in fold.pairs if rho is None or delta > 0 or not between(rho, *pair)]
+        if len(pairs) * min(costs.shape[1], 1 + int(fold.orbits.max())) > _LARGEST_PROGRAMME:
+            raise too_large
+        programme = Programme(costs, fold, privacy_pairs(fold, pairs, epsilon, rho), delta, self.prior)
         law, bound = programme.solve(SLACK)
         if rho is None:
             return certified_law(law, epsilon, delta), bound
-        edges = [
-            (i, k, exp_below(epsilon * rho[i, k]))
-            for i, k in np.argwhere(rho > 0).tolist()
-            if delta > 0 or not between(rho, i, k)
-        ]
+        ordered = (pair for pair in np.argwhere(rho > 0).tolist() if delta > 0 or not between(rho, *pair))
+        edges = [(i, k, exp_below(epsilon * rho[i, k])) for i, k in ordered]
         return certified_metric_law(law, edges, delta), bound
 
 
-def _design_unbiased(
-    space: Space, privacy: Privacy, loss: Any, outputs: Space | None, prior: Any, metric_privacy: bool
-) -> Mechanism:
-    if not isinstance(space, Interval) or not (outputs is None or isinstance(outputs, Interval)):
-        raise InputError("an unbiased design is for numbers: give an Interval, and if any outputs, an Interval too")
-    if loss not in (None, "squared") or prior is not None or metric_privacy or privacy.delta > 0:
-        raise InputError("an unbiased design has the least worst-case variance at delta = 0; leave the rest out")
-    if space.size == 1:
-        return _mechanism("unbiased design", space, space, Matrix(np.ones((1, 1), np.int64), 1), _NOTHING)
-    if privacy.epsilon == 0:
-        raise InputError("at epsilon = 0 the release cannot depend on the value, so none is unbiased; spend some epsilon")
-    target = output_lattice(space, privacy.epsilon) if outputs is None else outputs
-    if (space.size + 1) // 2 * target.size > _LARGEST_PURE:
+def _design(problem: _Problem, loss: Any) -> Mechanism:
+    k, j = problem.inputs.size, problem.outputs.size
+    if k * j > _LARGEST_LAW:
         raise TooLarge(
-            f"an unbiased design of {space.size} points is too large; use a coarser step, such as a hundredth of the "
-            "interval: values between its points keep an unbiased release"
+            f"a design of {k} inputs by {j} outputs is too large; about 1000 by 1000 fit, so use a coarser step or "
+            "fewer values"
         )
-    law, squares, bound = unbiased_law(space, target, privacy.epsilon)
+    costs = losses(problem.inputs, problem.outputs, loss)
+    law, bound = problem.solve(costs)
+    attained, prior = costs.expected(law.rows, law.total), problem.prior
+    value = max(attained) if prior is None else Fraction(prior @ np.array(attained, object))
+    name = costs.name if prior is None else f"{costs.name}, under the prior"
+    optimum = Optimum(name, value, min(bound, value))
+    return Mechanism("optimal design", problem.inputs, problem.outputs, law, _SOURCE, optimum)
+
+
+def _design_unbiased(problem: _Problem) -> Mechanism:
+    space, target, epsilon = problem.inputs, problem.outputs, problem.privacy.epsilon
+    if not isinstance(space, Interval) or not isinstance(target, Interval):
+        raise InputError("an unbiased design is for numbers: give an Interval, and outputs, if any, as one too")
+    if problem.prior is not None or problem.metric_privacy or problem.privacy.delta > 0:
+        raise InputError("an unbiased design is for the largest variance at delta = 0; leave the rest out")
+    if epsilon == 0 and space.size > 1:
+        raise InputError("at epsilon = 0 a release cannot depend on the value, so none is unbiased; spend some epsilon")
+    if space.size == 1:
+        law, squares, bound = Matrix(np.ones((1, 1), np.int64), 1), losses(space, loss="squared"), Fraction(0)
+    else:
+        target = output_lattice(space, epsilon) if target is space else target
+        if (space.size + 1) // 2 * target.size > LARGEST_PURE:
+            raise TooLarge(
+                f"an unbiased design of {space.size} points is too large; use a coarser step, such as a hundredth of "
+                "the interval: values between its points keep an unbiased release"
+            )
+        law, squares, bound = unbiased_law(space, target, epsilon)
     value = max(squares.expected(law.rows, law.total))
-    return _mechanism("unbiased design", RoundedAtRandom(space), target, law, Optimum("squared", value, bound))
-
-
-_NOTHING = Optimum("squared", Fraction(0), Fraction(0))
+    optimum = Optimum("squared", value, min(bound, value))
+    return Mechanism("unbiased design", RoundedAtRandom(space), target, law, _SOURCE, optimum)
 
 
 def _prior(prior: Any, size: int) -> NDArray[Any] | None:
+    """The prior as fractions of sum 1."""
     if prior is None:
         return None
-    if len(prior) != size:
-        raise InputError(f"the prior has {len(prior)} probabilities for {size} values; give one for each")
     weights = [exact(p, "a probability of the prior") for p in prior]
+    if len(weights) != size:
+        raise InputError(f"the prior has {len(weights)} probabilities for {size} values; give one for each")
     if min(weights) < 0 or sum(weights) == 0:
         raise InputError("the probabilities of a prior must not be negative, nor all zero")
     return np.array([p / sum(weights) for p in weights], object)
-
-
-def _mechanism(name: str, inputs: Space, outputs: Space, law: Matrix, optimum: Optimum) -> Mechanism:
-    found = Mechanism(name, inputs, outputs, law, _SOURCE, optimum)
-    if np.linalg.matrix_rank(found.matrix(), tol=1e-9) < law.inputs:
-        warnings.warn(
-            "this design answers some values alike, so frequencies of single values cannot be estimated from it",
-            DproofWarning,
-            stacklevel=3,
-        )
-    return found

@@ -5,7 +5,9 @@ For prices λ ≥ 0 of sum 1 over the inputs and any numbers μ, put c_ij = λ_i
 
     max_i Σ_j R_ij P_ij ≥ Σ_i μ_i − max_j (e^ε Σ_i (−c_ij)⁺ − Σ_i (c_ij)⁺)⁺        as Σ_j l_j ≤ 1.
 
-Unbiased laws satisfy Σ_j (y_j − x_i) P_ij = 0 as well, and any multiple ν_i of that may be added to c_ij.
+With δ > 0 the weights above e^ε·min_k P_kj hold at most (K − 1)δ in each row; without them the same argument goes
+through, and (K − 1)δ Σ_i μ_i⁺ is lost at most. Unbiased laws satisfy Σ_j (y_j − x_i) P_ij = 0 as well, and any multiple
+ν_i of that may be added to c_ij.
 """
 
 from __future__ import annotations
@@ -26,6 +28,8 @@ _SHIFTS = 4
 def least_favourable(found: NDArray[np.float64]) -> list[Fraction]:
     """Non-negative prices of sum 1, near those a solver found."""
     positive = np.maximum(found, 0)
+    if not positive.any():
+        positive = np.ones(len(found))
     whole = [round(price * _ONE) for price in (positive / positive.sum()).tolist()]
     return [Fraction(price, sum(whole)) for price in whole]
 
@@ -36,6 +40,7 @@ def pure_bound(
     prices: list[Fraction],
     levels: NDArray[np.float64],
     drift: tuple[NDArray[np.float64], NDArray[Any]] | None = None,
+    delta: Fraction = Fraction(0),
 ) -> Fraction:
     """The bound above, for odds of at least e^ε, prices λ, levels μ and a drift (ν, whole numbers y_j − x_i).
 
@@ -67,8 +72,9 @@ def pure_bound(
         counts = below.sum(axis=0).tolist()
         shift = max(-(-x // (a * n + b * (len(mu) - n))) for x, n in zip(over, counts, strict=True))
         c, lost = c + shift, lost + shift
-    total = int(mu.sum()) - lost * len(mu)
-    return max(Fraction(total, unit) - Fraction(max(worst, 0), b * unit), Fraction(0))
+    lowered = [int(m) - lost for m in mu]
+    bound = sum(lowered) - Fraction(max(worst, 0), b) - (len(mu) - 1) * delta * sum(max(m, 0) for m in lowered)
+    return max(bound / unit, Fraction(0))
 
 
 def _whole(value: float, unit: int) -> int:

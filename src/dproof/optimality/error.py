@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -55,7 +56,7 @@ def losses(inputs: Space, outputs: Space | None = None, loss: Any = None) -> Los
         name = loss or "metric"
         if name not in ("metric", "squared"):
             raise InputError(f"loss {name[:40]!r} is not known{did_you_mean(name, ['metric', 'squared'])}; or a matrix")
-        whole, unit = whole_numbers(_distances(inputs, target), "a distance")
+        whole, unit = _distances(inputs, target)
         return Losses(whole, unit, name) if name == "metric" else Losses(whole**2, unit**2, name)
     if not has_shape(loss, inputs.size, target.size):
         raise InputError(f"the losses must be a matrix of {inputs.size} inputs by {target.size} outputs")
@@ -78,11 +79,16 @@ def expected_losses(mechanism: Mechanism, loss: Any = None) -> list[Fraction]:
     return losses(mechanism.inputs, mechanism.outputs, loss).expected(weights, total)
 
 
-def _distances(inputs: Space, outputs: Space) -> list[list[Any]]:
-    if outputs is inputs or outputs == inputs:
-        return [list(inputs.distances(n)) for n in range(inputs.size)]
-    try:
-        codes = [outputs.code(inputs.label(n)) for n in range(inputs.size)]
-    except InputError:
-        raise InputError("the outputs do not hold every input; give a larger space, or a matrix of losses") from None
-    return [list(outputs.distances(code)) for code in codes]
+def _distances(inputs: Space, outputs: Space) -> tuple[NDArray[Any], int]:
+    codes: Iterable[int] = range(inputs.size)
+    if not (outputs is inputs or outputs == inputs):
+        try:
+            codes = [outputs.code(inputs.label(n)) for n in codes]
+        except InputError:
+            raise InputError(
+                "the outputs do not hold every input; give a larger space, or a matrix of losses"
+            ) from None
+    rows = [outputs.distances(code) for code in codes]
+    if all(row.dtype.kind in "iu" for row in rows):
+        return np.array(rows).astype(object), 1
+    return whole_numbers(rows, "a distance")

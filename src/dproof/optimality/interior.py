@@ -11,11 +11,11 @@ certified, and its distance from the optimum is proven, both exactly, elsewhere.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from importlib import import_module
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import lu_factor, lu_solve
 
 Floats = NDArray[np.float64]
 Group = tuple[Floats, ...]
@@ -138,9 +138,7 @@ def _advance(point: _Point) -> _Point:
     move = newton.solve(tuple(-product for product in products))
     ahead = _complementarity(point, move, *_longest(point, move)) / count
     target = max((ahead / mean) ** 3, 1e-6) * mean
-    wanted = tuple(
-        target - product - dx * dz for product, dx, dz in zip(products, move.primal, move.dual, strict=True)
-    )
+    wanted = tuple(target - product - dx * dz for product, dx, dz in zip(products, move.primal, move.dual, strict=True))
     move = newton.solve(wanted)
     reach = _longest(point, move)
     for _ in range(_CORRECTORS):
@@ -201,7 +199,8 @@ class _Newton:
         matrix[np.diag_indices_from(matrix)] += 1e-14
         if not np.isfinite(matrix).all():
             raise FloatingPointError
-        self.factors = lu_factor(matrix, overwrite_a=True, check_finite=False)
+        self.linalg = import_module("scipy.linalg")  # loaded only when a design is computed
+        self.factors = self.linalg.lu_factor(matrix, overwrite_a=True, check_finite=False)
         self.missing = point.missing()
         self.losses = np.zeros((m, rows))
         if programme.minimax:
@@ -209,7 +208,7 @@ class _Newton:
             self.per_bound = self._multipliers(self.losses)
 
     def _multipliers(self, right: Floats) -> Floats:
-        solved: Any = lu_solve(self.factors, right.reshape(-1) / self.scale, check_finite=False)
+        solved: Any = self.linalg.lu_solve(self.factors, right.reshape(-1) / self.scale, check_finite=False)
         return np.asarray(solved / self.scale).reshape(right.shape)
 
     def solve(self, wanted: Group) -> _Move:

@@ -13,9 +13,10 @@ which is evaluated in whole numbers: that is a proof.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -27,7 +28,6 @@ from dproof.optimality.dual import least_favourable
 from dproof.optimality.error import Losses
 from dproof.optimality.symmetry import Symmetry
 
-LARGEST_PROGRAMME = 20_000  # rows; about 33 points on a line with δ, 27 without symmetry
 _SMALL = 4_000  # rows up to which the simplex method is the quicker one
 _BITS = 80  # of the multipliers in exact arithmetic
 
@@ -86,7 +86,7 @@ class Programme:
             if delta:
                 excess = column + np.arange(len(limits))
                 rows.extend(limits, excess, -1.0)
-                rows.add(excess[None, :], pair.counts[None, :], -np.inf, max(delta - slack, delta / 2))
+                rows.add(excess[None, :], pair.counts[None, :], -np.inf, delta - slack * (1 - delta))
                 column += len(limits)
         costs = np.zeros(column)
         if weights is None:
@@ -145,25 +145,20 @@ _INTERIOR: dict[str, Any] = {"solver": "ipm", "run_crossover": "off"}
 
 
 def privacy_pairs(
-    symmetry: Symmetry, epsilon: Fraction, distances: NDArray[Any] | None = None, *, pure: bool = False
+    symmetry: Symmetry, pairs: Iterable[tuple[int, int]], epsilon: Fraction, distances: NDArray[Any] | None = None
 ) -> list[Pair]:
-    """The constraints between inputs: ε for every pair, or ε·ρ(i, k) where distances are given.
-
-    In pure metric privacy a pair with a point between it, on a shortest way, follows from the two parts of the way.
-    """
+    """The constraints between inputs: ε for every pair, or ε·ρ(i, k) where distances are given."""
     found = []
-    for i, k in symmetry.pairs:
-        if distances is not None and pure and between(distances, i, k):
-            continue
+    for i, k in pairs:
         both, counts = np.unique(np.stack([symmetry.orbits[i], symmetry.orbits[k]]), axis=1, return_counts=True)
         differ = both[0] != both[1]
-        scale = Fraction(1) if distances is None else Fraction(distances[i, k])
+        scale = Fraction(1) if distances is None else distances[i, k]
         found.append(Pair(epsilon * scale, both[0, differ], both[1, differ], counts[differ]))
     return found
 
 
 def between(distances: NDArray[Any], i: int, k: int) -> bool:
-    """Whether some point lies on a shortest way from i to k."""
+    """Whether some point lies on a shortest way from i to k: pure metric privacy follows from the two parts."""
     detours = distances[i] + distances[k]
     detours[[i, k]] = distances[i, k] + 1
     return bool((detours == distances[i, k]).any())
@@ -203,11 +198,10 @@ class _Rows:
 
     def solve(self, costs: NDArray[np.float64], options: dict[str, Any]) -> tuple[NDArray[Any], NDArray[Any]]:
         """The variables and the multipliers of the rows at least cost; a ≤ row has one of at most 0."""
-        import highspy
-
+        highspy: Any = import_module("highspy")  # quick, but not needed by most
         rows, columns, values = (np.concatenate(part) for part in zip(*self.entries, strict=True))
         places, inverse = np.unique(rows * len(costs) + columns, return_inverse=True)
-        model = highspy.HighsLp()
+        model: Any = highspy.HighsLp()
         model.num_row_, model.num_col_ = len(self.lower), len(costs)
         model.col_cost_, model.col_lower_ = costs, np.zeros(len(costs))
         model.col_upper_ = np.full(len(costs), np.inf)

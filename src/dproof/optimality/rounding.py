@@ -61,9 +61,7 @@ def _excess(family: Matrix, i: int, k: int, odds: Fraction) -> Fraction:
     return Fraction(int(np.maximum(over, 0).sum()), odds.denominator)
 
 
-def _round(
-    law: NDArray[np.float64], lift: Callable[[NDArray[Any]], None], holds: Callable[[Matrix], bool]
-) -> Matrix:
+def _round(law: NDArray[np.float64], lift: Callable[[NDArray[Any]], None], holds: Callable[[Matrix], bool]) -> Matrix:
     """Round and lift; where that breaks the promise, mix with a law that is the same for all inputs, ever more."""
     law = law / law.sum(axis=1, keepdims=True)
     common = law.mean(axis=0)

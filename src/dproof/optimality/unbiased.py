@@ -18,6 +18,7 @@ from dproof.laws.matrix import Matrix
 from dproof.optimality.dual import least_favourable, pure_bound
 from dproof.optimality.error import Losses
 from dproof.optimality.interior import PureProgramme
+from dproof.optimality.pure import spread
 from dproof.optimality.rounding import TOTAL
 from dproof.optimality.symmetry import mirror_rows, unfold
 from dproof.spaces.interval import Interval
@@ -25,7 +26,7 @@ from dproof.spaces.space import narrowest
 
 _MOST_OUTPUTS = 400  # finer outputs lower the variance by less than a thousandth
 _REACH = 1.5  # times (e^ε + 1)/(e^ε − 1), the outputs of the two-point law; farther ones are never used
-_SLACK = 1e-7
+_SLACK = 2e-8
 _NEGLIGIBLE = 1e-9
 
 
@@ -86,8 +87,7 @@ class RoundedAtRandom:
 
 def output_lattice(interval: Interval, epsilon: Fraction) -> Interval:
     """Where unbiased releases lie: the interval's own lattice, or a coarser one, continued on both sides."""
-    odds = float(exp_above(epsilon))
-    reach = _REACH * (odds + 1) / (odds - 1)
+    reach = _REACH * (1 + 2 / spread(epsilon))
     steps = min(interval.size - 1, max(1, int(_MOST_OUTPUTS / reach)))
     width = (interval.high - interval.low) / steps
     beyond = ceil(steps * (reach - 1) / 2) * width
@@ -106,8 +106,8 @@ def unbiased_law(interval: Interval, outputs: Interval, epsilon: Fraction) -> tu
     width, rows = float(outputs.diameter), interval.size
     near = away[: (rows + 1) // 2].astype(np.float64) / (unit * width)
     features = np.stack([np.ones_like(near), near, near**2])
-    spread = float(exp_above(epsilon) - 1) * (1 - _SLACK)
-    programme = PureProgramme(features, np.array([1.0, 0, 0]), np.zeros_like(near), spread, minimax=True, mirrored=True)
+    most = spread(epsilon) * (1 - _SLACK)
+    programme = PureProgramme(features, np.array([1.0, 0, 0]), np.zeros_like(near), most, minimax=True, mirrored=True)
     found = programme.solve()
     levels, slopes, prices = (unfold(row, rows, sign) for row, sign in zip(found.multipliers, (1, -1, 1), strict=True))
     drift = (-slopes * (width / unit), away)
