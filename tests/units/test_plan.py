@@ -62,7 +62,7 @@ MISTAKES = {
     "twice": (
         '"Cars", "Reading"',
         '"Cars", "Cars"',
-        "line 5: columns.hobby is wrong: the value 'Cars' is listed twice",
+        "line 5: columns.hobby is wrong: the category 'Cars' is listed twice",
     ),
     "mixed values": ('"Cars", "Reading"', '"Cars", 3', "line 7: columns.hobby.values must be all texts"),
     "no values": ('["M", "F"]', "[]", "line 15: columns.gender.values must be a list"),

@@ -16,6 +16,7 @@ import dproof as dp
 from dproof.errors import InputError
 from dproof.sanitisation.choice import MECHANISMS
 from dproof.sanitisation.column import Column
+from dproof.sanitisation.row_law import certify_row
 from dproof.sanitisation.treatment import treatment
 from dproof.spaces.interval import Interval
 from dproof.testing import seeded_coins
@@ -30,14 +31,30 @@ AGE = {"low": 0, "high": 110, "step": 1}
 
 @pytest.mark.parametrize("name", ["auto", *MECHANISMS["interval"]])
 def test_every_mechanism_is_released_verified_and_read_back(name: str, tmp_path: Path) -> None:
-    table = pa.table({"x": np.arange(111)})
-    drawn = dp.sanitise(table, plan_for({**AGE, "mechanism": name}, delta="1e-6"), tmp_path / "out")
+    table = pa.table({"x": np.arange(21)})
+    delta = "1e-6" if name in ("gaussian", "truncated_laplace") else "0"
+    column = {"low": 0, "high": 20, "step": 1, "mechanism": name}
+    drawn = dp.sanitise(table, plan_for(column, delta=delta), tmp_path / "out")
     loaded = dp.verify(tmp_path / "out")
     assert loaded is not None and loaded.to_arrow().schema.field("x").type == pa.int64()
     ours, theirs = drawn.law.groups[0].mechanism, loaded.law.groups[0].mechanism
     assert ours.family.record() == theirs.family.record()
     assert (ours.inputs, ours.outputs, ours.name) == (theirs.inputs, theirs.outputs, theirs.name)
     assert drawn.law.parts == loaded.law.parts
+
+
+def test_a_short_interval_gets_the_unbiased_law_of_least_variance_and_a_long_one_laplace_noise() -> None:
+    def law(**column: Any) -> Any:
+        return certify_row(dp.Plan.from_dict(plan_for(column))).groups[0].mechanism
+
+    short, long, fine = law(low=0, high=40, step=1), law(low=0, high=110, step=1), law(low=0, high=110)
+    assert (short.name, long.name, fine.name) == ("unbiased design", "Laplace", "Laplace")
+    weights, total = short.weights()
+    places = [int(short.outputs.low) + n for n in range(short.outputs.size)]
+    for value, row in enumerate(weights):
+        assert sum(int(w) * y for w, y in zip(row, places, strict=True)) == value * total, "E Y_d = d, exactly"
+    noise = law(low=0, high=40, step=1, mechanism="laplace").family.noise
+    assert short.optimum.value < 0.55 * float(noise.moments[2]), "the variance is almost halved"
 
 
 def test_an_unknown_mechanism_is_refused_by_name() -> None:

@@ -1,26 +1,46 @@
-"""Which mechanism a column gets: `mechanism = "auto"` is decided here and nowhere else."""
+"""Which mechanism a column gets: `mechanism = "auto"` is decided here and nowhere else.
+
+A release is asked questions that nobody knows yet, so a law must not only err little: it must let the true counts be
+estimated. The law of least error often answers several values alike, and then no count of one of them can be had.
+"""
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
 from dproof.curves.noise import curve_noise
-from dproof.errors import InputError, did_you_mean
+from dproof.errors import DproofError, DproofWarning, InputError, did_you_mean
 from dproof.mechanisms.bounded_laplace import bounded_laplace
 from dproof.mechanisms.gaussian import gaussian
 from dproof.mechanisms.laplace import laplace, truncated_laplace
 from dproof.mechanisms.mechanism import Mechanism
 from dproof.mechanisms.randomised_response import itemwise_response, randomised_response
 from dproof.mechanisms.staircase import staircase
+from dproof.optimality.design import design
+from dproof.optimality.unbiased import output_lattice
 from dproof.privacy import Privacy
+from dproof.sanitisation.variance import count_variance
+from dproof.spaces.interval import Interval
+from dproof.spaces.subsets import Subsets
 
 Calibrate = Callable[[Any, Privacy], Mechanism]
+_SMALL = 32  # values, of a space for which a law is designed
+_SHORT = 41  # points of an interval for which an unbiased law is designed
+_WORTH = 10  # times the variance of a count that a smaller error may cost
+
+
+def unbiased_design(space: Interval, privacy: Privacy) -> Mechanism:
+    """The unbiased law of least variance; values have been rounded to the lattice before."""
+    return replace(design(space, privacy, unbiased=True), inputs=space)
+
 
 # The names that a plan may give, for each kind of column.
 MECHANISMS: dict[str, dict[str, Calibrate]] = {
-    "categories": {"randomised_response": randomised_response},
+    "categories": {"randomised_response": randomised_response, "design": design},
     "interval": {
         "laplace": laplace,
         "clamped_laplace": partial(laplace, clamp=True),
@@ -28,9 +48,15 @@ MECHANISMS: dict[str, dict[str, Calibrate]] = {
         "bounded_laplace": bounded_laplace,
         "staircase": staircase,
         "gaussian": gaussian,
+        "unbiased_design": unbiased_design,
+        "design": design,
         "randomised_response": randomised_response,
     },
-    "subsets": {"itemwise_response": itemwise_response, "randomised_response": randomised_response},
+    "subsets": {
+        "itemwise_response": itemwise_response,
+        "randomised_response": randomised_response,
+        "design": design,
+    },
     "joint": {"randomised_response": randomised_response},
     "curves": {"laplace": partial(curve_noise, noise="laplace"), "gaussian": partial(curve_noise, noise="gaussian")},
 }
@@ -51,10 +77,50 @@ def choose(kind: str, space: Any, privacy: Privacy, name: str = "auto") -> Mecha
     return known[name](space, privacy)
 
 
+def _finite(space: Any, privacy: Privacy) -> Mechanism:
+    """The law of least error that still lets counts be estimated.
+
+    Under the discrete metric it is randomised response (HLM16, Theorem 10). Sets take that or a response for each
+    item, whichever errs less. Under another metric a small space has its law designed.
+    """
+    best = randomised_response(space, privacy)
+    if space.diameter == space.separation or privacy.epsilon == 0:
+        return best
+    if isinstance(space, Subsets):
+        best = min(best, itemwise_response(space, privacy), key=lambda mechanism: mechanism.error)
+    if space.size > _SMALL:
+        return best
+    designed = _quietly(design, space, privacy)
+    if designed is None or designed.error >= best.error:
+        return best
+    usual, variance = count_variance(best.family, space), count_variance(designed.family, space)
+    return designed if usual is not None and variance is not None and variance <= _WORTH * usual else best
+
+
+def _numbers(space: Interval, privacy: Privacy) -> Mechanism:
+    """The unbiased law of least variance where the interval is short, else Laplace noise, which is unbiased too."""
+    short = 1 < space.size <= _SHORT and privacy.delta == 0 < privacy.epsilon
+    if short and output_lattice(space, privacy.epsilon).step == space.step:
+        designed = _quietly(unbiased_design, space, privacy)
+        if designed is not None:
+            return designed
+    return laplace(space, privacy)
+
+
+def _quietly(calibrate: Calibrate, space: Any, privacy: Privacy) -> Mechanism | None:
+    """A designed law, or None where there is none to be had; what it cannot estimate is judged here."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DproofWarning)
+        try:
+            return calibrate(space, privacy)
+        except DproofError:
+            return None
+
+
 _AUTO: dict[str, Calibrate] = {
-    "categories": randomised_response,
-    "interval": laplace,
-    "subsets": itemwise_response,
+    "categories": _finite,
+    "interval": _numbers,
+    "subsets": _finite,
     "joint": randomised_response,
     "curves": curve_noise,
 }

@@ -8,22 +8,15 @@ from math import sqrt
 from statistics import NormalDist
 from typing import Any
 
-import numpy as np
-
 from dproof.errors import InputError
 from dproof.exact import exact
-from dproof.laws.bits import Bits
-from dproof.laws.family import Family
-from dproof.laws.keep_or_other import KeepOrOther
-from dproof.laws.matrix import Matrix
 from dproof.privacy import Privacy
 from dproof.sanitisation.plan import Plan
 from dproof.sanitisation.row_law import RowLaw, certify_row
+from dproof.sanitisation.variance import count_variance
 
 _Z = NormalDist().inv_cdf(0.975)
 _LARGEST_EPSILON = 100
-_LARGEST_MATRIX = 1 << 10  # values of a law that is inverted here
-_SINGULAR = 1e-9
 
 
 def half_widths(law: RowLaw, rows: int) -> dict[str, float | None]:
@@ -40,31 +33,9 @@ def half_widths(law: RowLaw, rows: int) -> dict[str, float | None]:
         raise InputError("the number of rows cannot be negative")
     widths: dict[str, float | None] = {}
     for group in law.groups:
-        variance = count_variance(group.mechanism.family)
+        variance = count_variance(group.mechanism.family, group.mechanism.inputs)
         widths[group.name] = None if variance is None else _Z * sqrt(rows * variance)
     return widths
-
-
-def count_variance(family: Family) -> float | None:
-    """The largest variance, over a row's true value, of what the row adds to a debiased count of one value.
-
-    With B = P⁻¹ a response y adds B[y, v] to the count of v, whose mean is 1 for the value v and 0 for the others.
-    """
-    if isinstance(family, KeepOrOther):
-        keep, other = family.keep / family.total, family.other / family.total
-        if family.size == 1:
-            return 0.0
-        return None if keep == other else max(keep * (1 - keep), other * (1 - other)) / (keep - other) ** 2
-    if isinstance(family, Bits):
-        stay, flip = family.stay, family.flip
-        return None if stay == flip else stay * flip / (stay - flip) ** 2
-    if isinstance(family, Matrix) and family.inputs == family.outputs <= _LARGEST_MATRIX:
-        law = np.asarray(family.rows / family.total, np.float64)
-        if np.linalg.svd(law, compute_uv=False)[-1] < _SINGULAR:
-            return None
-        scores = np.linalg.inv(law)
-        return float((law @ scores**2 - np.eye(len(law))).max())
-    return None
 
 
 def epsilon_for(plan: Plan, rows: int, half_width: Any) -> Fraction:

@@ -23,6 +23,7 @@ from dproof.mechanisms.mechanism import Mechanism, Optimum
 from dproof.privacy import Privacy
 from dproof.sanitisation.plan import Plan
 from dproof.sanitisation.row_law import Group, RowLaw, wanted_groups
+from dproof.spaces.interval import Interval
 
 
 def _matrix(record: Mapping[str, Any]) -> Matrix:
@@ -65,6 +66,13 @@ def recorded_law(plan: Plan, certificate: Mapping[str, Any]) -> RowLaw:
         raise VerificationFailed(f"the certificate cannot be read ({type(error).__name__})") from None
 
 
+def _outputs(space: Any, family: Family, lattice: Mapping[str, str] | None) -> Any:
+    """Where a law ends up: anywhere on the lattice under noise that nothing bounds, else where it is recorded."""
+    if isinstance(family, Lattice) and not family.clamped:
+        return space.line
+    return space if lattice is None else Interval(lattice["low"], lattice["high"], lattice["step"])
+
+
 def _read(plan: Plan, certificate: Mapping[str, Any]) -> RowLaw:
     promise = plan.privacy
     if (str(promise.epsilon), str(promise.delta)) != (certificate["epsilon"], certificate["delta"]):
@@ -83,10 +91,9 @@ def _read(plan: Plan, certificate: Mapping[str, Any]) -> RowLaw:
         else:
             family = FAMILIES[record["law"]["kind"]](record["law"])
             optimum = None if bound is None or error is None else Optimum("metric", Fraction(error), Fraction(bound))
-            # Noise that nothing bounds ends anywhere on the lattice; every other law here stays in its space.
-            outputs = want.space.line if isinstance(family, Lattice) and not family.clamped else want.space
+            outputs = _outputs(want.space, family, certificate["release"]["lattices"].get(want.name))
             mechanism = Mechanism(record["mechanism"], want.space, outputs, family, record["source"], optimum)
-            if family.inputs != want.space.size:
+            if family.inputs != want.space.size or (family.outputs != outputs.size and not isinstance(family, Lattice)):
                 raise VerificationFailed(f"the law of {want.name!r} is for another space than the plan's")
         groups.append(Group(want.name, want.columns, privacy, mechanism))
         tight = record["tight"]

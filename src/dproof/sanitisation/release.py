@@ -22,7 +22,8 @@ from dproof.sanitisation.folder import appearing, is_unfinished
 from dproof.sanitisation.plan import Plan
 from dproof.sanitisation.product import REACH, stored_schema
 from dproof.sanitisation.recorded import recorded_law
-from dproof.sanitisation.row_law import RowLaw
+from dproof.sanitisation.row_law import Group, RowLaw
+from dproof.spaces.interval import Interval
 
 DATA, PARTS = "release.parquet", "part-*.parquet"  # one file, or as many as there are
 PLAN, CERTIFICATE, REPORT = "plan.toml", "certificate.json", "report.html"
@@ -59,13 +60,9 @@ class Release:
     @property
     def data(self) -> Any:
         """What estimation counts: the paths of the stored files, with Spark's workers if it has them, or the table."""
-        if self.folder is None:
-            return self.table
-        return (
-            self.files
-            if self.session is None
-            else import_module("dproof.engines.spark").parts(self.session, self.files)
-        )
+        if self.session is not None:
+            return import_module("dproof.engines.spark").parts(self.session, self.files)
+        return self.table if self.folder is None else self.files
 
     @property
     def files(self) -> tuple[Path, ...]:
@@ -152,10 +149,21 @@ def about(law: RowLaw, rows: int, files: Mapping[str, str]) -> dict[str, Any]:
         "columns": [name for column in plan.columns if column.kind != "drop" for name in column.stored],
         "public": [column.name for column in plan.columns if column.kind == "public"],
         "order": "kept" if plan.order == "keep" else f"shuffled within {REACH} rows",
+        "lattices": {group.name: _lattice(group.mechanism.outputs) for group in law.groups if _elsewhere(group)},
         "tight_epsilon": "inf" if tight == float("inf") else tight,
         "person": {"rows": plan.rows_per_person, "epsilon": str(person.epsilon), "delta": str(person.delta)},
         "files": dict(files),
     }
+
+
+def _elsewhere(group: Group) -> bool:
+    """Whether numbers are released on a lattice of their own."""
+    outputs = group.mechanism.outputs
+    return isinstance(outputs, Interval) and outputs != group.mechanism.inputs
+
+
+def _lattice(interval: Any) -> dict[str, str]:
+    return {"low": str(interval.low), "high": str(interval.high), "step": str(interval.step)}
 
 
 def load(path: str | os.PathLike[str]) -> Release:

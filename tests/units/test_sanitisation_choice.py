@@ -1,0 +1,63 @@
+"""Which law a column gets by itself: of little error, and one that lets counts be estimated."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import dproof as dp
+from dproof.sanitisation.choice import choose
+from dproof.sanitisation.variance import count_variance
+
+EPSILONS = ["0", "0.3", "1", "2", "5"]
+
+
+@pytest.mark.parametrize("epsilon", EPSILONS)
+def test_under_the_discrete_metric_it_is_randomised_response(epsilon: str) -> None:
+    space = dp.Categories(["a", "b", "c", "d", "e"])
+    assert choose("categories", space, dp.Privacy(epsilon)).name == "randomised response"
+    joined = dp.Rows({"x": space, "y": space})
+    assert choose("joint", joined, dp.Privacy(epsilon)).name == "randomised response"
+
+
+@pytest.mark.parametrize("epsilon", EPSILONS)
+@pytest.mark.parametrize("size", [2, 4, 8, 40])
+def test_an_ordinal_column_never_errs_more_than_randomised_response_and_can_be_counted(size: int, epsilon: str) -> None:
+    space = dp.Categories(list(range(size)), "ordinal")
+    chosen, usual = choose("categories", space, dp.Privacy(epsilon)), dp.randomised_response(space, dp.Privacy(epsilon))
+    assert chosen.error <= usual.error
+    dp.certify(chosen, dp.Privacy(epsilon))
+    if epsilon != "0":
+        assert count_variance(chosen.family, space) is not None
+
+
+@given(st.integers(1, 12), st.fractions(min_value=0, max_value=9, max_denominator=20))
+def test_a_set_gets_the_response_that_errs_less(items: int, epsilon: object) -> None:
+    space = dp.Subsets([str(n) for n in range(items)])
+    privacy = dp.Privacy(epsilon)
+    chosen = choose("subsets", space, privacy)
+    assert chosen.error <= min(dp.randomised_response(space, privacy).error, dp.itemwise_response(space, privacy).error)
+    dp.certify(chosen, privacy)
+    assert epsilon == 0 or count_variance(chosen.family, space) is not None
+
+
+@pytest.mark.parametrize(
+    "mechanism",
+    [
+        dp.randomised_response(dp.Categories(list("abcd")), dp.Privacy(1)),
+        dp.randomised_response(dp.Subsets(["a", "b", "c"]), dp.Privacy(1)),
+        dp.itemwise_response(dp.Subsets(["a", "b", "c"]), dp.Privacy(1)),
+        dp.discrete_exponential(dp.Categories(list(range(5)), "ordinal"), 1),
+    ],
+)
+def test_the_variance_of_a_count_is_that_of_its_scores(mechanism: dp.Mechanism) -> None:
+    """From the definition: solve P s = f for the score of each count f, and take the worst row."""
+    law, space = mechanism.matrix(), mechanism.inputs
+    asked = np.eye(len(law))
+    if isinstance(space, dp.Subsets):
+        asked = np.array([[item in space.label(n) for item in space.values] for n in range(space.size)], float)
+    scores = np.linalg.solve(law, asked)
+    worst = max(float(row @ score**2 - (row @ score) ** 2) for row in law for score in scores.T)
+    assert count_variance(mechanism.family, space) == pytest.approx(worst)
