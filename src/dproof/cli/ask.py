@@ -9,7 +9,7 @@ import typer
 
 from dproof.cli.init import Data, Table
 from dproof.cli.options import AsJson
-from dproof.cli.output import emit
+from dproof.cli.output import emit_text
 from dproof.curation.curator import Curator
 
 
@@ -40,15 +40,7 @@ def ask(
     wanted: dict[str, Any] = {"epsilon": epsilon, "delta": delta, "accuracy": accuracy, "level": level}
     if preview:
         seen = curator.preview(question, **wanted)
-        emit(seen.to_json(), as_json, lambda: [_as_is(seen)])
+        emit_text(seen.to_json(), as_json, seen)
         return
     answer = curator.ask(question, **wanted)
-    left = curator.remaining().to_json()
-    emit({**answer.to_json(), "remaining": left}, as_json, lambda: [_as_is(answer)])
-
-
-def _as_is(thing: object) -> Any:
-    """Lines as they are, whatever the width of the terminal."""
-    from rich.segment import Segment, Segments
-
-    return Segments([Segment(f"{thing}\n")])
+    emit_text({**answer.to_json(), "remaining": curator.remaining().to_json()}, as_json, answer)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 import numpy as np
 
@@ -102,10 +102,12 @@ def _of_effects(found: Effects, schema: Schema, neighbours: Neighbours) -> Sensi
 
 
 def _row(codes: dict[str, int], schema: Schema) -> Row:
+    """A row of declared values, None for what is not there, in the order of the table's columns."""
     row: Row = {}
-    for column, code in codes.items():
-        space = schema.spaces[column]
-        row[column] = None if code == MISSING or isinstance(space, Open) else space.label(code)
+    for column, space in schema.spaces.items():
+        if column in codes:
+            known = not isinstance(space, Open) and codes[column] != MISSING
+            row[column] = cast(Space, space).label(codes[column]) if known else None
     return row
 
 
