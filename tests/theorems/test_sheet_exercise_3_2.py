@@ -1,51 +1,61 @@
-"""The sheet, exercise 3.2: noise 1/ε per bin is ε-private under add-remove, and exactly 2ε under change-one."""
+"""The sheet, sections 2 and 3 and Exercise 3.2: Laplace noise by l1 sensitivity, and the noisy histogram.
+
+One record lies in one bin, so under add-remove the histogram has l1 sensitivity 1 and Lap(1/ε) per bin is ε-private.
+Under change-one two bins move, by one each: exactly 2ε, and on the real line δ(t) = 1 − e^(−c)(1 + c/2), c = ε − t/2.
+"""
 
 from __future__ import annotations
 
 from fractions import Fraction
 from itertools import product
+from math import exp, prod
 
 import pytest
 
-from dproof.exact import exp_above, exp_below
-from dproof.mechanisms.noise import Noise, integer_laplace
-from dproof.privacy import Privacy
-from dproof.queries.sensitivity import sensitivity
-from dproof.spaces import Categories
-
-BINS = {"bin": Categories(["a", "b", "c"])}
-HISTOGRAM = "SELECT bin, count(*) FROM data GROUP BY bin"
+from dproof import Privacy
+from dproof.certification.composition import as_change_one
+from dproof.certification.loss import Loss, compose
+from dproof.exact import exp_below
+from dproof.laws.two_sided import two_sided
+from dproof.mechanisms.noise import integer_laplace
 
 
-@pytest.mark.parametrize("epsilon", ["0.1", "1", "2.5"])
-def test_noise_for_sensitivity_one_is_epsilon_private_for_one_bin(epsilon: str) -> None:
-    privacy = Privacy(epsilon, neighbours="add-remove")
-    assert sensitivity(HISTOGRAM, BINS, "add-remove").l1 == 1
-    noise = integer_laplace(1, privacy)
-    assert noise.law.ratio <= exp_below(privacy.epsilon) + Fraction(1, 2**100)
-    assert float(epsilon) - 1e-6 < noise.epsilon() <= float(epsilon)
+def test_the_density_ratio_of_a_histogram_is_at_most_e_to_the_epsilon() -> None:
+    noise = integer_laplace(1, Privacy("0.7", neighbours="add-remove"))
+    assert noise.epsilon() == pytest.approx(0.7, abs=1e-12)
+    before, after = (3, 0, 2), (3, 1, 2)  # one record more, in the second bin
+    window = range(-3, 8)
+
+    def density(seen: tuple[int, ...], counts: tuple[int, ...]) -> Fraction:
+        return prod((noise.probability(y - c) for y, c in zip(seen, counts, strict=True)), start=Fraction(1))
+
+    ratios = [density(y, after) / density(y, before) for y in product(window, repeat=3)]
+    assert 2 < float(max(ratios)) <= exp(0.7)
 
 
-def test_the_law_of_the_whole_histogram() -> None:
-    """Every output of three bins, written out: the densities of neighbours never differ by more than e^ε."""
-    noise = integer_laplace(1, Privacy(1, neighbours="add-remove"))
-    table, neighbour, changed = (5, 3, 0), (6, 3, 0), (5, 2, 1)
-    worst = {}
-    for name, other in (("add-remove", neighbour), ("change-one", changed)):
-        ratios = []
-        for output in product(range(-3, 9), repeat=3):
-            p = q = Fraction(1)
-            for y, here, there in zip(output, table, other, strict=True):
-                p, q = p * noise.probability(y - here), q * noise.probability(y - there)
-            ratios.append(max(p / q, q / p))
-        worst[name] = max(ratios)
-    assert exp_below(Fraction(999, 1000)) < worst["add-remove"] <= exp_above(Fraction(1))
-    assert exp_below(Fraction(1999, 1000)) < worst["change-one"] <= exp_above(Fraction(2))
+def test_under_change_one_two_bins_move_and_the_cost_is_exactly_doubled() -> None:
+    one_bin = Loss.of_noise(two_sided(exp_below(Fraction(1, 2))), 1)
+    two_bins = compose([one_bin, one_bin])
+    assert two_bins.worst(exp_below(Fraction(999, 1000))) > Fraction(1, 10**6)
+    assert two_bins.worst(exp_below(Fraction(1))) < Fraction(1, 10**15)
+    assert as_change_one(Privacy("0.5", neighbours="add-remove")).epsilon == 1
+    for total in (1, 2):  # either way of saying it buys the same noise
+        assert integer_laplace(total, Privacy(total)).law.ratio == integer_laplace(1, Privacy(1)).law.ratio
 
 
-def test_under_change_one_the_same_noise_costs_twice_as_much() -> None:
-    assert sensitivity(HISTOGRAM, BINS, "change-one").l1 == 2
-    law = integer_laplace(1, Privacy(1, neighbours="add-remove")).law
-    two_bins_move = Noise("Laplace", law, size=2, coordinates=2)
-    assert 2 - 1e-6 < two_bins_move.epsilon() <= 2
-    assert two_bins_move.delta(2) == 0 and two_bins_move.delta(1) > 0
+def test_the_profile_of_two_bins_on_the_real_line() -> None:
+    """Lap(1), substitution: δ(1) = 0.2418366754, δ(2) = 0; a lattice of 50 steps comes within 1e-5."""
+    c = 1 - 1 / 2
+    assert 1 - exp(-c) * (1 + c / 2) == pytest.approx(0.2418366754, abs=1e-10)
+    bin_ = Loss.of_noise(integer_laplace(50, Privacy(1)).law, 50)
+    assert compose([bin_, bin_]).delta(1) == pytest.approx(0.2418366754, abs=1e-5)
+    assert compose([bin_, bin_]).delta(2) < 1e-12
+
+
+@pytest.mark.parametrize("delta", ["0", "0.01", "0.2"])
+def test_a_vector_needs_what_its_l1_norm_needs_in_one_coordinate(delta: str) -> None:
+    """The exact scale is Δ₁/(ε − 2 ln(1 − δ)) in any dimension."""
+    scalar = integer_laplace(6, Privacy(1, delta), coordinates=1)
+    vector = integer_laplace(6, Privacy(1, delta))
+    assert vector.absolute == pytest.approx(scalar.absolute, rel=1e-6)
+    assert vector.meets(Privacy(1, delta))

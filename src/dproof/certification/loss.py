@@ -55,7 +55,7 @@ class Loss:
 
         With probability δ the input is shown; else it is randomised response with odds e^ε, rounded up.
         """
-        odds, d = exp_above(privacy.epsilon), privacy.delta
+        odds, d = exp_above(privacy.epsilon, 64), privacy.delta
         shown, whole = d.numerator, d.denominator
         a, b = odds.numerator, odds.denominator
         hidden = whole - shown
