@@ -11,7 +11,7 @@ from pathlib import Path
 
 from benchmarks.measure import Section
 
-SECTIONS = ("responses", "certification", "imports")
+SECTIONS = ("responses", "lattice", "certification", "design", "tables", "questions", "accuracy", "imports")
 PAGE = Path(__file__).parent.parent / "docs" / "benchmarks.md"
 
 
@@ -59,8 +59,8 @@ def number(value: float) -> str:
 def page(sections: list[Section]) -> str:
     head = (
         "# Benchmarks\n\n"
-        "Made by `make bench`. Every ratio compares two figures of the same run; medians of a few repeats, with half the "
-        "range between the quartiles as the spread. Absolute figures belong to the machine they were measured on: "
+        "Made by `make bench`. Every ratio compares two figures of the same run; medians of a few repeats, with half "
+        "the range between the quartiles as the spread. Absolute figures belong to the machine they were measured on: "
         f"{os.cpu_count()} cores, {platform.machine()}, Python {platform.python_version()}.\n\n"
     )
     return head + "\n".join(render(section) for section in sections)

@@ -11,31 +11,10 @@ import dproof
 
 HEAVY = ("pyarrow", "scipy", "duckdb", "pandas", "polars", "highspy", "dp_accounting", "typer", "rich", "altair")
 NAMES = [
-    "Privacy",
-    "Categories",
-    "Subsets",
-    "Interval",
-    "Curves",
-    "Rows",
-    "randomised_response",
-    "discrete_exponential",
-    "laplace",
-    "gaussian",
-    "staircase",
-    "bounded_laplace",
-    "unary_encoding",
-    "subset_selection",
-    "solution_matrix",
-    "design",
-    "certify",
-    "sufficient_sets",
-    "lower_bound",
-    "sanitise",
-    "load",
-    "Plan",
-    "Curator",
-    "compare",
-    "advise",
+    *("Privacy", "Categories", "Subsets", "Interval", "Curves", "Rows"),
+    *("randomised_response", "discrete_exponential", "laplace", "gaussian", "staircase", "bounded_laplace"),
+    *("unary_encoding", "subset_selection", "solution_matrix", "design", "compare"),
+    *("certify", "sufficient_sets", "lower_bound", "sanitise", "load", "Plan", "Curator", "advise"),
 ]
 
 

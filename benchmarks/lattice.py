@@ -1,0 +1,88 @@
+"""Noise on a lattice: draws per second beside NumPy's float Laplace, measured in turns, and beside peers."""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from benchmarks.measure import Line, Section, peer, rate
+from dproof import coins
+from dproof.exact import exp_below
+from dproof.laws.gaussian import gaussian
+from dproof.laws.stairs import stairs
+from dproof.laws.two_sided import two_sided
+
+DRAWS = 10_000_000
+FEW = 2_000  # for peers that work value by value
+WANTED = {1: "at least 2", 100: "at least 2", 10_000: "at least 1"}
+
+
+def run() -> Section:
+    generator = np.random.default_rng(0)
+    lines, ratios = [], []
+    for scale, wanted in WANTED.items():
+        law = two_sided(exp_below(Fraction(1, scale)))
+        ours, floats = _in_turns(
+            lambda n=law: n.draw(DRAWS, coins.current()), lambda b=scale: generator.laplace(0, b, DRAWS)
+        )
+        lines.append(Line(f"dproof, Laplace noise on Z, scale {scale:,}", DRAWS / ours, "draws/s"))
+        lines.append(Line(f"NumPy's float Laplace, scale {scale:,}", DRAWS / floats, "draws/s", note="not private"))
+        ratios.append((f"dproof to NumPy at scale {scale:,}", floats / ours, wanted))
+    for name, noise in (
+        ("Gaussian noise, σ = 100", gaussian(Fraction(10_000))),
+        ("Gaussian noise, σ = 100,000", gaussian(Fraction(10**10))),
+        ("staircase noise, width 1,000, ε = 1", stairs(exp_below(Fraction(1)), 1000)),
+    ):
+        lines.append(rate(f"dproof, {name}", DRAWS, lambda n=noise: n.draw(DRAWS, coins.current()), unit="draws/s"))
+    lines += [line for line in (_opendp(), _diffprivlib(), _pydp()) if line is not None]
+    how = (
+        f"{DRAWS:,} draws, dproof and NumPy in turns so that both meet the same machine. Ours are exact and "
+        "cryptographic; NumPy's are floats from a generator that is not. Peers draw one value at a time or in a list."
+    )
+    return Section("Noise on a lattice", how, tuple(lines), tuple(ratios))
+
+
+def _in_turns(first: Callable[[], Any], second: Callable[[], Any], repeats: int = 7) -> tuple[float, float]:
+    """The median times of two jobs that take turns."""
+    first(), second()
+    times: list[list[float]] = [[], []]
+    for _ in range(repeats):
+        for job, taken in zip((first, second), times, strict=True):
+            start = time.perf_counter()
+            job()
+            taken.append(time.perf_counter() - start)
+    return statistics.median(times[0]), statistics.median(times[1])
+
+
+def _opendp() -> Line | None:
+    module = peer("opendp.prelude")
+    if module is None:
+        return None
+    module.enable_features("contrib")
+    space = module.vector_domain(module.atom_domain(T="i32")), module.l1_distance(T="i32")
+    noise = module.m.make_laplace(*space, scale=100.0)
+    values = [0] * FEW
+    return rate("OpenDP, integer Laplace, scale 100", FEW, lambda: noise(values), unit="draws/s", repeats=3)
+
+
+def _diffprivlib() -> Line | None:
+    module = peer("diffprivlib.mechanisms")
+    if module is None:
+        return None
+    noise = module.Geometric(epsilon=0.01, sensitivity=1)
+    return rate("diffprivlib, Geometric, scale 100", FEW, lambda: [noise.randomise(0) for _ in range(FEW)],
+                unit="draws/s", repeats=3)  # fmt: skip
+
+
+def _pydp() -> Line | None:
+    module = peer("pydp.algorithms.numerical_mechanisms")
+    if module is None:
+        return None
+    noise = module.LaplaceMechanism(epsilon=0.01, sensitivity=1)
+    return rate("PyDP, Laplace, scale 100", FEW, lambda: [noise.add_noise(0.0) for _ in range(FEW)],
+                unit="draws/s", repeats=3)  # fmt: skip
