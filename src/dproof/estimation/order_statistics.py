@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
@@ -139,8 +140,12 @@ def _public(asked: Asked, aggregate: Aggregate, where: Predicate | None, groups:
     parts: dict[tuple[Any, ...], list[tuple[float, float, float, float]]] = {labels: [] for labels in groups.labels}
     values = found.values[inner.order, 0]
     for n, labels in enumerate(inner.labels):
-        if labels[-1] is not None:
+        if isinstance(labels[-1], (int, float, Decimal)):
             parts[labels[:-1]].append((float(labels[-1]), values[n], squares[n], products[n]))
+        elif labels[-1] is not None:
+            raise InputError(
+                f"{aggregate.kind.upper()} needs numbers, and column {column!r} has other values: COUNT it"
+            )
     steps = []
     for rows in parts.values():
         each = np.array(sorted(rows, reverse=aggregate.kind == "max")).reshape(-1, 4)

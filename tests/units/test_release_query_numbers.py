@@ -1,0 +1,105 @@
+"""Numbers under noise: sums and means are unbiased, conditions on them are answered as sharply as the noise allows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import dproof as dp
+from dproof.sanitisation.choice import MECHANISMS
+from dproof.testing import seeded_coins
+
+ROWS = 4000
+RNG = np.random.default_rng(11)
+AGE = 3 * np.clip(RNG.gamma(6, 7 / 3, ROWS).round(), 0, 33).astype(int)
+SEX = RNG.choice(["f", "m"], ROWS)
+TABLE = pa.table({"age": AGE, "sex": SEX})
+NEED_DELTA = ("truncated_laplace", "gaussian")
+
+
+def released(seed: int, mechanism: str, epsilon: int = 4, step: Any = 3) -> Any:
+    plan = {
+        "privacy": {"epsilon": epsilon, "delta": "1e-6" if mechanism in NEED_DELTA else 0},
+        "columns": {
+            "age": {"space": "interval", "low": 0, "high": 99, "step": step, "mechanism": mechanism},
+            "sex": {"space": "categories", "values": ["f", "m"]},
+        },
+    }
+    with seeded_coins(seed):
+        return dp.sanitise(TABLE, plan)
+
+
+def covers(cell: Any, true: float) -> bool:
+    return bool(cell.low <= true <= cell.high)
+
+
+@pytest.mark.filterwarnings("ignore:this design answers some values alike")
+@pytest.mark.parametrize("mechanism", MECHANISMS["interval"])
+def test_every_mechanism_answers_means_conditions_and_quantiles(mechanism: str) -> None:
+    """Honest intervals: they cover at least as often as they say, give or take chance."""
+    hits = []
+    for seed in range(4):
+        release = released(seed, mechanism)
+        (row,) = release.query("SELECT avg(age) AS a, sum(age) AS s FROM release").rows
+        hits += [covers(row["a"], AGE.mean()), covers(row["s"], AGE.sum())]
+        (row,) = release.query("SELECT count(*) AS n FROM release WHERE age < 40 AND sex = 'f'").rows
+        hits.append(covers(row["n"], ((AGE < 40) & (SEX == "f")).sum()))
+        (row,) = release.query("SELECT median(age) AS m FROM release").rows
+        hits.append(covers(row["m"], np.quantile(AGE, 0.5, method="inverted_cdf")))
+    assert sum(hits) >= len(hits) - 3
+
+
+def test_means_are_unbiased_and_covered() -> None:
+    errors, hits = [], []
+    for seed in range(60):
+        rows = released(seed, "laplace").query("SELECT sex, avg(age) AS a FROM release GROUP BY sex").rows
+        for row in rows:
+            true = AGE[row["sex"] == SEX].mean()
+            errors.append((row["a"].estimate - true) / row["a"].stderr)
+            hits.append(covers(row["a"], true))
+    assert abs(np.mean(errors)) < 4 / np.sqrt(len(errors))
+    assert 0.8 < np.std(errors) < 1.2 and 0.9 <= np.mean(hits) <= 0.99
+
+
+def test_the_noise_of_a_sum_is_known_exactly() -> None:
+    release = released(1, "laplace")
+    (row,) = release.query("SELECT sum(age) AS s FROM release").rows
+    mean, _, square = release.law.group_of("age").mechanism.family.noise.moments
+    assert row["s"].stderr == pytest.approx(3 * float(ROWS * (square - mean**2)) ** 0.5)
+    assert row["s"].raw == pytest.approx(np.asarray(release.to_arrow()["age"]).sum())
+
+
+def test_a_condition_under_noise_is_honest_about_what_it_cannot_tell() -> None:
+    sharp = released(1, "randomised_response").query("SELECT count(*) AS n FROM release WHERE age < 40")
+    rough = released(1, "laplace", step="0.01").query("SELECT count(*) AS n FROM release WHERE age < 40")
+    assert any("told apart roughly" in note for note in rough.notes) and not sharp.notes[:-1]
+    (cell,) = (row["n"] for row in rough.rows)
+    assert cell.high - cell.low > 2 * 1.96 * cell.stderr  # the bias is in the interval, not in the standard error
+    drawn = np.asarray(released(1, "laplace", step="0.01").to_arrow()["age"])
+    assert cell.raw == (drawn < 40).sum()
+
+
+def test_bins_of_a_number_under_noise_hold_all_rows() -> None:
+    rows = (
+        released(2, "laplace").query("SELECT bin(age, 25) AS b, count(*) AS n FROM release GROUP BY bin(age, 25)").rows
+    )
+    assert sum(row["n"].estimate for row in rows) == pytest.approx(ROWS, rel=1e-6)
+    assert all(covers(row["n"], ((row["b"] <= AGE) & (row["b"] + 25 > AGE)).sum()) for row in rows)
+
+
+def test_variances_and_correlations_under_noise() -> None:
+    hits = []
+    for seed in range(12):
+        release = released(seed, "laplace", epsilon=16)
+        (row,) = release.query("SELECT var_pop(age) AS v, stddev_pop(age) AS s FROM release").rows
+        hits += [covers(row["v"], AGE.var()), covers(row["s"], AGE.std())]
+    assert sum(hits) >= len(hits) - 4
+
+
+def test_likelihood_answers_where_numbers_are_noisy() -> None:
+    answer = released(3, "laplace").query("SELECT count(*) AS n FROM release WHERE age < 40", method="likelihood")
+    (row,) = answer.rows
+    assert 0 <= row["n"].estimate <= ROWS and "likelihood" in answer.method
