@@ -19,7 +19,7 @@ from dproof.meaning import advice
 from dproof.privacy import Privacy
 from dproof.sanitisation.expectation import epsilon_for, half_widths
 from dproof.sanitisation.plan import Plan
-from dproof.sanitisation.row_law import RowLaw, certify_row
+from dproof.sanitisation.row_law import RowLaw, certify_row, with_bounds
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -46,7 +46,7 @@ def plan(
         solved = epsilon_for(chosen, rows, half_width)
         promise = Privacy(solved, chosen.privacy.delta, neighbours=chosen.privacy.neighbours)
         chosen = replace(chosen, privacy=promise)
-    law = certify_row(chosen)
+    law = with_bounds(certify_row(chosen))
     answer = _answer(law, rows, solved)
     emit(answer, as_json, lambda: _page(answer, path.name))
     for said in advice(chosen.privacy):

@@ -9,6 +9,7 @@ from html import escape
 from importlib.resources import files
 from typing import Any
 
+from dproof.certification.certificate import Part
 from dproof.meaning import advice, attack_accuracy, posterior
 from dproof.privacy import Privacy
 from dproof.report.charts import law_chart, profile_chart, svg
@@ -85,7 +86,8 @@ def _bar(low: float, high: float) -> str:
 
 
 def _columns(row: RowLaw, release: Mapping[str, Any], half_widths: Mapping[str, float | None]) -> str:
-    blocks = "".join(_group(group, release.get("rows"), half_widths) for group in row.groups)
+    parts = zip(row.groups, row.parts, strict=True)
+    blocks = "".join(_group(group, part, release.get("rows"), half_widths) for group, part in parts)
     untouched = [column.name for column in row.plan.columns if column.kind == "public"]
     dropped = [column.name for column in row.plan.columns if column.kind == "drop"]
     notes = ""
@@ -96,16 +98,17 @@ def _columns(row: RowLaw, release: Mapping[str, Any], half_widths: Mapping[str, 
     return f"<section><h2>What was done to each column</h2>{blocks}{notes}</section>"
 
 
-def _group(group: Group, rows: int | None, half_widths: Mapping[str, float | None]) -> str:
+def _group(group: Group, part: Part, rows: int | None, half_widths: Mapping[str, float | None]) -> str:
     mechanism = group.mechanism
     facts = [
         f"mechanism: {mechanism.name} ({mechanism.source})",
         f"ε = {_plain(group.privacy.epsilon)}"
         + (f", δ = {_plain(group.privacy.delta)}" if group.privacy.delta else ""),
-        f"expected error of a value: {float(mechanism.error):.4g}",
     ]
-    if mechanism.optimum is not None:
-        facts.append(f"no mechanism with this guarantee errs less than {float(mechanism.optimum.lower_bound):.4g}")
+    if part.error is not None:
+        facts.append(f"expected error of a value: {float(part.error):.4g}")
+    if part.lower_bound is not None:
+        facts.append(f"no mechanism with this guarantee errs less than {float(part.lower_bound):.4g}")
     width = half_widths.get(group.name)
     if width is not None and rows:
         facts.append(f"a count over the {rows:,} rows is right to about ± {width:,.0f}, 19 times out of 20")

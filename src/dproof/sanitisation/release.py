@@ -22,7 +22,7 @@ from dproof.sanitisation.folder import appearing, is_unfinished
 from dproof.sanitisation.plan import Plan
 from dproof.sanitisation.product import REACH, stored_schema
 from dproof.sanitisation.recorded import recorded_law
-from dproof.sanitisation.row_law import Group, RowLaw
+from dproof.sanitisation.row_law import Group, RowLaw, with_bounds
 from dproof.spaces.interval import Interval
 
 DATA, PARTS = "release.parquet", "part-*.parquet"  # one file, or as many as there are
@@ -108,7 +108,7 @@ class Release:
         """Store a release that is held in memory, in a new folder."""
         with appearing(Path(out)) as folder:
             pa.parquet.write_table(self.to_arrow(), folder / DATA, **PARQUET)
-            finish(folder, self.law, self.rows, {DATA: digest(folder / DATA)}, self.private)
+            finish(folder, with_bounds(self.law), self.rows, {DATA: digest(folder / DATA)}, self.private)
         return load(out)
 
 

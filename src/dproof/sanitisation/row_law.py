@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
@@ -11,6 +11,7 @@ from dproof.certification.certify import certify
 from dproof.errors import InputError
 from dproof.exact import float_above, log_above
 from dproof.mechanisms.mechanism import Mechanism
+from dproof.optimality.bounds import lower_bound
 from dproof.privacy import Privacy
 from dproof.sanitisation.choice import choose
 from dproof.sanitisation.column import Column
@@ -74,6 +75,20 @@ class RowLaw:
         return Certificate(self.plan.privacy, self.parts, release, private)
 
 
+def with_bounds(law: RowLaw) -> RowLaw:
+    """The same law, each part with the error that no mechanism with its promise can beat. HLM15, section 6."""
+    parts = tuple(replace(p, lower_bound=_bound(g)) for g, p in zip(law.groups, law.parts, strict=True))
+    return replace(law, parts=parts)
+
+
+def _bound(group: Group) -> Fraction:
+    mechanism = group.mechanism
+    if mechanism.optimum is not None and mechanism.optimum.loss == "metric":
+        return mechanism.optimum.lower_bound
+    inside = mechanism.outputs == mechanism.inputs
+    return lower_bound(mechanism.inputs, group.privacy, outputs="inside" if inside else "anywhere").value
+
+
 def certify_row(plan: Plan) -> RowLaw:
     """Split the promise over the columns, calibrate their mechanisms and certify each; no data is involved.
 
@@ -94,8 +109,8 @@ def certify_row(plan: Plan) -> RowLaw:
     for want in wanted:
         part = Privacy(plan.privacy.epsilon * want.share / whole, plan.privacy.delta * want.share / whole)
         groups.append(Group(want.name, want.columns, part, _calibrated(want, part)))
-    parts = tuple(p for g in groups for p in certify(g.mechanism, g.privacy, name=g.name).parts)
-    return RowLaw(plan, tuple(groups), parts)
+    parts = (part for g in groups for part in certify(g.mechanism, g.privacy, name=g.name).parts)
+    return RowLaw(plan, tuple(groups), tuple(replace(part, lower_bound=None) for part in parts))
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ from dproof.sanitisation.folder import appearing, check_absent
 from dproof.sanitisation.plan import Plan
 from dproof.sanitisation.product import Progress, sanitised_blocks
 from dproof.sanitisation.release import Release, about, finish
-from dproof.sanitisation.row_law import certify_row
+from dproof.sanitisation.row_law import certify_row, with_bounds
 from dproof.sanitisation.writing import aligned, write_parts, write_whole
 
 _RARE = 1 / 100  # expected number of rows published as they are, from which a curator is warned
@@ -54,9 +55,10 @@ def sanitise(
         certificate = law.certificate(about(law, held.num_rows, {}), private=coins.private).to_json()
         release = Release(law, certificate, table=held)
     else:
-        with appearing(Path(out)) as folder:
-            spread = opened.spread
+        with appearing(Path(out)) as folder, ThreadPoolExecutor(1) as beside:
+            bounded, spread = beside.submit(with_bounds, law), opened.spread
             rows, files = write_whole(blocks, folder) if spread is None else write_parts(spread, law, folder)
+            law = bounded.result()
             certificate = finish(folder, law, rows, files, coins.private)
         release = Release(law, certificate, Path(out))
     _warn(release)
