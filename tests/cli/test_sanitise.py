@@ -100,6 +100,18 @@ def test_sanitise_and_verify(dproof: Dproof, people: Path, refused: Any) -> None
     assert CANARY.encode() not in everything
 
 
+def test_a_release_is_paid_for_before_the_rows_are_read(dproof: Dproof, people: Path, refused: Any) -> None:
+    arguments = ("sanitise", people / "people.csv", "--plan", people / "plan.toml", "--ledger", people / "budget.db")
+    (people / "taken").mkdir()
+    refused(*arguments, "--out", people / "taken")
+    assert not (people / "budget.db").exists()
+    assert dproof(*arguments, "--out", people / "out").code == 0
+    ran = dproof("budget", people / "budget.db", "--json")
+    assert float(ran.json["spent"]["epsilon"]) == 2 and float(ran.json["remaining"]["epsilon"]) == 0
+    assert dproof(*arguments, "--out", people / "again").code == 1, "nothing is left"
+    assert not (people / "again").exists()
+
+
 def test_verify_says_no(dproof: Dproof, people: Path) -> None:
     dproof("sanitise", people / "people.csv", "--plan", people / "plan.toml", "--out", people / "out")
     with (people / "out" / "release.parquet").open("ab") as file:

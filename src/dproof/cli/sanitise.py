@@ -15,6 +15,7 @@ from dproof.cli.output import emit
 from dproof.engines import Source, open_source
 from dproof.exact import float_above
 from dproof.sanitisation import sanitise as sanitisation
+from dproof.sanitisation.folder import check_absent
 from dproof.sanitisation.plan import Plan
 from dproof.sanitisation.release import Release
 from dproof.sanitisation.row_law import certify_row
@@ -28,6 +29,10 @@ def sanitise(
     plan: Annotated[Path, typer.Option(help="The plan.", metavar="PLAN.toml")],
     out: Annotated[Path, typer.Option(help="The folder to make; it must not be there yet.", metavar="DIR")],
     table: Table = None,
+    ledger: Annotated[
+        Path | None,
+        typer.Option(help="Pay for the release in this ledger first; it is begun if absent.", metavar="FILE"),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Sanitise a table once; then anyone may ask it anything.
@@ -35,10 +40,17 @@ def sanitise(
     The plan's law is certified first. Then every row is drawn from it, and DIR appears with the sanitised table, the
     plan, the certificate and a page that explains it all. DIR appears whole or not at all.
     """
-    certify_row(Plan.read(plan))  # refuses here, before the data is touched
+    law = certify_row(Plan.read(plan))  # refuses here, before the data is touched
+    check_absent(out)
     source = open_source(data, table)
+    law.plan.check_names(source.names)
+    if ledger is not None:
+        from dproof.curation.ledger import record_release
+
+        # Before the rows are read: what comes after may stop half-way, and what was spent stays spent.
+        record_release(ledger, law.plan.privacy, f"release {out.name}", budget=law.plan.privacy)
     with _progress(source, as_json) as progress:
-        release = sanitisation.sanitise(source, plan, out, progress=progress)
+        release = sanitisation.sanitise(source, law.plan, out, progress=progress)
     answer = _answer(release, out)
     emit(answer, as_json, lambda: _page(answer))
 
