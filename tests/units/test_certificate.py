@@ -250,6 +250,16 @@ def test_a_number_written_in_another_way_is_a_change() -> None:
         check(text.replace("0.9999999999999998", "0.99999999999999979"))
 
 
+def test_a_name_that_stands_twice_is_refused() -> None:
+    """A reader may see the first and a program the last; the seal fits only the last."""
+    text = text_of(CERTIFICATES["randomised response"])
+    assert text.count(' "epsilon": "1"') == 2
+    doubled = text.replace(' "epsilon": "1"', ' "epsilon": "1/10",\n "epsilon": "1"', 1)
+    assert json.loads(doubled) == json.loads(text)
+    with pytest.raises(verify_certificate.Refused, match="a name stands twice"):
+        check(doubled)
+
+
 # Seeded coins, releases, sums ----------------------------------------------------------------------------------------
 
 

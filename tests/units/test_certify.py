@@ -188,6 +188,29 @@ def test_laws_that_differ_by_one_unit_in_2_to_the_60(inputs: int, outputs: int, 
             assert hockey_stick(rows[found.source], rows[found.target], total, at) == direct
 
 
+@pytest.mark.parametrize("seed", range(10))
+def test_sums_that_floats_put_in_the_wrong_order(seed: int) -> None:
+    """The same pair of laws with its outputs in many orders, and one unit of 2^60 moved in one of the copies.
+
+    In floats each order of summation rounds differently, by far more than that unit; the copy must still be found.
+    """
+    rng, total, copies, outputs = np.random.default_rng(seed), 1 << 60, 30, 300
+    p, q = (rng.multinomial(total, rng.dirichlet(np.ones(outputs))) for _ in range(2))
+    more, less = (int(np.argmax(p - q)), int(np.argmin(p - q)))
+    rows, chosen = [], int(rng.integers(copies))
+    for copy in range(copies):
+        order = rng.permutation(outputs)
+        one = p.copy()
+        one[more] += copy == chosen
+        one[less] -= copy == chosen
+        rows += [one[order], q[order]]
+    apart = np.kron(np.eye(copies, dtype=bool), np.array([[0, 1], [1, 0]], bool))
+    worst = Matrix(np.array(rows), total, apart).worst(Fraction(1))
+    assert {worst.source, worst.target} == {2 * chosen, 2 * chosen + 1}
+    assert worst.value == hockey_stick(rows[2 * chosen], rows[2 * chosen + 1], total, Fraction(1))
+    assert worst.value == hockey_stick(p, q, total, Fraction(1)) + Fraction(1, total)
+
+
 @pytest.mark.parametrize("size", [30, 200])
 @pytest.mark.parametrize("at", [Fraction(1), Fraction(3, 2), Fraction(2), exp_below(Fraction(1))])
 def test_circulant_laws_where_all_pairs_tie(size: int, at: Fraction) -> None:
