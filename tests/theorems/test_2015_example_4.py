@@ -88,6 +88,10 @@ def test_gaussian_profile(sigma: float, epsilon: object, delta: float) -> None:
     assert gaussian_delta(1 / sigma, epsilon) == pytest.approx(delta, rel=1e-6)
 
 
+def test_a_difference_of_nothing_costs_next_to_nothing() -> None:
+    assert gaussian_delta(0, 1) == 0 and gaussian_delta(1e-17, 1) < 1e-300 and gaussian_delta(1e6, 1) == 1
+
+
 def test_published_constants_fail_for_large_epsilon_and_waste_noise_below() -> None:
     """(Δ/ε)√(2 log(2/δ)), and with 1.25 in place of 2: first failures, and what they cost at ε = 1."""
     for constant, failures in (

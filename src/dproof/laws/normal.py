@@ -19,6 +19,8 @@ def normal_delta(mu: Fraction, epsilon: Fraction) -> Fraction:
     """
     if mu <= 0:
         return Fraction(0)
+    if epsilon > 40 * mu + mu * mu:  # then δ ≤ Φ(μ/2 − ε/μ) ≤ Φ(−40)
+        return Fraction(1, 1 << 1000)
     before, ctx.prec = ctx.prec, _BITS
     try:
         m, e = (arb(fmpq(x.numerator, x.denominator)) for x in (mu, epsilon))

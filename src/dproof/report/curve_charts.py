@@ -49,7 +49,9 @@ def _band(times: Any, middle: Any, low: Any, high: Any, title: str, value: str) 
         {"t": float(t), "y": float(y), "low": float(a), "high": float(b)}
         for t, y, a, b in zip(times, middle, low, high, strict=True)
     ]
-    base = alt.Chart({"values": rows}, title=title).encode(x=alt.X("t:Q", axis=alt.Axis(title=None, tickCount=12)))
+    base = alt.Chart({"values": rows}, title=title).encode(
+        x=alt.X("t:Q", axis=alt.Axis(title=None, tickCount=12), scale=alt.Scale(nice=False))
+    )
     axis = alt.Y("low:Q", axis=alt.Axis(title=value, tickCount=6), scale=alt.Scale(zero=False))
     area = base.mark_area(color=PALE, opacity=0.45).encode(y=axis, y2="high:Q")
     line = base.mark_line(color=ACCENT, strokeWidth=2.5).encode(y="y:Q")
@@ -64,7 +66,9 @@ def projection_chart(projections: Mapping[str, Sequence[Projection]], certified:
     whole = [{"delta": value, "function": name} for name, value in certified.items()]
     scale = alt.Scale(range=[ACCENT, WARM, INK, PALE])
     colour = alt.Color("function:N", scale=scale, legend=alt.Legend(title=None))
-    axis = alt.X("points:Q", scale=alt.Scale(type="log", base=2), axis=alt.Axis(title="grid points", tickCount=8))
+    axis = alt.X(
+        "points:Q", scale=alt.Scale(type="log", base=2, nice=False), axis=alt.Axis(title="grid points", tickCount=8)
+    )
     line = alt.Chart({"values": seen}).mark_line(point=True, strokeWidth=2)
     line = line.encode(x=axis, y=alt.Y("delta:Q", axis=alt.Axis(title="δ at ε")), color=colour)
     limit = alt.Chart({"values": whole}).mark_rule(strokeDash=[4, 4]).encode(y="delta:Q", color=colour)

@@ -54,10 +54,13 @@ class Column:
 
 def read_column(name: str, table: Reader) -> Column:
     """A column from its table in the plan."""
-    for kind in ("drop", "public"):
-        if table.flag(kind):
-            table.finish()
-            return Column(name, kind, (name,))
+    if table.flag("drop"):
+        several = table.texts("columns") if "columns" in table else (name,)
+        table.finish()
+        return Column(name, "drop", several)
+    if table.flag("public"):
+        table.finish()
+        return Column(name, "public", (name,))
     kind = table.choice("space", tuple(_KINDS))
     column = _KINDS[kind](name, table)
     table.finish()
