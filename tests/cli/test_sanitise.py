@@ -70,21 +70,25 @@ def test_plan_tells_what_to_expect(dproof: Dproof, people: Path) -> None:
     assert hobby["lower_bound"] <= hobby["error"] <= hobby["lower_bound"] * 1.0001
     keep, other = math.e / (3 + math.e), 1 / (3 + math.e)  # four values: two declared, what is outside, what is missing
     assert hobby["half_width"] == pytest.approx(1.96 * math.sqrt(10_000 * keep * (1 - keep)) / (keep - other), rel=1e-3)
-    assert age["error"] > 0 and ran.json["dropped"] == ["name"]
+    assert age["error"] > age["lower_bound"] > 0 and ran.json["dropped"] == ["name"]
+    assert age["mean_half_width"] == pytest.approx(1.96 * math.sqrt(2) * 110 / 100, rel=1e-3) and not age["half_width"]
     assert "randomised response" in dproof("plan", people / "plan.toml").out
 
 
 def test_plan_solves_for_epsilon(dproof: Dproof, people: Path, refused: Any) -> None:
-    (people / "only.toml").write_text(PLAN.partition("[columns.age]")[0], "utf-8")
-    ran = dproof("plan", people / "only.toml", "--rows", 10_000, "--half-width", 250, "--json")
+    ran = dproof("plan", people / "plan.toml", "--rows", 10_000, "--half-width", 250, "--json")
     epsilon = ran.json["solved_epsilon"]
     assert ran.json["epsilon"] == epsilon and ran.json["columns"][0]["half_width"] <= 250
-    (people / "less.toml").write_text(
-        (people / "only.toml").read_text("utf-8").replace('"2"', f'"{epsilon * 0.98}"'), "utf-8"
-    )
+    (people / "less.toml").write_text(PLAN.replace('"2"', f'"{epsilon * 0.98}"'), "utf-8")
     less = dproof("plan", people / "less.toml", "--rows", 10_000, "--json")
     assert less.json["columns"][0]["half_width"] > 250
-    assert "needs --rows" in refused("plan", people / "only.toml", "--half-width", 250)
+    assert "needs --rows" in refused("plan", people / "plan.toml", "--half-width", 250)
+    uncounted = PLAN.partition("[columns.hobby]")[0] + "[columns.age]" + PLAN.partition("[columns.age]")[2]
+    (people / "uncounted.toml").write_text(uncounted, "utf-8")
+    assert "no column of the plan is counted" in refused(
+        "plan", people / "uncounted.toml", "--rows", 10, "--half-width", 5
+    )
+    assert "no epsilon up to" in refused("plan", people / "plan.toml", "--rows", 10, "--half-width", "1e-9")
 
 
 def test_sanitise_and_verify(dproof: Dproof, people: Path, refused: Any) -> None:

@@ -17,7 +17,7 @@ from dproof.errors import InputError
 from dproof.exact import float_above
 from dproof.meaning import advice
 from dproof.privacy import Privacy
-from dproof.sanitisation.expectation import epsilon_for, half_widths
+from dproof.sanitisation.expectation import epsilon_for, half_widths, mean_half_widths
 from dproof.sanitisation.plan import Plan
 from dproof.sanitisation.row_law import RowLaw, certify_row, with_bounds
 
@@ -36,7 +36,7 @@ def plan(
     """Show what a plan will do to each column, and what to expect.
 
     For each column: its mechanism, its part of ε, the expected error of a value and the bound that no mechanism can
-    beat; with --rows, ± of a debiased count at 95%. With --half-width too, the least ε that gives such counts.
+    beat; with --rows, ± at 95% of a debiased count or mean. With --half-width too, the least ε for such counts.
     """
     chosen = Plan.read(path)
     solved = None
@@ -56,6 +56,7 @@ def plan(
 def _answer(law: RowLaw, rows: int | None, solved: Fraction | None) -> dict[str, Any]:
     plan, person = law.plan, law.person
     widths = {} if rows is None else half_widths(law, rows)
+    means = {} if rows is None else mean_half_widths(law, rows)
     whole = sum((group.privacy.epsilon for group in law.groups), Fraction(0))
     tight = law.tight_epsilon
     return {
@@ -83,6 +84,7 @@ def _answer(law: RowLaw, rows: int | None, solved: Fraction | None) -> dict[str,
                 "error": None if part.error is None else float(part.error),
                 "lower_bound": None if part.lower_bound is None else float(part.lower_bound),
                 "half_width": widths.get(group.name),
+                "mean_half_width": means.get(group.name),
             }
             for group, part in zip(law.groups, law.parts, strict=True)
         ],
@@ -108,7 +110,7 @@ def _page(answer: dict[str, Any], name: str) -> Iterator[RenderableType]:
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
     headings = ["column", "mechanism", "share", "ε", "error of a value", "no mechanism below"]
     if answer["rows"] is not None:
-        headings.append(f"± of a count, {answer['rows']:,} rows")
+        headings.append(f"± over {answer['rows']:,} rows")
     for n, heading in enumerate(headings):
         table.add_column(heading, justify="left" if n < 2 else "right")
     for column in answer["columns"]:
@@ -116,13 +118,19 @@ def _page(answer: dict[str, Any], name: str) -> Iterator[RenderableType]:
         cells = [escape(column["name"]), column["mechanism"], share, f"{column['epsilon']:.4g}"]
         cells += [_figure(column["error"]), _figure(column["lower_bound"])]
         if answer["rows"] is not None:
-            cells.append("–" if column["half_width"] is None else f"{column['half_width']:,.0f}")
+            cells.append(_expected(column))
         table.add_row(*cells)
     yield table
     for word, names in (("Released as they are", answer["public"]), ("Left out", answer["dropped"])):
         if names:
             yield f"\n{word}: {escape(', '.join(names))}."
     yield ""
+
+
+def _expected(column: dict[str, Any]) -> str:
+    if column["half_width"] is not None:
+        return f"{column['half_width']:,.0f} of a count"
+    return "–" if column["mean_half_width"] is None else f"{column['mean_half_width']:,.3g} of the mean"
 
 
 def _figure(value: float | None) -> str:

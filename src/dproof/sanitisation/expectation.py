@@ -2,21 +2,29 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from fractions import Fraction
 from math import sqrt
 from statistics import NormalDist
 from typing import Any
 
+import numpy as np
+
 from dproof.errors import InputError
 from dproof.exact import exact
+from dproof.laws.lattice import Lattice
+from dproof.laws.matrix import Matrix
+from dproof.mechanisms.mechanism import Mechanism
 from dproof.privacy import Privacy
+from dproof.sanitisation.choice import choose
 from dproof.sanitisation.plan import Plan
-from dproof.sanitisation.row_law import RowLaw, certify_row
+from dproof.sanitisation.row_law import RowLaw, wanted_groups
 from dproof.sanitisation.variance import count_variance
+from dproof.spaces.interval import Interval
 
 _Z = NormalDist().inv_cdf(0.975)
 _LARGEST_EPSILON = 100
+_NOT_COUNTED = ("interval", "curves")
+_BIAS = 1e-9  # of the interval's length, which rounding floats may feign
 
 
 def half_widths(law: RowLaw, rows: int) -> dict[str, float | None]:
@@ -25,6 +33,7 @@ def half_widths(law: RowLaw, rows: int) -> dict[str, float | None]:
     For sets it is the count of rows that hold an item.
 
     >>> columns = {"read": {"space": "categories", "values": [0, 1]}}
+    >>> from dproof.sanitisation.row_law import certify_row
     >>> law = certify_row(Plan.from_dict({"privacy": {"epsilon": 1}, "columns": columns}))
     >>> round(half_widths(law, 10_000)["read"], 1)
     188.1
@@ -38,19 +47,55 @@ def half_widths(law: RowLaw, rows: int) -> dict[str, float | None]:
     return widths
 
 
+def mean_half_widths(law: RowLaw, rows: int) -> dict[str, float]:
+    """For each column of numbers under an unbiased law, ± at 95% of their mean over so many rows, at its worst."""
+    widths = {}
+    for group in law.groups if rows > 0 else ():
+        variance = _largest_variance(group.mechanism)
+        if variance is not None:
+            widths[group.name] = _Z * sqrt(variance / rows)
+    return widths
+
+
+def _largest_variance(mechanism: Mechanism) -> float | None:
+    """Over the true values, of a law with E Y_d = d on a lattice; None for any other."""
+    family, inputs, outputs = mechanism.family, mechanism.inputs, mechanism.outputs
+    if not isinstance(inputs, Interval):
+        return None
+    if isinstance(family, Lattice) and not family.clamped:
+        mean, _, square = family.noise.moments
+        return float((square - mean**2) * inputs.step**2)
+    if isinstance(family, Matrix) and isinstance(outputs, Interval):
+        law = np.asarray(family.rows / family.total, np.float64)
+        values, points = outputs.numbers(np.arange(outputs.size)), inputs.numbers(np.arange(inputs.size))
+        means = law @ values
+        if np.abs(means - points).max() <= _BIAS * float(inputs.diameter):
+            return float((law @ values**2 - means**2).max())
+    return None
+
+
 def epsilon_for(plan: Plan, rows: int, half_width: Any) -> Fraction:
     """The least ε, to three digits, with which every count over so many rows is right to ± the half-width.
 
-    The shares, δ and everything else stay as the plan has them.
+    Counted are categories, sets and joined columns. The shares, δ and everything else stay as the plan has them.
     """
     wanted = exact(half_width, "the half-width")
     if wanted <= 0 or rows < 1:
         raise InputError("the half-width and the number of rows must be positive")
 
+    groups = wanted_groups(plan)
+    whole = sum((group.share for group in groups), Fraction(0))
+    counted = [group for group in groups if group.kind not in _NOT_COUNTED]
+    if not counted:
+        raise InputError("no column of the plan is counted: choose epsilon by the error of its values instead")
+
     def enough(epsilon: Fraction) -> bool:
-        promise = Privacy(epsilon, plan.privacy.delta)
-        widths = half_widths(certify_row(replace(plan, privacy=promise)), rows).values()
-        return all(width is not None and width <= wanted for width in widths)
+        for group in counted:
+            part = Privacy(epsilon * group.share / whole, plan.privacy.delta * group.share / whole)
+            variance = count_variance(choose(group.kind, group.space, part, group.mechanism).family, group.space)
+            if variance is None or _Z * sqrt(rows * variance) > wanted:
+                return False
+        return True
 
     low, high = Fraction(0), Fraction(_LARGEST_EPSILON)
     if not enough(high):
