@@ -44,7 +44,7 @@ def test_every_word_of_the_top_digit_counts_once(digits: tuple[int, int]) -> Non
     law = two_signs()
     fixed = [np.uint16(sum(table[:d])) for table, d in zip(DIGITS, digits, strict=True)]
     escapes = np.zeros(law.top[0][-1] + law.top[1][-1], np.uint16)
-    drawn = law.draw(1 << 16, ScriptedCoins(WORDS, escapes, *(np.full(1 << 16, f) for f in fixed)))
+    drawn = law.draw(1 << 16, ScriptedCoins(WORDS, *(np.full(1 << 16, f) for f in fixed), escapes))
     low = digits[0] + 128 * digits[1]
     expected = {}
     for sign, table in enumerate(law.top):
@@ -59,7 +59,7 @@ def test_every_word_of_the_top_digit_counts_once(digits: tuple[int, int]) -> Non
 @pytest.mark.parametrize("sign", [0, 1])
 def test_every_word_of_a_lower_digit_counts_once(place: int, sign: int) -> None:
     law = two_signs()
-    top = np.full(1 << 16, sum(law.top[0][:-1]) if sign else 0, np.uint16)
+    top = np.full(1 << 16, sum(law.top[0]) if sign else 0, np.uint16)
     other = np.zeros(1 << 16, np.uint16)
     words = [WORDS, other] if place == 0 else [other, WORDS]
     drawn = law.draw(1 << 16, ScriptedCoins(top, *words))
@@ -70,10 +70,10 @@ def test_every_word_of_a_lower_digit_counts_once(place: int, sign: int) -> None:
 def test_every_word_after_an_escape_counts_once_whatever_its_sign() -> None:
     law = two_signs()
     positive, negative = law.top
-    escape = np.full(1 << 16, sum(positive[:-1]) + sum(negative[:-1]), np.uint16)
+    escape = np.full(1 << 16, sum(positive[:-1]), np.uint16)
     again = np.zeros(positive[-1] + negative[-1], np.uint16)
     zeros = np.zeros(1 << 16, np.uint16)
-    drawn = law.draw(1 << 16, ScriptedCoins(escape, WORDS, again, zeros, zeros)) // 128**2
+    drawn = law.draw(1 << 16, ScriptedCoins(escape, zeros, zeros, WORDS, again)) // 128**2
     counts = np.bincount(drawn, minlength=9)
     either = [a + b for a, b in zip(positive, negative, strict=True)]
     assert counts.tolist() == [0, 0, 0, 0, *either]  # a second escape draws digit 0 of the block after

@@ -10,7 +10,7 @@ is read to its end only where its first 64 are those of a boundary. No float is 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -54,7 +54,8 @@ class Guide:
         left: list[tuple[NDArray[Any], NDArray[np.uint16]]] = []
         for first in range(0, len(rows), _TILE):
             row = rows[first : first + _TILE]
-            words, found = high[: len(row)], outcome[: len(row)]
+            words = high[: len(row)]
+            found = drawn[first : first + _TILE] if finish is None else outcome[: len(row)]
             coins.fill(words)
             cell = cells[: len(row)]
             if single:
@@ -63,7 +64,8 @@ class Guide:
                 np.left_shift(row, self.bits, out=cell, dtype=np.intp, casting="unsafe")
                 cell |= words >> (16 - self.bits)
             np.take(self.table, cell, out=found, mode="clip")
-            drawn[first : first + _TILE] = found if finish is None else finish(row, found)
+            if finish is not None:
+                drawn[first : first + _TILE] = finish(row, found)
             cut = np.flatnonzero(found == self.cut)
             if len(cut):
                 left.append((cut + first, words[cut]))
@@ -73,6 +75,13 @@ class Guide:
             settled = self._settle(np.zeros_like(positions) if single else open_rows, tops, coins)
             drawn[positions] = settled if finish is None else finish(open_rows, settled.astype(self.table.dtype))
         return drawn
+
+    def naming(self, values: NDArray[Any]) -> Guide:
+        """The same sampler, with `values[n]` in place of outcome n, in the values' own type."""
+        mark = int(values.max()) + 1  # takes the place of `cut` and of `outcomes`
+        names = np.append(values, np.array(mark, values.dtype))
+        slots = tuple(names[row].astype(np.int64) for row in self.slots)
+        return replace(self, outcomes=mark, table=names[self.table], cut=mark, slots=slots)
 
     def _settle(self, rows: NDArray[Any], high: NDArray[np.uint16], coins: Coins) -> NDArray[np.int64]:
         settled = np.empty(len(rows), np.int64)

@@ -33,7 +33,7 @@ _ROOM = 1 << 62  # totals come close below this, so that almost no word belongs 
 _WIDEST_TOP = 100  # scale, in top digits, up to which one more digit would only cost words
 _WIDEST = 1 << 50  # scale beyond which whole numbers of 62 bits grow coarse and sums near 2^63
 _FARTHEST = 1 << 12  # blocks of about seven scales: beyond, a probability is below e^-28000
-_TILE = 1 << 16
+_TILE = 1 << 20  # draws per step: the few escapes of a step are settled together
 
 
 @dataclass(frozen=True, eq=False)
@@ -213,13 +213,19 @@ class TwoSided:
     # Sampling ------------------------------------------------------------------------------------------------------
 
     @cached_property
-    def _guides(self) -> tuple[Guide, NDArray[np.int64], tuple[Guide, ...]]:
-        """The top digit's guide, the value of each of its outcomes, and a guide per lower digit."""
+    def _guides(self) -> tuple[Guide, ...]:
+        """A guide for each digit, the top one first; an escape is named as the first value of the next block.
+
+        −1 − G is the complement of G and digits lie in bits of their own, so the value is the exclusive or of its
+        digits, the top one complemented for a negative sign.
+        """
         positive, negative = self.top
-        top = [*positive[:-1], *negative[:-1], positive[-1], negative[-1]]
-        digits = np.arange(len(positive) - 1) * self.unit
-        values = np.concatenate([digits, ~digits, [0, -1]])
-        return guide([top], sum(top)), values, tuple(guide([t], sum(t)) for t in self.lower)
+        digits = np.arange(len(positive)) * self.unit
+        narrow = np.min_scalar_type(-int(digits[-1]) - self.unit)
+        top = guide([[*positive, *negative]], self._whole).naming(np.concatenate([digits, ~digits]).astype(narrow))
+        lower = (guide([table], sum(table)) for table in self.lower)
+        places = ((np.arange(_BASE) << (_SHIFT * n)).astype(narrow) for n in range(len(self.lower)))
+        return top, *(digit.naming(place) for digit, place in zip(lower, places, strict=True))
 
     def draw(self, count: int, coins: Coins) -> NDArray[np.int64]:
         """Independent draws; a value beyond 2^63, of chance below e^-8000, wraps round, which only post-processes."""
@@ -234,29 +240,28 @@ class TwoSided:
         return drawn
 
     def _fill(self, tile: NDArray[np.int64], coins: Coins) -> None:
-        top, values, lower = self._guides
+        top, *lower = self._guides
         one = np.broadcast_to(np.uint8(0), len(tile))
-        cells = top.draw(one, coins)
-        np.take(values, cells, out=tile, mode="clip")
-        escaped = np.flatnonzero(cells >= len(values) - 2)
+        values = top.draw(one, coins)
+        block = (len(self._either) - 1) * self.unit
+        escaped = np.flatnonzero((values >= block) | (values < -block))
+        for digit in lower:
+            values ^= digit.draw(one, coins)
+        tile[:] = values
         if len(escaped):
-            # −1 − G is the complement of G, so flipping by the sign adds blocks to G on either side.
-            tile[escaped] ^= self._more_blocks(len(escaped), coins)
-        for n, digit in enumerate(lower):
-            # Digits lie in bits of their own, and the complement flips them with the rest.
-            np.bitwise_xor(tile, digit.draw(one, coins).astype(np.int64) << (_SHIFT * n), out=tile)
+            beyond = tile[escaped]
+            sign = beyond >> 63
+            tile[escaped] = ((beyond ^ sign) + self._more(len(escaped), block, coins)) ^ sign
 
-    def _more_blocks(self, count: int, coins: Coins) -> NDArray[np.int64]:
-        """The part of G in the top digit after an escape: one block, and a fresh draw whatever its sign."""
-        top, values, _ = self._guides
-        block = len(self._either) - 1
+    def _more(self, count: int, block: int, coins: Coins) -> NDArray[np.int64]:
+        """What comes on top of a first block: fresh top digits whatever their sign, as long as they escape."""
         part = np.zeros(count, np.int64)
         waiting = np.arange(count)
         while len(waiting):
-            cells = top.draw(np.broadcast_to(np.uint8(0), len(waiting)), coins)
-            fresh = values[cells]
-            part[waiting] += block * self.unit + (fresh ^ (fresh >> 63))
-            waiting = waiting[cells >= 2 * block]
+            fresh = self._guides[0].draw(np.broadcast_to(np.uint8(0), len(waiting)), coins).astype(np.int64)
+            fresh ^= fresh >> 63
+            part[waiting] += fresh
+            waiting = waiting[fresh == block]
         return part
 
     def record(self) -> Mapping[str, Any]:
