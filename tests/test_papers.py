@@ -1,0 +1,21 @@
+"""The page that maps the papers to the code names every test of a statement; a new one needs a line there."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+ROOT = Path(__file__).parent.parent
+
+
+def test_every_statement_with_a_test_is_on_the_page() -> None:
+    page = (ROOT / "docs" / "papers.md").read_text("utf-8")
+    named = set(re.findall(r"`tests/theorems/(test_\w+)\.py`", page))
+    assert named == {file.stem for file in (ROOT / "tests" / "theorems").glob("test_*.py")}
+
+
+def test_every_statement_of_the_2016_paper_is_on_the_page() -> None:
+    page = (ROOT / "docs" / "papers.md").read_text("utf-8")
+    kinds = {"definition": 6, "theorem": 10, "corollary": 3, "proposition": 1, "example": 3}
+    wanted = {f"test_2016_{kind}_{n}" for kind, last in kinds.items() for n in range(1, last + 1)}
+    assert wanted <= set(re.findall(r"`tests/theorems/(test_\w+)\.py`", page))
