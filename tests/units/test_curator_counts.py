@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import duckdb
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -16,6 +18,7 @@ from hypothesis import strategies as st
 from dproof.coins import current
 from dproof.curation.answering import Answering
 from dproof.curation.drawing import draw
+from dproof.curation.duckdb_tally import relation_of, tally_in_duckdb
 from dproof.curation.measurement import measure
 from dproof.curation.tally import schema_of, tally
 from dproof.engines import open_source
@@ -106,6 +109,40 @@ QUESTIONS = [
 def test_questions_against_duckdb(text: str, rows: int) -> None:
     data = table(rows, seed=rows)
     same(plain(without_noise(text, data)), duckdb.sql(text).fetchall())
+
+
+def dirty(clean: pa.Table) -> pa.Table:
+    ages = clean["age"].to_pylist()
+    sexes = clean["sex"].to_pylist()
+    return clean.set_column(0, "age", pa.array([None, 2**62, -5, *ages[3:]], pa.int64())).set_column(
+        2, "sex", pa.array(["x", None, "", *sexes[3:]])
+    )
+
+
+@pytest.mark.parametrize("text", [*QUESTIONS, "SELECT likes, mode(grade), median(age) FROM data GROUP BY likes"])
+@pytest.mark.parametrize("spoil", [lambda t: t, dirty])
+def test_duckdb_counts_the_same(text: str, spoil: Any, tmp_path: Path) -> None:
+    """Sums of fractions and dirty numbers are read row by row; all else must agree, on Arrow and on Parquet."""
+    joined = [";".join(items) for items in table(400, seed=9)["likes"].to_pylist()]
+    data = spoil(table(400, seed=9)).set_column(5, "likes", pa.array(joined))
+    pyarrow.parquet.write_table(data, tmp_path / "data.parquet")
+    plan = Plan.parse(PLAN.text + '\nseparator = ";"\n')
+    question = resolve(parse(text), schema_of(plan))
+    measurement = measure(question, schema_of(plan), Privacy(1))
+    slowly = tally(open_source(data), plan, measurement)
+    summed = {column for part in measurement.noisy for column in getattr(part.statistic, "columns", ())}
+    whole = not summed & {"height", "rooms"} and not (spoil is dirty and "age" in summed)
+    for thing in (data, tmp_path / "data.parquet", duckdb.connect().from_arrow(data)):
+        quickly = tally_in_duckdb(relation_of(thing), plan, measurement)
+        assert (quickly is not None) == whole
+        if quickly is not None:
+            assert quickly == slowly
+
+
+def test_duckdb_counts_nothing_of_an_empty_table() -> None:
+    measurement = measure(resolve(parse("SELECT avg(age) FROM data"), SCHEMA), SCHEMA, Privacy(1))
+    empty = table(3, seed=1).slice(0, 0)
+    assert tally_in_duckdb(relation_of(empty), PLAN, measurement) == tally(open_source(empty), PLAN, measurement)
 
 
 def test_categories_in_order_compare_by_place() -> None:

@@ -16,10 +16,11 @@ from dproof.curation.answering import Answering
 from dproof.curation.curve_measurement import asked_curve
 from dproof.curation.curve_session import ask_curve, ask_functions, measured, preview_curve
 from dproof.curation.drawing import Released, draw
+from dproof.curation.duckdb_tally import relation_of, tally_in_duckdb
 from dproof.curation.ledger import Amount, Ledger, amount
 from dproof.curation.measurement import Measurement, measure
 from dproof.curation.preview import Preview, preview
-from dproof.curation.tally import answerable, read_rows, schema_of, tally
+from dproof.curation.tally import Tally, answerable, read_rows, schema_of, tally
 from dproof.engines import open_source
 from dproof.errors import InputError
 from dproof.exact import exact
@@ -77,7 +78,10 @@ class Curator:
                 f"the budget counts {promised.neighbours} neighbours and the plan {self.plan.privacy.neighbours} ones: "
                 "give both the same"
             )
+        if hasattr(source, "read_all"):
+            source = source.read_all()  # a stream can be read once, and there will be other questions
         self.source = open_source(source, table)
+        self._relation = relation_of(source) if table is None else None
         self.plan.check_names(self.source.names)
         if self.plan.person is not None and self.source.spread is not None:
             raise InputError(
@@ -164,12 +168,12 @@ class Curator:
     def _released(self, measurement: Measurement) -> tuple[Measurement, Released, bool]:
         """What the table tells, bought once; a stored answer that was paid better is the one that counts."""
         if measurement.free:
-            return measurement, draw(measurement, tally(self.source, self.plan, measurement), current()), True
+            return measurement, draw(measurement, self._counted(measurement), current()), True
         key = self._key(measurement)
         stored = self.ledger.find(key, measurement.privacy)
         if stored is None:
             number = self.ledger.debit(key, measurement.privacy, analyst=self.analyst)
-            fresh = draw(measurement, tally(self.source, self.plan, measurement), current())
+            fresh = draw(measurement, self._counted(measurement), current())
             paid = {"epsilon": str(measurement.privacy.epsilon), "delta": str(measurement.privacy.delta)}
             kept = self.ledger.store(number, {**fresh, **paid})
         else:
@@ -180,6 +184,10 @@ class Curator:
                 measurement.question, self.schema, privacy, rows_per_person=measurement.rows_per_person
             )
         return measurement, kept, stored is not None
+
+    def _counted(self, measurement: Measurement) -> Tally:
+        quickly = None if self._relation is None else tally_in_duckdb(self._relation, self.plan, measurement)
+        return tally(self.source, self.plan, measurement) if quickly is None else quickly
 
     def _measurement(self, asked: Asked, epsilon: Any, delta: Any, accuracy: Any, level: float) -> Measurement:
         question = resolve(as_question(asked), self.schema)

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -104,7 +105,7 @@ def read_rows(source: Source, plan: Plan, names: Sequence[str], schema: Schema) 
 
 def tally(source: Source, plan: Plan, measurement: Measurement) -> Tally:
     """Count what a measurement needs: where the rows are, if they lie on many machines."""
-    counter = _Counter(measurement)
+    counter = Counter(measurement)
     if source.spread is not None:
         wanted = source_columns(plan, columns(measurement.question))
         parts = source.spread(wanted, partial(_counted, plan, measurement), False)
@@ -139,7 +140,7 @@ class _Sum:
     def __init__(self, term: Term, schema: Schema, cells: int) -> None:
         self.scales = [(name, term.scale(name, schema)) for name in term.columns]
         self.parts = np.zeros((3, cells), np.int64)
-        self.whole = 0
+        self.large: dict[int, int] = defaultdict(int)  # what was added up elsewhere, by cell
         # Numbers on a short lattice are never missing here, so their codes can be added up as they are.
         spaces = [schema.spaces[name] for name in term.columns]
         self.quick = all(isinstance(space, Interval) and space.size < _SHORT for space in spaces)
@@ -151,12 +152,12 @@ class _Sum:
             return
         if place is None and len(self.scales) == 1 and self.quick:
             ((name, scale),) = self.scales
-            self.whole += scale.shift * rows + scale.factor * int(codes[name].sum(dtype=np.int64))
+            self.large[0] += scale.shift * rows + scale.factor * int(codes[name].sum(dtype=np.int64))
             return
         product = math.prod(scale.whole(codes[name]) for name, scale in self.scales)
         assert isinstance(product, np.ndarray)
         if place is None:
-            self.whole += (int((product >> 32).sum()) << 32) + int((product & 0xFFFFFFFF).sum())
+            self.large[0] += (int((product >> 32).sum()) << 32) + int((product & 0xFFFFFFFF).sum())
             return
         for n in range(3):
             part = product >> (_PART * n) if n == 2 else product >> (_PART * n) & ((1 << _PART) - 1)
@@ -166,11 +167,13 @@ class _Sum:
     def totals(self) -> NDArray[Any]:
         """The sum of each cell as a Python integer."""
         low, middle, high = self.parts.astype(object)
-        total: NDArray[Any] = low + (middle << _PART) + (high << 2 * _PART) + self.whole
+        total: NDArray[Any] = low + (middle << _PART) + (high << 2 * _PART)
+        for cell, more in self.large.items():
+            total[cell] += more
         return total
 
 
-class _Counter:
+class Counter:
     """The running counts of one measurement."""
 
     def __init__(self, measurement: Measurement) -> None:
@@ -189,11 +192,8 @@ class _Counter:
         self.pieces: dict[Aggregate, list[tuple[NDArray[Any], NDArray[Any]]]] = {s: [] for s in self.picked}
 
     def add(self, rows: int, codes: Codes) -> None:
-        group = cell = np.zeros(rows if self.keys or self.grid.axes or self.picked else 0, np.int64)
-        for column, groups in self.keys:
-            group = group * len(groups.labels) + groups.of(codes[column])
-        for axis in self.grid.axes:
-            cell = cell * axis.blocks + axis.of(codes[axis.column])
+        """Count a batch of rows."""
+        group, cell = self._places(rows, codes)
         place = group * self.cells + cell if self.groups * self.cells > 1 else None
         for product in self.sums.values():
             product.add(rows, codes, place)
@@ -201,6 +201,33 @@ class _Counter:
             chosen = self.grid.mask(where).ravel()[cell]
             found = group[chosen] * self._size(aggregate) + codes[aggregate.columns[0]][chosen]
             self.pieces[aggregate].append(np.unique(found, return_counts=True))
+
+    def add_alike(self, codes: Codes, sums: Mapping[tuple[tuple[str, ...], bool], Sequence[int]]) -> None:
+        """Count rows that were brought together where they are alike: their codes, and the sums over each kind."""
+        counts = np.array(sums[(), False], np.int64)
+        group, cell = self._places(len(counts), codes) if self.looked_at else (np.zeros(1, np.int64),) * 2
+        for key, totals in self.sums.items():
+            for place, total in zip((group * self.cells + cell).tolist(), sums[key], strict=True):
+                totals.large[place] += total
+        for aggregate, where in self.picked.items():
+            chosen = self.grid.mask(where).ravel()[cell]
+            found = group[chosen] * self._size(aggregate) + codes[aggregate.columns[0]][chosen]
+            self.pieces[aggregate].append((found, counts[chosen]))
+
+    def _places(self, rows: int, codes: Codes) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """The group and the cell of each row; none where there is only one of each."""
+        group = cell = np.zeros(rows if self.looked_at else 0, np.int64)
+        for column, groups in self.keys:
+            group = group * len(groups.labels) + groups.of(codes[column])
+        for axis in self.grid.axes:
+            cell = cell * axis.blocks + axis.of(codes[axis.column])
+        return group, cell
+
+    @property
+    def looked_at(self) -> list[str]:
+        """The columns whose values decide where a row counts."""
+        picked = [aggregate.columns[0] for aggregate in self.picked]
+        return list(dict.fromkeys([*(c for c, _ in self.keys), *(a.column for a in self.grid.axes), *picked]))
 
     def _size(self, aggregate: Aggregate) -> int:
         space = self.schema.spaces[aggregate.columns[0]]

@@ -1,0 +1,118 @@
+"""The same counts from DuckDB, at its own speed, where a table lies in something that it reads itself.
+
+Rows that are alike in every column that decides where they count are brought together by GROUP BY, and whole numbers
+are added up as they are. What a value means is decided here, once for each kind of row, by the plan as always. Where
+a number lies outside its bounds, or is none, the rows are read one by one instead: the counts are the same.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from dproof.curation.measurement import Measurement
+from dproof.curation.tally import Counter, Tally, answerable
+from dproof.queries.canonical import name
+from dproof.queries.linear import Term
+from dproof.queries.schema import Schema
+from dproof.sanitisation.plan import Plan
+from dproof.sanitisation.treatment import treatment
+from dproof.spaces.interval import Interval
+
+_MOST_KINDS = 1 << 17
+_WHOLE = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER")
+
+
+def relation_of(thing: Any) -> Any | None:
+    """A DuckDB relation on an Arrow table, a Parquet file, or a relation; None for anything else."""
+    import duckdb
+
+    if isinstance(thing, duckdb.DuckDBPyRelation):
+        return thing
+    if isinstance(thing, pa.Table):
+        return duckdb.connect().from_arrow(thing)
+    if isinstance(thing, (str, os.PathLike)) and Path(thing).suffix.lower() == ".parquet" and Path(thing).is_file():
+        return duckdb.connect().read_parquet(str(thing))
+    return None
+
+
+def tally_in_duckdb(relation: Any, plan: Plan, measurement: Measurement) -> Tally | None:
+    """Count what a measurement needs; None where the rows have to be read one by one."""
+    import duckdb
+
+    counter = Counter(measurement)
+    looked_at = [answerable(plan.column(column)) for column in counter.looked_at]
+    summed = list(dict.fromkeys(column for names, _ in counter.sums for column in names))
+    simple = plan.person is None and all(len(column.sources) == 1 for column in looked_at)
+    if not simple or not all(_adds_up(relation, plan, column) for column in summed):
+        return None
+    pairs = [names for names, _ in counter.sums if len(names) == 2]
+    try:
+        kinds = _kinds(relation, [column.sources[0] for column in looked_at], summed, pairs)
+    except duckdb.Error:
+        return None
+    if kinds.num_rows > _MOST_KINDS or not all(_is_clean(kinds, column, plan) for column in summed):
+        return None
+    codes = {c.name: treatment(c)([kinds.column(f"key {c.sources[0]}").combine_chunks()]) for c in looked_at}
+    wanted = dict.fromkeys([*counter.sums, ((), False)])
+    counter.add_alike(codes, {key: _sums(Term(key[0], None, key[1]), kinds, measurement.schema) for key in wanted})
+    return counter.finish()
+
+
+def _adds_up(relation: Any, plan: Plan, column: str) -> bool:
+    """Whether a column's numbers are whole and stand for themselves, so that DuckDB may add them up."""
+    declared = plan.column(column)
+    kind = str(dict(zip(relation.columns, relation.types, strict=True)).get(declared.sources[0]))
+    space = declared.space
+    return kind in _WHOLE and isinstance(space, Interval) and space.step == 1 and space.low.denominator == 1
+
+
+def _kinds(relation: Any, keys: list[str], summed: list[str], pairs: Sequence[tuple[str, ...]]) -> Any:
+    """One row for each kind of row: what it is like, how many there are, and what their numbers add up to."""
+    wanted = [f"{name(key)} AS {name(f'key {key}')}" for key in keys] + ["count(*) AS n"]
+    for column in summed:
+        for function in ("min", "max", "count"):
+            wanted.append(f"{function}({name(column)}) AS {name(f'{function} {column}')}")
+        wanted.append(f"sum({name(column)})::VARCHAR AS {name(f'sum {column}')}")
+    for x, y in pairs:
+        product = f"sum({name(x)}::HUGEINT * {name(y)}::HUGEINT)::VARCHAR"
+        wanted.append(f"{product} AS {name(f'sum {x} {y}')}")
+    return relation.aggregate(", ".join(wanted), ", ".join(name(key) for key in keys)).to_arrow_table()
+
+
+def _is_clean(kinds: Any, column: str, plan: Plan) -> bool:
+    """Whether every number is there and within its bounds, so that nothing had to be done to any of them."""
+    space = plan.column(column).space
+    found = (kinds.column(part).to_pylist() for part in ("n", f"count {column}", f"min {column}", f"max {column}"))
+    return all(
+        rows == there and (not rows or space.low <= low <= high <= space.high)
+        for rows, there, low, high in zip(*found, strict=True)
+    )
+
+
+def _sums(term: Term, kinds: Any, schema: Schema) -> list[int]:
+    """Σ ∏ (a + b·x) over each kind of row, from Σ 1, Σ x and Σ x·y."""
+    n = np.array(kinds.column("n").to_pylist(), object)
+    if not term.columns:
+        return list(n.tolist())
+    lines = []
+    for column in term.columns:
+        scale, space = term.scale(column, schema), schema.spaces[column]
+        assert isinstance(space, Interval)
+        lines.append((scale.shift - scale.factor * int(space.low), scale.factor, _whole(kinds, f"sum {column}")))
+    (a, b, x) = lines[0]
+    if len(lines) == 1:
+        return list((a * n + b * x).tolist())
+    (c, d, y) = lines[1]
+    both = _whole(kinds, f"sum {' '.join(term.columns)}")
+    return list((a * c * n + a * d * y + b * c * x + b * d * both).tolist())
+
+
+def _whole(kinds: Any, column: str) -> NDArray[Any]:
+    return np.array([int(text or 0) for text in kinds.column(column).to_pylist()], object)
