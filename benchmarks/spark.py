@@ -57,6 +57,12 @@ def processor() -> float:
     return ticks / os.sysconf("SC_CLK_TCK")
 
 
+def memory() -> int:
+    """The most bytes that one Python worker has held."""
+    held = [Path(f"/proc/{pid}/status").read_text() for pid in family() if pid != os.getpid()]
+    return max(int(text.partition("VmHWM:")[2].split()[0]) for text in held if text.startswith("Name:\tpython")) << 10
+
+
 def best(work: Callable[[], Any], repeats: int = 2) -> float:
     work()
     costs = []
@@ -79,8 +85,9 @@ def run() -> Section:
 
     os.environ["PYSPARK_PYTHON"] = sys.executable
     builder = SparkSession.builder.master("local[2]").config("spark.driver.memory", "2g")
-    session = builder.config("spark.sql.shuffle.partitions", 8).config("spark.ui.enabled", "false").getOrCreate()
     with TemporaryDirectory() as place:
+        builder = builder.config("spark.local.dir", place).config("spark.ui.enabled", "false")
+        session = builder.config("spark.sql.shuffle.partitions", 8).getOrCreate()
         folder, file = Path(place), Path(place) / "people.parquet"
         people(file)
         frame = session.read.parquet(str(file))
@@ -93,14 +100,18 @@ def run() -> Section:
             "Spark, order kept": best(sanitise(frame, "keep")),
             "Arrow, order shuffled": best(sanitise(file, "shuffle")),
         }
+        moved = sum(data.stat().st_size for data in folder.rglob("shuffle_*.data")) / ROWS / 3  # three runs
+        most = memory()
         release = sanitise(frame, "shuffle")()
         question = "SELECT hobby, count(*) AS n FROM release WHERE read = 1 GROUP BY hobby"
         costs["one question to the release"] = best(lambda: release.query(question))
         width = sum(part.stat().st_size for part in release.files) / ROWS
-    session.stop()
-    lines = tuple(Line(what, ROWS / cost, "rows per core second") for what, cost in costs.items())
+        session.stop()
+    lines = [Line(what, ROWS / cost, "rows per core second") for what, cost in costs.items()]
+    lines += [Line("a stored row", width, "bytes"), Line("a row between workers where rows are dealt", moved, "bytes")]
+    lines += [Line("peak memory of a Python worker", most, "bytes")]
     how = (__doc__ or "").partition("\n\n")[2].replace("\n", " ").strip()
-    return Section("Spark", f"{how} {ROWS:,} rows of three columns.", (*lines, Line("a stored row", width, "bytes")))
+    return Section("Spark", f"{how} {ROWS:,} rows of three columns.", tuple(lines))
 
 
 if __name__ == "__main__":

@@ -47,6 +47,20 @@ def test_help_lists_the_commands_and_loads_none():
     assert sorted(ran.stdout.splitlines()[-1].split()) == ["dproof.cli", "dproof.cli.app", "dproof.errors"]
 
 
+@pytest.mark.parametrize(
+    ("shell", "line", "place", "offered"),
+    [
+        ("bash", "dproof exp", 1, ["explain"]),
+        ("bash", "dproof explain --eps", 2, ["--epsilon"]),
+        ("zsh", "dproof explain --eps", 2, ['_arguments \'*: :(("--epsilon":']),
+    ],
+)
+def test_a_shell_completes_commands_and_their_options(shell, line, place, offered):
+    typed = {"COMP_WORDS": line, "COMP_CWORD": str(place)} if shell == "bash" else {"_TYPER_COMPLETE_ARGS": line}
+    ran = outside(**typed, _DPROOF_COMPLETE=f"complete_{shell}")
+    assert ran.stderr == "" and [text[: len(offered[0])] for text in ran.stdout.splitlines()] == offered
+
+
 def test_version(dproof):
     assert dproof("--version") == (0, f"dproof {dp.__version__}\n", "")
 

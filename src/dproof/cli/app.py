@@ -6,6 +6,7 @@ stderr and never a traceback.
 
 from __future__ import annotations
 
+import os
 import sys
 import warnings
 from collections.abc import Sequence
@@ -51,7 +52,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="replace")
     words = list(sys.argv[1:] if arguments is None else arguments)
-    chosen = next((word for word in words if not word.startswith("-")), None)
+    chosen = next((word for word in _typed() or words if not word.startswith("-")), None)
     try:
         with warnings.catch_warnings():
             warnings.showwarning = _show_warning
@@ -65,6 +66,14 @@ def main(arguments: Sequence[str] | None = None) -> None:
         _leave(f"{where}{error.strerror or error}", 2)
     except MemoryError:
         _leave("this needs more memory than there is; a smaller problem or a larger machine would do", 2)
+
+
+def _typed() -> list[str]:
+    """What stands on the line that a shell wants completed; nothing where dproof is run for itself."""
+    if "_DPROOF_COMPLETE" not in os.environ:
+        return []
+    line = os.environ.get("COMP_WORDS") or os.environ.get("_TYPER_COMPLETE_ARGS", "")
+    return line.split()[1:]
 
 
 def _version(wanted: bool) -> None:
@@ -93,7 +102,6 @@ def _app(chosen: str | None) -> typer.Typer:
         help="Differential privacy for numbers, categories, sets and curves under one roof, with a proof.",
         no_args_is_help=True,
         pretty_exceptions_enable=False,
-        add_completion=False,
         context_settings={"help_option_names": ["-h", "--help"]},
     )
     app.callback()(_options)

@@ -69,6 +69,7 @@ def _spread(frame: Any, columns: Sequence[str], work: Work, deal: bool) -> list[
 
 def parts(session: Any, files: tuple[Path, ...]) -> Parts:
     """Files that the workers of a session read themselves, one in each task."""
+    files = tuple(file.absolute() for file in files)
 
     def each(work: Callable[[Path], bytes]) -> list[bytes]:
         numbers = session.range(0, len(files), 1, len(files))
