@@ -108,19 +108,20 @@ def _page(answer: dict[str, Any], name: str) -> Iterator[RenderableType]:
         yield f"A person with {person['rows']} rows: ε = {person['epsilon']:.6g}, δ = {person['delta']:.6g}."
     yield ""
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
-    headings = ["column", "mechanism", "share", "ε", "error of a value", "no mechanism below"]
+    headings = ["column", "mechanism", "share", "ε", "error", "at best"]
     if answer["rows"] is not None:
-        headings.append(f"± over {answer['rows']:,} rows")
+        headings.append(f"± over {answer['rows']:,}")
     for n, heading in enumerate(headings):
-        table.add_column(heading, justify="left" if n < 2 else "right")
+        table.add_column(heading, justify="left" if n < 2 else "right", no_wrap=True)
     for column in answer["columns"]:
         share = "" if column["share"] is None else f"{column['share']:.0%}"
-        cells = [escape(column["name"]), column["mechanism"], share, f"{column['epsilon']:.4g}"]
+        cells = [escape(column["name"]), column["mechanism"], share, f"{column['epsilon']:.3g}"]
         cells += [_figure(column["error"]), _figure(column["lower_bound"])]
         if answer["rows"] is not None:
             cells.append(_expected(column))
         table.add_row(*cells)
     yield table
+    yield "\nThe error is that of a released value, expected at worst; at best is what no mechanism can go below."
     for word, names in (("Released as they are", answer["public"]), ("Left out", answer["dropped"])):
         if names:
             yield f"\n{word}: {escape(', '.join(names))}."
@@ -129,9 +130,9 @@ def _page(answer: dict[str, Any], name: str) -> Iterator[RenderableType]:
 
 def _expected(column: dict[str, Any]) -> str:
     if column["half_width"] is not None:
-        return f"{column['half_width']:,.0f} of a count"
-    return "–" if column["mean_half_width"] is None else f"{column['mean_half_width']:,.3g} of the mean"
+        return f"{column['half_width']:,.0f} count"
+    return "–" if column["mean_half_width"] is None else f"{column['mean_half_width']:,.3g} mean"
 
 
 def _figure(value: float | None) -> str:
-    return "–" if value is None else f"{value:.4g}"
+    return "–" if value is None else f"{value:.3g}"
