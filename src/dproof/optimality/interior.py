@@ -11,8 +11,6 @@ certified, and its distance from the optimum is proven, both exactly, elsewhere.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from importlib import import_module
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -52,6 +50,14 @@ class PureProgramme:
 
     def solve(self) -> Solution:
         """The law and its multipliers, as near to the optimum as floats come."""
+        from threadpoolctl import threadpool_limits
+
+        # Systems of a few hundred unknowns: threads that wait for one another cost more than they give.
+        with threadpool_limits(1, user_api="blas"):
+            best = self._descend()
+        return Solution(best.primal[2] + best.primal[0], best.multipliers)
+
+    def _descend(self) -> _Point:
         point = _start(self)
         best, least, waiting = point, np.inf, 0
         for _ in range(_MOST_STEPS):
@@ -65,7 +71,7 @@ class PureProgramme:
                 point = _advance(point)
             except (np.linalg.LinAlgError, FloatingPointError):
                 break
-        return Solution(best.primal[2] + best.primal[0], best.multipliers)
+        return best
 
     def pooled(self, columns: Floats) -> Floats:
         """What belongs to one column minimum, over the columns that share it."""
@@ -171,7 +177,7 @@ class _Move:
 
 
 class _Newton:
-    """The linear system of one step, factored once.
+    """The linear system of one step.
 
     With D₁ = s/z_s and D₂ = u/z_u a change Δc of the prices c_ij = Σ_m η_mi F_mij changes the law by
     ΔP = −H Δc − a (Σ_i a Δc)/q, where H = D₁D₂/(D₁+D₂), a = 1 + (e^ε − 1) D₁/(D₁+D₂) and q_j is the stiffness of l_j;
@@ -199,8 +205,7 @@ class _Newton:
         matrix[np.diag_indices_from(matrix)] += 1e-14
         if not np.isfinite(matrix).all():
             raise FloatingPointError
-        self.linalg = import_module("scipy.linalg")  # loaded only when a design is computed
-        self.factors = self.linalg.lu_factor(matrix, overwrite_a=True, check_finite=False)
+        self.matrix = matrix
         self.missing = point.missing()
         self.losses = np.zeros((m, rows))
         if programme.minimax:
@@ -208,7 +213,8 @@ class _Newton:
             self.per_bound = self._multipliers(self.losses)
 
     def _multipliers(self, right: Floats) -> Floats:
-        solved: Any = self.linalg.lu_solve(self.factors, right.reshape(-1) / self.scale, check_finite=False)
+        # Solved anew each time: the matrix comes close to singular, and an inverse would leave residuals.
+        solved = np.linalg.solve(self.matrix, right.reshape(-1) / self.scale)
         return np.asarray(solved / self.scale).reshape(right.shape)
 
     def solve(self, wanted: Group) -> _Move:
