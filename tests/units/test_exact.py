@@ -66,7 +66,7 @@ def test_a_float_is_its_shortest_decimal(value: float) -> None:
         "1/0", "1/2/3", "0x10", "1,5", None, True, np.bool_(False), [1], np.array(1), np.array([1, 2]), 1j, b"1",
         object(), Decimal("nan"), Decimal("inf"), Decimal("1e999"), "9" * 3000, np.float32("inf"),
     ],
-    ids=repr,
+    ids=lambda wrong: type(wrong).__name__,
 )  # fmt: skip
 def test_what_is_no_number_is_refused_with_examples(wrong: object) -> None:
     with pytest.raises(InputError, match=r"^epsilon must be a finite number such as 1, 0\.5, '1/3' or '1e-6', not"):
