@@ -113,7 +113,9 @@ def test_neighbouring_tables_look_the_same_from_outside(
     write: Any, ending: str, relation: str, tmp_path: Path, dproof: Callable[..., Any]
 ) -> None:
     plan = tmp_path / "plan.toml"
-    plan.write_text(PLAN.replace("RELATION", relation))
+    text = PLAN.replace("RELATION", relation)
+    # A plan that refuses values says that there are none; a curator must not tell otherwise.
+    plan.write_text(text.replace("step = 1\n", 'step = 1\noutside = "refuse"\n') if relation == "add-remove" else text)
     faces = {}
     tables = {"clean": CLEAN} | {
         name: {column: [odd, *CLEAN[column][1:]] for column, odd in zip(CLEAN, row, strict=True)}

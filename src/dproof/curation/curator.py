@@ -31,7 +31,7 @@ from dproof.queries.building import Asked, as_question
 from dproof.queries.canonical import canonical
 from dproof.queries.curve_estimate import CurveEstimate
 from dproof.queries.declared import Declared
-from dproof.queries.question import Question, columns
+from dproof.queries.question import Question, aggregates, columns
 from dproof.queries.schema import Open, plain, resolve
 from dproof.sanitisation.plan import Plan
 
@@ -247,6 +247,8 @@ def _notes(measurement: Measurement, released: Released, free: bool) -> list[str
     unit = f"person with at most {rows} rows" if rows > 1 else "row"
     cost = "It was free." if free else f"It cost {amount(privacy)}."
     notes = [f"{cost} Neighbours: {privacy.neighbours}, per {unit}."]
+    if any(aggregate.kind in ("count", "distinct") for aggregate in aggregates(measurement.question)):
+        notes.append("A count below 0 is shown as 0, which costs nothing; `raw` has what was drawn.")
     if not released.get("private", True):
         notes.append("NOT PRIVATE: the noise was drawn with seeded coins.")
     for choice in measurement.chosen:

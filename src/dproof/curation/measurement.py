@@ -8,7 +8,7 @@ top lists are chosen by how many rows miss the mark. Different aggregates share 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Literal
 
@@ -146,13 +146,8 @@ def _linear(
 
 def _with_none(found: Effects) -> Effects:
     nothing = np.zeros((1, found.values.shape[1]), object)
-    return Effects(
-        [*found.records, {}],
-        np.concatenate([found.groups, found.groups[:1]]),
-        np.concatenate([found.values, nothing]),
-        found.parts,
-        found.complete,
-    )
+    groups = np.concatenate([found.groups, found.groups[:1]])
+    return replace(found, records=[*found.records, {}], groups=groups, values=np.concatenate([found.values, nothing]))
 
 
 def _only(place: int, needed: list[Term]) -> list[Fraction]:

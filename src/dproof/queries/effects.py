@@ -48,13 +48,14 @@ class Part:
 class Effects:
     """The different effects that a row can have.
 
-    `records` has the codes of one row for each effect; `groups` the group it falls into in each part;
-    `values` what it adds to each coordinate there.
+    `records` has the codes of one row for each effect; `groups` the group it falls into in each part; `values` what
+    it adds to each coordinate there, in whole numbers of the coordinate's unit.
     """
 
     records: list[dict[str, int]]
     groups: NDArray[np.int64]
     values: NDArray[Any]
+    units: tuple[Fraction, ...]
     parts: tuple[int, ...]
     complete: bool
 
@@ -66,40 +67,42 @@ class Effects:
         For add-remove the pair is (the row, itself) and Δ is its effect; for change-one Δ is the difference, in
         which coordinates of a part in which the two rows fall into different groups count twice.
         """
-        scaled, worth = _whole(self.values, weights, power)
-        own = (np.abs(scaled) ** power).sum(axis=1)
+        given = self.units if weights is None else [w * unit for w, unit in zip(weights, self.units, strict=True)]
+        used = [n for n, weight in enumerate(given) if weight]
+        bottom = math.lcm(1, *(weight.denominator for weight in given))
+        worth = Fraction(1, bottom)
+        scaled = self.values[:, used] * np.array([int(given[n] * bottom) for n in used], object)
+        groups = self.groups[:, [self.parts[n] for n in used]]
+        alike = {(*g, *v): n for n, (g, v) in enumerate(zip(groups.tolist(), scaled.tolist(), strict=True))}
+        kinds = np.array(sorted(alike.values()), np.int64)
+        scaled, groups = scaled[kinds], groups[kinds]
+        if int(max(abs(scaled.max(initial=0)), abs(scaled.min(initial=0)))) ** power * 4 * (len(used) + 1) < 1 << 62:
+            scaled = scaled.astype(np.int64)
+        sizes = np.abs(scaled) ** power
+        own = sizes.sum(axis=1)
         top = int(np.argmax(own))
         if neighbours == "add-remove":
-            return Fraction(int(own[top])) * worth, (top, top), True
+            return int(own[top]) * worth**power, (int(kinds[top]),) * 2, True
         if len(own) > _MOST_EFFECTS or not self.complete:
-            return self._bound(scaled, own, power) * worth, None, False
+            return _bound(scaled, groups, own, power) * worth**power, None, False
         most, pair = 0, (0, 0)
         for first in range(len(own)):
             moved = np.abs(scaled - scaled[first]) ** power
-            apart = (self.groups != self.groups[first])[:, list(self.parts)]
-            both_ = np.abs(scaled) ** power + np.abs(scaled[first]) ** power
-            total = np.where(apart, both_, moved).sum(axis=1)
+            total = np.where(groups != groups[first], sizes + sizes[first], moved).sum(axis=1)
             second = int(np.argmax(total))
             if total[second] > most:
-                most, pair = total[second], (first, second)
-        return Fraction(int(most)) * worth, pair, True
-
-    def _bound(self, scaled: NDArray[Any], own: NDArray[Any], power: int) -> Fraction:
-        """No pair moves further than each coordinate's range, or in different groups than twice the largest effect."""
-        spread = ((scaled.max(axis=0) - scaled.min(axis=0)) ** power).sum()
-        several = bool((self.groups != self.groups[0]).any())
-        return Fraction(int(max(spread, 2 * own.max()) if several else spread))
+                most, pair = int(total[second]), (first, second)
+        return most * worth**power, (int(kinds[pair[0]]), int(kinds[pair[1]])), True
 
 
-def _whole(values: NDArray[Any], weights: Sequence[Fraction] | None, power: int) -> tuple[NDArray[Any], Fraction]:
-    """Whole numbers v and a worth such that Σ (w |value|)^power = worth · Σ |v|^power."""
-    exact = values if weights is None else values * np.array([Fraction(w) for w in weights], object)
-    bottom = math.lcm(1, *(Fraction(x).denominator for x in exact.flat))
-    whole = np.array([int(x * bottom) for x in exact.flat], object).reshape(exact.shape)
-    largest = max((abs(x) for x in whole.flat), default=0)
-    if largest**power * 4 * max(1, whole.shape[1]) < 1 << 62:
-        whole = whole.astype(np.int64)
-    return whole, Fraction(1, bottom) ** power
+def _bound(scaled: NDArray[Any], groups: NDArray[np.int64], own: NDArray[Any], power: int) -> int:
+    """No pair moves further than every coordinate's range, and in different groups than twice the largest effect."""
+    spread = int(((scaled.max(axis=0) - scaled.min(axis=0)) ** power).sum())
+    if not (groups != groups[0]).any():
+        return spread
+    one_part = bool((groups == groups[:, :1]).all())
+    apart = 2 * int(own.max())
+    return max(spread, apart) if one_part or power == 1 else spread + apart
 
 
 def effects(schema: Schema, parts: Sequence[Part], coordinates: Sequence[Coordinate]) -> Effects:
@@ -127,16 +130,19 @@ def effects(schema: Schema, parts: Sequence[Part], coordinates: Sequence[Coordin
             places = np.stack([grouping(key, schema).of(codes[key.column]) for key in part.keys], axis=1)
             groups[:, n] = np.unique(places, axis=0, return_inverse=True)[1].ravel()
     values = np.zeros((count, len(coordinates)), object)
+    units = []
     for n, coordinate in enumerate(coordinates):
+        bottom = math.lcm(1, *(weight.denominator for weight, _ in coordinate.weights))
+        units.append(Fraction(1, bottom))
         for weight, term in coordinate.weights:
-            product = np.broadcast_to(grid.mask(wheres[n, term])[blocks], count).astype(object)
+            product = np.broadcast_to(grid.mask(wheres[n, term])[blocks], count).astype(object) * int(weight * bottom)
             for column in term.columns:
                 product = product * term.scale(column, schema).whole(codes[column]).astype(object)
-            values[:, n] += product * weight
+            values[:, n] += product
     different = {(*g, *v): n for n, (g, v) in enumerate(zip(groups.tolist(), values.tolist(), strict=True))}
     kept = sorted(different.values())
     records = [{column: int(found[n]) for column, found in codes.items()} for n in kept]
-    return Effects(records, groups[kept], values[kept], tuple(c.part for c in coordinates), complete)
+    return Effects(records, groups[kept], values[kept], tuple(units), tuple(c.part for c in coordinates), complete)
 
 
 def _candidates(
