@@ -40,6 +40,7 @@ COMMANDS: dict[str, Command] = {
     "verify": Command("dproof.cli.verify", "verify", "Check a release or a certificate again, and its files."),
     "report": Command("dproof.cli.report", "report", "Write the page that explains a release."),
     "certify": Command("dproof.cli.certify", "certify", "Say exactly how private a mechanism is, with the worst case."),
+    "design": Command("dproof.cli.design", "design", "Find the mechanism of least error for a space, with proof."),
     "explain": Command("dproof.cli.explain", "explain", "Say what a guarantee means for one person."),
 }
 ALIASES = {"sanitize": "sanitise"}

@@ -42,8 +42,9 @@ def homogeneous(losses: Losses) -> bool:
 
 
 def mirror_rows(half: NDArray[np.float64], rows: int) -> NDArray[np.float64]:
-    """The whole law, from the rows of the first half of the inputs."""
-    return np.concatenate([half, half[: rows // 2][::-1, ::-1]])
+    """The whole law, from the rows of the first half of the inputs; a middle row is made its own mirror image."""
+    whole = np.concatenate([half, half[: rows // 2][::-1, ::-1]])
+    return np.asarray((whole + whole[::-1, ::-1]) / 2)
 
 
 def unfold(multipliers: NDArray[np.float64], rows: int, sign: int = 1) -> NDArray[np.float64]:

@@ -1,0 +1,186 @@
+"""`dproof design`: the mechanism of least error for a space, with the bound that proves it."""
+
+from __future__ import annotations
+
+import csv
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from dproof.cli.matrix_file import read_matrix
+from dproof.cli.options import AsJson, Delta, Epsilon
+from dproof.cli.output import advise, emit
+from dproof.errors import InputError
+from dproof.exact import float_above, float_below
+from dproof.mechanisms.mechanism import Mechanism, Optimum
+from dproof.optimality import design as optimality
+from dproof.privacy import Privacy
+from dproof.sanitisation.column import read_column
+from dproof.sanitisation.reader import Misplaced, Reader
+from dproof.sanitisation.toml import line_of
+from dproof.spaces.space import Space
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+_SHOWN = 11  # inputs and outputs of a matrix that a person is shown
+_LONGEST_FILE = 1 << 22  # bytes
+
+
+def design(
+    space: Annotated[Path, typer.Option(help="The space, as in a plan's table of a column.", metavar="SPACE.toml")],
+    epsilon: Epsilon,
+    delta: Delta = "0",
+    loss: Annotated[
+        str, typer.Option(help="metric, squared, or a file with a matrix, inputs by outputs.", metavar="LOSS")
+    ] = "metric",
+    outputs: Annotated[
+        Path | None, typer.Option(help="A larger space to release into; the same by default.", metavar="SPACE.toml")
+    ] = None,
+    prior: Annotated[
+        str | None,
+        typer.Option(help="Probabilities of the values, split by commas; worst case without.", metavar="P,…"),
+    ] = None,
+    unbiased: Annotated[bool, typer.Option(help="For numbers: no bias, least worst-case variance.")] = False,
+    metric_privacy: Annotated[bool, typer.Option(help="Multiply ε by the distance of two values.")] = False,
+    law: Annotated[
+        Path | None, typer.Option(help="Write the law here, as CSV of exact fractions.", metavar="FILE")
+    ] = None,
+    picture: Annotated[Path | None, typer.Option(help="Draw the law here, as SVG.", metavar="FILE")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Find the mechanism of least error for a space.
+
+    SPACE.toml holds the keys of one column of a plan: space = "categories", "interval" or "subsets", with values,
+    metric (discrete, ordinal or a matrix of distances), or low, high and step.
+
+    With --json: error, the largest expected loss; lower_bound, what no mechanism with this guarantee can beat; gap,
+    how far apart they are, relatively; matrix, the law by rows; law, the same in whole numbers.
+    """
+    privacy = Privacy(epsilon, delta)
+    inputs = _space(space)
+    mechanism = optimality.design(
+        inputs,
+        privacy,
+        loss=_loss(loss),
+        outputs=None if outputs is None else _space(outputs),
+        prior=None if prior is None else [p.strip() for p in prior.split(",")],
+        unbiased=unbiased,
+        metric_privacy=metric_privacy,
+    )
+    answer = _answer(mechanism, privacy)
+    if law is not None:
+        _write_law(mechanism, law)
+    if picture is not None:
+        from dproof.report.charts import law_chart, svg
+
+        picture.write_text(svg(law_chart(mechanism)), encoding="utf-8")
+    emit(answer, as_json, lambda: _page(answer, space.name))
+    for written in filter(None, (law, picture)):
+        advise(f"written to {written}")
+
+
+def _space(path: Path) -> Space:
+    """The space in a file with one column's keys, alone or as the only [columns.…] of a plan."""
+    with path.open("rb") as file:
+        data = file.read(_LONGEST_FILE + 1)
+    try:
+        text = data.decode("utf-8")
+        table = tomllib.loads(text)
+    except UnicodeDecodeError:
+        raise InputError(f"{path.name}: a space is a TOML file in UTF-8") from None
+    except tomllib.TOMLDecodeError as error:
+        raise InputError(f"{path.name}: not valid TOML: {error}") from None
+    columns = table.get("columns")
+    where: tuple[str, ...] = ("space",)
+    if isinstance(columns, dict) and "space" not in table:
+        if len(columns) != 1:
+            raise InputError(f"{path.name}: there are {len(columns)} columns; a design is for one space")
+        name = next(iter(columns))
+        table, where = columns[name], ("columns", name)
+    try:
+        column = read_column("column", Reader(table, where))
+    except Misplaced as error:
+        line = line_of(text, error.path[1:] if where == ("space",) else error.path)
+        raise InputError(f"{path.name}{f', line {line}' if line else ''}: {error}") from None
+    if column.kind not in ("categories", "interval", "subsets"):
+        raise InputError(f"{path.name}: a design is for categories, an interval or subsets")
+    return column.space  # type: ignore[no-any-return]
+
+
+def _loss(given: str) -> Any:
+    if given in ("metric", "squared"):
+        return None if given == "metric" else given
+    path = Path(given)
+    if not path.exists():
+        raise InputError(f"the loss must be metric, squared or a file with a matrix; there is no file {given[:80]!r}")
+    return read_matrix(path).rows
+
+
+def _answer(mechanism: Mechanism, privacy: Privacy) -> dict[str, Any]:
+    family, optimum = mechanism.family, mechanism.optimum
+    assert isinstance(optimum, Optimum)  # every design has one
+    return {
+        "mechanism": mechanism.name,
+        "source": mechanism.source,
+        "epsilon": float_above(privacy.epsilon),
+        "delta": float_above(privacy.delta),
+        "loss": optimum.loss,
+        "error": float_above(optimum.value),
+        "lower_bound": float_below(optimum.lower_bound),
+        "gap": float_above(optimum.gap),
+        "inputs": [_plain(mechanism.inputs.label(n)) for n in range(family.inputs)],
+        "outputs": [_plain(mechanism.outputs.label(n)) for n in range(family.outputs)],
+        "matrix": mechanism.matrix().tolist(),
+        "law": dict(family.record()),
+    }
+
+
+def _plain(label: Any) -> Any:
+    """A label as JSON has it."""
+    if isinstance(label, frozenset):
+        return sorted(label, key=str)
+    return label if label is None or isinstance(label, (bool, int, float, str)) else str(label)
+
+
+def _write_law(mechanism: Mechanism, path: Path) -> None:
+    """The matrix in exact fractions, with labels: what `dproof certify` reads."""
+    weights, total = mechanism.weights()
+    labels = [str(_plain(mechanism.outputs.label(n))) for n in range(weights.shape[1])]
+    with path.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(["", *labels])
+        for n, row in enumerate(weights):
+            writer.writerow([str(_plain(mechanism.inputs.label(n))), *(f"{int(w)}/{total}" for w in row)])
+
+
+def _page(answer: dict[str, Any], name: str) -> Iterator[RenderableType]:
+    from rich.markup import escape
+    from rich.table import Table
+
+    yield (
+        f"\nThe least error for [bold]{escape(name)}[/bold] at ε = {answer['epsilon']:.6g}, δ = {answer['delta']:.6g}, "
+        f"loss: {answer['loss']}.\n"
+    )
+    page = Table.grid(padding=(0, 2))
+    page.add_row("error of this design", f"[bold]{answer['error']:.10g}[/bold]")
+    page.add_row("no mechanism can beat", f"[bold]{answer['lower_bound']:.10g}[/bold]")
+    page.add_row("relative gap, proven", f"{answer['gap']:.2g}")
+    yield page
+    if max(len(answer["inputs"]), len(answer["outputs"])) <= _SHOWN:
+        matrix = Table(box=None, padding=(0, 1), title="released", title_justify="left")
+        matrix.add_column("true")
+        for label in answer["outputs"]:
+            matrix.add_column(escape(_short(label)), justify="right")
+        for label, row in zip(answer["inputs"], answer["matrix"], strict=True):
+            matrix.add_row(escape(_short(label)), *(f"{p:.4f}" for p in row))
+        yield ""
+        yield matrix
+    yield ""
+
+
+def _short(label: Any) -> str:
+    return "{" + ", ".join(map(str, label)) + "}" if isinstance(label, list) else str(label)
