@@ -51,7 +51,9 @@ def test_a_release_folder_holds_what_the_contract_says(folder: Path) -> None:
     assert release is not None
     record = release.certificate
     assert record["release"]["rows"] == 100 and record["neighbours"] == "change-one" and record["private"] is True
-    assert record["release"]["person"] == {"rows": 3, "epsilon": "6", "delta": "0"}
+    person = record["release"]["person"]
+    assert (person["rows"], person["epsilon"], person["delta"]) == (3, "6", "0")
+    assert person["tight"] == {"epsilon": pytest.approx(6, rel=1e-9), "delta": 0.0, "exact": True}
     assert [law["name"] for law in record["laws"]] == ["hobby", "likes"]
     assert dp.Plan.read(folder / PLAN) == release.plan
     assert "<html" in (folder / REPORT).read_text("utf-8")

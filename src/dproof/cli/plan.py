@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 from fractions import Fraction
-from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -58,16 +57,16 @@ def _answer(law: RowLaw, rows: int | None, solved: Fraction | None) -> dict[str,
     widths = {} if rows is None else half_widths(law, rows)
     means = {} if rows is None else mean_half_widths(law, rows)
     whole = sum((group.privacy.epsilon for group in law.groups), Fraction(0))
-    tight = law.tight_epsilon
     return {
         "epsilon": float_above(plan.privacy.epsilon),
         "delta": float_above(plan.privacy.delta),
         "neighbours": plan.privacy.neighbours,
-        "tight_epsilon": "inf" if tight == inf else tight,
+        "tight": law.tight().to_json(),
         "person": {
             "rows": plan.rows_per_person,
             "epsilon": float_above(person.epsilon),
             "delta": float_above(person.delta),
+            "tight": law.tight(plan.rows_per_person).to_json(),
         },
         "order": plan.order,
         "rows": rows,

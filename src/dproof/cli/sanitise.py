@@ -64,7 +64,7 @@ def _answer(release: Release, out: Path) -> dict[str, Any]:
         "epsilon": float_above(privacy.epsilon),
         "delta": float_above(privacy.delta),
         "neighbours": privacy.neighbours,
-        "tight_epsilon": about["tight_epsilon"],
+        "tight": about["tight"],
         "person": about["person"],
         "order": about["order"],
         "private": release.private,

@@ -48,7 +48,7 @@ class Bits:
         powers = [self.stay ** (self.bits - r) * self.flip**r for r in range(self.bits + 1)]
         return np.asarray(np.array(powers, object)[differing])
 
-    def _atoms(self) -> Iterator[tuple[int, int]]:
+    def atoms(self) -> Iterator[tuple[int, int]]:
         """The masses of {r bits turned} under a set and under its complement, by falling ratio."""
         h = self.bits
         masses = [comb(h, r) * self.stay ** (h - r) * self.flip**r for r in range(h + 1)]
@@ -56,13 +56,13 @@ class Bits:
         return iter(pairs if self.stay >= self.flip else pairs[::-1])
 
     def worst(self, odds: Fraction) -> Worst:
-        excess = sum(max(Fraction(0), p - odds * q) for p, q in self._atoms())
+        excess = sum(max(Fraction(0), p - odds * q) for p, q in self.atoms())
         return Worst(Fraction(excess) / self.total, 0, self.inputs - 1)
 
     def odds(self, delta: Fraction) -> Odds:
         allowance = delta * self.total
         best, top, bottom = Fraction(1), 0, 0
-        for p, q in self._atoms():
+        for p, q in self.atoms():
             top, bottom = top + p, bottom + q
             if top - allowance > best * bottom:
                 if not bottom:

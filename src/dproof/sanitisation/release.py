@@ -78,6 +78,10 @@ class Release:
         stamp = "" if self.private else ", NOT PRIVATE: drawn with seeded coins"
         return f"<release of {self.rows} rows {where}, {promise}{stamp}>"
 
+    def _repr_html_(self) -> str:
+        """The release and its laws as a notebook shows them."""
+        return str(_upstairs("report.notebook", "release_table")(self))
+
     def to_arrow(self) -> Any:
         """The sanitised rows as an Arrow table."""
         return self.table if self.folder is None else pa.concat_tables(map(pa.parquet.read_table, self.files))
@@ -143,15 +147,19 @@ def _upstairs(module: str, name: str) -> Any:
 def about(law: RowLaw, rows: int, files: Mapping[str, str]) -> dict[str, Any]:
     """What a certificate records about the release: nothing of the source but its number of rows, which is public."""
     plan, person = law.plan, law.person
-    tight = law.tight_epsilon
     return {
         "rows": rows,
         "columns": [name for column in plan.columns if column.kind != "drop" for name in column.stored],
         "public": [column.name for column in plan.columns if column.kind == "public"],
         "order": "kept" if plan.order == "keep" else f"shuffled within {REACH} rows",
         "lattices": {group.name: _lattice(group.mechanism.outputs) for group in law.groups if _elsewhere(group)},
-        "tight_epsilon": "inf" if tight == float("inf") else tight,
-        "person": {"rows": plan.rows_per_person, "epsilon": str(person.epsilon), "delta": str(person.delta)},
+        "tight": law.tight().to_json(),
+        "person": {
+            "rows": plan.rows_per_person,
+            "epsilon": str(person.epsilon),
+            "delta": str(person.delta),
+            "tight": law.tight(plan.rows_per_person).to_json(),
+        },
         "files": dict(files),
     }
 

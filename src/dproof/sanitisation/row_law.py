@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from math import inf, prod
 from typing import Any
 
 from dproof.certification.certificate import Certificate, Part
 from dproof.certification.certify import certify
 from dproof.errors import InputError
-from dproof.exact import float_above, log_above
+from dproof.exact import exp_below, float_above, log_above
 from dproof.mechanisms.mechanism import Mechanism
 from dproof.optimality.bounds import lower_bound
 from dproof.privacy import Privacy
 from dproof.sanitisation.choice import choose
 from dproof.sanitisation.column import Column
+from dproof.sanitisation.composition import composed
 from dproof.sanitisation.plan import Plan
 from dproof.spaces.rows import Rows
 
@@ -32,6 +34,22 @@ class Group:
 
 
 @dataclass(frozen=True, slots=True)
+class Tight:
+    """The least ε at the promised δ, and the least δ at the promised ε, both rounded up; bounds where not `exact`."""
+
+    epsilon: float
+    delta: float
+    exact: bool
+
+    def to_json(self) -> dict[str, Any]:
+        return {"epsilon": "inf" if self.epsilon == inf else self.epsilon, "delta": self.delta, "exact": self.exact}
+
+
+def _epsilon(odds: Fraction | None) -> float:
+    return inf if odds is None else float_above(log_above(odds))
+
+
+@dataclass(frozen=True, slots=True)
 class RowLaw:
     """What happens to a row, and the proof of what it may lose.
 
@@ -43,25 +61,34 @@ class RowLaw:
     groups: tuple[Group, ...]
     parts: tuple[Part, ...]
 
-    @property
-    def tight_epsilon(self) -> float:
-        """The tight ε of the whole row at δ = 0, rounded up; `inf` where a law has zeros.
-
-        Independent columns can all be at their worst at once, so the tight odds of the row are their product.
-        """
-        odds = Fraction(1)
-        for group in self.groups:
-            value = group.mechanism.family.odds(Fraction(0)).value
-            if value is None:
-                return float("inf")
-            odds *= value
-        return float_above(log_above(odds))
+    def promise(self, rows: int = 1) -> Privacy:
+        """What is promised to somebody who owns so many rows: rows are independent, so their promises add up."""
+        one = self.plan.privacy
+        return Privacy(rows * one.epsilon, min(Fraction(1), rows * one.delta), neighbours=one.neighbours)
 
     @property
     def person(self) -> Privacy:
-        """The promise to a person who owns `rows_per_person` rows: rows are independent, so theirs add up."""
-        g, row = self.plan.rows_per_person, self.plan.privacy
-        return Privacy(g * row.epsilon, min(Fraction(1), g * row.delta), neighbours=row.neighbours)
+        """The promise to a person, who owns up to `rows_per_person` rows."""
+        return self.promise(self.plan.rows_per_person)
+
+    def tight(self, rows: int = 1) -> Tight:
+        """What so many rows lose at most, by the laws themselves.
+
+        At δ = 0 it is exact: independent columns and rows can all be at their worst at once, so the odds multiply.
+        With δ it is the exact composition where the laws have a short one, else the sum of their tight values.
+        """
+        promise, families = self.promise(rows), [group.mechanism.family for group in self.groups]
+        if not promise.delta:
+            odds = [family.odds(Fraction(0)).value for family in families]
+            whole = None if None in odds else prod(value for value in odds if value is not None) ** rows
+            return Tight(_epsilon(whole), 0.0, exact=True)
+        pair = composed(families, rows)
+        if pair is not None:
+            delta = pair.delta(exp_below(promise.epsilon))
+            return Tight(_epsilon(pair.odds(promise.delta)), float_above(delta), exact=True)
+        epsilon = rows * sum((Fraction(part.epsilon) for part in self.parts), Fraction(0))
+        spent = rows * sum((Fraction(part.delta) for part in self.parts), Fraction(0))
+        return Tight(float_above(epsilon), float_above(min(spent, Fraction(1))), exact=False)
 
     def group_of(self, column: str) -> Group:
         """The group that sanitises a column."""
@@ -103,6 +130,7 @@ def certify_row(plan: Plan) -> RowLaw:
             "a release keeps the number of rows, so it can only promise neighbours = 'change-one'; "
             "under 'add-remove' ask a curator instead"
         )
+    Privacy(plan.rows_per_person * plan.privacy.epsilon)  # refuses what is beyond any use, for a person too
     wanted = wanted_groups(plan)
     whole = sum((want.share for want in wanted), Fraction(0))
     groups = []
