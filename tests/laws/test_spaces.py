@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dproof import Categories, InputError, Privacy, Rows, Subsets, itemwise_response, randomised_response
+from dproof import Categories, InputError, Interval, Privacy, Rows, Subsets, itemwise_response, randomised_response
 from dproof.errors import TooLarge
 from dproof.spaces.space import Space, narrowest
 from dproof.testing import check_metric
@@ -130,6 +130,11 @@ def test_the_error_on_a_long_line_needs_no_matrix() -> None:
     line = Categories(range(100_000), metric="ordinal")
     mechanism = randomised_response(line, Privacy(1))
     assert mechanism.error == Fraction(mechanism.family.other * (10**5 * (10**5 - 1) // 2), mechanism.family.total)
+    tenths = randomised_response(Interval(0, 10_000, "0.1"), Privacy(1))
+    sum_of_steps = Fraction(100_001 * 100_000, 2) / 10
+    assert tenths.error == sum_of_steps * Fraction(tenths.family.other, tenths.family.total)
+    short = randomised_response(Interval(-1, 1, "0.25"), Privacy(1))
+    assert short.error == max(short.errors())
 
 
 # Subsets -------------------------------------------------------------------------------------------------------------

@@ -15,6 +15,7 @@ from dproof.laws.family import Family
 from dproof.laws.keep_or_other import KeepOrOther
 from dproof.laws.lattice import Lattice
 from dproof.spaces.categories import Categories
+from dproof.spaces.interval import Interval
 from dproof.spaces.rows import Rows
 from dproof.spaces.space import Space
 from dproof.spaces.subsets import Subsets
@@ -53,6 +54,8 @@ def _largest_sum(space: Space) -> Fraction:
         return Fraction(size - 1)
     if isinstance(space, Categories) and space.metric == "ordinal":
         return Fraction(size * (size - 1), 2)  # from either end
+    if isinstance(space, Interval):
+        return space.step * Fraction(size * (size - 1), 2)
     if isinstance(space, Rows):
         return sum((_largest_sum(column) * (size // column.size) for column in space.columns.values()), Fraction(0))
     return max(Fraction(space.distances(n).sum()) for n in range(size))
