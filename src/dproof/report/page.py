@@ -128,9 +128,12 @@ def _profile(row: RowLaw) -> str:
 
 
 def _asking(row: RowLaw) -> str:
-    column = row.groups[0].columns[0].name if row.groups else "column"
+    first = row.groups[0].columns[0] if row.groups else None
+    column = first.name if first is not None else "column"
     quoted = column if column.isidentifier() else '"' + column.replace('"', '""') + '"'
     sql = f"SELECT {quoted}, count(*) FROM release GROUP BY {quoted}"
+    if first is not None and first.kind == "curves":
+        sql = f"SELECT avg({quoted}) FROM release"
     return (
         "<section><h2>How to ask it</h2><p>Counting the rows as they stand gives biased answers: the changes pull "
         "every share towards the middle. dproof knows the laws, undoes the bias and gives an interval. Questions "
