@@ -42,7 +42,7 @@ def _frequencies(k: int, epsilon: float, lines: list[Line], ratios: list[tuple[s
     plan = {"privacy": {"epsilon": epsilon}, "columns": {"v": {"space": "categories", "values": labels}}}
     table = pa.table({"v": pa.array(labels).take(codes)})
     sql = "SELECT v, count(*) AS n FROM release GROUP BY v"
-    ours: dict[str, list[float]] = {"inverse": [], "likelihood": []}
+    ours: dict[str, list[float]] = {m: [] for m in ("inverse", "likelihood", "projection", "shrinkage")}
     theirs: dict[str, list[float]] = {"MI": [], "IBU": []}
     grr = peer("multi_freq_ldpy.pure_frequency_oracles.GRR")
     for _ in range(REPEATS):

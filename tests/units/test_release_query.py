@@ -166,7 +166,7 @@ def test_simultaneous_intervals_are_wider_than_single_ones() -> None:
         assert all_["n"].estimate == one["n"].estimate
 
 
-@pytest.mark.parametrize("method", ["likelihood", "projection"])
+@pytest.mark.parametrize("method", ["likelihood", "projection", "shrinkage"])
 def test_other_methods_never_give_negative_counts(method: str) -> None:
     table = pa.table({"hobby": ["Cars"] * 300, "kids": [0, 1, 2] * 100})
     plan = {
@@ -180,7 +180,10 @@ def test_other_methods_never_give_negative_counts(method: str) -> None:
     estimates = [row["n"].estimate for row in answer.rows]
     assert min(estimates) >= 0 and sum(estimates) == pytest.approx(300)
     assert min(row["n"].low for row in answer.rows) >= 0
-    assert ("likelihood" if method == "likelihood" else "nearest") in answer.method
+    assert {"likelihood": "likelihood", "projection": "nearest", "shrinkage": "Bayes"}[method] in answer.method
+    for row, plain_row in zip(answer.rows, release.query(sql).rows, strict=True):
+        assert row["n"].low <= row["n"].estimate <= row["n"].high
+        assert row["n"].high >= plain_row["n"].high  # the honest interval of the unbiased estimate is inside
     assert min(row["n"].estimate for row in release.query(sql).rows) < 0
 
 

@@ -23,7 +23,7 @@ def query(
     as_json: AsJson = False,
     plot: Annotated[Path | None, typer.Option(help="Draw it into FILE: .svg, .png or .html.", metavar="FILE")] = None,
     level: Annotated[float, typer.Option(help="The level of the intervals.", metavar="L")] = 0.95,
-    method: Annotated[str, typer.Option(help="inverse, likelihood or projection.", metavar="METHOD")] = "inverse",
+    method: Annotated[str, typer.Option(help="inverse, likelihood, projection or shrinkage.", metavar="M")] = "inverse",
     target: Annotated[
         str, typer.Option(help="What the intervals are for: table or population.", metavar="TARGET")
     ] = "table",

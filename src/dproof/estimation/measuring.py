@@ -9,8 +9,8 @@ import numpy as np
 
 from dproof.errors import InputError, did_you_mean
 from dproof.estimation.axes import Mixed
-from dproof.estimation.contingency import Contingency, Estimates, Target
-from dproof.estimation.distribution import fold, likelihood, projection
+from dproof.estimation.contingency import Contingency, Target
+from dproof.estimation.distribution import fold, likelihood, projection, shrinkage
 from dproof.estimation.expressions import Needed, Value, aggregate_value, constant_like, evaluate
 from dproof.estimation.frame import Frame, Groups
 from dproof.estimation.intervals import check_level, half_widths, normal_quantile, simultaneous
@@ -19,7 +19,7 @@ from dproof.queries.answer import Cell
 from dproof.queries.question import Aggregate, Expression, Question
 from dproof.sanitisation.row_law import RowLaw
 
-Method = Literal["inverse", "likelihood", "projection"]
+Method = Literal["inverse", "likelihood", "projection", "shrinkage"]
 _ROUGH = "numbers under noise are told apart roughly, and the intervals allow for it"
 _FEW = "few rows carry noise here, so an interval is Bernstein's: it covers at least its level"
 _UNSURE = "a divisor is not clearly different from zero, so a ratio has no interval"
@@ -64,6 +64,7 @@ class Measured:
     frame: Frame
     needed: list[Needed]
     values: Array
+    fitted: Array | None  # by another method than the inverse
     naive: Array | None
     covariance: Array
     heaviest: Array
@@ -91,7 +92,10 @@ class Measured:
         )
 
     def cells(self, expression: Expression) -> list[Cell]:
-        """The estimates of an expression in every group, with their intervals."""
+        """The estimates of an expression in every group, with their intervals.
+
+        Whatever the method, an interval is that of the unbiased estimate, and holds the other one too.
+        """
         options = self.asked.options
         found = self.value(expression, self.values)
         variance, level = found.variance, options.level
@@ -110,11 +114,14 @@ class Measured:
             for group in np.flatnonzero(which):
                 self.warnings[group][note] = None
         count = isinstance(expression, Aggregate) and expression.kind == "count"
-        if count and options.method != "inverse":
-            low = np.maximum(low, 0.0)
+        estimates = found.value
+        if self.fitted is not None:
+            estimates = self.value(expression, self.fitted).value
+            low, high = (np.maximum(low, 0.0), np.maximum(high, 0.0)) if count else (low, high)
+            low, high = np.minimum(low, estimates), np.maximum(high, estimates)
         naive = np.full(len(low), np.nan) if self.naive is None else self.value(expression, self.naive).value
         cells = []
-        for n, estimate in enumerate(found.value):
+        for n, estimate in enumerate(estimates):
             exact = widths.half[n] + doubt[n] == 0
             about = (None, None) if unsure[n] else (_number(low[n]), _number(high[n]))
             stderr = None if np.isnan(variance[n]) else float(widths.stderr[n])
@@ -131,21 +138,22 @@ def _number(number: Any, whole: bool = False) -> float | int | None:
 def measure(asked: Asked, frame: Frame, table: Contingency, groups: Groups, needed: list[Needed]) -> Measured:
     """Estimate the sums in every group, in the order of the groups."""
     sums = [frame.sum_of(where, columns) for where, columns in needed]
-    found: Estimates = table.estimates(sums, groups.grouped)
-    values, order = found.values, groups.order
-    if asked.options.method == "inverse":
-        if np.isnan(values).any():
-            refuse_singular(frame)
-    else:
-        cells = likelihood(table) if asked.options.method == "likelihood" else projection(table)
+    found, order = table.estimates(sums, groups.grouped), groups.order
+    fitted = None
+    if asked.options.method != "inverse":
+        cells = _FITS[asked.options.method](table)
         if np.isnan(cells).any():
             refuse_singular(frame)
-        values = np.stack([table.total(fold(table, cells, each), each, groups.grouped) for each in sums], axis=1)
+        fitted = np.stack([table.total(fold(table, cells, each), each, groups.grouped)[order] for each in sums], axis=1)
+    elif np.isnan(found.values).any():
+        refuse_singular(frame)
     naive = None if found.naive is None else found.naive[order]
-    covariance = found.covariance(asked.options.target)
-    return Measured(
-        asked, frame, needed, values[order], naive, covariance[order], found.heaviest[order], found.doubts[order]
-    )
+    covariance = found.covariance(asked.options.target)[order]
+    sizes = found.heaviest[order], found.doubts[order]
+    return Measured(asked, frame, needed, found.values[order], fitted, naive, covariance, *sizes)
+
+
+_FITS = {"likelihood": likelihood, "projection": projection, "shrinkage": shrinkage}
 
 
 def refuse_singular(frame: Frame) -> None:

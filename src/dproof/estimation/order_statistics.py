@@ -172,11 +172,12 @@ def _most_frequent(asked: Asked, aggregate: Aggregate, where: Predicate | None, 
         table, combos = frame.read(asked.data, asked.rows)
         found = frame.groups(combos)
         measured = measure(asked, frame, table, found, [(condition, ())])
+        estimates = measured.values if measured.fitted is None else measured.fitted
         for n, labels in enumerate(found.labels):
             raw = None if measured.naive is None else float(measured.naive[n, 0])
             group, label = (labels[:-1], labels[-1]) if inside else (labels, item)
             if label is not None:
-                counts[group].append((float(measured.values[n, 0]), raw, label))
+                counts[group].append((float(estimates[n, 0]), raw, label))
 
     if isinstance(space, Subsets):
         for item in space.values:

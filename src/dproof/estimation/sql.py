@@ -30,6 +30,7 @@ _METHODS = {
     "inverse": "inverse law (unbiased)",
     "likelihood": "maximum likelihood (iterative Bayes)",
     "projection": "inverse law, moved to the nearest table without negative counts",
+    "shrinkage": "inverse law, counts drawn towards each other (empirical Bayes)",
 }
 _TARGETS = {
     "table": "the table that was sanitised (privacy noise only)",
@@ -40,8 +41,8 @@ _TARGETS = {
 def query(release: Any, sql: str, **options: Any) -> Answer:
     """The debiased answer to a question on a release, with an interval for each estimate.
 
-    `level` of the intervals; `method` "inverse", "likelihood" or "projection"; `target` of the intervals, "table" or
-    "population"; `simultaneous=True` for intervals that hold all at once.
+    `level` of the intervals; `method` "inverse", "likelihood", "projection" or "shrinkage"; `target` of the intervals,
+    "table" or "population"; `simultaneous=True` for intervals that hold all at once.
 
     >>> import pyarrow, dproof as dp
     >>> plan = {"privacy": {"epsilon": 1}, "columns": {"read": {"space": "categories", "values": ["yes", "no"]}}}
