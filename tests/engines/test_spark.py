@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import signal
 import sys
@@ -327,6 +328,15 @@ def test_the_curator_sums_where_the_rows_are(spark: SparkSession, tmp_path: Path
     owned = {"privacy": {"epsilon": 1, "person": "name"}, "columns": {**columns, "name": {"drop": True}}}
     with pytest.raises(InputError, match="store the DataFrame"):
         dp.Curator(table(spark).selectExpr("*", "place AS name"), owned, ledger=tmp_path / "other.db")
+
+
+def test_the_page_about_clusters_runs_as_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    page = (Path(__file__).parents[2] / "docs" / "cluster.md").read_text("utf-8")
+    monkeypatch.chdir(tmp_path)
+    (block,) = re.findall(r"^```python3\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
+    names: dict[str, Any] = {}
+    exec(block, names)
+    assert names["release"].rows == 1000
 
 
 @pytest.mark.slow

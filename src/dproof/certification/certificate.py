@@ -7,6 +7,7 @@ import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from importlib import import_module
 from math import inf
 from pathlib import Path
 from typing import Any
@@ -124,6 +125,10 @@ class Certificate:
 
     def write(self, path: str | Path) -> None:
         Path(path).write_text(json.dumps(self.to_json(), indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+
+    def _repr_html_(self) -> str:
+        """The laws and their promises as a notebook shows them."""
+        return str(import_module("dproof.report.notebook").certificate_table(self))  # from above, only when asked
 
 
 def seal(body: Mapping[str, Any]) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -152,6 +153,10 @@ class Mechanism:
         if self.family.outputs - 1 > np.iinfo(given.dtype).max:
             given = given.astype(narrowest(self.family.outputs))
         return self.family.draw(given, coins.current()).astype(given.dtype, copy=False)
+
+    def _repr_html_(self) -> str:
+        """The law as a notebook shows it."""
+        return str(import_module("dproof.report.notebook").mechanism_table(self))  # from above, only when asked
 
 
 def _is_column(values: Any) -> bool:
