@@ -49,8 +49,11 @@ class Basis:
         times, width = space.times, self.stop - self.start
         joints = np.union1d(times, self.start + width * np.array(self.breaks))
         nodes, weights = quadrature(joints)
-        hats = np.array([np.interp(nodes, times, unit) for unit in np.eye(len(times))])
-        return np.asarray((self.evaluate(nodes) * weights) @ hats.T)
+        left = np.clip(np.searchsorted(times, nodes, side="right") - 1, 0, len(times) - 2)
+        share = (nodes - times[left]) / (times[left + 1] - times[left])  # of the right end in the value there
+        parts = self.evaluate(nodes) * weights
+        ends = [(left, parts * (1 - share)), (left + 1, parts * share)]
+        return np.array([sum(np.bincount(at, part[j], len(times)) for at, part in ends) for j in range(self.terms)])
 
     def project(self, space: Curves, curves: Any) -> Floats:
         """The L2 projection of curves on the basis, evaluated at the grid points."""
