@@ -22,6 +22,7 @@ from dproof.errors import InputError, TooLarge
 
 _LARGEST_EXPONENT = 400  # 10^±400: beyond any quantity of use, and small enough to hold as a fraction
 _LONGEST_DENOMINATOR = 4096  # bits, of the numbers of one matrix together
+_ROOMY = 1 << 61  # machine integers below this can be added without a thought
 
 
 def exact(value: Any, name: str = "value") -> Fraction:
@@ -64,14 +65,17 @@ def has_shape(rows: Any, height: int, width: int) -> bool:
 
 
 def whole_numbers(rows: Sequence[Any] | NDArray[Any], name: str = "an entry") -> tuple[NDArray[Any], int]:
-    """The numbers of a matrix as whole numbers over their least common denominator, exactly.
+    """The numbers of a matrix as whole numbers over their least common denominator, exactly, in an array of their own.
 
     >>> whole_numbers([["1/3", 0.5], [1, 0]])
     (array([[2, 3],
            [6, 0]], dtype=object), 6)
     """
-    if isinstance(rows, np.ndarray) and rows.dtype == np.float64 and np.isfinite(rows).all():
-        return _whole_floats(rows)
+    if isinstance(rows, np.ndarray):
+        if rows.dtype == np.float64 and np.isfinite(rows).all():
+            return _whole_floats(rows)
+        if rows.dtype.kind == "i" and -_ROOMY < rows.min() <= rows.max() < _ROOMY:
+            return rows.astype(np.int64), 1
     numbers: list[Fraction] = []
     for n, row in enumerate(rows, 1):
         where = f"{name} in row {n}"

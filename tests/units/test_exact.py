@@ -147,6 +147,15 @@ def test_an_array_with_a_hole_names_the_row(wrong: float) -> None:
         whole_numbers(np.array([[1.0, 2.0], [3.0, wrong]]), "a weight")
 
 
+@pytest.mark.parametrize("dtype", [np.int8, np.int64, np.uint8, np.uint64])
+def test_an_array_of_whole_numbers(dtype: type) -> None:
+    rows = np.array([[0, 1], [100, np.iinfo(dtype).max]], dtype)
+    whole, total = whole_numbers(rows)
+    assert (whole.tolist(), total) == (rows.tolist(), 1)
+    whole[0, 0] = 7
+    assert rows[0, 0] == 0, "what was given is not touched"
+
+
 def test_denominators_that_grow_without_end_are_refused_in_time() -> None:
     primes_of_a_kind = [[Fraction(1, 10**60 + n) for n in range(200)]]
     with pytest.raises(TooLarge, match="round them to decimals"):

@@ -57,7 +57,7 @@ def discrete_exponential(space: Space, k: Any = None, *, utility: Any = None, ne
     if neighbours is None and isinstance(space, Rows):
         neighbours = one_row_apart(space)
     if k is not None:
-        utility = [-space.distances(n) for n in range(space.size)]
+        utility = -np.array([space.distances(n) for n in range(space.size)])
     family = _family(utility, (space.size, space.size), unit, None, as_neighbours(neighbours))
     return Mechanism("discrete exponential", space, space, family, source)
 
@@ -104,7 +104,9 @@ def _family(
     values, places = np.unique(gaps, return_inverse=True)
     step = unit * _CONTRACTION / denominator
     weights = np.array([exp_below(max(int(gap) * step, Fraction(_LOWEST))) for gap in values], object)
-    laws = weights[places].reshape(shape) * (1 if base is None else np.array(base, object))
+    laws = weights[places].reshape(shape)
+    if base is not None:
+        laws = laws * np.array(base, object)
     return Matrix(np.array([whole_law(law.tolist(), _TOTAL) for law in laws]), _TOTAL, neighbours)
 
 

@@ -25,7 +25,7 @@ def metric_matrix(distances: Sequence[Sequence[Any]] | NDArray[Any], labels: Seq
     if not has_shape(distances, k, k):
         raise InputError(f"the distances must be a {k} by {k} matrix, one row and one column for each value")
     whole, unit = whole_numbers(distances, "a distance")
-    if abs(whole).max() < 1 << 61:
+    if -(1 << 61) < whole.min() <= whole.max() < 1 << 61:
         whole = whole.astype(np.int64)  # exact, and quick for a thousand points
     for i in np.flatnonzero(np.diag(whole))[:1]:
         raise InputError(f"the distance of {labels[i]!r} from itself must be 0")
