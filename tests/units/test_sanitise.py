@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable
+from datetime import datetime
+from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -244,6 +246,61 @@ def test_unused_words_of_a_dictionary_are_no_values() -> None:
     words = pa.DictionaryArray.from_arrays(pa.array([1, 2, 1]), pa.array([CANARY, "0", "1"]))
     release = dp.sanitise(pa.table({"x": words}), plan_for({"x": REFUSING["categories of text"]}))
     assert release.rows == 3
+
+
+TYPES = {
+    str(array.type): array
+    for array in (
+        pa.array(np.array([0, 1, np.nan], np.float16)),
+        pa.array([Decimal("1.00"), None]),
+        pa.array([datetime(2020, 1, 1), None], pa.timestamp("ns", "UTC")),
+        pa.array([2**62]).cast(pa.timestamp("s")),
+        pa.array([2**62]).cast(pa.duration("s")),
+        pa.array([1], pa.time32("s")),
+        pa.array(["0", None]).cast(pa.string_view()),
+        pa.array([b"ab"], pa.binary(2)),
+        pa.array([["0"], None, []]),
+        pa.array([["0"], ["1"]], pa.list_(pa.string(), 1)),
+        pa.array([[["0"]]]),
+        pa.array([{"a": CANARY}]),
+        pa.array([[(CANARY, 1)]], pa.map_(pa.string(), pa.int64())),
+        pa.RunEndEncodedArray.from_arrays(pa.array([2]), pa.array([CANARY])),
+        pa.array([["z"], ["1", "0"], None])[1:],
+        pa.array([9, None, 0])[1:],
+        pa.array([], pa.string()),
+    )
+}
+
+
+@pytest.mark.parametrize("kind", TYPES)
+@pytest.mark.parametrize("treatment", [*TOTAL, "lists", "flags"])
+def test_every_type_is_understood_or_refused_in_words(kind: str, treatment: str) -> None:
+    items = {"space": "subsets", "values": ["0"], "outside": "clamp", "missing": []}
+    columns = {**TOTAL, "lists": items, "flags": {**items, "columns": ["x"]}}
+    try:
+        release = dp.sanitise(pa.table({"x": TYPES[kind]}), plan_for({"x": columns[treatment]}))
+    except InputError as refused:
+        assert "column 'x'" in str(refused) and CANARY not in str(refused)
+    else:
+        assert release.rows == len(TYPES[kind])
+
+
+def test_an_error_that_nobody_foresaw_is_told_without_its_text(monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(arrays: Any) -> Any:
+        raise ValueError(CANARY)
+
+    monkeypatch.setattr(product, "treatment", lambda column: broken)
+    with pytest.raises(InputError, match="column 'read' cannot be read as the plan says") as refused:
+        dp.sanitise(pa.table({"read": [1]}), READ)
+    assert CANARY not in str(refused.value) and refused.value.__suppress_context__
+
+
+def test_public_columns_have_one_type_of_text_whatever_the_engine() -> None:
+    plan = plan_for({"read": {"space": "categories", "values": [0, 1]}, "word": {"public": True}})
+    words = pa.array(["a", None])
+    for kind in (pa.string(), pa.large_string(), pa.string_view(), pa.dictionary(pa.int8(), pa.string())):
+        table = pa.table({"read": [0, 1], "word": words.cast(kind)})
+        assert dp.sanitise(table, plan).to_arrow().schema.field("word").type == pa.string()
 
 
 # Files that are not what they should be ------------------------------------------------------------------------------

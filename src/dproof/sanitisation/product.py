@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from dproof.coins import Coins
 from dproof.engines.source import Source
+from dproof.errors import DproofError, InputError
 from dproof.sanitisation.row_law import RowLaw
 from dproof.sanitisation.storage import column_codes, group_codes, output_spaces, stored_arrays, stored_fields
 from dproof.sanitisation.treatment import Treatment, treatment
@@ -53,8 +54,7 @@ class _Rows:
     def from_batch(cls, batch: Any, law: RowLaw, treatments: _Treatments) -> _Rows:
         codes = []
         for group, columns in zip(law.groups, treatments, strict=True):
-            parts = [treat([batch.column(name) for name in names]) for names, treat in columns]
-            codes.append(group_codes(group, parts))
+            codes.append(group_codes(group, [_treated(batch, names, treat) for names, treat in columns]))
         return cls(codes, [_plain(batch.column(c.name)) for c in law.plan.columns if c.kind == "public"])
 
     @classmethod
@@ -89,11 +89,22 @@ class _Rows:
         return pa.RecordBatch.from_arrays([arrays[name] for name in names], names=names)
 
 
+def _treated(batch: Any, names: tuple[str, ...], treat: Treatment) -> NDArray[Any]:
+    """The codes of one column; an error that nobody foresaw is told without its text, which may quote a value."""
+    try:
+        return treat([batch.column(name) for name in names])
+    except DproofError:
+        raise
+    except Exception:
+        raise InputError(f"column {names[0]!r} cannot be read as the plan says: look at its type") from None
+
+
 def _plain(array: Any) -> Any:
-    """A public column without a dictionary, which could hold values that no row has; bytes of a CSV as text."""
+    """A public column without a dictionary, which could hold values that no row has; every kind of text as one."""
     if pa.types.is_dictionary(array.type):
         array = array.cast(array.type.value_type)
-    return array.cast(pa.string()) if pa.types.is_binary(array.type) else array
+    texts = (pa.types.is_binary, pa.types.is_large_string, pa.types.is_string_view, pa.types.is_null)
+    return array.cast(pa.string()) if any(check(array.type) for check in texts) else array
 
 
 def stored_schema(law: RowLaw) -> Any:

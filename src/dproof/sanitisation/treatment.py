@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from datetime import date, time
 from decimal import Decimal
 from fractions import Fraction
 from functools import lru_cache, partial
@@ -61,11 +60,7 @@ def treatment(column: Column) -> Treatment:
 
 def _distinct(look_up: Lookup, column: Column, array: Any) -> NDArray[Any]:
     """Look up each distinct value once, and spread the codes over the rows."""
-    if not pa.types.is_dictionary(array.type):
-        try:
-            array = array.dictionary_encode()
-        except pa.ArrowException:
-            raise InputError(f"column {column.name!r} has the type {array.type}, which holds no such values") from None
+    array = _as_dictionary(column, array)
     found = [look_up(value) for value in array.dictionary.to_pylist()]
     table = _settled(column, np.array([*found, _MISSING], np.int64))
     positions = array.indices
@@ -73,6 +68,17 @@ def _distinct(look_up: Lookup, column: Column, array: Any) -> NDArray[Any]:
         positions = positions.cast(pa.int64()).fill_null(len(found))
     codes = table.take(positions.to_numpy(zero_copy_only=False), mode="clip")
     return _accepted(column, codes) if (table >= column.space.size).any() else codes
+
+
+def _as_dictionary(column: Column, array: Any) -> Any:
+    if pa.types.is_dictionary(array.type):
+        return array
+    try:
+        if pa.types.is_temporal(array.type):  # as text: Python has no words for every moment that Arrow has
+            array = array.cast(pa.int64() if pa.types.is_duration(array.type) else pa.string())
+        return array.dictionary_encode()
+    except pa.ArrowException:
+        raise InputError(f"column {column.name!r} has the type {array.type}, which holds no such values") from None
 
 
 def _settled(column: Column, found: NDArray[np.int64]) -> NDArray[Any]:
@@ -115,7 +121,7 @@ def _text(value: Any) -> str | None:
         return str(int(value)) if value.is_integer() else repr(value)
     if isinstance(value, (int, Decimal)):
         return str(value)
-    return value.isoformat() if isinstance(value, (date, time)) else None
+    return None
 
 
 def _exact(value: Any) -> Fraction | None:
@@ -226,12 +232,14 @@ def _look_up_set(column: Column) -> Lookup:
 
 def _lists(column: Column, array: Any) -> NDArray[Any]:
     """Masks of a list column: one bit per item, gathered over each list."""
-    if pa.types.is_dictionary(array.type):
-        array = array.cast(array.type.value_type)
-    if not (pa.types.is_list(array.type) or pa.types.is_large_list(array.type)):
-        raise InputError(f"column {column.name!r} is no list: give the plan a separator, or the columns of its flags")
+    try:
+        array = array.cast(pa.large_list(pa.string() if pa.types.is_null(array.type) else array.type.value_type))
+    except (pa.ArrowException, AttributeError):
+        raise InputError(
+            f"column {column.name!r} is no list: give the plan a separator, or the columns of its flags"
+        ) from None
     item_codes = {item: n for n, item in enumerate(column.space.values)}
-    items = array.flatten().dictionary_encode()
+    items = _as_dictionary(column, array.flatten())
     found = [item_codes.get(_text(v) if v is not None else None, _OUTSIDE) for v in items.dictionary.to_pylist()]
     positions = items.indices.fill_null(len(found)).to_numpy(zero_copy_only=False)
     bits = np.array([*found, _OUTSIDE], np.int64)[positions]
