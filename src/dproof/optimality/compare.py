@@ -1,0 +1,171 @@
+"""All mechanisms for a space side by side: what each errs, and what none can beat."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from dproof.errors import DproofWarning, InputError
+from dproof.laws.lattice import Lattice
+from dproof.mechanisms.bounded_laplace import bounded_laplace
+from dproof.mechanisms.frequency import count_variance, hit_and_miss
+from dproof.mechanisms.gaussian import gaussian
+from dproof.mechanisms.laplace import laplace, truncated_laplace
+from dproof.mechanisms.mechanism import Mechanism
+from dproof.mechanisms.randomised_response import itemwise_response, randomised_response
+from dproof.mechanisms.staircase import staircase
+from dproof.mechanisms.subset_selection import subset_selection
+from dproof.mechanisms.unary_encoding import unary_encoding
+from dproof.optimality.bounds import lower_bound
+from dproof.optimality.design import design
+from dproof.privacy import Privacy
+from dproof.spaces.categories import Categories
+from dproof.spaces.interval import Interval
+from dproof.spaces.space import Space
+from dproof.spaces.subsets import Subsets
+
+_MOST_DESIGNED = 101  # points for which the linear programme is solved while one waits
+_LARGEST = 1 << 20  # entries of a matrix that is looked at for its variances
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One mechanism of a comparison.
+
+    `error` is the maximal expected error, None where outputs have no distance from inputs. `variance` is that of one
+    released number, or of one row's part in an unbiased count of a rare category; None for neither.
+    `bound` is what no mechanism with such outputs can beat.
+    """
+
+    mechanism: Mechanism
+    error: float | None
+    variance: float | None
+    bound: float | None
+
+    @property
+    def name(self) -> str:
+        return self.mechanism.name
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """Mechanisms with one promise, those of least error first; and why others were left out."""
+
+    space: Space
+    privacy: Privacy
+    rows: tuple[Row, ...]
+    left_out: tuple[tuple[str, str], ...]
+
+    def __str__(self) -> str:
+        table = [["mechanism", "error", "variance", "none below"]]
+        table += [[r.name, *(_short(x) for x in (r.error, r.variance, r.bound))] for r in self.rows]
+        first, *others = (max(map(len, column)) for column in zip(*table, strict=True))
+        lines = [
+            "  ".join([name.ljust(first), *(cell.rjust(w) for cell, w in zip(cells, others, strict=True))])
+            for name, *cells in table
+        ]
+        return "\n".join([*lines, *(f"{name}: {why}" for name, why in self.left_out)])
+
+    def chart(self) -> Any:
+        """The errors as bars, each with the bound that holds for it as a line: an Altair chart."""
+        import altair as alt
+
+        bars = [
+            {"mechanism": r.name, "error": r.error, "none below": r.bound} for r in self.rows if r.error is not None
+        ]
+        base = alt.Chart({"values": bars}).encode(y=alt.Y("mechanism:N", sort=None, title=None))
+        error = base.mark_bar().encode(x=alt.X("error:Q", title="maximal expected error"))
+        bound = base.mark_tick(thickness=3, color="black").encode(x="none below:Q", tooltip=["none below:Q"])
+        return error + bound
+
+
+def compare(space: Space, privacy: Privacy) -> Comparison:
+    """Every mechanism that fits the space, calibrated to the promise.
+
+    >>> shown = compare(Interval(0, 1, "0.05"), Privacy(1))
+    >>> [row.name for row in shown.rows][:3]
+    ['optimal design', 'clamped staircase', 'clamped Laplace']
+    """
+    rows: list[Row] = []
+    left_out: list[tuple[str, str]] = []
+    bounds = {inside: float(lower_bound(space, privacy, outputs=where).value) for inside, where in _SIDES}
+    for name, make in _candidates(space):
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", DproofWarning)  # what a law is good for shows in its row
+                mechanism = make(space, privacy)
+        except InputError as problem:
+            left_out.append((name, str(problem)))
+            continue
+        if mechanism.name not in {row.name for row in rows}:  # the best design may be a mechanism with a name
+            rows.append(_row(mechanism, bounds[mechanism.outputs == mechanism.inputs]))
+    if not rows:
+        raise InputError(
+            "no mechanism fits this space and this promise; see the documentation of each for what it needs"
+        )
+    ordered = sorted(rows, key=lambda r: (r.error is None, r.error or 0.0, r.variance or 0.0))
+    return Comparison(space, privacy, tuple(ordered), tuple(left_out))
+
+
+_SIDES: tuple[tuple[bool, Any], ...] = ((True, "inside"), (False, "anywhere"))
+
+
+def _candidates(space: Space) -> Iterator[tuple[str, Callable[[Any, Privacy], Mechanism]]]:
+    yield "design", _design
+    if isinstance(space, Interval):
+        yield "Laplace", laplace
+        yield "clamped Laplace", partial(laplace, clamp=True)
+        yield "truncated Laplace", truncated_laplace
+        yield "bounded Laplace", bounded_laplace
+        yield "Gaussian", gaussian
+        yield "staircase", staircase
+        yield "clamped staircase", partial(staircase, clamp=True)
+    yield "randomised response", randomised_response
+    if isinstance(space, Subsets):
+        yield "itemwise response", itemwise_response
+    if isinstance(space, Categories):
+        yield "optimised unary encoding", unary_encoding
+        yield "symmetric unary encoding", partial(unary_encoding, form="symmetric")
+        yield "subset selection", subset_selection
+
+
+def _design(space: Space, privacy: Privacy) -> Mechanism:
+    if space.size > _MOST_DESIGNED:
+        raise InputError(f"takes a while beyond {_MOST_DESIGNED} points; call design itself")
+    return design(space, privacy)
+
+
+def _row(mechanism: Mechanism, bound: float) -> Row:
+    try:
+        error: float | None = float(mechanism.error)
+    except InputError:
+        error = None
+    return Row(mechanism, error, _variance(mechanism), None if error is None else bound)
+
+
+def _variance(mechanism: Mechanism) -> float | None:
+    """The largest variance of a released number over all inputs, or what one row adds to that of a rare count."""
+    family = mechanism.family
+    if isinstance(family, Lattice) and not family.clamped:
+        mean, _, square = family.noise.moments
+        return float((square - mean**2) * mechanism.inputs.separation**2)
+    if isinstance(mechanism.inputs, Interval):
+        if family.inputs * family.outputs > _LARGEST or not isinstance(mechanism.outputs, Interval):
+            return None
+        points = mechanism.outputs.numbers(np.arange(family.outputs)).astype(np.float64)
+        law = mechanism.matrix()
+        return float((law @ points**2 - (law @ points) ** 2).max())
+    try:
+        hit, miss = hit_and_miss(mechanism)
+        return float(count_variance(hit, miss, rows=1, holders=0))
+    except InputError:
+        return None
+
+
+def _short(value: float | None) -> str:
+    return "" if value is None else f"{value:.5g}"
