@@ -71,12 +71,11 @@ def test_every_word_after_an_escape_counts_once_whatever_its_sign() -> None:
     law = two_signs()
     positive, negative = law.top
     escape = np.full(1 << 16, sum(positive[:-1]), np.uint16)
-    again = np.zeros(positive[-1] + negative[-1], np.uint16)
+    again = np.full(positive[-1] + negative[-1], positive[0], np.uint16)  # the first word of digit 1
     zeros = np.zeros(1 << 16, np.uint16)
     drawn = law.draw(1 << 16, ScriptedCoins(escape, zeros, zeros, WORDS, again)) // 128**2
-    counts = np.bincount(drawn, minlength=9)
-    either = [a + b for a, b in zip(positive, negative, strict=True)]
-    assert counts.tolist() == [0, 0, 0, 0, *either]  # a second escape draws digit 0 of the block after
+    *digits, escapes = (a + b for a, b in zip(positive, negative, strict=True))
+    assert np.bincount(drawn).tolist() == [0, 0, 0, 0, *digits, 0, escapes]  # two blocks and digit 1
 
 
 def test_the_probabilities_are_the_counts() -> None:

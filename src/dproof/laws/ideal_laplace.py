@@ -61,7 +61,7 @@ class IdealLaplace:
         cut = -((steps - shift) // 2) - 1
         # Logarithms are known to 2^-100 or so: a cut that is off by one is caught by its neighbours.
         near = [k for k in (cut - 1, cut, cut + 1) if k >= 0]
-        if self.reach is not None:
+        if self.reach is not None:  # up to here the shifted law has no mass, so all of this is in the worst set
             near.append(shift - self.reach - 1)
         return max([Fraction(0), *(self._excess(k, odds, shift) for k in near)])
 
@@ -70,8 +70,7 @@ class IdealLaplace:
         if self.reach is None:
             return self._cumulative(cut)[1] - odds * self._cumulative(cut - shift)[0]
         end = -self.reach - 1
-        # Below −A + D the shifted law has no mass at all, so those cells belong to the worst set in any case.
-        cut = min(max(cut, shift + end), self.reach)
+        cut = min(cut, self.reach)
         gone_low, gone_high = self._cumulative(end)
         own = self._cumulative(cut)[1] - gone_low
         other = max(Fraction(0), self._cumulative(cut - shift)[0] - gone_high)
