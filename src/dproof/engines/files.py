@@ -45,7 +45,8 @@ def _read_parquet(path: Path, columns: Sequence[str]) -> Iterator[Any]:
             chunks = plain.metadata.row_group(group)
             if any(chunks.column(c).total_uncompressed_size > _LARGEST_CHUNK for c in range(chunks.num_columns)):
                 raise InputError(f"{path.name!r} has a row group that is too large to read: write smaller ones")
-        with pa.parquet.ParquetFile(path, read_dictionary=texts) as file:
+        # Without buffering ahead, which would keep all of the file in memory.
+        with pa.parquet.ParquetFile(path, read_dictionary=texts, pre_buffer=False) as file:
             stream = file.iter_batches(BATCH_ROWS, columns=list(columns))
             yield from batches(stream, columns, what)
 
