@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import math
+from collections import Counter
 from fractions import Fraction
-from itertools import product
+from itertools import combinations_with_replacement, product
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from dproof.curation.drawing import _runs
 from dproof.curation.measurement import Measurement, measure
 from dproof.exact import log_above
 from dproof.privacy import Privacy
@@ -18,6 +21,7 @@ from dproof.queries.schema import Schema, resolve
 from dproof.queries.sql import parse
 from dproof.spaces import Categories
 from dproof.spaces.interval import Interval
+from tests.units.test_curator_selection import law_of_flips
 from tests.units.test_sensitivity_by_enumeration import holds
 
 SCHEMA = Schema(
@@ -111,3 +115,49 @@ def test_ranks_are_charged_twice_where_a_row_can_change_its_group() -> None:
     added = Privacy(1, neighbours="add-remove")
     more = measure(resolve(parse("SELECT g, min(x) FROM data GROUP BY g"), SCHEMA), SCHEMA, added)
     assert [m.chosen[0].rate for m in (one, many, more)] == [Fraction(1, 2), Fraction(1, 4), Fraction(1, 2)]
+
+
+SMALL = Schema("data", {"x": Categories([0, 1, 3]), "g": Categories(["a", "b"])})
+KINDS = list(product([0, 1, 3], "ab"))
+CHOICES = ["mode(x)", "median(x)", "quantile(x, 0.2)", "min(x)", "max(x)"]
+
+
+def law_of_choice(measurement: Measurement, rows: list[tuple[int, str]]) -> dict[Any, float]:
+    """The law of the chosen codes of all groups, written out from the law of permute-and-flip."""
+    (choice,) = measurement.chosen
+    groups = ["ab"] if not measurement.keys else ["a", "b"]
+    laws = []
+    for group in groups:
+        counts = Counter([0, 1, 3].index(x) for x, g in rows if g in group)
+        if choice.aggregate.kind == "mode":
+            misses = [-counts[code] for code in range(3)]
+        else:
+            lengths, found = _runs(choice, counts, 3)
+            misses = [miss for length, miss in zip(lengths, found, strict=True) for _ in range(length)]
+        laws.append(law_of_flips(misses, float(choice.rate)))
+    return {
+        codes: math.prod(law[c] for law, c in zip(laws, codes, strict=True))
+        for codes in product(range(3), repeat=len(laws))
+    }
+
+
+@pytest.mark.parametrize("neighbours", ["change-one", "add-remove"])
+@pytest.mark.parametrize("groups", ["", "GROUP BY g"])
+@pytest.mark.parametrize("chosen", CHOICES)
+def test_no_pair_of_tables_costs_a_choice_more_than_epsilon(chosen: str, groups: str, neighbours: Any) -> None:
+    question = resolve(parse(f"SELECT {chosen} AS c FROM data {groups}"), SMALL)
+    measurement = measure(question, SMALL, Privacy(2, neighbours=neighbours))
+    most = 0.0
+    for shared in combinations_with_replacement(KINDS, 4 if "quantile" in chosen else 2):
+        laws = [law_of_choice(measurement, [*shared, row]) for row in KINDS]
+        others = [law_of_choice(measurement, list(shared))] if neighbours == "add-remove" else laws
+        for p in laws:
+            for q in others:
+                most = max(most, *(abs(math.log(p[c] / q[c])) for c in p))
+    assert most <= 2 + 1e-9
+
+
+def test_a_top_list_splits_its_price_over_its_places() -> None:
+    top = measure(resolve(parse("SELECT top(g, 2) FROM data"), SMALL), SMALL, Privacy(1))
+    one = measure(resolve(parse("SELECT mode(g) FROM data"), SMALL), SMALL, Privacy("1/2"))
+    assert top.chosen[0].rate == one.chosen[0].rate
