@@ -1,0 +1,87 @@
+"""dp.lower_bound: the largest bound that applies, its name, and the pieces it is made of."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from math import exp
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dproof import Categories, Curves, Interval, Privacy, Rows, Subsets, design, laplace, lower_bound, lower_bounds
+from dproof.optimality.bounds import _tight_span
+from tests.strategies import metrics
+
+pytestmark = pytest.mark.filterwarnings("ignore:this design answers")
+
+
+LINE, SPAN = "linear programme on a line, every space of outputs", "tight span, every space of outputs"
+SAME = "a space that looks the same from every point"
+
+
+@pytest.mark.parametrize(
+    ("space", "privacy", "name"),
+    [
+        (Categories(list("abcde")), Privacy(1), "HLM15, Theorem 7"),
+        (Categories(["a", "b"]), Privacy(1, "0.1"), "HLM15, Theorem 6, doubled"),
+        (Subsets(list("abc")), Privacy(1), SAME),
+        (Interval(0, 1), Privacy(1), LINE),
+        (Categories([1, 2, 3], metric="ordinal"), Privacy(1, "0.1"), LINE),
+        (Rows({"x": Categories([0, 1, 2]), "y": Categories([0, 1])}), Privacy(1), SAME),
+        (Curves(0, 1, 5, 0, 1), Privacy(1), "HLM15, Theorem 6, doubled"),
+        (Categories([1, 2, 3], metric=[[0, 2, 3], [2, 0, 4], [3, 4, 0]]), Privacy(1), SPAN),
+    ],
+)
+def test_the_best_bound_has_a_name(space, privacy: Privacy, name: str) -> None:
+    assert lower_bound(space, privacy).name == name
+    assert lower_bound(space, privacy).value == max(b.value for b in lower_bounds(space, privacy))
+
+
+def test_bounds_are_rounded_down() -> None:
+    """e^ε is irrational, so no bound that holds can be exact; it errs on the safe side, by very little."""
+    value = lower_bound(Categories(list("abcde")), Privacy(1)).value
+    assert value < 4 / (4 + Fraction("2.718281828459045235360287471352662497757"))
+    assert value > 4 / (4 + Fraction("2.718281828459045235360287471352662497758"))
+
+
+def test_packing_beats_diameter_and_separation_on_clusters() -> None:
+    """Three far clusters of three: r·min{1/2, 2/(2 + e)} with r the distance of clusters."""
+    rho = [[0 if i == j else 1 if i // 3 == j // 3 else 100 for j in range(9)] for i in range(9)]
+    clusters = Categories(list(range(9)), metric=rho)
+    found = {bound.name: float(bound.value) for bound in lower_bounds(clusters, Privacy(2), outputs="anywhere")}
+    assert found["packing"] == pytest.approx(100 * 2 / (2 + exp(2)))
+    assert found["packing"] > found["HLM15, Theorem 6, doubled"] > found["HLM15, Theorem 7, for outputs anywhere"]
+
+
+def test_the_tight_span_of_three_points() -> None:
+    """Three points have their own distance vectors and one hub; distances 2, 3, 4 put it at 1/2, 3/2 and 5/2."""
+    points = Categories([0, 1, 2], metric=[[0, 2, 3], [2, 0, 4], [3, 4, 0]])
+    vertices = {tuple(map(Fraction, row)) for row in _tight_span(points)}
+    assert vertices == {(0, 2, 3), (2, 0, 4), (3, 4, 0), (Fraction(1, 2), Fraction(3, 2), Fraction(5, 2))}
+
+
+def test_the_tight_span_of_huge_distances_is_exact() -> None:
+    big = 10**30
+    points = Categories([0, 1, 2], metric=[[0, 2 * big + 1, 3 * big], [2 * big + 1, 0, 4 * big], [3 * big, 4 * big, 0]])
+    hub = max(_tight_span(points).tolist(), key=min)
+    assert hub[0] + hub[1] == 2 * big + 1 and hub[1] + hub[2] == 4 * big and hub[0] + hub[2] == 3 * big
+
+
+@settings(max_examples=30, deadline=None)
+@given(metrics(most=5), st.sampled_from(["0", "0.7", "2"]), st.sampled_from(["0", "0.2"]))
+def test_every_bound_lies_below_the_optimum(rho: list[list[Fraction]], epsilon: str, delta: str) -> None:
+    space, privacy = Categories(list(range(len(rho))), metric=rho), Privacy(epsilon, delta)
+    best = design(space, privacy)
+    anywhere = lower_bounds(space, privacy, outputs="anywhere")
+    for bound in lower_bounds(space, privacy) + anywhere:
+        assert 0 <= bound.value <= best.error, bound.name
+    assert {b.name for b in anywhere} <= {b.name for b in lower_bounds(space, privacy)}
+
+
+def test_a_line_bounds_unbounded_outputs_too() -> None:
+    """Laplace noise leaves the interval; it errs more than the bound all the same."""
+    age = Interval(0, 110, 1)
+    for epsilon in ("0.1", "1", "5"):
+        bound = lower_bound(age, Privacy(epsilon), outputs="anywhere").value
+        assert bound <= laplace(age, Privacy(epsilon), clamp=True).error <= laplace(age, Privacy(epsilon)).error

@@ -1,0 +1,240 @@
+"""dp.design: formulations agree, every design keeps its promise, and silly requests have answers."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from itertools import product
+from math import exp
+
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from dproof import Categories, InputError, Interval, Privacy, Rows, Subsets, certify, design, design_row
+from dproof.errors import DproofWarning, TooLarge
+from dproof.exact import exp_above, exp_below
+from dproof.optimality.dual import pure_bound
+from dproof.optimality.error import expected_losses, losses
+from dproof.optimality.programme import Programme, privacy_pairs
+from dproof.optimality.pure import pure_law
+from dproof.optimality.rounding import TOTAL, certified_law
+from dproof.optimality.symmetry import Symmetry, find_symmetry
+from tests.linear_programme import least_error
+from tests.strategies import metrics
+
+EPSILONS = st.sampled_from(["0.01", "0.3", "1", "2.5", "7"])
+
+pytestmark = pytest.mark.filterwarnings("ignore:this design answers")
+
+
+def staircase_optimum(rho: list[list[float]], e: float) -> float:
+    """The optimum over mixtures of two-level columns 1 + (e − 1)·1_S, one weight for each output and subset S."""
+    k = len(rho)
+    levels = np.array([[e if inside else 1.0 for inside in s] for s in product([False, True], repeat=k)])
+    columns = [(j, level) for j in range(k) for level in levels]
+    # min t: Σ w·level_i = 1 and Σ w·level_i·ρ_ij ≤ t for each i; written as a game of one law into the columns.
+    import highspy
+
+    solver = highspy.Highs()
+    solver.setOptionValue("output_flag", False)
+    t, w = solver.addVariable(lb=0), [solver.addVariable(lb=0) for _ in columns]
+    for i in range(k):
+        solver.addConstr(sum(float(level[i]) * x for x, (_, level) in zip(w, columns, strict=True)) == 1)
+        solver.addConstr(
+            sum(float(level[i] * rho[i][j]) * x for x, (j, level) in zip(w, columns, strict=True) if rho[i][j]) - t <= 0
+        )
+    solver.minimize(t)
+    return float(solver.val(t))
+
+
+@settings(max_examples=25, deadline=None)
+@given(metrics(most=5), EPSILONS)
+def test_all_formulations_agree_on_random_metrics(rho: list[list[Fraction]], epsilon: str) -> None:
+    """Column minima, all pairs, staircases, and a programme written apart."""
+    assume(len(rho) > 1)
+    space, eps, e = Categories(list(range(len(rho))), metric=rho), Fraction(epsilon), exp(float(epsilon))
+    costs, floats = losses(space), [[float(x) for x in row] for row in rho]
+    law, bound = pure_law(costs, eps, None)
+    fold = find_symmetry(space, space, costs, None)
+    pairs, pairs_bound = Programme(costs, fold, privacy_pairs(fold, fold.pairs, eps), Fraction(0)).solve(0.0)
+    values = [float(((x / x.sum(axis=1, keepdims=True)) * costs.floats).sum(axis=1).max()) for x in (law, pairs)] + [
+        float(bound),
+        float(pairs_bound),
+        staircase_optimum(floats, e),
+        least_error(floats, e),
+    ]
+    scale = max(map(max, floats))
+    assert max(values) - min(values) < 1e-8 * scale, values
+
+
+@settings(max_examples=25, deadline=None)
+@given(metrics(most=4), EPSILONS, st.sampled_from(["0.001", "0.1", "0.6"]))
+def test_delta_agrees_on_random_metrics(rho: list[list[Fraction]], epsilon: str, delta: str) -> None:
+    space = Categories(list(range(len(rho))), metric=rho)
+    best, floats = design(space, Privacy(epsilon, delta)), [[float(x) for x in row] for row in rho]
+    scale = max(map(max, floats)) or 1
+    assert float(best.error) == pytest.approx(least_error(floats, exp(float(epsilon)), float(delta)), abs=1e-7 * scale)
+    certify(best, Privacy(epsilon, delta))
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    metrics(most=5),
+    st.sampled_from(["0", "1e-12", "1e-5", "0.4", "1", "3", "9", "20"]),
+    st.sampled_from(["0", "1e-15", "1e-9", "1e-6", "0.05", "0.7", "1"]),
+)
+def test_every_design_keeps_its_promise_and_its_proof(rho: list[list[Fraction]], epsilon: str, delta: str) -> None:
+    space, privacy = Categories(list(range(len(rho))), metric=rho), Privacy(epsilon, delta)
+    best = design(space, privacy)
+    certify(best, privacy)
+    assert best.optimum is None or 0 <= best.optimum.lower_bound <= best.optimum.value
+    if best.optimum is not None:
+        assert best.optimum.value == best.error
+        assert best.optimum.gap < Fraction(1, 10**6)
+
+
+@given(metrics(most=4), st.data())
+@settings(max_examples=60, deadline=None)
+def test_any_guess_of_the_dual_is_a_lower_bound(rho: list[list[Fraction]], data: st.DataObject) -> None:
+    """The proof does not trust the solver: arbitrary multipliers never exceed the error of a certified law."""
+    assume(len(rho) > 1)
+    space, k = Categories(list(range(len(rho))), metric=rho), len(rho)
+    numbers = st.floats(-5, 5, allow_nan=False)
+    weights = [Fraction(w) for w in data.draw(st.lists(st.integers(0, 9), min_size=k, max_size=k))]
+    assume(sum(weights))
+    prices = [w / sum(weights) for w in weights]
+    levels = np.array(data.draw(st.lists(numbers, min_size=k, max_size=k)))
+    delta = data.draw(st.sampled_from([Fraction(0), Fraction(1, 10), Fraction(1, 2)]))
+    bound = pure_bound(exp_above(Fraction(1)), losses(space), prices, levels, delta=delta)
+    assert bound <= design(space, Privacy(1, delta)).error
+
+
+def test_the_exact_bound_is_sharp_where_the_dual_solution_is_known() -> None:
+    """On the discrete metric λ = 1/K and μ = E/K prove randomised response optimal."""
+    space, odds = Categories(list(range(5))), exp_above(Fraction(1))
+    optimum = 4 / (4 + odds)
+    bound = pure_bound(odds, losses(space), [Fraction(1, 5)] * 5, np.full(5, float(optimum) / 5))
+    assert optimum * (1 - Fraction(1, 10**14)) < bound <= optimum
+
+
+@pytest.mark.parametrize("violation", [1e-13, 1e-9, 1e-6, 1e-3])
+def test_rounding_repairs_what_a_solver_breaks(violation: float) -> None:
+    e = exp(1) * (1 + violation)
+    law = np.array([[e, 1, 1], [1, e, 1], [1, 1, e]]) / (e + 2)
+    family = certified_law(law, Fraction(1), Fraction(0))
+    assert family.total == TOTAL and (family.rows.sum(axis=1) == TOTAL).all()
+    assert family.worst(exp_below(Fraction(1))).value == 0
+    assert np.abs(family.rows / TOTAL - law).max() < 2 * violation + 1e-15
+
+
+def test_rounding_repairs_delta_too() -> None:
+    law = np.array([[0.7, 0.3], [0.3, 0.7]])
+    family = certified_law(law, Fraction(0), Fraction(39, 100))
+    assert family.worst(Fraction(1)).value <= Fraction(39, 100)
+
+
+@pytest.mark.parametrize("epsilon", ["30", "60", "1000"])
+def test_beyond_the_resolution_of_whole_numbers_the_promise_still_holds(epsilon: str) -> None:
+    best = design(Interval(0, 4, 1), Privacy(epsilon))
+    certify(best, Privacy(epsilon))
+    assert best.error < Fraction(1, 10**9)
+
+
+def test_nothing_can_be_told_at_epsilon_zero() -> None:
+    best = design(Interval(0, 4, 1), Privacy(0))
+    assert float(best.error) == pytest.approx(2) and best.epsilon() == 0
+    assert best.optimum is not None and best.optimum.gap < Fraction(1, 10**9)
+    prior = design(Interval(0, 4, 1), Privacy(0), prior=[9, 1, 1, 1, 1])
+    assert prior.law(3)[0] == 1, "the weighted median, always"
+
+
+def test_a_design_that_cannot_be_debiased_says_so() -> None:
+    with pytest.warns(DproofWarning, match="cannot be estimated"):
+        design(Interval(0, 20, 1), Privacy("0.1"))
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_design_that_can_is_silent() -> None:
+    design(Categories([0, 1, 2], metric="ordinal"), Privacy(1))
+
+
+@pytest.mark.parametrize(
+    ("space", "privacy"),
+    [
+        (Interval(0, 1), Privacy(1)),
+        (Interval(0, 1500, 1), Privacy(1)),
+        (Interval(0, 60, 1), Privacy(1, "0.01")),
+        (Subsets([str(n) for n in range(30)]), Privacy(1)),
+        (Interval(0, 2000, 1), Privacy(1, "0.01")),
+    ],
+)
+def test_too_large_a_problem_is_refused_at_once(space, privacy: Privacy) -> None:
+    with pytest.raises(TooLarge, match="fit"):
+        design(space, privacy)
+
+
+def test_mistakes_are_told() -> None:
+    levels = Categories([0, 1, 2], metric="ordinal")
+    with pytest.raises(InputError, match="did you mean 'squared'"):
+        design(levels, Privacy(1), loss="square")
+    with pytest.raises(InputError, match="3 inputs by 3 outputs"):
+        design(levels, Privacy(1), loss=[[0, 1], [1, 0]])
+    with pytest.raises(InputError, match="negative"):
+        design(levels, Privacy(1), loss=[[0, 1, -1]] * 3)
+    with pytest.raises(InputError, match="hold every input"):
+        design(levels, Privacy(1), outputs=Categories(["x", "y"]))
+
+
+def test_losses_are_exact() -> None:
+    thirds = Interval(0, 1, "1/3")
+    assert losses(thirds).unit == 3 and losses(thirds).whole.tolist()[0] == [0, 1, 2, 3]
+    assert losses(thirds, loss="squared").unit == 9
+    uniform = design(thirds, Privacy(0))
+    assert expected_losses(uniform) == uniform.errors()
+    assert expected_losses(uniform, [[1] * 4] * 4) == [1, 1, 1, 1]
+
+
+def test_orbits_keep_the_losses_and_cover_all_pairs() -> None:
+    for space in (
+        Interval(0, 4, 1),
+        Subsets(list("abc")),
+        Categories([0, 1, 2], metric=[[0, 1, 3], [1, 0, 3], [3, 3, 0]]),
+    ):
+        costs = losses(space)
+        fold: Symmetry = find_symmetry(space, space, costs, None)
+        for orbit in range(fold.orbits.max() + 1):
+            assert len(set(costs.whole[fold.orbits == orbit].tolist())) == 1
+        assert sum(fold.shares) == space.size
+    skew = find_symmetry(Interval(0, 4, 1), Interval(0, 4, 1), losses(Interval(0, 4, 1)), np.array([1, 2, 3, 4, 5]))
+    assert len(skew.inputs) == 5, "a prior that is not symmetric breaks the symmetry"
+
+
+def test_a_row_splits_its_promise_by_need() -> None:
+    row = Rows({"smoker": Categories(["no", "yes"]), "hobby": Categories(list(range(20)))})
+    best = design_row(row, Privacy(2))
+    assert sum(best.shares.values()) == 1 and best.shares["hobby"] > best.shares["smoker"] > 0
+    even = {name: design(space, Privacy(1)) for name, space in row.columns.items()}
+    nothing = {name: design(space, Privacy(0)).error for name, space in row.columns.items()}
+    assert max(best.errors.values()) < max(even[name].error / nothing[name] for name in even)
+    for name, mechanism in best.mechanisms.items():
+        certify(mechanism, Privacy(2 * best.shares[name]))
+
+
+def test_a_row_may_aim_at_the_sum_or_weigh_its_columns() -> None:
+    row = Rows({"a": Categories([0, 1]), "b": Categories([0, 1, 2]), "c": Interval(0, 2, 1)})
+    largest, least_sum = design_row(row, Privacy(3)), design_row(row, Privacy(3), aim="sum")
+    assert sum(least_sum.errors.values()) < sum(largest.errors.values())
+    assert max(largest.errors.values()) < max(least_sum.errors.values())
+    weighed = design_row(row, Privacy(3), weights={"b": 10})
+    assert weighed.shares["b"] > largest.shares["b"]
+    with pytest.raises(InputError, match="no column 'd'"):
+        design_row(row, Privacy(3), weights={"d": 1})
+    with pytest.raises(InputError, match="did you mean 'sum'"):
+        design_row(row, Privacy(3), aim="summ")  # type: ignore[arg-type]
+
+
+def test_a_row_of_one_column_gives_it_all() -> None:
+    best = design_row(Rows({"a": Categories([0, 1]), "only": Categories(["x"])}), Privacy(1, "0.1"))
+    assert best.shares["a"] == 1
+    certify(best.mechanisms["a"], Privacy(1, "0.1"))
