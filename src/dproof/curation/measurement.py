@@ -94,9 +94,10 @@ def measure(question: Question, schema: Schema, privacy: Privacy, *, rows_per_pe
     picked = [aggregate for aggregate in wanted if aggregate not in sums and aggregate not in distinct]
     several = _several_groups(question, schema)
     share = Fraction(1, len(wanted))
-    linear, exact = _linear(question, schema, _part(privacy, share * len(sums)), rows_per_person, sums)
     moved = rows_per_person * (2 if several and privacy.neighbours == "change-one" else 1)
-    counts = [Noisy(a, moved, _noise(moved, moved * rows_per_person, _part(privacy, share))) for a in distinct]
+    cells = moved if several else 1  # the numbers of one aggregate that one person can move
+    linear, exact = _linear(question, schema, _part(privacy, share * len(sums)), rows_per_person, sums, cells)
+    counts = [Noisy(a, moved, _noise(moved, moved * rows_per_person, _part(privacy, share), cells)) for a in distinct]
     choices = [_choice(a, schema, _part(privacy, share), rows_per_person, several) for a in picked]
     return Measurement(question, keys, schema, privacy, rows_per_person, (*linear, *counts), tuple(choices), exact)
 
@@ -110,7 +111,7 @@ def _several_groups(question: Question, schema: Schema) -> bool:
 
 
 def _linear(
-    question: Question, schema: Schema, privacy: Privacy, rows: int, sums: list[Aggregate]
+    question: Question, schema: Schema, privacy: Privacy, rows: int, sums: list[Aggregate], cells: int
 ) -> tuple[list[Noisy], bool]:
     """Noise for all sums over rows together, and whether the joint sensitivity is exact."""
     needed = list(dict.fromkeys(term for aggregate in sums for term in terms(aggregate, schema)))
@@ -136,7 +137,7 @@ def _linear(
     if privacy.delta:
         squares = [found.largest(privacy.neighbours, power=2, weights=_only(n, needed))[0] for n in range(len(needed))]
         each = _part(privacy, Fraction(1, len(moving)))
-        relaxed = {n: _noise(sizes[n], int(squares[n]) * rows**2, each) for n in moving}
+        relaxed = {n: _noise(sizes[n], int(squares[n]) * rows**2, each, cells) for n in moving}
         if not laplace or _spread(relaxed, alone) < _spread(laplace, alone):
             best = relaxed
     if not best:
@@ -154,12 +155,12 @@ def _only(place: int, needed: list[Term]) -> list[Fraction]:
     return [Fraction(int(n == place)) for n in range(len(needed))]
 
 
-def _noise(size: int, square: int, privacy: Privacy) -> Noise:
+def _noise(size: int, square: int, privacy: Privacy, cells: int) -> Noise:
     """The narrower of Laplace and Gaussian noise for a vector that moves by `size` in l1 and `square` in squared l2."""
-    laplace = integer_laplace(size, privacy)
+    laplace = integer_laplace(size, privacy, coordinates=cells)
     if not privacy.delta:
         return laplace
-    gaussian = integer_gaussian(square, privacy)
+    gaussian = integer_gaussian(square, privacy, coordinates=cells)
     return gaussian if gaussian.variance < laplace.variance else laplace
 
 
