@@ -156,9 +156,8 @@ class Mixed:
     def explain(self) -> str:
         """Why some question on it has no answer."""
         why = explain_singular(self.matrix, self.labels)
-        return (
-            f"{self.name} cannot be debiased: {why}; method='likelihood' guesses, raw(...) shows the rows as they are"
-        )
+        way = "method='likelihood' fits one of the possible answers, raw(...) shows the rows as they are"
+        return f"{self.name} cannot be debiased: {why}; {way}"
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -160,10 +160,14 @@ def solve(law: Array, wanted: Array) -> Array:
 
 
 def explain_singular(law: Array, labels: Sequence[Any]) -> str:
-    """Why a law cannot be undone, and what of it can: values that look alike, and those that stand for themselves."""
+    """Why a law cannot be undone, and what of it can: values that look alike, and what can be told nevertheless."""
     rank = int(np.linalg.matrix_rank(law, tol=_TINY * len(law)))
-    alone = ~np.isnan(solve(law, np.eye(len(law))).sum(axis=0))
-    told = [repr(labels[n]) for n in np.flatnonzero(alone)[:5]]
+    alone = {repr(label): np.eye(len(law))[n] for n, label in enumerate(labels)}
+    if isinstance(labels[0], frozenset):
+        items = sorted({item for label in labels for item in label}, key=str)
+        alone = {f"sets with {item!r}": np.array([float(item in label) for label in labels]) for item in items}
+    solved = ~np.isnan(solve(law, np.stack(list(alone.values()), axis=1)).sum(axis=0))
+    told = [text for text, can in zip(alone, solved, strict=True) if can][:5]
     part = f"; {', '.join(told)} can be asked for" if told else ""
     _, groups = np.unique(law.round(12), axis=0, return_inverse=True)
     groups = groups.reshape(-1)
