@@ -217,6 +217,20 @@ def test_another_plan_is_another_question(ledger: Path) -> None:
     assert narrow_curator.remaining().epsilon == 1
 
 
+def test_a_plan_that_allows_less_than_the_ledger_is_a_ceiling(ledger: Path) -> None:
+    rich = dp.Curator(people(), PLAN, ledger=ledger, budget=dp.Privacy(9))
+    poor = dp.Curator(people(), PLAN, ledger=ledger)
+    assert (rich.remaining().epsilon, poor.remaining().epsilon) == (9, 3)
+    rich.ask("SELECT count(*) FROM data WHERE age < 50", epsilon=2)
+    assert (rich.remaining().epsilon, poor.remaining().epsilon) == (7, 1)
+    with pytest.raises(OverBudget):
+        poor.ask("SELECT count(*) FROM data WHERE age < 51", epsilon="1.5")
+    rich.ask("SELECT count(*) FROM data WHERE age < 51", epsilon=4)
+    assert poor.remaining().epsilon == 0
+    with pytest.raises(OverBudget):
+        poor.ask("SELECT count(*) FROM data WHERE age < 52", epsilon="0.1")
+
+
 def test_budgets_of_analysts(ledger: Path) -> None:
     limits = {"ann": dp.Privacy(1), "bob": dp.Privacy(1)}
     ann = dp.Curator(people(), PLAN, ledger=ledger, analysts=limits, analyst="ann")
@@ -244,6 +258,13 @@ def test_every_kind_of_table(convert: Any, ledger: Path) -> None:
     for row in answer.rows:
         assert abs(row["n"].raw - sexes.count(row["sex"])) < 40
     assert "NOT PRIVATE" in str(answer)
+
+
+def test_a_stream_is_kept_for_the_questions_to_come(ledger: Path) -> None:
+    curator = dp.Curator(people().to_reader(), PLAN, ledger=ledger)
+    for age in (20, 40):
+        cell = curator.ask(f"SELECT count(*) AS n FROM data WHERE age < {age}", epsilon=1).rows[0]["n"]
+        assert abs(cell.raw - (people()["age"].to_numpy() < age).sum()) < 40
 
 
 def test_answers_go_everywhere(curator: dp.Curator) -> None:

@@ -89,7 +89,8 @@ class Curator:
                 "keep: store the DataFrame, as Parquet say, and give its path"
             )
         given = None if budget is None and Path(ledger).exists() else promised
-        self.ledger = Ledger(ledger, budget=given, analysts=analysts, mark=mark)
+        # An older ledger may allow more than the plan does now.
+        self.ledger = Ledger(ledger, budget=given, analysts=analysts, mark=mark, ceiling=promised)
         self.analyst = analyst
         self.lock = threading.Lock()
 

@@ -52,6 +52,9 @@ class Amount:
     def __sub__(self, other: Amount) -> Amount:
         return Amount(self.epsilon - other.epsilon, self.delta - other.delta)
 
+    def at_most(self, other: Amount) -> Amount:
+        return Amount(min(self.epsilon, other.epsilon), min(self.delta, other.delta))
+
     def __str__(self) -> str:
         return f"epsilon {literal(self.epsilon)} and delta {literal(self.delta)}"
 
@@ -125,12 +128,15 @@ class Ledger:
         budget: Privacy | None = None,
         analysts: Mapping[str, Privacy] | None = None,
         mark: str | None = None,
+        ceiling: Privacy | None = None,
     ) -> None:
         """Open a ledger and check it from end to end, or with a budget begin one where there is none.
 
+        `ceiling` holds whoever spends through this object to less than the budget.
         `mark` is the hash of an entry that was noted down earlier: a file without it is an older copy or another one.
         """
         self.path = Path(path)
+        self.ceiling = ceiling
         self._lock = threading.RLock()
         self._known = _Known()
         if budget is None and not self.path.exists():
@@ -167,7 +173,8 @@ class Ledger:
     def remaining(self, analyst: str | None = None) -> Amount:
         """What may still be spent, by anyone or by one analyst."""
         with self._transaction() as (_, known):
-            return self._left(known, analyst)
+            left = self._left(known, analyst)
+        return Amount(max(left.epsilon, Fraction(0)), max(left.delta, Fraction(0)))
 
     @property
     def mark(self) -> str:
@@ -228,7 +235,10 @@ class Ledger:
 
     def _left(self, known: _Known, analyst: str | None) -> Amount:
         assert known.budget is not None
-        whole = amount(known.budget) - known.spent
+        whole = amount(known.budget)
+        if self.ceiling is not None:
+            whole = whole.at_most(amount(self.ceiling))
+        whole -= known.spent
         if not known.limits:
             return whole
         if analyst not in known.limits:
@@ -237,7 +247,7 @@ class Ledger:
                 f"the ledger gives each analyst a budget, and {named}{did_you_mean(analyst, known.limits)}"
             )
         own = known.limits[analyst] - known.spent_by.get(analyst, Amount())
-        return Amount(min(own.epsilon, whole.epsilon), min(own.delta, whole.delta))
+        return own.at_most(whole)
 
     def _find(self, database: sqlite3.Connection, known: _Known, key: str, cost: Amount) -> Any | None:
         for paid, number in known.answers.get(key, ()):
