@@ -23,7 +23,7 @@ _SCHEME = ["#f4f8f8", "#9cc9c6", "#2f8f8b", "#0b4f50"]
 
 def svg(chart: Any) -> str:
     """The chart as an SVG element, to stand inside a page."""
-    return str(vl_convert.vegalite_to_svg(styled(chart).to_dict(), vl_version=None))
+    return str(vl_convert.vegalite_to_svg(styled(chart).to_dict(validate=False), vl_version=None))
 
 
 def styled(chart: Any) -> Any:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from fractions import Fraction
 from html import escape
 from importlib.resources import files
-from typing import Any
+from typing import Any, NamedTuple
 
 from dproof.certification.certificate import Part
 from dproof.meaning import advice, attack_accuracy, posterior
@@ -16,18 +16,39 @@ from dproof.report.charts import law_chart, profile_chart, svg
 from dproof.sanitisation.row_law import Group, RowLaw
 
 
-def page(row: RowLaw, certificate: Mapping[str, Any], half_widths: Mapping[str, float | None]) -> str:
+class Pictures(NamedTuple):
+    """What can be drawn before there is a release: the law of each group, and their whole guarantees."""
+
+    laws: Mapping[str, str]
+    profile: str
+
+
+def draw_pictures(row: RowLaw) -> Pictures:
+    """The pictures of a page, as SVG."""
+    laws = {group.name: svg(law_chart(group.mechanism)) for group in row.groups}
+    curves = {group.name: group.mechanism for group in row.groups[:6]}
+    return Pictures(laws, svg(profile_chart(curves, float(row.plan.privacy.epsilon) or 1.0)))
+
+
+def page(
+    row: RowLaw,
+    certificate: Mapping[str, Any],
+    half_widths: Mapping[str, float | None],
+    pictures: Pictures | None = None,
+) -> str:
     """The whole page as HTML.
 
-    `half_widths` holds, for each column, the half-width of the 95 % interval that a count of this many rows has.
+    `half_widths` holds, for each column, the half-width of the 95 % interval that a count of this many rows has;
+    `pictures` are those of the row, where they are drawn already.
     """
+    drawn = pictures or draw_pictures(row)
     style = (files("dproof.report") / "page.css").read_text(encoding="utf-8")
     release = certificate.get("release") or {}
     sections = [
         _promise(row.plan.privacy, release, bool(certificate["private"])),
         _denial(row.plan.privacy),
-        _columns(row, release, half_widths),
-        _profile(row),
+        _columns(row, release, half_widths, drawn.laws),
+        _profile(drawn.profile),
         _asking(row),
         _limits(row),
         _proof(certificate),
@@ -85,9 +106,13 @@ def _bar(low: float, high: float) -> str:
     return f'<span class="range"><i style="left:{low:.1%};width:{max(high - low, 0.005):.1%}"></i></span>'
 
 
-def _columns(row: RowLaw, release: Mapping[str, Any], half_widths: Mapping[str, float | None]) -> str:
-    parts = zip(row.groups, row.parts, strict=True)
-    blocks = "".join(_group(group, part, release.get("rows"), half_widths) for group, part in parts)
+def _columns(
+    row: RowLaw, release: Mapping[str, Any], half_widths: Mapping[str, float | None], pictures: Mapping[str, str]
+) -> str:
+    blocks = "".join(
+        _group(group, part, release.get("rows"), half_widths.get(group.name), pictures[group.name])
+        for group, part in zip(row.groups, row.parts, strict=True)
+    )
     untouched = [column.name for column in row.plan.columns if column.kind == "public"]
     dropped = [column.name for column in row.plan.columns if column.kind == "drop"]
     notes = ""
@@ -98,7 +123,7 @@ def _columns(row: RowLaw, release: Mapping[str, Any], half_widths: Mapping[str, 
     return f"<section><h2>What was done to each column</h2>{blocks}{notes}</section>"
 
 
-def _group(group: Group, part: Part, rows: int | None, half_widths: Mapping[str, float | None]) -> str:
+def _group(group: Group, part: Part, rows: int | None, width: float | None, picture: str) -> str:
     mechanism = group.mechanism
     facts = [
         f"mechanism: {mechanism.name} ({mechanism.source})",
@@ -109,21 +134,17 @@ def _group(group: Group, part: Part, rows: int | None, half_widths: Mapping[str,
         facts.append(f"expected error of a value: {float(part.error):.4g}")
     if part.lower_bound is not None:
         facts.append(f"no mechanism with this guarantee errs less than {float(part.lower_bound):.4g}")
-    width = half_widths.get(group.name)
     if width is not None and rows:
         facts.append(f"a count over the {rows:,} rows is right to about ± {width:,.0f}, 19 times out of 20")
     items = "".join(f"<li>{escape(fact)}</li>" for fact in facts)
-    picture = svg(law_chart(mechanism))
     return f'<article><h3>{escape(group.name)}</h3><ul>{items}</ul><figure class="law">{picture}</figure></article>'
 
 
-def _profile(row: RowLaw) -> str:
-    top = float(row.plan.privacy.epsilon) or 1.0
-    curves = {group.name: group.mechanism for group in row.groups[:6]}
+def _profile(picture: str) -> str:
     return (
         "<section><h2>The whole guarantee</h2><p>Each column's law satisfies every pair on or above its curve, "
         "computed from the whole numbers that were sampled. The promise is one point; a curve that reaches zero "
-        f"is proven never to leak more.</p><figure>{svg(profile_chart(curves, top))}</figure></section>"
+        f"is proven never to leak more.</p><figure>{picture}</figure></section>"
     )
 
 

@@ -112,7 +112,7 @@ class Release:
         """Store a release that is held in memory, in a new folder."""
         with appearing(Path(out)) as folder:
             pa.parquet.write_table(self.to_arrow(), folder / DATA, **PARQUET)
-            finish(folder, with_bounds(self.law), self.rows, {DATA: digest(folder / DATA)}, self.private)
+            finish(folder, prepare(self.law), self.rows, {DATA: digest(folder / DATA)}, self.private)
         return load(out)
 
 
@@ -125,12 +125,26 @@ PARQUET: dict[str, Any] = {
 }
 
 
-def finish(folder: Path, law: RowLaw, rows: int, files: Mapping[str, str], private: bool) -> dict[str, Any]:
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """What can be said about a release before it is drawn: its law with the bounds, and pictures of it."""
+
+    law: RowLaw
+    pictures: Any
+
+
+def prepare(law: RowLaw) -> Prepared:
+    """Work that needs no data, to be done while the rows are drawn."""
+    return Prepared(with_bounds(law), _upstairs("report.page", "draw_pictures")(law))
+
+
+def finish(folder: Path, prepared: Prepared, rows: int, files: Mapping[str, str], private: bool) -> dict[str, Any]:
     """Write the plan, the certificate and the page about a folder's stored table, whose files have these hashes."""
+    law = prepared.law
     (folder / PLAN).write_text(law.plan.text, "utf-8")
     certificate = law.certificate(about(law, rows, {**files, PLAN: digest(folder / PLAN)}), private=private)
     record = certificate.to_json()
-    page = _upstairs("report.page", "page")(law, record, half_widths(law, rows))
+    page = _upstairs("report.page", "page")(law, record, half_widths(law, rows), prepared.pictures)
     (folder / REPORT).write_text(page, "utf-8")
     certificate.write(folder / CERTIFICATE)
     return record

@@ -17,8 +17,8 @@ from dproof.errors import DproofWarning
 from dproof.sanitisation.folder import appearing, check_absent
 from dproof.sanitisation.plan import Plan
 from dproof.sanitisation.product import Progress, sanitised_blocks
-from dproof.sanitisation.release import Release, about, finish
-from dproof.sanitisation.row_law import certify_row, with_bounds
+from dproof.sanitisation.release import Release, about, finish, prepare
+from dproof.sanitisation.row_law import certify_row
 from dproof.sanitisation.writing import aligned, write_parts, write_whole
 
 _RARE = 1 / 100  # expected number of rows published as they are, from which a curator is warned
@@ -56,11 +56,11 @@ def sanitise(
         release = Release(law, certificate, table=held)
     else:
         with appearing(Path(out)) as folder, ThreadPoolExecutor(1) as beside:
-            bounded, spread = beside.submit(with_bounds, law), opened.spread
+            preparing, spread = beside.submit(prepare, law), opened.spread
             rows, files = write_whole(blocks, folder) if spread is None else write_parts(spread, law, folder)
-            law = bounded.result()
-            certificate = finish(folder, law, rows, files, coins.private)
-        release = Release(law, certificate, Path(out))
+            prepared = preparing.result()
+            certificate = finish(folder, prepared, rows, files, coins.private)
+        release = Release(prepared.law, certificate, Path(out))
     _warn(release)
     return release
 
