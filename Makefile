@@ -38,12 +38,12 @@ test: .venv/.dev
 	$(BIN)/pytest -q -n $(JOBS)
 
 test-slow: .venv/.dev
-	$(BIN)/pytest -q -m slow
+	$(BIN)/pytest -q -m "slow and not spark"
 
 test-spark: .venv/.dev
 	@test -e .venv/.spark || { $(BIN)/python -m pip install -qq --disable-pip-version-check --editable '.[spark]' \
 	  && touch .venv/.spark; }
-	$(BIN)/pytest -q -m "slow or not slow" tests/engines/test_spark.py
+	$(BIN)/pytest -q -m spark
 
 bench: .venv/.dev
 	@# Peers are only measured against; one that will not install is skipped by the benchmark with a word.

@@ -31,7 +31,10 @@ if shutil.which("java") is None:
 from pyspark import TaskContext  # noqa: E402
 from pyspark.sql import DataFrame, SparkSession  # noqa: E402
 
-pytestmark = pytest.mark.filterwarnings("ignore:PySpark does not yet fully support pandas:FutureWarning")
+pytestmark = [
+    pytest.mark.spark,
+    pytest.mark.filterwarnings("ignore:PySpark does not yet fully support pandas:FutureWarning"),
+]
 
 test_names_and_rows = suite.test_names_and_rows
 test_the_release_is_the_same_whatever_the_engine = suite.test_the_release_is_the_same_whatever_the_engine
