@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from fractions import Fraction
+from itertools import product
 
 import numpy as np
 import pytest
@@ -112,6 +113,29 @@ def test_uniform_numbers_and_the_words_that_belong_to_nobody() -> None:
     words = np.array([0, 5, last, (1 << 64) - 2], np.uint64)
     assert uniform_below(bounds, ScriptedCoins(words, np.array([4, 9], np.uint64))).tolist() == [0, 2, 1, 2]
     assert uniform_below(np.array([4]), ScriptedCoins(np.array([last]))).tolist() == [3]
+
+
+@pytest.mark.parametrize("shown", ["other", "own"])
+def test_every_word_of_a_bit_counts_once(shown: str) -> None:
+    """Value 1 of three: each other bit is 1 for `other` words of 2^16, its own for `own` words."""
+    law = Unary(3, 40_000, 9_000, 1 << 16)
+    codes, zeros = np.ones(1 << 16, np.uint8), np.zeros(1 << 16, np.uint16)  # word 0 leaves a bit 0
+    words = [WORDS, zeros, zeros, zeros] if shown == "other" else [zeros, zeros, zeros, WORDS]
+    drawn = law.draw(codes, ScriptedCoins(*words))
+    bit, weight = (1, 9_000) if shown == "other" else (2, 40_000)
+    assert {0: (1 << 16) - weight, bit: weight} == dict(Counter(drawn.tolist()))
+
+
+@pytest.mark.parametrize("held", [True, False])
+def test_every_choice_of_the_other_values_counts_once(held: bool) -> None:
+    """Value 2 of four and sets of two: all 3·2·1 choices among the others give every set equally often."""
+    law = SubsetSelection(4, 2, 1, 1)  # the value itself is in the set for the lower half of all words
+    choices = np.array(list(product(range(3), range(2), range(1))), np.uint64).T
+    coin = np.full(6, 0x1000 if held else 0xC000, np.uint16)
+    words = [choices[0], choices[1], np.zeros(6, np.uint64), choices[2]]  # the value's own turn is not used
+    drawn = law.draw(np.full(6, 2, np.uint8), ScriptedCoins(coin, *words))
+    with_it, without = {5: 2, 6: 2, 12: 2}, {3: 2, 9: 2, 10: 2}
+    assert dict(Counter(drawn.tolist())) == (with_it if held else without)
 
 
 LAWS: dict[str, NoiseLaw] = {

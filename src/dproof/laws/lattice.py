@@ -108,9 +108,10 @@ class Lattice:
         """E|Y_i − i| in steps, exactly."""
         if not self.clamped:
             return self.noise.moments[1]
-        down = sum((self.noise.cumulative(-j) for j in range(1, source + 1)), Fraction(0))
-        up = sum((1 - self.noise.cumulative(j - 1) for j in range(1, self.size - source)), Fraction(0))
-        return down + up
+        total = self.total
+        down = sum(int(self.noise.cumulative(-j) * total) for j in range(1, source + 1))
+        up = sum(total - int(self.noise.cumulative(j - 1) * total) for j in range(1, self.size - source))
+        return Fraction(down + up, total)
 
     def draw(self, codes: NDArray[Any], coins: Coins) -> NDArray[Any]:
         drawn = self.noise.draw(len(codes), coins)

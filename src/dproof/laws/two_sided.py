@@ -136,12 +136,11 @@ class TwoSided:
             digits.append(digit)
         block, digit = divmod(g, len(self._either) - 1)
         row = self.top[sign] if block == 0 else self._either
-        so_far = self._escaped(sign, block) / self._whole
-        beyond, equal = so_far * sum(row[digit + 1 :]), so_far * row[digit]
+        beyond, equal, whole = sum(row[digit + 1 :]), row[digit], self._whole
         for table, total, digit in zip(self.lower[::-1], self._lower_wholes[::-1], digits[::-1], strict=True):
-            beyond += equal * Fraction(sum(table[digit + 1 :]), total)
-            equal *= Fraction(table[digit], total)
-        return beyond
+            beyond = beyond * total + equal * sum(table[digit + 1 :])
+            equal, whole = equal * table[digit], whole * total
+        return self._escaped(sign, block) * Fraction(beyond, whole)
 
     def _escaped(self, sign: int, blocks: int) -> Fraction:
         """P(the first `blocks` top draws escape, with this sign)."""
