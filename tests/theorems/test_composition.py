@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dproof import Categories, Privacy, response_with, solution_matrix
+from dproof import Categories, Privacy, response_with, solution_matrix, subset_selection, unary_encoding
 from dproof.certification.composition import advanced, as_change_one, basic, group, of_mechanisms, optimal, parallel
 from dproof.certification.loss import Loss, compose, dominating
 from dproof.certification.numerical import gaussian_part, laplace_part, mechanism_part, numerical, promise_part
@@ -110,6 +110,24 @@ def test_one_loss_dominates_every_pair_of_a_family(family: object, odds: Fractio
         p = [int(x) * int(y) for x, y in product(rows[a], rows[c])]
         q = [int(x) * int(y) for x, y in product(rows[b], rows[d])]
         assert hockey_stick(p, q, family.total**2, odds) <= twice.worst(odds)  # type: ignore[attr-defined]
+
+
+def test_an_asymmetric_pair_is_dominated_in_both_orders() -> None:
+    """From the first input to the second the odds are at most 2; the other way round they are infinite."""
+    family = solution_matrix(Categories([0, 1]), [[0, 1], ["1/2", "1/2"]]).family
+    assert dominating(family).delta(Fraction(2)) >= family.worst(Fraction(2)).value == Fraction(1, 2)
+
+
+@pytest.mark.parametrize("encode", [unary_encoding, subset_selection])
+def test_laws_in_closed_form_are_dominated_too(encode) -> None:
+    family = encode(Categories(range(4)), Privacy(1)).family
+    rows = [family.weights(n) for n in range(4)]
+    twice = compose([dominating(family)] * 2)
+    for odds in (Fraction(1), Fraction(3, 2), Fraction(4)):
+        assert dominating(family).delta(odds) >= family.worst(odds).value
+        p, q = ([int(x) * int(y) for x, y in product(rows[n], repeat=2)] for n in (0, 1))
+        assert twice.worst(odds) >= hockey_stick(p, q, family.total**2, odds)
+        assert float(twice.worst(odds)) == pytest.approx(float(hockey_stick(p, q, family.total**2, odds)), abs=1e-9)
 
 
 def test_the_dominating_loss_is_tight_at_the_ratios_of_the_law() -> None:

@@ -156,24 +156,32 @@ def compose(losses: Sequence[Loss]) -> Composed:
 def dominating(family: Family) -> Loss:
     """A loss that dominates every pair of a family's inputs, so that its powers bound any composition of the family.
 
-    One pair stands for all in randomised response. Else δ(e), the maximum over all pairs, is convex in e; the chords
+    One pair, in either order, stands for all in randomised response. Else δ(e), the maximum over all pairs, is convex
+    in e, and δ(e) = 1 − e + e·δ(1/e) gives it below 1, where P and Q change places; the chords
     between its values at given ratios lie above it, and are the profile of one pair: an atom at each ratio with Q the
     change of slope there (Doroshenko, Ghazi, Kamath, Kumar and Manurangsi 2022).
     """
-    if isinstance(family, KeepOrOther) or family.inputs < 3:
+    if isinstance(family, KeepOrOther) or family.inputs < 2:
         return Loss.of(family.weights(0), family.weights(family.inputs - 1), family.total)
     rows = np.array([[int(w) for w in family.weights(n)] for n in range(family.inputs)], object)
     columns = [sorted({int(w) for w in column}) for column in rows.T]
     ratios = sorted({Fraction(p, q) for column in columns for p in column for q in column if q})
     chosen = ratios[:: -(-len(ratios) // _MOST_RATIOS)]
     at = sorted({Fraction(0), *chosen, ratios[-1], 1 / ratios[-1]})
-    values = [family.worst(e).value for e in at]
+    values = [_profile(family, e) for e in at]
     slopes = [(y - x) / (f - e) for x, y, e, f in zip(values, values[1:], at, at[1:], strict=False)] + [Fraction(0)]
     atoms = [(-(-values[-1] * _FINE // 1), 0)]
     for e, before, after in zip(at[1:], slopes, slopes[1:], strict=False):
         q = after - before
         atoms.append((-(-e * q * _FINE // 1), q * _FINE // 1))
     return Loss(_merged(atoms), _FINE)
+
+
+def _profile(family: Family, odds: Fraction) -> Fraction:
+    """The largest Σ max(0, P − e·Q) over ordered pairs; a family tells it for odds of at least 1."""
+    if odds >= 1:
+        return family.worst(odds).value
+    return 1 - odds + odds * family.worst(1 / odds).value if odds else Fraction(1)
 
 
 def _merged(pairs: Iterable[tuple[int, int]]) -> tuple[tuple[int, int], ...]:

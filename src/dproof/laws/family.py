@@ -57,7 +57,7 @@ class Family(Protocol):
         ...
 
     def worst(self, odds: Fraction) -> Worst:
-        """max over ordered pairs of Σ_y max(0, P(y) − odds·Q(y)), exactly."""
+        """max over ordered pairs of Σ_y max(0, P(y) − odds·Q(y)), exactly, for odds of at least 1."""
         ...
 
     def odds(self, delta: Fraction) -> Odds:
