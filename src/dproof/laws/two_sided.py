@@ -234,7 +234,9 @@ class TwoSided:
         if self.reach is not None:
             outside = np.flatnonzero(np.abs(drawn) > self.reach)
             while len(outside):
-                drawn[outside] = again = TwoSided(self.lower, self.top).draw(len(outside), coins)
+                again = np.empty(len(outside), np.int64)
+                self._fill(again, coins)
+                drawn[outside] = again
                 outside = outside[np.abs(again) > self.reach]
         return drawn
 
