@@ -228,3 +228,23 @@ def test_sets_are_asked_alike_whatever_their_form(form: str) -> None:
     true = sum("Film" in own for own in likes)
     assert row["n"].estimate == pytest.approx(true, abs=1e-3)
     assert release.raw("SELECT count(*) AS n FROM release WHERE list_contains(likes, 'Film')").rows == [{"n": true}]
+
+
+def test_a_column_of_many_values_and_odd_public_columns() -> None:
+    rng = np.random.default_rng(1)
+    town = rng.integers(0, 900, 3000)
+    tags = [["a", "b"] if n % 2 else [] for n in range(3000)]
+    table = pa.table({"town": town * 10, "tags": tags, "x": np.where(np.arange(3000) % 3 == 0, np.nan, 1.5)})
+    values = rng.permutation(900).tolist()
+    column = {"space": "categories", "values": [10 * value for value in values]}
+    plan = {"privacy": {"epsilon": 60}, "columns": {"town": column, "tags": {"public": True}, "x": {"public": True}}}
+    with seeded_coins(1):
+        release = dp.sanitise(table, plan)
+    (row,) = release.query("SELECT median(town) AS m, min(town) AS lo, max(town) AS hi FROM release").rows
+    assert abs(row["m"].estimate - 10 * np.median(town)) <= 20  # as fine as the steps
+    assert (row["lo"].estimate, row["hi"].estimate) == pytest.approx((10 * town.min(), 10 * town.max()), abs=20)
+    rows = release.query("SELECT tags, x, count(*) AS n FROM release GROUP BY tags, x").rows
+    assert {(row["tags"], row["x"]): row["n"].estimate for row in rows} == {
+        ((), None): 500, ((), 1.5): 1000, (("a", "b"), None): 500, (("a", "b"), 1.5): 1000,
+    }  # fmt: skip
+    assert len(release.query("SELECT town, count(*) AS n FROM release GROUP BY town").rows) == 900

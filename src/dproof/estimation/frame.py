@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
-from math import prod
+from math import isnan, prod
 from typing import Any
 
 import numpy as np
@@ -37,11 +37,21 @@ def schema_of(law: RowLaw) -> Schema:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Choice:
-    """Groups of one private column: labels, and for each the blocks it takes, as a matrix of labels by blocks."""
+    """Groups of one private column: labels, and the group of each block, or a matrix of labels by blocks."""
 
     column: str
     labels: tuple[Any, ...]
     takes: Array
+
+    def matrix(self) -> Array:
+        """How much of each block a group takes."""
+        if self.takes.ndim == 2:
+            return self.takes
+        return np.asarray(np.arange(len(self.labels))[:, None] == self.takes, float)
+
+    def is_block(self) -> bool:
+        """Whether every group is a block by itself, in the same order."""
+        return np.array_equal(self.takes, np.arange(len(self.labels)))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -84,9 +94,9 @@ class Frame:
         self._public_keys = [key for key in keys if key.column in public]
         more = [column for column in (*degrees, *spelled) if column not in public]
         self.grid: Grid = cut(self.schema, wheres, self._private_keys, more)
-        for column in (*degrees, *(axis.column for axis in self.grid.axes)):
-            if column not in public and isinstance(law.group_of(column).mechanism.family, KeepOrOther):
-                spelled |= {column} & set(degrees)  # a sum needs the number of each value
+        for column in set(degrees) - public:
+            if isinstance(law.group_of(column).mechanism.family, KeepOrOther):
+                spelled.add(column)  # a sum needs the number of each value
         self.cuts = {
             axis.column: cut_column(axis, self.schema, self.grid, self._private_keys, spelled=axis.column in spelled)
             for axis in self.grid.axes
@@ -173,8 +183,7 @@ class Frame:
     def choice(self, key: Key) -> Choice:
         """The declared groups of a key on a private column."""
         groups = grouping(key, self.schema)
-        member = groups.of(self.cuts[key.column].first)
-        return Choice(key.column, groups.labels, (np.arange(len(groups.labels))[:, None] == member).astype(float))
+        return Choice(key.column, groups.labels, groups.of(self.cuts[key.column].first))
 
     def groups(self, combos: list[tuple[Any, ...]], more: Sequence[Choice] = ()) -> Groups:
         """All combinations of the groups of the keys, and last of further choices."""
@@ -214,10 +223,10 @@ class Frame:
         """Whether a group has one block of each axis of a piece."""
         if isinstance(piece.axes[0], Blurred):
             return False  # its bias depends on all blocks together
-        if all(axis.blocks == 1 for axis in piece.axes):
-            return True
         own = [choice for choice in choices if choice.column in piece.columns]
-        return len(piece.columns) == len(own) == 1 and np.array_equal(own[0].takes, np.eye(len(own[0].takes.T)))
+        if all(axis.blocks == 1 for axis in piece.axes) and not own:
+            return True
+        return len(piece.columns) == len(own) == 1 and own[0].is_block()
 
     def _chosen(self, choices: Sequence[Choice], rest: Sequence[Piece]) -> Array:
         columns = [column for piece in rest for column in piece.columns]
@@ -227,7 +236,7 @@ class Frame:
             if choice.column in columns:
                 shape = [1] * len(columns)
                 shape[columns.index(choice.column)] = -1
-                takes = choice.takes.reshape(len(choice.labels), *shape)
+                takes = choice.matrix().reshape(len(choice.labels), *shape)
                 chosen = (chosen[:, None] * takes[None]).reshape(-1, *sizes)
         return chosen.reshape(len(chosen), -1)
 
@@ -276,10 +285,22 @@ def _distinct(arrays: Sequence[Any], length: int) -> tuple[list[tuple[Any, ...]]
     """The different combinations of some columns in order, nulls last, and which of them each row has."""
     if not arrays:
         return [()], np.zeros(length, np.int64)
-    rows = list(zip(*(array.to_pylist() for array in arrays), strict=True))
-    combos = sorted(set(rows), key=lambda row: tuple((value is None, 0 if value is None else value) for value in row))
+    rows = list(zip(*(map(_hashable, array.to_pylist()) for array in arrays), strict=True))
+    try:
+        combos = sorted(
+            set(rows), key=lambda row: tuple((value is None, 0 if value is None else value) for value in row)
+        )
+    except TypeError:
+        raise InputError("a public column holds values that have no order, so it cannot be grouped by") from None
     places = {combo: n for n, combo in enumerate(combos)}
     return combos, np.array([places[row] for row in rows], np.int64)
+
+
+def _hashable(value: Any) -> Any:
+    """A value as a label: a list as a tuple, what is no number as nothing."""
+    if isinstance(value, list):
+        return tuple(map(_hashable, value))
+    return None if isinstance(value, float) and isnan(value) else value
 
 
 def _fitted(axes: Sequence[Axis], counts: Array) -> list[Axis]:

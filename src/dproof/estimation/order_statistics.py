@@ -20,9 +20,9 @@ from dproof.estimation.smoothing import NODES
 from dproof.laws.keep_or_other import KeepOrOther
 from dproof.queries.answer import Cell
 from dproof.queries.question import Aggregate, Compare, Contains, Key, Predicate, both
-from dproof.queries.regions import lattice
 from dproof.queries.schema import Open, plain
-from dproof.spaces import Categories, Subsets
+from dproof.spaces import Subsets
+from dproof.spaces.interval import Interval
 
 _MOST_STEPS = 512  # thresholds at which a distribution is estimated
 
@@ -87,40 +87,42 @@ def _private(asked: Asked, aggregate: Aggregate, where: Predicate | None) -> lis
         frame = _spelled(asked, column, where)
         asked.tables[column, where] = (frame, *frame.read(asked.data, asked.rows))
     frame, table, combos = asked.tables[column, where]
-    blocks = frame.cuts[column]
-    ends = blocks.first
-    if blocks.merged is not None and aggregate.kind != "min":
-        ends = np.array(blocks.axis.last)[blocks.grid]
-    values = values_of(frame.schema.spaces[column], ends)
+    values = _ends(frame, column, least=aggregate.kind == "min")
     order = np.argsort(values, kind="stable")
     if aggregate.kind == "max":
         order = order[::-1]
-    rank = np.argsort(order)
-    takes = (rank[None, :] <= np.arange(len(order))[:, None]).astype(float)
+    marks = np.unique(np.linspace(0, len(order) - 1, min(len(order), _MOST_STEPS)).astype(np.int64))
+    takes = (np.argsort(order)[None, :] <= marks[:, None]).astype(float)
     if aggregate.kind == "quantile":
         takes -= float(aggregate.argument or 0)
-    groups = frame.groups(combos, [Choice(column, tuple(range(len(order))), takes)])
+    groups = frame.groups(combos, [Choice(column, tuple(marks), takes)])
     found = table.estimates([frame.sum_of(where)], groups.grouped)
     if np.isnan(found.values).any():
         refuse_singular(frame)
     total, half, naive = _one_sum(asked, found, groups.order)
-    shape = (-1, len(order))
+    shape = (-1, len(marks))
     rows = zip(total.reshape(shape), half.reshape(shape), strict=True)
-    raw = [None] * (len(total) // len(order)) if naive is None else list(naive.reshape(shape))
-    return [_Steps(values[order], t, h, r) for (t, h), r in zip(rows, raw, strict=True)]
+    raw = [None] * (len(total) // len(marks)) if naive is None else list(naive.reshape(shape))
+    return [_Steps(values[order[marks]], t, h, r) for (t, h), r in zip(rows, raw, strict=True)]
 
 
 def _spelled(asked: Asked, column: str, where: Predicate | None) -> Frame:
     """A frame in which a column has a block for every value, or for as many steps as can be told apart."""
     space: Any = schema_of(asked.law).spaces[column]
-    exact = isinstance(asked.law.group_of(column).mechanism.family, KeepOrOther)
-    most = _MOST_STEPS if exact or isinstance(space, Categories) else NODES
+    sharp = isinstance(asked.law.group_of(column).mechanism.family, KeepOrOther)
+    most = _MOST_STEPS if sharp else NODES
     cuts: list[Predicate] = []
-    if space.size > most:
-        low, step = lattice(space)
-        ends = np.unique(np.linspace(0, space.size - 1, most + 1).astype(np.int64)[1:-1])
-        cuts = [Compare(column, "<=", low + step * int(end)) for end in ends]
+    if isinstance(space, Interval) and space.size > most:
+        places = np.unique(np.linspace(0, space.size - 1, most + 1).astype(np.int64)[1:-1])
+        cuts = [Compare(column, "<=", space.low + space.step * int(place)) for place in places]
     return Frame(asked.law, [where, *cuts], asked.question.group_by, spelled=() if cuts else [column])
+
+
+def _ends(frame: Frame, column: str, *, least: bool) -> Array:
+    """The least or the greatest number of each block of a column."""
+    cut = frame.cuts[column]
+    ends = cut.first if least or cut.merged is None else np.array(cut.axis.last)[cut.grid]
+    return values_of(frame.schema.spaces[column], ends)
 
 
 def _one_sum(asked: Asked, found: Estimates, order: Array) -> tuple[Array, Array, Array | None]:
