@@ -248,3 +248,34 @@ def test_a_column_of_many_values_and_odd_public_columns() -> None:
         ((), None): 500, ((), 1.5): 1000, (("a", "b"), None): 500, (("a", "b"), 1.5): 1000,
     }  # fmt: skip
     assert len(release.query("SELECT town, count(*) AS n FROM release GROUP BY town").rows) == 900
+
+
+def test_missing_values_that_are_a_category_of_their_own() -> None:
+    kids = [None if n % 5 == 0 else n % 4 for n in range(1000)]
+    hobby = [None if n % 10 == 0 else HOBBIES[n % 3] for n in range(1000)]
+    plan = {
+        "privacy": {"epsilon": 90},
+        "columns": {
+            "kids": {"space": "categories", "values": [0, 1, 2, 3], "missing": "category"},
+            "hobby": {"space": "categories", "values": HOBBIES, "missing": "category"},
+        },
+    }
+    with seeded_coins(4):
+        release = dp.sanitise(pa.table({"kids": kids, "hobby": hobby}), plan)
+    told = [n for n in kids if n is not None]
+    sql = "SELECT count(*) AS a, count(kids) AS b, avg(kids) AS c, sum(kids) AS d, median(kids) AS e FROM release"
+    (row,) = release.query(sql).rows
+    found = [row[key].estimate for key in "abcd"]
+    assert found == pytest.approx([1000, len(told), np.mean(told), sum(told)])
+    assert row["e"].estimate == sorted(told)[len(told) // 2 - 1]
+    for condition, true in (
+        ("kids IS NULL", 200),
+        ("kids IS NOT NULL", 800),
+        ("hobby IS NULL", 100),
+        ("NOT kids = 1", sum(n != 1 for n in told)),
+        ("kids IS NULL AND hobby IS NULL", 100),
+    ):
+        (row,) = release.query(f"SELECT count(*) AS n FROM release WHERE {condition}").rows
+        assert row["n"].estimate == pytest.approx(true, abs=1e-6), condition
+    labels = [row["kids"] for row in release.query("SELECT kids, count(*) AS n FROM release GROUP BY kids").rows]
+    assert labels == [0, 1, 2, 3, None]
