@@ -121,6 +121,7 @@ PARQUET: dict[str, Any] = {
     "compression": "snappy",
     "version": "2.6",
     "write_statistics": False,
+    "write_batch_size": 1 << 16,  # rows encoded at a time: they stay in cache
     "row_group_size": REACH,
 }
 
