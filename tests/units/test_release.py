@@ -172,6 +172,9 @@ def test_seeded_coins_stamp_a_release_not_private(tmp_path: Path) -> None:
     assert first.to_arrow().equals(second.to_arrow())
     assert not first.private and not second.private and not dp.load(tmp_path / "first").private
     assert "NOT PRIVATE" in repr(first)
+    stored = pa.parquet.read_schema(tmp_path / "first" / DATA)
+    for schema in (stored, second.to_arrow().schema):
+        assert b"NOT PRIVATE" in schema.metadata[b"dproof"]
     assert "not private" in (tmp_path / "first" / REPORT).read_text("utf-8").lower()
     assert not dp.sanitise(TABLE, WHOLE).to_arrow().equals(second.to_arrow())
 

@@ -48,7 +48,7 @@ def sanitise(
     opened = open_source(source, table)
     law.plan.check_names(opened.names)
     coins = current()
-    blocks = aligned(sanitised_blocks(opened, law, coins, progress), law)
+    blocks = aligned(sanitised_blocks(opened, law, coins, progress), law, coins.private)
     if out is None:
         schema, batches = next(blocks), list(blocks)
         held = pa.Table.from_batches(batches, schema)

@@ -9,6 +9,7 @@ import shutil
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -51,7 +52,7 @@ def write_parts(spread: Spread, law: RowLaw, folder: Path) -> Written:
             rows, files[part] = rows + answer["rows"], answer["hash"]
     attempts.rename(rest)
     shutil.rmtree(rest)
-    return (rows, files) if files else write_whole(aligned(iter(()), law), folder)
+    return (rows, files) if files else write_whole(aligned(iter(()), law, current().private), folder)
 
 
 def _take(file: Path, place: Path) -> None:
@@ -67,9 +68,9 @@ def _take(file: Path, place: Path) -> None:
 def _attempt(law: RowLaw, attempts: Path, batches: Iterator[Any]) -> bytes:
     """Draw one part with the coins of this process; JSON that names the file, or says why there can be no release."""
     file, refused = attempts / f"{secrets.token_hex(16)}.parquet", attempts / "refused"
-    source = Source(law.plan.sources, lambda columns: _until(refused, batches))
+    source, coins = Source(law.plan.sources, lambda columns: _until(refused, batches)), current()
     try:
-        rows = _write(aligned(sanitised_blocks(source, law, current()), law), file)
+        rows = _write(aligned(sanitised_blocks(source, law, coins), law, coins.private), file)
     except InputError as error:
         file.write_text(str(error), "utf-8")
         file.rename(refused)
@@ -102,15 +103,16 @@ def _write(blocks: Iterator[Any], file: Path) -> int:
     return rows
 
 
-def aligned(blocks: Iterator[Any], law: RowLaw) -> Iterator[Any]:
-    """The schema first, then the blocks in it; an empty table has public columns of text."""
+def aligned(blocks: Iterator[Any], law: RowLaw, private: bool) -> Iterator[Any]:
+    """The schema first, then the blocks in it; an empty table has public columns of text.
+
+    What seeded coins drew carries it in its schema, wherever the rows go.
+    """
     first = next(blocks, None)
-    private = stored_schema(law)
     names = [name for column in law.plan.columns if column.kind != "drop" for name in column.stored]
-    known = {field.name: field for field in (private if first is None else first.schema)}
+    known = {field.name: field for field in (stored_schema(law) if first is None else first.schema)}
     schema = pa.schema([known.get(name, pa.field(name, pa.string())) for name in names])
+    schema = schema if private else schema.with_metadata({"dproof": "NOT PRIVATE: drawn with seeded coins"})
     yield schema
-    if first is not None:
-        yield first
-    for block in blocks:
+    for block in blocks if first is None else chain([first], blocks):
         yield block if block.schema == schema else block.cast(schema)
