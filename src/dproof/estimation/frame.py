@@ -13,8 +13,8 @@ import numpy as np
 from dproof.errors import InputError, TooLarge
 from dproof.estimation.axes import Kept, Mixed, Moments, Public
 from dproof.estimation.contingency import Axis, Contingency, Grouped, Powers, Sum
+from dproof.estimation.cuts import Piece, cut_column, scale_of
 from dproof.estimation.inverse import Array
-from dproof.estimation.piece import Piece, cut_column, scale_of
 from dproof.estimation.pieces import piece_of
 from dproof.estimation.reading import count
 from dproof.estimation.smoothing import Blurred

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from dproof.estimation.axes import Moments, whole_law
+from dproof.estimation.cuts import Cut, Piece, scale_of, values_of
 from dproof.estimation.inverse import Array
-from dproof.estimation.piece import Cut, Piece, scale_of, values_of
 from dproof.estimation.reading import column_reader
 from dproof.estimation.smoothing import Blurred, Nodes, lay_nodes, membership, node_law
 from dproof.laws.lattice import Lattice

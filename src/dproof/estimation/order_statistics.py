@@ -10,12 +10,12 @@ import numpy as np
 
 from dproof.errors import InputError
 from dproof.estimation.contingency import Estimates
+from dproof.estimation.cuts import values_of
 from dproof.estimation.expressions import sums_of
 from dproof.estimation.frame import Choice, Frame, Groups, schema_of
 from dproof.estimation.intervals import half_widths, normal_quantile
 from dproof.estimation.inverse import Array
 from dproof.estimation.measuring import Asked, measure, refuse_singular
-from dproof.estimation.piece import values_of
 from dproof.estimation.smoothing import NODES
 from dproof.laws.keep_or_other import KeepOrOther
 from dproof.queries.answer import Cell

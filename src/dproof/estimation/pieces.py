@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from dproof.estimation.axes import Kept, Mixed, whole_law
+from dproof.estimation.cuts import Cut, Piece, values_of
 from dproof.estimation.inverse import Array
 from dproof.estimation.numbers import number_piece
-from dproof.estimation.piece import Cut, Piece, values_of
 from dproof.estimation.reading import Decode, column_reader
 from dproof.laws.bits import Bits
 from dproof.laws.keep_or_other import KeepOrOther

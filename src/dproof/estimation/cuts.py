@@ -1,4 +1,4 @@
-"""Columns cut into blocks, and the axes that are read together."""
+"""Columns cut into the blocks that a question tells apart, and pieces: axes that are read together."""
 
 from __future__ import annotations
 
