@@ -69,7 +69,7 @@ def certified_part(name: str, mechanism: Mechanism, privacy: Privacy) -> Part:
         inf if odds is None else float_above(log_above(odds)),
         float_above(family.worst(exp_below(privacy.epsilon)).value),
         error,
-        None if optimum is None else optimum.lower_bound,
+        optimum.lower_bound if optimum is not None and optimum.loss == "metric" else None,
     )
 
 

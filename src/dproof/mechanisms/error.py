@@ -26,7 +26,7 @@ def expected_errors(family: Family, inputs: Space, outputs: Space, loss: Any = N
     if loss is None and isinstance(family, Lattice):
         return [inputs.separation * family.error(n) for n in range(family.inputs)]
     if loss is None:
-        rows = (_losses(inputs, outputs, n) for n in range(family.inputs))
+        rows = (distances_between(inputs, outputs, n) for n in range(family.inputs))
         return [_expectation(family, n, row) for n, row in enumerate(rows)]
     if not has_shape(loss, family.inputs, family.outputs):
         raise InputError(f"the losses must be a matrix of {family.inputs} inputs by {family.outputs} outputs")
@@ -61,11 +61,14 @@ def _largest_sum(space: Space) -> Fraction:
     return max(Fraction(space.distances(n).sum()) for n in range(size))
 
 
-def _losses(inputs: Space, outputs: Space, code: int) -> NDArray[Any]:
+def distances_between(inputs: Space, outputs: Space, code: int) -> NDArray[Any]:
     """ρ(d, y) for one input d and every output y."""
     if outputs is inputs or outputs == inputs:
         return inputs.distances(code)
     try:
+        if isinstance(outputs, Interval):  # whose points need not be those of the inputs
+            place = (exact(inputs.label(code)) - outputs.low) / outputs.step
+            return np.asarray(abs(np.arange(outputs.size).astype(object) - place) * outputs.step)
         return outputs.distances(outputs.code(inputs.label(code)))
     except InputError:
         raise InputError("the outputs have no distance from the inputs; give a matrix of losses") from None

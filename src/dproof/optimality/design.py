@@ -31,6 +31,7 @@ _LARGEST_PROGRAMME = 20_000  # constraints
 _MOST_PAIRED = 300  # inputs whose pairs are looked at one by one
 _LARGEST_RANK = 1024  # inputs up to which it is told whether the law can be inverted
 _NEGLIGIBLE = Fraction(1, 10**9)  # a δ up to this changes the optimum by less than its proof can tell
+_LARGEST_GAP = Fraction(1, 10**6)
 _SOURCE = "linear programme, HLM15, section 6, and HLM16, section 4.3"
 
 
@@ -54,16 +55,19 @@ def design(
     between lattice points are first rounded at random to a neighbour.
 
     `mechanism.optimum` holds what is attained and what no mechanism can beat, both exact; they differ by less than one
-    part in a million. Why it is private: the law is rounded to whole numbers and decided from these alone.
+    part in a million, or a warning says by how much (ε above 20, δ near 1). A warning also tells when no estimator can
+    undo the law. Why it is private: the law is rounded to whole numbers, and these alone decide.
 
     >>> from dproof import Interval
     >>> best = design(Interval(0, 1, "0.5"), Privacy(1))
     >>> round(float(best.error), 8), best.optimum.gap < Fraction(1, 10**8)
     (0.30251461, True)
     """
+    if not isinstance(space, Space):
+        raise InputError("a design is for a space of finitely many values: categories, an interval, subsets, rows")
     problem = _Problem(space, space if outputs is None else outputs, privacy, _prior(prior, space.size), metric_privacy)
     if unbiased:
-        if loss not in (None, "squared"):
+        if loss is not None and not (isinstance(loss, str) and loss == "squared"):
             raise InputError("an unbiased design has the least worst-case variance; leave the loss out")
         found = _design_unbiased(problem)
     elif problem.is_randomised_response(loss):
@@ -73,6 +77,12 @@ def design(
     if space.size <= _LARGEST_RANK and np.linalg.matrix_rank(found.matrix(), tol=1e-9) < space.size:
         warnings.warn(
             "this design answers some values alike, so frequencies of single values cannot be estimated from it",
+            DproofWarning,
+            stacklevel=2,
+        )
+    if found.optimum is not None and found.optimum.gap > _LARGEST_GAP:
+        warnings.warn(
+            f"this design is proven to be within {float(found.optimum.gap):.1g} of the best, relatively, and no closer",
             DproofWarning,
             stacklevel=2,
         )
@@ -97,10 +107,10 @@ class _Problem:
         epsilon, delta = self.privacy.epsilon, self.privacy.delta
         if self.inputs.size == 1 or delta == 1:
             return best_answers(costs, self.prior)
+        if epsilon == 0 and delta <= _NEGLIGIBLE:
+            return constant_law(costs, self.prior, delta)
         if self.metric_privacy or delta > _NEGLIGIBLE:
             return self._by_programme(costs)
-        if epsilon == 0:
-            return constant_law(costs, self.prior, delta)
         if self.prior is None and delta == 0 and homogeneous(costs):
             return ball_law(costs, epsilon)
         law, bound = pure_law(costs, epsilon, self.prior, delta)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -12,6 +11,7 @@ from numpy.typing import NDArray
 
 from dproof.errors import InputError, TooLarge, did_you_mean
 from dproof.exact import has_shape, whole_numbers
+from dproof.mechanisms.error import distances_between
 from dproof.mechanisms.mechanism import Mechanism
 from dproof.spaces.space import Space
 
@@ -80,15 +80,7 @@ def expected_losses(mechanism: Mechanism, loss: Any = None) -> list[Fraction]:
 
 
 def _distances(inputs: Space, outputs: Space) -> tuple[NDArray[Any], int]:
-    codes: Iterable[int] = range(inputs.size)
-    if not (outputs is inputs or outputs == inputs):
-        try:
-            codes = [outputs.code(inputs.label(n)) for n in codes]
-        except InputError:
-            raise InputError(
-                "the outputs do not hold every input; give a larger space, or a matrix of losses"
-            ) from None
-    rows = [outputs.distances(code) for code in codes]
+    rows = [distances_between(inputs, outputs, n) for n in range(inputs.size)]
     if all(row.dtype.kind in "iu" for row in rows):
         return np.array(rows).astype(object), 1
     return whole_numbers(rows, "a distance")

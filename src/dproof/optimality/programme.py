@@ -29,6 +29,7 @@ from dproof.optimality.error import Losses
 from dproof.optimality.symmetry import Symmetry
 
 _SMALL = 4_000  # rows up to which the simplex method is the quicker one
+_LARGEST_EPSILON = 20.0  # beyond it the coefficients are too large for floats; a law at this ε will do
 _BITS = 80  # of the multipliers in exact arithmetic
 
 
@@ -40,6 +41,10 @@ class Pair:
     above: NDArray[np.int64]
     below: NDArray[np.int64]
     counts: NDArray[np.int64]
+
+    def odds(self, slack: float) -> float:
+        """A little less than e^ε."""
+        return 1 + float(np.expm1(min(float(self.epsilon), _LARGEST_EPSILON))) * (1 - slack)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -60,7 +65,7 @@ class Programme:
     def solve(self, slack: float) -> tuple[NDArray[np.float64], Fraction]:
         """A law in floats that keeps `slack` away from the limits, and a proven lower bound of the optimum."""
         values, multipliers = self._run(slack)
-        return values[self.symmetry.orbits], self._bound(multipliers)
+        return values[self.symmetry.orbits], self._bound(multipliers, slack)
 
     def _weights(self) -> NDArray[np.float64] | None:
         if self.prior is None:
@@ -80,13 +85,13 @@ class Programme:
         rows.extend(loss_rows, np.full(len(inputs), count), -1.0)
         column = count + 1
         for pair in self.pairs:
-            odds = np.exp(float(pair.epsilon)) * (1 - slack)
+            odds = pair.odds(slack)
             limits = rows.add(pair.above[:, None], 1.0, -np.inf, 0.0)
             rows.extend(limits, pair.below, -odds)
             if delta:
                 excess = column + np.arange(len(limits))
                 rows.extend(limits, excess, -1.0)
-                rows.add(excess[None, :], pair.counts[None, :], -np.inf, delta - slack * (1 - delta))
+                rows.add(excess[None, :], pair.counts[None, :], -np.inf, delta - slack * min(delta, 1 - delta))
                 column += len(limits)
         costs = np.zeros(column)
         if weights is None:
@@ -96,7 +101,7 @@ class Programme:
         values, duals = rows.solve(costs, _SIMPLEX if self.rows <= _SMALL else _INTERIOR)
         return values[:count], -scale * duals
 
-    def _bound(self, duals: NDArray[np.float64]) -> Fraction:
+    def _bound(self, duals: NDArray[np.float64], slack: float) -> Fraction:
         """The bound above, in whole numbers over 2^bits · unit."""
         one, orbits = 1 << _BITS, self.symmetry.orbits
         count = int(orbits.max()) + 1
@@ -112,9 +117,11 @@ class Programme:
         spent = Fraction(0)
         for pair in self.pairs:
             last = first + len(pair.counts)
-            weights = [Fraction(max(0, round(y * one)), one) for y in duals[first:last].tolist()]
-            first = last + (1 if self.delta else 0)
+            # The multipliers belong to odds a little smaller; scaled, they err where that matters least.
             odds = exp_above(pair.epsilon)
+            scale = Fraction(pair.odds(slack)) / odds / one
+            weights = [max(0, round(y * one)) * scale for y in duals[first:last].tolist()]
+            first = last + (1 if self.delta else 0)
             for y, a, b in zip(weights, pair.above, pair.below, strict=True):
                 if y:
                     prices[a] += y
