@@ -198,6 +198,62 @@ def test_sixteen_threads_ask_one_curator(curator: dp.Curator) -> None:
     assert kinds.count("question") == kinds.count("answer") == 6
 
 
+@pytest.mark.parametrize(
+    "question",
+    [
+        "SELECT sex, age + count(*) AS x FROM data GROUP BY sex, age",
+        "SELECT mode(sex) + 1 AS x FROM data",
+        "SELECT sex, count(*) AS n FROM data GROUP BY sex HAVING top(age, 2) > 3",
+        "SELECT sex, count(*) AS n FROM data GROUP BY sex HAVING sex > 3",
+        "SELECT sex, count(*) AS n FROM data GROUP BY sex ORDER BY 2 * mode(sex)",
+        "SELECT top(sex, 3) FROM data",
+    ],
+)
+def test_what_cannot_be_calculated_is_refused_before_the_debit(curator: dp.Curator, question: str) -> None:
+    with pytest.raises(InputError):
+        curator.ask(question, epsilon=1)
+    assert curator.remaining().epsilon == 3
+
+
+def test_extreme_quantiles_are_extremes(tmp_path: Path) -> None:
+    plan = PLAN | {"privacy": {"epsilon": 1000}}
+    table = people().set_column(0, "age", pa.array([30, 40, 50, 60] * (ROWS // 4)))
+    row = (
+        dp.Curator(table, plan, ledger=tmp_path / "b.db")
+        .ask("SELECT quantile(age, 0) AS a, quantile(age, 1) AS b, max(age) - min(age) AS r FROM data", epsilon=1000)
+        .rows[0]
+    )
+    assert (row["a"].estimate, row["b"].estimate, row["r"].estimate, row["r"].low) == (30, 60, 30, None)
+
+
+def test_a_mode_among_too_many_is_refused(tmp_path: Path) -> None:
+    plan = {"privacy": {"epsilon": 1}, "columns": {"x": {"space": "interval", "low": 0, "high": 10**12, "step": 1}}}
+    curator = dp.Curator(pa.table({"x": [1, 2]}), plan, ledger=tmp_path / "b.db")
+    with pytest.raises(InputError, match="BIN"):
+        curator.ask("SELECT mode(x) FROM data", epsilon=1)
+    assert 0 <= curator.ask("SELECT median(x) AS m FROM data", epsilon="0.5").rows[0]["m"].estimate <= 10**12
+    for too_large in (
+        "SELECT x, count(*) FROM data GROUP BY x",
+        "SELECT bin(x, 10000000), median(x) FROM data GROUP BY 1",
+    ):
+        with pytest.raises(InputError):
+            curator.ask(too_large, epsilon="0.1")
+    assert curator.remaining().epsilon == Fraction(1, 2)
+
+
+def test_intervals_of_very_many_groups(tmp_path: Path) -> None:
+    plan = {
+        "privacy": {"epsilon": 10},
+        "columns": {
+            "x": {"space": "interval", "low": 0, "high": 4999, "step": 1},
+            "y": {"space": "interval", "low": 0, "high": 9, "step": 1},
+        },
+    }
+    curator = dp.Curator(pa.table({"x": [1, 2], "y": [3, 4]}), plan, ledger=tmp_path / "b.db")
+    answer = curator.ask("SELECT x, avg(y) AS a FROM data GROUP BY x HAVING x >= 10 ORDER BY a LIMIT 4000", epsilon=1)
+    assert len(answer.rows) == 4000 and all(0 <= r["a"].low <= r["a"].high <= 9 for r in answer.rows)
+
+
 def test_two_sessions_share_one_ledger(ledger: Path) -> None:
     first, second = (dp.Curator(people(), PLAN, ledger=ledger) for _ in range(2))
     question = "SELECT count(*) AS n FROM data WHERE age < 50"

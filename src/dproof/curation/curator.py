@@ -20,7 +20,7 @@ from dproof.curation.duckdb_tally import relation_of, tally_in_duckdb
 from dproof.curation.ledger import Amount, Ledger, amount
 from dproof.curation.measurement import Measurement, measure
 from dproof.curation.preview import Preview, preview
-from dproof.curation.tally import Tally, answerable, read_rows, schema_of, tally
+from dproof.curation.tally import Counter, Tally, answerable, read_rows, schema_of, tally
 from dproof.engines import open_source
 from dproof.errors import InputError
 from dproof.exact import exact
@@ -204,7 +204,9 @@ class Curator:
     def _measure(self, question: Question, cost: Privacy) -> Measurement:
         if not cost.epsilon and not cost.delta:
             raise InputError("epsilon 0 buys no answer: it would have to be the same for every table")
-        return measure(question, self.schema, cost, rows_per_person=self.plan.rows_per_person)
+        measurement = measure(question, self.schema, cost, rows_per_person=self.plan.rows_per_person)
+        Counter(measurement)  # refuses what is too large to count while nothing is spent
+        return measurement
 
     def _accurate(self, question: Question, wanted: Fraction, delta: Any, level: float) -> Measurement:
         """The least ε of three digits at which every interval is ± `wanted` or better."""

@@ -100,7 +100,7 @@ def _miss(choice: Chosen, below: int, here: int, above: int) -> int:
     """How far a candidate with so many rows below, at and above it is from being the quantile or rank wanted."""
     aggregate = choice.aggregate
     if choice.rank is not None:
-        beyond = below if aggregate.kind == "min" else above
+        beyond = below if aggregate.kind == "min" or aggregate.argument == 0 else above
         return max(0, beyond - choice.rank + 1, choice.rank - beyond - here)
     assert aggregate.argument is not None
     a, b, n = aggregate.argument.numerator, aggregate.argument.denominator, below + here + above

@@ -14,18 +14,30 @@ from typing import Literal
 
 import numpy as np
 
-from dproof.errors import InputError
+from dproof.errors import InputError, TooLarge
 from dproof.mechanisms.noise import Noise, integer_gaussian, integer_laplace
 from dproof.privacy import Privacy
 from dproof.queries.canonical import expression
 from dproof.queries.effects import Coordinate, Effects, Part, effects
 from dproof.queries.linear import Term, terms
-from dproof.queries.question import Aggregate, Key, Question, aggregates, columns
+from dproof.queries.question import (
+    Aggregate,
+    Arithmetic,
+    Expression,
+    Key,
+    Question,
+    aggregates,
+    columns,
+    expressions,
+    parts_of,
+)
 from dproof.queries.regions import grouping
-from dproof.queries.schema import Open, Schema
+from dproof.queries.schema import Open, Schema, has_numbers
 from dproof.spaces import Subsets
 
 _MOST_FLIPS = 1 << 12  # candidates up to which permute-and-flip looks at each of them
+_MOST_CHOICES = 1 << 14  # groups, each with a choice of its own
+_MOST_VALUES = 1 << 16  # among which a mode or a top list is chosen
 _SURE = 3  # e^-3: the chance that a minimum is taken from beyond the rows, about
 
 
@@ -89,6 +101,11 @@ def measure(question: Question, schema: Schema, privacy: Privacy, *, rows_per_pe
     for column in columns(question):
         if isinstance(schema.spaces[column], Open):
             raise InputError(f"column {column!r} has no declared values in the plan: give it a space to ask about it")
+    for part in expressions(question):
+        _check_numbers(part, schema, alone=True)
+    for test in question.having:
+        _check_numbers(test.left, schema)
+        _check_numbers(test.right, schema)
     sums = [aggregate for aggregate in wanted if terms(aggregate, schema)]
     distinct = [aggregate for aggregate in wanted if aggregate.kind == "distinct"]
     picked = [aggregate for aggregate in wanted if aggregate not in sums and aggregate not in distinct]
@@ -99,7 +116,22 @@ def measure(question: Question, schema: Schema, privacy: Privacy, *, rows_per_pe
     linear, exact = _linear(question, schema, _part(privacy, share * len(sums)), rows_per_person, sums, cells)
     counts = [Noisy(a, moved, _noise(moved, moved * rows_per_person, _part(privacy, share), cells)) for a in distinct]
     choices = [_choice(a, schema, _part(privacy, share), rows_per_person, several) for a in picked]
-    return Measurement(question, keys, schema, privacy, rows_per_person, (*linear, *counts), tuple(choices), exact)
+    made = Measurement(question, keys, schema, privacy, rows_per_person, (*linear, *counts), tuple(choices), exact)
+    if picked and made.groups > _MOST_CHOICES:
+        raise TooLarge(f"a value would be chosen in each of {made.groups} groups: ask for {_MOST_CHOICES} at most")
+    return made
+
+
+def _check_numbers(whole: Expression, schema: Schema, *, alone: bool = False) -> None:
+    """Refuse a calculation or a comparison with what is no number; `alone` lets anything stand on its own."""
+    if alone and not isinstance(whole, Arithmetic):
+        return
+    for part in parts_of(whole):
+        if isinstance(part, Key) and (not has_numbers(schema.spaces[part.column]) or isinstance(whole, Arithmetic)):
+            raise InputError("a calculation takes aggregates and numbers, not the columns of GROUP BY")
+        texts = isinstance(part, Aggregate) and part.kind == "mode" and not has_numbers(schema.spaces[part.columns[0]])
+        if texts or (isinstance(part, Aggregate) and part.kind == "top"):
+            raise InputError("a mode or a top list is no number to calculate with: ask for it on its own")
 
 
 def _part(privacy: Privacy, share: Fraction) -> Privacy:
@@ -181,6 +213,10 @@ def _choice(aggregate: Aggregate, schema: Schema, privacy: Privacy, rows: int, s
     candidates = len(space.values) if isinstance(space, Subsets) else space.size
     if aggregate.kind in ("mode", "top"):
         rounds = int(aggregate.argument or 1)
+        if candidates > _MOST_VALUES:
+            raise TooLarge(
+                f"one of {candidates} values would be chosen: ask for groups by BIN and their counts instead"
+            )
         if rounds > candidates:
             raise InputError(f"TOP asks for {rounds} of {candidates} values: ask for fewer")
         # An added row raises counts and lowers none, so only then does one step of the score cost t and not 2t.
@@ -188,7 +224,7 @@ def _choice(aggregate: Aggregate, schema: Schema, privacy: Privacy, rows: int, s
     mechanism: Literal["permute-and-flip", "exponential"] = (
         "permute-and-flip" if candidates <= _MOST_FLIPS else "exponential"
     )
-    if aggregate.kind in ("min", "max"):
+    if aggregate.kind in ("min", "max") or aggregate.argument in (0, 1):
         rate = epsilon / (4 if changed and several else 2)
         return Chosen(aggregate, mechanism, rate, math.ceil((math.log(candidates) + _SURE) / float(rate)))
     assert aggregate.argument is not None

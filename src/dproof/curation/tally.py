@@ -185,7 +185,8 @@ class Counter:
         self.picked = {s: both(question.where, present(s, self.schema)) for s in wanted if isinstance(s, Aggregate)}
         self.grid = cut(self.schema, [*self.terms.values(), *self.picked.values()])
         self.cells = math.prod(self.grid.shape)
-        if self.groups * self.cells > _MOST_CELLS:
+        widest = max((self._size(aggregate) for aggregate in self.picked), default=1)
+        if self.groups * self.cells > _MOST_CELLS or self.groups * widest >= 1 << 62:
             raise TooLarge(f"groups and conditions make more than {_MOST_CELLS} cells: ask for fewer at once")
         products = {(term.columns, term.centred): replace(term, where=None) for term in self.terms}
         self.sums = {key: _Sum(term, self.schema, self.groups * self.cells) for key, term in products.items()}
@@ -199,7 +200,7 @@ class Counter:
             product.add(rows, codes, place)
         for aggregate, where in self.picked.items():
             chosen = self.grid.mask(where).ravel()[cell]
-            found = group[chosen] * self._size(aggregate) + codes[aggregate.columns[0]][chosen]
+            found = group[chosen] * self._size(aggregate) + codes[aggregate.columns[0]][chosen].astype(np.int64)
             self.pieces[aggregate].append(np.unique(found, return_counts=True))
 
     def add_alike(self, codes: Codes, sums: Mapping[tuple[tuple[str, ...], bool], Sequence[int]]) -> None:
@@ -211,7 +212,7 @@ class Counter:
                 totals.large[place] += total
         for aggregate, where in self.picked.items():
             chosen = self.grid.mask(where).ravel()[cell]
-            found = group[chosen] * self._size(aggregate) + codes[aggregate.columns[0]][chosen]
+            found = group[chosen] * self._size(aggregate) + codes[aggregate.columns[0]][chosen].astype(np.int64)
             self.pieces[aggregate].append((found, counts[chosen]))
 
     def _places(self, rows: int, codes: Codes) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

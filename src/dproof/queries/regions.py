@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import pairwise
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -19,7 +20,7 @@ from dproof.spaces import Categories, Space, Subsets
 from dproof.spaces.interval import Interval
 
 MISSING = -1  # the code of a value that is not there
-_MOST_GROUPS = 1 << 20
+_MOST_GROUPS = 1 << 17
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,11 +171,12 @@ def _bins(key: Key, space: Space, width: Fraction) -> list[tuple[Any, Runs]]:
     high = low + step * (space.size - 1)
     first, last = math.floor(low / width), math.floor(high / width)
     _fits(key, last - first + 1)
-    groups = []
-    for n in range(first, last + 1):
-        runs = _clipped([(math.ceil((n * width - low) / step), math.ceil(((n + 1) * width - low) / step))], space.size)
-        groups.append((plain(n * width), Runs(runs)))
-    return groups
+    # Everything in whole numbers of one unit.
+    unit = math.lcm(low.denominator, step.denominator, width.denominator)
+    bottom, one, wide = int(low * unit), int(step * unit), int(width * unit)
+    edges = [-((bottom - n * wide) // one) for n in range(first, last + 2)]  # the first code in each bin
+    labels = [plain(n * width) for n in range(first, last + 1)]
+    return [(label, Runs(_clipped([run], space.size))) for label, run in zip(labels, pairwise(edges), strict=True)]
 
 
 def _merged(groups: list[tuple[Any, Runs]], width: Fraction) -> list[tuple[Any, Runs]]:
