@@ -22,7 +22,7 @@ from dproof.report.charts import ACCENT, INK, heat_map
 from dproof.spaces.interval import Interval
 
 _MOST_LABELS = 24  # rows and columns that can be labelled
-_MOST_CELLS = 60  # rows and columns that can be seen apart
+_MOST_CELLS = 48  # rows and columns that can be seen apart
 _COLOURS = ["#8c510a", "#bf812d", "#7a8a99", ACCENT, INK]
 
 
@@ -42,7 +42,7 @@ def design_heat_map(mechanism: Mechanism) -> Any:
     colour = alt.Color("probability:Q", scale=alt.Scale(scheme="teals", domainMin=0), legend=None)
     return (
         alt.Chart({"values": cells})
-        .mark_rect()
+        .mark_rect(aria=False)
         .encode(
             x=alt.X("released value:O", axis=alt.Axis(labels=False, ticks=False, title=_range(mechanism, "released"))),
             y=alt.Y("true value:O", axis=alt.Axis(labels=False, ticks=False, title=_range(mechanism, "true"))),
@@ -117,7 +117,7 @@ def _lines(points: Iterable[dict[str, Any]], names: list[str], field: str, title
     """Curves on a logarithmic scale."""
     return (
         alt.Chart({"values": list(points)})
-        .mark_line(strokeWidth=2, point=alt.OverlayMarkDef(size=24))
+        .mark_line(strokeWidth=2, point=alt.OverlayMarkDef(size=24, aria=False))
         .encode(
             x=alt.X("epsilon:Q", axis=alt.Axis(title="ε")),
             y=alt.Y(f"{field}:Q", scale=alt.Scale(type="log"), axis=alt.Axis(title=title)),
