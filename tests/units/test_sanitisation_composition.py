@@ -10,11 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import dproof as dp
+from dproof.certification.loss import compose, own_worst_pair
+from dproof.exact import exp_below, float_above, log_above
 from dproof.laws.bits import Bits
 from dproof.laws.family import Family
 from dproof.laws.keep_or_other import KeepOrOther
 from dproof.laws.matrix import Matrix
-from dproof.sanitisation.composition import composed
 from dproof.sanitisation.row_law import certify_row
 
 SMALL = st.one_of(
@@ -43,12 +44,19 @@ def written_out(families: list[Family]) -> Matrix:
 def test_composition_is_the_law_written_out(families: list[Family], times: int) -> None:
     if np.prod([f.inputs for f in families]) ** times > 64:
         times = 1
-    pair, whole = composed(families, times), written_out(families * times)
-    assert pair is not None
+    losses = [loss for loss in map(own_worst_pair, families) if loss is not None]
+    assert len(losses) == len(families)
+    together, whole = compose(losses * times), written_out(families * times)
     for odds in (Fraction(1), Fraction(3, 2), Fraction(4), Fraction(50)):
-        assert pair.delta(odds) == whole.worst(odds).value
+        assert together.worst(odds) == whole.worst(odds).value
+    assert together.delta("0.3") == float_above(whole.worst(exp_below(Fraction(3, 10))).value)
     for delta in (Fraction(0), Fraction(1, 50), Fraction(1, 3)):
-        assert pair.odds(delta) == whole.odds(delta).value
+        tight = whole.odds(delta).value
+        if tight is None:
+            assert together.epsilon(delta) == float("inf")
+        else:
+            least = float_above(log_above(tight))
+            assert least <= together.epsilon(delta) <= least + 1e-12
 
 
 def test_what_has_no_short_form_is_bounded_by_the_sum() -> None:
@@ -64,6 +72,8 @@ def test_what_has_no_short_form_is_bounded_by_the_sum() -> None:
 
 
 def test_many_columns_with_delta_are_bounded_not_enumerated() -> None:
-    columns = {f"c{n}": {"space": "categories", "values": list(range(n + 2)), "share": n + 1} for n in range(12)}
-    law = certify_row(dp.Plan.from_dict({"privacy": {"epsilon": 4, "delta": "1e-6"}, "columns": columns}))
-    assert not law.tight().exact
+    columns = {f"c{n}": {"space": "categories", "values": list(range(n + 2)), "share": n + 1} for n in range(24)}
+    for count, exact in ((12, True), (24, False)):
+        few = dict(list(columns.items())[:count])
+        law = certify_row(dp.Plan.from_dict({"privacy": {"epsilon": 4, "delta": "1e-6"}, "columns": few}))
+        assert law.tight().exact is exact

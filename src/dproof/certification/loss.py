@@ -18,6 +18,7 @@ import numpy as np
 
 from dproof.errors import TooLarge
 from dproof.exact import exp_above, exp_below, float_above, log_above
+from dproof.laws.bits import Bits
 from dproof.laws.family import Family
 from dproof.laws.keep_or_other import KeepOrOther
 from dproof.laws.search import tight_odds
@@ -153,16 +154,33 @@ def compose(losses: Sequence[Loss]) -> Composed:
     return Composed(*halves)
 
 
+def own_worst_pair(family: Family) -> Loss | None:
+    """The loss of a pair of the family's own inputs that no other pair exceeds at any odds, where it is known.
+
+    With it a composition is exact: all columns of a row, and all rows of a person, can be at their worst at once.
+    """
+    if family.inputs < 2:
+        return Loss(((1, 1),), 1)
+    if isinstance(family, KeepOrOther):
+        rest = (family.size - 2) * family.other
+        atoms = [(family.keep, family.other), (family.other, family.keep), (rest, rest)]
+        return Loss(_merged(atoms), family.total)
+    if isinstance(family, Bits):
+        return Loss(_merged(family.atoms()), family.total)
+    return None
+
+
 def dominating(family: Family) -> Loss:
     """A loss that dominates every pair of a family's inputs, so that its powers bound any composition of the family.
 
-    One pair, in either order, stands for all in randomised response. Else δ(e), the maximum over all pairs, is convex
+    Where one of its own pairs does, that is it. Else δ(e), the maximum over all pairs, is convex
     in e, and δ(e) = 1 − e + e·δ(1/e) gives it below 1, where P and Q change places; the chords
     between its values at given ratios lie above it, and are the profile of one pair: an atom at each ratio with Q the
     change of slope there (Doroshenko, Ghazi, Kamath, Kumar and Manurangsi 2022).
     """
-    if isinstance(family, KeepOrOther) or family.inputs < 2:
-        return Loss.of(family.weights(0), family.weights(family.inputs - 1), family.total)
+    own = own_worst_pair(family)
+    if own is not None:
+        return own
     rows = np.array([[int(w) for w in family.weights(n)] for n in range(family.inputs)], object)
     columns = [sorted({int(w) for w in column}) for column in rows.T]
     ratios = sorted({Fraction(p, q) for column in columns for p in column for q in column if q})

@@ -22,9 +22,10 @@ def budget(
     mark: Annotated[str | None, typer.Option(help="A mark that was kept: is it in here?", metavar="HASH")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Show what was spent, for what, and what is left; the whole ledger is checked first.
+    """Show what was spent, for what, and what is left.
 
-    Keep the mark outside the machine: with it, an older copy of the ledger put in its place is found out.
+    The whole ledger is checked first. Keep the mark outside the machine: with it, an older copy of the ledger put in
+    its place is found out.
     """
     opened = Ledger(ledger, mark=mark)
     whole, spent = opened.budget, opened.spent()

@@ -52,7 +52,7 @@ def design(
     picture: Annotated[Path | None, typer.Option(help="Draw the law here, as SVG.", metavar="FILE")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Find the mechanism of least error for a space.
+    """Find the mechanism of least error for a space, with proof.
 
     SPACE.toml holds the keys of one column of a plan: space = "categories", "interval" or "subsets", with values,
     metric (discrete, ordinal or a matrix of distances), or low, high and step.

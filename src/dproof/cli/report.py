@@ -19,9 +19,10 @@ def report(
     out: Annotated[Path | None, typer.Option(help="Write the page here instead of into DIR.", metavar="FILE")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Write the page that explains a release to a person who is no expert.
+    """Write the page that explains a release.
 
-    One HTML file with its pictures inside: no script, no network. The page follows from the certificate and the plan.
+    It is for a person who is no expert: one HTML file with its pictures inside, no script, no network. It follows
+    from the certificate and the plan.
     """
     opened = load(release)
     target = release / REPORT if out is None else out

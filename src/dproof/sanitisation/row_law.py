@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import inf, prod
@@ -9,14 +10,14 @@ from typing import Any
 
 from dproof.certification.certificate import Certificate, Part
 from dproof.certification.certify import certify
-from dproof.errors import InputError
-from dproof.exact import exp_below, float_above, log_above
+from dproof.certification.loss import compose, own_worst_pair
+from dproof.errors import InputError, TooLarge
+from dproof.exact import float_above, log_above
 from dproof.mechanisms.mechanism import Mechanism
 from dproof.optimality.bounds import lower_bound
 from dproof.privacy import Privacy
 from dproof.sanitisation.choice import choose
 from dproof.sanitisation.column import Column
-from dproof.sanitisation.composition import composed
 from dproof.sanitisation.plan import Plan
 from dproof.spaces.rows import Rows
 
@@ -82,10 +83,11 @@ class RowLaw:
             odds = [family.odds(Fraction(0)).value for family in families]
             whole = None if None in odds else prod(value for value in odds if value is not None) ** rows
             return Tight(_epsilon(whole), 0.0, exact=True)
-        pair = composed(families, rows)
-        if pair is not None:
-            delta = pair.delta(exp_below(promise.epsilon))
-            return Tight(_epsilon(pair.odds(promise.delta)), float_above(delta), exact=True)
+        own = [own_worst_pair(family) for family in families]
+        with suppress(TooLarge):  # so many different laws that only their sum is told
+            if None not in own:
+                together = compose([loss for loss in own if loss is not None] * rows)
+                return Tight(together.epsilon(promise.delta), together.delta(promise.epsilon), exact=True)
         epsilon = rows * sum((Fraction(part.epsilon) for part in self.parts), Fraction(0))
         spent = rows * sum((Fraction(part.delta) for part in self.parts), Fraction(0))
         return Tight(float_above(epsilon), float_above(min(spent, Fraction(1))), exact=False)
