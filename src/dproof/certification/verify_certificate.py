@@ -83,8 +83,7 @@ def bits(record: dict[str, Any], _: Fraction) -> Iterator[Pair]:
 
 def matrix(record: dict[str, Any], odds: Fraction) -> Iterator[Pair]:
     """Every pair of rows, or the neighbouring ones; outputs that no pair holds at more than the odds do not count."""
-    total = int(record["total"])
-    rows = [[int(w) for w in row] for row in record["rows"]]
+    total, rows = int(record["total"]), [[int(w) for w in row] for row in record["rows"]]
     for row in rows:
         require(min(row) >= 0 and sum(row) == total > 0, "a law does not sum to its total")
     columns = [column for column in zip(*rows, strict=True) if max(column) > odds * min(column)]
@@ -139,11 +138,8 @@ def two_sided(noise: dict[str, Any], shift: int, odds: Fraction) -> Fraction:
     ratio, reach = step_odds(noise), None if noise["reach"] is None else int(noise["reach"])
     if reach is None and power(ratio, shift, 1) <= odds:
         return Fraction(0)
-    lower = [[int(w) for w in table] for table in noise["lower"]]
-    top = [[int(w) for w in table] for table in noise["top"]]
-    both: list[int] = [x + y for x, y in zip(*top, strict=True)]
-    whole = sum(both)
-    a = 1 / ratio
+    lower, top, both = tables(noise)
+    whole, a = sum(both), 1 / ratio
 
     def ideal(k: int, up: int) -> Fraction:
         """P(X ≤ k) for the ideal law on all of Z, rounded down or up."""
@@ -233,16 +229,20 @@ KINDS: dict[str, Callable[[dict[str, Any], Fraction], Iterator[Pair]]] = {
 }
 
 
+def tables(noise: dict[str, Any]) -> tuple[list[Law], list[Law], Law]:
+    """The lower digits, the top digit for each sign, and the top digit whatever the sign."""
+    lower, top = ([[int(w) for w in table] for table in noise[name]] for name in ("lower", "top"))
+    whole = all(len(t) == 128 for t in lower) and len(top) == 2 and len(top[0]) == len(top[1]) > 1
+    require(whole and min(map(min, lower + top)) > 0, "a table of noise is not whole")
+    return lower, top, [a + b for a, b in zip(*top, strict=True)]
+
+
 def step_odds(noise: dict[str, Any]) -> Fraction:
     """The largest ratio of the weights of two neighbouring values, of noise with independent digits in base 128.
 
     The top digit carries the sign; its last cell adds a block and draws again, whatever the sign.
     """
-    lower = [[int(w) for w in table] for table in noise["lower"]]
-    top = [[int(w) for w in table] for table in noise["top"]]
-    whole = all(len(t) == 128 for t in lower) and len(top) == 2 and len(top[0]) == len(top[1]) > 1
-    require(whole and min(map(min, lower + top)) > 0, "a table of noise is not whole")
-    either = [a + b for a, b in zip(*top, strict=True)]
+    lower, top, either = tables(noise)
     pairs = [(top[0][0], top[1][0])]
     p = q = 1  # what it changes that all lower digits turn from 127 to 0
     for table in lower:
@@ -306,8 +306,7 @@ BOUNDS: dict[str, Callable[[dict[str, Any], Fraction], Fraction]] = {"coefficien
 
 def largest(part: dict[str, Any], epsilon: Fraction) -> tuple[Fraction, int, int]:
     """The largest divergence of one law at ε over its pairs of inputs, in both orders, and the pair that has it."""
-    record, distances = part["law"], part.get("distances")
-    kind = record["kind"]
+    record, distances, kind = part["law"], part.get("distances"), part["law"]["kind"]
     if kind in BOUNDS and distances is None:
         return BOUNDS[kind](record, epsilon), 0, 1
     require(kind in KINDS, f"the kind of law {kind!r} is not known")
@@ -352,17 +351,15 @@ def seal(body: dict[str, Any]) -> str:
 def check_files(release: dict[str, Any], folder: Path) -> None:
     for name, digest in release.get("files", {}).items():
         require("/" not in name and "\\" not in name, "a file of the release lies elsewhere")
-        file = folder / name
-        require(file.is_file(), f"the file {name} of the release is missing")
-        with file.open("rb") as stream:
+        require((folder / name).is_file(), f"the file {name} of the release is missing")
+        with (folder / name).open("rb") as stream:
             require(hashlib.file_digest(stream, "sha256").hexdigest() == digest, f"the file {name} has changed")
 
 
 def verify(certificate: dict[str, Any], folder: Path | None = None) -> None:
     """Raise Refused unless the whole certificate holds."""
     body = {key: value for key, value in certificate.items() if key != "seal"}
-    known = body.get("format") == "dproof certificate" and body.get("version") == 1
-    require(known, "not a certificate, version 1")
+    require((body.get("format"), body.get("version")) == ("dproof certificate", 1), "not a certificate, version 1")
     require(certificate.get("seal") == seal(body), "the seal does not fit: the certificate was changed")
     require(body["neighbours"] in ("change-one", "add-remove"), "the neighbours are not stated")
     require(bool(body["laws"]), "there is no law to check")
