@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from dproof.coins import current
 from dproof.curation.answering import Answering
 from dproof.curation.drawing import draw
-from dproof.curation.duckdb_tally import relation_of, tally_in_duckdb
+from dproof.curation.duckdb_tally import readable, tally_in_duckdb
 from dproof.curation.measurement import measure
 from dproof.curation.tally import schema_of, tally
 from dproof.engines import open_source
@@ -132,7 +132,7 @@ def test_duckdb_counts_the_same(text: str, ages: list[int | None], tmp_path: Pat
     summed = {column for part in measurement.noisy for column in getattr(part.statistic, "columns", ())}
     whole = not summed & {"height", "rooms"} and not (ages and "age" in summed)
     for thing in (data, tmp_path / "data.parquet", duckdb.connect().from_arrow(data)):
-        quickly = tally_in_duckdb(relation_of(thing), plan, measurement)
+        quickly = tally_in_duckdb(readable(thing), plan, measurement)
         assert (quickly is not None) == whole
         if quickly is not None:
             assert quickly == slowly
@@ -141,7 +141,7 @@ def test_duckdb_counts_the_same(text: str, ages: list[int | None], tmp_path: Pat
 def test_duckdb_counts_nothing_of_an_empty_table() -> None:
     measurement = measure(resolve(parse("SELECT avg(age) FROM data"), SCHEMA), SCHEMA, Privacy(1))
     empty = table(3, seed=1).slice(0, 0)
-    assert tally_in_duckdb(relation_of(empty), PLAN, measurement) == tally(open_source(empty), PLAN, measurement)
+    assert tally_in_duckdb(readable(empty), PLAN, measurement) == tally(open_source(empty), PLAN, measurement)
 
 
 def test_categories_in_order_compare_by_place() -> None:

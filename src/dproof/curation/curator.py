@@ -16,7 +16,7 @@ from dproof.curation.answering import Answering
 from dproof.curation.curve_measurement import asked_curve
 from dproof.curation.curve_session import ask_curve, ask_functions, measured, preview_curve
 from dproof.curation.drawing import Released, draw
-from dproof.curation.duckdb_tally import relation_of, tally_in_duckdb
+from dproof.curation.duckdb_tally import readable, tally_in_duckdb
 from dproof.curation.ledger import Amount, Ledger, amount
 from dproof.curation.measurement import Measurement, measure
 from dproof.curation.preview import Preview, preview
@@ -81,7 +81,7 @@ class Curator:
         if hasattr(source, "read_all"):
             source = source.read_all()  # a stream can be read once, and there will be other questions
         self.source = open_source(source, table)
-        self._relation = relation_of(source) if table is None else None
+        self._readable = readable(source) if table is None else None
         self.plan.check_names(self.source.names)
         if self.plan.person is not None and self.source.spread is not None:
             raise InputError(
@@ -187,7 +187,7 @@ class Curator:
         return measurement, kept, stored is not None
 
     def _counted(self, measurement: Measurement) -> Tally:
-        quickly = None if self._relation is None else tally_in_duckdb(self._relation, self.plan, measurement)
+        quickly = None if self._readable is None else tally_in_duckdb(self._readable, self.plan, measurement)
         return tally(self.source, self.plan, measurement) if quickly is None else quickly
 
     def _measurement(self, asked: Asked, epsilon: Any, delta: Any, accuracy: Any, level: float) -> Measurement:
