@@ -157,24 +157,35 @@ def _linear(
     moving = [n for n, size in enumerate(alone) if size]
     if not moving:
         return [Noisy(term, 0, None) for term in needed], True
-    weights = [1 / size / len(moving) if size else Fraction(0) for size in alone]
+    shares = _shares(needed, sums, schema, moving)
+    weights = [shares[n] / size if size else Fraction(0) for n, size in enumerate(alone)]
     joint, _, exact = found.largest(privacy.neighbours, weights=weights)
     sizes = [int(size) * rows for size in alone]
     laplace = {
-        n: integer_laplace(sizes[n], Privacy(privacy.epsilon / len(moving) / joint, neighbours=privacy.neighbours))
+        n: integer_laplace(sizes[n], Privacy(privacy.epsilon * shares[n] / joint, neighbours=privacy.neighbours))
         for n in moving
         if privacy.epsilon
     }
     best = laplace
     if privacy.delta:
         squares = [found.largest(privacy.neighbours, power=2, weights=_only(n, needed))[0] for n in range(len(needed))]
-        each = _part(privacy, Fraction(1, len(moving)))
-        relaxed = {n: _noise(sizes[n], int(squares[n]) * rows**2, each, cells) for n in moving}
+        relaxed = {n: _noise(sizes[n], int(squares[n]) * rows**2, _part(privacy, shares[n]), cells) for n in moving}
         if not laplace or _spread(relaxed, alone) < _spread(laplace, alone):
             best = relaxed
     if not best:
         raise InputError("epsilon and delta are both 0: no question can be bought for that")
     return [Noisy(term, sizes[n], best.get(n)) for n, term in enumerate(needed)], exact
+
+
+def _shares(needed: list[Term], sums: list[Aggregate], schema: Schema, moving: list[int]) -> dict[int, Fraction]:
+    """How the sums share ε. A count that only divides others gets half of what they get.
+
+    The error of a mean is that of the sum about the middle, and of the count times the mean's distance from the
+    middle, which is at most, and as a rule much less than, the half-range that the sum's noise is scaled to.
+    """
+    asked = {terms(a, schema)[0] for a in sums if a.kind == "count"}
+    weights = {n: 1 if not needed[n].columns and needed[n] not in asked else 2 for n in moving}
+    return {n: Fraction(weight, sum(weights.values())) for n, weight in weights.items()}
 
 
 def _with_none(found: Effects) -> Effects:
