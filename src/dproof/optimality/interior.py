@@ -19,9 +19,9 @@ Floats = NDArray[np.float64]
 Group = tuple[Floats, ...]
 
 _MOST_STEPS = 200
-_PATIENCE = 12  # steps without progress after which the floats have given what they can
+_PATIENCE = 8  # steps without progress after which the floats have given what they can
 _STEP = 0.995  # of the way to the boundary
-_GOAL = 1e-11
+_GOAL = 1e-10  # relative gap, and what rows may lack
 _CORRECTORS = 3
 
 
@@ -53,9 +53,9 @@ class PureProgramme:
         from threadpoolctl import threadpool_limits
 
         # Systems of a few hundred unknowns: threads that wait for one another cost more than they give.
-        with threadpool_limits(1, user_api="blas"):
+        with threadpool_limits(1, user_api="blas"), np.errstate(all="ignore"):
             best = self._descend()
-        return Solution(best.primal[2] + best.primal[0], best.multipliers)
+        return Solution(best.law, best.multipliers)
 
     def _descend(self) -> _Point:
         point = _start(self)
@@ -96,20 +96,24 @@ class _Point:
     multipliers: Floats
     bound: float  # t
 
+    @property
+    def law(self) -> Floats:
+        return self.primal[2] + self.primal[0]
+
     def products(self) -> Group:
         return tuple(x * z for x, z in zip(self.primal, self.dual, strict=True))
 
     def missing(self) -> Floats:
         """By how much each row constraint fails."""
         p = self.programme
-        rest = p.sums[:, None] - p.apply(self.primal[2] + self.primal[0])
+        rest = p.sums[:, None] - p.apply(self.law)
         if p.minimax:
             rest[-1] += self.bound - self.primal[3]
         return rest
 
     def distance(self) -> float:
         """How far from an optimum: the complementarity gap, relatively, or what the rows lack."""
-        value = self.bound if self.programme.minimax else float((self.programme.cost * self.primal[0]).sum())
+        value = self.bound if self.programme.minimax else float((self.programme.cost * self.law).sum())
         gap = sum(float(product.sum()) for product in self.products())
         return max(gap / max(abs(value), 1e-9), float(np.abs(self.missing()).max()))
 

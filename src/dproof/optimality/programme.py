@@ -30,6 +30,7 @@ from dproof.optimality.symmetry import Symmetry
 
 _SMALL = 4_000  # rows up to which the simplex method is the quicker one
 _LARGEST_EPSILON = 20.0  # beyond it the coefficients are too large for floats; a law at this ε will do
+_NEAR = 5e-7  # relative gap that is near enough
 _BITS = 80  # of the multipliers in exact arithmetic
 
 
@@ -64,8 +65,15 @@ class Programme:
 
     def solve(self, slack: float) -> tuple[NDArray[np.float64], Fraction]:
         """A law in floats that keeps `slack` away from the limits, and a proven lower bound of the optimum."""
-        values, multipliers = self._run(slack)
-        return values[self.symmetry.orbits], self._bound(multipliers, slack)
+        methods = [_SIMPLEX] if self.rows <= _SMALL else [_INTERIOR, _INTERIOR | _CROSSOVER]
+        for options in methods:
+            values, multipliers = self._run(slack, options)
+            law, bound = values[self.symmetry.orbits], self._bound(multipliers, slack)
+            losses = (law * self.losses.floats).sum(axis=1)
+            value = losses.max() if self.prior is None else float(self.prior @ losses)
+            if value - float(bound) <= _NEAR * value:
+                break
+        return law, bound
 
     def _weights(self) -> NDArray[np.float64] | None:
         if self.prior is None:
@@ -73,7 +81,7 @@ class Programme:
         shares = zip(self.symmetry.inputs, self.symmetry.shares, strict=True)
         return np.array([float(self.prior[i]) * share for i, share in shares])
 
-    def _run(self, slack: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def _run(self, slack: float, options: dict[str, Any]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """The value of each orbit, and the multiplier of each row; a ≤ row has one of at least 0."""
         inputs, orbits = np.array(self.symmetry.inputs), self.symmetry.orbits
         losses, weights = self.losses.floats[inputs], self._weights()
@@ -98,7 +106,7 @@ class Programme:
             costs[count] = 1
         else:
             np.add.at(costs, orbits[inputs], weights[:, None] * losses / scale)
-        values, duals = rows.solve(costs, _SIMPLEX if self.rows <= _SMALL else _INTERIOR)
+        values, duals = rows.solve(costs, options)
         return values[:count], -scale * duals
 
     def _bound(self, duals: NDArray[np.float64], slack: float) -> Fraction:
@@ -145,10 +153,11 @@ _OPTIONS: dict[str, Any] = {
     "output_flag": False,
     "primal_feasibility_tolerance": 1e-10,
     "dual_feasibility_tolerance": 1e-10,
-    "ipm_optimality_tolerance": 1e-10,
+    "ipm_optimality_tolerance": 1e-12,
 }
 _SIMPLEX: dict[str, Any] = {"solver": "simplex"}
 _INTERIOR: dict[str, Any] = {"solver": "ipm", "run_crossover": "off"}
+_CROSSOVER: dict[str, Any] = {"run_crossover": "on"}  # slower, and right to more digits
 
 
 def privacy_pairs(

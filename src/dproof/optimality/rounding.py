@@ -16,7 +16,7 @@ from dproof.laws.matrix import Matrix
 
 TOTAL = 1 << 61
 SLACK = 1e-9  # what a programme keeps away from its limits, relatively; rounding needs far less
-_MIXTURES = (0.0, *(2.0**-n for n in range(44, 0, -6)), 1.0)
+_MIXTURES = (0.0, *(2.0**-n for n in range(44, 0, -2)), 1.0)
 
 Edge = tuple[int, int, Fraction]  # two inputs i, k and odds that P_ij ≤ odds · P_kj must keep
 
