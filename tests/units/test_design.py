@@ -118,6 +118,14 @@ def test_the_exact_bound_is_sharp_where_the_dual_solution_is_known() -> None:
     assert optimum * (1 - Fraction(1, 10**14)) < bound <= optimum
 
 
+def test_the_bound_pays_for_delta() -> None:
+    """The best multipliers at δ = 0 prove less at δ > 0, and never more than a law with that δ attains."""
+    space, odds, delta = Categories(list(range(3))), exp_above(Fraction(1)), Fraction(1, 10)
+    levels = np.full(3, float(2 / (2 + odds)) / 3)
+    bound = pure_bound(odds, losses(space), [Fraction(1, 3)] * 3, levels, delta=delta)
+    assert 0 < bound <= design(space, Privacy(1, delta)).error < 2 / (2 + odds)
+
+
 @pytest.mark.parametrize("violation", [1e-13, 1e-9, 1e-6, 1e-3])
 def test_rounding_repairs_what_a_solver_breaks(violation: float) -> None:
     e = exp(1) * (1 + violation)

@@ -150,7 +150,7 @@ def _tight_span(space: Space) -> NDArray[Any]:
     twice = np.rint(2 * np.linalg.inv(left[chosen])).astype(np.int64)
     doubled = (twice * right[chosen][:, None, :]).sum(axis=2)
     fits = (doubled @ left.T.astype(np.int64) >= 2 * right).all(axis=1)
-    vertices = {tuple(abs(int(x)) for x in row) for row in doubled}
+    vertices = {tuple(int(x) for x in row) for row in doubled[fits]}
     return np.array([[Fraction(x, 2 * distances.unit) for x in row] for row in sorted(vertices)], object)
 
 
