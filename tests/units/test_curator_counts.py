@@ -138,6 +138,59 @@ def test_duckdb_counts_the_same(text: str, ages: list[int | None], tmp_path: Pat
             assert quickly == slowly
 
 
+def both_ways(thing: Any, plan: Plan, text: str) -> list[Any]:
+    """What is counted of a table and of its neighbour with one number outside, each as the curator would."""
+    measurement = measure(resolve(parse(text), schema_of(plan)), schema_of(plan), Privacy(1))
+    quickly = None if readable(thing) is None else tally_in_duckdb(readable(thing), plan, measurement)
+    return list((quickly or tally(open_source(thing), plan, measurement)).sums.values())
+
+
+TIMES = {
+    "times": (pa.array([45_000] * 9, pa.time32("s")), "12:30:00"),
+    "moments in a zone": (pa.array([0] * 9, pa.timestamp("s", "UTC")), "1970-01-01 00:00:00Z"),
+    "a dictionary of days": (pa.array([0] * 9, pa.date32()).dictionary_encode(), "1970-01-01"),
+    "long decimals": (pa.array([150] * 9).cast(pa.decimal256(50, 2)), "150.00"),
+    "texts that are none": (pa.array([b"ab"] * 8 + [b"\xff"]).view(pa.string()), "ab"),
+}
+
+
+@pytest.mark.parametrize("kind", TIMES)
+@pytest.mark.parametrize("stored", [False, True])
+def test_one_row_moves_the_counts_by_one_row(kind: str, stored: bool, tmp_path: Path) -> None:
+    """A number outside has the rows read one by one: that must not change what the other rows count for."""
+    values, value = TIMES[kind]
+    x = {"space": "interval", "low": 0, "high": 9, "step": 1, "outside": "clamp"}
+    when = {"space": "categories", "values": [value, "never"]}
+    plan = Plan.from_dict({"privacy": {"epsilon": 1}, "columns": {"when": when, "x": x}})
+    found = []
+    for last in (9, 10):
+        thing: Any = pa.table({"when": values, "x": [5] * 8 + [last]})
+        if stored:
+            pyarrow.parquet.write_table(thing, tmp_path / f"{last}.parquet")
+            thing = tmp_path / f"{last}.parquet"
+        found.append(both_ways(thing, plan, f"SELECT count(*), sum(x) FROM data WHERE \"when\" = '{value}'"))
+    assert found[0] == found[1]
+
+
+def test_names_that_differ_in_case_are_two_columns(tmp_path: Path) -> None:
+    x = {"space": "interval", "low": 0, "high": 9, "step": 1, "outside": "clamp"}
+    plan = Plan.from_dict({"privacy": {"epsilon": 1}, "columns": {"A": x, "a": x}})
+    pyarrow.parquet.write_table(pa.table({"A": [1, 1], "a": [7, 7]}), tmp_path / "x.parquet")
+    for thing in (pa.table({"A": [1, 1], "a": [7, 7]}), tmp_path / "x.parquet"):
+        assert both_ways(thing, plan, 'SELECT sum("A") FROM data WHERE "a" = 7') == [[2]]
+
+
+def test_a_file_is_read_by_its_own_name(tmp_path: Path) -> None:
+    """DuckDB would take [1] for a pattern, and a folder a=3 for a column."""
+    x = {"space": "interval", "low": 0, "high": 9, "step": 1, "outside": "clamp"}
+    plan = Plan.from_dict({"privacy": {"epsilon": 1}, "columns": {"a": x}})
+    (tmp_path / "a=3").mkdir()
+    for name, number in (("x1.parquet", 2), ("x[1].parquet", 5), ("a=3/x.parquet", 7)):
+        pyarrow.parquet.write_table(pa.table({"a": [number]}), tmp_path / name)
+    for name, number in (("x[1].parquet", 5), ("a=3/x.parquet", 7)):
+        assert both_ways(tmp_path / name, plan, "SELECT sum(a) FROM data") == [[number]]
+
+
 def test_duckdb_counts_nothing_of_an_empty_table() -> None:
     measurement = measure(resolve(parse("SELECT avg(age) FROM data"), SCHEMA), SCHEMA, Privacy(1))
     empty = table(3, seed=1).slice(0, 0)

@@ -2,19 +2,22 @@
 
 Rows that are alike in every column that decides where they count are brought together by GROUP BY, and whole numbers
 are added up as they are. What a value means is decided here, once for each kind of row, by the plan as always. Where
-a number lies outside its bounds, or is none, the rows are read one by one instead: the counts are the same.
+a number lies outside its bounds, or is none, the rows are read one by one instead. One row may decide which way is
+taken, so both must count the same: a column that DuckDB and Arrow may read differently is always read row by row.
 """
 
 from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet
 from numpy.typing import NDArray
 
 from dproof.curation.measurement import Measurement
@@ -28,13 +31,18 @@ from dproof.spaces.interval import Interval
 
 _MOST_KINDS = 1 << 17
 _WHOLE = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER")
+_ALIKE = (*_WHOLE, "UBIGINT", "BOOLEAN", "FLOAT", "DOUBLE", "VARCHAR")  # values that Arrow and DuckDB agree on
 
 
 @dataclass(frozen=True, slots=True)
 class Readable:
-    """A table as DuckDB reads it; from Parquet it compares numbers faster than it finds the least and the greatest."""
+    """A table as DuckDB reads it, with the types that Arrow finds in it unless DuckDB reads the single rows too.
+
+    From Parquet DuckDB compares numbers faster than it finds the least and the greatest.
+    """
 
     relation: Any
+    arrow: Any = None
     parquet: bool = False
 
 
@@ -45,9 +53,16 @@ def readable(thing: Any) -> Readable | None:
     if isinstance(thing, duckdb.DuckDBPyRelation):
         return Readable(thing)
     if isinstance(thing, pa.Table):
-        return Readable(duckdb.connect().from_arrow(thing))
-    if isinstance(thing, (str, os.PathLike)) and Path(thing).suffix.lower() == ".parquet" and Path(thing).is_file():
-        return Readable(duckdb.connect().read_parquet(str(thing)), parquet=True)
+        with suppress(duckdb.Error):  # a type that DuckDB does not know
+            return Readable(duckdb.connect().from_arrow(thing), thing.schema)
+        return None
+    is_file = (
+        isinstance(thing, (str, os.PathLike)) and Path(thing).suffix.lower() == ".parquet" and Path(thing).is_file()
+    )
+    if is_file and not set(str(thing)) & set("*?["):  # which DuckDB takes for patterns of names
+        with suppress(duckdb.Error):
+            relation = duckdb.connect().read_parquet(str(thing), hive_partitioning=False)
+            return Readable(relation, pa.parquet.read_schema(thing), parquet=True)
     return None
 
 
@@ -58,8 +73,10 @@ def tally_in_duckdb(table: Readable, plan: Plan, measurement: Measurement) -> Ta
     counter = Counter(measurement)
     looked_at = [answerable(plan.column(column)) for column in counter.looked_at]
     summed = list(dict.fromkeys(column for names, _ in counter.sums for column in names))
-    simple = plan.person is None and all(len(column.sources) == 1 for column in looked_at)
-    if not simple or not all(_adds_up(table.relation, plan, column) for column in summed):
+    simple = plan.person is None and all(len(c.sources) == 1 and _is_alike(table, c.sources[0]) for c in looked_at)
+    # DuckDB takes names that differ in case alone for one, and gives one of them another name.
+    known = table.arrow is None or table.arrow.names == table.relation.columns
+    if not simple or not known or not all(_adds_up(table.relation, plan, column) for column in summed):
         return None
     pairs = [names for names, _ in counter.sums if len(names) == 2]
     try:
@@ -74,6 +91,18 @@ def tally_in_duckdb(table: Readable, plan: Plan, measurement: Measurement) -> Ta
     wanted = dict.fromkeys([*counter.sums, ((), False)])
     counter.add_alike(codes, {key: _sums(Term(key[0], None, key[1]), kinds, measurement.schema) for key in wanted})
     return counter.finish()
+
+
+def _is_alike(table: Readable, source: str) -> bool:
+    """Whether a column has the same values in DuckDB and in Arrow: numbers, texts, true and false."""
+    if str(dict(zip(table.relation.columns, table.relation.types, strict=True)).get(source)) not in _ALIKE:
+        return False
+    if table.arrow is None:
+        return True
+    kind = table.arrow.field(source).type
+    kind = kind.value_type if pa.types.is_dictionary(kind) else kind
+    plain = (pa.types.is_integer, pa.types.is_float32, pa.types.is_float64, pa.types.is_boolean, pa.types.is_string)
+    return any(check(kind) for check in (*plain, pa.types.is_large_string))
 
 
 def _adds_up(relation: Any, plan: Plan, column: str) -> bool:
@@ -93,10 +122,10 @@ def _kinds(
         x, low, high = name(column), int(space.low), int(space.high)
         inside = f"CASE WHEN min({x}) >= {low} AND max({x}) <= {high} THEN count({x}) END"
         inside = f"count_if({x} BETWEEN {low} AND {high})" if table.parquet else inside
-        wanted += [f"{inside} AS {name(f'inside {column}')}", f"sum({x})::VARCHAR AS {name(f'sum {column}')}"]
+        wanted += [f"{inside} AS {name(f'inside {column}')}", f"sum({x})::VARCHAR AS {name(f'sum {(column,)}')}"]
     for x, y in pairs:
         product = f"sum({name(x)}::HUGEINT * {name(y)}::HUGEINT)::VARCHAR"
-        wanted.append(f"{product} AS {name(f'sum {x} {y}')}")
+        wanted.append(f"{product} AS {name(f'sum {(x, y)}')}")
     return table.relation.aggregate(", ".join(wanted), ", ".join(name(key) for key in keys)).to_arrow_table()
 
 
@@ -115,12 +144,12 @@ def _sums(term: Term, kinds: Any, schema: Schema) -> list[int]:
     for column in term.columns:
         scale, space = term.scale(column, schema), schema.spaces[column]
         assert isinstance(space, Interval)
-        lines.append((scale.shift - scale.factor * int(space.low), scale.factor, _whole(kinds, f"sum {column}")))
+        lines.append((scale.shift - scale.factor * int(space.low), scale.factor, _whole(kinds, f"sum {(column,)}")))
     (a, b, x) = lines[0]
     if len(lines) == 1:
         return list((a * n + b * x).tolist())
     (c, d, y) = lines[1]
-    both = _whole(kinds, f"sum {' '.join(term.columns)}")
+    both = _whole(kinds, f"sum {term.columns}")
     return list((a * c * n + a * d * y + b * c * x + b * d * both).tolist())
 
 

@@ -61,7 +61,7 @@ def treatment(column: Column) -> Treatment:
 def _distinct(look_up: Lookup, column: Column, array: Any) -> NDArray[Any]:
     """Look up each distinct value once, and spread the codes over the rows."""
     array = _as_dictionary(column, array)
-    found = [look_up(value) for value in array.dictionary.to_pylist()]
+    found = [look_up(value) for value in _values(array)]
     table = _settled(column, np.array([*found, _MISSING], np.int64))
     positions = array.indices
     if positions.null_count:
@@ -79,6 +79,16 @@ def _as_dictionary(column: Column, array: Any) -> Any:
         return array.dictionary_encode()
     except pa.ArrowException:
         raise InputError(f"column {column.name!r} has the type {array.type}, which holds no such values") from None
+
+
+def _values(array: Any) -> list[Any]:
+    """The distinct values; texts as bytes, for in a file they may be none."""
+    values = array.dictionary
+    return (values.cast(pa.large_binary()) if _is_text(values.type) else values).to_pylist()  # type: ignore[no-any-return]
+
+
+def _is_text(kind: Any) -> bool:
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
 
 
 def _settled(column: Column, found: NDArray[np.int64]) -> NDArray[Any]:
@@ -240,7 +250,7 @@ def _lists(column: Column, array: Any) -> NDArray[Any]:
         ) from None
     item_codes = {item: n for n, item in enumerate(column.space.values)}
     items = _as_dictionary(column, array.flatten())
-    found = [item_codes.get(_text(v) if v is not None else None, _OUTSIDE) for v in items.dictionary.to_pylist()]
+    found = [item_codes.get(_text(v) if v is not None else None, _OUTSIDE) for v in _values(items)]
     positions = items.indices.fill_null(len(found)).to_numpy(zero_copy_only=False)
     bits = np.array([*found, _OUTSIDE], np.int64)[positions]
     lengths = np.asarray(array.value_lengths().fill_null(0))
