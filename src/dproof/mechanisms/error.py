@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dproof.errors import InputError
+from dproof.errors import InputError, did_you_mean
 from dproof.exact import exact, has_shape
 from dproof.laws.bits import Bits
 from dproof.laws.family import Family
@@ -22,12 +22,16 @@ from dproof.spaces.subsets import Subsets
 
 
 def expected_errors(family: Family, inputs: Space, outputs: Space, loss: Any = None) -> list[Fraction]:
-    """E ρ(Y_d, d) for each input d; `loss` is None for the metric, or a matrix, inputs by outputs."""
+    """E ρ(Y_d, d) for each input d; `loss` is None for the metric, "squared", or a matrix, inputs by outputs."""
+    if isinstance(loss, str) and loss != "squared":
+        raise InputError(f"loss {loss[:40]!r} is not known{did_you_mean(loss, ['squared'])}; or give a matrix")
     if loss is None and isinstance(family, Lattice):
         return [inputs.separation * family.error(n) for n in range(family.inputs)]
-    if loss is None:
+    if isinstance(loss, str) and isinstance(family, Lattice) and not family.clamped:
+        return [inputs.separation**2 * family.noise.moments[2]] * family.inputs
+    if loss is None or isinstance(loss, str):
         rows = (distances_between(inputs, outputs, n) for n in range(family.inputs))
-        return [_expectation(family, n, row) for n, row in enumerate(rows)]
+        return [_expectation(family, n, row if loss is None else row**2) for n, row in enumerate(rows)]
     if not has_shape(loss, family.inputs, family.outputs):
         raise InputError(f"the losses must be a matrix of {family.inputs} inputs by {family.outputs} outputs")
     return [_expectation(family, n, row) for n, row in enumerate(loss)]

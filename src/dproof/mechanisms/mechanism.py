@@ -131,7 +131,7 @@ class Mechanism:
         return maximal_error(self.family, self.inputs, self.outputs)
 
     def errors(self, loss: Any = None) -> list[Fraction]:
-        """The expected error of each input, under the metric or a given matrix of losses."""
+        """The expected error of each input: under the metric, its square ("squared"), or a matrix of losses."""
         return expected_errors(self.family, self.inputs, self.outputs, loss)
 
     def draw(self, values: Any) -> Any:

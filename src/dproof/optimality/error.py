@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from dproof.errors import InputError, TooLarge, did_you_mean
 from dproof.exact import has_shape, whole_numbers
 from dproof.mechanisms.error import distances_between
-from dproof.mechanisms.mechanism import Mechanism
 from dproof.spaces.space import Space
 
 _LARGEST = 1 << 24  # losses that are written out
@@ -64,19 +63,6 @@ def losses(inputs: Space, outputs: Space | None = None, loss: Any = None) -> Los
     if whole.min() < 0:
         raise InputError("a loss must not be negative; add the same number to all losses")
     return Losses(whole, unit, "matrix")
-
-
-def expected_losses(mechanism: Mechanism, loss: Any = None) -> list[Fraction]:
-    """The expected loss of each input: under the metric, "squared", or any matrix of losses.
-
-    >>> from dproof import Categories, response_with
-    >>> expected_losses(response_with(Categories([0, 1, 2], metric="ordinal"), "1/4"), "squared")
-    [Fraction(5, 4), Fraction(1, 2), Fraction(5, 4)]
-    """
-    if loss is None:
-        return mechanism.errors()
-    weights, total = mechanism.weights()
-    return losses(mechanism.inputs, mechanism.outputs, loss).expected(weights, total)
 
 
 def _distances(inputs: Space, outputs: Space) -> tuple[NDArray[Any], int]:
