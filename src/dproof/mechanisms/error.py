@@ -31,7 +31,7 @@ def expected_errors(family: Family, inputs: Space, outputs: Space, loss: Any = N
         return [inputs.separation**2 * family.noise.moments[2]] * family.inputs
     if loss is None or isinstance(loss, str):
         rows = (distances_between(inputs, outputs, n) for n in range(family.inputs))
-        return [_expectation(family, n, row if loss is None else row**2) for n, row in enumerate(rows)]
+        return [_expectation(family, n, row if loss is None else row.astype(object) ** 2) for n, row in enumerate(rows)]
     if not has_shape(loss, family.inputs, family.outputs):
         raise InputError(f"the losses must be a matrix of {family.inputs} inputs by {family.outputs} outputs")
     return [_expectation(family, n, row) for n, row in enumerate(loss)]
