@@ -153,7 +153,7 @@ def _design(problem: _Problem, loss: Any) -> Mechanism:
     attained, prior = costs.expected(law.rows, law.total), problem.prior
     value = max(attained) if prior is None else Fraction(prior @ np.array(attained, object))
     name = costs.name if prior is None else f"{costs.name}, under the prior"
-    optimum = Optimum(name, value, min(bound, value))
+    optimum = Optimum(name, value, bound)
     return Mechanism("optimal design", problem.inputs, problem.outputs, law, _SOURCE, optimum)
 
 
@@ -176,7 +176,7 @@ def _design_unbiased(problem: _Problem) -> Mechanism:
             )
         law, squares, bound = unbiased_law(space, target, epsilon)
     value = max(squares.expected(law.rows, law.total))
-    optimum = Optimum("squared", value, min(bound, value))
+    optimum = Optimum("squared", value, bound)
     return Mechanism("unbiased design", RoundedAtRandom(space), target, law, _SOURCE, optimum)
 
 
