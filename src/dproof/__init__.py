@@ -40,6 +40,7 @@ _PUBLIC = {
     "sufficient_sets": "dproof.certification.sufficient_sets",
     "Plan": "dproof.sanitisation.plan",
     "sanitise": "dproof.sanitisation.sanitise",
+    "sanitize": "dproof.sanitisation.sanitise",
     "Release": "dproof.sanitisation.release",
     "load": "dproof.sanitisation.release",
     "Sanitiser": "dproof.sklearn",

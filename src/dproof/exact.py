@@ -41,7 +41,7 @@ def exact(value: Any, name: str = "value") -> Fraction:
             return _parse(text)
         except (ValueError, ZeroDivisionError, InvalidOperation):
             pass
-    raise InputError(f"{name} must be a finite number such as 1, 0.5, '1/3' or '1e-6', not {text[:40]}")
+    raise InputError(f"{name} must be a finite number such as 1, 0.5, '1/3' or '1e-6', not {text[:40] or 'nothing'}")
 
 
 def _parse(text: str) -> Fraction:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Annotated, Any
 
 import typer
@@ -36,11 +37,16 @@ def ask(
 
     The answer has noise of whole numbers and an interval. The same question again is free: its answer is the same.
     """
-    curator = Curator(data, plan, ledger=ledger, analyst=analyst, mark=mark, table=table)
     wanted: dict[str, Any] = {"epsilon": epsilon, "delta": delta, "accuracy": accuracy, "level": level}
-    if preview:
-        seen = curator.preview(question, **wanted)
-        emit_text(seen.to_json(), as_json, seen)
-        return
+    if preview or not ledger.exists():
+        # A preview, or a first question that is refused, begins no ledger: it is tried on one that is thrown away.
+        with TemporaryDirectory() as folder:
+            tried = ledger if ledger.exists() else Path(folder, ledger.name)
+            curator = Curator(data, plan, ledger=tried, analyst=analyst, mark=mark, table=table)
+            seen = curator.preview(question, **wanted)
+        if preview:
+            emit_text(seen.to_json(), as_json, seen)
+            return
+    curator = Curator(data, plan, ledger=ledger, analyst=analyst, mark=mark, table=table)
     answer = curator.ask(question, **wanted)
     emit_text({**answer.to_json(), "remaining": curator.remaining().to_json()}, as_json, answer)

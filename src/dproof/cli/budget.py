@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -63,7 +64,8 @@ def _page(answer: dict[str, Any]) -> Iterator[RenderableType]:
         table.add_column(heading, overflow="fold")
     for entry in answer["entries"]:
         what = entry.get("question") or entry.get("description") or entry["kind"]
-        cells = (entry["number"], entry["epsilon"], entry["delta"], what, entry.get("analyst", ""), entry["at"])
+        cost = (f"{float_above(Fraction(entry[key])):.6g}" for key in ("epsilon", "delta"))
+        cells = (entry["number"], *cost, what, entry.get("analyst", ""), entry["at"])
         table.add_row(*(Text(str(cell)) for cell in cells))
     yield table
     yield Text(f"mark       {answer['mark']}")

@@ -167,7 +167,7 @@ def _page(answer: dict[str, Any], name: str) -> Iterator[RenderableType]:
     )
     page = Table.grid(padding=(0, 2))
     page.add_row("error of this design", f"[bold]{answer['error']:.10g}[/bold]")
-    page.add_row("no mechanism can beat", f"[bold]{answer['lower_bound']:.10g}[/bold]")
+    page.add_row("no mechanism can beat", f"[bold]{answer['lower_bound'] + 0.0:.10g}[/bold]")
     page.add_row("relative gap, proven", f"{answer['gap']:.2g}")
     yield page
     if max(len(answer["inputs"]), len(answer["outputs"])) <= _SHOWN:

@@ -23,6 +23,7 @@ _HEAD = """\
 #   categories   values = ["a", "b"]; outside = "refuse" or "category"; missing = "refuse" or "category"
 #   interval     low = 0, high = 100, step = 1; outside = "clamp" or "refuse"; missing = a number
 #   subsets      values = ["a", "b"] and separator = ";", or columns = ["flag_a", "flag_b"]; missing = []
+#   curves       low = 0, high = 5, and columns = ["h00", "h01"] or one column of lists
 # or write public = true (released as it is) or drop = true (left out). share = 2 doubles a column's part of epsilon.
 
 """

@@ -111,7 +111,8 @@ def _page(answer: dict[str, Any], name: str) -> Iterator[RenderableType]:
     if answer["rows"] is not None:
         headings.append(f"± over {answer['rows']:,}")
     for n, heading in enumerate(headings):
-        table.add_column(heading, justify="left" if n < 2 else "right", no_wrap=True)
+        # On a narrow terminal names break into lines; a figure is never cut.
+        table.add_column(heading, justify="left" if n < 2 else "right", no_wrap=n >= 2, overflow="fold")
     for column in answer["columns"]:
         share = "" if column["share"] is None else f"{column['share']:.0%}"
         cells = [escape(column["name"]), column["mechanism"], share, f"{column['epsilon']:.3g}"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from importlib import import_module
 from typing import Any
@@ -90,7 +90,7 @@ class Mechanism:
     name: str
     inputs: Space
     outputs: Space
-    family: Family
+    family: Family = field(repr=False)  # thousands of whole numbers
     source: str
     optimum: Optimum | None = None
 

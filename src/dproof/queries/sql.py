@@ -34,7 +34,10 @@ def parse(text: str) -> Question:
     """
     select = _read(text, "SELECT ... FROM ...")
     if not isinstance(select, exp.Select):
-        refuse(select, "a question is one SELECT ... FROM ...")
+        # A lone word or sum is a statement to the parser; only a true one, such as DROP, is worth its name.
+        refuse(
+            None if isinstance(select, (exp.Condition, exp.Alias)) else select, "a question is one SELECT ... FROM ..."
+        )
     only(select, "expressions", "from_", "from", "where", "group", "having", "order", "limit")
     group = select.args.get("group")
     if group is not None:

@@ -15,7 +15,7 @@ from dproof.errors import InputError, did_you_mean
 from dproof.privacy import Privacy
 from dproof.sanitisation.column import Column, read_column
 from dproof.sanitisation.reader import Misplaced, Reader
-from dproof.sanitisation.toml import line_of, to_toml
+from dproof.sanitisation.toml import line_of, to_toml, toml_key
 
 Order = Literal["shuffle", "keep"]
 _LONGEST_PLAN = 1 << 22  # bytes
@@ -112,7 +112,7 @@ class Plan:
         if unknown:
             raise InputError(
                 f"the source has a column {unknown[0]!r} that the plan does not mention; "
-                f"add [columns.{unknown[0]}] with its space, or with drop = true"
+                f"add [columns.{toml_key(unknown[0])}] with its space, or with drop = true"
             )
         absent = sorted(known - set(names))
         if absent:

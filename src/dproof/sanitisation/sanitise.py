@@ -65,6 +65,9 @@ def sanitise(
     return release
 
 
+sanitize = sanitise  # the American spelling
+
+
 def _warn(release: Release) -> None:
     expected = float(release.rows * release.plan.privacy.delta)
     if expected > _RARE:

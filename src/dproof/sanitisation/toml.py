@@ -60,21 +60,21 @@ def to_toml(tables: Mapping[str, Any]) -> str:
     epsilon = "2"
     <BLANKLINE>
     """
-    lines = [f"{_key(k)} = {_value(v)}" for k, v in tables.items() if not _is_table(v) and not _is_tables(v)]
+    lines = [f"{toml_key(k)} = {_value(v)}" for k, v in tables.items() if not _is_table(v) and not _is_tables(v)]
     for name, value in tables.items():
         if _is_tables(value):
             for table in value:
-                lines += ["", f"[[{_key(name)}]]", *_body(table)]
+                lines += ["", f"[[{toml_key(name)}]]", *_body(table)]
         elif _is_table(value) and value and all(_is_table(v) for v in value.values()):
             for key, table in value.items():
-                lines += ["", f"[{_key(name)}.{_key(key)}]", *_body(table)]
+                lines += ["", f"[{toml_key(name)}.{toml_key(key)}]", *_body(table)]
         elif _is_table(value):
-            lines += ["", f"[{_key(name)}]", *_body(value)]
+            lines += ["", f"[{toml_key(name)}]", *_body(value)]
     return "\n".join(lines).lstrip("\n") + "\n"
 
 
 def _body(table: Mapping[str, Any]) -> list[str]:
-    return [f"{_key(k)} = {_value(v)}" for k, v in table.items()]
+    return [f"{toml_key(k)} = {_value(v)}" for k, v in table.items()]
 
 
 def _is_table(value: Any) -> bool:
@@ -85,7 +85,8 @@ def _is_tables(value: Any) -> bool:
     return isinstance(value, Sequence) and not isinstance(value, str) and any(_is_table(v) for v in value)
 
 
-def _key(name: str) -> str:
+def toml_key(name: str) -> str:
+    """A name as a key: in quotes where TOML needs them."""
     bare = name.isascii() and name.replace("_", "").replace("-", "").isalnum()
     return name if bare else _text(name)
 

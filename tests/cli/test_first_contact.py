@@ -1,0 +1,102 @@
+"""What a newcomer meets first: nothing cut at 80 columns, nothing written by a question that is refused."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import dproof as dp
+
+PLAN = """
+[privacy]
+epsilon = "2"
+[columns.hobby]
+space = "categories"
+values = ["Sports", "Cars", "Television", "Computer games", "Reading"]
+[columns.load]
+space = "curves"
+columns = ["h00", "h01", "h23"]
+low = 0
+high = 5
+[columns.gender]
+space = "categories"
+values = ["f", "m"]
+[columns.read]
+space = "categories"
+values = ["yes", "no"]
+[[joint]]
+columns = ["gender", "read"]
+"""
+DATA = "hobby,h00,h01,h23,gender,read\nCars,1,2,3,f,yes\nReading,2,2,1,m,no\n"
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "plan.toml").write_text(PLAN)
+    (tmp_path / "data.csv").write_text(DATA)
+    return tmp_path
+
+
+@pytest.mark.parametrize("columns", ["80", "120"])
+def test_no_figure_of_a_plan_is_cut(
+    folder: Path, dproof: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, columns: str
+) -> None:
+    monkeypatch.setenv("COLUMNS", columns)
+    page = dproof("plan", folder / "plan.toml", "--rows", 20000).out
+    assert "…" not in page
+    assert "± over 20,000" in page
+    assert "coefficients" in page
+    assert all(len(line) <= int(columns) for line in page.splitlines())
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "question"),
+    [
+        ("1", "SELEC"),
+        ("1", "SELECT nope FROM data"),
+        ("1", "SELECT sum(hobby) FROM data"),
+        ("0", "SELECT count(*) FROM data WHERE hobby = 'Cars'"),
+        ("-1", "SELECT count(*) FROM data WHERE hobby = 'Cars'"),
+    ],
+)
+def test_a_refused_question_begins_no_ledger(
+    folder: Path, refused: Callable[..., str], epsilon: str, question: str
+) -> None:
+    ledger = folder / "budget.db"
+    arguments = ("--plan", folder / "plan.toml", "--ledger", ledger, "--epsilon", epsilon)
+    assert "COLUMN" not in refused("ask", folder / "data.csv", *arguments, question)
+    assert not ledger.exists()
+
+
+def test_a_preview_begins_no_ledger_and_an_answer_does(folder: Path, dproof: Callable[..., Any]) -> None:
+    ledger = folder / "budget.db"
+    question = "SELECT count(*) FROM data WHERE hobby = 'Cars'"
+    arguments = ("ask", folder / "data.csv", "--plan", folder / "plan.toml", "--ledger", ledger, "--epsilon", "1/2")
+    assert dproof(*arguments, "--preview", question).code == 0
+    assert not ledger.exists()
+    assert dproof(*arguments, question).code == 0
+    page = dproof("budget", ledger).out
+    assert "1/2" not in page
+    assert dproof("budget", ledger, "--json").json["remaining"]["epsilon"] == 1.5
+
+
+def test_a_column_with_a_dot_is_named_as_the_plan_must_write_it(folder: Path, refused: Callable[..., str]) -> None:
+    (folder / "data.csv").write_text(DATA.replace("h00", "h.00"))
+    said = refused("sanitise", folder / "data.csv", "--plan", folder / "plan.toml", "--out", folder / "release")
+    assert '[columns."h.00"]' in said
+
+
+def test_the_american_spelling_is_the_same_function() -> None:
+    assert dp.sanitize is dp.sanitise
+
+
+def test_a_mechanism_shows_itself_in_a_line() -> None:
+    assert len(repr(dp.laplace(dp.Interval(0, 10, 1), dp.Privacy(1)))) < 400
+
+
+def test_a_draft_tells_of_every_space(folder: Path, dproof: Callable[..., Any]) -> None:
+    draft = dproof("init", folder / "data.csv").out
+    assert all(f"#   {space} " in draft for space in ("categories", "interval", "subsets", "curves"))
