@@ -17,8 +17,10 @@ import pyarrow as pa
 import pytest
 
 import dproof as dp
+from dproof.curation.tally import read_codes
 from dproof.engines.source import Source
 from dproof.errors import InputError, OverBudget
+from dproof.sanitisation.plan import Plan
 from dproof.testing import seeded_coins
 
 PLAN: dict[str, Any] = {
@@ -396,3 +398,27 @@ def test_whose_rows_count_depends_on_nobody_else() -> None:
     assert {n for (n, _), keep in zip(without, again, strict=True) if keep} == {n for n in kept if ids[n] != 7}
     assert max(np.bincount([ids[n] for n in kept])) <= 4
     assert sum(counted_rows([pa.array([None, None, "a", None])], 1)) == 2
+
+
+def test_rows_count_with_their_own_person_whatever_the_order() -> None:
+    """A source such as a DuckDB relation may give its rows in another order each time that it is read."""
+    table = pa.table({"id": [*range(50), *[50] * 50], "sex": ["f"] * 50 + ["m"] * 50})
+    times = iter(range(100))
+
+    def read(columns: Any) -> Iterator[Any]:
+        ordered = table if next(times) % 2 else table.take(list(range(99, -1, -1)))
+        yield from ordered.select(list(columns)).to_batches(max_chunksize=7)
+
+    columns = {"id": {"drop": True}, "sex": PLAN["columns"]["sex"]}
+    plan = Plan.from_dict({"privacy": {"epsilon": 1, "person": "id", "rows_per_person": 2}, "columns": columns})
+    for _ in range(2):
+        found = [codes["sex"].tolist() for _, codes in read_codes(Source(("id", "sex"), read), plan, ["sex"])]
+        assert sum(batch.count(1) for batch in found) == 2 and sum(batch.count(0) for batch in found) == 50
+
+
+def test_one_condition_in_two_orders_is_one_question(curator: dp.Curator) -> None:
+    women = "count(*) FILTER (WHERE sex = 'f' AND age IN (1, 2, 3))"
+    again = "count(*) FILTER (WHERE age IN (3, 2, 1, 2) AND sex = 'f' AND sex = 'f')"
+    both = curator.ask(f"SELECT {women} AS a, {again} AS b FROM data", epsilon=1).rows[0]
+    alone = curator.ask(f"SELECT {women} AS a FROM data", epsilon=1).rows[0]
+    assert both["a"] == both["b"] == alone["a"] and curator.remaining().epsilon == 2

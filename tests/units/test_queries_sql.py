@@ -59,7 +59,7 @@ def test_a_question_in_full() -> None:
     )
     young = Aggregate(
         "count",
-        where=And((Compare("age", ">=", Fraction(18)), Compare("age", "<=", Fraction(30)))),
+        where=And((Compare("age", "<=", Fraction(30)), Compare("age", ">=", Fraction(18)))),
     )
     share = Arithmetic("/", Arithmetic("*", Number(Fraction(100)), young), Aggregate("count"))
     assert question.table == "data"

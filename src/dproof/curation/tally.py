@@ -72,22 +72,28 @@ def source_columns(plan: Plan, names: Sequence[str]) -> list[str]:
 
 
 def read_codes(source: Source, plan: Plan, names: Sequence[str]) -> Iterator[tuple[int, Codes]]:
-    """The codes of some columns, batch by batch, with the number of rows that count."""
+    """The codes of some columns, batch by batch, with the number of rows that count.
+
+    Which rows of a person count is known when all have been seen; so that every row is taken with its own person the
+    table is read once, for a source may give its rows in another order the next time, and the codes are kept till then.
+    """
     chosen = [answerable(plan.column(name)) for name in names]
     wanted = source_columns(plan, names)
     treat = [(column.name, column.sources, treatment(column)) for column in chosen]
-    kept = None
-    if plan.person is not None:
-        kept = counted_rows((batch.column(0) for batch in source.read([plan.person])), plan.rows_per_person)
-    start = 0
-    for batch in source.read(wanted):
-        rows = slice(start, start + batch.num_rows)
+    persons, waiting = [], []
+    for batch in source.read(wanted if plan.person is None else [*wanted, plan.person]):
         codes = {name: treated([batch.column(part) for part in parts]) for name, parts, treated in treat}
-        start += batch.num_rows
-        if kept is None:
+        if plan.person is None:
             yield batch.num_rows, codes
         else:
-            yield int(kept[rows].sum()), {name: found[kept[rows]] for name, found in codes.items()}
+            persons.append(batch.column(plan.person))
+            waiting.append(codes)
+    kept = counted_rows(persons, plan.rows_per_person)
+    start = 0
+    for array, codes in zip(persons, waiting, strict=True):
+        rows = kept[start : start + len(array)]
+        start += len(array)
+        yield int(rows.sum()), {name: found[rows] for name, found in codes.items()}
 
 
 def read_rows(source: Source, plan: Plan, names: Sequence[str], schema: Schema) -> Iterator[dict[str, Any]]:

@@ -9,6 +9,7 @@ from numbers import Number
 
 from dproof.curves.expansion import Expansion
 from dproof.errors import InputError, did_you_mean
+from dproof.queries.canonical import condition, literal
 from dproof.queries.question import (
     Aggregate,
     Among,
@@ -157,10 +158,11 @@ def _predicate(predicate: Predicate, schema: Schema) -> Predicate:
 
 def _checked(predicate: Predicate, schema: Schema) -> Predicate:
     match predicate:
-        case And(parts):
-            return And(tuple(_checked(part, schema) for part in parts))
-        case Or(parts):
-            return Or(tuple(_checked(part, schema) for part in parts))
+        case And(parts) | Or(parts):
+            # In one order and none twice, so that two spellings of a condition are one question to pay for.
+            written = {condition(part): part for part in (_checked(part, schema) for part in parts)}
+            ordered = tuple(written[text] for text in sorted(written))
+            return ordered[0] if len(ordered) == 1 else type(predicate)(ordered)
         case Not(part):
             return Not(_checked(part, schema))
         case Missing(column):
@@ -173,7 +175,8 @@ def _checked(predicate: Predicate, schema: Schema) -> Predicate:
             return Contains(found, _declared(item, found, space))
         case Among(column, values):
             found = schema.find(column)
-            return Among(found, tuple(_equal(value, found, schema.spaces[found]) for value in values))
+            known = {literal(value): _equal(value, found, schema.spaces[found]) for value in values}
+            return Among(found, tuple(known[text] for text in sorted(known)))
         case Compare(column, operator, value):
             found = schema.find(column)
             space = schema.spaces[found]
