@@ -116,6 +116,15 @@ def test_a_release_is_paid_for_before_the_rows_are_read(dproof: Dproof, people: 
     assert not (people / "again").exists()
 
 
+def test_a_release_is_paid_for_by_the_person(dproof: Dproof, people: Path) -> None:
+    """Whoever owns three rows loses three times what a row loses, and ledgers count persons."""
+    plan = (people / "plan.toml").read_text("utf-8").replace("[privacy]\n", "[privacy]\nrows_per_person = 3\n")
+    (people / "plan.toml").write_text(plan, "utf-8")
+    arguments = ("sanitise", people / "people.csv", "--plan", people / "plan.toml", "--ledger", people / "budget.db")
+    assert dproof(*arguments, "--out", people / "out").code == 0
+    assert float(dproof("budget", people / "budget.db", "--json").json["spent"]["epsilon"]) == 6
+
+
 def test_verify_says_no(dproof: Dproof, people: Path) -> None:
     dproof("sanitise", people / "people.csv", "--plan", people / "plan.toml", "--out", people / "out")
     with (people / "out" / "release.parquet").open("ab") as file:

@@ -47,8 +47,9 @@ def sanitise(
     if ledger is not None:
         from dproof.curation.ledger import record_release
 
-        # Before the rows are read: what comes after may stop half-way, and what was spent stays spent.
-        record_release(ledger, law.plan.privacy, f"release {out.name}", budget=law.plan.privacy)
+        # Before the rows are read: what comes after may stop half-way, and what was spent stays spent. A ledger
+        # counts what a person loses, as a curator does, and a person may own several rows.
+        record_release(ledger, law.person, f"release {out.name}", budget=law.person)
     with _progress(source, as_json) as progress:
         release = sanitisation.sanitise(source, law.plan, out, progress=progress)
     answer = _answer(release, out)
