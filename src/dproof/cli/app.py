@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import sys
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from importlib import import_module
 from io import TextIOWrapper
 from typing import Annotated, Any, NamedTuple
@@ -96,6 +96,11 @@ def _not_chosen() -> None:
     """Stands for a command that this run only lists."""
 
 
+def _flowing(function: Callable[..., None]) -> str:
+    """The docstring with each paragraph in one line, so that help breaks where the terminal does."""
+    return "\n\n".join(" ".join(part.split()) for part in (function.__doc__ or "").split("\n\n"))
+
+
 def _app(chosen: str | None) -> typer.Typer:
     """The application with the chosen command loaded and the others only listed, so that help is quick."""
     app = typer.Typer(
@@ -110,7 +115,7 @@ def _app(chosen: str | None) -> typer.Typer:
         for word in (name, *(alias for alias, meant in ALIASES.items() if meant == name)):
             loaded = word == chosen
             function = getattr(import_module(command.module), command.function) if loaded else _not_chosen
-            app.command(word, short_help=command.summary, hidden=word != name)(function)
+            app.command(word, help=_flowing(function), short_help=command.summary, hidden=word != name)(function)
     return app
 
 

@@ -187,7 +187,7 @@ def _page(answer: dict[str, Any]) -> Iterator[RenderableType]:
         yield table
         yield ""
     yield "One interval in twenty misses, by design. What was made is yours to look at:\n"
-    yield f"  {folder}/release/report.html      what was promised, and what was done"
+    yield f"  {folder}/release/report.html    read about it"
     yield f"  dproof query {folder}/release 'SELECT …'"
     yield f"  dproof verify {folder}/release\n"
 

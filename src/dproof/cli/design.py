@@ -45,7 +45,9 @@ def design(
         typer.Option(help="Probabilities of the values, split by commas; worst case without.", metavar="P,…"),
     ] = None,
     unbiased: Annotated[bool, typer.Option(help="For numbers: no bias, least worst-case variance.")] = False,
-    metric_privacy: Annotated[bool, typer.Option(help="Multiply ε by the distance of two values.")] = False,
+    metric_privacy: Annotated[
+        bool, typer.Option("--metric-privacy", help="Multiply ε by the distance of two values.")
+    ] = False,
     law: Annotated[
         Path | None, typer.Option(help="Write the law here, as CSV of exact fractions.", metavar="FILE")
     ] = None,
