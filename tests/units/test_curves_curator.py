@@ -10,11 +10,13 @@ from dproof.curation.curve_measurement import measure_curve
 from dproof.curation.curves import draw_curve
 from dproof.curation.tally import schema_of
 from dproof.curves.bases import basis
+from dproof.curves.expansion import expand
 from dproof.curves.noise import VectorNoise
 from dproof.engines import open_source
 from dproof.errors import InputError, OverBudget
 from dproof.privacy import Privacy
 from dproof.queries.sql import parse
+from dproof.sanitisation.curve_column import curve_places
 from dproof.sanitisation.plan import Plan
 from dproof.spaces.curves import Curves
 from dproof.testing import seeded_coins
@@ -212,3 +214,16 @@ def test_refusals_before_anything_is_spent(tmp_path: Path) -> None:
     with pytest.raises(InputError):
         curator.curves("SELECT count(*) FROM data", epsilon=1)
     assert curator.remaining().epsilon == 20
+
+
+@pytest.mark.parametrize(
+    "values",
+    [pa.array([1, 2**60 + 1]), pa.array([1, 2**64 - 1], pa.uint64()), pa.array([b"1", b"\xff"])],
+    ids=["whole numbers that no float is", "the largest", "bytes that are no text"],
+)
+def test_no_value_of_a_curve_stops_the_work(values) -> None:
+    region = expand(Curves(0, 1, 3, 0, 10), terms=3)
+    text = [values.view(pa.string()), values.dictionary_encode()] if pa.types.is_binary(values.type) else []
+    for array in (values, *text):
+        places = curve_places("load", region, [array] * 3, clamp=True, broken="gap")
+        assert places[0].min() > 0 and len(places) == 2
