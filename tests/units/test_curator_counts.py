@@ -191,6 +191,22 @@ def test_a_file_is_read_by_its_own_name(tmp_path: Path) -> None:
         assert both_ways(tmp_path / name, plan, "SELECT sum(a) FROM data") == [[number]]
 
 
+def test_what_nobody_declared_is_missing_where_missing_is_a_category_too() -> None:
+    sex = {"space": "categories", "values": ["f", "m"], "missing": "category"}
+    plan = Plan.from_dict(
+        {
+            "privacy": {"epsilon": 1},
+            "columns": {"sex": sex, "grade": {"space": "categories", "values": ["low", "middle", "high"]}},
+        }
+    )
+    data = pa.table({"sex": ["f", "x", None], "grade": ["middle"] * 3})
+    text = "SELECT grade, count(DISTINCT sex), count(sex), count(*) FILTER (WHERE sex IS NULL) FROM data GROUP BY grade"
+    measurement = measure(resolve(parse(text), schema_of(plan)), schema_of(plan), Privacy(1))
+    found = tally(open_source(data), plan, measurement)
+    assert list(found.histograms.values()) == [[{}, {0: 1}, {}, {}]]
+    assert sorted(found.sums.values()) == [[0, 1, 0, 0], [0, 2, 0, 0]]
+
+
 def test_duckdb_counts_nothing_of_an_empty_table() -> None:
     measurement = measure(resolve(parse("SELECT avg(age) FROM data"), SCHEMA), SCHEMA, Privacy(1))
     empty = table(3, seed=1).slice(0, 0)

@@ -81,8 +81,9 @@ def region(leaf: Leaf, schema: Schema, *, negated: bool = False) -> Region:
             assert isinstance(space, Subsets)
             return Bit(space.values.index(item), not negated)
         case Missing():
-            gaps = Runs(((absent, absent + 1),))
-            return _without(((MISSING, space.size),), absent) if negated else gaps
+            # What nobody declared is not there, also where missing values are a category of their own.
+            gaps = Runs(((MISSING, 0),) if absent == MISSING else _joined(((MISSING, 0), (absent, absent + 1))))
+            return _without(((0, space.size),), absent) if negated else gaps
         case Among(_, values):
             codes = sorted({_code(space, value) for value in values})
             runs = _joined((code, code + 1) for code in codes)
