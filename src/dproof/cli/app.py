@@ -12,6 +12,8 @@ import warnings
 from collections.abc import Callable, Sequence
 from importlib import import_module
 from io import TextIOWrapper
+from pathlib import Path
+from traceback import extract_tb
 from typing import Annotated, Any, NamedTuple
 
 import typer
@@ -67,6 +69,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
         _leave(f"{where}{error.strerror or error}", 2)
     except MemoryError:
         _leave("this needs more memory than there is; a smaller problem or a larger machine would do", 2)
+    except Exception as fault:
+        # Whatever this is, its text might quote the data: it is told by its kind and place alone.
+        place = extract_tb(fault.__traceback__)[-1]
+        kind, where = type(fault).__name__, f"{Path(place.filename).name}, line {place.lineno}"
+        _leave(f"a fault of dproof itself, not of yours: {kind} at {where}; please report it with the command", 2)
 
 
 def _typed() -> list[str]:
