@@ -1,0 +1,5 @@
+"""Modules of extras that are not installed are not looked through for doctests."""
+
+from importlib.util import find_spec
+
+collect_ignore = [] if find_spec("pyspark") else ["src/dproof/engines/spark.py"]
