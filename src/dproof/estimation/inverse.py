@@ -107,7 +107,7 @@ class Polynomial:
         return np.moveaxis(np.tensordot(counts, padded[:, None], axes=(axis, 0)), -1, axis)
 
     def spread(self, weights: Array, axis: int) -> Array:
-        raise NotImplementedError  # a single block is always one factor by itself
+        raise AssertionError("a single block is always one factor by itself")
 
     def times(self, other: Polynomial) -> Polynomial:
         return Polynomial(np.convolve(self.coefficients, other.coefficients), self.degrees, self.reach)
