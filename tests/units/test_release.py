@@ -278,3 +278,13 @@ def test_four_forked_workers_give_four_different_releases(tmp_path: Path) -> Non
     plan.write_text('[privacy]\nepsilon = 1\n[columns.read]\nspace = "categories"\nvalues = [0, 1]\n')
     ran = subprocess.run([sys.executable, "-c", FORKED, plan], capture_output=True, text=True, check=True)
     assert len(set(ran.stdout.split())) == 4
+
+
+def test_a_name_that_stands_twice_is_refused(tmp_path: Path) -> None:
+    """A reader who stops at the first of two values would see another promise than the one that is checked."""
+    plan = {"privacy": {"epsilon": 1}, "columns": {"read": {"space": "categories", "values": [0, 1]}}}
+    dp.sanitise(pa.table({"read": [0, 1]}), plan, tmp_path / "out")
+    file = tmp_path / "out" / "certificate.json"
+    file.write_text(file.read_text("utf-8").replace("{", '{"epsilon": "1/10",', 1), "utf-8")
+    with pytest.raises(VerificationFailed, match="twice"):
+        dp.verify(tmp_path / "out")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -15,6 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet
 
 from dproof.certification.verify_certificate import Refused
+from dproof.certification.verify_certificate import read as read_strictly
 from dproof.certification.verify_certificate import verify as verify_certificate
 from dproof.errors import InputError, VerificationFailed
 from dproof.sanitisation.expectation import half_widths
@@ -258,7 +258,9 @@ def read_certificate(file: Path) -> dict[str, Any]:
     try:
         if file.stat().st_size > _LARGEST_CERTIFICATE:
             raise VerificationFailed("the certificate is too large to be one")
-        certificate = json.loads(file.read_text("utf-8"))
+        certificate = read_strictly(file.read_text("utf-8"))
+    except Refused as refused:
+        raise VerificationFailed(str(refused)) from None
     except (OSError, ValueError, RecursionError):
         raise VerificationFailed(f"{file.name!r} cannot be read as a certificate") from None
     if not isinstance(certificate, dict):
