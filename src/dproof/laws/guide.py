@@ -140,14 +140,13 @@ def guide(rows: Sequence[Sequence[int]] | NDArray[Any], total: int, *, width: in
     outcomes = len(rows[0])
     bits = min(16, max(4, (_CELLS // len(rows)).bit_length() - 1))
     table = np.empty((len(rows), 1 << bits), _smallest_dtype(outcomes))
-    cells, mark = np.arange(1 << bits), outcomes
+    mark = outcomes
     all_starts, all_tails, all_slots = [], [], []
     for n, row in enumerate(rows):
         starts, slots = _slots(row, total, width)
         floor, rest = _split(starts, width - bits)
         # A slot holds a whole cell when it starts at or before the cell and the next starts after it.
-        first = np.searchsorted(floor + (rest > 0), cells, side="right") - 1
-        last = np.searchsorted(floor, cells, side="right") - 1
+        first, last = (_latest(begins, 1 << bits) for begins in (floor + (rest > 0), floor))
         # `outcomes` marks both a cut cell and one that belongs to nobody: each is settled by its whole word.
         table[n] = np.where(first == last, slots[first], mark)
         heads, tails = _split(starts, max(0, width - 64))
@@ -176,6 +175,11 @@ def _split(words: NDArray[Any], low: int) -> tuple[NDArray[Any], NDArray[Any]]:
     if words.dtype == object:
         return words >> low, words & ((1 << low) - 1)
     return words >> np.uint64(low), words & np.uint64((1 << low) - 1)
+
+
+def _latest(begins: NDArray[Any], cells: int) -> NDArray[np.intp]:
+    """For each cell the last slot that begins in it or before; slots may begin after the last cell."""
+    return np.cumsum(np.bincount(begins.astype(np.intp), minlength=cells)[:cells]) - 1
 
 
 def _smallest_dtype(largest: int) -> type[np.unsignedinteger[Any]]:
