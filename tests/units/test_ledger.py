@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import signal
 import sqlite3
@@ -16,8 +17,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dproof.curation.ledger import Amount, Ledger, record_release
-from dproof.errors import DproofError, InputError, OverBudget, VerificationFailed
+from dproof.curation.account import Amount, Unit
+from dproof.curation.ledger import Ledger, record_release
+from dproof.errors import InputError, OverBudget, VerificationFailed
 from dproof.privacy import Privacy
 
 
@@ -236,31 +238,137 @@ def test_an_older_copy_shows_against_the_mark(file: Path, tmp_path: Path) -> Non
         Ledger(old, mark=mark)
 
 
-def test_an_open_ledger_notices_that_it_was_set_back(file: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("closed", [True, False])
+def test_an_open_ledger_notices_that_it_was_set_back(file: Path, tmp_path: Path, closed: bool) -> None:
+    ledger = Ledger(file, budget=Privacy(1))
+    shutil.copy(file, tmp_path / "old.db")
+    ledger.debit("q", Privacy("1/4"))
+    if closed:
+        ledger.close()
+    for left in tmp_path.glob("budget.db*"):
+        left.unlink()
+    shutil.copy(tmp_path / "old.db", file)
+    with pytest.raises(VerificationFailed):
+        ledger.debit("q", Privacy("1/4"))
+
+
+def test_an_older_file_under_a_newer_journal_loses_nothing(file: Path, tmp_path: Path) -> None:
     ledger = Ledger(file, budget=Privacy(1))
     shutil.copy(file, tmp_path / "old.db")
     ledger.debit("q", Privacy("1/4"))
     shutil.copy(tmp_path / "old.db", file)
-    with pytest.raises(VerificationFailed):
-        ledger.debit("q", Privacy("1/4"))
+    ledger.debit("q", Privacy("1/4"))
+    ledger.close()
+    assert Ledger(file).spent().epsilon == Fraction(1, 2)
+
+
+def test_a_closed_ledger_is_one_file(file: Path, tmp_path: Path) -> None:
+    ledger = Ledger(file, budget=Privacy(1))
+    assert [path.name for path in tmp_path.iterdir()] == ["budget.db"]
+    number = ledger.debit("q", Privacy("1/4"))
+    ledger.store(number, "answer")
+    ledger.close()
+    assert [path.name for path in tmp_path.iterdir()] == ["budget.db"]
+    shutil.copy(file, tmp_path / "copy.db")
+    assert Ledger(tmp_path / "copy.db").find("q", Privacy("1/4")) == "answer"
+    assert ledger.spent().epsilon == Fraction(1, 4)  # and opens again
+    del ledger
+    assert sorted(path.name for path in tmp_path.glob("budget.db*")) == ["budget.db"]
+
+
+def test_a_debit_waits_for_the_disk_and_an_answer_for_the_next_debit(file: Path) -> None:
+    ledger = Ledger(file, budget=Privacy(1))
+    number, disk = ledger.debit("q", Privacy("1/4")), "PRAGMA synchronous"
+    assert ledger._database is not None
+    assert ledger._database.execute("PRAGMA journal_mode").fetchone() == ("wal",)
+    assert ledger._database.execute(disk).fetchone() == (2,)  # FULL: what is committed survives a loss of power
+    ledger.store(number, "answer")
+    assert ledger._database.execute(disk).fetchone() == (1,)  # NORMAL: what is committed survives a kill
+    ledger.debit("q2", Privacy("1/4"))
+    assert ledger._database.execute(disk).fetchone() == (2,)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no processes fork here")
+def test_a_forked_child_spends_from_the_same_ledger(file: Path) -> None:
+    ledger = Ledger(file, budget=Privacy(1))
+    ledger.debit("before", Privacy("1/8"))
+    children = []
+    for n in range(3):
+        child = os.fork()
+        if child == 0:
+            inherited = ledger._database is not None  # SQLite's locks would not be
+            ledger.debit(f"child {n}", Privacy("1/8"))
+            os._exit(inherited)  # as multiprocessing does: nothing is closed
+        children.append(child)
+        ledger.debit(f"parent {n}", Privacy("1/8"))
+    assert [os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) for child in children] == [0, 0, 0]
+    assert ledger.spent().epsilon == Fraction(7, 8)
+    ledger.close()
+    assert Ledger(file).spent().epsilon == Fraction(7, 8)
+
+
+def test_eight_processes_begin_one_ledger(file: Path) -> None:
+    begin = HAMMER.replace("Ledger(sys.argv[1])", "Ledger(sys.argv[1], budget=Privacy('1/2'))")
+    runs = [
+        subprocess.Popen([sys.executable, "-c", begin, str(file), str(n)], stdout=subprocess.PIPE, text=True)
+        for n in range(8)
+    ]
+    assert sum(int(run.communicate()[0]) for run in runs) == 50
+    assert [entry["kind"] for entry in Ledger(file).entries].count("budget") == 1
+
+
+def test_a_ledger_counts_the_loss_of_one_unit(file: Path) -> None:
+    person = Unit("change-one", "id", 3)
+    Ledger(file, budget=Privacy(1), unit=person)
+    assert Ledger(file).unit == Ledger(file, unit=person).unit == person
+    for other in (Unit(), Unit("change-one", "id", 2), Unit("change-one", "name", 3), Unit("add-remove", "id", 3)):
+        with pytest.raises(InputError, match="do not add up"):
+            Ledger(file, unit=other)
+    with pytest.raises(InputError, match="do not add up"):
+        record_release(file, Privacy("1/9"), "out", budget=Privacy(1), unit=Unit())
+    assert Ledger(file).spent() == Amount()
+
+
+def test_a_release_needs_no_analyst(file: Path) -> None:
+    Ledger(file, budget=Privacy(1), analysts={"ann": Privacy("1/2")})
+    record_release(file, Privacy("3/4"), "out/", budget=Privacy(1))
+    assert Ledger(file).remaining("ann").epsilon == Fraction(1, 4)
 
 
 def test_what_is_no_ledger_is_refused(file: Path, tmp_path: Path) -> None:
     with pytest.raises(InputError, match="no ledger"):
         Ledger(file)
     file.write_bytes(b"something else entirely" * 100)
-    with pytest.raises(DproofError):
+    with pytest.raises(InputError, match="no ledger"):
         Ledger(file)
+    (tmp_path / "empty.db").touch()
+    with pytest.raises(InputError, match="no ledger"):
+        Ledger(tmp_path / "empty.db")
     other = tmp_path / "other.db"
     with sqlite3.connect(other) as database:
         database.execute("CREATE TABLE t (x)")
-    with pytest.raises(DproofError):
+    content = other.read_bytes()
+    with pytest.raises(InputError, match="no ledger"):
         Ledger(other, budget=Privacy(1))
-    with pytest.raises(DproofError):
-        Ledger(tmp_path / "nowhere" / "budget.db", budget=Privacy(1))
+    assert other.read_bytes() == content
+    for nowhere in (tmp_path / "nowhere" / "budget.db", tmp_path):
+        with pytest.raises(InputError, match="cannot be opened"):
+            Ledger(nowhere, budget=Privacy(1))
 
 
 def test_triggers_keep_entries_as_they_are(file: Path) -> None:
     Ledger(file, budget=Privacy(1))
     with sqlite3.connect(file) as database, pytest.raises(sqlite3.IntegrityError, match="only added to"):
         database.execute("DELETE FROM entries")
+
+
+def test_where_nothing_can_be_written_a_ledger_can_still_be_seen(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    ledger = Ledger(file, budget=Privacy(1))
+    ledger.debit("q", Privacy("1/4"))
+    monkeypatch.setattr(os, "access", lambda *_: False)
+    assert Ledger(file).spent().epsilon == Fraction(1, 4)  # though the debit lies in the journal
+    ledger.close()
+    seen = Ledger(file)
+    assert seen.spent().epsilon == Fraction(1, 4) and not file.with_name("budget.db-wal").exists()
+    with pytest.raises(InputError, match="cannot be written"):
+        seen.debit("q", Privacy("1/4"))

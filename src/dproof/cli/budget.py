@@ -11,7 +11,8 @@ import typer
 
 from dproof.cli.options import AsJson
 from dproof.cli.output import emit
-from dproof.curation.ledger import Amount, Ledger
+from dproof.curation.account import Amount
+from dproof.curation.ledger import Ledger
 from dproof.exact import float_above
 
 if TYPE_CHECKING:

@@ -4,8 +4,8 @@ One SQLite file, one table that is only ever added to. Each entry carries the ha
 dropped or swapped entry breaks the chain; the head of the chain is kept beside it, so a cut end shows as well. Who can
 rewrite the whole file can still put back an older copy of it: against that, keep the mark outside (`docs/limits.md`).
 
-A question is debited before any row is read. Costs add up: with questions and epsilons chosen after seeing earlier
-answers, Σε and Σδ still hold (basic composition), and all sums are exact fractions.
+A question is debited before any row is read, and the debit is on the disk by then. While a ledger is open, its latest
+entries lie in a file beside it, which ends in `-wal`; closing brings them into the one file.
 """
 
 from __future__ import annotations
@@ -17,98 +17,26 @@ import sqlite3
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from fractions import Fraction
 from pathlib import Path
 from typing import Any
+from weakref import WeakSet, finalize
 
-from dproof.errors import InputError, OverBudget, VerificationFailed, did_you_mean
-from dproof.exact import float_below
+from dproof.curation.account import Account, Amount, Unit, amount, paid
+from dproof.errors import DproofError, InputError, OverBudget, VerificationFailed
 from dproof.privacy import Privacy
-from dproof.queries.canonical import literal
 
 _START = hashlib.sha256(b"dproof ledger 1").hexdigest()
+_Files = tuple[tuple[int, int] | None, tuple[int, int] | None]
 _PATIENCE = 120  # seconds that a process waits for the others
-_TABLES = """
+_KIND = 1146114674
+_TABLES = f"""
 CREATE TABLE entries (number INTEGER PRIMARY KEY, kind TEXT NOT NULL, body TEXT NOT NULL, hash TEXT NOT NULL);
 CREATE TABLE head (one INTEGER PRIMARY KEY CHECK (one = 1), number INTEGER NOT NULL, hash TEXT NOT NULL);
 CREATE TRIGGER no_change BEFORE UPDATE ON entries BEGIN SELECT raise(ABORT, 'a ledger is only added to'); END;
 CREATE TRIGGER no_loss BEFORE DELETE ON entries BEGIN SELECT raise(ABORT, 'a ledger is only added to'); END;
-PRAGMA application_id = 1146114674;
+PRAGMA application_id = {_KIND};
 """
-
-
-@dataclass(frozen=True, slots=True)
-class Amount:
-    """So much ε and so much δ."""
-
-    epsilon: Fraction = Fraction(0)
-    delta: Fraction = Fraction(0)
-
-    def __add__(self, other: Amount) -> Amount:
-        return Amount(self.epsilon + other.epsilon, self.delta + other.delta)
-
-    def __sub__(self, other: Amount) -> Amount:
-        return Amount(self.epsilon - other.epsilon, self.delta - other.delta)
-
-    def at_most(self, other: Amount) -> Amount:
-        return Amount(min(self.epsilon, other.epsilon), min(self.delta, other.delta))
-
-    def __str__(self) -> str:
-        return f"epsilon {literal(self.epsilon)} and delta {literal(self.delta)}"
-
-    def to_json(self) -> dict[str, float]:
-        """Both as floats that are not above the exact numbers."""
-        return {"epsilon": float_below(self.epsilon) + 0.0, "delta": float_below(self.delta) + 0.0}
-
-    def covers(self, other: Amount) -> bool:
-        return self.epsilon >= other.epsilon and self.delta >= other.delta
-
-
-def amount(privacy: Privacy) -> Amount:
-    """What a promise of privacy costs."""
-    return Amount(privacy.epsilon, privacy.delta)
-
-
-@dataclass(slots=True)
-class _Known:
-    """What the entries that were checked so far say."""
-
-    number: int = 0
-    hash: str = _START
-    budget: Privacy | None = None
-    spent: Amount = field(default_factory=Amount)
-    limits: dict[str, Amount] = field(default_factory=dict)
-    spent_by: dict[str, Amount] = field(default_factory=dict)
-    questions: dict[int, dict[str, Any]] = field(default_factory=dict)
-    answers: dict[str, list[tuple[Amount, int]]] = field(default_factory=dict)
-    marks: set[str] = field(default_factory=lambda: {_START})
-
-    def add(self, number: int, kind: str, body: str, stored: str) -> None:
-        """Take one more entry, if it continues the chain."""
-        expected = _hash(self.hash, number, kind, body)
-        if number != self.number + 1 or stored != expected:
-            raise VerificationFailed(_broken(number))
-        told = json.loads(body)
-        cost = Amount(Fraction(told.get("epsilon", 0)), Fraction(told.get("delta", 0)))
-        if kind == "budget":
-            self.budget = Privacy(cost.epsilon, cost.delta, neighbours=told["neighbours"])
-        elif kind == "analyst":
-            self.limits[told["analyst"]] = cost
-        elif kind == "answer":
-            question = self.questions.pop(told["question"])
-            paid = Amount(Fraction(question["epsilon"]), Fraction(question["delta"]))
-            self.answers.setdefault(question["key"], []).append((paid, number))
-        else:
-            self.spent += cost
-            who = told.get("analyst")
-            if who is not None:
-                self.spent_by[who] = self.spent_by.get(who, Amount()) + cost
-            if kind == "question":
-                self.questions[number] = told
-        self.number, self.hash = number, stored
-        self.marks.add(stored)
 
 
 class Ledger:
@@ -126,61 +54,84 @@ class Ledger:
         path: str | os.PathLike[str],
         *,
         budget: Privacy | None = None,
+        unit: Unit | None = None,
         analysts: Mapping[str, Privacy] | None = None,
         mark: str | None = None,
         ceiling: Privacy | None = None,
     ) -> None:
         """Open a ledger and check it from end to end, or with a budget begin one where there is none.
 
+        `unit` says whose loss will be counted here: a ledger that counts another's is refused.
         `ceiling` holds whoever spends through this object to less than the budget.
         `mark` is the hash of an entry that was noted down earlier: a file without it is an older copy or another one.
         """
         self.path = Path(path)
         self.ceiling = ceiling
-        self._lock = threading.RLock()
-        self._known = _Known()
+        self._database: sqlite3.Connection | None = None
+        self._journal = ""
+        self._files: _Files | None = None
+        self._forget()
         if budget is None and not self.path.exists():
             raise InputError(f"there is no ledger {str(self.path)!r}: begin one with a budget")
-        with self._transaction() as (database, known):
-            if known.budget is None:
+        with self._transaction(writing=bool(budget or analysts)) as (database, account):
+            if begun := account.budget is None:
                 if budget is None:
-                    raise VerificationFailed(f"{self.path.name!r} is no ledger: it has no first entry")
-                self._append(database, "budget", {**_told(budget), "neighbours": budget.neighbours})
-            elif budget is not None and budget != known.budget:
-                raise InputError(f"the ledger was begun with {known.budget}, and that cannot be changed to {budget}")
+                    raise InputError(f"{self.path.name!r} is no ledger: it is empty")
+                for statement in _TABLES.strip().split(";\n"):
+                    database.execute(statement)
+                told = {**(unit or Unit()).to_json(), "neighbours": budget.neighbours}
+                self._append(database, "budget", {**_told(budget), **told})
+            elif budget is not None and budget != account.budget:
+                raise InputError(f"the ledger was begun with {account.budget}, and that cannot be changed to {budget}")
+            if unit not in (None, account.unit):
+                raise InputError(
+                    f"the ledger counts {account.unit}, and the plan {unit}: these do not add up, "
+                    "so let the plan say what the ledger says"
+                )
             for name, limit in (analysts or {}).items():
-                if known.limits.get(name) not in (None, amount(limit)):
+                if account.limits.get(name) not in (None, amount(limit)):
                     raise InputError(f"the budget of analyst {name!r} cannot be changed: the ledger has another")
-                if name not in known.limits:
+                if name not in account.limits:
                     self._append(database, "analyst", {"analyst": name, **_told(limit)})
-            if mark is not None and mark not in known.marks:
+            if mark is not None and mark not in self._marks:
                 raise VerificationFailed(
                     f"the mark is not in {self.path.name!r}: this is an older copy, or the ledger of another table"
                 )
+        if begun:
+            self.close()  # from its first entry on, the file alone is a ledger
 
     # What it says --------------------------------------------------------------------------------------------------
 
     @property
     def budget(self) -> Privacy:
-        assert self._known.budget is not None
-        return self._known.budget
+        assert self._account.budget is not None
+        return self._account.budget
+
+    @property
+    def unit(self) -> Unit:
+        return self._account.unit
+
+    @property
+    def analysts(self) -> dict[str, Amount | None]:
+        """Who has asked or may ask by name, with their budgets."""
+        with self._transaction() as (_, account):
+            return {**dict.fromkeys(account.spent_by), **account.limits}
 
     def spent(self, analyst: str | None = None) -> Amount:
         """The sum of all that was asked and released, or of what one analyst asked."""
-        with self._transaction() as (_, known):
-            return known.spent if analyst is None else known.spent_by.get(analyst, Amount())
+        with self._transaction() as (_, account):
+            return account.spent if analyst is None else account.spent_by.get(analyst, Amount())
 
     def remaining(self, analyst: str | None = None) -> Amount:
         """What may still be spent, by anyone or by one analyst."""
-        with self._transaction() as (_, known):
-            left = self._left(known, analyst)
-        return Amount(max(left.epsilon, Fraction(0)), max(left.delta, Fraction(0)))
+        with self._transaction() as (_, account):
+            return account.left_to(analyst, self.ceiling).at_least(Amount())
 
     @property
     def mark(self) -> str:
         """The hash of the last entry: kept outside, it shows later whether this ledger was set back."""
-        with self._transaction() as (_, known):
-            return known.hash
+        with self._transaction():
+            return self._hash
 
     @property
     def entries(self) -> list[dict[str, Any]]:
@@ -191,24 +142,27 @@ class Ledger:
 
     def find(self, key: str, cost: Privacy) -> Any | None:
         """The stored answer to a question that was paid at least this much; asking it again is free."""
-        with self._transaction() as (database, known):
-            return self._find(database, known, key, amount(cost))
+        with self._transaction() as (database, account):
+            return _find(database, account, key, amount(cost))
 
     # What is added to it -------------------------------------------------------------------------------------------
 
     def debit(self, key: str, cost: Privacy, *, analyst: str | None = None) -> int:
         """Pay for a question before anything is read; the number of the entry, or OverBudget and no entry."""
-        return self._spend("question", {"key": key}, cost, analyst)
+        who = {} if analyst is None else {"analyst": analyst}
+        with self._transaction(writing=True) as (database, account):
+            left = account.left_to(analyst, self.ceiling)
+            return self._spend(database, "question", {"key": key, **who}, cost, left)
 
     def store(self, number: int, answer: Any) -> Any:
         """Keep the answer to a question that was paid for, and give back the one that counts.
 
-        Where another process has answered the same question meanwhile, the earlier answer stays the only one.
+        Where another process has answered the same question meanwhile, the earlier answer stays the only one. It
+        reaches the disk with the next debit: an answer lost with the power has to be paid again, and that is all.
         """
-        with self._transaction() as (database, known):
-            question = known.questions[number]
-            paid = Amount(Fraction(question["epsilon"]), Fraction(question["delta"]))
-            earlier = self._find(database, known, question["key"], paid)
+        with self._transaction(writing=True, lasting=False) as (database, account):
+            question = account.questions[number]
+            earlier = _find(database, account, question["key"], paid(question))
             if earlier is not None:
                 return earlier
             self._append(database, "answer", {"question": number, "answer": answer})
@@ -216,118 +170,137 @@ class Ledger:
 
     def release(self, cost: Privacy, description: str) -> int:
         """Pay for a sanitised release of the table."""
-        return self._spend("release", {"description": description}, cost, None)
+        with self._transaction(writing=True) as (database, account):
+            return self._spend(database, "release", {"description": description}, cost, account.left(self.ceiling))
 
-    def _spend(self, kind: str, body: dict[str, Any], cost: Privacy, analyst: str | None) -> int:
-        with self._transaction() as (database, known):
-            if cost.neighbours != self.budget.neighbours:
-                raise InputError(
-                    f"the ledger counts {self.budget.neighbours} neighbours and this costs {cost.neighbours} ones: "
-                    "the two do not add up"
-                )
-            left = self._left(known, analyst)
-            if not left.covers(amount(cost)):
-                raise OverBudget(
-                    f"this costs {amount(cost)}, and what is left is {left}: nothing was read and nothing was spent"
-                )
-            who = {} if analyst is None else {"analyst": analyst}
-            return self._append(database, kind, {**body, **_told(cost), **who})
-
-    def _left(self, known: _Known, analyst: str | None) -> Amount:
-        assert known.budget is not None
-        whole = amount(known.budget)
-        if self.ceiling is not None:
-            whole = whole.at_most(amount(self.ceiling))
-        whole -= known.spent
-        if not known.limits:
-            return whole
-        if analyst not in known.limits:
-            named = "no analyst was named" if analyst is None else f"there is no analyst {analyst!r}"
+    def _spend(self, database: sqlite3.Connection, kind: str, body: dict[str, Any], cost: Privacy, left: Amount) -> int:
+        if cost.neighbours != self.budget.neighbours:
             raise InputError(
-                f"the ledger gives each analyst a budget, and {named}{did_you_mean(analyst, known.limits)}"
+                f"the ledger counts {self.budget.neighbours} neighbours and this costs {cost.neighbours} ones: "
+                "the two do not add up"
             )
-        own = known.limits[analyst] - known.spent_by.get(analyst, Amount())
-        return own.at_most(whole)
-
-    def _find(self, database: sqlite3.Connection, known: _Known, key: str, cost: Amount) -> Any | None:
-        for paid, number in known.answers.get(key, ()):
-            if paid.covers(cost):
-                row = database.execute("SELECT body FROM entries WHERE number = ?", (number,)).fetchone()
-                return json.loads(row[0])["answer"]
-        return None
+        if not left.covers(amount(cost)):
+            raise OverBudget(
+                f"this costs {amount(cost)}, and what is left is {left}: nothing was read and nothing was spent"
+            )
+        return self._append(database, kind, {**body, **_told(cost)})
 
     def _append(self, database: sqlite3.Connection, kind: str, body: Mapping[str, Any]) -> int:
-        known = self._known
         text = json.dumps({**body, "at": datetime.now(UTC).isoformat(timespec="seconds")}, sort_keys=True)
-        number = known.number + 1
-        digest = _hash(known.hash, number, kind, text)
+        number = self._number + 1
+        digest = _link(self._hash, number, kind, text)
         database.execute("INSERT INTO entries VALUES (?, ?, ?, ?)", (number, kind, text, digest))
         database.execute("INSERT OR REPLACE INTO head VALUES (1, ?, ?)", (number, digest))
-        known.add(number, kind, text, digest)
+        self._take(number, kind, text, digest)
         return number
+
+    # The chain -----------------------------------------------------------------------------------------------------
+
+    def _forget(self) -> None:
+        self._number, self._hash, self._marks, self._account = 0, _START, {_START}, Account()
+
+    def _take(self, number: int, kind: str, body: str, stored: str) -> None:
+        """Take one more entry into account, if it continues the chain."""
+        if number != self._number + 1 or stored != _link(self._hash, number, kind, body):
+            raise VerificationFailed(_broken(number))
+        self._account.add(number, kind, json.loads(body))
+        self._number, self._hash = number, stored
+        self._marks.add(stored)
+
+    def _catch_up(self, database: sqlite3.Connection) -> None:
+        """Check all that is new in the file; what was checked before is still there if the head is."""
+        if not database.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
+            if self._number:
+                raise VerificationFailed(f"{self.path.name!r} was emptied while it was open")
+            return
+        new = "SELECT number, kind, body, hash FROM entries WHERE number > ? ORDER BY number"
+        for entry in database.execute(new, (self._number,)):
+            self._take(*entry)
+        head = database.execute("SELECT number, hash FROM head").fetchone()
+        if head != (self._number, self._hash):
+            raise VerificationFailed(_broken(self._number))
 
     # The file ------------------------------------------------------------------------------------------------------
 
     @contextmanager
-    def _transaction(self) -> Iterator[tuple[sqlite3.Connection, _Known]]:
-        """One writer at a time over all threads and processes; all that is new in the file is checked first."""
-        with self._lock:
+    def _transaction(
+        self, *, writing: bool = False, lasting: bool = True
+    ) -> Iterator[tuple[sqlite3.Connection, Account]]:
+        """One writer at a time over all threads and processes; all that is new in the file is checked first.
+
+        What was written is on the disk afterwards, or if it need not be `lasting`, together with the next that is.
+        """
+        with _LOCK:
+            before = self._number
             try:
-                database = sqlite3.connect(self.path, timeout=_PATIENCE, isolation_level=None)
-            except sqlite3.Error:
-                raise InputError(f"the ledger {str(self.path)!r} cannot be opened: is its folder there?") from None
-            before = self._known.number
-            try:
-                database.execute("PRAGMA synchronous = FULL")
-                database.execute("BEGIN IMMEDIATE")
-                try:
-                    self._catch_up(database)
-                    yield database, self._known
-                    database.execute("COMMIT")
-                except BaseException:
-                    if database.in_transaction:
-                        database.execute("ROLLBACK")
-                    if self._known.number != before:
-                        self._known = _Known()  # what was taken in may be gone again
-                    raise
-            except sqlite3.OperationalError as error:
-                if "locked" in str(error) or "busy" in str(error):
-                    raise VerificationFailed(f"{self.path.name!r} is held by another process: try again") from None
-                raise VerificationFailed(f"{self.path.name!r} cannot be read as a ledger ({error})") from None
-            except sqlite3.Error:
-                raise VerificationFailed(f"{self.path.name!r} is damaged or no ledger at all") from None
-            finally:
-                database.close()
+                database = self._open()
+                lazily = self._journal == "wal" and not lasting
+                database.execute(f"PRAGMA synchronous = {'NORMAL' if lazily else 'FULL'}")
+                database.execute("BEGIN IMMEDIATE" if writing else "BEGIN")
+                self._catch_up(database)
+                self._files = self._files or self._beside()
+                yield database, self._account
+                database.execute("COMMIT")
+            except BaseException as error:
+                if self._number != before:
+                    self._forget()  # what was taken in may be gone again
+                if isinstance(error, sqlite3.Error):
+                    self.close()
+                    raise _said(error, self.path) from None
+                if self._database is not None:
+                    self._database.rollback()
+                raise
 
-    def _catch_up(self, database: sqlite3.Connection) -> None:
-        known = self._known
-        if not database.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
-            if known.number:
-                raise VerificationFailed(f"{self.path.name!r} was emptied while it was open")
-            for statement in _TABLES.strip().split(";\n"):
-                database.execute(statement)
-            return
-        new = "SELECT number, kind, body, hash FROM entries WHERE number > ? ORDER BY number"
-        for number, kind, body, stored in database.execute(new, (known.number,)):
-            known.add(number, kind, body, stored)
-        head = database.execute("SELECT number, hash FROM head").fetchone()
-        if head != (known.number, known.hash):
-            raise VerificationFailed(_broken(known.number))
+    def _open(self) -> sqlite3.Connection:
+        """The connection, kept from one transaction to the next while the files are those that it opened."""
+        if self._database is not None and self._files == self._beside():
+            return self._database
+        self.close()
+        place = self.path.absolute().as_uri()
+        fixed = self.path.exists() and not all(os.access(path, os.W_OK) for path in (self.path, self.path.parent))
+        if fixed:  # nothing can be spent from it, but it can be looked at
+            place += "?mode=ro" if self._beside()[1] else "?immutable=1"
+        database = sqlite3.connect(place, uri=True, timeout=_PATIENCE, isolation_level=None, check_same_thread=False)
+        self._database, self._files, self._closing = database, None, finalize(self, database.close)
+        _OPEN.add(self)
+        made = database.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
+        if made and database.execute("PRAGMA application_id").fetchone()[0] != _KIND:
+            raise InputError(f"{self.path.name!r} is no ledger")
+        # With the journal ahead of the file, a debit waits for the disk once. A new file has no journal yet.
+        change = " = WAL" if made and not fixed else ""
+        self._journal = database.execute(f"PRAGMA journal_mode{change}").fetchone()[0]
+        return database
 
+    def _beside(self) -> _Files:
+        """Which files lie at the ledger's path and at that of its journal."""
+        return _identity(self.path), _identity(f"{self.path}-wal")
 
-def _told(privacy: Privacy) -> dict[str, str]:
-    return {"epsilon": str(privacy.epsilon), "delta": str(privacy.delta)}
-
-
-def _hash(previous: str, number: int, kind: str, body: str) -> str:
-    return hashlib.sha256("\n".join([previous, str(number), kind, body]).encode()).hexdigest()
-
-
-def _broken(number: int) -> str:
-    return f"the ledger was changed: its chain of hashes breaks at entry {number}, so what was spent is not known"
+    def close(self) -> None:
+        """Bring everything into the one file and let go of it; whatever comes next opens it again."""
+        with _LOCK:
+            if self._database is not None:
+                self._database = None
+                self._closing()
 
 
-def record_release(path: str | os.PathLike[str], privacy: Privacy, description: str, *, budget: Privacy) -> int:
+# SQLite's locks do not survive a fork: every ledger is closed before one, and no other thread may open it meanwhile.
+_LOCK = threading.RLock()
+_OPEN: WeakSet[Ledger] = WeakSet()
+
+
+def _before_fork() -> None:
+    _LOCK.acquire()
+    for ledger in list(_OPEN):
+        ledger.close()
+
+
+if hasattr(os, "register_at_fork"):  # where processes fork
+    os.register_at_fork(before=_before_fork, after_in_parent=_LOCK.release, after_in_child=_LOCK.release)
+
+
+def record_release(
+    path: str | os.PathLike[str], privacy: Privacy, description: str, *, budget: Privacy, unit: Unit | None = None
+) -> int:
     """Pay for a sanitised release before the table is read; the ledger is begun with `budget` if there is none.
 
     >>> import tempfile
@@ -335,5 +308,52 @@ def record_release(path: str | os.PathLike[str], privacy: Privacy, description: 
     >>> record_release(file, Privacy(2), "out/", budget=Privacy(3)), Ledger(file).remaining().epsilon
     (2, Fraction(1, 1))
     """
-    ledger = Ledger(path) if Path(path).exists() else Ledger(path, budget=budget)
+    ledger = Ledger(path, budget=None if Path(path).exists() else budget, unit=unit)
     return ledger.release(privacy, description)
+
+
+def _find(database: sqlite3.Connection, account: Account, key: str, cost: Amount) -> Any | None:
+    for price, number in account.answers.get(key, ()):
+        if price.covers(cost):
+            row = database.execute("SELECT body FROM entries WHERE number = ?", (number,)).fetchone()
+            return json.loads(row[0])["answer"]
+    return None
+
+
+def _told(privacy: Privacy) -> dict[str, str]:
+    return {"epsilon": str(privacy.epsilon), "delta": str(privacy.delta)}
+
+
+def _link(previous: str, number: int, kind: str, body: str) -> str:
+    return hashlib.sha256("\n".join([previous, str(number), kind, body]).encode()).hexdigest()
+
+
+def _broken(number: int) -> str:
+    return f"the ledger was changed: its chain of hashes breaks at entry {number}, so what was spent is not known"
+
+
+def _identity(path: str | os.PathLike[str]) -> tuple[int, int] | None:
+    try:
+        found = os.stat(path)
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
+
+
+def _said(error: sqlite3.Error, path: Path) -> DproofError:
+    """What SQLite's trouble means to a person."""
+    code = getattr(error, "sqlite_errorname", "")
+    for start, sentence in _TROUBLES.items():
+        if code.startswith(start):
+            return InputError(sentence.format(repr(str(path))))
+    return VerificationFailed(f"{path.name!r} is damaged: what was spent is not known ({error})")
+
+
+_TROUBLES = {
+    "SQLITE_NOTADB": "{} is no ledger",
+    "SQLITE_BUSY": "the ledger {} is held by another process: try again",
+    "SQLITE_CANTOPEN": "the ledger {} cannot be opened: is it a file, in a folder that you may write in?",
+    "SQLITE_READONLY": "the ledger {} cannot be written to, so nothing can be paid from it",
+    "SQLITE_FULL": "the disk of the ledger {} is full, so nothing can be paid from it",
+    "SQLITE_IOERR": "the ledger {} cannot be read or written: its disk fails",
+}
