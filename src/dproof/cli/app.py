@@ -14,36 +14,28 @@ from importlib import import_module
 from io import TextIOWrapper
 from pathlib import Path
 from traceback import extract_tb
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any
 
 import typer
 
 from dproof import __version__
 from dproof.errors import DproofError, InputError
 
-
-class Command(NamedTuple):
-    """Where a command lives; its summary is the first line of the function's docstring."""
-
-    module: str
-    function: str
-    summary: str
-
-
-# A new command is one file with one function, and one line here. `dproof --help` shows them in this order.
-COMMANDS: dict[str, Command] = {
-    "demo": Command("dproof.cli.demo", "demo", "Make up a survey, sanitise it, and ask it questions both ways."),
-    "init": Command("dproof.cli.init", "init", "Draft a plan from the names of a table's columns."),
-    "plan": Command("dproof.cli.plan", "plan", "Show what a plan will do to each column, and what to expect."),
-    "sanitise": Command("dproof.cli.sanitise", "sanitise", "Sanitise a table once; then anyone may ask it anything."),
-    "query": Command("dproof.cli.query", "query", "Ask a release anything: debiased answers with intervals, free."),
-    "ask": Command("dproof.cli.ask", "ask", "Ask the private table a question; the ledger pays first."),
-    "budget": Command("dproof.cli.budget", "budget", "Show what was spent, for what, and what is left."),
-    "verify": Command("dproof.cli.verify", "verify", "Check a release or a certificate again, and its files."),
-    "report": Command("dproof.cli.report", "report", "Write the page that explains a release."),
-    "certify": Command("dproof.cli.certify", "certify", "Say exactly how private a mechanism is, with the worst case."),
-    "design": Command("dproof.cli.design", "design", "Find the mechanism of least error for a space, with proof."),
-    "explain": Command("dproof.cli.explain", "explain", "Say what a guarantee means for one person."),
+# A new command is one file with one function of its name, and one line here: the first line of the function's
+# docstring. `dproof --help` shows them in this order, and loads none of them.
+COMMANDS = {
+    "demo": "Make up a survey, sanitise it, and ask it questions both ways.",
+    "init": "Draft a plan from the names of a table's columns.",
+    "plan": "Show what a plan will do to each column, and what to expect.",
+    "sanitise": "Sanitise a table once; then anyone may ask it anything.",
+    "query": "Ask a release anything: debiased answers with intervals, free.",
+    "ask": "Ask the private table a question; the ledger pays first.",
+    "budget": "Show what was spent, for what, and what is left.",
+    "verify": "Check a release or a certificate again, and its files.",
+    "report": "Write the page that explains a release.",
+    "certify": "Say exactly how private a mechanism is, with the worst case.",
+    "design": "Find the mechanism of least error for a space, with proof.",
+    "explain": "Say what a guarantee means for one person.",
 }
 ALIASES = {"sanitize": "sanitise"}
 
@@ -118,11 +110,9 @@ def _app(chosen: str | None) -> typer.Typer:
         context_settings={"help_option_names": ["-h", "--help"]},
     )
     app.callback()(_options)
-    for name, command in COMMANDS.items():
-        for word in (name, *(alias for alias, meant in ALIASES.items() if meant == name)):
-            loaded = word == chosen
-            function = getattr(import_module(command.module), command.function) if loaded else _not_chosen
-            app.command(word, help=_flowing(function), short_help=command.summary, hidden=word != name)(function)
+    for word, name in {**{name: name for name in COMMANDS}, **ALIASES}.items():
+        function = getattr(import_module(f"dproof.cli.{name}"), name) if word == chosen else _not_chosen
+        app.command(word, help=_flowing(function), short_help=COMMANDS[name], hidden=word != name)(function)
     return app
 
 

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from fractions import Fraction
 from math import inf
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
@@ -14,7 +13,7 @@ from dproof.certification import certify as certification
 from dproof.certification.witness import Witness, find_witness
 from dproof.cli.matrix_file import read_matrix
 from dproof.cli.options import AsJson, Delta, Epsilon
-from dproof.cli.output import advise, emit
+from dproof.cli.output import Page, advise, emit, escape, pairs
 from dproof.errors import InputError
 from dproof.exact import exp_below, float_above
 from dproof.laws.family import Worst
@@ -22,9 +21,6 @@ from dproof.mechanisms.mechanism import Mechanism
 from dproof.mechanisms.solution_matrix import solution_matrix
 from dproof.privacy import Privacy
 from dproof.spaces.categories import Categories
-
-if TYPE_CHECKING:
-    from rich.console import RenderableType
 
 _SHOWN = 12  # outputs of the worst set that a person is shown
 
@@ -107,32 +103,27 @@ def _float(value: Fraction | None) -> float | None:
     return None if value is None else float(value)
 
 
-def _page(answer: dict[str, Any], name: str) -> Iterator[RenderableType]:
-    from rich.markup import escape
-    from rich.table import Table
-
-    promised = answer["promised"]
+def _page(answer: dict[str, Any], name: str) -> Page:
+    promised, witness = answer["promised"], answer["witness"]
     verdict = "[bold green]private[/bold green]" if answer["private"] else "[bold red]not private[/bold red]"
     yield (
         f"\n[bold]{escape(name)}[/bold], {answer['inputs']} inputs by {answer['outputs']} outputs, is {verdict} "
         f"at ε = {promised['epsilon']:.6g}, δ = {promised['delta']:.6g} ({answer['neighbours']}).\n"
     )
-    page = Table.grid(padding=(0, 2))
-    page.add_row(f"tight δ at ε = {promised['epsilon']:.6g}", f"[bold]{answer['delta']:.10g}[/bold]")
-    page.add_row(f"tight ε at δ = {promised['delta']:.6g}", f"[bold]{_epsilon(answer['epsilon'])}[/bold]")
-    witness = answer["witness"]
+    infinite = "infinite: some outputs rule an input out"
+    epsilon = infinite if answer["epsilon"] == "inf" else f"{answer['epsilon']:.10g}"
+    rows = [
+        (f"tight δ at ε = {promised['epsilon']:.6g}", f"[bold]{answer['delta']:.10g}[/bold]"),
+        (f"tight ε at δ = {promised['delta']:.6g}", f"[bold]{epsilon}[/bold]"),
+    ]
     if witness is not None:
-        page.add_row("worst pair", f"from {escape(str(witness['from']))} to {escape(str(witness['to']))}")
+        rows.append(("worst pair", f"from {escape(witness['from'])} to {escape(witness['to'])}"))
         if witness["set"] is not None:
-            page.add_row("worst set A", escape(_listed(witness["set"])))
+            rows.append(("worst set A", escape(_listed(witness["set"]))))
             chances = f"{witness['probability_from']:.10g} and {witness['probability_to']:.10g}"
-            page.add_row("probabilities of A", chances)
-    yield page
+            rows.append(("probabilities of A", chances))
+    yield pairs(rows)
     yield ""
-
-
-def _epsilon(value: float | str) -> str:
-    return "infinite: some outputs rule an input out" if isinstance(value, str) else f"{value:.10g}"
 
 
 def _listed(outputs: list[Any]) -> str:

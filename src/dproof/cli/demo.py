@@ -3,22 +3,18 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
 from pathlib import Path
 from tempfile import mkdtemp
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import numpy as np
 import typer
 from numpy.typing import NDArray
 
 from dproof.cli.options import AsJson
-from dproof.cli.output import emit
+from dproof.cli.output import Page, emit, escape, table
 from dproof.coins import Coins
 from dproof.errors import InputError
-
-if TYPE_CHECKING:
-    from rich.console import RenderableType
 
 PLAN = """\
 [privacy]                      # what one whole row may lose
@@ -60,9 +56,6 @@ QUESTIONS = (
     "SELECT count(*) AS people FROM release WHERE list_contains(interests, 'Music')",
     "SELECT avg(tv) AS hours FROM release",
 )
-_HOBBIES = ["Sports", "Cars", "Television", "Computer games", "Reading"]
-_REGIONS = ["North", "East", "South", "West"]
-_ITEMS = ["Music", "Football", "Chess"]
 
 
 def demo(
@@ -99,6 +92,10 @@ def made_up(people: int) -> Any:
     """A survey of people who do not exist, the same for the same number of them."""
     import pyarrow as pa
 
+    from dproof.sanitisation.plan import Plan
+
+    plan = Plan.parse(PLAN)
+    hobbies, regions, items = (plan.column(name).space.values for name in ("hobby", "region", "interests"))
     coins = Coins(hashlib.sha256(b"people who do not exist").digest(), private=False)
 
     def uniform() -> NDArray[np.float64]:
@@ -118,12 +115,12 @@ def made_up(people: int) -> Any:
     held = [uniform() < chances[hobby, n] for n in range(3)]
     age = 16 + np.floor(70 * (uniform() + uniform()) / 2 + 9 * uniform())
     tv = np.clip(np.floor(4 + 10 * (uniform() + uniform()) + 8 * (hobby == 2) + (age - 40) / 8), 0, 40)
-    likes = [";".join(item for item, has in zip(_ITEMS, row, strict=True) if has) for row in zip(*held, strict=True)]
+    likes = [";".join(item for item, has in zip(items, row, strict=True) if has) for row in zip(*held, strict=True)]
     return pa.table(
         {
             "name": [f"person {n}" for n in range(people)],
-            "hobby": [_HOBBIES[n] for n in hobby],
-            "region": [_REGIONS[n] for n in region],
+            "hobby": [hobbies[n] for n in hobby],
+            "region": [regions[n] for n in region],
             "interests": likes,
             "age": age.astype(np.int64),
             "tv": tv.astype(np.int64),
@@ -150,19 +147,15 @@ def _compared(release: Any, survey: Any, sql: str) -> dict[str, Any]:
         database.execute(f"CREATE VIEW release AS SELECT * REPLACE ({split}) FROM survey")
         found = database.execute(sql).fetchall()
     truth = {row[:-1]: row[-1] for row in found}
-    rows = []
-    for row in asked.rows:
-        cell = row[figure].to_json()
-        group = [row[key] for key in keys]
-        rows.append({"group": group, "truth": float(truth.get(tuple(group), 0)), **cell})
+    groups = [[row[key] for key in keys] for row in asked.rows]
+    rows = [
+        {"group": group, "truth": float(truth.get(tuple(group), 0)), **row[figure].to_json()}
+        for group, row in zip(groups, asked.rows, strict=True)
+    ]
     return {"sql": sql, "figure": figure, "rows": rows}
 
 
-def _page(answer: dict[str, Any]) -> Iterator[RenderableType]:
-    from rich import box
-    from rich.markup import escape
-    from rich.table import Table
-
+def _page(answer: dict[str, Any]) -> Page:
     folder = escape(answer["folder"])
     yield (
         f"\n[bold]{answer['people']:,} people[/bold] who do not exist were asked for their hobby, region, interests, "
@@ -171,20 +164,8 @@ def _page(answer: dict[str, Any]) -> Iterator[RenderableType]:
     )
     for asked in answer["answers"]:
         yield f"[bold]{escape(asked['sql'])}[/bold]"
-        table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
-        table.add_column("")
-        for heading in ("truth", "as the rows stand", "debiased, 95%", ""):
-            table.add_column(heading, justify="right")
-        for row in asked["rows"]:
-            digits = 2 if asked["figure"] == "hours" else 0
-            truth, raw, estimate, low, high = (
-                _figure(row[key], digits) for key in ("truth", "raw", "estimate", "low", "high")
-            )
-            inside = row["low"] <= row["truth"] <= row["high"]
-            mark = "[green]holds[/green]" if inside else "[yellow]misses[/yellow]"
-            label = escape(", ".join(map(str, row["group"])))
-            table.add_row(label, truth, raw, f"[bold]{estimate}[/bold]  {low} … {high}", mark)
-        yield table
+        rows = (_cells(row, 2 if asked["figure"] == "hours" else 0) for row in asked["rows"])
+        yield table(("", "truth", "as the rows stand", "debiased, 95%", ""), rows, left=(0,))
         yield ""
     yield "One interval in twenty misses, by design. What was made is yours to look at:\n"
     yield f"  {folder}/release/report.html    read about it"
@@ -192,5 +173,8 @@ def _page(answer: dict[str, Any]) -> Iterator[RenderableType]:
     yield f"  dproof verify {folder}/release\n"
 
 
-def _figure(value: Any, digits: int) -> str:
-    return "–" if value is None else f"{value:,.{digits}f}"
+def _cells(row: dict[str, Any], digits: int) -> tuple[str, ...]:
+    truth, raw, estimate, low, high = (f"{row[key]:,.{digits}f}" for key in ("truth", "raw", "estimate", "low", "high"))
+    mark = "[green]holds[/green]" if row["low"] <= row["truth"] <= row["high"] else "[yellow]misses[/yellow]"
+    label = escape(", ".join(map(str, row["group"])))
+    return label, truth, raw, f"[bold]{estimate}[/bold]  {low} … {high}", mark

@@ -3,31 +3,24 @@
 from __future__ import annotations
 
 import csv
-import tomllib
-from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
 from dproof.cli.matrix_file import read_matrix
 from dproof.cli.options import AsJson, Delta, Epsilon
-from dproof.cli.output import advise, emit
+from dproof.cli.output import Page, advise, emit, escape, pairs
 from dproof.errors import InputError
 from dproof.exact import float_above, float_below
 from dproof.mechanisms.mechanism import Mechanism, Optimum
 from dproof.optimality import design as optimality
 from dproof.privacy import Privacy
-from dproof.sanitisation.column import read_column
-from dproof.sanitisation.reader import Misplaced, Reader
-from dproof.sanitisation.toml import line_of
+from dproof.sanitisation.column import Column, read_column
+from dproof.sanitisation.reader import Reader, read_text, read_toml
 from dproof.spaces.space import Space
 
-if TYPE_CHECKING:
-    from rich.console import RenderableType
-
 _SHOWN = 11  # inputs and outputs of a matrix that a person is shown
-_LONGEST_FILE = 1 << 22  # bytes
 
 
 def design(
@@ -86,31 +79,21 @@ def design(
 
 
 def _space(path: Path) -> Space:
-    """The space in a file with one column's keys, alone or as the only [columns.…] of a plan."""
-    with path.open("rb") as file:
-        data = file.read(_LONGEST_FILE + 1)
-    try:
-        text = data.decode("utf-8")
-        table = tomllib.loads(text)
-    except UnicodeDecodeError:
-        raise InputError(f"{path.name}: a space is a TOML file in UTF-8") from None
-    except tomllib.TOMLDecodeError as error:
-        raise InputError(f"{path.name}: not valid TOML: {error}") from None
-    columns = table.get("columns")
-    where: tuple[str, ...] = ("space",)
-    if isinstance(columns, dict) and "space" not in table:
-        if len(columns) != 1:
-            raise InputError(f"{path.name}: there are {len(columns)} columns; a design is for one space")
-        name = next(iter(columns))
-        table, where = columns[name], ("columns", name)
-    try:
-        column = read_column("column", Reader(table, where))
-    except Misplaced as error:
-        line = line_of(text, error.path[1:] if where == ("space",) else error.path)
-        raise InputError(f"{path.name}{f', line {line}' if line else ''}: {error}") from None
+    column = read_toml(read_text(path, "space"), path.name, _column)
     if column.kind not in ("categories", "interval", "subsets"):
         raise InputError(f"{path.name}: a design is for categories, an interval or subsets")
     return column.space  # type: ignore[no-any-return]
+
+
+def _column(top: Reader) -> Column:
+    """A column from its keys alone, or from the only [columns.…] of a plan."""
+    if "columns" not in top or "space" in top:
+        return read_column("column", top)
+    columns = top.table("columns")
+    name, *others = columns
+    if others:
+        raise top.wrong("columns", f"are {1 + len(others)}; a design is for one space")
+    return read_column(name, columns.table(name))
 
 
 def _loss(given: str) -> Any:
@@ -159,19 +142,20 @@ def _write_law(mechanism: Mechanism, path: Path) -> None:
             writer.writerow([str(_plain(mechanism.inputs.label(n))), *(f"{int(w)}/{total}" for w in row)])
 
 
-def _page(answer: dict[str, Any], name: str) -> Iterator[RenderableType]:
-    from rich.markup import escape
+def _page(answer: dict[str, Any], name: str) -> Page:
     from rich.table import Table
 
     yield (
         f"\nThe least error for [bold]{escape(name)}[/bold] at ε = {answer['epsilon']:.6g}, δ = {answer['delta']:.6g}, "
         f"loss: {answer['loss']}.\n"
     )
-    page = Table.grid(padding=(0, 2))
-    page.add_row("error of this design", f"[bold]{answer['error']:.10g}[/bold]")
-    page.add_row("no mechanism can beat", f"[bold]{answer['lower_bound'] + 0.0:.10g}[/bold]")
-    page.add_row("relative gap, proven", f"{answer['gap']:.2g}")
-    yield page
+    yield pairs(
+        [
+            ("error of this design", f"[bold]{answer['error']:.10g}[/bold]"),
+            ("no mechanism can beat", f"[bold]{answer['lower_bound'] + 0.0:.10g}[/bold]"),
+            ("relative gap, proven", f"{answer['gap']:.2g}"),
+        ]
+    )
     if max(len(answer["inputs"]), len(answer["outputs"])) <= _SHOWN:
         matrix = Table(box=None, padding=(0, 1), title="released", title_justify="left")
         matrix.add_column("true")

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from fractions import Fraction
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
 from dproof import meaning
 from dproof.cli.options import AsJson, Delta, Epsilon, Neighbours
-from dproof.cli.output import emit
+from dproof.cli.output import Page, emit, pairs, table
 from dproof.exact import exact, float_above, float_below
 from dproof.privacy import Privacy
-
-if TYPE_CHECKING:
-    from rich.console import RenderableType
 
 _CHANCES = ("0.001", "0.01", "0.1", "0.5", "0.9")
 _GROUPS = (2, 5, 10)
@@ -79,23 +76,16 @@ def _between(low: Fraction, high: Fraction) -> dict[str, float]:
     return {"low": max(0.0, float_below(low)), "high": float_above(high)}  # never −0.0
 
 
-def _page(answer: dict[str, Any]) -> Iterator[RenderableType]:
-    from rich.table import Table
-
+def _page(answer: dict[str, Any]) -> Page:
     epsilon, delta, relation = _figure(answer["epsilon"]), _figure(answer["delta"]), answer["neighbours"]
     yield f"\n[bold]ε = {epsilon}, δ = {delta}, {relation}[/bold]: neighbours are {_RELATION[relation]}.\n"
     yield "Whoever sees the output, whatever else they know, now or later:\n"
-    page = Table.grid(padding=(0, 2))
-    for heading, body in _sections(answer):
-        page.add_row(f"[bold]{heading}[/bold]", body)
-        page.add_row()
-    for said in answer["advice"]:
-        page.add_row("[bold yellow]Take care[/bold yellow]", said)
-        page.add_row()
-    yield page
+    said = [(f"[bold]{heading}[/bold]", body) for heading, body in _sections(answer)]
+    said += [("[bold yellow]Take care[/bold yellow]", advice) for advice in answer["advice"]]
+    yield pairs(row for one in said for row in (one, ()))
 
 
-def _sections(answer: dict[str, Any]) -> Iterator[tuple[str, RenderableType]]:
+def _sections(answer: dict[str, Any]) -> Iterator[tuple[str, Any]]:
     from rich.console import Group
 
     failing = answer["odds_factor_fails_with_probability"]
@@ -112,7 +102,7 @@ def _sections(answer: dict[str, Any]) -> Iterator[tuple[str, RenderableType]]:
         "Chances",
         Group(
             "Whatever may happen to you, its probability moves no further than this.\n",
-            _table(("from", "a belief moves to", "a chance moves to"), moves),
+            table(("from", "a belief moves to", "a chance moves to"), moves),
         ),
     )
     utility = answer["utility"]
@@ -129,7 +119,7 @@ def _sections(answer: dict[str, Any]) -> Iterator[tuple[str, RenderableType]]:
     groups = ((str(g["size"]), _figure(g["epsilon"]), _figure(g["delta"])) for g in answer["group"])
     yield (
         "Groups",
-        Group("A family of g people together has a weaker guarantee.\n", _table(("g", "ε", "δ"), groups)),
+        Group("A family of g people together has a weaker guarantee.\n", table(("g", "ε", "δ"), groups)),
     )
     changed = answer["add_remove_read_as_change_one"]
     yield (
@@ -137,18 +127,6 @@ def _sections(answer: dict[str, Any]) -> Iterator[tuple[str, RenderableType]]:
         f"Stated for add-remove, they mean ({_figure(changed['epsilon'])}, {_figure(changed['delta'])}) for "
         "change-one. Stated for change-one, they say nothing for add-remove: the number of rows is public.",
     )
-
-
-def _table(headings: Iterable[str], rows: Iterable[tuple[str, ...]]) -> RenderableType:
-    from rich import box
-    from rich.table import Table
-
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
-    for heading in headings:
-        table.add_column(heading, justify="right")
-    for row in rows:
-        table.add_row(*row)
-    return table
 
 
 def _figure(value: float | None) -> str:

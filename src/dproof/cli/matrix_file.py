@@ -90,12 +90,17 @@ def _numbered(rows: Any, inputs: Any, outputs: Any) -> MatrixFile:
     """A matrix from JSON or NumPy: rows are counted from 1, as people do."""
     if not isinstance(rows, list) or not rows or not all(isinstance(row, list) and row for row in rows):
         raise InputError("there must be a list of rows, each a list of numbers")
-    for n, row in enumerate(rows, 1):
-        if len(row) != len(rows[0]):
-            raise InputError(f"row {n} has {len(row)} entries and row 1 has {len(rows[0])}; every row needs as many")
-    places = (f"row {n}" for n in range(1, len(rows) + 1))
-    numbers = [_entries(row, place, 1) for row, place in zip(rows, places, strict=True)]
-    return _labelled(inputs, outputs, numbers)
+    placed = [(f"row {n}", row) for n, row in enumerate(rows, 1)]
+    _check_width(placed)
+    return _labelled(inputs, outputs, [_entries(row, place, 1) for place, row in placed])
+
+
+def _check_width(rows: Sequence[tuple[str, Sequence[Any]]]) -> None:
+    first, model = rows[0]
+    for place, row in rows:
+        if len(row) != len(model):
+            counts = f"{place} has {len(row)} entries and {first} has {len(model)}"
+            raise InputError(f"{counts}; every row needs as many")
 
 
 def _from_csv(text: str) -> MatrixFile:
@@ -103,7 +108,8 @@ def _from_csv(text: str) -> MatrixFile:
     delimiter = next((sign for sign in "\t;" if sign in first), ",")
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True, skipinitialspace=True)
     try:
-        lines = [(reader.line_num, [cell.strip() for cell in row]) for row in reader if any(map(str.strip, row))]
+        cells = ([cell.strip() for cell in row] for row in reader)
+        lines = [(f"line {reader.line_num}", row) for row in cells if any(row)]
     except csv.Error as error:
         raise InputError(f"line {reader.line_num}: not CSV; {error}") from None
     if not lines:
@@ -112,17 +118,13 @@ def _from_csv(text: str) -> MatrixFile:
     body = lines[1:] if header is not None else lines
     if not body:
         raise InputError("there is a header row and nothing else; add one row of probabilities for each input")
+    _check_width(body)
     width = len(body[0][1])
-    for number, row in body:
-        if len(row) != width:
-            raise InputError(
-                f"line {number} has {len(row)} entries and line {body[0][0]} has {width}; every row needs as many"
-            )
     labels = int(_has_labels(header, [row for _, row in body]))
     if header is not None and len(header) not in {width, width - labels}:
         raise InputError(f"the header has {len(header)} names for {width} columns; name every column")
     names = None if header is None else header[len(header) - (width - labels) :]
-    numbers = [_entries(row[labels:], f"line {number}", labels + 1) for number, row in body]
+    numbers = [_entries(row[labels:], place, labels + 1) for place, row in body]
     return _labelled([row[0] for _, row in body] if labels else None, names, numbers)
 
 
@@ -156,11 +158,7 @@ def _is_number(cell: str) -> bool:
     try:
         exact(cell)
     except InputError:
-        return cell.lower().lstrip("+-") in {
-            "nan",
-            "inf",
-            "infinity",
-        }  # meant as numbers, and refused as such
+        return cell.lower().lstrip("+-") in ("nan", "inf", "infinity")  # meant as numbers, and refused as such
     return True
 
 

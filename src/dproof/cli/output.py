@@ -5,18 +5,16 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Callable, Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Container, Iterable, Mapping
+from typing import Any
 
-if TYPE_CHECKING:
-    from rich.console import RenderableType
+Page = Iterable[Any]  # what a person is shown: markup and renderables of rich
 
 
-def emit(answer: Mapping[str, Any], as_json: bool, human: Callable[[], Iterable[RenderableType]]) -> None:
-    """Print the answer as JSON, or the page that `human()` makes of it, from renderables and markup of rich.
+def emit(answer: Mapping[str, Any], as_json: bool, human: Callable[[], Page]) -> None:
+    """Print the answer as JSON, or the page that `human()` makes of it.
 
-    Colours appear on a terminal only, and not where NO_COLOR is set. Text from outside, such as a label or
-    the name of a file, needs `rich.markup.escape`.
+    Colours appear on a terminal only, and not where NO_COLOR is set. Text from outside needs `escape`.
 
     >>> emit({"private": True}, True, human=list)
     {
@@ -36,7 +34,37 @@ def advise(message: str) -> None:
     print(f"dproof: {message}", file=sys.stderr)
 
 
-def _page(parts: Iterable[RenderableType]) -> str:
+def escape(text: object) -> str:
+    """Text from outside, such as a label or the name of a file, in which rich is to see no markup."""
+    from rich.markup import escape as escaped
+
+    return escaped(str(text))
+
+
+def table(headings: Iterable[str], rows: Iterable[Iterable[str]], left: Container[int] = ()) -> Any:
+    """A table of figures on the right of their columns; those numbered in `left` hold names instead."""
+    from rich import box
+    from rich.table import Table
+
+    made = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
+    for n, heading in enumerate(headings):
+        made.add_column(heading, justify="left" if n in left else "right", overflow="fold")
+    for row in rows:
+        made.add_row(*row)
+    return made
+
+
+def pairs(rows: Iterable[tuple[Any, ...]]) -> Any:
+    """Names and what is to be said of each, side by side."""
+    from rich.table import Table
+
+    made = Table.grid(padding=(0, 2))
+    for row in rows:
+        made.add_row(*row)
+    return made
+
+
+def _page(parts: Page) -> str:
     from rich.console import Console
 
     console = Console(highlight=False)

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
 from dproof.cli.options import AsJson
-from dproof.cli.output import advise, emit
+from dproof.cli.output import Page, advise, emit, escape, table
 from dproof.errors import InputError
 from dproof.exact import float_above
 from dproof.meaning import advice
@@ -19,9 +18,6 @@ from dproof.privacy import Privacy
 from dproof.sanitisation.expectation import epsilon_for, half_widths, mean_half_widths
 from dproof.sanitisation.plan import Plan
 from dproof.sanitisation.row_law import RowLaw, certify_row, with_bounds
-
-if TYPE_CHECKING:
-    from rich.console import RenderableType
 
 
 def plan(
@@ -92,11 +88,7 @@ def _answer(law: RowLaw, rows: int | None, solved: Fraction | None) -> dict[str,
     }
 
 
-def _page(answer: dict[str, Any], name: str) -> Iterator[RenderableType]:
-    from rich import box
-    from rich.markup import escape
-    from rich.table import Table
-
+def _page(answer: dict[str, Any], name: str) -> Page:
     yield (
         f"\n[bold]{escape(name)}[/bold]: one row may lose [bold]ε = {answer['epsilon']:.6g}, "
         f"δ = {answer['delta']:.6g}[/bold] ({answer['neighbours']})"
@@ -106,21 +98,21 @@ def _page(answer: dict[str, Any], name: str) -> Iterator[RenderableType]:
     if person["rows"] > 1:
         yield f"A person with {person['rows']} rows: ε = {person['epsilon']:.6g}, δ = {person['delta']:.6g}."
     yield ""
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
     headings = ["column", "mechanism", "share", "ε", "error", "at best"]
-    if answer["rows"] is not None:
-        headings.append(f"± over {answer['rows']:,}")
-    for n, heading in enumerate(headings):
-        # On a narrow terminal names break into lines; a figure is never cut.
-        table.add_column(heading, justify="left" if n < 2 else "right", no_wrap=n >= 2, overflow="fold")
-    for column in answer["columns"]:
-        share = "" if column["share"] is None else f"{column['share']:.0%}"
-        cells = [escape(column["name"]), column["mechanism"], share, f"{column['epsilon']:.3g}"]
-        cells += [_figure(column["error"]), _figure(column["lower_bound"])]
-        if answer["rows"] is not None:
-            cells.append(_expected(column))
-        table.add_row(*cells)
-    yield table
+    headings += [] if answer["rows"] is None else [f"± over {answer['rows']:,}"]
+    rows = [
+        (
+            escape(column["name"]),
+            column["mechanism"],
+            "" if column["share"] is None else f"{column['share']:.0%}",
+            f"{column['epsilon']:.3g}",
+            _figure(column["error"]),
+            _figure(column["lower_bound"]),
+            _expected(column),
+        )[: len(headings)]
+        for column in answer["columns"]
+    ]
+    yield table(headings, rows, left=(0, 1))
     yield "\nThe error is that of a released value, expected at worst; at best is what no mechanism can go below."
     for word, names in (("Released as they are", answer["public"]), ("Left out", answer["dropped"])):
         if names:

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from dproof.cli.options import AsJson
-from dproof.cli.output import advise, emit
+from dproof.cli.output import Page, advise, emit, escape, table
 from dproof.queries.answer import Answer, Cell
 from dproof.sanitisation.release import load
-
-if TYPE_CHECKING:
-    from rich.console import RenderableType
 
 
 def query(
@@ -52,22 +48,11 @@ def query(
         advise(f"the picture is in {plot}")
 
 
-def _page(answer: Answer) -> Iterator[RenderableType]:
-    from rich import box
-    from rich.markup import escape
-    from rich.table import Table
-
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
-    for column in answer.columns:
-        estimated = any(isinstance(row[column], Cell) for row in answer.rows)
-        table.add_column(escape(column), justify="right" if estimated else "left")
-    for line in answer.texts():
-        table.add_row(*(escape(text) for text in line))
+def _page(answer: Answer) -> Page:
+    names = [n for n, key in enumerate(answer.columns) if not any(isinstance(row[key], Cell) for row in answer.rows)]
     yield ""
-    yield table
+    yield table(map(escape, answer.columns), (map(escape, line) for line in answer.texts()), left=names)
     yield ""
-    if answer.method == "raw":
-        yield from (f"[yellow]{escape(note)}[/yellow]" for note in answer.notes)
-        return
-    yield f"[dim]{answer.level:.0%} intervals; {escape(answer.method)}.[/dim]"
+    if answer.method != "raw":
+        yield f"[dim]{answer.level:.0%} intervals; {escape(answer.method)}.[/dim]"
     yield from (f"[yellow]{escape(note)}[/yellow]" for note in answer.notes)

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
 from dproof.cli.init import Data, Table
 from dproof.cli.options import AsJson
-from dproof.cli.output import emit
+from dproof.cli.output import Page, emit, escape
 from dproof.engines import Source, open_source
 from dproof.exact import float_above
 from dproof.sanitisation import sanitise as sanitisation
@@ -19,9 +19,6 @@ from dproof.sanitisation.folder import check_absent
 from dproof.sanitisation.plan import Plan
 from dproof.sanitisation.release import Release
 from dproof.sanitisation.row_law import certify_row
-
-if TYPE_CHECKING:
-    from rich.console import RenderableType
 
 
 def sanitise(
@@ -73,9 +70,7 @@ def _answer(release: Release, out: Path) -> dict[str, Any]:
     }
 
 
-def _page(answer: dict[str, Any]) -> Iterator[RenderableType]:
-    from rich.markup import escape
-
+def _page(answer: dict[str, Any]) -> Page:
     where = escape(answer["release"])
     yield (
         f"\n[bold]{where}[/bold] holds {answer['rows']:,} sanitised rows. Each row is differentially private with "

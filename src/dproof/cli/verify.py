@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
 from dproof.cli.options import AsJson
-from dproof.cli.output import emit
+from dproof.cli.output import Page, emit, escape
 from dproof.errors import VerificationFailed
 from dproof.sanitisation.release import read_certificate
 from dproof.sanitisation.release import verify as check
-
-if TYPE_CHECKING:
-    from rich.console import RenderableType
 
 
 def verify(
@@ -47,10 +43,8 @@ def verify(
         raise typer.Exit(1)
 
 
-def _page(answer: dict[str, Any], path: Path) -> Iterator[RenderableType]:
-    from rich.markup import escape
-
-    name = escape(str(path))
+def _page(answer: dict[str, Any], path: Path) -> Page:
+    name = escape(path)
     if not answer["holds"]:
         yield f"[bold]{name}[/bold] [bold red]does not hold[/bold red]: {escape(answer['why'])}."
         return

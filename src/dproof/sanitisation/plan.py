@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import tomllib
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -14,11 +13,10 @@ from typing import Any, Literal
 from dproof.errors import InputError, did_you_mean
 from dproof.privacy import Privacy
 from dproof.sanitisation.column import Column, read_column
-from dproof.sanitisation.reader import Misplaced, Reader
-from dproof.sanitisation.toml import line_of, to_toml, toml_key
+from dproof.sanitisation.reader import Misplaced, Reader, read_text, read_toml
+from dproof.sanitisation.toml import to_toml, toml_key
 
 Order = Literal["shuffle", "keep"]
-_LONGEST_PLAN = 1 << 22  # bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,32 +48,20 @@ class Plan:
     person: str | None
     text: str
 
+    @property
+    def row_is_person(self) -> bool:
+        """Whether every row is another person: only then have neighbours under change-one equally many rows."""
+        return self.person is None and self.rows_per_person == 1
+
     @classmethod
     def read(cls, path: str | os.PathLike[str]) -> Plan:
         """The plan in a TOML file."""
-        where = Path(path)
-        try:
-            if where.stat().st_size > _LONGEST_PLAN:
-                raise InputError(f"{where.name!r} is too long for a plan")
-            return cls.parse(where.read_text("utf-8"), name=where.name)
-        except UnicodeDecodeError:
-            raise InputError(f"{where.name!r} is not UTF-8 text: a plan is a TOML file") from None
-        except OSError as error:
-            raise InputError(f"the plan {str(path)!r} cannot be read: {error.strerror}") from None
+        return cls.parse(read_text(path, "plan"), name=Path(path).name)
 
     @classmethod
     def parse(cls, text: str, *, name: str = "plan") -> Plan:
         """The plan in a TOML text; a mistake is told with its key and line."""
-        try:
-            tables = tomllib.loads(text)
-        except tomllib.TOMLDecodeError as error:
-            raise InputError(f"{name}: not valid TOML: {error}") from None
-        try:
-            return _plan(tables, text)
-        except Misplaced as error:
-            line = line_of(text, error.path)
-            place = f"{name}, line {line}" if line else name
-            raise InputError(f"{place}: {error}") from None
+        return read_toml(text, name, lambda top: _plan(top, text))
 
     @classmethod
     def from_dict(cls, tables: Mapping[str, Any]) -> Plan:
@@ -119,8 +105,7 @@ class Plan:
             raise InputError(f"the source has no column {absent[0]!r}{did_you_mean(absent[0], names)}")
 
 
-def _plan(tables: Mapping[str, Any], text: str) -> Plan:
-    top = Reader(tables, ())
+def _plan(top: Reader, text: str) -> Plan:
     promise = top.table("privacy")
     privacy = promise.calling(
         lambda: Privacy(

@@ -2,21 +2,50 @@
 
 from __future__ import annotations
 
+import os
+import tomllib
 from collections.abc import Callable, Iterator, Mapping
 from fractions import Fraction
+from pathlib import Path
 from typing import Any, TypeVar
 
 from dproof.errors import InputError, did_you_mean
 from dproof.exact import exact
+from dproof.sanitisation.toml import line_of
 
 T = TypeVar("T")
+_LONGEST = 1 << 22  # bytes
+
+
+def read_text(path: str | os.PathLike[str], what: str) -> str:
+    """The text of a TOML file; `what` it holds is for the messages."""
+    where = Path(path)
+    try:
+        if where.stat().st_size > _LONGEST:
+            raise InputError(f"{where.name!r} is too long for a {what}")
+        return where.read_text("utf-8")
+    except UnicodeDecodeError:
+        raise InputError(f"{where.name!r} is not UTF-8 text: a {what} is a TOML file") from None
+    except OSError as error:
+        raise InputError(f"the {what} {str(path)!r} cannot be read: {error.strerror}") from None
+
+
+def read_toml(text: str, name: str, build: Callable[[Reader], T]) -> T:
+    """What `build` makes of a TOML text; a mistake is told with its key and line."""
+    try:
+        return build(Reader(tomllib.loads(text), ()))
+    except tomllib.TOMLDecodeError as error:
+        raise InputError(f"{name}: not valid TOML: {error}") from None
+    except Misplaced as error:
+        line = line_of(text, error.path)
+        raise InputError(f"{name}{f', line {line}' if line else ''}: {error}") from None
 
 
 class Misplaced(Exception):
     """A mistake in a plan, with the path of its key."""
 
     def __init__(self, path: tuple[str, ...], message: str) -> None:
-        super().__init__(f"{'.'.join(path)} {message}")
+        super().__init__(f"{'.'.join(path) or 'this'} {message}")
         self.path = path
 
 
