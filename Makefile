@@ -52,7 +52,13 @@ bench: .venv/.dev
 	@$(BIN)/python -m benchmarks
 
 docs: .venv/.dev
-	$(BIN)/pytest -q tests/test_docs.py
+	@test -e .venv/.docs || { $(BIN)/python -m pip install -qq --disable-pip-version-check --editable '.[docs]' \
+	  && touch .venv/.docs; }
+	@rm -rf site
+	$(BIN)/sphinx-build --quiet --fail-on-warning --doctree-dir .venv/.doctrees docs site
+	$(BIN)/python docs/check_site.py site
+	$(BIN)/pytest -q -n $(JOBS) tests/test_docs.py tests/test_docs_references.py tests/test_docs_site.py tests/test_papers.py
+	@echo "The site is in site/index.html"
 
 clean:
 	rm -rf .venv build dist site .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis

@@ -19,3 +19,19 @@ def test_every_statement_of_the_2016_paper_is_on_the_page() -> None:
     kinds = {"definition": 6, "theorem": 10, "corollary": 3, "proposition": 1, "example": 3}
     wanted = {f"test_2016_{kind}_{n}" for kind, last in kinds.items() for n in range(1, last + 1)}
     assert wanted <= set(re.findall(r"`tests/theorems/(test_\w+)\.py`", page))
+
+
+def test_each_paper_has_a_page_that_walks_through_all_its_statements() -> None:
+    for year in ("2015", "2016"):
+        page = (ROOT / "docs" / "papers" / f"{year}.md").read_text("utf-8")
+        named = set(re.findall(r"`tests/theorems/(test_\w+)\.py`", page))
+        assert {file.stem for file in (ROOT / "tests" / "theorems").glob(f"test_{year}_*.py")} <= named
+
+
+def test_every_erratum_is_listed_and_stands_in_its_place() -> None:
+    listed = (ROOT / "docs" / "papers.md").read_text("utf-8").partition("## Errata")[2]
+    numbers = {int(number) for number in re.findall(r"^\| (\d+) \|", listed, flags=re.MULTILINE)}
+    assert numbers == set(range(1, 22))
+    walks = [*(ROOT / "docs" / "papers").glob("*.md"), ROOT / "docs" / "tutorials" / "exercise-sheet.md"]
+    told = re.findall(r"[Ee]rratum (\d+)", "".join(page.read_text("utf-8") for page in walks))
+    assert set(map(int, told)) == numbers

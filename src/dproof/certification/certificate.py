@@ -124,6 +124,7 @@ class Certificate:
         return {**body, "seal": seal(body)}
 
     def write(self, path: str | Path) -> None:
+        """Store it as JSON, which `dproof verify` and the stand-alone verifier read."""
         Path(path).write_text(json.dumps(self.to_json(), indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
 
     def _repr_html_(self) -> str:

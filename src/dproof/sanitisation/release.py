@@ -45,6 +45,7 @@ class Release:
 
     @property
     def plan(self) -> Plan:
+        """What is public about the table, and what was done with each column."""
         return self.law.plan
 
     @property
