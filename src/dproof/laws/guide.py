@@ -145,10 +145,11 @@ def guide(rows: Sequence[Sequence[int]] | NDArray[Any], total: int, *, width: in
     for n, row in enumerate(rows):
         starts, slots = _slots(row, total, width)
         floor, rest = _split(starts, width - bits)
-        # A slot holds a whole cell when it starts at or before the cell and the next starts after it.
-        first, last = (_latest(begins, 1 << bits) for begins in (floor + (rest > 0), floor))
+        begins, inside = floor.astype(np.intp), rest > 0
+        # A cell belongs to the last slot that starts at or before it, unless another starts inside: then it is cut.
         # `outcomes` marks both a cut cell and one that belongs to nobody: each is settled by its whole word.
-        table[n] = np.where(first == last, slots[first], mark)
+        table[n] = np.repeat(slots, np.diff(np.minimum(begins + inside, 1 << bits), append=1 << bits))
+        table[n, begins[inside]] = mark
         heads, tails = _split(starts, max(0, width - 64))
         all_starts.append(heads.astype(np.uint64))
         all_tails.append(tuple(tails) if width > 64 else ())
@@ -175,11 +176,6 @@ def _split(words: NDArray[Any], low: int) -> tuple[NDArray[Any], NDArray[Any]]:
     if words.dtype == object:
         return words >> low, words & ((1 << low) - 1)
     return words >> np.uint64(low), words & np.uint64((1 << low) - 1)
-
-
-def _latest(begins: NDArray[Any], cells: int) -> NDArray[np.intp]:
-    """For each cell the last slot that begins in it or before; slots may begin after the last cell."""
-    return np.cumsum(np.bincount(begins.astype(np.intp), minlength=cells)[:cells]) - 1
 
 
 def _smallest_dtype(largest: int) -> type[np.unsignedinteger[Any]]:
