@@ -35,8 +35,9 @@ add_module_names = False
 autodoc_typehints_format = "short"
 autodoc_member_order = "bysource"
 autodoc_preserve_defaults = True
+autodoc_type_aliases = {"NDArray": "ndarray"}
 python_use_unqualified_type_names = True
-python_maximum_signature_line_length = 100
+python_maximum_signature_line_length = 110
 
 _ITEM = re.compile(r"^- `(dproof\.testing\.)?(\w+)`(?:: ((?:`\w+`(?:, )?)+))?.*\n(?:  .*\n)*", re.MULTILINE)
 
@@ -71,6 +72,7 @@ def reference(text: str) -> str:
 
 
 def read(app: Any, page: str, source: list[str]) -> None:
+    source[0] = re.sub(r"\n\n(```)$", r"\n\1", source[0], flags=re.MULTILINE)  # doctests end with an empty line
     if change := {"index": navigation, "api": reference}.get(page):
         source[0] = change(source[0])
 
@@ -85,14 +87,25 @@ def plain(app: Any, what: str, name: str, thing: object, options: object, lines:
             lines[n] = "".join(p if p.startswith("`") else re.sub(r"([|*_\\])", r"\\\1", p) for p in parts)
 
 
-def breakable(app: Any, page: str, template: str, context: dict[str, Any], doctree: object) -> None:
-    """The name of a file may be broken after a slash or an underscore, as a narrow table needs it."""
-    if "body" in context:
-        paths = r'(?<=<span class="pre">)(?:tests|dproof|src|examples)/[^<]+'
-        context["body"] = re.sub(paths, lambda found: re.sub(r"([/_])", r"\1<wbr>", found[0]), context["body"])
+def mathematics(text: str) -> str:
+    """Powers and indices raised and lowered: e^{ε/3}, 10^9, X_d, S_{d,d'}."""
+    for _ in range(2):  # a power in a power
+        text = re.sub(r"\^\{([^{}]*)\}|\^\(([^()]*)\)", lambda found: f"<sup>{found[1] or found[2]}</sup>", text)
+    text = re.sub(r"\^([−+]?\w+)", r"<sup>\1</sup>", text)
+    text = re.sub(r"_\{([^{}]*)\}", r"<sub>\1</sub>", text)
+    return re.sub(r"(?<!\w)(max|min|[^\W\d_])_(\w{1,2}(?!\w))", r"\1<sub>\2</sub>", text)
+
+
+def typeset(app: Any, page: str, template: str, context: dict[str, Any], doctree: object) -> None:
+    """Outside of code the mathematics; in code the names of files, broken after a slash or an underscore."""
+    pieces = re.split(r"(<pre.*?</pre>|<code.*?</code>|<[^>]+>)", context.get("body", ""), flags=re.DOTALL)
+    path = re.compile(r'(?<=<span class="pre">)(?:tests|dproof|src)/[^<]+')
+    pieces[1::2] = [path.sub(lambda found: re.sub(r"([/_])", r"\1<wbr>", found[0]), code) for code in pieces[1::2]]
+    pieces[::2] = map(mathematics, pieces[::2])
+    context["body"] = "".join(pieces)
 
 
 def setup(app: Any) -> None:
     app.connect("source-read", read)
     app.connect("autodoc-process-docstring", plain)
-    app.connect("html-page-context", breakable)
+    app.connect("html-page-context", typeset)

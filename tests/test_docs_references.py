@@ -36,3 +36,11 @@ def test_every_named_test_and_module_exists(page: Path) -> None:
 def test_the_check_itself() -> None:
     assert missing("`tests/test_docs_references.py::test_the_check_itself` and `dproof/exact.py`") == []
     assert missing("`tests/test_docs_references.py::test_that_is_not_there`, `tests/no.py`, `dproof/no.py`") != []
+
+
+def test_every_promise_names_what_holds_it_up() -> None:
+    for page in ("limits.md", "cluster.md"):
+        text = (ROOT / "docs" / page).read_text(encoding="utf-8")
+        tables = re.findall(r"^\| promise \| test \|\n\|.*\n((?:\|.*\n)+)", text, flags=re.MULTILINE)
+        rows = [row for table in tables for row in table.splitlines()]
+        assert rows and all("`tests/" in row or "`pyproject.toml`" in row for row in rows)
