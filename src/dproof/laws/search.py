@@ -63,4 +63,5 @@ def tight_odds(delta_at: Callable[[Fraction], Fraction], pure: Fraction | None, 
     while high - low > Fraction(1, 1 << 60) * high:
         middle = _short((low + high) / 2)
         low, high = (low, middle) if delta_at(exp_below(middle)) <= delta else (middle, high)
-    return exp_below(high)
+    odds = exp_below(high)
+    return odds if delta_at(odds) <= delta else pure

@@ -27,7 +27,8 @@ from dproof.laws.uniform import uniform_below
 
 _ROOM = 1 << 52
 _MOST_STAIRS = 2000
-_WIDEST = 1 << 50
+_WIDEST = 1 << 50  # in widths over ε, as for Laplace noise
+_FLATTEST = Fraction(1, 1 << 20)  # of ε; below, one draw takes hundreds of blocks
 
 
 @dataclass(frozen=True, eq=False)
@@ -165,15 +166,17 @@ class Stairs:
 
 def stairs(ratio: Fraction, width: int) -> Stairs:
     """The staircase for shifts up to `width` at these odds, its first stair of the width that errs least."""
-    if width > _WIDEST:
-        raise TooLarge("the sensitivity is too wide; use a coarser step")
+    if ratio - 1 < _FLATTEST:
+        raise TooLarge("epsilon is too small for staircase noise, and Laplace noise is as good there: use that")
+    if width > _WIDEST * log(min(ratio, Fraction(1 << 900))):
+        raise TooLarge("staircase noise that wide does not fit a machine word; use a coarser step, or more epsilon")
     fall = 1 / float(min(ratio, Fraction(1 << 900)))
     inner = min(_candidates(fall, width), key=lambda r: _absolute(fall, width, r))
     count = min(_MOST_STAIRS, ceil(-7 / log(fall)) + 1)  # an escape is rarer than one in a thousand
     peak = _ROOM // min(count, ceil(1 / (1 - fall)))
     tail = falling(peak, ratio, count)
     share = tail[-1] / (ratio * peak)
-    tail.append(int(share * sum(tail) / (1 - share)) + 2)
+    tail.append(ceil(share * sum(tail) / (1 - share)))
     first = [peak, *falling(ceil(Fraction(peak * 2 * width, 2 * inner - 1) / ratio), ratio, count)]
     first.append(ceil(Fraction(first[-1] * sum(tail), peak) / ratio))
     return Stairs(width, inner, tuple(first), tuple(tail))

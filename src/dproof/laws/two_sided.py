@@ -220,7 +220,7 @@ class TwoSided:
         """
         positive, negative = self.top
         digits = np.arange(len(positive)) * self.unit
-        narrow = np.min_scalar_type(-int(digits[-1]) - self.unit)
+        narrow = np.min_scalar_type(-int(digits[-1]) - self.unit - 1)  # with room for the guide's own mark
         top = guide([[*positive, *negative]], self._whole).naming(np.concatenate([digits, ~digits]).astype(narrow))
         lower = (guide([table], sum(table)) for table in self.lower)
         places = ((np.arange(_BASE) << (_SHIFT * n)).astype(narrow) for n in range(len(self.lower)))

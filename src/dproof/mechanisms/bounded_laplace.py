@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from math import exp, expm1, log
+from math import ceil, exp, expm1, log
 from typing import Any
 
 import numpy as np
@@ -48,9 +48,10 @@ def bounded_laplace(interval: Interval, privacy: Privacy, *, sensitivity: Any = 
         raise InputError("epsilon and delta are both 0: no finite noise hides everything; allow one of them")
     if privacy.delta == 1:
         raise InputError("delta 1 promises nothing, so no noise is the least; ask for less than 1")
-    reach = n if sensitivity is None else int(exact(sensitivity, "sensitivity") / interval.step)
+    # Values that far apart may stand for points that lie a part of a step farther apart.
+    reach = n if sensitivity is None else ceil(exact(sensitivity, "sensitivity") / interval.step)
     if not 1 <= reach <= n:
-        raise InputError("the sensitivity must be at least one step and at most the interval's width")
+        raise InputError("the sensitivity must be above 0 and at most the interval's width")
     scale = _scale(n, reach, privacy)
     apart = np.abs(np.subtract.outer(np.arange(n + 1), np.arange(n + 1)))
     neighbours = None if reach == n else (apart > 0) & (apart <= reach)
@@ -60,7 +61,7 @@ def bounded_laplace(interval: Interval, privacy: Privacy, *, sensitivity: Any = 
         family = Matrix(rows, _TOTAL, neighbours)
         if family.worst(odds).value <= privacy.delta:
             return Mechanism("bounded Laplace", interval, interval, family, "Holohan et al. 2020")
-    raise TooLarge("epsilon is too large for whole numbers of 60 bits; ask for less")
+    raise TooLarge("no law in whole numbers of 60 bits keeps this promise; use a coarser step, or another epsilon")
 
 
 def _scale(n: int, reach: int, privacy: Privacy) -> Fraction:

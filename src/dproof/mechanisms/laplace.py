@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from dproof.errors import InputError
+from dproof.errors import InputError, TooLarge
 from dproof.exact import exp_below, log_above, log_below
 from dproof.laws.family import Family
 from dproof.laws.keep_or_other import KeepOrOther
@@ -14,6 +14,8 @@ from dproof.mechanisms.mechanism import Mechanism
 from dproof.mechanisms.noise import integer_laplace
 from dproof.privacy import Privacy
 from dproof.spaces.interval import Interval
+
+_FARTHEST, _FLATTEST = 4096, 1000  # a reach, in scales, and a scale, in reaches, that no useful law has
 
 
 def laplace(interval: Interval, privacy: Privacy, *, clamp: bool = False) -> Mechanism:
@@ -59,10 +61,14 @@ def truncated_laplace(interval: Interval, privacy: Privacy, *, clamp: bool = Fal
     low, high = -1, 1
     while two_sided(ratio, high).delta(odds, shift) > privacy.delta:
         low, high = high, 2 * high
+        if high * privacy.epsilon > _FARTHEST * shift:
+            raise TooLarge("delta is smaller than whole numbers can tell on so fine a lattice; use a coarser step")
     while high - low > 1:
         middle = (low + high) // 2
         enough = two_sided(ratio, middle).delta(odds, shift) <= privacy.delta
         low, high = (low, middle) if enough else (middle, high)
+    if high * privacy.epsilon * _FLATTEST < shift:  # what lies beyond is drawn again
+        raise InputError("delta is so large beside epsilon that this noise would be flat; use laplace, or less delta")
     return on_lattice("truncated Laplace", interval, two_sided(ratio, high), clamp, "Geng et al. 2020")
 
 

@@ -61,9 +61,11 @@ class Law(Mapping[Any, Fraction]):
         return Fraction(int(self.family.weights(self.source)[code]), self.family.total)
 
     def __iter__(self) -> Iterator[Any]:
-        return (self.outputs.label(code) for code in range(self.family.outputs))
+        return (self.outputs.label(code) for code in range(len(self)))
 
     def __len__(self) -> int:
+        if self.family.outputs > _LARGEST_MATRIX:
+            raise TooLarge("a law on so many outputs is too long to list; ask for single probabilities")
         return self.family.outputs
 
     def items(self) -> Any:

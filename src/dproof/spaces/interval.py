@@ -197,7 +197,7 @@ class Interval:
             column = _narrowed(column)
         if len(column) == 0:
             return np.empty(0, narrowest(self.size))
-        if column.dtype.kind == "f":
+        if column.dtype in (np.float32, np.float64):
             codes = self._floats(column, clamp)
         elif column.dtype.kind in "iu":
             codes = self._whole(column, clamp)

@@ -1,0 +1,203 @@
+"""What is promised of a number plus noise, recomputed from the whole numbers of its record and from nothing else."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from itertools import accumulate, pairwise
+from math import lcm
+from typing import Any
+
+import numpy as np
+import pytest
+
+from dproof import (
+    Interval,
+    Mechanism,
+    Privacy,
+    bounded_laplace,
+    certify,
+    gaussian,
+    laplace,
+    staircase,
+    truncated_laplace,
+)
+from dproof.certification.verify_certificate import verify
+from dproof.errors import InputError, TooLarge
+from dproof.exact import exp_below
+from dproof.laws.search import tight_odds
+from dproof.laws.stairs import stairs
+from dproof.laws.two_sided import two_sided
+from dproof.mechanisms.noise import integer_laplace
+from dproof.testing import seeded_coins
+
+Chances = dict[int, Fraction]
+
+
+def blocks(first: list[int], later: list[int], count: int) -> list[Fraction]:
+    """The chances of the digits 0, 1, … of tables whose last cell adds a block and draws again."""
+    found, reached, table = [], Fraction(1), first
+    while len(found) < count:
+        found += [reached * Fraction(w, sum(table)) for w in table[:-1]]
+        reached, table = reached * Fraction(table[-1], sum(table)), later
+    return found[:count]
+
+
+def two_sided_chances(noise: dict[str, Any], reach: int) -> Chances:
+    (positive, negative), lower = ([[int(w) for w in t] for t in noise[name]] for name in ("top", "lower"))
+    either = [a + b for a, b in zip(positive, negative, strict=True)]
+    count = reach // 128 ** len(lower) + 2
+    found: Chances = {}
+    for sign, table in enumerate((positive, negative)):
+        share = Fraction(sum(table), sum(either))
+        law = [share * p for p in blocks(table, either, count)]
+        for digit in reversed(lower):
+            law = [p * Fraction(w, sum(digit)) for p in law for w in digit]
+        found |= {-1 - g if sign else g: p for g, p in enumerate(law)}
+    if noise["reach"] is None:
+        return found
+    kept = {k: p for k, p in found.items() if abs(k) <= noise["reach"]}
+    whole = sum(kept.values())
+    return {k: p / whole for k, p in kept.items()}
+
+
+def gaussian_chances(noise: dict[str, Any], reach: int) -> Chances:
+    half, unit = [int(w) for w in noise["weights"]], noise["unit"]
+    whole = unit * (2 * sum(half) - half[0])
+    cells = range(1 - len(half), len(half))
+    return {unit * h + u - unit // 2: Fraction(half[abs(h)], whole) for h in cells for u in range(unit)}
+
+
+def stairs_chances(noise: dict[str, Any], reach: int) -> Chances:
+    width, inner = int(noise["width"]), int(noise["inner"])
+    law = blocks([int(w) for w in noise["first"]], [int(w) for w in noise["tail"]], reach // width + 2)
+    found = dict.fromkeys(range(1 - inner, inner), law[0] / (2 * inner - 1))
+    for stair, p in enumerate(law[1:]):
+        for k in range(inner + stair * width, inner + (stair + 1) * width):
+            found[k] = found[-k] = p / (2 * width)
+    return found
+
+
+CHANCES = {"two-sided": two_sided_chances, "gaussian": gaussian_chances, "stairs": stairs_chances}
+
+
+def whole_numbers(law: Chances) -> tuple[dict[int, int], int]:
+    total = lcm(*(p.denominator for p in law.values()))
+    return {k: int(p * total) for k, p in law.items()}, total
+
+
+def divergence(law: dict[int, int], total: int, shift: int, odds: Fraction) -> Fraction:
+    """Σ max(0, P(k) − odds·P(k − shift)), over the values that are listed with their partner unless all are listed."""
+    a, b = odds.numerator, odds.denominator
+    complete = sum(law.values()) == total
+    listed = ((p, law.get(k - shift, 0)) for k, p in law.items() if complete or k - shift in law)
+    return Fraction(sum(max(0, b * p - a * q) for p, q in listed), b * total)
+
+
+FINE, LONG = Interval(0, 1, "0.02"), Interval(0, 260, 1)
+CASES: list[tuple[Mechanism, Privacy]] = [
+    (make(space, privacy), privacy)
+    for make, space, privacy in [
+        (laplace, Interval(0, 18, 1), Privacy(1)),
+        (laplace, Interval(0, 18, 1), Privacy("0.5", "0.05")),
+        (laplace, Interval(0, 3, 1), Privacy(50)),
+        (laplace, Interval(0, 1, 1), Privacy(0, "0.1")),
+        (laplace, LONG, Privacy(2, "0.01")),
+        (truncated_laplace, FINE, Privacy(1, "0.01")),
+        (truncated_laplace, Interval(0, 1, 1), Privacy("0.1", "0.3")),
+        (gaussian, Interval(0, 18, 1), Privacy(1, "1e-6")),
+        (gaussian, Interval(0, 3, 1), Privacy(50, "0.2")),
+        (gaussian, LONG, Privacy("0.9", "1e-3")),
+        (staircase, Interval(0, 18, 1), Privacy("0.7")),
+        (staircase, Interval(0, 1, 1), Privacy(2)),
+        (staircase, Interval(0, 5, 1), Privacy(40)),
+    ]
+]
+
+
+@pytest.mark.parametrize(("mechanism", "privacy"), CASES, ids=lambda x: getattr(x, "name", str(x)))
+def test_the_integers_of_the_record_keep_what_is_promised(mechanism: Mechanism, privacy: Privacy) -> None:
+    record: Any = mechanism.family.record()
+    size = int(record["size"])
+    law = CHANCES[record["noise"]["kind"]](record["noise"], 20 * size)
+    weights, total = whole_numbers(law)
+    for odds in (exp_below(privacy.epsilon), exp_below(privacy.epsilon / 2), Fraction(1)):
+        claimed = mechanism.family.worst(odds).value
+        for shift in {1, size // 2, size - 1}:
+            assert max(divergence(weights, total, way, odds) for way in (shift, -shift)) <= claimed
+        assert claimed <= divergence(weights, total, size - 1, odds) + 1 - sum(law.values()) + Fraction(1, 10**6)
+    assert mechanism.family.worst(exp_below(privacy.epsilon)).value <= privacy.delta
+    for k in (0, 1, -1, size, -size):
+        assert mechanism.law(mechanism.inputs.label(0))[mechanism.outputs.label(k)] == law.get(k, 0)
+    verify(certify(mechanism, privacy).to_json())
+
+
+@pytest.mark.parametrize("scale", [*range(1, 40), 99, 100, 101])
+def test_noise_of_every_narrow_scale_can_be_drawn(scale: int) -> None:
+    """Values and the sampler's own mark share a type: at scale 18 the last of them is 128."""
+    law = two_sided(exp_below(Fraction(1, scale)))
+    with seeded_coins(scale):
+        drawn = integer_laplace(scale, Privacy(1)).draw(20_000)
+    assert abs(np.abs(drawn).mean() / float(law.moments[1]) - 1) < 0.05
+
+
+@pytest.mark.parametrize("epsilon", [1, 30, 35, 36, 37, 40, 50, 200, 1000])
+@pytest.mark.parametrize("width", [1, 10, 2**40])
+def test_no_stair_is_higher_than_the_one_before_it(epsilon: int, width: int) -> None:
+    law = stairs(exp_below(Fraction(epsilon)), width)
+    starts = accumulate(range(3 * len(law.first)), lambda k, _: k + width, initial=law.inner)
+    heights = [law.probability(k) for k in (0, *starts)]
+    assert heights == sorted(heights, reverse=True)
+    assert all(high <= exp_below(Fraction(epsilon)) * low for high, low in pairwise(heights))
+
+
+@pytest.mark.parametrize("epsilon", ["1e-7", "1e-20", "1e-60"])
+def test_a_staircase_too_flat_to_be_drawn_is_refused(epsilon: str) -> None:
+    with pytest.raises(TooLarge, match="Laplace"):
+        staircase(Interval(0, 10, 1), Privacy(epsilon))
+
+
+def test_a_staircase_too_wide_for_a_machine_word_is_refused() -> None:
+    with pytest.raises(TooLarge, match="coarser step"):
+        staircase(Interval(0, 2**47, 1), Privacy("0.001"))
+
+
+def test_a_fraction_of_a_step_reaches_the_next_point() -> None:
+    """Two values 2.5 apart may stand for points 3 apart, so these are neighbours too."""
+    space = Interval(0, 20, 1)
+    assert abs(np.diff(space.encode([0.4, 2.9]).astype(int))) == [3]
+    mechanism, third = (bounded_laplace(space, Privacy(1), sensitivity=d) for d in ("2.5", 3))
+    assert np.array_equal(mechanism.weights()[0], third.weights()[0])
+    rows, _ = mechanism.weights()
+    assert max(Fraction(int(a), int(b)) for i in range(18) for a, b in zip(rows[i], rows[i + 3], strict=True)) <= 3
+    assert bounded_laplace(space, Privacy(1), sensitivity="0.5").epsilon() <= 1
+
+
+@pytest.mark.parametrize("sensitivity", [0, -1, 21])
+def test_a_sensitivity_lies_within_the_interval(sensitivity: int) -> None:
+    with pytest.raises(InputError, match="sensitivity"):
+        bounded_laplace(Interval(0, 20, 1), Privacy(1), sensitivity=sensitivity)
+
+
+def test_a_delta_that_no_table_can_tell_is_refused() -> None:
+    with pytest.raises(TooLarge, match="coarser step"):
+        truncated_laplace(Interval(0, 2**40, 1), Privacy(1, "1e-9"))
+
+
+def test_noise_that_would_be_drawn_again_for_ever_is_refused() -> None:
+    with pytest.raises(InputError, match="flat"):
+        truncated_laplace(Interval(0, 1, 1), Privacy("1e-9", "0.5"))
+
+
+def test_tight_odds_have_their_delta_however_small_it_is() -> None:
+    law = stairs(exp_below(Fraction(1)), 10)
+    tiny = Fraction(1, 10**60)
+    odds = tight_odds(lambda at: law.delta(at, 10), law.pure(10), tiny)
+    assert odds is not None
+    assert law.delta(odds, 10) <= tiny
+
+
+def test_a_law_without_end_is_not_listed() -> None:
+    law = laplace(Interval(0, 3, 1), Privacy(1)).law(2)
+    for listed in (len, list, dict):
+        with pytest.raises(TooLarge):
+            listed(law)
