@@ -6,7 +6,6 @@ can beat HLM15's Theorem 7 (three points at mutual distance 1 and a hub at 1/2 f
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
@@ -17,10 +16,10 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from dproof.errors import DproofWarning, InputError, did_you_mean
+from dproof.errors import InputError, did_you_mean
 from dproof.exact import exact, exp_above, exp_below
 from dproof.optimality.closed_forms import least_two_level
-from dproof.optimality.design import design
+from dproof.optimality.design import optimal
 from dproof.optimality.error import losses
 from dproof.optimality.symmetry import homogeneous
 from dproof.privacy import Privacy
@@ -157,7 +156,5 @@ def _tight_span(space: Space) -> NDArray[Any]:
 def _optimum_below(losses_: NDArray[Any], privacy: Privacy) -> Fraction:
     """A proven lower bound of the optimum under a matrix of losses."""
     points, outputs = (Categories(list(range(n))) for n in losses_.shape)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DproofWarning)
-        best = design(points, privacy, loss=[list(row) for row in losses_], outputs=outputs)
+    best = optimal(points, privacy, losses_.tolist(), outputs)
     return best.optimum.lower_bound if best.optimum else Fraction(0)

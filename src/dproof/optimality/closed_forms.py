@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 
 from dproof.exact import exp_above, exp_below
 from dproof.laws.matrix import Matrix
-from dproof.laws.rounding import whole_law
 from dproof.optimality.error import Losses
 from dproof.optimality.rounding import TOTAL
 
@@ -62,26 +61,3 @@ def least_two_level(seen: list[tuple[Fraction, int]], odds: Fraction) -> tuple[F
         near, inner = near + count, inner + loss * count
         found.append(((odds * inner + whole - inner) / (odds * near + size - near), loss, near))
     return min(found)
-
-
-def constant_law(losses: Losses, prior: NDArray[Any] | None, delta: Fraction = Fraction(0)) -> Found:
-    """The best law that does not depend on the input at all: what ε = 0, δ = 0 leaves.
-
-    It is a matrix game: the best mixture of outputs against the least favourable mixture of inputs. A δ > 0 lowers
-    the optimum by the factor 1 − (K − 1)δ at most (`dual`, with μ_i = E/K).
-    """
-    inputs, outputs = losses.shape
-    if prior is not None:
-        expected = prior @ losses.whole
-        best = int(expected.argmin())
-        weights = [Fraction(int(j == best)) for j in range(outputs)]
-        bound = Fraction(expected[best])
-    else:
-        from dproof.optimality.programme import solve_game
-
-        mixture, prices = solve_game(losses)
-        weights = [Fraction(max(0, round(w * 2**52)), 2**52) for w in mixture.tolist()]
-        bound = Fraction((np.array(prices, object) @ losses.whole).min())
-    law = whole_law(weights, TOTAL)
-    proven = max(1 - (inputs - 1) * delta, Fraction(0)) * bound / losses.unit
-    return Matrix(np.tile(np.array(law, np.int64), (inputs, 1)), TOTAL), proven

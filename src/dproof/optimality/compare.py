@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-import numpy as np
-
-from dproof.errors import DproofWarning, InputError
-from dproof.laws.lattice import Lattice
+from dproof.errors import InputError
 from dproof.mechanisms.bounded_laplace import bounded_laplace
 from dproof.mechanisms.frequency import count_variance, hit_and_miss
 from dproof.mechanisms.gaussian import gaussian
@@ -22,7 +18,8 @@ from dproof.mechanisms.staircase import staircase
 from dproof.mechanisms.subset_selection import subset_selection
 from dproof.mechanisms.unary_encoding import unary_encoding
 from dproof.optimality.bounds import lower_bound
-from dproof.optimality.design import design
+from dproof.optimality.design import optimal
+from dproof.optimality.error import bias_and_variance
 from dproof.privacy import Privacy
 from dproof.spaces.categories import Categories
 from dproof.spaces.interval import Interval
@@ -30,7 +27,6 @@ from dproof.spaces.space import Space
 from dproof.spaces.subsets import Subsets
 
 _MOST_DESIGNED = 101  # points for which the linear programme is solved while one waits
-_LARGEST = 1 << 20  # entries of a matrix that is looked at for its variances
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,9 +92,7 @@ def compare(space: Space, privacy: Privacy) -> Comparison:
     bounds = {inside: float(lower_bound(space, privacy, outputs=where).value) for inside, where in _SIDES}
     for name, make in _candidates(space):
         try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore", DproofWarning)  # what a law is good for shows in its row
-                mechanism = make(space, privacy)
+            mechanism = make(space, privacy)
         except InputError as problem:
             left_out.append((name, str(problem)))
             continue
@@ -137,7 +131,7 @@ def _candidates(space: Space) -> Iterator[tuple[str, Callable[[Any, Privacy], Me
 def _design(space: Space, privacy: Privacy) -> Mechanism:
     if space.size > _MOST_DESIGNED:
         raise InputError(f"takes a while beyond {_MOST_DESIGNED} points; call design itself")
-    return design(space, privacy)
+    return optimal(space, privacy)
 
 
 def _row(mechanism: Mechanism, bound: float) -> Row:
@@ -150,16 +144,9 @@ def _row(mechanism: Mechanism, bound: float) -> Row:
 
 def _variance(mechanism: Mechanism) -> float | None:
     """The largest variance of a released number over all inputs, or what one row adds to that of a rare count."""
-    family = mechanism.family
-    if isinstance(family, Lattice) and not family.clamped:
-        mean, _, square = family.noise.moments
-        return float((square - mean**2) * mechanism.inputs.separation**2)
     if isinstance(mechanism.inputs, Interval):
-        if family.inputs * family.outputs > _LARGEST or not isinstance(mechanism.outputs, Interval):
-            return None
-        points = mechanism.outputs.numbers(np.arange(family.outputs)).astype(np.float64)
-        law = mechanism.matrix()
-        return float((law @ points**2 - (law @ points) ** 2).max())
+        found = bias_and_variance(mechanism)
+        return None if found is None else found[1]
     try:
         hit, miss = hit_and_miss(mechanism)
         return float(count_variance(hit, miss, rows=1, holders=0))

@@ -15,12 +15,13 @@ from dproof.exact import exact, exp_below
 from dproof.laws.matrix import Matrix
 from dproof.mechanisms.mechanism import Mechanism, Optimum
 from dproof.mechanisms.randomised_response import randomised_response
-from dproof.optimality.closed_forms import Found, ball_law, best_answers, constant_law
+from dproof.optimality.closed_forms import Found, ball_law, best_answers
 from dproof.optimality.error import Losses, losses
+from dproof.optimality.interior import LARGEST
 from dproof.optimality.programme import Programme, between, privacy_pairs
-from dproof.optimality.pure import LARGEST_PURE, pure_law
+from dproof.optimality.pure import pure_law
 from dproof.optimality.rounding import SLACK, certified_law, certified_metric_law
-from dproof.optimality.symmetry import find_symmetry, homogeneous
+from dproof.optimality.symmetry import Symmetry, find_symmetry, homogeneous
 from dproof.optimality.unbiased import RoundedAtRandom, output_lattice, unbiased_law
 from dproof.privacy import Privacy
 from dproof.spaces.interval import Interval
@@ -63,17 +64,9 @@ def design(
     >>> round(float(best.error), 8), best.optimum.gap < Fraction(1, 10**8)
     (0.30251461, True)
     """
-    if not isinstance(space, Space):
-        raise InputError("a design is for a space of finitely many values: categories, an interval, subsets, rows")
-    problem = _Problem(space, space if outputs is None else outputs, privacy, _prior(prior, space.size), metric_privacy)
-    if unbiased:
-        if loss is not None and not (isinstance(loss, str) and loss == "squared"):
-            raise InputError("an unbiased design has the least worst-case variance; leave the loss out")
-        found = _design_unbiased(problem)
-    elif problem.is_randomised_response(loss):
-        return randomised_response(space, privacy)
-    else:
-        found = _design(problem, loss)
+    found = optimal(space, privacy, loss, outputs, prior, unbiased, metric_privacy)
+    if not isinstance(found.family, Matrix):
+        return found  # randomised response
     if space.size <= _LARGEST_RANK and np.linalg.matrix_rank(found.matrix(), tol=1e-9) < space.size:
         warnings.warn(
             "this design answers some values alike, so frequencies of single values cannot be estimated from it",
@@ -87,6 +80,28 @@ def design(
             stacklevel=2,
         )
     return found
+
+
+def optimal(
+    space: Space,
+    privacy: Privacy,
+    loss: Any = None,
+    outputs: Space | None = None,
+    prior: Any = None,
+    unbiased: bool = False,
+    metric_privacy: bool = False,
+) -> Mechanism:
+    """What `design` finds, without its warnings."""
+    if not isinstance(space, Space):
+        raise InputError("a design is for a space of finitely many values: categories, an interval, subsets, rows")
+    problem = _Problem(space, space if outputs is None else outputs, privacy, _prior(prior, space.size), metric_privacy)
+    if unbiased:
+        if loss is not None and not (isinstance(loss, str) and loss == "squared"):
+            raise InputError("an unbiased design has the least worst-case variance; leave the loss out")
+        return _design_unbiased(problem)
+    if problem.is_randomised_response(loss):
+        return randomised_response(space, privacy)
+    return _design(problem, loss)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -108,13 +123,23 @@ class _Problem:
         if self.inputs.size == 1 or delta == 1:
             return best_answers(costs, self.prior)
         if epsilon == 0 and delta <= _NEGLIGIBLE:
-            return constant_law(costs, self.prior, delta)
+            return self._constant(costs)
         if self.metric_privacy or delta > _NEGLIGIBLE:
             return self._by_programme(costs)
         if self.prior is None and delta == 0 and homogeneous(costs):
             return ball_law(costs, epsilon)
         law, bound = pure_law(costs, epsilon, self.prior, delta)
         return certified_law(law, epsilon, Fraction(0)), bound
+
+    def _constant(self, costs: Losses) -> Found:
+        """ε = 0 leaves one law for all inputs: the best mixture of outputs against the worst mixture of inputs.
+
+        A δ > 0 lowers the optimum by the factor 1 − (K − 1)δ at most (`dual`, with μ_i = E/K).
+        """
+        (k, j), pure = costs.shape, Fraction(0)
+        alike = Symmetry(np.tile(np.arange(j), (k, 1)), tuple(range(k)), (1,) * k, ())
+        law, bound = Programme(costs, alike, (), pure, self.prior).solve(0.0)
+        return certified_law(law, pure, pure), max(1 - (k - 1) * self.privacy.delta, pure) * bound
 
     def _by_programme(self, costs: Losses) -> Found:
         """δ > 0 or metric privacy: the general programme, folded by symmetry."""
@@ -169,7 +194,7 @@ def _design_unbiased(problem: _Problem) -> Mechanism:
         law, squares, bound = Matrix(np.ones((1, 1), np.int64), 1), losses(space, loss="squared"), Fraction(0)
     else:
         target = output_lattice(space, epsilon) if target is space else target
-        if (space.size + 1) // 2 * target.size > LARGEST_PURE:
+        if (space.size + 1) // 2 * target.size > LARGEST:
             raise TooLarge(
                 f"an unbiased design of {space.size} points is too large; use a coarser step, such as a hundredth of "
                 "the interval: values between its points keep an unbiased release"

@@ -10,10 +10,13 @@ certified, and its distance from the optimum is proven, both exactly, elsewhere.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+
+from dproof.errors import TooLarge
 
 Floats = NDArray[np.float64]
 Group = tuple[Floats, ...]
@@ -23,39 +26,66 @@ _PATIENCE = 8  # steps without progress after which the floats have given what t
 _STEP = 0.995  # of the way to the boundary
 _GOAL = 1e-10  # relative gap, and what rows may lack
 _CORRECTORS = 3
+LARGEST = 600_000  # rows (half of them under reflection) times columns
 
 
-@dataclass(frozen=True, slots=True)
-class Solution:
-    """A law in floats, and the multipliers of each row's constraints: the dual solution."""
-
-    law: Floats
-    multipliers: Floats
-
-
-@dataclass(frozen=True, slots=True)
-class PureProgramme:
+def solve_pure(
+    features: Floats, sums: Sequence[float], cost: Floats, spread: float, *, minimax: bool
+) -> tuple[Floats, Floats]:
     """minimise t or Σ cost·P over laws with Σ_j features[m, i, j] P_ij = sums[m] for each row i.
 
-    Feature 0 is 1 with sum 1. With `minimax` the last feature is the loss, and its row reads ≤ t instead.
-    With `mirrored` only the first half of the rows is given: the others are its mirror images, with l_j = l_{J−1−j}.
+    Feature 0 is 1 with sum 1. With `minimax` the last feature is the loss, and its row reads ≤ t instead; `spread` is
+    e^ε − 1. The law, and the multipliers of each row's constraints, as near to the optimum as floats come.
+
+    Where turning rows and columns round keeps the cost and every feature, but for the sign of some whose sum is 0, as
+    on a line of even steps, half of the rows are solved for and the others are their mirror images.
     """
+    signs = [_parity(feature) for feature in features]
+    mirrored = 0 not in signs and _parity(cost) == 1
+    _, rows, columns = features.shape
+    half = (rows + 1) // 2 if mirrored else rows
+    if half * columns > LARGEST:
+        raise TooLarge(
+            f"a design of {rows} inputs by {columns} outputs is too large; about 1000 points on a line fit, or 700 of "
+            "any kind, so use a coarser step or fewer values"
+        )
+    # A row stands for its mirror image too, but the middle one for itself alone.
+    images = np.where(np.arange(half) == rows - 1 - np.arange(half), 1, 2) if mirrored else np.ones(half)
+    found = _Programme(features[:, :half], np.array(sums), cost[:half] * images[:, None], spread, minimax, mirrored)
+    law, multipliers = found.solve()
+    if not mirrored:
+        return law, multipliers
+    law = np.concatenate([law, law[: rows // 2][::-1, ::-1]])
+    shared = np.zeros((len(signs), rows))
+    shared[:, :half] += multipliers / 2
+    shared[:, rows - half :] += np.array(signs)[:, None] * multipliers[:, ::-1] / 2
+    return (law + law[::-1, ::-1]) / 2, shared  # a middle row is made its own mirror image
+
+
+def _parity(values: Floats) -> int:
+    """1 where turning round keeps all values, −1 where it turns their signs, else 0."""
+    turned = values[::-1, ::-1]
+    return 1 if (values == turned).all() else -1 if (values == -turned).all() else 0
+
+
+@dataclass(frozen=True, slots=True)
+class _Programme:
+    """The rows that are solved for; with `mirrored` they are the first half, and l_j = l_{J−1−j}."""
 
     features: Floats
     sums: Floats
     cost: Floats
-    spread: float  # e^ε − 1
+    spread: float
     minimax: bool
-    mirrored: bool = False
+    mirrored: bool
 
-    def solve(self) -> Solution:
-        """The law and its multipliers, as near to the optimum as floats come."""
+    def solve(self) -> tuple[Floats, Floats]:
         from threadpoolctl import threadpool_limits
 
         # Systems of a few hundred unknowns: threads that wait for one another cost more than they give.
         with threadpool_limits(1, user_api="blas"), np.errstate(all="ignore"):
             best = self._descend()
-        return Solution(best.law, best.multipliers)
+        return best.law, best.multipliers
 
     def _descend(self) -> _Point:
         point = _start(self)
@@ -90,7 +120,7 @@ class PureProgramme:
 class _Point:
     """An iterate: s, (e^ε − 1)l − s, l and the slack of the loss rows, and the multipliers that each is paired with."""
 
-    programme: PureProgramme
+    programme: _Programme
     primal: Group
     dual: Group
     multipliers: Floats
@@ -118,7 +148,7 @@ class _Point:
         return max(gap / max(abs(value), 1e-9), float(np.abs(self.missing()).max()))
 
 
-def _start(programme: PureProgramme) -> _Point:
+def _start(programme: _Programme) -> _Point:
     """The uniform law, and multipliers that leave every dual slack positive."""
     (m, rows, columns), spread = programme.features.shape, programme.spread
     least = np.full(columns, 1 / (columns * (1 + spread / 2)))

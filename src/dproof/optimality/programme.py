@@ -17,6 +17,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from importlib import import_module
+from math import lcm
 from typing import Any
 
 import numpy as np
@@ -75,21 +76,22 @@ class Programme:
                 break
         return law, bound
 
-    def _weights(self) -> NDArray[np.float64] | None:
+    def _prior(self) -> list[Fraction] | None:
+        """The probability of all inputs that each input stands for."""
         if self.prior is None:
             return None
         shares = zip(self.symmetry.inputs, self.symmetry.shares, strict=True)
-        return np.array([float(self.prior[i]) * share for i, share in shares])
+        return [self.prior[i] * share for i, share in shares]
 
     def _run(self, slack: float, options: dict[str, Any]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """The value of each orbit, and the multiplier of each row; a ≤ row has one of at least 0."""
         inputs, orbits = np.array(self.symmetry.inputs), self.symmetry.orbits
-        losses, weights = self.losses.floats[inputs], self._weights()
+        losses, prior = self.losses.floats[inputs], self._prior()
         scale = float(losses.max()) or 1.0
         count, delta = int(orbits.max()) + 1, float(self.delta)
         rows = _Rows()
         rows.add(orbits[inputs], 1.0, 1.0, 1.0)
-        loss_rows = rows.add(orbits[inputs], losses / scale, -np.inf, 0.0 if weights is None else np.inf)
+        loss_rows = rows.add(orbits[inputs], losses / scale, -np.inf, 0.0 if prior is None else np.inf)
         rows.extend(loss_rows, np.full(len(inputs), count), -1.0)
         column = count + 1
         for pair in self.pairs:
@@ -102,26 +104,23 @@ class Programme:
                 rows.add(excess[None, :], pair.counts[None, :], -np.inf, delta - slack * min(delta, 1 - delta))
                 column += len(limits)
         costs = np.zeros(column)
-        if weights is None:
+        if prior is None:
             costs[count] = 1
         else:
-            np.add.at(costs, orbits[inputs], weights[:, None] * losses / scale)
+            np.add.at(costs, orbits[inputs], np.array(prior, float)[:, None] * losses / scale)
         values, duals = rows.solve(costs, options)
         return values[:count], -scale * duals
 
     def _bound(self, duals: NDArray[np.float64], slack: float) -> Fraction:
         """The bound above, in whole numbers over 2^bits · unit."""
-        one, orbits = 1 << _BITS, self.symmetry.orbits
-        count = int(orbits.max()) + 1
-        unit = Fraction(1, self.losses.unit)
-        prices = [Fraction(0)] * count  # λ_i R_ij + Σ y − e y, summed over the orbit's places in its row
-        places = [0] * count
-        first = 2 * len(self.symmetry.inputs)
-        lambdas = self._prices(duals[first // 2 : first])
-        for i, price in zip(self.symmetry.inputs, lambdas, strict=True):
-            for orbit, loss in zip(orbits[i], self.losses.whole[i], strict=True):
-                prices[orbit] += price * int(loss) * unit
-                places[orbit] += 1
+        one, inputs = 1 << _BITS, np.array(self.symmetry.inputs)
+        orbits, first = self.symmetry.orbits[inputs], 2 * len(inputs)
+        lambdas = self._prior() or least_favourable(duals[first // 2 : first])
+        share = lcm(*(price.denominator for price in lambdas))
+        whole = np.zeros(int(self.symmetry.orbits.max()) + 1, object)
+        np.add.at(whole, orbits, np.array([[int(p * share)] for p in lambdas], object) * self.losses.whole[inputs])
+        # λ_i R_ij + Σ y − e y, summed over the orbit's places in its row
+        prices = [Fraction(int(price), share * self.losses.unit) for price in whole]
         spent = Fraction(0)
         for pair in self.pairs:
             last = first + len(pair.counts)
@@ -136,17 +135,11 @@ class Programme:
                     prices[b] -= odds * y
             if self.delta:
                 spent += max((y / int(n) for y, n in zip(weights, pair.counts, strict=True)), default=Fraction(0))
-        bound = sum(
-            (min(prices[o] / places[o] for o in np.unique(orbits[i])) for i in self.symmetry.inputs), Fraction(0)
-        )
+        means = [price / int(n) for price, n in zip(prices, np.bincount(orbits.reshape(-1)), strict=True)]
+        order = sorted(range(len(means)), key=means.__getitem__)
+        least = np.argsort(order)[orbits].min(axis=1)  # fractions are compared once, their ranks in every row
+        bound = sum((means[order[rank]] for rank in least), Fraction(0))
         return max(bound - self.delta * spent, Fraction(0))
-
-    def _prices(self, found: NDArray[np.float64]) -> list[Fraction]:
-        """The least favourable prior over the inputs, or the given one; non-negative, of sum 1."""
-        if self.prior is not None:
-            shares = zip(self.symmetry.inputs, self.symmetry.shares, strict=True)
-            return [self.prior[i] * share for i, share in shares]
-        return least_favourable(found)
 
 
 _OPTIONS: dict[str, Any] = {
@@ -178,18 +171,6 @@ def between(distances: NDArray[Any], i: int, k: int) -> bool:
     detours = distances[i] + distances[k]
     detours[[i, k]] = distances[i, k] + 1
     return bool((detours == distances[i, k]).any())
-
-
-def solve_game(losses: Losses) -> tuple[NDArray[np.float64], list[Fraction]]:
-    """The best mixture of outputs, and the least favourable prices of the inputs: min_q max_i Σ_j q_j R_ij."""
-    rows, (inputs, outputs) = _Rows(), losses.shape
-    scaled = losses.floats / (float(losses.floats.max()) or 1.0)
-    columns = np.broadcast_to(np.arange(outputs), (inputs, outputs))
-    limits = rows.add(columns, scaled, -np.inf, 0.0)
-    rows.extend(limits, np.full(inputs, outputs), -1.0)
-    rows.add(columns[:1], 1.0, 1.0, 1.0)
-    values, duals = rows.solve(np.eye(outputs + 1)[-1], _SIMPLEX)
-    return values[:outputs], least_favourable(-duals[:inputs])
 
 
 class _Rows:

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache
 from typing import Any, Literal, get_args
 
-from dproof.errors import DproofWarning, InputError, did_you_mean
+from dproof.errors import InputError, did_you_mean
 from dproof.exact import exact
 from dproof.mechanisms.mechanism import Mechanism
-from dproof.optimality.design import design
+from dproof.optimality.design import optimal
 from dproof.privacy import Privacy
 from dproof.spaces.rows import Rows
-from dproof.spaces.space import Space
 
 Aim = Literal["largest", "sum"]
 _PARTS_PER_COLUMN = 12
@@ -58,7 +56,9 @@ def design_row(
 
     @cache
     def designed(name: str, given: int) -> Mechanism:
-        return _design(row.columns[name], _part(privacy, Fraction(given, parts)))
+        share = Fraction(given, parts)
+        part = Privacy(privacy.epsilon * share, privacy.delta * share, neighbours=privacy.neighbours)
+        return optimal(row.columns[name], part)
 
     def relative(name: str, given: int) -> Fraction:
         nothing = designed(name, 0).error
@@ -71,16 +71,6 @@ def design_row(
         {name: designed(name, given) for name, given in chosen.items()},
         {name: relative(name, given) for name, given in chosen.items()},
     )
-
-
-def _design(space: Space, privacy: Privacy) -> Mechanism:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DproofWarning)
-        return design(space, privacy)
-
-
-def _part(privacy: Privacy, share: Fraction) -> Privacy:
-    return Privacy(privacy.epsilon * share, privacy.delta * share, neighbours=privacy.neighbours)
 
 
 def _even_out(names: list[str], parts: int, error: Callable[[str, int], float]) -> dict[str, int]:

@@ -28,31 +28,11 @@ class Symmetry:
     pairs: tuple[tuple[int, int], ...]
 
 
-def mirrored(losses: Losses, prior: NDArray[Any] | None, distances: Losses | None = None) -> bool:
-    """Whether turning inputs and outputs round keeps all losses, as on a line of even steps, and the distances."""
-    kept = all((x.whole == x.whole[::-1, ::-1]).all() for x in (losses, distances) if x is not None)
-    return kept and (prior is None or bool((prior == prior[::-1]).all()))
-
-
 def homogeneous(losses: Losses) -> bool:
     """Whether every input sees the same losses, each as often, and every output too."""
     by_input, by_output = np.sort(losses.whole, axis=1), np.sort(losses.whole, axis=0)
     same = (by_input == by_input[0]).all() and (by_output == by_output[:, :1]).all()
     return bool(same) and losses.shape[0] == losses.shape[1]
-
-
-def mirror_rows(half: NDArray[np.float64], rows: int) -> NDArray[np.float64]:
-    """The whole law, from the rows of the first half of the inputs; a middle row is made its own mirror image."""
-    whole = np.concatenate([half, half[: rows // 2][::-1, ::-1]])
-    return np.asarray((whole + whole[::-1, ::-1]) / 2)
-
-
-def unfold(multipliers: NDArray[np.float64], rows: int, sign: int = 1) -> NDArray[np.float64]:
-    """Multipliers of the first half of the inputs, shared out evenly between each input and its mirror image."""
-    whole, half = np.zeros(rows), len(multipliers)
-    whole[:half] += multipliers / 2
-    whole[rows - half :] += sign * multipliers[::-1] / 2
-    return whole
 
 
 def find_symmetry(
@@ -67,7 +47,7 @@ def find_symmetry(
         return Symmetry(orbits, (0,), (inputs.size,), whole_cube)
     k, j = losses.shape
     numbers = np.arange(k * j).reshape(k, j)
-    if not mirrored(losses, prior, distances):
+    if not _mirrored(losses, prior, distances):
         return Symmetry(numbers, tuple(range(k)), (1,) * k, tuple(_pairs(k)))
     _, orbits = np.unique(np.minimum(numbers, numbers[::-1, ::-1]), return_inverse=True)
     half = tuple(range((k + 1) // 2))
@@ -77,3 +57,9 @@ def find_symmetry(
 
 def _pairs(count: int) -> Iterator[tuple[int, int]]:
     return ((i, k) for i in range(count) for k in range(count) if i != k)
+
+
+def _mirrored(losses: Losses, prior: NDArray[Any] | None, distances: Losses | None) -> bool:
+    """Whether turning inputs and outputs round keeps all losses, as on a line of even steps, and the distances."""
+    kept = all((x.whole == x.whole[::-1, ::-1]).all() for x in (losses, distances) if x is not None)
+    return kept and (prior is None or bool((prior == prior[::-1]).all()))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from fractions import Fraction
 from math import ceil, lcm
 from typing import Any
@@ -17,10 +16,9 @@ from dproof.exact import exact, exp_above
 from dproof.laws.matrix import Matrix
 from dproof.optimality.dual import least_favourable, pure_bound
 from dproof.optimality.error import Losses
-from dproof.optimality.interior import PureProgramme
+from dproof.optimality.interior import solve_pure
 from dproof.optimality.pure import spread
 from dproof.optimality.rounding import TOTAL
-from dproof.optimality.symmetry import mirror_rows, unfold
 from dproof.spaces.interval import Interval
 from dproof.spaces.space import narrowest
 
@@ -30,8 +28,7 @@ _SLACKS = (2e-8, 3e-7, 1e-5)  # kept away from the limit, for rounding; the leas
 _NEGLIGIBLE = 1e-8
 
 
-@dataclass(frozen=True, slots=True)
-class RoundedAtRandom:
+class RoundedAtRandom(Interval):
     """An interval whose encoding rounds a value between two lattice points to one of them, at random and without bias.
 
     x = low + (k + f)·step becomes k + 1 with probability f, to 53 bits, else k. A mixture of private laws is private.
@@ -40,45 +37,21 @@ class RoundedAtRandom:
     [0, 1, 2]
     """
 
-    interval: Interval
+    __slots__ = ()
 
-    @property
-    def size(self) -> int:
-        return self.interval.size
+    def __init__(self, interval: Interval) -> None:
+        super().__init__(interval.low, interval.high, interval.step)
 
-    @property
-    def diameter(self) -> Fraction:
-        return self.interval.diameter
-
-    @property
-    def separation(self) -> Fraction:
-        return self.interval.separation
-
-    def distance(self, x: Any, y: Any) -> Fraction:
-        return self.interval.distance(x, y)
-
-    def distances(self, code: int) -> NDArray[Any]:
-        return self.interval.distances(code)
-
-    def code(self, value: Any) -> int:
-        return self.interval.code(value)
-
-    def label(self, code: int) -> Any:
-        return self.interval.label(code)
-
-    def decode(self, codes: NDArray[Any]) -> list[Any]:
-        return self.interval.decode(codes)
-
-    def encode(self, values: Any) -> NDArray[Any]:
-        """The codes of a column, each value at one of its two neighbours; one outside is refused."""
-        self.interval.encode(values)  # refuses what lies outside or is no number
+    def encode(self, values: Any, *, clamp: bool = False) -> NDArray[Any]:
+        """The codes of a column, each value at one of its two neighbours; one outside is refused or clamped."""
+        super().encode(values, clamp=clamp)  # refuses what lies outside or is no number
         if isinstance(values, np.ndarray) and values.dtype.kind in "fiu":
-            places = (values.astype(np.float64) - float(self.interval.low)) / float(self.interval.step)
+            places = (values.astype(np.float64) - float(self.low)) / float(self.step)
             places = places.clip(0, self.size - 1)
             below = np.floor(places)
             chances = ((places - below) * 2.0**53).astype(np.uint64)
         else:
-            fractions = [(exact(value) - self.interval.low) / self.interval.step for value in values]
+            fractions = [(min(max(exact(value), self.low), self.high) - self.low) / self.step for value in values]
             below = np.array([place // 1 for place in fractions], np.int64)
             chances = np.array([int(place % 1 * (1 << 53)) for place in fractions], np.uint64)
         words = coins.current().words64(len(below)) >> np.uint64(11)
@@ -120,14 +93,10 @@ def unbiased_law(interval: Interval, outputs: Interval, epsilon: Fraction) -> tu
 
 def _solve(away: NDArray[Any], unit: int, spread: float) -> tuple[Any, list[Fraction], Any, Any]:
     """The law in floats, prices λ, levels μ and slopes ν of the programme with y_j − x_i = away/unit."""
-    rows, width, fold = len(away), float(away.max() - away.min()), bool((away == -away[::-1, ::-1]).all())
-    near = (away[: (rows + 1) // 2] if fold else away).astype(np.float64) / width
+    width = float(away.max() - away.min())
+    near = away.astype(np.float64) / width
     features = np.stack([np.ones_like(near), near, near**2])
-    found = PureProgramme(features, np.array([1.0, 0, 0]), np.zeros_like(near), spread, True, fold).solve()
-    law, (levels, slopes, prices) = found.law, found.multipliers
-    if fold:
-        law = mirror_rows(law, rows)
-        levels, slopes, prices = unfold(levels, rows), unfold(slopes, rows, sign=-1), unfold(prices, rows)
+    law, (levels, slopes, prices) = solve_pure(features, (1, 0, 0), np.zeros_like(near), spread, minimax=True)
     scale = (width / unit) ** 2
     return law, least_favourable(prices), -scale * levels, -scale / width * slopes
 

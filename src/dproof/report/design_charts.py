@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterable, Sequence
 from fractions import Fraction
 from math import exp
@@ -11,12 +10,11 @@ from typing import Any
 import altair as alt
 import numpy as np
 
-from dproof.errors import DproofWarning
 from dproof.mechanisms.laplace import laplace
 from dproof.mechanisms.mechanism import Mechanism
 from dproof.mechanisms.randomised_response import randomised_response
 from dproof.optimality.bounds import lower_bounds
-from dproof.optimality.design import design
+from dproof.optimality.design import optimal
 from dproof.privacy import Privacy
 from dproof.report.charts import ACCENT, INK, heat_map
 from dproof.spaces.interval import Interval
@@ -68,7 +66,7 @@ def error_chart(interval: Interval, epsilons: Sequence[Any]) -> Any:
         "Laplace": lambda privacy: laplace(interval, privacy).error,
         "randomised response": lambda privacy: randomised_response(interval, privacy).error,
         "Laplace, clamped": lambda privacy: laplace(interval, privacy, clamp=True).error,
-        "optimal design": lambda privacy: _quietly(interval, privacy).error,
+        "optimal design": lambda privacy: optimal(interval, privacy).error,
         "lower bound (HLM15, Theorem 6, doubled)": lambda privacy: lower_bounds(interval, privacy)[1].value,
     }
     points = [
@@ -102,15 +100,9 @@ def variance_chart(epsilons: Sequence[Any], points: int = 33) -> Any:
 
 
 def _least_variance(interval: Interval, epsilon: float) -> float:
-    optimum = _quietly(interval, Privacy(epsilon), unbiased=True).optimum
+    optimum = optimal(interval, Privacy(epsilon), unbiased=True).optimum
     assert optimum is not None  # every design has one
     return float(optimum.value)
-
-
-def _quietly(interval: Interval, privacy: Privacy, *, unbiased: bool = False) -> Mechanism:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DproofWarning)
-        return design(interval, privacy, unbiased=unbiased)
 
 
 def _lines(points: Iterable[dict[str, Any]], names: list[str], field: str, title: str) -> Any:

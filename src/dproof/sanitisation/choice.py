@@ -6,21 +6,20 @@ estimated. The law of least error often answers several values alike, and then n
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from typing import Any
 
 from dproof.curves.noise import curve_noise
-from dproof.errors import DproofError, DproofWarning, InputError, did_you_mean
+from dproof.errors import DproofError, InputError, did_you_mean
 from dproof.mechanisms.bounded_laplace import bounded_laplace
 from dproof.mechanisms.gaussian import gaussian
 from dproof.mechanisms.laplace import laplace, truncated_laplace
 from dproof.mechanisms.mechanism import Mechanism
 from dproof.mechanisms.randomised_response import itemwise_response, randomised_response
 from dproof.mechanisms.staircase import staircase
-from dproof.optimality.design import design
+from dproof.optimality.design import design, optimal
 from dproof.optimality.unbiased import output_lattice
 from dproof.privacy import Privacy
 from dproof.sanitisation.variance import count_variance
@@ -33,9 +32,9 @@ _SHORT = 41  # points of an interval for which an unbiased law is designed
 _WORTH = 10  # times the variance of a count that a smaller error may cost
 
 
-def unbiased_design(space: Interval, privacy: Privacy) -> Mechanism:
+def unbiased_design(space: Interval, privacy: Privacy, find: Callable[..., Mechanism] = design) -> Mechanism:
     """The unbiased law of least variance; values have been rounded to the lattice before."""
-    return replace(design(space, privacy, unbiased=True), inputs=space)
+    return replace(find(space, privacy, unbiased=True), inputs=space)
 
 
 # The names that a plan may give, for each kind of column.
@@ -90,7 +89,7 @@ def _finite(space: Any, privacy: Privacy) -> Mechanism:
         best = min(best, itemwise_response(space, privacy), key=lambda mechanism: mechanism.error)
     if space.size > _SMALL:
         return best
-    designed = _quietly(design, space, privacy)
+    designed = _tried(optimal, space, privacy)
     if designed is None or designed.error >= best.error:
         return best
     usual, variance = count_variance(best.family, space), count_variance(designed.family, space)
@@ -101,20 +100,18 @@ def _numbers(space: Interval, privacy: Privacy) -> Mechanism:
     """The unbiased law of least variance where the interval is short, else Laplace noise, which is unbiased too."""
     short = 1 < space.size <= _SHORT and privacy.delta == 0 < privacy.epsilon
     if short and output_lattice(space, privacy.epsilon).step == space.step:
-        designed = _quietly(unbiased_design, space, privacy)
+        designed = _tried(partial(unbiased_design, find=optimal), space, privacy)
         if designed is not None:
             return designed
     return laplace(space, privacy)
 
 
-def _quietly(calibrate: Calibrate, space: Any, privacy: Privacy) -> Mechanism | None:
+def _tried(calibrate: Calibrate, space: Any, privacy: Privacy) -> Mechanism | None:
     """A designed law, or None where there is none to be had; what it cannot estimate is judged here."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DproofWarning)
-        try:
-            return calibrate(space, privacy)
-        except DproofError:
-            return None
+    try:
+        return calibrate(space, privacy)
+    except DproofError:
+        return None
 
 
 _AUTO: dict[str, Calibrate] = {

@@ -7,19 +7,14 @@ from math import sqrt
 from statistics import NormalDist
 from typing import Any
 
-import numpy as np
-
 from dproof.errors import InputError
 from dproof.exact import exact
-from dproof.laws.lattice import Lattice
-from dproof.laws.matrix import Matrix
-from dproof.mechanisms.mechanism import Mechanism
+from dproof.optimality.error import bias_and_variance
 from dproof.privacy import Privacy
 from dproof.sanitisation.choice import choose
 from dproof.sanitisation.plan import Plan
 from dproof.sanitisation.row_law import RowLaw, wanted_groups
 from dproof.sanitisation.variance import count_variance
-from dproof.spaces.interval import Interval
 
 _Z = NormalDist().inv_cdf(0.975)
 _LARGEST_EPSILON = 100
@@ -51,27 +46,10 @@ def mean_half_widths(law: RowLaw, rows: int) -> dict[str, float]:
     """For each column of numbers under an unbiased law, ± at 95% of their mean over so many rows, at its worst."""
     widths = {}
     for group in law.groups if rows > 0 else ():
-        variance = _largest_variance(group.mechanism)
-        if variance is not None:
-            widths[group.name] = _Z * sqrt(variance / rows)
+        found = bias_and_variance(group.mechanism)
+        if found is not None and found[0] <= _BIAS * float(group.mechanism.inputs.diameter):
+            widths[group.name] = _Z * sqrt(found[1] / rows)
     return widths
-
-
-def _largest_variance(mechanism: Mechanism) -> float | None:
-    """Over the true values, of a law with E Y_d = d on a lattice; None for any other."""
-    family, inputs, outputs = mechanism.family, mechanism.inputs, mechanism.outputs
-    if not isinstance(inputs, Interval):
-        return None
-    if isinstance(family, Lattice) and not family.clamped:
-        mean, _, square = family.noise.moments
-        return float((square - mean**2) * inputs.step**2)
-    if isinstance(family, Matrix) and isinstance(outputs, Interval):
-        law = np.asarray(family.rows / family.total, np.float64)
-        values, points = outputs.numbers(np.arange(outputs.size)), inputs.numbers(np.arange(inputs.size))
-        means = law @ values
-        if np.abs(means - points).max() <= _BIAS * float(inputs.diameter):
-            return float((law @ values**2 - means**2).max())
-    return None
 
 
 def epsilon_for(plan: Plan, rows: int, half_width: Any) -> Fraction:
