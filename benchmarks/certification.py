@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import statistics
-import time
 from fractions import Fraction
 
 import numpy as np
 
-from benchmarks.measure import Line, Section, duration, peer
+from benchmarks.measure import Chart, Line, Section, duration, peer
 from dproof.exact import exp_below
 from dproof.laws import Matrix
 
-SIZE = 1000
+SIZES = (30, 100, 300, 1000)
 
 
 def dense_law(size: int, seed: int = 0) -> Matrix:
@@ -24,30 +22,27 @@ def dense_law(size: int, seed: int = 0) -> Matrix:
 
 
 def run() -> Section:
-    lines = []
     odds = exp_below(Fraction(1, 10))
-    for size in (100, 300, SIZE):
-        law = dense_law(size)
-        lines.append(duration(f"dproof, {size} by {size}: tight delta, all pairs", lambda m=law: m.worst(odds)))
-    lines.append(
-        duration(
-            f"dproof, {SIZE} by {SIZE}: tight epsilon at delta = 0.01", lambda: law.odds(Fraction(1, 100)), repeats=1
-        )
-    )
+    laws = {size: dense_law(size) for size in SIZES}
+    delta = {
+        size: duration(f"dproof, {size:,} by {size:,}: tight delta, all pairs", lambda m=law: m.worst(odds), repeats=5)
+        for size, law in laws.items()
+    }
+    largest = SIZES[-1]
+    what = f"dproof, {largest:,} by {largest:,}: tight epsilon at delta = 0.01"
+    lines = [*delta.values(), duration(what, lambda: laws[largest].odds(Fraction(1, 100)))]
+    points = [("dproof, all pairs", size, line.value) for size, line in delta.items()]
     ratios = []
-    pair = _accounting_pair(law)
+    pair = _accounting_pair(laws[largest])
     if pair is not None:
         lines.append(pair)
-        all_pairs = pair.value * SIZE * (SIZE - 1)
-        ratios.append(
-            (
-                "dp-accounting for all pairs, from its time for one, to dproof",
-                all_pairs / lines[2].value,
-                "at least 100",
-            )
-        )
+        all_pairs = pair.value * largest * (largest - 1)
+        name = "dp-accounting for all pairs, from its time for one, to dproof"
+        ratios.append((name, all_pairs / delta[largest].value, "at least 100"))
+        points.append(("dp-accounting, all pairs", largest, all_pairs))
     how = "Every ordered pair of inputs and the worst set of outputs, decided in whole numbers."
-    return Section("Certification", how, tuple(lines), tuple(ratios))
+    chart = Chart("Certification against size", "inputs and outputs", "seconds", tuple(points))
+    return Section("Certification", how, tuple(lines), tuple(ratios), charts=(chart,))
 
 
 def _accounting_pair(law: Matrix) -> Line | None:
@@ -62,10 +57,4 @@ def _accounting_pair(law: Matrix) -> Line | None:
         pld = module.from_two_probability_mass_functions(lower, upper)
         return float(pld.get_delta_for_epsilon(0.1))
 
-    one()
-    times = []
-    for _ in range(5):
-        start = time.perf_counter()
-        one()
-        times.append(time.perf_counter() - start)
-    return Line("dp-accounting, one pair of the same law", statistics.median(times), "s")
+    return duration("dp-accounting, one pair of the same law", one, repeats=7)

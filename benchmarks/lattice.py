@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import statistics
-import time
-from collections.abc import Callable
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
 
-from benchmarks.measure import Line, Section, peer, rate
+from benchmarks.measure import Line, Section, in_turns, peer, rate, rate_of
 from dproof import coins
 from dproof.exact import exp_below
 from dproof.laws.gaussian import gaussian
@@ -27,36 +23,31 @@ def run() -> Section:
     lines, ratios = [], []
     for scale, wanted in WANTED.items():
         law = two_sided(exp_below(Fraction(1, scale)))
-        ours, floats = _in_turns(
+        ours, floats = in_turns(
             lambda n=law: n.draw(DRAWS, coins.current()), lambda b=scale: generator.laplace(0, b, DRAWS)
         )
-        lines.append(Line(f"dproof, Laplace noise on Z, scale {scale:,}", DRAWS / ours, "draws/s"))
-        lines.append(Line(f"NumPy's float Laplace, scale {scale:,}", DRAWS / floats, "draws/s", note="not private"))
-        ratios.append((f"dproof to NumPy at scale {scale:,}", floats / ours, wanted))
+        lines += [
+            rate_of(f"dproof, Laplace noise on Z, scale {scale:,}", DRAWS, ours, unit="draws/s"),
+            rate_of(f"NumPy's float Laplace, scale {scale:,}", DRAWS, floats, unit="draws/s", note="not private"),
+        ]
+        ratios.append((f"dproof to NumPy at scale {scale:,}", lines[-2].value / lines[-1].value, wanted))
     for name, noise in (
         ("Gaussian noise, σ = 100", gaussian(Fraction(10_000))),
         ("Gaussian noise, σ = 100,000", gaussian(Fraction(10**10))),
         ("staircase noise, width 1,000, ε = 1", stairs(exp_below(Fraction(1)), 1000)),
     ):
         lines.append(rate(f"dproof, {name}", DRAWS, lambda n=noise: n.draw(DRAWS, coins.current()), unit="draws/s"))
-    lines += [line for line in (_opendp(), _diffprivlib(), _pydp()) if line is not None]
+    fast = lines[2].value  # at scale 100
+    for name, line in (("OpenDP", _opendp()), ("diffprivlib", _diffprivlib()), ("PyDP", _pydp())):
+        if line is not None:
+            lines.append(line)
+            ratios.append((f"dproof to {name} at scale 100", fast / line.value, ""))
     how = (
         f"{DRAWS:,} draws, dproof and NumPy in turns so that both meet the same machine. Ours are exact and "
-        "cryptographic; NumPy's are floats from a generator that is not. Peers draw one value at a time or in a list."
+        "cryptographic; NumPy's are floats from a generator that is not. Peers draw one value at a time or in a list"
+        f"{'; PyDP is not installable here.' if peer('pydp') is None else '.'}"
     )
     return Section("Noise on a lattice", how, tuple(lines), tuple(ratios))
-
-
-def _in_turns(first: Callable[[], Any], second: Callable[[], Any], repeats: int = 7) -> tuple[float, float]:
-    """The median times of two jobs that take turns."""
-    first(), second()
-    times: list[list[float]] = [[], []]
-    for _ in range(repeats):
-        for job, taken in zip((first, second), times, strict=True):
-            start = time.perf_counter()
-            job()
-            taken.append(time.perf_counter() - start)
-    return statistics.median(times[0]), statistics.median(times[1])
 
 
 def _opendp() -> Line | None:

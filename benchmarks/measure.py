@@ -10,7 +10,9 @@ from dataclasses import dataclass
 from importlib import import_module
 from importlib.util import find_spec
 from types import ModuleType
-from typing import Any
+from typing import Any, NamedTuple
+
+_ROUNDING = 1e-6  # two ways to compute one estimate differ by as much
 
 
 @dataclass(frozen=True)
@@ -20,26 +22,69 @@ class Line:
     what: str
     value: float
     unit: str
-    spread: float = 0.0  # half the range between the quartiles, relative to the median
+    spread: float | None = None  # half the range between the quartiles, relative to the median; None: nothing to spread
     note: str = ""
+
+
+class Ratio(NamedTuple):
+    """Two figures of one run against each other, and what was asked of them: "at most 1.5", "at least 2" or nothing."""
+
+    name: str
+    value: float
+    wanted: str = ""
+    error: float = 0.0  # the standard error of a ratio that is itself an estimate
+
+    def met(self) -> bool | None:
+        """Whether it is as wanted, up to three standard errors; None where nothing was asked."""
+        words = self.wanted.split()
+        if not words:
+            return None
+        bound, slack = float(words[2]), 3 * self.error + _ROUNDING
+        return self.value <= bound + slack if words[1] == "most" else self.value >= bound - slack
+
+
+@dataclass(frozen=True)
+class Grid:
+    """A table with columns of its own."""
+
+    header: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+
+
+@dataclass(frozen=True)
+class Chart:
+    """How something grows: points (series, x, y) on two logarithmic axes."""
+
+    title: str
+    x: str
+    y: str
+    points: tuple[tuple[str, float, float], ...]
 
 
 @dataclass(frozen=True)
 class Section:
     title: str
     how: str
-    lines: tuple[Line, ...]
-    ratios: tuple[tuple[str, float, str], ...] = ()  # name, value, what was asked of it
+    lines: tuple[Line, ...] = ()
+    ratios: tuple[tuple[Any, ...], ...] = ()  # the fields of a Ratio
+    grids: tuple[Grid, ...] = ()
+    charts: tuple[Chart, ...] = ()
 
 
 def seconds(work: Callable[[], Any], repeats: int = 5) -> list[float]:
     """The wall-clock times of a few runs, after one that warms up."""
-    work()
-    times = []
-    for _ in range(repeats):
-        start = time.perf_counter()
-        work()
-        times.append(time.perf_counter() - start)
+    return in_turns(work, repeats=repeats)[0]
+
+
+def in_turns(*jobs: Callable[[], Any], repeats: int = 7) -> list[list[float]]:
+    """The times of jobs that take turns, so that all of them meet the same machine; after one turn that warms up."""
+    times: list[list[float]] = [[] for _ in jobs]
+    for turn in range(repeats + 1):
+        for job, taken in zip(jobs, times, strict=True):
+            start = time.perf_counter()
+            job()
+            if turn:
+                taken.append(time.perf_counter() - start)
     return times
 
 
@@ -47,20 +92,32 @@ def rate(
     what: str, count: int, work: Callable[[], Any], *, unit: str = "rows/s", repeats: int = 5, note: str = ""
 ) -> Line:
     """How many a second, by the median run."""
-    times = seconds(work, repeats)
-    return Line(what, count / statistics.median(times), unit, _spread(times), note)
+    return rate_of(what, count, seconds(work, repeats), unit=unit, note=note)
+
+
+def rate_of(what: str, count: int, times: list[float], *, unit: str = "rows/s", note: str = "") -> Line:
+    return Line(what, count / statistics.median(times), unit, spread(times), note)
 
 
 def duration(what: str, work: Callable[[], Any], *, repeats: int = 3, note: str = "") -> Line:
     """How long, by the median run."""
     times = seconds(work, repeats)
-    return Line(what, statistics.median(times), "s", _spread(times), note)
+    return Line(what, statistics.median(times), "s", spread(times), note)
 
 
-def _spread(times: Iterable[float]) -> float:
+def spread(times: Iterable[float]) -> float:
+    """Half the range between the quartiles, relative to the median."""
     ordered = sorted(times)
     quarter = len(ordered) // 4
     return (ordered[-1 - quarter] - ordered[quarter]) / 2 / statistics.median(ordered)
+
+
+def number(value: float) -> str:
+    """Three significant figures, with a unit of thousands where it helps."""
+    for size, letter in ((1e9, " G"), (1e6, " M"), (1e3, " k")):
+        if value >= size:
+            return f"{value / size:.3g}{letter}"
+    return f"{value:.3g}"
 
 
 def peer(module: str) -> Any:

@@ -2,37 +2,46 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 
 import dproof as dp
-from benchmarks.measure import Line, Section, peer, rate
+from benchmarks.measure import Chart, Line, Section, peer, rate
 from dproof import coins
 
 ROWS = 10_000_000
 FEW = 20_000  # for peers that work value by value
+VALUES = (2, 5, 20, 100, 1_000, 10_000, 100_000, 1_000_000)
 
 
 def run() -> Section:
     words = np.empty(ROWS, np.uint32)
     source = coins.current()
     aes = rate("AES words of 32 bits, the limit", ROWS, lambda: source.fill(words), unit="words/s")
-    lines = [aes]
-    ours: dict[int, Line] = {}
-    for k in (2, 5, 100, 1_000_000):
-        codes = (np.arange(ROWS) % k).astype(np.min_scalar_type(k - 1))
-        mechanism = dp.randomised_response(dp.Categories(range(k)), dp.Privacy(1))
-        ours[k] = rate(f"dproof, k = {k}", ROWS, lambda m=mechanism, c=codes: m.draw_codes(c))
-        lines.append(ours[k])
+    ours = {k: rate(f"dproof, k = {k:,}", ROWS, _drawing(k)) for k in VALUES}
+    lines = [aes, *ours.values()]
     ratios = [
         ("k = 5 to AES words", ours[5].value / aes.value, "at least 0.25"),
         ("k = 100 to k = 5", ours[100].value / ours[5].value, "at least 0.5"),
     ]
-    for line, wanted in ((_multi_freq(), "at least 80"), (_diffprivlib(), "at least 1000"), (_pure_ldp(), "")):
+    ends = VALUES[0], VALUES[-1]
+    points = [("dproof", k, line.value) for k, line in ours.items()] + [("AES words", k, aes.value) for k in ends]
+    for line, wanted in ((_multi_freq(), "at least 80"), (_pure_ldp(), ""), (_diffprivlib(), "at least 1000")):
         if line is not None:
             lines.append(line)
             ratios.append((f"k = 5 to {line.what}", ours[5].value / line.value, wanted))
-    how = f"Sanitising {ROWS:,} codes of k categories at epsilon = 1; peers on {FEW:,} values, k = 5."
-    return Section("Randomised response", how, tuple(lines), tuple(ratios))
+            points.append((line.what.split()[0], 5, line.value))
+    how = f"Sanitising {ROWS:,} codes of k categories at ε = 1; peers on {FEW:,} values, k = 5."
+    chart = Chart("Randomised response against k", "k", "rows/s", tuple(points))
+    return Section("Randomised response", how, tuple(lines), tuple(ratios), charts=(chart,))
+
+
+def _drawing(k: int) -> Callable[[], Any]:
+    codes = (np.arange(ROWS) % k).astype(np.min_scalar_type(k - 1))
+    mechanism = dp.randomised_response(dp.Categories(range(k)), dp.Privacy(1))
+    return lambda: mechanism.draw_codes(codes)
 
 
 def _multi_freq() -> Line | None:
