@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from math import ceil, floor, log10
+
 import altair as alt
 
 from benchmarks.measure import Chart
@@ -15,19 +18,31 @@ def svg(chart: Chart) -> str:
     series = list(dict.fromkeys(name for name, _, _ in chart.points))
     rows = [{"series": name, "x": x, "y": y} for name, x, y in chart.points]
     ends = [max((row for row in rows if row["series"] == name), key=lambda row: row["x"]) for name in series]
-    colour = alt.Color("series:N", sort=series, scale=alt.Scale(domain=series, range=COLOURS), legend=None)
-
-    def axis(title: str) -> alt.Axis:
-        return alt.Axis(title=title, format="~s", tickCount=6, grid=True, gridColor="#eef2f2")
-
-    logarithmic = alt.Scale(type="log", nice=False, padding=12)
     base = alt.Chart(title=chart.title).encode(
-        x=alt.X("x:Q", scale=logarithmic, axis=axis(chart.x)),
-        y=alt.Y("y:Q", scale=logarithmic, axis=axis(chart.y)),
-        color=colour,
+        x=alt.X("x:Q", scale=_scale(), axis=_axis(chart.x, [x for _, x, _ in chart.points])),
+        y=alt.Y("y:Q", scale=_scale(), axis=_axis(chart.y, [y for _, _, y in chart.points])),
+        color=alt.Color("series:N", scale=alt.Scale(domain=series, range=COLOURS), legend=None),
     )
-    lines = base.mark_line(point=alt.OverlayMarkDef(size=40), strokeWidth=2, clip=True).properties(
+    drawn = base.mark_line(point=alt.OverlayMarkDef(size=40), strokeWidth=2, aria=False).properties(
         data={"values": rows}
     )
-    names = base.mark_text(align="left", dx=8, fontSize=11).encode(text="series:N").properties(data={"values": ends})
-    return charts.svg((lines + names).properties(width=480, height=220))
+    alone = [end for end in ends if sum(row["series"] == end["series"] for row in rows) == 1]
+    for up in (False, True):
+        # Names of single points would cover each other: every second one stands a little lower.
+        here = [end for end in ends if (end in alone[1::2]) != up]
+        names = base.mark_text(align="left", dx=8, dy=-3 if up else 5, fontSize=11, aria=False)
+        drawn += names.encode(text="series:N").properties(data={"values": here})
+    return charts.svg(drawn.properties(width=480, height=220))
+
+
+def _scale() -> alt.Scale:
+    return alt.Scale(type="log", nice=False, padding=16)
+
+
+def _axis(title: str, values: Sequence[float]) -> alt.Axis:
+    """Powers of ten, and 2 and 5 times them where they would be few."""
+    first, last = floor(log10(min(values))), ceil(log10(max(values)))
+    steps = (1,) if last - first > 3 else (1, 2, 5)
+    ticks = [step * 10.0**n for n in range(first, last + 1) for step in steps]
+    label = "datum.value < 1000 ? format(datum.value, '~g') : format(datum.value, '~s')"
+    return alt.Axis(title=title, values=ticks, labelExpr=label, grid=True, gridColor="#e3eaea")

@@ -28,8 +28,8 @@ def _head(sections: Sequence[Section], seconds: float) -> Iterator[str]:
     yield "# Benchmarks\n"
     yield (
         f"Made by `make bench` in {seconds / 60:.0f} minutes. Every ratio compares two figures of the same run; "
-        "medians of a few repeats, with half the range between the quartiles as the spread. Absolute figures belong to the "
-        f"machine they were measured on: {os.cpu_count()} cores, {platform.machine()}, "
+        "medians of a few repeats, with half the range between the quartiles as the spread. Absolute figures belong "
+        f"to the machine they were measured on: {os.cpu_count()} cores, {platform.machine()}, "
         f"Python {platform.python_version()}.\n"
     )
     asked = [(section.title, ratio) for section in sections for ratio in _ratios(section) if ratio.wanted]
