@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+import re
 from collections import Counter
+from collections.abc import Mapping
 from fractions import Fraction
 from itertools import combinations_with_replacement, product
 from typing import Any
@@ -12,11 +14,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dproof.curation.drawing import _runs
-from dproof.curation.measurement import Measurement, measure
+from dproof.curation.drawing import _runs, promise
+from dproof.curation.measurement import Chosen, Measurement, measure
 from dproof.exact import log_above
 from dproof.privacy import Privacy
 from dproof.queries.linear import Term
+from dproof.queries.question import Aggregate
 from dproof.queries.schema import Schema, resolve
 from dproof.queries.sql import parse
 from dproof.spaces import Categories
@@ -63,16 +66,18 @@ def effect(measurement: Measurement, row: dict[str, Any]) -> dict[Any, int]:
     return found
 
 
+@pytest.mark.parametrize("by_person", [False, True])
 @pytest.mark.parametrize("neighbours", ["change-one", "add-remove"])
-@pytest.mark.parametrize("text", QUESTIONS)
-def test_no_pair_of_rows_costs_more_than_epsilon(text: str, neighbours: Any) -> None:
+@pytest.mark.parametrize("text", [*QUESTIONS, "SELECT count(*), avg(x) FROM data"])
+def test_no_pair_of_rows_costs_more_than_epsilon(text: str, neighbours: Any, by_person: bool) -> None:
+    """Where rows say who owns them, a person's only row may also be there in one table and not in the other."""
     question = resolve(parse(text), SCHEMA)
     privacy = Privacy("0.7", neighbours=neighbours)
-    measurement = measure(question, SCHEMA, privacy)
+    measurement = measure(question, SCHEMA, privacy, by_person=by_person)
     effects = [effect(measurement, row) for row in ROWS]
     price = [log_above(n.noise.law.ratio) if n.noise is not None else None for n in measurement.noisy]
     most = Fraction(0)
-    others: list[dict[Any, int]] = [{}] if neighbours == "add-remove" else effects
+    others: list[dict[Any, int]] = [{}] if neighbours == "add-remove" else [*effects, *[{}] * by_person]
     for a in effects:
         for b in others:
             loss = Fraction(0)
@@ -117,6 +122,41 @@ def test_ranks_are_charged_twice_where_a_row_can_change_its_group() -> None:
     assert [m.chosen[0].rate for m in (one, many, more)] == [Fraction(1, 2), Fraction(1, 4), Fraction(1, 2)]
 
 
+def misses(choice: Chosen, counts: Mapping[int, int], size: int) -> list[int]:
+    lengths, found = _runs(choice, counts, size)
+    return [miss for length, miss in zip(lengths, found, strict=True) for _ in range(length)]
+
+
+@pytest.mark.parametrize("q", ["0.5", "0.2", "0.75", "0.9"])
+def test_quantiles_are_charged_exactly_what_misses_can_move(q: str) -> None:
+    """What a choice costs at the rate 1 is how much further its worst miss moves than its best, over all groups."""
+    schema = Schema("data", {"x": Categories([0, 1, 2, 3]), "g": Categories(["a", "b"])})
+
+    def charged(groups: str, neighbours: Any) -> Fraction:
+        question = resolve(parse(f"SELECT quantile(x, {q}) AS c FROM data {groups}"), schema)
+        (choice,) = measure(question, schema, Privacy(1, neighbours=neighbours)).chosen
+        return 1 / choice.rate
+
+    quantile = Aggregate("quantile", ("x",), Fraction(q))
+    choice = Chosen(quantile, "exponential", Fraction(1), 4)
+    tables = [Counter(rows) for rows in combinations_with_replacement(range(4), 13)]
+    added = changed = 0
+    for table in tables:
+        before = misses(choice, table, 4)
+        for gone in table:
+            fewer = table - Counter([gone])
+            added = max(added, apart(before, misses(choice, fewer, 4)))
+            changed = max(changed, *(apart(before, misses(choice, fewer + Counter([x]), 4)) for x in range(4)))
+    assert (charged("", "add-remove"), charged("", "change-one")) == (added, changed)
+    assert charged("GROUP BY g", "add-remove") == added
+    assert charged("GROUP BY g", "change-one") == 2 * added  # a row leaves one group and enters another
+
+
+def apart(before: list[int], after: list[int]) -> int:
+    moved = [y - x for x, y in zip(before, after, strict=True)]
+    return max(moved) - min(moved)
+
+
 SMALL = Schema("data", {"x": Categories([0, 1, 3]), "g": Categories(["a", "b"])})
 KINDS = list(product([0, 1, 3], "ab"))
 CHOICES = ["mode(x)", "median(x)", "quantile(x, 0.2)", "min(x)", "max(x)"]
@@ -129,12 +169,8 @@ def law_of_choice(measurement: Measurement, rows: list[tuple[int, str]]) -> dict
     laws = []
     for group in groups:
         counts = Counter([0, 1, 3].index(x) for x, g in rows if g in group)
-        if choice.aggregate.kind == "mode":
-            misses = [-counts[code] for code in range(3)]
-        else:
-            lengths, found = _runs(choice, counts, 3)
-            misses = [miss for length, miss in zip(lengths, found, strict=True) for _ in range(length)]
-        laws.append(law_of_flips(misses, float(choice.rate)))
+        missed = [-counts[code] for code in range(3)] if choice.aggregate.kind == "mode" else misses(choice, counts, 3)
+        laws.append(law_of_flips(missed, float(choice.rate)))
     return {
         codes: math.prod(law[c] for law, c in zip(laws, codes, strict=True))
         for codes in product(range(3), repeat=len(laws))
@@ -155,6 +191,53 @@ def test_no_pair_of_tables_costs_a_choice_more_than_epsilon(chosen: str, groups:
             for q in others:
                 most = max(most, *(abs(math.log(p[c] / q[c])) for c in p))
     assert most <= 2 + 1e-9
+
+
+def as_told(chosen: str, numbers: list[float], counts: Counter[int], code: int) -> bool:
+    """Whether a chosen code is as good as the promise says, given the numbers in its text."""
+    below, above = (sum(n for x, n in counts.items() if side * (x - code) > 0) for side in (-1, 1))
+    if chosen == "mode(x)":
+        return max(counts.values(), default=0) <= counts[code] + numbers[-1]
+    if chosen in ("min(x)", "max(x)"):
+        return (below if chosen == "min(x)" else above) <= numbers[-2]
+    low, more, high, again = numbers[-4:]
+    total = counts.total()
+    return below <= low * total + more and above <= high * total + again and more == again
+
+
+@pytest.mark.parametrize("level", [0.8, 0.95])
+@pytest.mark.parametrize("chosen", CHOICES)
+def test_a_choice_keeps_what_it_says_on_every_small_table(chosen: str, level: float) -> None:
+    measurement = measure(resolve(parse(f"SELECT {chosen} AS c FROM data"), SMALL), SMALL, Privacy(4))
+    numbers = [float(text) for text in re.findall(r"[\d.]*\d", promise(measurement.chosen[0], level))]
+    assert level in numbers
+    least = 1.0
+    for rows in range(9):
+        for table in combinations_with_replacement([0, 1, 3], rows):
+            counts = Counter([0, 1, 3].index(x) for x in table)
+            law = law_of_choice(measurement, [(x, "a") for x in table])
+            least = min(least, sum(p for (code,), p in law.items() if as_told(chosen, numbers, counts, code)))
+    assert level <= least + 1e-9
+    assert least < 1  # and some table puts it to the test
+
+
+def test_a_top_list_keeps_what_it_says() -> None:
+    measurement = measure(resolve(parse("SELECT top(x, 2) FROM data"), SMALL), SMALL, Privacy(4))
+    (choice,) = measurement.chosen
+    most = int(re.findall(r"\d+", promise(choice, 0.9))[-1])
+    worst = 1.0
+    for counts in product(range(2 * most + 3), repeat=3):
+        kept = 0.0
+        for first, p in enumerate(law_of_flips([-n for n in counts], float(choice.rate))):
+            left = [n for code, n in enumerate(counts) if code != first]
+            good = sum(
+                q
+                for n, q in zip(left, law_of_flips([-n for n in left], float(choice.rate)), strict=True)
+                if n >= max(left) - most
+            )
+            kept += p * good * (counts[first] >= max(counts) - most)
+        worst = min(worst, kept)
+    assert 0.9 <= worst < 1
 
 
 def test_a_top_list_splits_its_price_over_its_places() -> None:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from dproof.curation.drawing import _miss, _runs
 from dproof.curation.measurement import Chosen
-from dproof.curation.selection import _weights, exponential, permute_and_flip, uniform_below
+from dproof.curation.selection import _weights, exponential, permute_and_flip, reach, uniform_below
 from dproof.exact import exp_above, exp_below
 from dproof.queries.question import Aggregate
 from dproof.testing import seeded_coins
@@ -71,6 +71,33 @@ def test_permute_and_flip_keeps_its_promise_for_every_pair_of_scores(rate: float
                 assert p <= math.exp(cost) * q * (1 + 1e-9)
 
 
+@pytest.mark.parametrize("level", [0.5, 0.9, 0.95])
+@pytest.mark.parametrize("size", [1, 2, 3])
+@pytest.mark.parametrize("mechanism", ["permute-and-flip", "exponential"])
+def test_a_choice_reaches_so_far_and_no_less(mechanism: str, size: int, level: float) -> None:
+    def law(missed: list[int]) -> list[float]:
+        weights = [math.exp(-0.4 * miss) for miss in missed]
+        flips = law_of_flips(missed, 0.4)
+        return flips if mechanism == "permute-and-flip" else [weight / sum(weights) for weight in weights]
+
+    def beyond(missed: list[int], most: int) -> float:
+        return sum(p for p, miss in zip(law(missed), missed, strict=True) if miss > min(missed) + most)
+
+    most = reach(mechanism, size, Fraction(2, 5), Fraction(str(level)))
+    marks = {0, 1, most // 2, max(0, most - 1), most, most + 1, most + 2, most + 5}
+    assert max(beyond(list(missed), most) for missed in product(marks, repeat=size)) <= 1 - level + 1e-9
+    if most:  # the next smaller one is broken by one candidate that is best among others that all miss it just so
+        assert beyond([0] + [most] * (size - 1), most - 1) > 1 - level
+
+
+def test_the_reach_of_very_many_candidates() -> None:
+    for mechanism, most in (
+        ("permute-and-flip", 2 * math.log(10**12 / 2 / 0.05)),
+        ("exponential", 2 * math.log(19e12)),
+    ):
+        assert abs(reach(mechanism, 10**12, Fraction(1, 2), Fraction(19, 20)) - most) < 1
+
+
 @given(st.fractions(Fraction(1, 100), 3), st.integers(0, 300))
 def test_weights_fall_by_no_more_than_the_rate(rate: Fraction, most: int) -> None:
     weights = _weights(rate, most)
@@ -93,11 +120,11 @@ def test_uniform_numbers_are_uniform() -> None:
 COUNTS = st.dictionaries(st.integers(0, 9), st.integers(1, 4), max_size=5)
 MARKS = st.sampled_from(
     [
-        Chosen(Aggregate("quantile", ("x",), Fraction(1, 2)), "exponential", Fraction(1)),
-        Chosen(Aggregate("quantile", ("x",), Fraction(9, 10)), "exponential", Fraction(1)),
-        Chosen(Aggregate("quantile", ("x",), Fraction(0)), "exponential", Fraction(1)),
-        Chosen(Aggregate("min", ("x",)), "exponential", Fraction(1), 3),
-        Chosen(Aggregate("max", ("x",)), "exponential", Fraction(1), 2),
+        Chosen(Aggregate("quantile", ("x",), Fraction(1, 2)), "exponential", Fraction(1), 10),
+        Chosen(Aggregate("quantile", ("x",), Fraction(9, 10)), "exponential", Fraction(1), 10),
+        Chosen(Aggregate("quantile", ("x",), Fraction(0)), "exponential", Fraction(1), 10),
+        Chosen(Aggregate("min", ("x",)), "exponential", Fraction(1), 10, 3),
+        Chosen(Aggregate("max", ("x",)), "exponential", Fraction(1), 10, 2),
     ]
 )
 
@@ -138,5 +165,5 @@ def test_one_row_moves_every_miss_by_no_more_than_is_charged(
 
 
 def test_a_miss_counts_rows() -> None:
-    median = Chosen(Aggregate("quantile", ("x",), Fraction(1, 2)), "exponential", Fraction(1))
+    median = Chosen(Aggregate("quantile", ("x",), Fraction(1, 2)), "exponential", Fraction(1), 10)
     assert [_miss(median, 0, 1, 4), _miss(median, 2, 1, 2), _miss(median, 5, 0, 0)] == [3, 0, 5]

@@ -145,8 +145,11 @@ def test_an_accuracy_is_met_at_the_least_cost(curator: dp.Curator) -> None:
     assert dearer.half_widths["n"] is not None and dearer.half_widths["n"] > 10
     assert curator.ask(question, accuracy=10).rows[0]["n"].high is not None
     assert curator.remaining().epsilon == 3 - wanted.cost.epsilon
-    with pytest.raises(InputError, match="depends on the table"):
-        curator.ask("SELECT sex, avg(age) FROM data GROUP BY sex", accuracy=10)
+    grouped = curator.preview("SELECT sex, count(*) AS n FROM data GROUP BY sex", accuracy=10)
+    assert grouped.half_widths["n"] is not None and grouped.half_widths["n"] <= 10
+    for unknown in ("sex, avg(age) AS a FROM data GROUP BY sex", "median(age) AS a FROM data"):
+        with pytest.raises(InputError, match="width of 'a' depends on the table"):
+            curator.ask(f"SELECT {unknown}", accuracy=10)
     with pytest.raises(OverBudget):
         curator.ask(question, accuracy="1e-9")  # exact but for a chance of 5 %, at a price
     with pytest.raises(InputError, match="up to 100"):
@@ -226,6 +229,9 @@ def test_extreme_quantiles_are_extremes(tmp_path: Path) -> None:
         .rows[0]
     )
     assert (row["a"].estimate, row["b"].estimate, row["r"].estimate, row["r"].low) == (30, 60, 30, None)
+    with seeded_coins(4):
+        answer = dp.Curator(table, plan, ledger=tmp_path / "c.db").ask("SELECT quantile(age, 0) FROM data", epsilon=1)
+    assert "rows are below it" in str(answer)
 
 
 def test_a_mode_among_too_many_is_refused(tmp_path: Path) -> None:
@@ -326,7 +332,7 @@ def test_a_stream_is_kept_for_the_questions_to_come(ledger: Path) -> None:
 
 
 def test_answers_go_everywhere(curator: dp.Curator) -> None:
-    answer = curator.ask("SELECT sex, count(*) AS n, median(age) AS m FROM data GROUP BY sex", epsilon=1)
+    answer = curator.ask("SELECT sex, count(*) AS n, sum(age) AS s, median(age) AS m FROM data GROUP BY sex", epsilon=1)
     assert answer.to_arrow().column_names[:3] == ["sex", "n", "n_low"]
     assert isinstance(answer.to_pandas(), pandas.DataFrame) and isinstance(answer.to_polars(), polars.DataFrame)
     assert "<table>" in answer._repr_html_() and "±" in str(answer)
@@ -384,6 +390,22 @@ def test_a_person_counts_with_so_many_rows_at_most(tmp_path: Path) -> None:
         "SELECT count(*) AS n FROM data WHERE sex = 'f'", epsilon=1
     )
     assert "sensitivity 3" in preview.mechanisms[0]
+
+
+def test_how_many_rows_people_own_is_private(tmp_path: Path) -> None:
+    """Under change-one a person may own other rows, fewer, or none: also where one row of each counts."""
+    columns = {"id": {"drop": True}, "age": PLAN["columns"]["age"]}
+    for rows in (1, 3):
+        privacy = {"epsilon": 3, "person": "id", "rows_per_person": rows}
+        plan = {"privacy": privacy, "columns": columns}
+        table = pa.table({"id": [n // 2 for n in range(ROWS)], "age": people()["age"]})
+        curator = dp.Curator(table, plan, ledger=tmp_path / f"{rows}.db")
+        answer = curator.ask("SELECT count(*) AS n FROM data", epsilon=1)
+        assert curator.remaining().epsilon == 2 and answer.rows[0]["n"].low < answer.rows[0]["n"].high
+        assert f"per person ('id') with at most {rows} row" in str(answer)
+        seen = curator.preview("SELECT count(*) AS n, avg(age) AS a FROM data", epsilon=1)
+        assert f"count: Laplace noise on whole numbers, sensitivity {rows}," in str(seen)
+        assert seen.sensitivity is None and seen.half_widths["a"] is None and str(ROWS) not in str(seen)
 
 
 def test_whose_rows_count_depends_on_nobody_else() -> None:

@@ -146,7 +146,7 @@ def test_a_session(tmp_path: Path) -> None:
         groups = curator.curves("SELECT kind, avg(load) FROM data GROUP BY kind", epsilon=8)
         assert [labels for labels, _ in groups] == [("flat",), ("house",)]
         assert groups[0][1].evaluate([0.25, 7.75])[0].shape == (2,)
-        assert "whole curve" in groups[0][1].notes[0] and "NOT PRIVATE" in groups[0][1].notes[1]
+        assert "whole curve" in groups[0][1].notes[-1] and "NOT PRIVATE" in groups[0][1].notes[1]
         with pytest.raises(OverBudget):
             curator.ask("SELECT sum(load) FROM data", epsilon=8)
 

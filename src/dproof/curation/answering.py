@@ -9,7 +9,7 @@ import hashlib
 import json
 import math
 import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -17,12 +17,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dproof.coins import Coins
-from dproof.curation.drawing import Released
+from dproof.curation.consistency import adding_up
+from dproof.curation.drawing import Released, promise
 from dproof.curation.formulas import Statistics, evaluate, is_affine
 from dproof.curation.measurement import Measurement, Noisy
 from dproof.queries.answer import Answer, Cell
 from dproof.queries.linear import terms
-from dproof.queries.question import Aggregate, Expression, Key, Number, Question, Test, parts_of
+from dproof.queries.question import Aggregate, Expression, Key, Number, Question, Test, aggregates, parts_of
 from dproof.queries.regions import grouping
 from dproof.queries.schema import Open, plain
 from dproof.spaces import Subsets
@@ -53,6 +54,10 @@ class Answering:
             choice.aggregate: self._labels(choice.aggregate, codes)
             for choice, codes in zip(measurement.chosen, released["chosen"], strict=True)
         }
+        every, self.rows = measurement.partition, released.get("rows")
+        self.consistent: Statistics = {}
+        if every is not None and self.rows is not None:
+            self.consistent[every] = np.array(adding_up(self.released[every].tolist(), self.rows), float)
         self.keys, self.places = self._groups()
         # Intervals are simulated from what was released alone, and the same each time.
         self.seed = hashlib.sha256(json.dumps(released, sort_keys=True).encode()).digest()
@@ -80,7 +85,19 @@ class Answering:
         kept = self._kept()
         columns = {item.alias: self._column(item.expression, kept) for item in self.question.select}
         rows = [{alias: values[n] for alias, values in columns.items()} for n in range(len(kept))]
-        return Answer(tuple(columns), rows, self.level)
+        return Answer(tuple(columns), rows, self.level, tuple(self._notes()))
+
+    def _notes(self) -> Iterator[str]:
+        """What was done to the numbers that were drawn, and how far a choice may be from the best."""
+        counts = [a for a in aggregates(self.question) if a.kind in ("count", "distinct")]
+        if any(statistic in self.consistent for a in counts for statistic in self._statistics(a)):
+            yield (
+                f"Counts of all rows are made to add up to their public number, {self.rows:,}, those in no declared "
+                "group included: the nearest whole numbers from 0 on. That is free; `raw` has what was drawn."
+            )
+        elif counts:
+            yield "A count below 0 is shown as 0, which costs nothing; `raw` has what was drawn."
+        yield from (promise(choice, self.level) for choice in self.measurement.chosen)
 
     def _kept(self) -> NDArray[np.int64]:
         kept = np.arange(len(self.places))
@@ -115,10 +132,10 @@ class Answering:
         fixed = {part: _numbers(self.chosen[part], places) for part in parts if part in self.chosen}
         needed = list(dict.fromkeys(s for part in parts if part not in fixed for s in self._statistics(part)))
         stats: Statistics = {s: self.released[s][places].astype(float) for s in needed} | fixed
-        raw = evaluate(expression, stats, self.schema, clip=False)
-        estimate = evaluate(expression, stats, self.schema)
+        estimate = evaluate(expression, stats | self._adding_up(parts, places), self.schema)
         if bare:
             return list(estimate.tolist())
+        raw = evaluate(expression, stats, self.schema, clip=False)
         random = [s for s in needed if self.noise[s].noise is not None]
         if fixed:
             low = high = spread = np.full(len(places), np.nan)
@@ -128,6 +145,8 @@ class Answering:
             low, high, spread = self._exactly(expression, stats, random[0], raw)
         else:
             low, high, spread = self._simulated(expression, stats, random)
+        # An interval around what was drawn holds what it was made into too: it only covers more.
+        low, high = np.minimum(low, estimate), np.maximum(high, estimate)
         whole = self._whole(expression, places)
         cells = []
         for n, value in enumerate(estimate.tolist()):
@@ -135,7 +154,8 @@ class Answering:
             if whole is None:
                 cells.append(Cell(value, a, b, c, float(raw[n])))
             else:
-                cells.append(Cell(max(0, whole[n]) if _is_count(expression) else whole[n], a, b, c, whole[n]))
+                is_sum = expression == parts[0] and parts[0].kind == "sum"
+                cells.append(Cell(whole[n] if is_sum else int(value), a, b, c, whole[n]))
         return cells
 
     def _statistics(self, aggregate: Aggregate) -> tuple[Any, ...]:
@@ -143,6 +163,11 @@ class Answering:
 
     def _is_exact(self, statistic: Any) -> bool:
         return self.noise[statistic].noise is None
+
+    def _adding_up(self, parts: Sequence[Aggregate], places: NDArray[np.int64]) -> Statistics:
+        """The counts that were made to add up to the public number of rows; what divides a mean is as it was drawn."""
+        counts = [(part, self._statistics(part)[0]) for part in parts if part.kind == "count"]
+        return {part: self.consistent[term][places] for part, term in counts if term in self.consistent}
 
     def _whole(self, expression: Expression, places: NDArray[np.int64]) -> list[int | float] | None:
         """A count or a sum as the exact multiple of its unit that was released."""
@@ -155,14 +180,13 @@ class Answering:
     def _exactly(
         self, expression: Expression, stats: Statistics, moving: Any, raw: NDArray[Any]
     ) -> tuple[Any, Any, Any]:
-        """The interval of a multiple of one noisy number, from the law of its noise."""
+        """The interval of a multiple of one noisy number, from the law of its noise, moved to values that can be."""
         noise = self.noise[moving].noise
         assert noise is not None
+        half = noise.quantile(repr(self.level))
+        ends = [evaluate(expression, stats | {moving: stats[moving] + t}, self.schema) for t in (-half, half)]
         one_more = evaluate(expression, stats | {moving: stats[moving] + 1}, self.schema, clip=False)
-        slope = np.abs(one_more - raw)
-        half = noise.quantile(repr(self.level)) * slope
-        low = np.maximum(raw - half, 0) if _is_count(expression) else raw - half
-        return low, np.maximum(raw + half, low), noise.variance**0.5 * slope
+        return np.minimum(*ends), np.maximum(*ends), noise.variance**0.5 * np.abs(one_more - raw)
 
     def _simulated(self, expression: Expression, stats: Statistics, random: list[Any]) -> tuple[Any, Any, Any]:
         """The interval of any calculation: what it gives once fresh noise of the same laws is taken away again."""
@@ -181,10 +205,6 @@ class Answering:
             pieces.append(np.vstack([np.quantile(values, [tail, 1 - tail], axis=0), values.std(axis=0)]))
         low, high, spread = np.hstack(pieces)
         return low, high, spread
-
-
-def _is_count(expression: Expression) -> bool:
-    return isinstance(expression, Aggregate) and expression.kind in ("count", "distinct")
 
 
 def _numbers(labels: list[Any], places: NDArray[np.int64]) -> NDArray[np.float64]:

@@ -5,22 +5,24 @@ from __future__ import annotations
 import hashlib
 import os
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from fractions import Fraction
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from dproof.coins import current
+from dproof.curation.account import Amount, Unit, amount
 from dproof.curation.answering import Answering
 from dproof.curation.curve_measurement import asked_curve
 from dproof.curation.curve_session import ask_curve, ask_functions, measured, preview_curve
 from dproof.curation.drawing import Released, draw
 from dproof.curation.duckdb_tally import readable, tally_in_duckdb
-from dproof.curation.ledger import Amount, Ledger, amount
+from dproof.curation.ledger import Ledger
 from dproof.curation.measurement import Measurement, measure
-from dproof.curation.preview import Preview, preview
-from dproof.curation.tally import Counter, Tally, answerable, read_rows, schema_of, tally
+from dproof.curation.preview import Preview, preview, spreads
+from dproof.curation.tally import Counter, answerable, read_rows, schema_of, tally
 from dproof.engines import open_source
 from dproof.errors import InputError
 from dproof.exact import exact
@@ -31,7 +33,7 @@ from dproof.queries.building import Asked, as_question
 from dproof.queries.canonical import canonical
 from dproof.queries.curve_estimate import CurveEstimate
 from dproof.queries.declared import Declared
-from dproof.queries.question import Question, aggregates, columns
+from dproof.queries.question import Question, columns
 from dproof.queries.schema import Open, plain, resolve
 from dproof.sanitisation.plan import Plan
 
@@ -90,39 +92,28 @@ class Curator:
             )
         given = None if budget is None and Path(ledger).exists() else promised
         # An older ledger may allow more than the plan does now.
-        self.ledger = Ledger(ledger, budget=given, analysts=analysts, mark=mark, ceiling=promised)
+        unit = Unit.of(self.plan)
+        self.ledger = Ledger(ledger, budget=given, unit=unit, analysts=analysts, mark=mark, ceiling=promised)
         self.analyst = analyst
-        self.lock = threading.Lock()
+        self.lock = threading.RLock()
 
     def remaining(self) -> Amount:
         """What may still be spent: `epsilon` and `delta`, exactly."""
         return self.ledger.remaining(self.analyst)
 
     def preview(
-        self,
-        asked: Asked,
-        *,
-        epsilon: Any = None,
-        delta: Any = 0,
-        accuracy: Any = None,
-        level: float = 0.95,
+        self, asked: Asked, *, epsilon: Any = None, delta: Any = 0, accuracy: Any = None, level: float = 0.95
     ) -> Preview:
         """What a question would cost and how good its answer would be; spends nothing and reads no row."""
         question = as_question(asked)
         if asked_curve(question, self.plan) is not None:
-            return preview_curve(self, measured(self, question, epsilon, delta, level), level, self._public_rows())
+            return preview_curve(self, measured(self, question, epsilon, delta, level), level)
         measurement = self._measurement(question, epsilon, delta, accuracy, level)
         stored = measurement.free or self.ledger.find(self._key(measurement), measurement.privacy) is not None
-        return preview(measurement, level, stored=stored, remaining=self.remaining(), rows=self._public_rows())
+        return preview(measurement, level, stored=stored, remaining=self.remaining(), rows=self.public_rows)
 
     def ask(
-        self,
-        asked: Asked,
-        *,
-        epsilon: Any = None,
-        delta: Any = 0,
-        accuracy: Any = None,
-        level: float = 0.95,
+        self, asked: Asked, *, epsilon: Any = None, delta: Any = 0, accuracy: Any = None, level: float = 0.95
     ) -> Answer:
         """Answer a question at the price ε (and δ), or at the least price whose interval is ± `accuracy` or better.
 
@@ -132,10 +123,16 @@ class Curator:
         if asked_curve(question, self.plan) is not None:
             return ask_curve(self, measured(self, question, epsilon, delta, level), level)
         measurement = self._measurement(question, epsilon, delta, accuracy, level)
-        with self.lock:
-            measurement, released, free = self._released(measurement)
+        if measurement.free:
+            released, free = self._drawn(measurement), True
+        else:
+            fresh = partial(self._drawn, measurement)
+            released, free = self.buy(self._key(measurement), measurement.privacy, fresh)
+            if self.paid(released) != measurement.privacy:
+                measurement = self._measure(measurement.question, self.paid(released))
         found = Answering(measurement.question, measurement, released, level).answer()
-        return replace(found, method=_method(measurement), notes=tuple(_notes(measurement, released, free)))
+        receipt = self.receipt(measurement.privacy, released, free)
+        return replace(found, method=_method(measurement), notes=(*receipt, *found.notes))
 
     def curves(
         self, asked: Asked, *, epsilon: Any, delta: Any = 0, level: float = 0.95
@@ -153,12 +150,12 @@ class Curator:
         known = [name for name, space in self.schema.spaces.items() if not isinstance(space, Open)]
         under = hashlib.sha256(repr([answerable(self.plan.column(name)) for name in known]).encode()).hexdigest()
         key = f"{query.name}, declared sensitivity {query.sensitivity}, step {query.step} -- plan {under[:16]}"
-        with self.lock:
-            kept = self.ledger.find(key, cost)
-            if kept is None:
-                number = self.ledger.debit(key, cost, analyst=self.analyst)
-                whole = query.whole(list(read_rows(self.source, self.plan, known, self.schema)))
-                kept = self.ledger.store(number, {"whole": whole + int(noise.draw(1)[0]), "epsilon": str(cost.epsilon)})
+
+        def fresh() -> Released:
+            whole = query.whole(list(read_rows(self.source, self.plan, known, self.schema)))
+            return {"whole": whole + int(noise.draw(1)[0])}
+
+        kept, _ = self.buy(key, cost, fresh)
         noise = integer_laplace(noise.size, Privacy(kept["epsilon"], neighbours=cost.neighbours))
         value, half = query.step * kept["whole"], query.step * noise.quantile(repr(level))
         spread = float(query.step) * noise.variance**0.5
@@ -166,45 +163,61 @@ class Curator:
         notes = ("The sensitivity is declared by the author of the query and was only tested, not proven.",)
         return Answer((query.name,), [{query.name: cell}], level, notes, "Laplace noise, sensitivity declared")
 
-    def _released(self, measurement: Measurement) -> tuple[Measurement, Released, bool]:
-        """What the table tells, bought once; a stored answer that was paid better is the one that counts."""
-        if measurement.free:
-            return measurement, draw(measurement, self._counted(measurement), current()), True
-        key = self._key(measurement)
-        stored = self.ledger.find(key, measurement.privacy)
-        if stored is None:
-            number = self.ledger.debit(key, measurement.privacy, analyst=self.analyst)
-            fresh = draw(measurement, self._counted(measurement), current())
-            paid = {"epsilon": str(measurement.privacy.epsilon), "delta": str(measurement.privacy.delta)}
-            kept = self.ledger.store(number, {**fresh, **paid})
-        else:
-            kept = stored
-        privacy = Privacy(kept["epsilon"], kept["delta"], neighbours=measurement.privacy.neighbours)
-        if privacy != measurement.privacy:
-            measurement = measure(
-                measurement.question, self.schema, privacy, rows_per_person=measurement.rows_per_person
-            )
-        return measurement, kept, stored is not None
+    def buy(self, key: str, cost: Privacy, fresh: Callable[[], Released]) -> tuple[Released, bool]:
+        """What the table tells, bought once, and whether it was free; a stored answer that was paid better counts."""
+        with self.lock:
+            stored = self.ledger.find(key, cost)
+            if stored is not None:
+                return stored, True
+            number = self.ledger.debit(key, cost, analyst=self.analyst)
+            paid = {"epsilon": str(cost.epsilon), "delta": str(cost.delta)}
+            return self.ledger.store(number, {**fresh(), **paid}), False
 
-    def _counted(self, measurement: Measurement) -> Tally:
-        quickly = None if self._readable is None else tally_in_duckdb(self._readable, self.plan, measurement)
-        return tally(self.source, self.plan, measurement) if quickly is None else quickly
+    def paid(self, released: Released) -> Privacy:
+        """The price of a stored answer."""
+        return Privacy(released["epsilon"], released["delta"], neighbours=self.plan.privacy.neighbours)
+
+    def receipt(self, cost: Privacy, released: Released, free: bool) -> list[str]:
+        """What an answer says about its price."""
+        notes = [f"{'It was free' if free else f'It cost {amount(cost)}'}; {Unit.of(self.plan)}."]
+        return notes if released.get("private", True) else [*notes, "NOT PRIVATE: drawn with seeded coins."]
+
+    def key(self, text: str, names: Iterable[str]) -> str:
+        """A question in one form, and a digest of how the plan treats the columns in it."""
+        treated = [answerable(self.plan.column(name)) for name in sorted(names)]
+        under = repr((treated, self.plan.person, self.plan.rows_per_person))
+        return f"{text} -- plan {hashlib.sha256(under.encode()).hexdigest()[:16]}"
+
+    def _key(self, measurement: Measurement) -> str:
+        return self.key(canonical(measurement.question), columns(measurement.question))
+
+    def _drawn(self, measurement: Measurement) -> Released:
+        with self.lock:
+            counted = None if self._readable is None else tally_in_duckdb(self._readable, self.plan, measurement)
+            counted = tally(self.source, self.plan, measurement) if counted is None else counted
+        return draw(measurement, counted, current())
 
     def _measurement(self, asked: Asked, epsilon: Any, delta: Any, accuracy: Any, level: float) -> Measurement:
         question = resolve(as_question(asked), self.schema)
-        if not 0 < level < 1:
-            raise InputError("level must lie between 0 and 1, such as 0.95")
         if (epsilon is None) == (accuracy is None):
             raise InputError("say what the question may cost with epsilon, or how good it must be with accuracy")
-        if accuracy is not None:
-            return self._accurate(question, exact(accuracy, "accuracy"), delta, level)
-        cost = Privacy(epsilon, delta, neighbours=self.plan.privacy.neighbours)
-        return self._measure(question, cost)
+        if accuracy is None:
+            return self._measure(question, self.price(epsilon, delta, level))
+        self.price(_MOST, delta, level)
+        return self._accurate(question, exact(accuracy, "accuracy"), delta, level)
 
-    def _measure(self, question: Question, cost: Privacy) -> Measurement:
+    def price(self, epsilon: Any, delta: Any, level: float) -> Privacy:
+        """A price for which something can be bought."""
+        if not 0 < level < 1:
+            raise InputError("level must lie between 0 and 1, such as 0.95")
+        cost = Privacy(epsilon, delta, neighbours=self.plan.privacy.neighbours)
         if not cost.epsilon and not cost.delta:
             raise InputError("epsilon 0 buys no answer: it would have to be the same for every table")
-        measurement = measure(question, self.schema, cost, rows_per_person=self.plan.rows_per_person)
+        return cost
+
+    def _measure(self, question: Question, cost: Privacy) -> Measurement:
+        rows, by_person = self.plan.rows_per_person, self.plan.person is not None
+        measurement = measure(question, self.schema, cost, rows_per_person=rows, by_person=by_person)
         Counter(measurement)  # refuses what is too large to count while nothing is spent
         return measurement
 
@@ -213,9 +226,13 @@ class Curator:
 
         def at(epsilon: Fraction) -> tuple[Measurement, bool]:
             made = self._measure(question, Privacy(epsilon, delta, neighbours=self.plan.privacy.neighbours))
-            widths = preview(made, level, rows=self._public_rows()).half_widths
-            if any(width is None for width in widths.values()):
-                raise InputError("the width of this answer depends on the table: give epsilon instead of accuracy")
+            widths = {name: width for name, (width, _) in spreads(made, level, self.public_rows).items()}
+            for name, width in widths.items():
+                if width is None:
+                    raise InputError(
+                        f"the width of {name!r} depends on the table, so no price can promise it: give epsilon instead "
+                        "of accuracy; counts, sums and means of all rows have a width that is known before"
+                    )
             return made, all(width is not None and Fraction(width) <= wanted for width in widths.values())
 
         low, high = _LEAST, _MOST
@@ -226,16 +243,11 @@ class Curator:
             low, high = (low, middle) if at(middle)[1] else (middle, high)
         return at(Fraction(-(-high * 1000 // 1), 1000))[0]
 
-    def _key(self, measurement: Measurement) -> str:
-        """The question as it was measured, and a digest of how the plan treats the columns in it."""
-        treated = [answerable(self.plan.column(name)) for name in sorted(columns(measurement.question))]
-        under = repr((treated, self.plan.person, measurement.rows_per_person))
-        return f"{canonical(measurement.question)} -- plan {hashlib.sha256(under.encode()).hexdigest()[:16]}"
-
-    def _public_rows(self) -> int | None:
-        """The number of rows where that is public: neighbours have equally many, and a row is a person."""
-        alone = self.plan.person is None and self.plan.rows_per_person == 1
-        return self.source.rows if alone and self.plan.privacy.neighbours == "change-one" else None
+    @property
+    def public_rows(self) -> int | None:
+        """The number of rows, where that is public and known."""
+        public = self.plan.row_is_person and self.plan.privacy.neighbours == "change-one"
+        return self.source.rows if public else None
 
 
 def _method(measurement: Measurement) -> str:
@@ -243,21 +255,3 @@ def _method(measurement: Measurement) -> str:
     parts = [f"{name} noise on whole numbers" for name in dict.fromkeys(names)]
     parts += dict.fromkeys(f"{choice.mechanism} choice" for choice in measurement.chosen)
     return ", ".join(parts) or "exact: no row can change it"
-
-
-def _notes(measurement: Measurement, released: Released, free: bool) -> list[str]:
-    privacy, rows = measurement.privacy, measurement.rows_per_person
-    unit = f"person with at most {rows} rows" if rows > 1 else "row"
-    cost = "It was free." if free else f"It cost {amount(privacy)}."
-    notes = [f"{cost} Neighbours: {privacy.neighbours}, per {unit}."]
-    if any(aggregate.kind in ("count", "distinct") for aggregate in aggregates(measurement.question)):
-        notes.append("A count below 0 is shown as 0, which costs nothing; `raw` has what was drawn.")
-    if not released.get("private", True):
-        notes.append("NOT PRIVATE: the noise was drawn with seeded coins.")
-    for choice in measurement.chosen:
-        if choice.rank is not None:
-            end = "smallest" if choice.aggregate.kind == "min" else "largest"
-            notes.append(
-                f"{choice.aggregate.kind.upper()} aims at the {choice.rank}th {end} value: extremes are private."
-            )
-    return notes

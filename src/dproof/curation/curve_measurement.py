@@ -73,7 +73,7 @@ def measure_curve(question: Question, plan: Plan, schema: Schema, privacy: Priva
     aggregate = _aggregate(question, plan)
     checked = resolve(_counting(question), schema)
     groups = prod(len(grouping(key, schema).labels) for key in checked.group_by)
-    alone = plan.person is None and plan.rows_per_person == 1 and checked.where is None and not checked.group_by
+    alone = plan.row_is_person and checked.where is None and not checked.group_by
     public = alone and privacy.neighbours == "change-one"
     if aggregate.kind == "covar" and not public:
         raise InputError(

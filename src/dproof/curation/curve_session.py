@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import hashlib
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,9 +13,7 @@ from dproof.curation.curve_measurement import CurveMeasurement, measure_curve
 from dproof.curation.curves import answer_curve, draw_curve, estimated_curves
 from dproof.curation.drawing import Released
 from dproof.curation.preview import Preview
-from dproof.curation.tally import answerable
 from dproof.errors import InputError
-from dproof.privacy import Privacy
 from dproof.queries.answer import Answer
 from dproof.queries.curve_estimate import CurveEstimate
 from dproof.queries.question import Key, Question, columns
@@ -28,12 +26,7 @@ def measured(curator: Curator, question: Question, epsilon: Any, delta: Any, lev
     """A question about curves, understood and priced."""
     if epsilon is None:
         raise InputError("say with epsilon what a question about curves may cost")
-    if not 0 < level < 1:
-        raise InputError("level must lie between 0 and 1, such as 0.95")
-    privacy = Privacy(epsilon, delta, neighbours=curator.plan.privacy.neighbours)
-    if not privacy.epsilon and not privacy.delta:
-        raise InputError("epsilon 0 buys no answer: it would have to be the same for every table")
-    return measure_curve(question, curator.plan, curator.schema, privacy)
+    return measure_curve(question, curator.plan, curator.schema, curator.price(epsilon, delta, level))
 
 
 def ask_curve(curator: Curator, measurement: CurveMeasurement, level: float) -> Answer:
@@ -55,11 +48,11 @@ def ask_functions(
     return [(labels, replace(f, notes=notes)) for labels, f in estimated_curves(measurement, released, level)]
 
 
-def preview_curve(curator: Curator, measurement: CurveMeasurement, level: float, rows: int | None) -> Preview:
+def preview_curve(curator: Curator, measurement: CurveMeasurement, level: float) -> Preview:
     """What the answer would cost and, where the number of rows is public, how wide its band would be."""
     stored = curator.ledger.find(_key(curator, measurement), measurement.privacy) is not None
     alias = next(i.alias for i in measurement.question.select if not isinstance(i.expression, Key))
-    width = error = None
+    rows, width, error = curator.public_rows, None, None
     if rows is not None and not measurement.weight and measurement.kind != "covar":
         nothing = {"noisy": np.zeros((1, measurement.lattice.terms)).tolist(), "rows": rows}
         ((_, flat),) = estimated_curves(measurement, nothing, level)
@@ -79,17 +72,9 @@ def preview_curve(curator: Curator, measurement: CurveMeasurement, level: float,
 
 def _released(curator: Curator, measurement: CurveMeasurement) -> tuple[CurveMeasurement, Released, bool]:
     """What the table tells, bought once; a stored answer that was paid better is the one that counts."""
-    key = _key(curator, measurement)
-    with curator.lock:
-        stored = curator.ledger.find(key, measurement.privacy)
-        kept = stored
-        if stored is None:
-            number = curator.ledger.debit(key, measurement.privacy, analyst=curator.analyst)
-            fresh = draw_curve(measurement, curator.source, curator.plan, current())
-            paid = {"epsilon": str(measurement.privacy.epsilon), "delta": str(measurement.privacy.delta)}
-            kept = curator.ledger.store(number, {**fresh, **paid})
-    assert kept is not None
-    privacy = Privacy(kept["epsilon"], kept["delta"], neighbours=measurement.privacy.neighbours)
+    fresh = partial(draw_curve, measurement, curator.source, curator.plan, current())
+    kept, free = curator.buy(_key(curator, measurement), measurement.privacy, fresh)
+    privacy = curator.paid(kept)
     if privacy != measurement.privacy:
         asked = [
             i if isinstance(i.expression, Key) else replace(i, expression=measurement.aggregate)
@@ -97,15 +82,11 @@ def _released(curator: Curator, measurement: CurveMeasurement) -> tuple[CurveMea
         ]
         question = replace(measurement.question, select=tuple(asked))
         measurement = measure_curve(question, curator.plan, curator.schema, privacy)
-    return measurement, kept, stored is not None
+    return measurement, kept, free
 
 
 def _key(curator: Curator, measurement: CurveMeasurement) -> str:
-    """The question as it is measured, and a digest of how the plan treats the columns in it."""
-    plan = curator.plan
-    names = sorted({measurement.column, *columns(measurement.question)})
-    under = repr(([answerable(plan.column(name)) for name in names], plan.person, plan.rows_per_person))
-    return f"{measurement.text} -- plan {hashlib.sha256(under.encode()).hexdigest()[:16]}"
+    return curator.key(measurement.text, {measurement.column, *columns(measurement.question)})
 
 
 def _method(measurement: CurveMeasurement) -> str:
@@ -115,10 +96,4 @@ def _method(measurement: CurveMeasurement) -> str:
 
 
 def _notes(curator: Curator, measurement: CurveMeasurement, released: Released, free: bool) -> tuple[str, ...]:
-    privacy, rows = measurement.privacy, curator.plan.rows_per_person
-    unit = f"person with at most {rows} rows" if rows > 1 else "row"
-    cost = "It was free." if free else f"It cost epsilon {privacy.epsilon} and delta {privacy.delta}."
-    notes = [f"{cost} Neighbours: {privacy.neighbours}, per {unit}; a row is its whole curve."]
-    if not released.get("private", True):
-        notes.append("NOT PRIVATE: the noise was drawn with seeded coins.")
-    return tuple(notes)
+    return (*curator.receipt(measurement.privacy, released, free), "A row is its whole curve.")

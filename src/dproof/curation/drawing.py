@@ -9,8 +9,10 @@ import numpy as np
 
 from dproof.coins import Coins
 from dproof.curation.measurement import Chosen, Measurement
-from dproof.curation.selection import exponential, permute_and_flip
+from dproof.curation.selection import exponential, permute_and_flip, reach
 from dproof.curation.tally import Tally
+from dproof.exact import exact
+from dproof.queries.canonical import expression
 from dproof.queries.linear import Term, scale_of
 from dproof.queries.schema import Open, Schema
 from dproof.spaces import Categories, Space, Subsets
@@ -19,12 +21,16 @@ Released = dict[str, Any]  # plain JSON: what a ledger keeps
 
 
 def draw(measurement: Measurement, counted: Tally, coins: Coins) -> Released:
-    """The released numbers: `noisy`, a whole number for each statistic and group, and `chosen`, a code or codes."""
-    noisy = []
+    """The released numbers: `noisy`, a whole number for each statistic and group, and `chosen`, a code or codes.
+
+    Where groups hold all rows, and how many there are is public, `rows` tells it.
+    """
+    noisy, rows = [], None
     for part in measurement.noisy:
         statistic = part.statistic
         if isinstance(statistic, Term):
             exact = counted.sums[statistic]
+            rows = sum(exact) if statistic == measurement.partition else rows
         else:
             exact = [len(histogram) for histogram in counted.histograms[statistic]]
         if part.noise is not None:
@@ -35,7 +41,8 @@ def draw(measurement: Measurement, counted: Tally, coins: Coins) -> Released:
         [_choose(choice, histogram, measurement.schema, coins) for histogram in counted.histograms[choice.aggregate]]
         for choice in measurement.chosen
     ]
-    return {"noisy": noisy, "chosen": chosen, "private": coins.private}
+    released: Released = {"noisy": noisy, "chosen": chosen, "private": coins.private}
+    return released if rows is None else {**released, "rows": rows}
 
 
 def _choose(choice: Chosen, histogram: Mapping[int, int], schema: Schema, coins: Coins) -> int | list[int]:
@@ -105,3 +112,30 @@ def _miss(choice: Chosen, below: int, here: int, above: int) -> int:
     assert aggregate.argument is not None
     a, b, n = aggregate.argument.numerator, aggregate.argument.denominator, below + here + above
     return max(0, b * below - a * n, b * above - (b - a) * n)
+
+
+def promise(choice: Chosen, level: float) -> str:
+    """How far a choice may be from the best at this level, whatever the table: what its misses mean in rows.
+
+    >>> from fractions import Fraction
+    >>> from dproof.queries.question import Aggregate
+    >>> median = Aggregate("quantile", ("age",), Fraction(1, 2))
+    >>> print(promise(Chosen(median, "exponential", Fraction(1, 4), 111), 0.95))
+    quantile("age", 0.5): with probability 0.95 at most 0.5 of the rows and 15 more are below it, 0.5 and 15 above it.
+    """
+    aggregate = choice.aggregate
+    rounds = int(aggregate.argument or 1) if aggregate.kind == "top" else 1
+    most = reach(choice.mechanism, choice.candidates, choice.rate, exact(repr(level)), rounds)
+    if aggregate.kind == "top":
+        text = f"each item is in at most {most:,} rows fewer than the best that was left"
+    elif aggregate.kind == "mode":
+        text = f"no value is in more than {most:,} rows more"
+    elif choice.rank is not None:
+        side = "below" if aggregate.kind == "min" or aggregate.argument == 0 else "above"
+        text = f"at most {choice.rank - 1 + most:,} rows are {side} it; {choice.rank - 1:,} are the aim, for privacy"
+    else:
+        assert aggregate.argument is not None
+        low, more = aggregate.argument, -(-most // aggregate.argument.denominator)
+        shares = [f"{float(share):g}" for share in (low, 1 - low)]
+        text = f"at most {shares[0]} of the rows and {more:,} more are below it, {shares[1]} and {more:,} above it"
+    return f"{expression(aggregate)}: with probability {level:g} {text}."

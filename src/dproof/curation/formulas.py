@@ -30,7 +30,9 @@ def evaluate(expression: Expression, stats: Statistics, schema: Schema, *, clip:
         case Number(value):
             return np.float64(value) + np.zeros(())
         case Aggregate():
-            return stats[expression] if expression in stats else _aggregate(expression, stats, schema, clip)
+            if expression not in stats:
+                return _aggregate(expression, stats, schema, clip)
+            return np.maximum(stats[expression], 0) if clip and expression.kind == "distinct" else stats[expression]
         case Arithmetic(operator, left, right):
             x, y = evaluate(left, stats, schema, clip=clip), evaluate(right, stats, schema, clip=clip)
             with np.errstate(divide="ignore", invalid="ignore"):

@@ -57,6 +57,7 @@ class Chosen:
     aggregate: Aggregate
     mechanism: Literal["permute-and-flip", "exponential"]
     rate: Fraction
+    candidates: int
     rank: int | None = None
 
 
@@ -69,6 +70,7 @@ class Measurement:
     schema: Schema
     privacy: Privacy
     rows_per_person: int
+    by_person: bool
     noisy: tuple[Noisy, ...]
     chosen: tuple[Chosen, ...]
     exact: bool
@@ -79,13 +81,25 @@ class Measurement:
         return math.prod(len(grouping(key, self.schema).labels) for key in self.keys)
 
     @property
+    def partition(self) -> Term | None:
+        """The noisy count of every row in its group: where the number of rows is public, what it must add up to."""
+        every = Term((), None)
+        known = self.privacy.neighbours == "change-one" and not self.by_person and self.question.where is None
+        return every if known and any(n.statistic == every and n.noise is not None for n in self.noisy) else None
+
+    @property
     def free(self) -> bool:
         """Whether no row can move anything: then there is nothing to pay."""
         return not self.chosen and all(noisy.noise is None for noisy in self.noisy)
 
 
-def measure(question: Question, schema: Schema, privacy: Privacy, *, rows_per_person: int = 1) -> Measurement:
+def measure(
+    question: Question, schema: Schema, privacy: Privacy, *, rows_per_person: int = 1, by_person: bool = False
+) -> Measurement:
     """How to answer a checked question at this price.
+
+    Under change-one neighbours have equally many rows where each row is a person. Where rows say who owns them
+    (`by_person`), or a person may own several, one may own fewer than another, or none: their number is private.
 
     >>> from dproof.queries.schema import resolve
     >>> from dproof.queries.sql import parse
@@ -113,10 +127,13 @@ def measure(question: Question, schema: Schema, privacy: Privacy, *, rows_per_pe
     share = Fraction(1, len(wanted))
     moved = rows_per_person * (2 if several and privacy.neighbours == "change-one" else 1)
     cells = moved if several else 1  # the numbers of one aggregate that one person can move
-    linear, exact = _linear(question, schema, _part(privacy, share * len(sums)), rows_per_person, sums, cells)
+    by_person = by_person or rows_per_person > 1
+    price = _part(privacy, share * len(sums))
+    linear, exact = _linear(question, schema, price, rows_per_person, by_person, sums, cells)
     counts = [Noisy(a, moved, _noise(moved, moved * rows_per_person, _part(privacy, share), cells)) for a in distinct]
     choices = [_choice(a, schema, _part(privacy, share), rows_per_person, several) for a in picked]
-    made = Measurement(question, keys, schema, privacy, rows_per_person, (*linear, *counts), tuple(choices), exact)
+    noisy = (*linear, *counts)
+    made = Measurement(question, keys, schema, privacy, rows_per_person, by_person, noisy, tuple(choices), exact)
     if picked and made.groups > _MOST_CHOICES:
         raise TooLarge(f"a value would be chosen in each of {made.groups} groups: ask for {_MOST_CHOICES} at most")
     return made
@@ -143,7 +160,13 @@ def _several_groups(question: Question, schema: Schema) -> bool:
 
 
 def _linear(
-    question: Question, schema: Schema, privacy: Privacy, rows: int, sums: list[Aggregate], cells: int
+    question: Question,
+    schema: Schema,
+    privacy: Privacy,
+    rows: int,
+    by_person: bool,
+    sums: list[Aggregate],
+    cells: int,
 ) -> tuple[list[Noisy], bool]:
     """Noise for all sums over rows together, and whether the joint sensitivity is exact."""
     needed = list(dict.fromkeys(term for aggregate in sums for term in terms(aggregate, schema)))
@@ -151,8 +174,8 @@ def _linear(
         return [], True
     coordinates = [Coordinate(0, ((Fraction(1), term),)) for term in needed]
     found = effects(schema, [Part(question.where, question.group_by)], coordinates)
-    if rows > 1:
-        found = _with_none(found)  # a person may also have fewer rows
+    if by_person:
+        found = _with_none(found)  # a person may also have fewer rows, or none
     alone = [found.largest(privacy.neighbours, weights=_only(n, needed))[0] for n in range(len(needed))]
     moving = [n for n, size in enumerate(alone) if size]
     if not moving:
@@ -231,15 +254,17 @@ def _choice(aggregate: Aggregate, schema: Schema, privacy: Privacy, rows: int, s
         if rounds > candidates:
             raise InputError(f"TOP asks for {rounds} of {candidates} values: ask for fewer")
         # An added row raises counts and lowers none, so only then does one step of the score cost t and not 2t.
-        return Chosen(aggregate, "permute-and-flip", epsilon / rounds / (2 if changed else 1))
+        return Chosen(aggregate, "permute-and-flip", epsilon / rounds / (2 if changed else 1), candidates)
     mechanism: Literal["permute-and-flip", "exponential"] = (
         "permute-and-flip" if candidates <= _MOST_FLIPS else "exponential"
     )
     if aggregate.kind in ("min", "max") or aggregate.argument in (0, 1):
         rate = epsilon / (4 if changed and several else 2)
-        return Chosen(aggregate, mechanism, rate, math.ceil((math.log(candidates) + _SURE) / float(rate)))
+        rank = math.ceil((math.log(candidates) + _SURE) / float(rate))
+        return Chosen(aggregate, mechanism, rate, candidates, rank)
     assert aggregate.argument is not None
     a, b = aggregate.argument.numerator, aggregate.argument.denominator
-    step = max(a, b - a)
-    moves = step if not changed else max(b, 2 * step) if several else b
-    return Chosen(aggregate, mechanism, epsilon / (2 * moves))
+    # A row that comes or goes moves misses by up to max(a, b − a), one that changes by up to b: on one side of the
+    # quantile up, on the other down, so that the cost is twice as much.
+    moves = b if changed and not several else max(a, b - a) * (2 if changed else 1)
+    return Chosen(aggregate, mechanism, epsilon / (2 * moves), candidates)

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
+from dproof.curation.account import Amount, amount
+from dproof.curation.drawing import promise
 from dproof.curation.formulas import Statistics, evaluate, is_affine
-from dproof.curation.ledger import Amount, amount
 from dproof.curation.measurement import Measurement, Noisy
 from dproof.errors import InputError
 from dproof.exact import float_above
@@ -98,19 +100,25 @@ def preview(
 ) -> Preview:
     """Say all that is public about an answer; `rows` is their public number, if it is public."""
     question, schema, privacy = measurement.question, measurement.schema, measurement.privacy
-    try:
-        found = sensitivity(question, schema, privacy.neighbours, rows=rows or 1)
-    except InputError:
-        found = None  # a ratio, or several statistics of which one is no sum: its parts have one each
-    widths: dict[str, float | None] = {}
-    errors: dict[str, float | None] = {}
-    for item in question.select:
-        if any(isinstance(part, Aggregate) for part in parts_of(item.expression)):
-            widths[item.alias], errors[item.alias] = _spread(item.expression, measurement, level, rows)
+    found = None
+    if not measurement.by_person:  # what a row can do is not all that a person can
+        with suppress(InputError):  # a ratio, or several statistics of which one is no sum: its parts have one each
+            found = sensitivity(question, schema, privacy.neighbours, rows=rows or 1)
+    spread = spreads(measurement, level, rows)
+    widths, errors = ({alias: pair[n] for alias, pair in spread.items()} for n in (0, 1))
     mechanisms = [*(_noise_text(noisy) for noisy in measurement.noisy)]
-    mechanisms += [f"{expression(c.aggregate)}: {c.mechanism}, rate {plain(c.rate):.6g}" for c in measurement.chosen]
+    mechanisms += [f"{promise(c, level)} ({c.mechanism}, rate {plain(c.rate):.6g})" for c in measurement.chosen]
     asked = canonical(question)
     return Preview(asked, privacy, stored, remaining, found, tuple(mechanisms), widths, errors, level)
+
+
+def spreads(measurement: Measurement, level: float, rows: int | None) -> dict[str, tuple[float | None, float | None]]:
+    """The half-width and the expected absolute error of each column of the answer; None where the table decides."""
+    return {
+        item.alias: _spread(item.expression, measurement, level, rows)
+        for item in measurement.question.select
+        if any(isinstance(part, Aggregate) for part in parts_of(item.expression))
+    }
 
 
 def _noise_text(noisy: Noisy) -> str:

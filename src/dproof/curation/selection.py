@@ -13,7 +13,7 @@ from fractions import Fraction
 import numpy as np
 
 from dproof.coins import Coins
-from dproof.exact import exp_above, exp_below
+from dproof.exact import exp_above, exp_below, log_above
 from dproof.sanitisation.product import permutation
 
 _BITS = 192  # of the first weight: candidates that miss by more than these can tell weigh at least 1
@@ -68,6 +68,42 @@ def exponential(lengths: Sequence[int], misses: Sequence[int], rate: Fraction, c
             return start + place * length // share
         place, start = place - share, start + length
     raise AssertionError("the shares add up to their sum")
+
+
+def reach(mechanism: str, candidates: int, rate: Fraction, level: Fraction, rounds: int = 1) -> int:
+    """The least T such that the chosen candidate misses by at most T more than the best, with at least this level.
+
+    Whatever the table: P(more than T) is greatest where one candidate is best and all m − 1 others miss by T + 1, for
+    any other that missed by less would be a better choice, and one that missed by more a rarer one. With
+    p = e^(−t·(T + 1)) it is then (m − 1)·p/(1 + (m − 1)·p) for the exponential mechanism, and for permute-and-flip,
+    which takes the best as the (j + 1)-th with j uniform on 0, …, m − 1, it is 1 − Σ_j (1 − p)^j/m. In several rounds
+    each chooses among fewer, so all of them keep to T with the product of their probabilities at least.
+
+    >>> reach("exponential", 101, Fraction(1, 2), Fraction(19, 20)), reach("permute-and-flip", 101, Fraction(1, 2),
+    ...     Fraction(19, 20))
+    (15, 13)
+    """
+
+    def sure(most: int) -> bool:
+        # The whole-number weights of the exponential mechanism lie above e^(−t·k) by no more than the last summand.
+        p = exp_above(-rate * (most + 1)) + Fraction(1, 1 << 96)
+        kept = 1 / (1 + (candidates - 1) * p) if mechanism == "exponential" else _flipped(candidates, p)
+        return kept**rounds >= level
+
+    high = 1
+    while not sure(high):
+        high *= 2
+    low = -1
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if sure(middle) else (middle, high)
+    return high
+
+
+def _flipped(candidates: int, p: Fraction) -> Fraction:
+    """(1 − (1 − p)^m)/(m·p), or a little less: Σ_j (1 − p)^j/m."""
+    missed = exp_above(max(candidates * log_above(1 - p), Fraction(-99))) if p < 1 else Fraction(0)
+    return (1 - missed) / (candidates * p) if candidates > 1 else Fraction(1)
 
 
 def _weights(rate: Fraction, most: int) -> list[int]:

@@ -128,8 +128,11 @@ def advise(plan: Plan | str | os.PathLike[str] | Mapping[str, Any], queries: str
         data = resolve(replace(parsed, table=data_schema.table), data_schema)
         if any(aggregate.kind not in _LINEAR for aggregate in aggregates(release)):
             raise InputError("counts, sums, means and variances can be compared; quantiles and top lists cannot")
-        once = measure_noise(data, data_schema, promise, rows_per_person=law.plan.rows_per_person)
-        shared = measure_noise(data, data_schema, share, rows_per_person=law.plan.rows_per_person)
+        own_rows, by_person = law.plan.rows_per_person, law.plan.person is not None
+        once, shared = (
+            measure_noise(data, data_schema, privacy, rows_per_person=own_rows, by_person=by_person)
+            for privacy in (promise, share)
+        )
         measured = _expected(law, release, rows, [n.statistic for n in once.noisy if isinstance(n.statistic, Term)])
         for own, other in zip(release.select, data.select, strict=True):
             if not isinstance(own.expression, (Key, Number)):
