@@ -85,11 +85,6 @@ class Curator:
         self.source = open_source(source, table)
         self._readable = readable(source) if table is None else None
         self.plan.check_names(self.source.names)
-        if self.plan.person is not None and self.source.spread is not None:
-            raise InputError(
-                "which of a person's rows count is told by the rows of the whole table, and Spark reads it in parts: "
-                "store the DataFrame, as Parquet say, and give its path"
-            )
         given = None if budget is None and Path(ledger).exists() else promised
         # An older ledger may allow more than the plan does now.
         unit = Unit.of(self.plan)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,7 +15,7 @@ from numpy.typing import NDArray
 from dproof.coins import Coins
 from dproof.curation.curve_measurement import CurveMeasurement
 from dproof.curation.drawing import Released
-from dproof.curation.tally import read_codes
+from dproof.curation.tally import Codes, count_parts
 from dproof.curves.bands import band_quantile, drawn_quantile, fine
 from dproof.engines import Source
 from dproof.errors import InputError
@@ -34,17 +36,25 @@ def draw_curve(measurement: CurveMeasurement, source: Source, plan: Plan, coins:
     Where the number of rows is public it is told as it is.
     """
     names = list(dict.fromkeys([measurement.column, *columns(measurement.question)]))
+    nothing = _summed(measurement, iter(()))
+    parts = [nothing, *count_parts(source, plan, names, partial(_summed, measurement))]
+    totals = np.array([found for found, _ in parts], np.int64).sum(axis=0)
+    noisy = totals + measurement.noise.draw(1, coins).reshape(totals.shape)
+    released: Released = {"noisy": noisy.tolist(), "private": coins.private}
+    return released if measurement.weight else {**released, "rows": sum(rows for _, rows in parts)}
+
+
+def _summed(measurement: CurveMeasurement, batches: Iterator[tuple[int, Codes]]) -> tuple[list[list[int]], int]:
+    """The sums over some rows, by group, and how many rows there were."""
     grid = cut(measurement.schema, [measurement.question.where])
     groups = len(measurement.labels)
     totals, rows = np.zeros((groups, measurement.noise.terms // groups), np.int64), 0
-    for count, codes in read_codes(source, plan, names):
+    for count, codes in batches:
         coordinates = _coordinates(measurement, _vectors(measurement, codes[measurement.column]))
         member = _members(measurement, grid, codes, count)
         np.add.at(totals, member[member >= 0], coordinates[member >= 0])
         rows += count
-    noisy = totals + measurement.noise.draw(1, coins).reshape(totals.shape)
-    released: Released = {"noisy": noisy.tolist(), "private": coins.private}
-    return released if measurement.weight else {**released, "rows": rows}
+    return totals.tolist(), rows
 
 
 def _vectors(measurement: CurveMeasurement, places: Vectors) -> Vectors:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import math
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from dproof.curation.measurement import Measurement
 from dproof.curation.persons import counted_rows
 from dproof.engines import Source
+from dproof.engines.source import Bound
 from dproof.errors import TooLarge
 from dproof.queries.cells import cut
 from dproof.queries.linear import Term, present
@@ -110,27 +111,38 @@ def read_rows(source: Source, plan: Plan, names: Sequence[str], schema: Schema) 
 
 
 def tally(source: Source, plan: Plan, measurement: Measurement) -> Tally:
-    """Count what a measurement needs: where the rows are, if they lie on many machines."""
+    """Count what a measurement needs."""
+    names = columns(measurement.question)
+    return _added(Counter(measurement).finish(), count_parts(source, plan, names, partial(_counted, measurement)))
+
+
+def count_parts(
+    source: Source, plan: Plan, names: Sequence[str], count: Callable[[Iterator[tuple[int, Codes]]], Any]
+) -> list[Any]:
+    """What `count` makes of the codes of some columns: of all, or of each part where the rows lie on many machines."""
+    if source.spread is None:
+        return [count(read_codes(source, plan, names))]
+    bound = None if plan.person is None else Bound(plan.person, plan.rows_per_person, plan.sources)
+    work = partial(_counted_part, replace(plan, person=None), names, count)
+    return [json.loads(part) for part in source.spread(source_columns(plan, names), work, bound=bound)]
+
+
+def _counted_part(plan: Plan, names: Sequence[str], count: Callable[..., Any], batches: Iterator[Any]) -> bytes:
+    return json.dumps(count(read_codes(Source(plan.sources, lambda columns: batches), plan, names))).encode()
+
+
+def _counted(measurement: Measurement, batches: Iterator[tuple[int, Codes]]) -> Any:
     counter = Counter(measurement)
-    if source.spread is not None:
-        wanted = source_columns(plan, columns(measurement.question))
-        parts = source.spread(wanted, partial(_counted, plan, measurement), False)
-        return _added(counter.finish(), parts)
-    for rows, codes in read_codes(source, plan, columns(measurement.question)):
+    for rows, codes in batches:
         counter.add(rows, codes)
-    return counter.finish()
-
-
-def _counted(plan: Plan, measurement: Measurement, batches: Iterator[Any]) -> bytes:
-    """The tally of one part, as JSON."""
-    found = tally(Source(plan.sources, lambda columns: batches), plan, measurement)
+    found = counter.finish()
     histograms = [[list(group.items()) for group in groups] for groups in found.histograms.values()]
-    return json.dumps([list(found.sums.values()), histograms]).encode()
+    return [list(found.sums.values()), histograms]
 
 
-def _added(empty: Tally, parts: Sequence[bytes]) -> Tally:
+def _added(empty: Tally, parts: Sequence[Any]) -> Tally:
     """The tally of the whole table: whole numbers add up, whatever the order."""
-    for sums, histograms in map(json.loads, parts):
+    for sums, histograms in parts:
         for totals, more in zip(empty.sums.values(), sums, strict=True):
             totals[:] = [a + b for a, b in zip(totals, more, strict=True)]
         for groups, found in zip(empty.histograms.values(), histograms, strict=True):

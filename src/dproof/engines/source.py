@@ -7,13 +7,29 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from dproof.errors import InputError
 
 BATCH_ROWS = 1 << 17  # rows in a batch at most: a column of codes then stays in the second-level cache
 Work = Callable[[Iterator[Any]], bytes]
-Spread = Callable[[Sequence[str], Work, bool], list[bytes]]
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """At most so many rows of each person; which ones depends on what these columns of that person's rows hold."""
+
+    person: str
+    rows: int
+    columns: tuple[str, ...]
+
+
+class Spread(Protocol):
+    """Work on each part of a table, where its rows are."""
+
+    def __call__(
+        self, columns: Sequence[str], work: Work, *, deal: bool = False, bound: Bound | None = None
+    ) -> list[bytes]: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,9 +39,10 @@ class Source:
     `read(columns)` yields record batches of exactly these columns in this order, whatever Arrow types the engine
     has for them; `rows` is their number where the engine knows it before reading.
 
-    Where the rows lie on many machines, `spread(columns, work, deal)` runs `work` on the batches of each part of the
+    Where the rows lie on many machines, `spread(columns, work)` runs `work` on the batches of each part of the
     table, there, and returns its answers: one for each part, from one attempt, however many were made. With `deal`
-    the rows are dealt over the parts at random first, so that no part says anything about its rows.
+    the rows are dealt over the parts at random first, so that no part says anything about its rows; with a `bound`
+    only so many rows of each person are there.
     """
 
     names: tuple[str, ...]
@@ -44,7 +61,7 @@ class Parts:
     """The files of a stored table on a disk that many machines share: `each(work)` runs work on every file, there."""
 
     files: tuple[Path, ...]
-    each: Callable[[Callable[[Path], bytes]], list[bytes]]
+    each: Callable[[Callable[[Any], bytes]], list[bytes]]
 
 
 @contextmanager

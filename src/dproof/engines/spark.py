@@ -5,6 +5,7 @@ from __future__ import annotations
 import secrets
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -12,10 +13,10 @@ import pyarrow as pa
 import pyarrow.ipc
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
-from pyspark.sql import DataFrame, SparkSession, functions
+from pyspark.sql import DataFrame, SparkSession, Window, functions
 
 from dproof.engines.arrow import batches
-from dproof.engines.source import Parts, Source, Work
+from dproof.engines.source import Bound, Parts, Source, Work
 from dproof.errors import InputError
 
 # Spark compares what a stage that it runs again gives, and stops the job where that is something else.
@@ -34,7 +35,7 @@ def open_(thing: Any, table: str | None = None) -> Source:
     return Source(
         tuple(thing.columns),
         lambda columns: _read(thing, columns),
-        spread=lambda columns, work, deal: _spread(thing, columns, work, deal),
+        spread=partial(_spread, thing),
     )
 
 
@@ -54,8 +55,10 @@ def _packed(stream: Iterator[Any]) -> Iterator[Any]:
         yield pa.record_batch([pa.array([sink.getvalue().to_pybytes()], pa.binary())], ["batch"])
 
 
-def _spread(frame: Any, columns: Sequence[str], work: Work, deal: bool) -> list[bytes]:
-    chosen = _chosen(frame, columns)
+def _spread(
+    frame: Any, columns: Sequence[str], work: Work, *, deal: bool = False, bound: Bound | None = None
+) -> list[bytes]:
+    chosen = _chosen(frame, columns) if bound is None else _bounded(frame, columns, bound)
     if deal:
         # How a table is cut into partitions can tell a value: a hash of it, or its length in a file. How many parts
         # there are is a setting, and where a row goes is chance; Spark must not lose that chance when it retries.
@@ -71,9 +74,9 @@ def parts(session: Any, files: tuple[Path, ...]) -> Parts:
     """Files that the workers of a session read themselves, one in each task."""
     files = tuple(file.absolute() for file in files)
 
-    def each(work: Callable[[Path], bytes]) -> list[bytes]:
+    def each(work: Callable[[Any], bytes]) -> list[bytes]:
         numbers = session.range(0, len(files), 1, len(files))
-        return _answers(numbers, lambda stream: work(files[next(stream).column(0)[0].as_py()]))
+        return _answers(numbers, lambda stream: work((files[next(stream).column(0)[0].as_py()],)))
 
     return Parts(files, each)
 
@@ -93,6 +96,22 @@ def _task(work: Work, stream: Iterator[Any]) -> Iterator[Any]:
     except Exception as error:
         raise RuntimeError(f"the work on a part failed with {type(error).__name__}") from None
     yield pa.record_batch([pa.array([answer], pa.binary())], ["answer"])
+
+
+def _bounded(frame: Any, columns: Sequence[str], bound: Bound) -> Any:
+    """These columns of the rows that count: the first of each person in an order that follows from what they hold.
+
+    Rows that are alike take turns, so that each is as likely as any other to be among the first; which of them has
+    which turn is all one. So no order of the table, and nobody else's row, decides what counts.
+    """
+    places = {name: functions.col(f"c{n}") for n, name in enumerate(dict.fromkeys([*bound.columns, bound.person]))}
+    person, whole = places[bound.person], list(places.values())
+    alike, first = Window.partitionBy(person, *whole).orderBy(person), Window.partitionBy(person)
+    rows = _chosen(frame, list(places)).repartition(person)
+    rows = rows.withColumn("turn", functions.row_number().over(alike))
+    first = first.orderBy(functions.xxhash64(*whole, "turn"), *whole, "turn")
+    rows = rows.withColumn("place", functions.row_number().over(first)).where(functions.col("place") <= bound.rows)
+    return rows.select(*(places[name].alias(f"c{n}") for n, name in enumerate(columns)))
 
 
 def _chosen(frame: Any, columns: Sequence[str]) -> Any:

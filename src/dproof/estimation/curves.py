@@ -7,7 +7,7 @@ is unbiased as it stands. Rows that a sanitised column chooses are weighed by it
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import product
 from typing import Any
 
@@ -15,6 +15,7 @@ import numpy as np
 
 from dproof.curves.bands import fine, tube_quantile
 from dproof.curves.noise import CurveMechanism
+from dproof.engines.source import Parts
 from dproof.errors import InputError
 from dproof.estimation.axes import whole_law
 from dproof.estimation.contingency import Target
@@ -29,6 +30,7 @@ from dproof.queries.curve_estimate import CurveEstimate
 from dproof.queries.question import Aggregate, Among, And, Compare, Key, Predicate, Question, both, leaves
 from dproof.queries.sql import parse_predicate
 from dproof.sanitisation.column import Column
+from dproof.sanitisation.plan import Plan
 from dproof.sanitisation.row_law import RowLaw
 from dproof.spaces.categories import Categories
 
@@ -131,26 +133,6 @@ def _labels(release: Any, key: Key) -> list[Any]:
     return [value for (value,) in found if value is not None]
 
 
-@dataclass(slots=True)
-class _Sums:
-    """Σw, Σwz, Σw², Σw²z and Σw²zzᵀ over rows with weights w and lattice vectors z."""
-
-    weight: float
-    first: Array
-    squares: float
-    second: Array
-    outer: Array
-
-    def add(self, w: Array, z: Array) -> None:
-        heavy = (w * w)[:, None] * z
-        self.weight, self.squares = self.weight + float(w.sum()), self.squares + float((w * w).sum())
-        self.first, self.second, self.outer = (
-            self.first + w @ z,
-            self.second + heavy.sum(axis=0),
-            self.outer + heavy.T @ z,
-        )
-
-
 def _estimate(release: Any, name: str, where: Predicate | None, total: bool, options: Options) -> CurveEstimate | None:
     """The mean or total over the chosen rows; None where by the estimate there are none."""
     law: RowLaw = release.law
@@ -162,23 +144,20 @@ def _estimate(release: Any, name: str, where: Predicate | None, total: bool, opt
     if total and scores:
         raise InputError("a total of curves is told for rows chosen by public columns; ask for the mean, or the count")
     lattice, terms = mechanism.lattice, mechanism.lattice.terms
-    sums = _Sums(0.0, np.zeros(terms), 0.0, np.zeros(terms), np.zeros((terms, terms)))
-    undo = np.linalg.pinv(lattice.scales[:, None] * lattice.functions(lattice.space.times))
-    for w, values in _rows(release, column, public, scores):
-        sums.add(w, (values - lattice.centre(lattice.space.times)) @ undo)
-    if sums.weight <= 0:
+    moments = _moments(release.data, release.plan, column, lattice, public, scores)
+    weight, first, squares = float(moments[0, 0]), moments[0, 1:], moments[1:]
+    if weight <= 0:
         return None
-    mean = sums.first / sums.weight
+    mean = first / weight
     if options.target == "table" and not scores:
-        covariance = np.eye(terms) * float(mechanism.family.noise.variance) / sums.weight
+        covariance = np.eye(terms) * float(mechanism.family.noise.variance) / weight
     else:
-        cross = np.outer(mean, sums.second)
-        residual = sums.outer - cross - cross.T + sums.squares * np.outer(mean, mean)
-        covariance = residual / sums.weight**2
+        about = np.column_stack([-mean, np.eye(terms)])  # z − mean, from (1, z)
+        covariance = about @ squares @ about.T / weight**2
     times = lattice.space.times
     factor = np.vstack([_root(covariance), np.zeros(terms)])
-    notes = (f"only {sums.weight:.0f} rows: the band takes their mean for normal",) if sums.weight < _FEW else ()
-    scale = sums.weight if total else 1.0
+    notes = (f"only {weight:.0f} rows: the band takes their mean for normal",) if weight < _FEW else ()
+    scale = weight if total else 1.0
     made = CurveEstimate(lattice, mean, factor, 1.0, scale, options.level, notes)
     path = made.loadings(fine(times[0], times[-1], times))
     return replace(made, quantile=tube_quantile(path, options.level))
@@ -218,10 +197,26 @@ def _split(where: Predicate | None, law: RowLaw) -> tuple[str, dict[str, Array]]
     return " AND ".join(plain) or "TRUE", scores
 
 
-def _rows(release: Any, column: Column, public: str, scores: dict[str, Array]) -> Iterator[tuple[Array, Array]]:
+def _moments(data: Any, plan: Plan, column: Column, lattice: Any, public: str, scores: dict[str, Array]) -> Array:
+    """Σw(1, z), and below it Σw²(1, z)(1, z)ᵀ, over the rows with their weights w and lattice vectors z."""
+    sums = np.zeros((lattice.terms + 2, lattice.terms + 1))
+    if isinstance(data, Parts):
+        for part in data.each(lambda part: _moments(part, plan, column, lattice, public, scores).tobytes()):
+            sums += np.frombuffer(part).reshape(sums.shape)
+        return sums
+    undo = np.linalg.pinv(lattice.scales[:, None] * lattice.functions(lattice.space.times))
+    for w, values in _rows(data, plan, column, public, scores):
+        z = np.column_stack([np.ones(len(w)), (values - lattice.centre(lattice.space.times)) @ undo])
+        sums += np.vstack([w @ z, (w * w * z.T) @ z])
+    return sums
+
+
+def _rows(
+    data: Any, plan: Plan, column: Column, public: str, scores: dict[str, Array]
+) -> Iterator[tuple[Array, Array]]:
     """The weights and the released values of the rows, in batches."""
     wanted = [name(stored) for stored in (*column.stored, *scores)]
-    with connected(release.data, "stored") as database:
+    with connected(data, "stored") as database:
         reader = database.sql(f"SELECT {', '.join(wanted)} FROM stored WHERE {public}").to_arrow_reader(_BATCH)
         for batch in reader:
             held = [batch.column(n) for n in range(len(column.stored))]
@@ -231,6 +226,6 @@ def _rows(release: Any, column: Column, public: str, scores: dict[str, Array]) -
                 values = held[0].flatten().to_numpy(zero_copy_only=False).reshape(batch.num_rows, -1)
             weights = np.ones(batch.num_rows)
             for place, (chosen, score) in enumerate(scores.items(), len(held)):
-                space = release.plan.column(chosen).space
+                space = plan.column(chosen).space
                 weights = weights * score[space.encode(batch.column(place))]
             yield weights, values

@@ -65,7 +65,7 @@ def count(data: Any, keys: Sequence[str], sums: Sequence[str]) -> tuple[list[Any
     places = ", ".join(str(n + 1) for n in range(len(keys)))
     text = f"SELECT {', '.join(parts)} FROM stored" + (f" GROUP BY {places}" if keys else "")
     if isinstance(data, Parts):
-        counted = data.each(lambda file: _packed(_found((file,), text)))
+        counted = data.each(lambda part: _packed(_found(part, text)))
         data = pa.concat_tables(pa.ipc.open_stream(part).read_all() for part in counted)
         parts = [f"k{n}" for n in range(len(keys))]
         parts += ["sum(n)::BIGINT AS n", *(f"sum(s{n}) AS s{n}" for n in range(len(sums)))]

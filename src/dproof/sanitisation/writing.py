@@ -41,7 +41,7 @@ def write_parts(spread: Spread, law: RowLaw, folder: Path) -> Written:
     """
     attempts, rest = folder / "attempts", folder / "rest"
     attempts.mkdir()
-    answers = spread(law.plan.sources, partial(_attempt, law, attempts), law.plan.order == "shuffle")
+    answers = spread(law.plan.sources, partial(_attempt, law, attempts), deal=law.plan.order == "shuffle")
     rows, files = 0, dict[str, str]()
     for answer in map(json.loads, answers):
         if "refused" in answer:
