@@ -26,12 +26,11 @@ def svg(chart: Chart) -> str:
     drawn = base.mark_line(point=alt.OverlayMarkDef(size=40), strokeWidth=2, aria=False).properties(
         data={"values": rows}
     )
+    # Names of single points might cover each other: they stand a little higher and a little lower in turns.
     alone = [end for end in ends if sum(row["series"] == end["series"] for row in rows) == 1]
-    for up in (False, True):
-        # Names of single points would cover each other: every second one stands a little lower.
-        here = [end for end in ends if (end in alone[1::2]) != up]
-        names = base.mark_text(align="left", dx=8, dy=-3 if up else 5, fontSize=11, aria=False)
-        drawn += names.encode(text="series:N").properties(data={"values": here})
+    for dy, named in ((0, [end for end in ends if end not in alone]), (-4, alone[::2]), (5, alone[1::2])):
+        names = base.mark_text(align="left", dx=8, dy=dy, fontSize=11, aria=False).encode(text="series:N")
+        drawn += names.properties(data={"values": named})
     return charts.svg(drawn.properties(width=480, height=220))
 
 
