@@ -31,13 +31,14 @@ highlight_language = "python"
 
 myst_heading_anchors = 4
 default_role = "literal"
+smartquotes = False
 add_module_names = False
 autodoc_typehints_format = "short"
 autodoc_member_order = "bysource"
 autodoc_preserve_defaults = True
 autodoc_type_aliases = {"NDArray": "ndarray"}
 python_use_unqualified_type_names = True
-python_maximum_signature_line_length = 110
+python_maximum_signature_line_length = 150  # counted before module names are left out
 
 _ITEM = re.compile(r"^- `(dproof\.testing\.)?(\w+)`(?:: ((?:`\w+`(?:, )?)+))?.*\n(?:  .*\n)*", re.MULTILINE)
 
@@ -93,7 +94,7 @@ def mathematics(text: str) -> str:
         text = re.sub(r"\^\{([^{}]*)\}|\^\(([^()]*)\)", lambda found: f"<sup>{found[1] or found[2]}</sup>", text)
     text = re.sub(r"\^([−+]?\w+)", r"<sup>\1</sup>", text)
     text = re.sub(r"_\{([^{}]*)\}", r"<sub>\1</sub>", text)
-    return re.sub(r"(?<!\w)(max|min|[^\W\d_])_(\w{1,2}(?!\w))", r"\1<sub>\2</sub>", text)
+    return re.sub(r"(?<!\w)(max|min|[^\W\d_])_(\w{1,3}(?!\w))", r"\1<sub>\2</sub>", text)
 
 
 def typeset(app: Any, page: str, template: str, context: dict[str, Any], doctree: object) -> None:
