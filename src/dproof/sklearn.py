@@ -77,5 +77,4 @@ class Sanitiser(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
         """The names of the released columns."""
         check_is_fitted(self, "law_")
-        plan = self.law_.plan
-        return np.array([name for c in plan.columns if c.kind != "drop" for name in c.stored], object)
+        return np.array(self.law_.plan.stored, object)

@@ -49,7 +49,7 @@ def plan(
 
 
 def _answer(law: RowLaw, rows: int | None, solved: Fraction | None) -> dict[str, Any]:
-    plan, person = law.plan, law.person
+    plan = law.plan
     widths = {} if rows is None else half_widths(law, rows)
     means = {} if rows is None else mean_half_widths(law, rows)
     whole = sum((group.privacy.epsilon for group in law.groups), Fraction(0))
@@ -58,12 +58,7 @@ def _answer(law: RowLaw, rows: int | None, solved: Fraction | None) -> dict[str,
         "delta": float_above(plan.privacy.delta),
         "neighbours": plan.privacy.neighbours,
         "tight": law.tight().to_json(),
-        "person": {
-            "rows": plan.rows_per_person,
-            "epsilon": float_above(person.epsilon),
-            "delta": float_above(person.delta),
-            "tight": law.tight(plan.rows_per_person).to_json(),
-        },
+        "person": law.person_to_json(),
         "order": plan.order,
         "rows": rows,
         "solved_epsilon": None if solved is None else float_above(solved),
@@ -83,8 +78,8 @@ def _answer(law: RowLaw, rows: int | None, solved: Fraction | None) -> dict[str,
             }
             for group, part in zip(law.groups, law.parts, strict=True)
         ],
-        "public": [column.name for column in plan.columns if column.kind == "public"],
-        "dropped": [column.name for column in plan.columns if column.kind == "drop"],
+        "public": plan.named("public"),
+        "dropped": plan.named("drop"),
     }
 
 

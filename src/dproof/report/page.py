@@ -113,8 +113,7 @@ def _columns(
         _group(group, part, release.get("rows"), half_widths.get(group.name), pictures[group.name])
         for group, part in zip(row.groups, row.parts, strict=True)
     )
-    untouched = [column.name for column in row.plan.columns if column.kind == "public"]
-    dropped = [column.name for column in row.plan.columns if column.kind == "drop"]
+    untouched, dropped = row.plan.named("public"), row.plan.named("drop")
     notes = ""
     if untouched:
         notes += f"<p><b>Released as they are</b>, because the plan declares them public: {_names(untouched)}.</p>"

@@ -91,6 +91,15 @@ class Plan:
         """The columns of the source that the release needs, in the plan's order."""
         return tuple(name for column in self.columns if column.kind != "drop" for name in column.sources)
 
+    @property
+    def stored(self) -> tuple[str, ...]:
+        """The columns of the stored release, in the plan's order."""
+        return tuple(name for column in self.columns if column.kind != "drop" for name in column.stored)
+
+    def named(self, kind: str) -> list[str]:
+        """The names of the columns of one kind, such as those that are public or dropped."""
+        return [column.name for column in self.columns if column.kind == kind]
+
     def check_names(self, names: tuple[str, ...]) -> None:
         """Refuse a source whose columns are not exactly those the plan speaks of."""
         known = {name for column in self.columns for name in column.sources}

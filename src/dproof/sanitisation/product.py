@@ -16,7 +16,7 @@ from dproof.coins import Coins
 from dproof.engines.source import Source
 from dproof.errors import DproofError, InputError
 from dproof.sanitisation.row_law import RowLaw
-from dproof.sanitisation.storage import column_codes, group_codes, output_spaces, stored_arrays, stored_fields
+from dproof.sanitisation.storage import column_codes, group_codes, output_spaces, stored_arrays, stored_types
 from dproof.sanitisation.treatment import Treatment, treatment
 
 REACH = 1 << 20  # rows that are shuffled together; a table up to this size is shuffled as a whole
@@ -55,7 +55,7 @@ class _Rows:
         codes = []
         for group, columns in zip(law.groups, treatments, strict=True):
             codes.append(group_codes(group, [_treated(batch, names, treat) for names, treat in columns]))
-        return cls(codes, [_plain(batch.column(c.name)) for c in law.plan.columns if c.kind == "public"])
+        return cls(codes, [_plain(batch.column(name)) for name in law.plan.named("public")])
 
     @classmethod
     def joined(cls, pieces: list[_Rows]) -> _Rows:
@@ -79,14 +79,12 @@ class _Rows:
         before, and quick to move.
         """
         rows = self.shuffled(coins) if law.plan.order == "shuffle" else self
-        public = (column.name for column in law.plan.columns if column.kind == "public")
-        arrays: dict[str, Any] = dict(zip(public, rows.public, strict=True))
+        arrays: dict[str, Any] = dict(zip(law.plan.named("public"), rows.public, strict=True))
         for group, codes in zip(law.groups, rows.codes, strict=True):
             parts = column_codes(group, group.mechanism.family.draw(codes, coins))
             for column, space, part in zip(group.columns, output_spaces(group), parts, strict=True):
                 arrays |= zip(column.stored, stored_arrays(column, space, part), strict=True)
-        names = [name for c in law.plan.columns if c.kind != "drop" for name in c.stored]
-        return pa.RecordBatch.from_arrays([arrays[name] for name in names], names=names)
+        return pa.RecordBatch.from_pydict({name: arrays[name] for name in law.plan.stored})
 
 
 def _treated(batch: Any, names: tuple[str, ...], treat: Treatment) -> NDArray[Any]:
@@ -109,11 +107,11 @@ def _plain(array: Any) -> Any:
 
 def stored_schema(law: RowLaw) -> Any:
     """The schema of the sanitised columns, from the plan alone; public columns have the source's types."""
-    fields: dict[str, Any] = {}
+    types: dict[str, Any] = {}
     for group in law.groups:
         for column, space in zip(group.columns, output_spaces(group), strict=True):
-            fields |= {field.name: field for field in stored_fields(column, space)}
-    return pa.schema([fields[n] for c in law.plan.columns if c.private for n in c.stored])
+            types |= zip(column.stored, stored_types(column, space), strict=True)
+    return pa.schema([(name, types[name]) for name in law.plan.stored if name in types])
 
 
 def permutation(count: int, coins: Coins) -> NDArray[np.int64]:

@@ -27,7 +27,7 @@ from dproof.spaces.interval import Interval
 
 DATA, PARTS = "release.parquet", "part-*.parquet"  # one file, or as many as there are
 PLAN, CERTIFICATE, REPORT = "plan.toml", "certificate.json", "report.html"
-_LARGEST_CERTIFICATE = 1 << 28  # bytes
+_LARGEST_CERTIFICATE, _NAME = 1 << 28, b"dproof certificate"  # bytes that it has at most, and that it has
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -127,26 +127,21 @@ PARQUET: dict[str, Any] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Prepared:
-    """What can be said about a release before it is drawn: its law with the bounds, and pictures of it."""
-
-    law: RowLaw
-    pictures: Any
+Prepared = tuple[RowLaw, Any]  # the law of a row with its bounds, and the pictures of it
 
 
 def prepare(law: RowLaw) -> Prepared:
-    """Work that needs no data, to be done while the rows are drawn."""
-    return Prepared(with_bounds(law), _upstairs("report.page", "draw_pictures")(law))
+    """What can be said about a release before it is drawn: work that needs no data, done while the rows are drawn."""
+    return with_bounds(law), _upstairs("report.page", "draw_pictures")(law)
 
 
 def finish(folder: Path, prepared: Prepared, rows: int, files: Mapping[str, str], private: bool) -> dict[str, Any]:
     """Write the plan, the certificate and the page about a folder's stored table, whose files have these hashes."""
-    law = prepared.law
+    law, pictures = prepared
     (folder / PLAN).write_text(law.plan.text, "utf-8")
     certificate = law.certificate(about(law, rows, {**files, PLAN: digest(folder / PLAN)}), private=private)
     record = certificate.to_json()
-    page = _upstairs("report.page", "page")(law, record, half_widths(law, rows), prepared.pictures)
+    page = _upstairs("report.page", "page")(law, record, half_widths(law, rows), pictures)
     (folder / REPORT).write_text(page, "utf-8")
     certificate.write(folder / CERTIFICATE)
     return record
@@ -162,20 +157,15 @@ def _upstairs(module: str, name: str) -> Any:
 
 def about(law: RowLaw, rows: int, files: Mapping[str, str]) -> dict[str, Any]:
     """What a certificate records about the release: nothing of the source but its number of rows, which is public."""
-    plan, person = law.plan, law.person
+    plan = law.plan
     return {
         "rows": rows,
-        "columns": [name for column in plan.columns if column.kind != "drop" for name in column.stored],
-        "public": [column.name for column in plan.columns if column.kind == "public"],
+        "columns": list(plan.stored),
+        "public": plan.named("public"),
         "order": "kept" if plan.order == "keep" else f"shuffled within {REACH} rows",
         "lattices": {group.name: _lattice(group.mechanism.outputs) for group in law.groups if _elsewhere(group)},
         "tight": law.tight().to_json(),
-        "person": {
-            "rows": plan.rows_per_person,
-            "epsilon": str(person.epsilon),
-            "delta": str(person.delta),
-            "tight": law.tight(plan.rows_per_person).to_json(),
-        },
+        "person": law.person_to_json(),
         "files": dict(files),
     }
 
@@ -215,7 +205,9 @@ def verify(path: str | os.PathLike[str]) -> Release | None:
     if place.is_dir() and is_unfinished(place):
         raise VerificationFailed(f"{place.name!r} was left by a run that did not finish: it is no release")
     if not file.is_file():
-        raise VerificationFailed(f"{place.name!r} has no certificate: it is no release")
+        raise InputError(f"{place.name!r} is no release: there is no {CERTIFICATE} in it")
+    if place.is_file() and (place.stat().st_size > _LARGEST_CERTIFICATE or _NAME not in place.read_bytes()):
+        raise InputError(f"{place.name!r} is no certificate")
     certificate = read_certificate(file)
     try:
         verify_certificate(dict(certificate), place if place.is_dir() else None)
@@ -263,9 +255,9 @@ def read_certificate(file: Path) -> dict[str, Any]:
     except Refused as refused:
         raise VerificationFailed(str(refused)) from None
     except (OSError, ValueError, RecursionError):
-        raise VerificationFailed(f"{file.name!r} cannot be read as a certificate") from None
+        raise VerificationFailed("the certificate is damaged: it cannot be read to its end") from None
     if not isinstance(certificate, dict):
-        raise VerificationFailed(f"{file.name!r} is not a certificate")
+        raise VerificationFailed("the certificate is damaged: it is no JSON object")
     return certificate
 
 

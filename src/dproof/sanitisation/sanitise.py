@@ -60,7 +60,7 @@ def sanitise(
             rows, files = write_whole(blocks, folder) if spread is None else write_parts(spread, law, folder)
             prepared = preparing.result()
             certificate = finish(folder, prepared, rows, files, coins.private)
-        release = Release(prepared.law, certificate, Path(out))
+        release = Release(prepared[0], certificate, Path(out))
     _warn(release)
     return release
 

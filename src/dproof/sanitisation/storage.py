@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from fractions import Fraction
 from functools import lru_cache
 from typing import Any
 
@@ -17,32 +18,26 @@ from dproof.sanitisation.row_law import Group
 from dproof.spaces.categories import Categories
 from dproof.spaces.interval import Interval, Line
 from dproof.spaces.rows import Rows
+from dproof.spaces.space import narrowest
 from dproof.spaces.subsets import Subsets
 
 _TABLED_SETS = 1 << 12  # sets whose joined texts are written out once
+_WHOLE = Line(Fraction(0), Fraction(1))  # whose points are their own codes
 
 
 def column_codes(group: Group, codes: NDArray[Any]) -> list[NDArray[Any]]:
     """The codes of each column of a group, from the codes of the group."""
     if not isinstance(group.mechanism.outputs, Rows):
         return [codes]
-    parts: list[NDArray[Any]] = []
-    for space in reversed(list(group.mechanism.outputs.columns.values())):
-        parts.append(codes % space.size)
-        codes = codes // space.size
-    return parts[::-1]
+    return list(np.unravel_index(codes, [space.size for space in output_spaces(group)]))
 
 
 def group_codes(group: Group, parts: Sequence[NDArray[Any]]) -> NDArray[Any]:
     """The codes of a group, from the codes of its columns: mixed radix, the last column the fastest."""
     if len(parts) == 1:
         return parts[0]
-    size = group.mechanism.inputs.size
-    codes = np.zeros(len(parts[0]), np.min_scalar_type(size))
-    for column, part in zip(group.columns, parts, strict=True):
-        codes *= codes.dtype.type(column.space.size)
-        codes += part.astype(codes.dtype)
-    return codes
+    codes = np.ravel_multi_index(tuple(parts), [column.space.size for column in group.columns])
+    return codes.astype(narrowest(group.mechanism.inputs.size))
 
 
 def output_spaces(group: Group) -> list[Any]:
@@ -51,13 +46,14 @@ def output_spaces(group: Group) -> list[Any]:
     return list(outputs.columns.values()) if isinstance(outputs, Rows) else [outputs]
 
 
-def stored_fields(column: Column, space: Any) -> list[Any]:
-    """The Arrow fields of a column; a set keeps the form it has in the source."""
-    return [pa.field(name, _type_of(column, space)) for name in column.stored]
+def stored_types(column: Column, space: Any) -> list[Any]:
+    """The Arrow types of a column's fields: those of no rows at all."""
+    nothing = np.zeros((0, space.terms) if isinstance(space, CurveLattice) else 0, np.int64)
+    return [array.type for array in stored_arrays(column, space, nothing)]
 
 
 def stored_arrays(column: Column, space: Any, codes: NDArray[Any]) -> list[Any]:
-    """The Arrow arrays of a column, one for each of its fields."""
+    """The Arrow arrays of a column, one for each of its fields; a set keeps the form it has in the source."""
     if isinstance(space, Categories):
         return [_category_array(space, codes)]
     if isinstance(space, CurveLattice):
@@ -65,33 +61,12 @@ def stored_arrays(column: Column, space: Any, codes: NDArray[Any]) -> list[Any]:
     if isinstance(space, Subsets):
         return _FORMS[column.form](column, space, codes)
     line = space.line if isinstance(space, Interval) else space
-    if _is_whole(line):
+    if line.origin.denominator == line.step.denominator == 1:
         # A point that no 64-bit number holds is too far out to be told from the farthest that one does.
         farthest = int(((1 << 62) - abs(line.origin)) // line.step)
         codes = codes.clip(-farthest, farthest) if farthest < 1 << 61 else codes
-        if line.step == 1 and line.origin == 0:
-            return [pa.array(codes, pa.int64())]
-    return [pa.array(line.numbers(codes), _type_of(column, space))]
-
-
-def _is_whole(line: Line) -> bool:
-    """Whether every point of the lattice is a whole number."""
-    return line.origin.denominator == line.step.denominator == 1
-
-
-def _type_of(column: Column, space: Any) -> Any:
-    if isinstance(space, Categories):
-        values = _values(space)
-        return pa.dictionary(_index_type(space.size), values.type) if pa.types.is_string(values.type) else values.type
-    if isinstance(space, CurveLattice):
-        return pa.float64() if column.form == "wide" else pa.list_(pa.float64())
-    if isinstance(space, (Interval, Line)):
-        return pa.int64() if _is_whole(space.line if isinstance(space, Interval) else space) else pa.float64()
-    return {"joined": pa.string(), "list": pa.list_(pa.string()), "flags": pa.bool_()}[column.form]
-
-
-def _index_type(size: int) -> Any:
-    return pa.int8() if size <= 1 << 7 else pa.int16() if size <= 1 << 15 else pa.int32()
+        return [pa.array(codes if line == _WHOLE else line.numbers(codes), pa.int64())]
+    return [pa.array(line.numbers(codes), pa.float64())]
 
 
 @lru_cache(maxsize=256)
@@ -115,8 +90,8 @@ def _category_array(space: Categories, codes: NDArray[Any]) -> Any:
     absent = codes == len(values) if len(values) < space.size else None
     if not pa.types.is_string(values.type):
         return pa.array(_numbers(space).take(codes, mode="clip"), values.type, mask=absent)
-    index = _index_type(space.size)
-    narrow = codes.astype(index.to_pandas_dtype(), copy=False)
+    index = np.int8 if space.size <= 1 << 7 else np.int16 if space.size <= 1 << 15 else np.int32
+    narrow = codes.astype(index, copy=False)
     return pa.DictionaryArray.from_arrays(pa.array(narrow, mask=absent), values)
 
 
@@ -124,7 +99,8 @@ def _joined(column: Column, space: Subsets, codes: NDArray[Any]) -> list[Any]:
     if space.size <= _TABLED_SETS:
         return [_joined_texts(space, column.separator).take(pa.array(codes))]
     distinct, places = np.unique(codes, return_inverse=True)
-    return [pa.array([_join(space, int(c), column.separator) for c in distinct]).take(pa.array(places))]
+    texts = [_join(space, int(code), column.separator) for code in distinct]
+    return [pa.array(texts, pa.string()).take(pa.array(places))]
 
 
 @lru_cache(maxsize=64)

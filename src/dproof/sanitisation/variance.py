@@ -28,24 +28,20 @@ def count_variance(family: Family, space: Any) -> float | None:
     0.96
     """
     sets = isinstance(space, Subsets)
-    if isinstance(family, Bits):
-        return _two_valued(family.stay, family.flip)
-    if isinstance(family, KeepOrOther) and sets:
-        half = family.size // 2  # sets that hold an item, and as many that do not
-        return _two_valued(family.keep + (half - 1) * family.other, half * family.other)
-    if isinstance(family, KeepOrOther):
-        keep, other = family.keep / family.total, family.other / family.total
-        if family.size == 1:
-            return 0.0
-        return None if keep == other else max(keep * (1 - keep), other * (1 - other)) / (keep - other) ** 2
     if isinstance(family, Matrix) and family.inputs == family.outputs <= _LARGEST_MATRIX:
         return _inverted(np.asarray(family.rows / family.total, np.float64), space if sets else None)
-    return None
-
-
-def _two_valued(stay: int, flip: int) -> float | None:
-    """A truth that stays or is turned: q(1 − q)/(1 − 2q)²."""
-    return None if stay == flip else stay * flip / (stay - flip) ** 2
+    if isinstance(family, Bits):
+        hit, miss, total = family.stay, family.flip, family.stay + family.flip
+    elif isinstance(family, KeepOrOther):
+        own = family.size // 2 if sets else 1  # sets that hold an item, of which half do
+        hit, miss, total = family.keep + (own - 1) * family.other, own * family.other, family.total
+    else:
+        return None
+    if hit == total:
+        return 0.0
+    # How likely a row shows what is counted, where it has it and where it has not.
+    p, q = hit / total, miss / total
+    return None if hit == miss else max(p * (1 - p), q * (1 - q)) / (p - q) ** 2
 
 
 def _inverted(law: NDArray[np.float64], sets: Subsets | None) -> float | None:
