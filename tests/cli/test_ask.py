@@ -193,8 +193,56 @@ def test_refusals(
     assert over.code == 1 and "nothing was spent" in over.err and not over.out
     assert "no ledger" in refused("budget", tmp_path / "none.db")
     (tmp_path / "b.db").write_bytes(b"x" * 5000)
-    damaged = dproof(*arguments, "--epsilon", "1", question)
-    assert damaged.code == 1 and "no ledger" in damaged.err
+    assert "no ledger" in refused(*arguments, "--epsilon", "1", question)
+    assert "no ledger" in refused("budget", data)
+
+
+def test_a_changed_ledger_says_no(data: Path, plan: Path, tmp_path: Path, dproof: Callable[..., Any]) -> None:
+    ledger = tmp_path / "b.db"
+    assert dproof("budget", ledger, "--plan", plan).code == 0
+    ledger.write_bytes(ledger.read_bytes().replace(b'"epsilon": "4"', b'"epsilon": "9"'))
+    changed = dproof("budget", ledger)
+    assert changed.code == 1 and "was changed" in changed.err
+
+
+def test_plans_that_count_another_unit_do_not_share_a_ledger(
+    data: Path, plan: Path, tmp_path: Path, dproof: Callable[..., Any], refused: Callable[..., str]
+) -> None:
+    ledger, question = tmp_path / "b.db", "SELECT count(*) AS n FROM data WHERE sex = 'f'"
+    assert dproof("ask", data, "--plan", plan, "--ledger", ledger, "--epsilon", "1", question).code == 0
+    three = plan.with_name("three.toml")
+    three.write_text(plan.read_text().replace("[privacy]\n", "[privacy]\nrows_per_person = 3\n"))
+    said = refused("ask", data, "--plan", three, "--ledger", ledger, "--epsilon", "1", question)
+    assert "per row" in said and "per person with at most 3 rows" in said
+    assert "add up" in refused("sanitise", data, "--plan", three, "--ledger", ledger, "--out", tmp_path / "out")
+    assert "add up" in refused("budget", ledger, "--plan", three)
+    told = dproof("budget", ledger, "--json").json
+    assert (told["spent"]["epsilon"], told["person"], told["rows_per_person"]) == (1, None, 1)
+
+
+def test_analysts_have_budgets_of_their_own(
+    data: Path, plan: Path, tmp_path: Path, dproof: Callable[..., Any], refused: Callable[..., str]
+) -> None:
+    ledger = tmp_path / "b.db"
+    assert "no ledger" in refused("budget", ledger, "--analyst", "ann", "--epsilon", "1")
+    assert "go together" in refused("budget", ledger, "--analyst", "ann")
+    assert dproof("budget", ledger, "--plan", plan, "--analyst", "ann", "--epsilon", "1").code == 0
+    assert dproof("budget", ledger, "--analyst", "bob", "--epsilon", "2").code == 0
+    assert "cannot be changed" in refused("budget", ledger, "--analyst", "bob", "--epsilon", "3")
+
+    ask = ("ask", data, "--plan", plan, "--ledger", ledger, "SELECT count(*) AS n FROM data WHERE sex = 'f'")
+    assert "no analyst was named" in refused(*ask, "--epsilon", "1")
+    assert "did you mean 'ann'" in refused(*ask, "--epsilon", "1", "--analyst", "anne")
+    assert dproof(*ask, "--epsilon", "3/4", "--analyst", "ann", "--json").json["remaining"]["epsilon"] == 0.25
+    assert dproof(*ask, "--epsilon", "3/2", "--analyst", "ann").code == 1
+    told = {one["name"]: one for one in dproof("budget", ledger, "--json").json["analysts"]}
+    assert {name: (one["budget"]["epsilon"], one["spent"]["epsilon"]) for name, one in told.items()} == {
+        "ann": (1, 0.75),
+        "bob": (2, 0),
+    }
+    assert told["ann"]["remaining"]["epsilon"] == 0.25 and told["bob"]["remaining"]["epsilon"] == 2
+    shown = dproof("budget", ledger).out
+    assert "ann       1, 0          0.75, 0      0.25, 0" in shown and "an analyst's budget" in shown
 
 
 def test_bounds_must_be_declared(data: Path, plan: Path, tmp_path: Path, refused: Callable[..., str]) -> None:

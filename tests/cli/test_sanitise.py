@@ -97,7 +97,8 @@ def test_sanitise_and_verify(dproof: Dproof, people: Path, refused: Any) -> None
     assert (ran.code, ran.err) == (0, "") and ran.json["rows"] == 3 and ran.json["private"] is True
     assert "never overwritten" in refused(*arguments)
     ran = dproof("verify", people / "out", "--json")
-    assert ran.code == 0 and ran.json["holds"] is True and ran.json["epsilon"] == "2"
+    assert ran.code == 0 and ran.json["holds"] is True and ran.json["epsilon"] == 2
+    assert ran.json["release"]["person"]["epsilon"] == dproof("plan", arguments[3], "--json").json["person"]["epsilon"]
     assert dproof("verify", people / "out" / "certificate.json").code == 0
     assert dproof("sanitize", *arguments[1:-1], people / "again").code == 0
     everything = b"".join(file.read_bytes() for file in (people / "out").iterdir())
@@ -132,8 +133,26 @@ def test_verify_says_no(dproof: Dproof, people: Path) -> None:
     ran = dproof("verify", people / "out", "--json")
     assert ran.code == 1 and ran.json == {"holds": False, "why": "the file release.parquet has changed"}
     assert "does not hold" in dproof("verify", people / "out").out
-    assert dproof("verify", people).code == 1
-    assert dproof("verify", people / "absent").code == 2
+    certificate = people / "out" / "certificate.json"
+    certificate.write_bytes(certificate.read_bytes()[:-9])
+    cut = dproof("verify", certificate)
+    assert cut.code == 1 and "damaged" in cut.out
+
+
+def test_what_is_nothing_to_verify_is_refused(people: Path, refused: Any) -> None:
+    assert "no release" in refused("verify", people)
+    assert "no certificate" in refused("verify", people / "people.csv")
+    (people / "other.json").write_text("{}")
+    assert "no certificate" in refused("verify", people / "other.json", "--json")
+    assert "no file" in refused("verify", people / "absent")
+
+
+def test_one_row_is_one_row(dproof: Dproof, people: Path) -> None:
+    lines = (people / "people.csv").read_text("utf-8").splitlines(keepends=True)
+    (people / "people.csv").write_text("".join(lines[:2]), "utf-8")
+    done = dproof("sanitise", people / "people.csv", "--plan", people / "plan.toml", "--out", people / "out")
+    assert "holds 1 sanitised row. Each" in " ".join(done.out.split())
+    assert ", 1 row." in dproof("verify", people / "out").out
 
 
 ROWS = {

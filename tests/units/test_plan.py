@@ -55,6 +55,7 @@ def test_the_plan_of_the_design_is_read_as_written() -> None:
 MISTAKES = {
     "misspelt key": ("share = 2", "shar = 2", "line 8: columns.hobby.shar is not a known key; did you mean 'share'?"),
     "misspelt space": ('space = "subsets"', 'space = "subset"', "line 10: columns.interests.space cannot be 'subset'"),
+    "no privacy": ('[privacy]\nepsilon = "2"\n', "", "plan: privacy is missing"),
     "no epsilon": ('epsilon = "2"\n', "", "line 1: privacy.epsilon is missing"),
     "bad epsilon": ('"2"', '"two"', "line 2: privacy.epsilon is wrong"),
     "infinite epsilon": ('"2"', "inf", "line 2: privacy.epsilon is wrong"),
@@ -85,7 +86,7 @@ def test_a_mistake_has_a_key_and_a_line(name: str) -> None:
     with pytest.raises(InputError) as refused:
         Plan.parse(SURVEY.replace(before, after, 1))
     assert message in str(refused.value)
-    assert "\n" not in str(refused.value)
+    assert "\n" not in str(refused.value) and "known are" not in str(refused.value)
 
 
 def test_a_column_of_the_source_that_the_plan_does_not_mention_is_refused() -> None:

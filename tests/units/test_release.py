@@ -52,7 +52,7 @@ def test_a_release_folder_holds_what_the_contract_says(folder: Path) -> None:
     record = release.certificate
     assert record["release"]["rows"] == 100 and record["neighbours"] == "change-one" and record["private"] is True
     person = record["release"]["person"]
-    assert (person["rows"], person["epsilon"], person["delta"]) == (3, "6", "0")
+    assert (person["rows"], person["epsilon"], person["delta"]) == (3, 6, 0)
     assert person["tight"] == {"epsilon": pytest.approx(6, rel=1e-9), "delta": 0.0, "exact": True}
     assert [law["name"] for law in record["laws"]] == ["hobby", "likes"]
     assert dp.Plan.read(folder / PLAN) == release.plan

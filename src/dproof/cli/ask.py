@@ -44,6 +44,7 @@ def ask(
             tried = ledger if ledger.exists() else Path(folder, ledger.name)
             curator = Curator(data, plan, ledger=tried, analyst=analyst, mark=mark, table=table)
             seen = curator.preview(question, **wanted)
+            curator.ledger.close()
         if preview:
             emit_text(seen.to_json(), as_json, seen)
             return

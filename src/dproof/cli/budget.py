@@ -2,71 +2,103 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
 from dproof.cli.options import AsJson
-from dproof.cli.output import emit
-from dproof.curation.account import Amount
+from dproof.cli.output import Page, emit, escape, table
+from dproof.curation.account import Amount, Unit, amount, paid
 from dproof.curation.ledger import Ledger
+from dproof.errors import InputError
 from dproof.exact import float_above
+from dproof.privacy import Privacy
+from dproof.sanitisation.plan import Plan
 
-if TYPE_CHECKING:
-    from rich.console import RenderableType
+_KINDS = ("budget", "spent", "remaining")
+_WORDS = {"budget": "the whole budget", "analyst": "an analyst's budget"}
 
 
 def budget(
     ledger: Annotated[Path, typer.Argument(help="The ledger.", metavar="FILE")],
+    plan: Annotated[
+        Path | None,
+        typer.Option(help="Begin the ledger with this plan's budget, if it is absent.", metavar="PLAN.toml"),
+    ] = None,
+    analyst: Annotated[
+        str | None, typer.Option(help="Give this analyst a budget of their own.", metavar="NAME")
+    ] = None,
+    epsilon: Annotated[str | None, typer.Option(help="ε that the analyst may spend.", metavar="E")] = None,
+    delta: Annotated[str, typer.Option(help="δ that the analyst may spend.", metavar="D")] = "0",
     mark: Annotated[str | None, typer.Option(help="A mark that was kept: is it in here?", metavar="HASH")] = None,
     as_json: AsJson = False,
 ) -> None:
     """Show what was spent, for what, and what is left.
 
     The whole ledger is checked first. Keep the mark outside the machine: with it, an older copy of the ledger put in
-    its place is found out.
+    its place is found out. Once an analyst has a budget, only those who have one may ask, and by name.
     """
-    opened = Ledger(ledger, mark=mark)
-    whole, spent = opened.budget, opened.spent()
-    left = Amount(whole.epsilon, whole.delta) - spent
-    entries = [
-        {key: value for key, value in entry.items() if key not in ("answer", "key")} | _question(entry)
-        for entry in opened.entries
-        if entry["kind"] != "answer"
-    ]
-    answer = {
-        "budget": Amount(whole.epsilon, whole.delta).to_json(),
-        "spent": {"epsilon": float_above(spent.epsilon), "delta": float_above(spent.delta)},
-        "remaining": left.to_json(),
-        "neighbours": whole.neighbours,
-        "accounting": "basic composition: costs add up, also when questions and prices are chosen one after another",
-        "entries": entries,
-        "mark": opened.mark,
-    }
+    if (analyst is None) != (epsilon is None):
+        raise InputError("--analyst and --epsilon go together: who may spend how much")
+    limits = {} if analyst is None else {analyst: Privacy(epsilon, delta)}
+    chosen = None if plan is None else Plan.read(plan)
+    begun = None if chosen is None or ledger.exists() else chosen.privacy
+    unit = None if chosen is None else Unit.of(chosen)
+    answer = _answer(Ledger(ledger, budget=begun, unit=unit, analysts=limits, mark=mark))
     emit(answer, as_json, lambda: _page(answer))
 
 
-def _question(entry: dict[str, Any]) -> dict[str, str]:
-    return {"question": entry["key"].rpartition(" -- ")[0] or entry["key"]} if "key" in entry else {}
+def _answer(opened: Ledger) -> dict[str, Any]:
+    whole, spent, limits = amount(opened.budget), opened.spent(), opened.analysts
+    closed = {name for name, limit in limits.items() if limit is None} if any(limits.values()) else set()
+    return {
+        "budget": whole.to_json(),
+        "spent": _above(spent),
+        "remaining": (whole - spent).to_json(),
+        **opened.unit.to_json(),
+        "accounting": "basic composition: costs add up, also when questions and prices are chosen one after another",
+        "analysts": [
+            {
+                "name": name,
+                "budget": None if limit is None else limit.to_json(),
+                "spent": _above(opened.spent(name)),
+                "remaining": (Amount() if name in closed else opened.remaining(name)).to_json(),
+            }
+            for name, limit in limits.items()
+        ],
+        "entries": [_entry(entry) for entry in opened.entries if entry["kind"] != "answer"],
+        "mark": opened.mark,
+    }
 
 
-def _page(answer: dict[str, Any]) -> Iterator[RenderableType]:
-    from rich.table import Table
-    from rich.text import Text
+def _above(spent: Amount) -> dict[str, float]:
+    return {"epsilon": float_above(spent.epsilon), "delta": float_above(spent.delta)}
 
-    for word in ("budget", "spent", "remaining"):
-        amount = answer[word]
-        yield Text(f"{word:<10} ε {amount['epsilon']:<10.6g} δ {amount['delta']:.6g}")
-    table = Table(box=None, pad_edge=False)
-    for heading in ("", "ε", "δ", "what", "who", "when"):
-        table.add_column(heading, overflow="fold")
+
+def _entry(entry: dict[str, Any]) -> dict[str, Any]:
+    """An entry without the digest of the plan that its question was asked under, and its cost as numbers."""
+    asked = {"question": entry["key"].rpartition(" -- ")[0] or entry["key"]} if "key" in entry else {}
+    return {key: value for key, value in entry.items() if key != "key"} | asked | _above(paid(entry))
+
+
+def _page(answer: dict[str, Any]) -> Page:
+    for word in _KINDS:
+        yield f"{word:<10} ε {answer[word]['epsilon']:<10.6g} δ {answer[word]['delta']:.6g}"
+    yield escape(f"counted    {Unit(answer['neighbours'], answer['person'], answer['rows_per_person'])}")
+    if answer["analysts"]:
+        analysts = [(escape(one["name"]), *(_figures(one[word]) for word in _KINDS)) for one in answer["analysts"]]
+        yield ""
+        yield table(("analyst", *(f"{word} ε, δ" for word in _KINDS)), analysts, left=range(4))
+    entries = []
     for entry in answer["entries"]:
-        what = entry.get("question") or entry.get("description") or entry["kind"]
-        cost = (f"{float_above(Fraction(entry[key])):.6g}" for key in ("epsilon", "delta"))
-        cells = (entry["number"], *cost, what, entry.get("analyst", ""), entry["at"])
-        table.add_row(*(Text(str(cell)) for cell in cells))
-    yield table
-    yield Text(f"mark       {answer['mark']}")
+        what = entry.get("question") or entry.get("description") or _WORDS[entry["kind"]]
+        when = entry["at"][:16].replace("T", " ")
+        entries.append((str(entry["number"]), _figures(entry), *map(escape, (what, entry.get("analyst", ""), when))))
+    yield ""
+    yield table(("", "ε, δ", "what", "who", "when (UTC)"), entries, left=range(1, 5))
+    yield f"\nmark       {answer['mark']}"
+
+
+def _figures(amount: dict[str, Any] | None) -> str:
+    return "none" if amount is None else f"{amount['epsilon']:.6g}, {amount['delta']:.6g}"

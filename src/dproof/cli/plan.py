@@ -7,9 +7,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
-
-from dproof.cli.options import AsJson
+from dproof.cli.options import AsJson, argument, option
 from dproof.cli.output import Page, advise, emit, escape, table
 from dproof.errors import InputError
 from dproof.exact import float_above
@@ -21,11 +19,9 @@ from dproof.sanitisation.row_law import RowLaw, certify_row, with_bounds
 
 
 def plan(
-    path: Annotated[Path, typer.Argument(help="The plan.", metavar="PLAN.toml")],
-    rows: Annotated[int | None, typer.Option(help="How many rows the table has.", metavar="N")] = None,
-    half_width: Annotated[
-        str | None, typer.Option(help="Find the epsilon with which a count is right to ± this.", metavar="W")
-    ] = None,
+    path: Annotated[Path, argument("PLAN.toml", "The plan.")],
+    rows: Annotated[int | None, option("N", "How many rows the table has.")] = None,
+    half_width: Annotated[str | None, option("W", "Find the epsilon with which a count is right to ± this.")] = None,
     as_json: AsJson = False,
 ) -> None:
     """Show what a plan will do to each column, and what to expect.

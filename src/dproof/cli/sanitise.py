@@ -7,11 +7,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
-
 from dproof.cli.init import Data, Table
-from dproof.cli.options import AsJson
-from dproof.cli.output import Page, emit, escape
+from dproof.cli.options import AsJson, option
+from dproof.cli.output import Page, emit, escape, several
 from dproof.engines import Source, open_source
 from dproof.exact import float_above
 from dproof.sanitisation import sanitise as sanitisation
@@ -23,12 +21,11 @@ from dproof.sanitisation.row_law import certify_row
 
 def sanitise(
     data: Data,
-    plan: Annotated[Path, typer.Option(help="The plan.", metavar="PLAN.toml")],
-    out: Annotated[Path, typer.Option(help="The folder to make; it must not be there yet.", metavar="DIR")],
+    plan: Annotated[Path, option("PLAN.toml", "The plan.")],
+    out: Annotated[Path, option("DIR", "The folder to make; it must not be there yet.")],
     table: Table = None,
     ledger: Annotated[
-        Path | None,
-        typer.Option(help="Pay for the release in this ledger first; it is begun if absent.", metavar="FILE"),
+        Path | None, option("FILE", "Pay for the release in this ledger first; it is begun if absent.")
     ] = None,
     as_json: AsJson = False,
 ) -> None:
@@ -42,11 +39,13 @@ def sanitise(
     source = open_source(data, table)
     law.plan.check_names(source.names)
     if ledger is not None:
+        from dproof.curation.account import Unit
         from dproof.curation.ledger import record_release
 
         # Before the rows are read: what comes after may stop half-way, and what was spent stays spent. A ledger
         # counts what a person loses, as a curator does, and a person may own several rows.
-        record_release(ledger, law.person, f"release {out.name}", budget=law.person)
+        unit = Unit.of(law.plan)
+        record_release(ledger, law.person, f"release {out.name}", budget=law.person, unit=unit)
     with _progress(source, as_json) as progress:
         release = sanitisation.sanitise(source, law.plan, out, progress=progress)
     answer = _answer(release, out)
@@ -73,7 +72,8 @@ def _answer(release: Release, out: Path) -> dict[str, Any]:
 def _page(answer: dict[str, Any]) -> Page:
     where = escape(answer["release"])
     yield (
-        f"\n[bold]{where}[/bold] holds {answer['rows']:,} sanitised rows. Each row is differentially private with "
+        f"\n[bold]{where}[/bold] holds {several(answer['rows'], 'sanitised row')}. "
+        f"Each row is differentially private with "
         f"[bold]ε = {answer['epsilon']:.6g}, δ = {answer['delta']:.6g}[/bold] ({answer['neighbours']})."
     )
     if not answer["private"]:

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from dproof.cli.options import AsJson
-from dproof.cli.output import Page, emit, escape
+from dproof.cli.options import AsJson, argument
+from dproof.cli.output import Page, emit, escape, several
 from dproof.errors import VerificationFailed
+from dproof.exact import float_above
 from dproof.sanitisation.release import read_certificate
 from dproof.sanitisation.release import verify as check
 
 
 def verify(
-    path: Annotated[Path, typer.Argument(help="A release, or a certificate.", metavar="DIR-or-CERTIFICATE")],
+    path: Annotated[Path, argument("DIR-or-CERTIFICATE", "A release, or a certificate.")],
     as_json: AsJson = False,
 ) -> None:
     """Check a release or a certificate again, and its files.
@@ -32,8 +34,8 @@ def verify(
     else:
         answer = {
             "holds": True,
-            "epsilon": certificate["epsilon"],
-            "delta": certificate["delta"],
+            "epsilon": float_above(Fraction(certificate["epsilon"])),
+            "delta": float_above(Fraction(certificate["delta"])),
             "neighbours": certificate["neighbours"],
             "laws": len(certificate["laws"]),
             "release": certificate["release"],
@@ -48,8 +50,8 @@ def _page(answer: dict[str, Any], path: Path) -> Page:
     if not answer["holds"]:
         yield f"[bold]{name}[/bold] [bold red]does not hold[/bold red]: {escape(answer['why'])}."
         return
-    rows = f", {answer['release']['rows']:,} rows" if answer["release"] else ""
+    rows = f", {several(answer['release']['rows'], 'row')}" if answer["release"] else ""
     yield (
-        f"[bold]{name}[/bold] [bold green]holds[/bold green]: ε = {answer['epsilon']}, δ = {answer['delta']}, "
-        f"{answer['neighbours']}, {answer['laws']} laws{rows}."
+        f"[bold]{name}[/bold] [bold green]holds[/bold green]: ε = {answer['epsilon']:.6g}, δ = {answer['delta']:.6g}, "
+        f"{answer['neighbours']}, {several(answer['laws'], 'law')}{rows}."
     )

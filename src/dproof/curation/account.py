@@ -9,13 +9,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from dproof.errors import InputError, did_you_mean
 from dproof.exact import float_below
 from dproof.privacy import Neighbours, Privacy
 from dproof.queries.canonical import literal
-from dproof.sanitisation.plan import Plan
+
+if TYPE_CHECKING:
+    from dproof.sanitisation.plan import Plan
 
 
 @dataclass(frozen=True, slots=True)

@@ -72,7 +72,7 @@ class Ledger:
         self._files: _Files | None = None
         self._forget()
         if budget is None and not self.path.exists():
-            raise InputError(f"there is no ledger {str(self.path)!r}: begin one with a budget")
+            raise InputError(f"there is no ledger {str(self.path)!r}: begin one with a plan or a budget")
         with self._transaction(writing=bool(budget or analysts)) as (database, account):
             if begun := account.budget is None:
                 if budget is None:
@@ -89,8 +89,9 @@ class Ledger:
                     "so let the plan say what the ledger says"
                 )
             for name, limit in (analysts or {}).items():
-                if account.limits.get(name) not in (None, amount(limit)):
-                    raise InputError(f"the budget of analyst {name!r} cannot be changed: the ledger has another")
+                known = account.limits.get(name)
+                if known not in (None, amount(limit)):
+                    raise InputError(f"the budget of analyst {name!r} is {known}, and that cannot be changed")
                 if name not in account.limits:
                     self._append(database, "analyst", {"analyst": name, **_told(limit)})
             if mark is not None and mark not in self._marks:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import tomllib
 from collections.abc import Callable, Iterator, Mapping
+from difflib import get_close_matches
 from fractions import Fraction
 from pathlib import Path
 from typing import Any, TypeVar
@@ -75,8 +76,8 @@ class Reader:
         if key in self._table:
             return self._table[key]
         if not default:
-            near = [other for other in self._table if other not in self._asked]
-            raise self.wrong(key, f"is missing{did_you_mean(key, near) if near else ''}")
+            near = get_close_matches(key, [other for other in self._table if other not in self._asked], n=1)
+            raise self.wrong(key, f"is missing{did_you_mean(key, near)}")
         return default[0]
 
     def table(self, key: str) -> Reader:
