@@ -147,9 +147,13 @@ def test_where_the_number_of_rows_is_private_or_not_all_nothing_is_told(measurem
     assert all(row["n"].estimate == max(0, row["n"].raw) for row in answer.rows)
 
 
-def test_a_mean_and_its_interval_stay_in_the_declared_range(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("asked", "least", "most"),
+    [("avg(place)", 0, 39), ("stddev_pop(place)", 0, 19.5), ("covar_pop(place, place)", -(19.5**2), 19.5**2)],
+)
+def test_what_is_calculated_stays_in_the_declared_range(asked: str, least: float, most: float, tmp_path: Path) -> None:
     curator = dp.Curator(pa.table({"place": [39, 38], "sex": ["f", "m"]}), PLAN, ledger=tmp_path / "b.db")
-    for text in ("SELECT avg(place) AS a FROM data", "SELECT sex, avg(place) AS a FROM data GROUP BY sex"):
+    for text in (f"SELECT {asked} AS a FROM data", f"SELECT sex, {asked} AS a FROM data GROUP BY sex"):
         for n in range(1, 9):
             for row in curator.ask(text, epsilon=Fraction(n, 100)).rows:
-                assert 0 <= row["a"].low <= row["a"].estimate <= row["a"].high <= 39
+                assert least <= row["a"].low <= row["a"].estimate <= row["a"].high <= most

@@ -11,9 +11,10 @@ import pytest
 
 import dproof as dp
 from dproof.errors import InputError, NotPrivate
-from dproof.queries.declared import declare
+from dproof.queries.declared import Declared, declare
 from dproof.queries.schema import Open
 from dproof.spaces import Categories
+from dproof.testing import seeded_coins
 
 BOOKS = {"books": Categories(list(range(8))), "sex": Categories(["f", "m"])}
 
@@ -54,6 +55,15 @@ def test_a_function_that_fails_shows_nothing() -> None:
     assert strange.whole([]) == 0
 
 
+@pytest.mark.parametrize("step", ["1", "0.5", "2/3"])
+def test_rounding_moves_no_answer_further_than_is_charged(step: str) -> None:
+    """Not even halves: 1/2 and 3/2 are one apart, and so are the whole numbers they become."""
+    for quarters in range(1, 9):
+        query = Declared("x", lambda rows: rows[0], Fraction(quarters, 4), Fraction(step))
+        pairs: list[Any] = [(Fraction(n, 4), Fraction(n + quarters, 4)) for n in range(-20, 20)]
+        assert max(abs(query.whole([x]) - query.whole([y])) for x, y in pairs) <= query.steps
+
+
 @pytest.mark.parametrize("claimed", [0, -1, "nan"])
 def test_declarations_that_make_no_sense(claimed: Any) -> None:
     with pytest.raises(InputError):
@@ -77,3 +87,37 @@ def test_a_declared_query_is_asked_and_paid_like_any_other(tmp_path: Path) -> No
         curator.ask_declared(query, epsilon="1.5")
     halves, _ = declare("half", lambda rows: len(rows) / 3, "1/3", curator.schema, step="0.5")
     assert curator.ask_declared(halves, epsilon=1).rows[0]["half"].raw % 0.5 == 0
+    with seeded_coins(1):
+        price = Fraction(1, 10**6)
+        other = dp.Curator(table, plan, ledger=tmp_path / "c.db").ask_declared(query, epsilon=price)
+    assert "It cost epsilon" in other.notes[0] and "NOT PRIVATE" in other.notes[1]
+
+
+@pytest.mark.parametrize(
+    ("privacy", "right", "size"),
+    [
+        ({"neighbours": "change-one"}, "change-one", 7),
+        ({"neighbours": "add-remove"}, "add-remove", 7),
+        ({"neighbours": "add-remove", "person": "id", "rows_per_person": 3}, "add-remove", 21),
+        # All rows of a person may go, and as many others come.
+        ({"neighbours": "change-one", "person": "id"}, "add-remove", 14),
+        ({"neighbours": "change-one", "rows_per_person": 3}, "add-remove", 42),
+    ],
+)
+def test_a_sensitivity_is_used_for_the_neighbours_it_is_declared_for(
+    privacy: dict[str, Any], right: Any, size: int, tmp_path: Path
+) -> None:
+    columns = {"id": {"drop": True}, "books": {"space": "interval", "low": 0, "high": 7, "step": 1}}
+    table = pa.table({"id": range(40), "books": [3] * 40})
+    plan = {"privacy": {"epsilon": 9, **privacy}, "columns": columns}
+    curator = dp.Curator(table, plan, ledger=tmp_path / "b.db")
+    relations: list[Any] = ["change-one", "add-remove"]
+    for neighbours in relations:
+        query, _ = declare("total", total, 7, curator.schema, neighbours=neighbours)
+        if neighbours != right:
+            with pytest.raises(InputError, match="declare it for"):
+                curator.ask_declared(query, epsilon=1)
+        else:
+            cell = curator.ask_declared(query, epsilon=1).rows[0]["total"]
+            assert cell.stderr == pytest.approx(size * 2**0.5, rel=0.02)
+    assert curator.remaining().epsilon == 8

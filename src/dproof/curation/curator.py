@@ -140,22 +140,29 @@ class Curator:
 
     def ask_declared(self, query: Declared, *, epsilon: Any, level: float = 0.95) -> Answer:
         """Answer a query of the user's own at the price ε, with noise for the sensitivity that its author declares."""
-        cost = Privacy(epsilon, neighbours=self.plan.privacy.neighbours)
-        noise = integer_laplace(query.steps * self.plan.rows_per_person, cost)
+        cost = self.price(epsilon, 0, level)
+        replaced = cost.neighbours == "change-one" and not self.plan.row_is_person
+        if query.neighbours != ("add-remove" if replaced else cost.neighbours):
+            raise InputError(
+                f"the sensitivity of {query.name!r} is declared for {query.neighbours} neighbours: declare it for "
+                f"{cost.neighbours} ones, as the plan has, or for add-remove ones where persons own rows"
+            )
+        # All rows of a person may go, and as many others come.
+        noise = integer_laplace(query.steps * self.plan.rows_per_person * (2 if replaced else 1), cost)
         known = [name for name, space in self.schema.spaces.items() if not isinstance(space, Open)]
-        under = hashlib.sha256(repr([answerable(self.plan.column(name)) for name in known]).encode()).hexdigest()
-        key = f"{query.name}, declared sensitivity {query.sensitivity}, step {query.step} -- plan {under[:16]}"
 
         def fresh() -> Released:
             whole = query.whole(list(read_rows(self.source, self.plan, known, self.schema)))
-            return {"whole": whole + int(noise.draw(1)[0])}
+            return {"whole": whole + int(noise.draw(1)[0]), "private": current().private}
 
-        kept, _ = self.buy(key, cost, fresh)
-        noise = integer_laplace(noise.size, Privacy(kept["epsilon"], neighbours=cost.neighbours))
+        text = f"{query.name}, declared sensitivity {query.sensitivity}, step {query.step}"
+        kept, free = self.buy(self.key(text, known), cost, fresh)
+        noise = integer_laplace(noise.size, self.paid(kept))
         value, half = query.step * kept["whole"], query.step * noise.quantile(repr(level))
         spread = float(query.step) * noise.variance**0.5
         cell = Cell(plain(value), float(value - half), float(value + half), spread, plain(value))
-        notes = ("The sensitivity is declared by the author of the query and was only tested, not proven.",)
+        declared = "The sensitivity is declared by the author of the query and was only tested, not proven."
+        notes = (*self.receipt(self.paid(kept), kept, free), declared)
         return Answer((query.name,), [{query.name: cell}], level, notes, "Laplace noise, sensitivity declared")
 
     def buy(self, key: str, cost: Privacy, fresh: Callable[[], Released]) -> tuple[Released, bool]:

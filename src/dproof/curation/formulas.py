@@ -54,27 +54,31 @@ def _aggregate(aggregate: Aggregate, stats: Statistics, schema: Schema, clip: bo
     moments = {term.columns: stats[term] for term in needed}
     x, y = aggregate.columns * 2 if len(aggregate.columns) == 1 else aggregate.columns
     value = _central(x, y, moments, n)
+    if clip:  # no number is further from the middle of its range than half of it
+        most = n * float(_ends(needed[1], x, schema)[1] * _ends(needed[1], y, schema)[1])
+        value = np.clip(value, -most if aggregate.kind in ("covar", "corr") else 0, most)
     if aggregate.kind == "corr":
         spread = np.sqrt(np.maximum(_central(x, x, moments, n), 0) * np.maximum(_central(y, y, moments, n), 0))
         ratio: Floats = np.divide(value, spread, out=np.zeros_like(value), where=spread > 0)
         return np.clip(ratio, -1, 1) if clip else ratio
     value = value * float(needed[-1].unit(schema)) / np.maximum(n - float(aggregate.argument or 0), 1)
-    if aggregate.kind == "covar":
-        return value
-    value = np.maximum(value, 0) if clip or aggregate.kind == "stddev" else value
-    return np.sqrt(value) if aggregate.kind == "stddev" else value
+    return np.sqrt(np.maximum(value, 0)) if aggregate.kind == "stddev" else value
 
 
 def _mean(aggregate: Aggregate, total: Term, n: Floats, stats: Statistics, schema: Schema, clip: bool) -> Floats:
     column = aggregate.columns[0]
     scale = total.scale(column, schema)
     mean = float(scale.origin) + float(scale.unit) * stats[total] / n
-    space = schema.spaces[column]
+    low, high = (float(scale.value(end)) for end in _ends(total, column, schema))
+    return np.clip(mean, low, high) if clip else mean
+
+
+def _ends(term: Term, column: str, schema: Schema) -> tuple[int, int]:
+    """The least and the greatest whole number of a column."""
+    scale, space = term.scale(column, schema), schema.spaces[column]
     assert not isinstance(space, Open)
-    if not clip:
-        return mean
     whole = scale.table or (scale.shift, scale.shift + scale.factor * (space.size - 1))
-    return np.clip(mean, float(scale.value(min(whole))), float(scale.value(max(whole))))
+    return min(whole), max(whole)
 
 
 def _central(x: str, y: str, moments: dict[tuple[str, ...], Floats], n: Floats) -> Floats:

@@ -18,7 +18,8 @@ _SHOWN = 4  # points of a curve that a line of text shows
 class Cell:
     """An estimate, the interval that covers the truth with the answer's level, and the number it was made from.
 
-    For a curve every field is a list over its grid.
+    `low` and `high` are None for what is chosen and not measured, such as a curator's median: a note of the answer says
+    how good the choice is. For a curve every field is a list over its grid.
     """
 
     estimate: Any

@@ -35,6 +35,7 @@ class Declared:
     function: Callable[[Sequence[Row]], Any]
     sensitivity: Fraction
     step: Fraction = Fraction(1)
+    neighbours: Neighbours = "change-one"
 
     @property
     def steps(self) -> int:
@@ -44,7 +45,8 @@ class Declared:
     def whole(self, rows: Sequence[Row]) -> int:
         """The answer in whole steps; whatever goes wrong inside the function counts as 0, so nothing shows outside."""
         try:
-            return round(exact(self.function(rows)) / self.step)
+            # Halves go up, all of them: two that differ by a whole number of steps must do so when rounded too.
+            return math.floor(exact(self.function(rows)) / self.step + Fraction(1, 2))
         except Exception:
             return 0
 
@@ -70,7 +72,7 @@ def declare(
     dproof.errors.NotPrivate: the declared sensitivity 3 is too small: two neighbouring tables differ by 7
     """
     schema = table if isinstance(table, Schema) else Schema("data", table)
-    query = Declared(name, function, exact(claimed, "the sensitivity"), exact(step, "step"))
+    query = Declared(name, function, exact(claimed, "the sensitivity"), exact(step, "step"), neighbours)
     if query.sensitivity <= 0 or query.step <= 0 or not name:
         raise InputError("a declared query needs a name, a sensitivity above 0 and a step above 0")
     worst: Witness | None = None
