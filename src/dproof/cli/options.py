@@ -1,16 +1,28 @@
-"""The options that several commands share, so that they read the same everywhere."""
+"""How options are written, and those that several commands share, so that they read the same everywhere."""
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-Epsilon = Annotated[
-    str, typer.Option(help="ε of the guarantee: a decimal or a fraction; small is private.", metavar="E")
-]
-Delta = Annotated[str, typer.Option(help="δ of the guarantee, between 0 and 1.", metavar="D")]
-Neighbours = Annotated[
-    str, typer.Option(help="Who is a neighbour: change-one (same size) or add-remove.", metavar="RELATION")
-]
-AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
+
+def argument(metavar: str, text: str) -> Any:
+    """An argument as help shows it."""
+    return typer.Argument(help=text, metavar=metavar)
+
+
+def option(metavar: str, text: str) -> Any:
+    """An option that takes a value, named as its parameter."""
+    return typer.Option(help=text, metavar=metavar)
+
+
+def flag(name: str, text: str) -> Any:
+    """An option that is given or not."""
+    return typer.Option(name, help=text)
+
+
+Epsilon = Annotated[str, option("E", "ε of the guarantee: a decimal or a fraction; small is private.")]
+Delta = Annotated[str, option("D", "δ of the guarantee, between 0 and 1.")]
+Neighbours = Annotated[str, option("RELATION", "Who is a neighbour: change-one (same size) or add-remove.")]
+AsJson = Annotated[bool, flag("--json", "Print one JSON object and nothing else.")]
