@@ -11,12 +11,11 @@ import pytest
 
 from dproof.exact import exp_below
 from dproof.laws.gaussian import Gaussian, gaussian
+from dproof.laws.guide import uniform_below
 from dproof.laws.lattice import Lattice, NoiseLaw
+from dproof.laws.sets import SubsetSelection, Unary
 from dproof.laws.stairs import Stairs, stairs
-from dproof.laws.subset_selection import SubsetSelection
 from dproof.laws.two_sided import TwoSided, two_sided
-from dproof.laws.unary import Unary
-from dproof.laws.uniform import uniform_below
 from dproof.testing import ScriptedCoins, seeded_coins
 
 WORDS = np.arange(1 << 16, dtype=np.uint16)  # every first word: the totals below divide 2^16, so no cell is cut
@@ -129,9 +128,9 @@ def test_every_word_of_a_bit_counts_once(shown: str) -> None:
 @pytest.mark.parametrize("held", [True, False])
 def test_every_choice_of_the_other_values_counts_once(held: bool) -> None:
     """Value 2 of four and sets of two: all 3·2·1 choices among the others give every set equally often."""
-    law = SubsetSelection(4, 2, 1, 1)  # the value itself is in the set for the lower half of all words
+    law = SubsetSelection(4, 2, 1, 1)  # the value itself is in the set for the upper half of all words
     choices = np.array(list(product(range(3), range(2), range(1))), np.uint64).T
-    coin = np.full(6, 0x1000 if held else 0xC000, np.uint16)
+    coin = np.full(6, 0xC000 if held else 0x1000, np.uint16)
     words = [choices[0], choices[1], np.zeros(6, np.uint64), choices[2]]  # the value's own turn is not used
     drawn = law.draw(np.full(6, 2, np.uint8), ScriptedCoins(coin, *words))
     with_it, without = {5: 2, 6: 2, 12: 2}, {3: 2, 9: 2, 10: 2}

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import lru_cache
 from math import comb
 from typing import Any
 
@@ -14,7 +13,8 @@ from numpy.typing import NDArray
 
 from dproof.coins import Coins
 from dproof.laws.family import Odds, Worst
-from dproof.laws.guide import Guide, guide
+from dproof.laws.guide import coin
+from dproof.laws.pair import Pair
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,39 +48,28 @@ class Bits:
         powers = [self.stay ** (self.bits - r) * self.flip**r for r in range(self.bits + 1)]
         return np.asarray(np.array(powers, object)[differing])
 
-    def atoms(self) -> Iterator[tuple[int, int]]:
-        """The masses of {r bits turned} under a set and under its complement, by falling ratio."""
+    def _pair(self) -> Pair:
         h = self.bits
         masses = [comb(h, r) * self.stay ** (h - r) * self.flip**r for r in range(h + 1)]
-        pairs = list(zip(masses, reversed(masses), strict=True))
-        return iter(pairs if self.stay >= self.flip else pairs[::-1])
+        return Pair(masses, masses[::-1], self.total, 0, self.inputs - 1)
+
+    def atoms(self) -> Iterable[tuple[int, int]]:
+        """The masses of {r bits turned} under a set and under its complement."""
+        pair = self._pair()
+        return zip(pair.p, pair.q, strict=True)
 
     def worst(self, odds: Fraction) -> Worst:
-        excess = sum(max(Fraction(0), p - odds * q) for p, q in self.atoms())
-        return Worst(Fraction(excess) / self.total, 0, self.inputs - 1)
+        return self._pair().worst(odds)
 
     def odds(self, delta: Fraction) -> Odds:
-        allowance = delta * self.total
-        best, top, bottom = Fraction(1), 0, 0
-        for p, q in self.atoms():
-            top, bottom = top + p, bottom + q
-            if top - allowance > best * bottom:
-                if not bottom:
-                    return Odds(None, 0, self.inputs - 1)
-                best = Fraction(top - allowance) / bottom
-        return Odds(best, 0, self.inputs - 1)
+        return self._pair().odds(delta)
 
     def draw(self, codes: NDArray[Any], coins: Coins) -> NDArray[Any]:
         drawn = codes.copy()
         for bit in range(self.bits):
-            turned = _coin(self.stay, self.flip).draw(codes, coins)
+            turned = coin(self.stay, self.flip).draw(codes, coins)
             drawn ^= turned.astype(codes.dtype) << codes.dtype.type(bit)
         return drawn
 
     def record(self) -> Mapping[str, Any]:
         return {"kind": "bits", "bits": self.bits, "stay": str(self.stay), "flip": str(self.flip)}
-
-
-@lru_cache(maxsize=64)
-def _coin(stay: int, flip: int) -> Guide:
-    return guide([[stay, flip]], stay + flip)

@@ -21,8 +21,7 @@ from numpy.typing import NDArray
 from dproof.coins import Coins
 from dproof.errors import TooLarge
 from dproof.exact import exp_above, exp_below, log_above, log_below
-from dproof.laws.guide import Guide, guide
-from dproof.laws.uniform import uniform_below
+from dproof.laws.guide import Guide, guide, uniform_below
 
 _PEAK = 110  # bits of the largest weight
 _CUT = 1 << 30  # the least weight that is kept

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -139,7 +140,7 @@ def guide(rows: Sequence[Sequence[int]] | NDArray[Any], total: int, *, width: in
     width = width or word_width(total)
     outcomes = len(rows[0])
     bits = min(16, max(4, (_CELLS // len(rows)).bit_length() - 1))
-    table = np.empty((len(rows), 1 << bits), _smallest_dtype(outcomes))
+    table = np.empty((len(rows), 1 << bits), np.min_scalar_type(outcomes))
     mark = outcomes
     all_starts, all_tails, all_slots = [], [], []
     for n, row in enumerate(rows):
@@ -178,9 +179,28 @@ def _split(words: NDArray[Any], low: int) -> tuple[NDArray[Any], NDArray[Any]]:
     return words >> np.uint64(low), words & np.uint64((1 << low) - 1)
 
 
-def _smallest_dtype(largest: int) -> type[np.unsignedinteger[Any]]:
-    """The narrowest unsigned type that holds the number."""
-    for dtype in (np.uint8, np.uint16):
-        if largest <= np.iinfo(dtype).max:
-            return dtype
-    return np.uint32
+@lru_cache(maxsize=64)
+def coin(zeros: int, ones: int) -> Guide:
+    """The sampler of one bit."""
+    return guide([[zeros, ones]], zeros + ones)
+
+
+def uniform_below(bounds: NDArray[Any], coins: Coins) -> NDArray[np.int64]:
+    """One number in 0, …, bound − 1 for each bound of at most 2^62, without a table.
+
+    A word of 64 bits is taken modulo the bound; the few words past the last multiple of it are drawn again.
+
+    >>> from dproof.coins import current
+    >>> uniform_below(np.array([1, 1]), current()).tolist()
+    [0, 0]
+    """
+    limits = np.asarray(bounds, np.uint64)
+    words = coins.words64(len(limits))
+    drawn = words % limits
+    # w − (w mod b) is a multiple of b; the last, incomplete run of words starts above 2^64 − b.
+    late = np.flatnonzero(words - drawn > np.uint64(0) - limits)
+    while len(late):
+        words = coins.words64(len(late))
+        drawn[late] = again = words % limits[late]
+        late = late[words - again > np.uint64(0) - limits[late]]
+    return drawn.astype(np.int64)

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from dproof.coins import Coins
 from dproof.laws.family import Odds, Worst
 from dproof.laws.guide import Guide, guide, word_width
+from dproof.laws.pair import Pair, any_pair
 
 _TABLED = 4096  # up to this size a guide table over the shifts beats arithmetic on whole words
 
@@ -50,21 +51,14 @@ class KeepOrOther:
         law[source] = self.keep
         return law
 
+    def _pair(self) -> Pair:
+        return any_pair(self.size, self.keep, self.other, self.total)  # d and d' differ in the outputs d and d' only
+
     def worst(self, odds: Fraction) -> Worst:
-        # Only the two outputs d and d' differ, and by symmetry one pair stands for all.
-        if self.size < 2:
-            return Worst(Fraction(0), 0, 0)
-        more, less = max(self.keep, self.other), min(self.keep, self.other)
-        return Worst(max(Fraction(0), more - odds * less) / self.total, 0, 1)
+        return self._pair().worst(odds)
 
     def odds(self, delta: Fraction) -> Odds:
-        if self.size < 2:
-            return Odds(Fraction(1), 0, 0)
-        more, less = max(self.keep, self.other), min(self.keep, self.other)
-        excess = more - delta * self.total
-        if excess <= less:
-            return Odds(Fraction(1), 0, 1)
-        return Odds(excess / less if less else None, 0, 1)
+        return self._pair().odds(delta)
 
     def draw(self, codes: NDArray[Any], coins: Coins) -> NDArray[Any]:
         if self.size > _TABLED and word_width(self.total) == 64:

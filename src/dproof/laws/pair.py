@@ -6,9 +6,38 @@ so one set settles an ordered pair where the definition quantifies over all of t
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
+
+from dproof.laws.family import Odds, Worst
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """The two inputs of a family whose laws lie farthest apart: their masses on groups of outputs of one ratio each.
+
+    >>> Pair([6, 1], [1, 6], 10).worst(Fraction(2)).value, Pair([6, 1], [1, 6], 10).odds(Fraction(0)).value
+    (Fraction(2, 5), Fraction(6, 1))
+    """
+
+    p: Sequence[int]
+    q: Sequence[int]
+    total: int
+    source: int = 0
+    target: int = 1
+
+    def worst(self, odds: Fraction) -> Worst:
+        return Worst(hockey_stick(self.p, self.q, self.total, odds), self.source, self.target)
+
+    def odds(self, delta: Fraction) -> Odds:
+        return Odds(tight_odds(self.p, self.q, self.total, delta), self.source, self.target)
+
+
+def any_pair(inputs: int, own: int, other: int, total: int) -> Pair:
+    """Two of the inputs of a family in which all are alike, by what they weigh on the outputs that tell them apart."""
+    return Pair([own, other], [other, own], total) if inputs > 1 else Pair([], [], total, 0, 0)
 
 
 def hockey_stick(p: Iterable[Any], q: Iterable[Any], total: int, odds: Fraction) -> Fraction:

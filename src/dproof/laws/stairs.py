@@ -22,8 +22,7 @@ from numpy.typing import NDArray
 from dproof.coins import Coins
 from dproof.errors import TooLarge
 from dproof.laws.blocks import block_sums, falling, fresh_moments
-from dproof.laws.guide import Guide, guide
-from dproof.laws.uniform import uniform_below
+from dproof.laws.guide import Guide, guide, uniform_below
 
 _ROOM = 1 << 52
 _MOST_STAIRS = 2000

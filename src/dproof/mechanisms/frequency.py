@@ -6,8 +6,7 @@ from fractions import Fraction
 
 from dproof.errors import InputError
 from dproof.laws.keep_or_other import KeepOrOther
-from dproof.laws.subset_selection import SubsetSelection
-from dproof.laws.unary import Unary
+from dproof.laws.sets import SubsetSelection, Unary
 from dproof.mechanisms.mechanism import Mechanism
 
 

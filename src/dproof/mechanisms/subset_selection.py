@@ -7,7 +7,7 @@ from math import comb, exp
 
 from dproof.errors import InputError
 from dproof.exact import exp_below
-from dproof.laws.subset_selection import SubsetSelection
+from dproof.laws.sets import SubsetSelection
 from dproof.mechanisms.mechanism import Mechanism
 from dproof.mechanisms.unary_encoding import demand_categories
 from dproof.privacy import Privacy

@@ -8,7 +8,7 @@ from typing import Literal, get_args
 
 from dproof.errors import InputError, did_you_mean
 from dproof.exact import exp_below
-from dproof.laws.unary import Unary
+from dproof.laws.sets import Unary
 from dproof.mechanisms.mechanism import Mechanism
 from dproof.privacy import Privacy
 from dproof.spaces.categories import Categories
