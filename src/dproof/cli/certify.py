@@ -12,7 +12,7 @@ import typer
 from dproof.certification import certify as certification
 from dproof.certification.witness import Witness, find_witness
 from dproof.cli.matrix_file import read_matrix
-from dproof.cli.options import AsJson, Delta, Epsilon
+from dproof.cli.options import AsJson, Delta, Epsilon, argument, option
 from dproof.cli.output import Page, advise, emit, escape, pairs
 from dproof.errors import InputError
 from dproof.exact import exp_below, float_above
@@ -26,13 +26,11 @@ _SHOWN = 12  # outputs of the worst set that a person is shown
 
 
 def certify(
-    matrix: Annotated[Path, typer.Argument(help="The law: a .csv, .json or .npy file.", metavar="MATRIX")],
+    matrix: Annotated[Path, argument("MATRIX", "The law: a .csv, .json or .npy file.")],
     epsilon: Epsilon,
     delta: Delta = "0",
     as_json: AsJson = False,
-    certificate: Annotated[
-        Path | None, typer.Option(help="Write the certificate here if it holds.", metavar="FILE")
-    ] = None,
+    certificate: Annotated[Path | None, option("FILE", "Write the certificate here if it holds.")] = None,
 ) -> None:
     """Say exactly how private a mechanism is, with the worst case.
 

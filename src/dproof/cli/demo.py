@@ -11,7 +11,7 @@ import numpy as np
 import typer
 from numpy.typing import NDArray
 
-from dproof.cli.options import AsJson
+from dproof.cli.options import AsJson, option
 from dproof.cli.output import Page, emit, escape, table
 from dproof.coins import Coins
 from dproof.errors import InputError
@@ -59,9 +59,7 @@ QUESTIONS = (
 
 
 def demo(
-    out: Annotated[
-        Path | None, typer.Option(help="The folder to make for the demo; a temporary one by default.", metavar="DIR")
-    ] = None,
+    out: Annotated[Path | None, option("DIR", "The folder to make for the demo; a temporary one by default.")] = None,
     people: Annotated[int, typer.Option(help="How many people to make up.", metavar="N", min=1, max=10**7)] = 20_000,
     as_json: AsJson = False,
 ) -> None:

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from dproof.cli.matrix_file import read_matrix
-from dproof.cli.options import AsJson, Delta, Epsilon
+from dproof.cli.options import AsJson, Delta, Epsilon, flag, option
 from dproof.cli.output import Page, advise, emit, escape, pairs
 from dproof.errors import InputError
 from dproof.exact import float_above, float_below
@@ -24,27 +24,20 @@ _SHOWN = 11  # inputs and outputs of a matrix that a person is shown
 
 
 def design(
-    space: Annotated[Path, typer.Option(help="The space, as in a plan's table of a column.", metavar="SPACE.toml")],
+    space: Annotated[Path, option("SPACE.toml", "The space, as in a plan's table of a column.")],
     epsilon: Epsilon,
     delta: Delta = "0",
-    loss: Annotated[
-        str, typer.Option(help="metric, squared, or a file with a matrix, inputs by outputs.", metavar="LOSS")
-    ] = "metric",
+    loss: Annotated[str, option("LOSS", "metric, squared, or a file with a matrix, inputs by outputs.")] = "metric",
     outputs: Annotated[
-        Path | None, typer.Option(help="A larger space to release into; the same by default.", metavar="SPACE.toml")
+        Path | None, option("SPACE.toml", "A larger space to release into; the same by default.")
     ] = None,
     prior: Annotated[
-        str | None,
-        typer.Option(help="Probabilities of the values, split by commas; worst case without.", metavar="P,…"),
+        str | None, option("P,…", "Probabilities of the values, split by commas; worst case without.")
     ] = None,
     unbiased: Annotated[bool, typer.Option(help="For numbers: no bias, least worst-case variance.")] = False,
-    metric_privacy: Annotated[
-        bool, typer.Option("--metric-privacy", help="Multiply ε by the distance of two values.")
-    ] = False,
-    law: Annotated[
-        Path | None, typer.Option(help="Write the law here, as CSV of exact fractions.", metavar="FILE")
-    ] = None,
-    picture: Annotated[Path | None, typer.Option(help="Draw the law here, as SVG.", metavar="FILE")] = None,
+    metric_privacy: Annotated[bool, flag("--metric-privacy", "Multiply ε by the distance of two values.")] = False,
+    law: Annotated[Path | None, option("FILE", "Write the law here, as CSV of exact fractions.")] = None,
+    picture: Annotated[Path | None, option("FILE", "Draw the law here, as SVG.")] = None,
     as_json: AsJson = False,
 ) -> None:
     """Find the mechanism of least error for a space, with proof.

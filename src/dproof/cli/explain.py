@@ -6,10 +6,8 @@ from collections.abc import Iterator
 from fractions import Fraction
 from typing import Annotated, Any
 
-import typer
-
 from dproof import meaning
-from dproof.cli.options import AsJson, Delta, Epsilon, Neighbours
+from dproof.cli.options import AsJson, Delta, Epsilon, Neighbours, option
 from dproof.cli.output import Page, emit, pairs, table
 from dproof.exact import exact, float_above, float_below
 from dproof.privacy import Privacy
@@ -27,10 +25,7 @@ def explain(
     epsilon: Epsilon,
     delta: Delta = "0",
     neighbours: Neighbours = "change-one",
-    stake: Annotated[
-        str,
-        typer.Option(help="What lies between your worst and your best outcome, say in euros.", metavar="B"),
-    ] = "10000",
+    stake: Annotated[str, option("B", "What lies between your worst and your best outcome, say in euros.")] = "10000",
     as_json: AsJson = False,
 ) -> None:
     """Say what a guarantee means for one person.

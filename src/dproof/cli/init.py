@@ -7,15 +7,13 @@ from typing import Annotated, Any
 
 import typer
 
-from dproof.cli.options import AsJson
+from dproof.cli.options import AsJson, argument, option
 from dproof.cli.output import advise, emit
 from dproof.engines import Source, open_source
 from dproof.sanitisation.toml import to_toml
 
-Data = Annotated[
-    Path, typer.Argument(help="A .csv, .parquet, .arrow or .duckdb file, or a folder of files.", metavar="DATA")
-]
-Table = Annotated[str | None, typer.Option(help="The table inside a DuckDB file.", metavar="NAME")]
+Data = Annotated[Path, argument("DATA", "A .csv, .parquet, .arrow or .duckdb file, or a folder of files.")]
+Table = Annotated[str | None, option("NAME", "The table inside a DuckDB file.")]
 
 _HEAD = """\
 # A draft: the names of the columns and nothing of their values. Everything in a plan is public knowledge, so

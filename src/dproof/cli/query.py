@@ -5,28 +5,22 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
-from dproof.cli.options import AsJson
+from dproof.cli.options import AsJson, argument, flag, option
 from dproof.cli.output import Page, advise, emit, escape, table
 from dproof.queries.answer import Answer, Cell
 from dproof.sanitisation.release import load
 
 
 def query(
-    release: Annotated[Path, typer.Argument(help="The folder of the release.", metavar="DIR")],
-    sql: Annotated[str, typer.Argument(help="One SELECT ... FROM release.", metavar="SQL")],
+    release: Annotated[Path, argument("DIR", "The folder of the release.")],
+    sql: Annotated[str, argument("SQL", "One SELECT ... FROM release.")],
     as_json: AsJson = False,
-    plot: Annotated[Path | None, typer.Option(help="Draw it into FILE: .svg, .png or .html.", metavar="FILE")] = None,
-    level: Annotated[float, typer.Option(help="The level of the intervals.", metavar="L")] = 0.95,
-    method: Annotated[str, typer.Option(help="inverse, likelihood, projection or shrinkage.", metavar="M")] = "inverse",
-    target: Annotated[
-        str, typer.Option(help="What the intervals are for: table or population.", metavar="TARGET")
-    ] = "table",
-    simultaneous: Annotated[
-        bool, typer.Option("--simultaneous", help="Intervals that hold all at once, column by column.")
-    ] = False,
-    raw: Annotated[bool, typer.Option("--raw", help="Ask the sanitised rows as they are, in DuckDB's SQL.")] = False,
+    plot: Annotated[Path | None, option("FILE", "Draw it into FILE: .svg, .png or .html.")] = None,
+    level: Annotated[float, option("L", "The level of the intervals.")] = 0.95,
+    method: Annotated[str, option("M", "inverse, likelihood, projection or shrinkage.")] = "inverse",
+    target: Annotated[str, option("TARGET", "What the intervals are for: table or population.")] = "table",
+    simultaneous: Annotated[bool, flag("--simultaneous", "Intervals that hold all at once, column by column.")] = False,
+    raw: Annotated[bool, flag("--raw", "Ask the sanitised rows as they are, in DuckDB's SQL.")] = False,
 ) -> None:
     """Ask a release anything: debiased answers with intervals, free.
 

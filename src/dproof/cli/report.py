@@ -5,9 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
-from dproof.cli.options import AsJson
+from dproof.cli.options import AsJson, argument, option
 from dproof.cli.output import emit
 from dproof.report.page import page
 from dproof.sanitisation.expectation import half_widths
@@ -15,8 +13,8 @@ from dproof.sanitisation.release import REPORT, load
 
 
 def report(
-    release: Annotated[Path, typer.Argument(help="The folder of a release.", metavar="DIR")],
-    out: Annotated[Path | None, typer.Option(help="Write the page here instead of into DIR.", metavar="FILE")] = None,
+    release: Annotated[Path, argument("DIR", "The folder of a release.")],
+    out: Annotated[Path | None, option("FILE", "Write the page here instead of into DIR.")] = None,
     as_json: AsJson = False,
 ) -> None:
     """Write the page that explains a release.
