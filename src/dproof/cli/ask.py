@@ -6,31 +6,25 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Annotated, Any
 
-import typer
-
 from dproof.cli.init import Data, Table
-from dproof.cli.options import AsJson
+from dproof.cli.options import AsJson, argument, flag, option
 from dproof.cli.output import emit_text
 from dproof.curation.curator import Curator
 
 
 def ask(
     data: Data,
-    question: Annotated[str, typer.Argument(help="SELECT … FROM data …", metavar="QUESTION", show_default=False)],
-    plan: Annotated[Path, typer.Option(help="The plan.", metavar="PLAN.toml")],
-    ledger: Annotated[
-        Path, typer.Option(help="The ledger; begun with the plan's budget if not there.", metavar="FILE")
-    ],
-    epsilon: Annotated[str | None, typer.Option(help="ε that the question may cost.", metavar="E")] = None,
-    delta: Annotated[str, typer.Option(help="δ that the question may cost.", metavar="D")] = "0",
-    accuracy: Annotated[
-        str | None, typer.Option(help="Instead of ε: the half-width wanted, at the least cost.", metavar="A")
-    ] = None,
-    level: Annotated[float, typer.Option(help="With what probability intervals cover the truth.", metavar="P")] = 0.95,
-    analyst: Annotated[str | None, typer.Option(help="Who asks, where analysts have budgets.", metavar="NAME")] = None,
-    mark: Annotated[str | None, typer.Option(help="A mark of the ledger that was kept.", metavar="HASH")] = None,
+    question: Annotated[str, argument("QUESTION", "SELECT … FROM data …")],
+    plan: Annotated[Path, option("PLAN.toml", "The plan.")],
+    ledger: Annotated[Path, option("FILE", "The ledger; begun with the plan's budget if not there.")],
+    epsilon: Annotated[str | None, option("E", "ε that the question may cost.")] = None,
+    delta: Annotated[str, option("D", "δ that the question may cost.")] = "0",
+    accuracy: Annotated[str | None, option("A", "Instead of ε: the half-width wanted, at the least cost.")] = None,
+    level: Annotated[float, option("P", "With what probability intervals cover the truth.")] = 0.95,
+    analyst: Annotated[str | None, option("NAME", "Who asks; needed where analysts have budgets.")] = None,
+    mark: Annotated[str | None, option("HASH", "A mark of the ledger that was kept.")] = None,
     table: Table = None,
-    preview: Annotated[bool, typer.Option("--preview", help="Show cost and accuracy; spend and read nothing.")] = False,
+    preview: Annotated[bool, flag("--preview", "Show cost and accuracy; spend and read nothing.")] = False,
     as_json: AsJson = False,
 ) -> None:
     """Ask the private table a question; the ledger pays first.

@@ -5,9 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
-
-from dproof.cli.options import AsJson
+from dproof.cli.options import AsJson, argument, option
 from dproof.cli.output import Page, emit, escape, table
 from dproof.curation.account import Amount, Unit, amount, paid
 from dproof.curation.ledger import Ledger
@@ -21,17 +19,14 @@ _WORDS = {"budget": "the whole budget", "analyst": "an analyst's budget"}
 
 
 def budget(
-    ledger: Annotated[Path, typer.Argument(help="The ledger.", metavar="FILE")],
+    ledger: Annotated[Path, argument("FILE", "The ledger.")],
     plan: Annotated[
-        Path | None,
-        typer.Option(help="Begin the ledger with this plan's budget, if it is absent.", metavar="PLAN.toml"),
+        Path | None, option("PLAN.toml", "Begin a ledger with this plan's budget if there is none.")
     ] = None,
-    analyst: Annotated[
-        str | None, typer.Option(help="Give this analyst a budget of their own.", metavar="NAME")
-    ] = None,
-    epsilon: Annotated[str | None, typer.Option(help="ε that the analyst may spend.", metavar="E")] = None,
-    delta: Annotated[str, typer.Option(help="δ that the analyst may spend.", metavar="D")] = "0",
-    mark: Annotated[str | None, typer.Option(help="A mark that was kept: is it in here?", metavar="HASH")] = None,
+    analyst: Annotated[str | None, option("NAME", "Give this analyst a budget of their own.")] = None,
+    epsilon: Annotated[str | None, option("E", "ε that the analyst may spend.")] = None,
+    delta: Annotated[str, option("D", "δ that the analyst may spend.")] = "0",
+    mark: Annotated[str | None, option("HASH", "A mark that was kept: is it in here?")] = None,
     as_json: AsJson = False,
 ) -> None:
     """Show what was spent, for what, and what is left.
