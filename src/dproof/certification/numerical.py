@@ -68,16 +68,12 @@ def numerical(parts: Sequence[tuple[Part, int]]) -> Numerical:
 
 def laplace_part(mu: float) -> Part:
     """Laplace noise whose scale is 1/mu of the sensitivity."""
-    return lambda up: _losses().from_laplace_mechanism(
-        1 / mu, pessimistic_estimate=up, value_discretization_interval=_GRID
-    )
+    return _part("from_laplace_mechanism", 1 / mu)
 
 
 def gaussian_part(mu: float) -> Part:
     """Gaussian noise whose standard deviation is 1/mu of the l2 sensitivity."""
-    return lambda up: _losses().from_gaussian_mechanism(
-        1 / mu, pessimistic_estimate=up, value_discretization_interval=_GRID
-    )
+    return _part("from_gaussian_mechanism", 1 / mu)
 
 
 def promise_part(privacy: Privacy) -> Part:
@@ -93,30 +89,23 @@ def mechanism_part(mechanism: Mechanism) -> Part:
     if isinstance(mechanism.family, Lattice):
         return noise_part(mechanism.family.noise, mechanism.family.size - 1)
     loss = dominating(mechanism.family)
-    logs = [{n: log(w / loss.total) for n, w in enumerate(side) if w} for side in zip(*loss.atoms, strict=True)]
-
-    def build(up: bool) -> Any:
-        # dp-accounting calls the first argument the lower law, Q.
-        return _losses().from_two_probability_mass_functions(
-            logs[1], logs[0], pessimistic_estimate=up, value_discretization_interval=_GRID
-        )
-
-    return build
+    p, q = ({n: log(w / loss.total) for n, w in enumerate(side) if w} for side in zip(*loss.atoms, strict=True))
+    return _part("from_two_probability_mass_functions", q, p)  # dp-accounting calls the first the lower law, Q
 
 
 def noise_part(law: NoiseLaw, shift: int) -> Part:
     """Lattice noise under a shift: the ideal law that its tables follow to a dozen digits."""
     if isinstance(law, TwoSided) and law.reach is None:
-        rate = float(log_above(law.ratio))
-        return lambda up: _losses().from_discrete_laplace_mechanism(
-            rate, shift, pessimistic_estimate=up, value_discretization_interval=_GRID
-        )
+        return _part("from_discrete_laplace_mechanism", float(log_above(law.ratio)), shift)
     if isinstance(law, Gaussian) and law.unit == 1:
-        sigma = float(law.square) ** 0.5
-        return lambda up: _losses().from_discrete_gaussian_mechanism(
-            sigma, shift, pessimistic_estimate=up, value_discretization_interval=_GRID
-        )
+        return _part("from_discrete_gaussian_mechanism", float(law.square) ** 0.5, shift)
     raise InputError("this noise has no named loss; compose its promise instead")
+
+
+def _part(constructor: str, *parameters: Any) -> Part:
+    """A loss by the name that dp-accounting has for it."""
+    settings = {"value_discretization_interval": _GRID}
+    return lambda up: getattr(_losses(), constructor)(*parameters, pessimistic_estimate=up, **settings)
 
 
 def _losses() -> Any:
