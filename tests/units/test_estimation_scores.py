@@ -9,12 +9,17 @@ from hypothesis import strategies as st
 
 from dproof.errors import InputError
 from dproof.estimation.axes import Kept, Mixed, Moments
-from dproof.estimation.contingency import Contingency, Grouped, Sum
+from dproof.estimation.contingency import Contingency, Groups, Sum
 from dproof.estimation.distribution import likelihood, projection, shrinkage
 from dproof.estimation.intervals import half_widths, normal_quantile, simultaneous
-from dproof.estimation.inverse import Dense, explain_singular, randomised, solve, unmixed_powers
+from dproof.estimation.inverse import Dense, explain_singular, solve, unmixed_powers
 
 COUNTS = np.array([310.0, 150.0, 240.0, 120.0, 180.0])
+
+
+def alone(groups: int) -> Groups:
+    """Every block of the only axis is a group."""
+    return Groups([(n,) for n in range(groups)], np.arange(groups), (0,), np.ones((1, 1)))
 
 
 def hobby() -> Kept:
@@ -24,7 +29,7 @@ def hobby() -> Kept:
 
 def test_frequencies_and_both_standard_errors_of_randomised_response() -> None:
     table = Contingency([hobby()], COUNTS, 1000)
-    found = table.estimates([Sum(np.ones(5), ((0,),))], Grouped((0,), np.ones((1, 1))))
+    found = table.estimates([Sum(np.ones(5), ((0,),))], alone(5))
     assert found.values[:, 0] / 1000 == pytest.approx([0.42, 0.10, 0.28, 0.04, 0.16])
     population = np.sqrt(found.covariance("population")[:, 0, 0]) / 1000
     assert population == pytest.approx([0.029251, 0.022583, 0.027011, 0.020552, 0.024298], abs=5e-7)
@@ -39,7 +44,7 @@ def test_a_lumped_keep_or_other_law_is_undone(sizes: list[int], share: float) ->
     other = (1 - share) / total
     weights = np.array(sizes, float)
     law = share * np.eye(len(sizes)) + other * weights
-    scores = randomised(weights, share + other, other)
+    scores = Kept("", weights, share + other, other).scores(())
     assert pytest.approx(np.eye(len(sizes)), abs=1e-8) == scores.spread(np.eye(len(sizes)), 0).T @ law.T
 
 
@@ -76,8 +81,10 @@ def test_a_singular_law_keeps_what_it_can_tell() -> None:
     assert explain_singular(law, ["tea", "coffee", "milk"]) == (
         "its law treats 'tea' and 'coffee' alike, so only their total can be asked for; 'milk' can be asked for"
     )
-    axis = Mixed("column 'drink'", law, np.arange(3), 3, (None,), ["tea", "coffee", "milk"], same=True)
-    assert axis.is_singular() and "cannot be debiased" in axis.explain()
+    none = np.zeros(3)
+    axis = Mixed("column 'drink'", law, np.eye(3), none, np.eye(3), none, ["tea", "coffee", "milk"])
+    with pytest.raises(InputError, match="column 'drink' cannot be debiased: its law treats 'tea' and 'coffee' alike"):
+        axis.refuse()
 
 
 def test_a_law_that_tells_nothing_is_refused() -> None:
@@ -97,7 +104,7 @@ def test_a_sum_of_numbers_has_exactly_the_noise_of_its_rows() -> None:
     axis = Moments(3, (0.0, 7.0), 10.0)
     values = np.array([1.0, -2.0, 4.0])
     table = Contingency([axis], np.array([len(values), values.sum(), (values**2).sum()]), len(values))
-    found = table.estimates([Sum(np.ones(1), ((1,),))], Grouped((0,), np.ones((1, 1))))
+    found = table.estimates([Sum(np.ones(1), ((1,),))], alone(1))
     assert found.values[0, 0] == pytest.approx(3) and found.covariance("table")[0, 0, 0] == pytest.approx(21)
 
 

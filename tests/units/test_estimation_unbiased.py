@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dproof.estimation.axes import Public
+from dproof.estimation.axes import public
 from dproof.estimation.contingency import Contingency
 from dproof.estimation.frame import Frame
 from dproof.queries.question import Key
@@ -82,11 +82,10 @@ def test_estimates_and_their_variances_are_unbiased(condition: str, keys: tuple[
     frame = Frame(LAW, [where], [Key(key) for key in keys], {"kids": 1})
     groups = frame.groups([()])
     sums = [frame.sum_of(where), frame.sum_of(where, ["kids"])]
-    axes = [*frame.axes, Public(1)]
+    axes = [*frame.axes, public(1)]
     shape = [axis.states for axis in axes]
     states = [
-        Contingency(axes, one.reshape(shape), 1).estimates(sums, groups.grouped).values[groups.order]
-        for one in np.eye(int(np.prod(shape)))
+        Contingency(axes, one.reshape(shape), 1).estimates(sums, groups).values for one in np.eye(int(np.prod(shape)))
     ]
     scores = np.stack(states)  # of every state, group and sum
     for row in ROWS[::5]:
@@ -96,5 +95,5 @@ def test_estimates_and_their_variances_are_unbiased(condition: str, keys: tuple[
         f = np.outer(inside & CONDITIONS[condition](row), [1.0, number])
         assert np.einsum("y,ygi->gi", chances.reshape(-1), scores) == pytest.approx(f, abs=1e-9)
         variances = np.einsum("y,ygi,ygj->gij", chances.reshape(-1), scores, scores) - f[:, :, None] * f[:, None, :]
-        found = Contingency(axes, chances, 1).estimates(sums, groups.grouped).covariance("table")[groups.order]
+        found = Contingency(axes, chances, 1).estimates(sums, groups).covariance("table")
         assert found == pytest.approx(variances, abs=1e-7)

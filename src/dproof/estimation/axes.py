@@ -1,66 +1,49 @@
-"""The independent factors of the law of a row, as a question sees them: how they mix, and how they are un-mixed."""
+"""The independent factors of the law of a row, as a question sees them: how they mix, and how they are un-mixed.
+
+An axis is cut into the blocks that a question tells apart, and its sanitised states are counted. Its law goes from
+nodes, the true values as far as it knows them, to states. `scores(powers)` are those of every block's indicator times
+these powers of its numbers, NaN where there are none; `naive(powers)` the same as if the states were true;
+`wanted(powers)` what they stand for, from nodes to blocks; `evenly()` the share of each state where values are spread
+evenly.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from math import comb
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from dproof.errors import InputError, TooLarge
-from dproof.estimation.contingency import Powers
 from dproof.estimation.inverse import (
     Array,
     Dense,
     Polynomial,
+    Powers,
     Scores,
     Spiked,
-    exact,
     explain_singular,
-    randomised,
     solve,
     unmixed_powers,
 )
+from dproof.estimation.smoothing import likely_nodes, smoothed
 from dproof.laws.family import Family
 
 _LARGEST_LAW = 1 << 24
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Public:
-    """A column without noise: what is counted is what is true."""
-
-    blocks: int
-
-    @property
-    def states(self) -> int:
-        return self.blocks
-
-    @property
-    def nodes(self) -> int:
-        return self.blocks
-
-    @property
-    def law(self) -> Scores:
-        return exact(self.blocks)
-
-    def scores(self, powers: Powers) -> Scores:
-        return exact(self.blocks)
-
-    def naive(self, powers: Powers) -> Scores:
-        return exact(self.blocks)
-
-    def fold(self, table: Array, axis: int, powers: Powers) -> Array:
-        return table
-
-
-@dataclass(frozen=True, slots=True, eq=False)
 class Kept:
     """A keep-or-other law over blocks of `weights` values each: a block is kept or becomes any block, by its weight.
 
-    `numbers` has for each column of the law the number that a block stands for, where sums are asked for.
+    P(Y_x = y) = other for each y, but keep for y = x, so that π_b = (λ_b − other·w_b)/(keep − other). HLM15, Example 6;
+    Warner 1965. `numbers` has for each column of the law the number that a block stands for, where sums are asked for.
+
+    >>> hobby = Kept("hobby", np.ones(5), 6 / 10, 1 / 10)
+    >>> hobby.scores(()).gather(np.array([310, 150, 240, 120, 180]), 0).round(6).tolist()
+    [420.0, 100.0, 280.0, 40.0, 160.0]
     """
 
     name: str
@@ -73,13 +56,12 @@ class Kept:
     def blocks(self) -> int:
         return len(self.weights)
 
-    @property
-    def states(self) -> int:
-        return len(self.weights)
+    states = blocks
 
     @property
-    def nodes(self) -> int:
-        return self.blocks
+    def exact(self) -> bool:
+        """Whether what is counted is what is true."""
+        return self.keep == 1 and self.other == 0
 
     @property
     def law(self) -> Scores:
@@ -87,87 +69,114 @@ class Kept:
         return Spiked(np.full(self.blocks, self.keep - self.other), self.other * self.weights)
 
     def scores(self, powers: Powers) -> Scores:
-        try:
-            return randomised(self.weights, self.keep, self.other, self._values(powers))
-        except InputError as error:
-            raise InputError(f"{self.name} cannot be debiased: {error}; raw(...) shows the rows as they are") from None
+        if self.keep == self.other:
+            why = "its law is the same for every value, so it tells nothing: only the number of rows is left"
+            raise InputError(f"{self.name} cannot be debiased: {why}; raw(...) shows the rows as they are")
+        own = self.wanted(powers).own / (self.keep - self.other)
+        return Spiked(own, -self.other * self.weights * own)
 
-    def naive(self, powers: Powers) -> Scores:
-        return Spiked(self._values(powers), np.zeros(self.blocks))
+    def wanted(self, powers: Powers) -> Spiked:
+        """The product of the powers of the numbers of each block."""
+        values = np.ones(self.blocks)
+        for number, power in zip(self.numbers, powers, strict=True):
+            if power:
+                assert number is not None
+                values = values * number**power
+        return Spiked(values, np.zeros(self.blocks))
 
-    def fold(self, table: Array, axis: int, powers: Powers) -> Array:
-        """Sums of blocks from counts of blocks."""
-        return Spiked(self._values(powers), np.zeros(self.blocks)).gather(table, axis)
+    naive = wanted
 
-    def _values(self, powers: Powers) -> Array:
-        return monomial(self.numbers, powers, self.blocks)
+    def evenly(self) -> Array:
+        return self.law.gather(self.weights / self.weights.sum(), 0)
+
+
+def public(blocks: int, columns: int = 0) -> Kept:
+    """Columns without noise."""
+    return Kept("", np.ones(blocks), 1.0, 0.0, (None,) * columns)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Mixed:
-    """Any finite law: `matrix` has a row for each true code and a column for each sanitised one.
+    """Any finite law: `matrix` has a row for each node and a column for each state.
 
-    `block` is the block of each true code, and `same` tells that sanitised codes stand for the same values.
+    `member` is the part of each node that lies in each block and `values` the number it stands for; `seen` and
+    `seen_values` are the same for the states. A `rough` axis tells numbers apart no better than their noise allows:
+    its scores do not quite attain their blocks, and are best for the `likely` counts of its nodes, which `fit` finds.
     """
 
     name: str
     matrix: Array
-    block: Array
-    blocks: int
-    numbers: tuple[Array | None, ...]
-    labels: Sequence[Any]
-    same: bool
+    member: Array
+    values: Array
+    seen: Array
+    seen_values: Array
+    labels: Sequence[Any] = ()
+    rough: bool = False
+    likely: Array | None = None
+    _scores: dict[Powers, Dense] = field(default_factory=dict, init=False)
+
+    @property
+    def blocks(self) -> int:
+        return int(self.member.shape[1])
 
     @property
     def states(self) -> int:
         return int(self.matrix.shape[1])
 
     @property
-    def nodes(self) -> int:
-        return len(self.matrix)
-
-    @property
     def law(self) -> Scores:
         return Dense(self.matrix)
 
-    def scores(self, powers: Powers) -> Scores:
-        return Dense(solve(self.matrix, self._wanted(powers)))
+    def fit(self, counts: Array) -> Mixed:
+        """The same axis for these counts of its states."""
+        return replace(self, likely=likely_nodes(self.matrix, np.maximum(counts, 0.0)))
 
-    def naive(self, powers: Powers) -> Scores | None:
-        return Dense(self._wanted(powers)) if self.same else None
+    def scores(self, powers: Powers) -> Dense:
+        if powers not in self._scores:
+            wanted = self.wanted(powers).matrix
+            found = solve(self.matrix, wanted) if self.likely is None else smoothed(self.matrix, wanted, self.likely)
+            self._scores[powers] = Dense(found)
+        return self._scores[powers]
 
-    def fold(self, table: Array, axis: int, powers: Powers) -> Array:
-        """Sums of blocks from counts of codes."""
-        return Dense(self._wanted(powers)).gather(table, axis)
+    def wanted(self, powers: Powers) -> Dense:
+        return Dense(self.member * self.values[:, None] ** sum(powers))
 
-    def inverse(self) -> Scores:
-        """The scores of every single true code."""
+    def naive(self, powers: Powers) -> Scores:
+        return Dense(self.seen * self.seen_values[:, None] ** sum(powers))
+
+    def means(self, powers: Powers) -> Dense:
+        """What the scores are on average, for each node and block: P s."""
+        return Dense(self.matrix @ self.scores(powers).matrix)
+
+    def assign(self) -> Scores:
+        """The likely nodes of each state (Bayes)."""
+        assert self.likely is not None
+        joint = self.likely[:, None] * self.matrix
+        return Dense((joint / np.maximum(joint.sum(axis=0), 1e-300)).T)
+
+    def inverse(self) -> Dense:
+        """The scores of every single node."""
         return Dense(solve(self.matrix, np.eye(len(self.matrix))))
 
-    def _wanted(self, powers: Powers) -> Array:
-        wanted = np.zeros((len(self.block), self.blocks))
-        wanted[np.arange(len(self.block)), self.block] = monomial(self.numbers, powers, len(self.block))
-        return wanted
+    def evenly(self) -> Array:
+        return np.asarray(self.matrix.mean(axis=0))
 
-    def is_singular(self) -> bool:
-        """Whether some indicator of a true code has no score."""
-        return bool(np.isnan(solve(self.matrix, np.eye(len(self.matrix)))).any())
-
-    def explain(self) -> str:
-        """Why some question on it has no answer."""
-        why = explain_singular(self.matrix, self.labels)
-        way = "method='likelihood' fits one of the possible answers, raw(...) shows the rows as they are"
-        return f"{self.name} cannot be debiased: {why}; {way}"
+    def refuse(self) -> None:
+        """Say why some question on it has no answer, if that is so."""
+        if not self.rough and np.isnan(self.inverse().matrix).any():
+            why = explain_singular(self.matrix, self.labels)
+            way = "method='likelihood' fits one of the possible answers, raw(...) shows the rows as they are"
+            raise InputError(f"{self.name} cannot be debiased: {why}; {way}")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Moments:
     """A number that is only summed: x + Z with noise of known moments E Z, E Z², …, or without noise.
 
-    The states are the powers of the number up to `degrees − 1`; `reach` bounds it, all but surely.
+    The states are the powers of the number up to `states − 1`; `reach` bounds it, all but surely.
     """
 
-    degrees: int
+    states: int
     noise: tuple[float, ...]
     reach: float
 
@@ -175,36 +184,32 @@ class Moments:
     def blocks(self) -> int:
         return 1
 
-    @property
-    def states(self) -> int:
-        return self.degrees
-
     def scores(self, powers: Powers) -> Scores:
         (power,) = powers
         if power > len(self.noise):
-            return Polynomial(np.full(power + 1, np.nan), self.degrees, self.reach)
-        return Polynomial(unmixed_powers(self.noise, power)[power], self.degrees, self.reach)
-
-    def expected(self) -> Array:
-        """E (x + Z)^k for x spread evenly over [−1, 1] and noise with the moments of Laplace's law."""
-        spread = self.noise[1]
-        noise = [1.0, 0.0, spread, 0.0, 6 * spread**2]
-        even = [0.0 if k % 2 else 1 / (k + 1) for k in range(5)]
-        return np.array([sum(comb(k, i) * even[k - i] * noise[i] for i in range(k + 1)) for k in range(self.degrees)])
+            return Polynomial(np.full(power + 1, np.nan), self.states, self.reach)
+        return Polynomial(unmixed_powers(self.noise, power)[power], self.states, self.reach)
 
     def naive(self, powers: Powers) -> Scores:
         (power,) = powers
-        return Polynomial(np.eye(power + 1)[power], self.degrees, self.reach)
+        return Polynomial(np.eye(power + 1)[power], self.states, self.reach)
+
+    def evenly(self) -> Array:
+        """E (x + Z)^k for x spread evenly over [−1, 1] and noise with the moments of Laplace's law."""
+        if not self.reach:
+            raise InputError("numbers of a public column are not declared, so nothing can be expected of them")
+        spread = self.noise[1]
+        noise = [1.0, 0.0, spread, 0.0, 6 * spread**2]
+        even = [0.0 if k % 2 else 1 / (k + 1) for k in range(5)]
+        return np.array([sum(comb(k, i) * even[k - i] * noise[i] for i in range(k + 1)) for k in range(self.states)])
 
 
-def monomial(numbers: Sequence[Array | None], powers: Powers, length: int) -> Array:
-    """The product of powers of numbers, entry by entry."""
-    result = np.ones(length)
-    for number, power in zip(numbers, powers, strict=True):
-        if power:
-            assert number is not None
-            result = result * number**power
-    return result
+Axis: TypeAlias = Kept | Mixed | Moments
+
+
+def is_rough(axis: Axis) -> bool:
+    """Whether the scores of an axis do not quite attain what they stand for."""
+    return isinstance(axis, Mixed) and axis.rough
 
 
 def whole_law(family: Family, name: str) -> Array:

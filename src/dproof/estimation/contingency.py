@@ -14,52 +14,16 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations_with_replacement
 from math import prod
-from typing import Literal, Protocol, runtime_checkable
+from typing import Any, Literal
 
 import numpy as np
 
-from dproof.estimation.inverse import Array, Dense, Scores
+from dproof.estimation.axes import Axis, Mixed, is_rough
+from dproof.estimation.inverse import Array, Dense, Powers, gather
 
 Target = Literal["table", "population"]
-Powers = tuple[int, ...]  # of each number that an axis carries
 _ROUNDING = 1e-11  # a variance below this part of its terms is zero
-
-
-class Axis(Protocol):
-    """One independent factor of the law of a row, cut into the blocks that a question tells apart."""
-
-    @property
-    def blocks(self) -> int: ...
-
-    @property
-    def states(self) -> int:
-        """How many sanitised states are counted."""
-        ...
-
-    def scores(self, powers: Powers) -> Scores:
-        """The scores of every block's indicator times these powers of its numbers; NaN where there are none."""
-        ...
-
-    def naive(self, powers: Powers) -> Scores | None:
-        """The same as if the sanitised values were the true ones; None where they are of another kind."""
-        ...
-
-
-@runtime_checkable
-class Biased(Axis, Protocol):
-    """An axis whose scores do not quite attain their blocks: their means and biases are known for nodes."""
-
-    def means(self, powers: Powers) -> Array:
-        """The mean score of each node for each block."""
-        ...
-
-    def biases(self, powers: Powers) -> Array:
-        """The mean score less what it stands for."""
-        ...
-
-    def assign(self) -> Scores:
-        """From states to their likely nodes."""
-        ...
+_ATTAINED = 1e-7  # a bias below this is none
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -71,13 +35,16 @@ class Sum:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Grouped:
-    """The groups: a block of each of the `fixed` axes, and one of the `chosen` sets of blocks of all other axes.
+class Groups:
+    """The groups of an answer: a block of each of the `fixed` axes, and one of the `chosen` sets of all other blocks.
 
     `chosen` has a row for each set and a column for each cell of the other axes, in their order; a set may give its
-    blocks any weights.
+    blocks any weights. Group `order[n]` of these, the fixed axes varying slowest, is row n of the answer, and has the
+    labels[n].
     """
 
+    labels: Sequence[tuple[Any, ...]]
+    order: Array
     fixed: tuple[int, ...]
     chosen: Array
 
@@ -87,29 +54,21 @@ class Estimates:
     """For every group the estimates of m sums, what their variances are made of, and the naive values."""
 
     values: Array  # (groups, m)
-    squares: Array  # (groups, m, m): Σ s_i s_j
-    products: Array  # (groups, m, m): the estimates of Σ f_i f_j
+    naive: Array  # (groups, m)
     heaviest: Array  # (groups, m): the largest score of one row
     doubts: Array  # (groups, m): how far smoothed scores may be off on average
-    naive: Array | None
-    rows: int
+    squares: Array  # (groups, m, m): Σ s_i s_j
+    products: Array  # (groups, m, m): the estimates of Σ f_i f_j
+    rows: int  # of the table
 
     def covariance(self, target: Target) -> Array:
         """The covariances of the sums of each group."""
-        population = self.squares - self._outer()
-        if target == "population":
-            return _clean(population, self.squares)
+        population = self.squares - self.values[:, :, None] * self.values[:, None, :] / max(self.rows, 1)
         table = self.squares - self.products
         # Where f² has no estimate, (Σ f)²/n is below Σ f²: the variance is then too large rather than too small.
-        return _clean(np.where(np.isnan(table), population, table), self.squares)
-
-    def _outer(self) -> Array:
-        return self.values[:, :, None] * self.values[:, None, :] / max(self.rows, 1)
-
-
-def _clean(covariance: Array, size: Array) -> Array:
-    own = np.sqrt(np.abs(np.einsum("gii->gi", size)))
-    return np.where(np.abs(covariance) <= _ROUNDING * own[:, :, None] * own[:, None, :], 0.0, covariance)
+        found = population if target == "population" else np.where(np.isnan(table), population, table)
+        own = np.sqrt(np.abs(np.einsum("gii->gi", self.squares)))
+        return np.where(np.abs(found) <= _ROUNDING * own[:, :, None] * own[:, None, :], 0.0, found)
 
 
 @dataclass(slots=True, eq=False)
@@ -119,77 +78,57 @@ class Contingency:
     axes: Sequence[Axis]
     counts: Array
     rows: int
-    _tables: dict[tuple[tuple[Powers, ...], bool], Array | None] = field(default_factory=dict)
+    _tables: dict[tuple[Powers, ...], Array] = field(default_factory=dict)
 
-    def blocks(self, powers: tuple[Powers, ...], *, naive: bool = False) -> Array | None:
-        """The estimated sums of all blocks, or the naive ones where there are any."""
-        key = (powers, naive)
-        if key not in self._tables:
-            table: Array | None = self.counts
-            for n, (axis, power) in enumerate(zip(self.axes, powers, strict=True)):
-                scores = axis.naive(power) if naive else axis.scores(power)
-                table = None if table is None or scores is None else scores.gather(table, n)
-            self._tables[key] = table
-        return self._tables[key]
+    def blocks(self, powers: tuple[Powers, ...]) -> Array:
+        """The estimated sums of all blocks."""
+        if powers not in self._tables:
+            self._tables[powers] = gather((a.scores(p) for a, p in zip(self.axes, powers, strict=True)), self.counts)
+        return self._tables[powers]
 
-    def estimates(self, sums: Sequence[Sum], grouped: Grouped) -> Estimates:
-        """The estimates of these sums in every group, the fixed axes varying slowest."""
-        layout = _Layout(self, grouped)
-        m, groups = len(sums), layout.groups
-        values, heaviest, doubts = np.zeros((groups, m)), np.zeros((groups, m)), np.zeros((groups, m))
-        squares, products = np.zeros((groups, m, m)), np.zeros((groups, m, m))
-        factors = [_Factor(layout, each) for each in sums]
-        for i, each in enumerate(sums):
-            values[:, i] = layout.total(self._table(each.powers), each.weights)
-            heaviest[:, i] = factors[i].heaviest()
-            doubts[:, i] = layout.doubt(self._nodes(each.powers), factors[i]) if self._biased() else 0.0
-        for i, j in combinations_with_replacement(range(m), 2):
-            powers = tuple(
-                tuple(a + b for a, b in zip(p, q, strict=True))
-                for p, q in zip(sums[i].powers, sums[j].powers, strict=True)
-            )
-            products[:, i, j] = products[:, j, i] = layout.product(self._nodes(powers), factors[i], factors[j])
-            squares[:, i, j] = squares[:, j, i] = layout.square(factors[i], factors[j])
-        naive = self._naive(sums, layout)
-        return Estimates(values, squares, products, heaviest, doubts, naive, self.rows)
+    def naive(self, powers: tuple[Powers, ...]) -> Array:
+        """The sums of all blocks as if the sanitised rows were the true ones."""
+        return gather((axis.naive(p) for axis, p in zip(self.axes, powers, strict=True)), self.counts)
 
-    def _biased(self) -> bool:
-        return any(isinstance(axis, Biased) for axis in self.axes)
+    def nodes(self, powers: tuple[Powers, ...]) -> Array:
+        """The estimated sums of all blocks, but for rough axes the likely counts of their nodes."""
+        if not any(map(is_rough, self.axes)):
+            return self.blocks(powers)
+        pairs = zip(self.axes, powers, strict=True)
+        return gather((a.assign() if isinstance(a, Mixed) and a.rough else a.scores(p) for a, p in pairs), self.counts)
 
-    def _nodes(self, powers: tuple[Powers, ...]) -> Array:
-        """The estimated sums of all blocks, but for biased axes the likely counts of their nodes."""
-        if not self._biased():
-            return self._table(powers)
-        table = self.counts
-        for n, (axis, power) in enumerate(zip(self.axes, powers, strict=True)):
-            table = (axis.assign() if isinstance(axis, Biased) else axis.scores(power)).gather(table, n)
-        return table
-
-    def total(self, blocks: Array, each: Sum, grouped: Grouped) -> Array:
+    def total(self, blocks: Array, each: Sum, groups: Groups) -> Array:
         """The sum of every group, from the sums of all blocks."""
-        return _Layout(self, grouped).total(blocks, each.weights)
+        return _Layout(self, groups).total(blocks, each)[groups.order]
 
-    def _table(self, powers: tuple[Powers, ...]) -> Array:
-        table = self.blocks(powers)
-        assert table is not None
-        return table
-
-    def _naive(self, sums: Sequence[Sum], layout: _Layout) -> Array | None:
-        tables = [self.blocks(each.powers, naive=True) for each in sums]
-        found = [layout.total(table, s.weights) for table, s in zip(tables, sums, strict=True) if table is not None]
-        return np.stack(found, axis=1) if len(found) == len(sums) else None
+    def estimates(self, sums: Sequence[Sum], groups: Groups) -> Estimates:
+        """The estimates of these sums in every group."""
+        layout, m = _Layout(self, groups), len(sums)
+        factors = [_Factor(layout, each) for each in sums]
+        values = np.stack([layout.total(self.blocks(each.powers), each) for each in sums], axis=1)
+        naive = np.stack([layout.total(self.naive(each.powers), each) for each in sums], axis=1)
+        heaviest = np.stack([factor.heaviest() for factor in factors], axis=1)
+        doubts = np.stack([layout.doubt(self.nodes(factor.powers), factor) for factor in factors], axis=1)
+        squares, products = np.zeros((2, len(values), m, m))
+        for i, j in combinations_with_replacement(range(m), 2):
+            a, b = factors[i], factors[j]
+            powers = tuple(tuple(map(sum, zip(*pair, strict=True))) for pair in zip(a.powers, b.powers, strict=True))
+            squares[:, i, j] = squares[:, j, i] = layout.square(a, b)
+            products[:, i, j] = products[:, j, i] = layout.product(self.nodes(powers), a, b)
+        order = groups.order
+        by_row = values[order], naive[order], heaviest[order], doubts[order], squares[order], products[order]
+        return Estimates(*by_row, self.rows)
 
 
 class _Layout:
     """The axes in two parts: those that the group fixes, and the rest."""
 
-    def __init__(self, table: Contingency, grouped: Grouped) -> None:
-        self.axes, self.fixed, self.chosen = table.axes, grouped.fixed, grouped.chosen
-        self.rest = tuple(n for n in range(len(table.axes)) if n not in grouped.fixed)
+    def __init__(self, table: Contingency, groups: Groups) -> None:
+        self.axes, self.fixed, self.chosen = table.axes, groups.fixed, groups.chosen
+        self.rest = tuple(n for n in range(len(table.axes)) if n not in groups.fixed)
         self.order = (*self.fixed, *self.rest)
         self.shape = [axis.blocks for axis in table.axes]
         self.cells = prod(table.axes[n].blocks for n in self.fixed)
-        self.groups = self.cells * len(self.chosen)
         self.fixed_states = tuple(table.axes[n].states for n in self.fixed)
         self.counts = table.counts.transpose(self.order).reshape(prod(self.fixed_states), -1)
 
@@ -197,8 +136,8 @@ class _Layout:
         """An array over all blocks, as a matrix of fixed cells by other cells."""
         return np.broadcast_to(blocks, self.shape).transpose(self.order).reshape(self.cells, -1)
 
-    def total(self, blocks: Array, weights: Array) -> Array:
-        matrix = self.split(np.where(weights == 0, 0.0, blocks * weights))
+    def total(self, blocks: Array, each: Sum) -> Array:
+        matrix = self.split(np.where(each.weights == 0, 0.0, blocks * each.weights))
         return np.asarray(matrix @ self.chosen.T).reshape(-1)
 
     def product(self, nodes: Array, a: _Factor, b: _Factor) -> Array:
@@ -207,15 +146,17 @@ class _Layout:
 
     def doubt(self, nodes: Array, a: _Factor) -> Array:
         """How large the bias of the scores is in every group: Σ |mean − f| over the likely nodes."""
+        if not any(map(is_rough, self.axes)):
+            return np.zeros(self.cells * len(self.chosen))
         return np.abs(self._by_pattern(a, a, nodes, lambda one, _: np.abs(a.biases(one))))
 
     def _by_pattern(self, a: _Factor, b: _Factor, nodes: Array, weigh: Callable[[int, int], Array]) -> Array:
         matrix = nodes.transpose(self.order).reshape(self.cells, -1)
         found = np.zeros((self.cells, len(self.chosen)))
-        for chosen, one, other in self._patterns(a, b):
+        for cells, one, other in self._patterns(a, b):
             weights = weigh(one, other)
             used = weights.any(axis=0)  # what has no weight may have no estimate either
-            found[chosen] = (matrix[chosen][:, used]) @ weights[:, used].T
+            found[cells] = (matrix[cells][:, used]) @ weights[:, used].T
         return found.reshape(-1)
 
     def _patterns(self, a: _Factor, b: _Factor) -> Iterator[tuple[Array, int, int]]:
@@ -227,14 +168,12 @@ class _Layout:
     def square(self, a: _Factor, b: _Factor) -> Array:
         """Σ_y counts(y) s_a(y) s_b(y) for every group."""
         found = np.zeros((self.cells, len(self.chosen)))
-        for chosen, one, other in self._patterns(a, b):
+        for cells, one, other in self._patterns(a, b):
             weights = a.rest(one) * b.rest(other)
-            if not weights.any():
-                continue
-            part = (self.counts @ weights.T).reshape(*self.fixed_states, -1)
-            for place, axis in enumerate(self.fixed):
-                part = a.scores[axis].times(b.scores[axis]).gather(part, place)
-            found[chosen] = part.reshape(self.cells, -1)[chosen]
+            if weights.any():
+                part = (self.counts @ weights.T).reshape(*self.fixed_states, -1)
+                part = gather((a.scores[axis].times(b.scores[axis]) for axis in self.fixed), part)
+                found[cells] = part.reshape(self.cells, -1)[cells]
         return found.reshape(-1)
 
 
@@ -262,35 +201,30 @@ class _Factor:
 
     def means(self, pattern: int) -> Array:
         """What these scores are on average, for each chosen set and the nodes of the other axes."""
-        return self._through(pattern, [axis.means for axis in self._biased()])
+        return self._on_nodes(pattern, Mixed.means)
 
     def biases(self, pattern: int) -> Array:
         """How far the means are from what they stand for."""
-        means = self.means(pattern)
-        true = [lambda p, axis=axis: axis.means(p) - axis.biases(p) for axis in self._biased()]
-        bias = means - self._through(pattern, true)
-        return np.where(np.abs(bias) < _ROUNDING * np.abs(means).max(initial=1.0), 0.0, bias)
+        bias = self.means(pattern) - self._on_nodes(pattern, Mixed.wanted)
+        return np.where(np.abs(bias) < _ATTAINED, 0.0, bias)
 
-    def _biased(self) -> list[Biased]:
-        found = [self.layout.axes[n] for n in self.layout.rest]
-        return [axis for axis in found if isinstance(axis, Biased)]
-
-    def _through(self, pattern: int, to_nodes: Sequence[Callable[[Powers], Array]]) -> Array:
-        part, left = self._blocks(pattern), iter(to_nodes)
+    def _on_nodes(self, pattern: int, values: Callable[[Mixed, Powers], Dense]) -> Array:
+        part = self._blocks(pattern)
         for place, n in enumerate(self.layout.rest):
-            if isinstance(self.layout.axes[n], Biased):
-                part = Dense(next(left)(self.powers[n])).spread(part, place + 1)
+            axis = self.layout.axes[n]
+            if isinstance(axis, Mixed) and axis.rough:
+                part = values(axis, self.powers[n]).spread(part, place + 1)
         return part.reshape(len(part), -1)
 
     def _blocks(self, pattern: int) -> Array:
         """The weight of every block of the other axes, for each chosen set."""
-        shape = [self.layout.axes[n].blocks for n in self.layout.rest]
+        shape = [self.layout.shape[n] for n in self.layout.rest]
         return np.asarray(self.layout.chosen * self.patterns[pattern]).reshape(-1, *shape)
 
     def heaviest(self) -> Array:
-        layout = self.layout
+        """The largest score that one row can have, in every group."""
         fixed = np.ones(())
-        for axis in layout.fixed:
+        for axis in self.layout.fixed:
             fixed = np.multiply.outer(fixed, self.scores[axis].largest())
         rest = np.stack([np.abs(self.rest(n)).max(axis=1, initial=0.0) for n in range(len(self.patterns))])
         return np.asarray(fixed.reshape(-1, 1) * rest[self.pattern]).reshape(-1)

@@ -3,36 +3,18 @@
 from __future__ import annotations
 
 from math import prod
-from typing import Protocol, runtime_checkable
 
 import numpy as np
 
 from dproof.errors import InputError, TooLarge
-from dproof.estimation.axes import Kept, Mixed, Public
-from dproof.estimation.contingency import Contingency, Powers, Sum
-from dproof.estimation.inverse import Array, Scores, exact
+from dproof.estimation.axes import Axis, Kept, Mixed, Moments
+from dproof.estimation.contingency import Contingency, Sum
+from dproof.estimation.inverse import Array, Scores, gather
 
 _STEPS = 5_000
 _SETTLED = 1e-8  # relative change of the likeliest counts at which they stand still
 _MOST_DRAWN = 1 << 17
 _GRID, _FEW_STEPS = 200, 30  # values that a count may be thought to have, and steps of fitting how likely they are
-
-
-@runtime_checkable
-class Foldable(Protocol):
-    """An axis with finitely many true values, its nodes."""
-
-    @property
-    def nodes(self) -> int: ...
-
-    @property
-    def law(self) -> Scores:
-        """P(state | node)."""
-        ...
-
-    def fold(self, table: Array, axis: int, powers: Powers) -> Array:
-        """Sums of blocks, from counts of nodes."""
-        ...
 
 
 def likelihood(table: Contingency) -> Array:
@@ -44,11 +26,11 @@ def likelihood(table: Contingency) -> Array:
     >>> likelihood(Contingency([flip], np.array([20.0, 80.0]), 100)).round(3).tolist()
     [0.0, 100.0]
     """
-    axes = [_finite(axis) for axis in table.axes]
-    laws, cells = [axis.law for axis in axes], np.ones([axis.nodes for axis in axes])
+    laws = [_finite(axis).law for axis in table.axes]
+    cells = np.ones_like(_spread(laws, table.counts))
     cells *= table.counts.sum() / cells.size
     for _ in range(_STEPS):
-        mixed = _gather(laws, cells)
+        mixed = gather(laws, cells)
         share = np.divide(table.counts, mixed, out=np.zeros_like(mixed), where=mixed > 0)
         following = cells * _spread(laws, share)
         still = np.abs(following - cells).max(initial=0.0) <= _SETTLED * max(1.0, float(following.max(initial=0.0)))
@@ -65,13 +47,10 @@ def projection(table: Contingency) -> Array:
     >>> projection(Contingency([flip], np.array([20.0, 80.0]), 100)).round(3).tolist()
     [0.0, 100.0]
     """
-    cells = table.counts
-    for n, axis in enumerate(table.axes):
-        cells = _inverse(axis).gather(cells, n)
-    public = [n for n, axis in enumerate(table.axes) if isinstance(axis, Public)]
-    order = [*public, *(n for n in range(cells.ndim) if n not in public)]
-    moved = cells.transpose(order)
-    rows = moved.reshape(prod(moved.shape[: len(public)]), -1)
+    noisy = _noisy(table)
+    order = sorted(range(len(table.axes)), key=lambda n: n in noisy)
+    moved = gather(map(_inverse, table.axes), table.counts).transpose(order)
+    rows = moved.reshape(prod(moved.shape[: len(order) - len(noisy)]), -1)
     return _nearest(rows).reshape(moved.shape).transpose(np.argsort(order))
 
 
@@ -88,10 +67,8 @@ def shrinkage(table: Contingency) -> Array:
     """
     if table.counts.size > _MOST_DRAWN:
         raise TooLarge(f"shrinkage takes at most {_MOST_DRAWN} cells: ask for fewer columns at once")
-    cells, squares = table.counts, table.counts
-    for n, axis in enumerate(table.axes):
-        scores = _inverse(axis)
-        cells, squares = scores.gather(cells, n), scores.times(scores).gather(squares, n)
+    scores = [_inverse(axis) for axis in table.axes]
+    cells, squares = gather(scores, table.counts), gather((s.times(s) for s in scores), table.counts)
     seen = cells.reshape(-1)
     spread = np.sqrt(np.maximum((squares.reshape(-1) - seen), 1e-9))
     values = np.linspace(0.0, max(float(seen.max(initial=0.0)), 1e-9), _GRID)
@@ -102,16 +79,13 @@ def shrinkage(table: Contingency) -> Array:
         weights = (shares / shares.sum(axis=1, keepdims=True)).mean(axis=0)
     shares = near * weights
     drawn = (shares @ values / shares.sum(axis=1)).reshape(cells.shape)
-    private = tuple(n for n, axis in enumerate(table.axes) if not isinstance(axis, Public))
-    had, has = cells.sum(axis=private, keepdims=True), drawn.sum(axis=private, keepdims=True)
+    had, has = (counts.sum(axis=_noisy(table), keepdims=True) for counts in (cells, drawn))
     return np.asarray(drawn * np.divide(had, has, out=np.zeros_like(had), where=has > 0))
 
 
 def fold(table: Contingency, cells: Array, each: Sum) -> Array:
     """The sums of all blocks, from counts of the true values."""
-    for n, (axis, powers) in enumerate(zip(table.axes, each.powers, strict=True)):
-        cells = _finite(axis).fold(cells, n, powers)
-    return cells
+    return gather((_finite(axis).wanted(p) for axis, p in zip(table.axes, each.powers, strict=True)), cells)
 
 
 def _nearest(rows: Array) -> Array:
@@ -123,26 +97,24 @@ def _nearest(rows: Array) -> Array:
     return np.asarray(np.maximum(rows - excess[np.arange(len(rows)), last][:, None], 0.0))
 
 
-def _inverse(axis: object) -> Scores:
-    if isinstance(axis, Public):
-        return exact(axis.blocks)
+def _noisy(table: Contingency) -> tuple[int, ...]:
+    """The axes on which what is counted need not be true."""
+    return tuple(n for n, axis in enumerate(table.axes) if not (isinstance(axis, Kept) and axis.exact))
+
+
+def _inverse(axis: Axis) -> Scores:
+    """The scores of every single true value."""
     if isinstance(axis, Kept):
         return axis.scores((0,) * len(axis.numbers))
-    if isinstance(axis, Mixed):
+    if isinstance(axis, Mixed) and not axis.rough:
         return axis.inverse()
     raise InputError("numbers under noise have no table of counts to project: use method='likelihood'")
 
 
-def _finite(axis: object) -> Foldable:
-    if isinstance(axis, Foldable):
-        return axis
-    raise InputError("sums of numbers under noise are unbiased as they are: leave the method out")
-
-
-def _gather(laws: list[Scores], cells: Array) -> Array:
-    for n, law in enumerate(laws):
-        cells = law.gather(cells, n)
-    return cells
+def _finite(axis: Axis) -> Kept | Mixed:
+    if isinstance(axis, Moments):
+        raise InputError("sums of numbers under noise are unbiased as they are: leave the method out")
+    return axis
 
 
 def _spread(laws: list[Scores], share: Array) -> Array:

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
-from dproof.errors import InputError
 from dproof.estimation.frame import Frame
 from dproof.estimation.inverse import Array
-from dproof.queries.linear import present
-from dproof.queries.question import Aggregate, Arithmetic, Expression, Key, Number, Predicate, both
+from dproof.queries.linear import present, terms
+from dproof.queries.question import Aggregate, Predicate, both
 from dproof.queries.schema import Open, Schema
 
 Needed = tuple[Predicate | None, tuple[str, ...]]  # a sum: its condition, and the columns it multiplies
@@ -31,6 +29,7 @@ class Value:
     covariance: Array  # (groups, sums, sums), of the sums
     unsure: Array  # (groups,)
     ratio: Ratio | None = None
+    __array_ufunc__ = None  # NumPy's numbers leave calculations with a value to it
 
     @property
     def variance(self) -> Array:
@@ -40,29 +39,53 @@ class Value:
         """The covariance with another value."""
         return np.asarray(np.einsum("gi,gij,gj->g", self.gradient, self.covariance, other.gradient))
 
-    def like(self, value: Array, gradient: Array, unsure: Array | None = None, ratio: Ratio | None = None) -> Value:
-        return Value(value, gradient, self.covariance, self.unsure if unsure is None else unsure, ratio)
+    def constant(self, number: float) -> Value:
+        """A number as a value that has no noise."""
+        flat = np.full_like(self.value, number), np.zeros_like(self.gradient)
+        return Value(*flat, self.covariance, np.zeros_like(self.unsure))
 
-    def plus(self, other: Value) -> Value:
-        return self.like(self.value + other.value, self.gradient + other.gradient, self.unsure | other.unsure)
+    def _moved(self, factor: float, shift: float) -> Value:
+        ratio = self.ratio
+        if ratio is not None:
+            ratio = replace(ratio, factor=ratio.factor * factor, shift=ratio.shift * factor + shift)
+        return replace(self, value=self.value * factor + shift, gradient=self.gradient * factor, ratio=ratio)
 
-    def scaled(self, factor: float, shift: float = 0.0) -> Value:
-        moved = self.ratio
-        if moved is not None:
-            moved = replace(moved, factor=moved.factor * factor, shift=moved.shift * factor + shift)
-        return self.like(self.value * factor + shift, self.gradient * factor, ratio=moved)
+    def __add__(self, other: Value | float) -> Value:
+        if not isinstance(other, Value):
+            return self._moved(1.0, other)
+        unsure = self.unsure | other.unsure
+        return Value(self.value + other.value, self.gradient + other.gradient, self.covariance, unsure)
 
-    def times(self, other: Value) -> Value:
+    def __sub__(self, other: Value | float) -> Value:
+        return self + other * -1.0
+
+    def __mul__(self, other: Value | float) -> Value:
+        if not isinstance(other, Value):
+            return self._moved(other, 0.0)
         gradient = self.gradient * other.value[:, None] + other.gradient * self.value[:, None]
-        return self.like(self.value * other.value, gradient, self.unsure | other.unsure)
+        return Value(self.value * other.value, gradient, self.covariance, self.unsure | other.unsure)
 
-    def over(self, other: Value) -> Value:
+    def __truediv__(self, other: Value | float) -> Value:
+        if not isinstance(other, Value):
+            other = self.constant(other)
         with np.errstate(divide="ignore", invalid="ignore"):
             ratio = self.value / other.value
             gradient = (self.gradient - other.gradient * ratio[:, None]) / other.value[:, None]
         spread = np.sqrt(np.maximum(other.variance, 0.0))
         doubtful = (np.abs(other.value) <= _UNSURE * spread) | (other.value == 0)
-        return self.like(ratio, gradient, self.unsure | other.unsure | doubtful, Ratio(self, other))
+        return Value(ratio, gradient, self.covariance, self.unsure | other.unsure | doubtful, Ratio(self, other))
+
+    def __radd__(self, other: float) -> Value:
+        return self + other
+
+    def __rsub__(self, other: float) -> Value:
+        return self * -1.0 + other
+
+    def __rmul__(self, other: float) -> Value:
+        return self * other
+
+    def __rtruediv__(self, other: float) -> Value:
+        return self.constant(other) / self
 
     def root(self) -> Value:
         """The square root; an estimate below zero has none."""
@@ -70,7 +93,7 @@ class Value:
             root = np.sqrt(self.value)
             gradient = self.gradient / (2 * root[:, None])
         spread = np.sqrt(np.maximum(self.variance, 0.0))
-        return self.like(root, gradient, self.unsure | (self.value <= _UNSURE * spread))
+        return Value(root, gradient, self.covariance, self.unsure | (self.value <= _UNSURE * spread))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -98,74 +121,32 @@ class Ratio:
 
 
 def sums_of(aggregate: Aggregate, where: Predicate | None, schema: Schema) -> list[Needed]:
-    """The sums over rows that an aggregate is computed from."""
+    """The sums over rows that an aggregate is computed from, the number of rows first."""
     public = frozenset(column for column, space in schema.spaces.items() if isinstance(space, Open))
-    rows = both(where, present(aggregate, Schema(schema.table, schema.spaces, public)))
-    names = aggregate.columns
-    lists: dict[str, list[tuple[str, ...]]] = {"count": [()], "sum": [(), names], "avg": [(), names]}
-    lists["var"] = lists["stddev"] = [(), names, names * 2]
-    if len(names) == 2:
-        x, y = names
-        lists["covar"] = [(), (x,), (y,), (x, y)]
-        lists["corr"] = [*lists["covar"], (x, x), (y, y)]
-    return [(rows, columns) for columns in dict.fromkeys(lists[aggregate.kind])]
+    rows = both(where, present(aggregate, replace(schema, nullable=public)))
+    columns = dict.fromkeys([(), *(term.columns for term in terms(aggregate, schema))])
+    return [(rows, multiplied) for multiplied in columns]
 
 
-def aggregate_value(
-    aggregate: Aggregate, where: Predicate | None, frame: Frame, sum_of: Callable[[Needed], Value]
-) -> Value:
+def aggregate_value(aggregate: Aggregate, where: Predicate | None, frame: Frame, sums: Mapping[Needed, Value]) -> Value:
     """An aggregate of the rows that satisfy `where`, from the sums it needs."""
-    found = {columns: sum_of((rows, columns)) for rows, columns in sums_of(aggregate, where, frame.schema)}
-    n, names = found[()], aggregate.columns
-    numbers = [frame.numbers[column] for column in names] if aggregate.kind != "count" else []
-    match aggregate.kind:
-        case "count":
-            return n
-        case "sum":
-            return found[names].scaled(numbers[0].unit).plus(n.scaled(numbers[0].middle))
-        case "avg":
-            return found[names].over(n).scaled(numbers[0].unit, numbers[0].middle)
-        case "var" | "stddev":
-            x = names[0]
-            divisor = n.scaled(1.0, -float(aggregate.argument or 0))
-            spread = _spread(found, n, x, x).over(divisor).scaled(numbers[0].unit ** 2)
-            return spread if aggregate.kind == "var" else spread.root()
-        case "covar":
-            divisor = n.scaled(1.0, -float(aggregate.argument or 0))
-            return _spread(found, n, *names).over(divisor).scaled(numbers[0].unit * numbers[1].unit)
-        case _:
-            x, y = names
-            both_spread = _spread(found, n, x, x).times(_spread(found, n, y, y))
-            return _spread(found, n, x, y).over(both_spread.root())
+    found = {columns: sums[rows, columns] for rows, columns in sums_of(aggregate, where, frame.schema)}
+    n, kind, names = found[()], aggregate.kind, aggregate.columns
+    if kind == "count":
+        return n
+    scale = frame.numbers[names[0]]
+    if kind == "sum":
+        return found[names] * scale.unit + n * scale.middle
+    if kind == "avg":
+        return found[names] / n * scale.unit + scale.middle
 
+    def spread(x: str, y: str) -> Value:
+        """Σ (x − x̄)(y − ȳ) = Σ xy − Σx·Σy/n."""
+        return found[(x, y) if (x, y) in found else (y, x)] - found[(x,)] * found[(y,)] / n
 
-def _spread(found: dict[tuple[str, ...], Value], n: Value, x: str, y: str) -> Value:
-    """Σ (x − x̄)(y − ȳ) = Σ xy − Σx·Σy/n."""
-    product = found[(x, y)] if (x, y) in found else found[(y, x)]
-    return product.plus(found[(x,)].times(found[(y,)]).over(n).scaled(-1.0))
-
-
-def evaluate(
-    expression: Expression, aggregate: Callable[[Aggregate], Value], constant: Callable[[float], Value]
-) -> Value:
-    """An expression of aggregates and numbers."""
-    match expression:
-        case Number(value):
-            return constant(float(value))
-        case Aggregate():
-            return aggregate(expression)
-        case Arithmetic(operator, left, right):
-            a, b = evaluate(left, aggregate, constant), evaluate(right, aggregate, constant)
-            if operator == "+":
-                return a.plus(b)
-            if operator == "-":
-                return a.plus(b.scaled(-1.0))
-            return a.times(b) if operator == "*" else a.over(b)
-        case Key(column, _):
-            raise InputError(f"column {column!r} is a group and cannot be calculated with: select it by itself")
-
-
-def constant_like(groups: int, covariance: Array) -> Callable[[float], Value]:
-    """Numbers as values that have no noise."""
-    sums: Any = covariance.shape[1]
-    return lambda number: Value(np.full(groups, number), np.zeros((groups, sums)), covariance, np.zeros(groups, bool))
+    x, y = names * 2 if len(names) == 1 else names
+    if kind == "corr":
+        return spread(x, y) / (spread(x, x) * spread(y, y)).root()
+    divisor = n - float(aggregate.argument or 0)
+    value = spread(x, y) / divisor * (frame.numbers[x].unit * frame.numbers[y].unit)
+    return value.root() if kind == "stddev" else value

@@ -7,7 +7,7 @@ column for each indicator that a question needs, times a power of the value.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from math import comb
 from typing import Any, Protocol
@@ -15,9 +15,8 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from dproof.errors import InputError
-
 Array = NDArray[Any]
+Powers = tuple[int, ...]  # of each number that an axis carries
 _TINY = 1e-12  # singular values below this part of the largest count as zero
 _UNSOLVED = 1e-8  # what may be left of f, as a part of its largest value
 
@@ -44,11 +43,7 @@ class Scores(Protocol):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Spiked:
-    """s(y, b) = own(b)·[y = b] + flat(b): the inverse of keep-or-other laws, and of no noise at all.
-
-    >>> randomised(np.ones(5), 6 / 10, 1 / 10).gather(np.array([310, 150, 240, 120, 180]), 0).round(6).tolist()
-    [420.0, 100.0, 280.0, 40.0, 160.0]
-    """
+    """s(y, b) = own(b)·[y = b] + flat(b): the inverse of keep-or-other laws, and of no noise at all."""
 
     own: Array
     flat: Array
@@ -83,7 +78,7 @@ class Dense:
         # A block without scores (NaN) must not spoil the sums that give it no weight.
         return np.moveaxis(np.tensordot(weights, np.nan_to_num(self.matrix), axes=(axis, 1)), -1, axis)
 
-    def times(self, other: Dense) -> Dense:
+    def times(self, other: Any) -> Dense:
         return Dense(self.matrix * other.matrix)
 
     def largest(self) -> Array:
@@ -122,21 +117,11 @@ def _along(vector: Array, array: Array, axis: int) -> Array:
     return vector.reshape(shape)
 
 
-def exact(blocks: int) -> Spiked:
-    """The scores of a column without noise."""
-    return Spiked(np.ones(blocks), np.zeros(blocks))
-
-
-def randomised(weights: Array, keep: float, other: float, values: Array | None = None) -> Spiked:
-    """The scores of a keep-or-other law, P(Y_x = y) = other for each y but keep for y = x, over blocks of values.
-
-    π_b = (λ_b − other·w_b)/(keep − other) for a block of w_b values. HLM15, Example 6; theory of Warner 1965.
-    `values` multiplies the indicator of each block, for sums of numbers.
-    """
-    if keep == other:
-        raise InputError("its law is the same for every value, so it tells nothing: only the number of rows is left")
-    own = np.ones(len(weights)) if values is None else np.asarray(values, float)
-    return Spiked(own / (keep - other), -other * weights * own / (keep - other))
+def gather(scores: Iterable[Scores], table: Array) -> Array:
+    """A table over the states of several axes as one over their blocks."""
+    for axis, each in enumerate(scores):
+        table = each.gather(table, axis)
+    return table
 
 
 def solve(law: Array, wanted: Array) -> Array:

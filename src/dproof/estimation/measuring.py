@@ -9,14 +9,14 @@ import numpy as np
 
 from dproof.errors import InputError, did_you_mean
 from dproof.estimation.axes import Mixed
-from dproof.estimation.contingency import Contingency, Target
+from dproof.estimation.contingency import Contingency, Groups, Target
 from dproof.estimation.distribution import fold, likelihood, projection, shrinkage
-from dproof.estimation.expressions import Needed, Value, aggregate_value, constant_like, evaluate
-from dproof.estimation.frame import Frame, Groups
+from dproof.estimation.expressions import Needed, Value, aggregate_value
+from dproof.estimation.frame import Frame
 from dproof.estimation.intervals import check_level, half_widths, normal_quantile, simultaneous
 from dproof.estimation.inverse import Array
 from dproof.queries.answer import Cell
-from dproof.queries.question import Aggregate, Expression, Question
+from dproof.queries.question import Aggregate, Expression, Question, evaluate
 from dproof.sanitisation.row_law import RowLaw
 
 Method = Literal["inverse", "likelihood", "projection", "shrinkage"]
@@ -65,7 +65,7 @@ class Measured:
     needed: list[Needed]
     values: Array
     fitted: Array | None  # by another method than the inverse
-    naive: Array | None
+    naive: Array
     covariance: Array
     heaviest: Array
     doubts: Array
@@ -76,20 +76,14 @@ class Measured:
 
     def value(self, expression: Expression, values: Array) -> Value:
         """An expression of the sums."""
-        groups, sums = values.shape
-
-        def sum_of(wanted: Needed) -> Value:
-            n = self.needed.index(wanted)
-            gradient = np.zeros((groups, sums))
-            gradient[:, n] = 1.0
-            return Value(values[:, n], gradient, self.covariance, np.zeros(groups, bool))
-
+        certain, own = np.zeros(len(values), bool), np.eye(len(self.needed))
+        sums = {
+            needed: Value(values[:, n], np.broadcast_to(own[n], values.shape), self.covariance, certain)
+            for n, needed in enumerate(self.needed)
+        }
         where = self.asked.question.where
-        return evaluate(
-            expression,
-            lambda aggregate: aggregate_value(aggregate, where, self.frame, sum_of),
-            constant_like(groups, self.covariance),
-        )
+        found = evaluate(expression, lambda aggregate: aggregate_value(aggregate, where, self.frame, sums))
+        return found if isinstance(found, Value) else sums[self.needed[0]].constant(found)
 
     def cells(self, expression: Expression) -> list[Cell]:
         """The estimates of an expression in every group, with their intervals.
@@ -119,7 +113,7 @@ class Measured:
             estimates = self.value(expression, self.fitted).value
             low, high = (np.maximum(low, 0.0), np.maximum(high, 0.0)) if count else (low, high)
             low, high = np.minimum(low, estimates), np.maximum(high, estimates)
-        naive = np.full(len(low), np.nan) if self.naive is None else self.value(expression, self.naive).value
+        naive = self.value(expression, self.naive).value
         cells = []
         for n, estimate in enumerate(estimates):
             exact = widths.half[n] + doubt[n] == 0
@@ -136,29 +130,26 @@ def _number(number: Any, whole: bool = False) -> float | int | None:
 
 
 def measure(asked: Asked, frame: Frame, table: Contingency, groups: Groups, needed: list[Needed]) -> Measured:
-    """Estimate the sums in every group, in the order of the groups."""
+    """Estimate the sums in every group."""
     sums = [frame.sum_of(where, columns) for where, columns in needed]
-    found, order = table.estimates(sums, groups.grouped), groups.order
-    fitted = None
+    found, fitted = table.estimates(sums, groups), None
     if asked.options.method != "inverse":
         cells = _FITS[asked.options.method](table)
-        if np.isnan(cells).any():
-            refuse_singular(frame)
-        fitted = np.stack([table.total(fold(table, cells, each), each, groups.grouped)[order] for each in sums], axis=1)
-    elif np.isnan(found.values).any():
-        refuse_singular(frame)
-    naive = None if found.naive is None else found.naive[order]
-    covariance = found.covariance(asked.options.target)[order]
-    sizes = found.heaviest[order], found.doubts[order]
-    return Measured(asked, frame, needed, found.values[order], fitted, naive, covariance, *sizes)
+        refuse_singular(frame, cells)
+        fitted = np.stack([table.total(fold(table, cells, each), each, groups) for each in sums], axis=1)
+    else:
+        refuse_singular(frame, found.values)
+    covariance = found.covariance(asked.options.target)
+    return Measured(asked, frame, needed, found.values, fitted, found.naive, covariance, found.heaviest, found.doubts)
 
 
 _FITS = {"likelihood": likelihood, "projection": projection, "shrinkage": shrinkage}
 
 
-def refuse_singular(frame: Frame) -> None:
-    """Say which law cannot be undone."""
-    for axis in frame.axes:
-        if isinstance(axis, Mixed) and axis.is_singular():
-            raise InputError(axis.explain())
-    raise InputError("the law of these columns cannot be undone; raw(...) shows the rows as they are")
+def refuse_singular(frame: Frame, found: Array) -> None:
+    """Say which law cannot be undone, if something was not found."""
+    if np.isnan(found).any():
+        for axis in frame.axes:
+            if isinstance(axis, Mixed):
+                axis.refuse()
+        raise InputError("the law of these columns cannot be undone; raw(...) shows the rows as they are")

@@ -1,103 +1,107 @@
-"""Columns of numbers as axes: summed by their moments where nothing is asked of them but sums, else blurred."""
+"""Columns under other laws than keep-or-other: any finite law, and numbers under noise.
+
+Numbers are summed by their moments where nothing is asked of them but sums, else told apart as well as the noise lets.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from dproof.estimation.axes import Moments, whole_law
-from dproof.estimation.cuts import Cut, Piece, scale_of, values_of
+from dproof.estimation.axes import Mixed, Moments, whole_law
 from dproof.estimation.inverse import Array
-from dproof.estimation.reading import column_reader
-from dproof.estimation.smoothing import Blurred, Nodes, lay_nodes, membership, node_law
+from dproof.estimation.reading import Piece, column_reader, integers
+from dproof.estimation.smoothing import Nodes, lay_nodes, membership, node_law
 from dproof.laws.lattice import Lattice
 from dproof.mechanisms.mechanism import Mechanism
 from dproof.queries.canonical import name
+from dproof.queries.cells import Axis as Cut
+from dproof.queries.linear import scale_of as exact_scale
 from dproof.sanitisation.column import Column
+from dproof.spaces import Categories
 from dproof.spaces.interval import Interval
 
 _FAR = 4.0  # standard deviations of noise that one row may add to a sum
 
 
-def number_piece(
-    column: Column, mechanism: Mechanism, cut: Cut, scale: tuple[float, float] | None, called: str
-) -> Piece:
-    """The axis of a column of numbers under noise, or under any finite law."""
-    family, space = mechanism.family, column.space
-    if not isinstance(family, Lattice):
-        return _finite(column, mechanism, cut, scale, called)
-    if cut.blocks == 1 and scale is not None and not family.clamped:
-        return _summed(column, family, scale)
-    firsts = np.array(cut.axis.first) if cut.merged is not None else cut.first
-    block = cut.merged if cut.merged is not None else np.arange(cut.blocks)
-    nodes = lay_nodes(family, firsts[1:])
-    member = membership(nodes, space.size, firsts, block, cut.blocks)
-    lower = np.append(2 * nodes.edges[0] - nodes.edges[1] if len(nodes.edges) > 1 else 0, nodes.edges)
-    upper = np.append(nodes.edges, 2 * nodes.edges[-1] - nodes.edges[-2] if len(nodes.edges) > 1 else space.size)
-    # A state holds the block of its codes; beyond the interval that of the nearer end.
-    inside = np.clip(lower, 0, space.size - 1)
-    naive = np.eye(cut.blocks)[block[np.searchsorted(firsts, inside, side="right") - 1]]
-    middle, unit = scale or scale_of(space)
-    axis = Blurred(
-        called,
-        node_law(family, nodes),
-        member,
-        (values_of(space, nodes.centres) - middle) / unit,
-        naive,
-        (values_of(space, (lower + upper - 1) / 2) - middle) / unit,
-    )
-    expressions, decode = _state_reader(column, space, nodes, firsts[1:])
-    return Piece((column.name,), (axis,), expressions, decode)
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """value = middle + unit · number, so that powers of the numbers stay small."""
+
+    middle: float = 0.0
+    unit: float = 1.0
+
+    def numbers(self, space: Any, codes: Array) -> Array:
+        """The numbers that codes stand for, also between and beyond those of an interval."""
+        return np.asarray((values_of(space, codes) - self.middle) / self.unit)
 
 
-def _summed(column: Column, family: Lattice, scale: tuple[float, float]) -> Piece:
-    middle, unit = scale
+def values_of(space: Any, codes: Array) -> Array:
+    """The values that codes stand for; 0 for a missing one, which no sum takes."""
+    if isinstance(space, Categories):
+        return np.array([0.0 if label is None else float(label) for label in space.values])[codes]  # type: ignore[arg-type]
+    return np.asarray(float(space.low) + float(space.step) * codes)
+
+
+def scale_of(space: Any) -> Scale:
+    """The scale on which the numbers of a space go from −1 to 1."""
+    exact = exact_scale(space, True)
+    return Scale(float(exact.origin), float(exact.unit * exact.ends[1]) or 1.0)
+
+
+def summed_piece(column: Column, family: Lattice, scale: Scale) -> Piece:
+    """Numbers under noise of which only sums of powers are asked."""
     mean, _, square = (float(moment) for moment in family.noise.moments)
-    step = float(column.space.step) / unit
+    step = float(column.space.step) / scale.unit
     spread = max(square - mean**2, 0.0) ** 0.5 * step
     axis = Moments(5, (mean * step, square * step**2), 1 + _FAR * spread)
-    return Piece((column.name,), (axis,), (f"(({name(column.name)}::DOUBLE - {middle!r}) / {unit!r})",), None)
+    number = f"(({name(column.name)}::DOUBLE - {scale.middle!r}) / {scale.unit!r})"
+    return Piece((column.name,), (axis,), (number,), None)
 
 
-def _finite(column: Column, mechanism: Mechanism, cut: Cut, scale: tuple[float, float] | None, called: str) -> Piece:
-    """A law on the values themselves, such as bounded noise or a designed one; every output is a state."""
+def finite_piece(column: Column, mechanism: Mechanism, cut: Cut, scale: Scale | None, called: str) -> Piece:
+    """Any finite law, such as bounded noise or a designed one: every output is a state, whatever the question."""
     space, outputs = column.space, mechanism.outputs
     codes = np.arange(space.size)
-    middle, unit = scale or scale_of(space)
     member = np.eye(cut.blocks)[cut.of(codes)]
-    seen = values_of(outputs, np.arange(outputs.size))
-    low, step = float(space.low), float(space.step)
-    nearest = np.clip(np.rint((seen - low) / step), 0, space.size - 1).astype(np.int64)
-    axis = Blurred(
-        called,
-        whole_law(mechanism.family, called),
-        member,
-        (values_of(space, codes) - middle) / unit,
-        member[nearest],
-        (seen - middle) / unit,
-    )
+    matrix = whole_law(mechanism.family, called)
     expressions, decode = column_reader(column, outputs, None)
+    if isinstance(space, Interval):
+        scale, seen = scale or scale_of(space), np.arange(outputs.size)
+        nearest = np.rint((values_of(outputs, seen) - float(space.low)) / float(space.step)).astype(np.int64)
+        held = member[np.clip(nearest, 0, space.size - 1)]
+        numbers = scale.numbers(space, codes), held, scale.numbers(outputs, seen)
+        axis = Mixed(called, matrix, member, *numbers, rough=True)
+    else:
+        values = np.zeros(space.size) if scale is None else scale.numbers(space, codes)
+        axis = Mixed(called, matrix, member, values, member, values, space.decode(codes))
     return Piece((column.name,), (axis,), tuple(expressions), decode)
 
 
-def _state_reader(column: Column, space: Interval, nodes: Nodes, cuts: Array) -> tuple[tuple[str, ...], Any]:
-    """The state of a number in SQL: the bin between regular edges, and how many of the other edges it has passed."""
-    steps = np.diff(nodes.edges)
-    wide = int(steps.max()) if len(steps) else 1
-    regular = nodes.edges[nodes.edges % wide == 0] if len(nodes.edges) else np.zeros(0, np.int64)
-    odd = [int(cut) for cut in cuts if cut % wide]
-    code = f"round(({name(column.name)}::DOUBLE - {float(space.low)!r}) / {float(space.step)!r})"
-    first, last = (int(regular[0]) - wide, int(regular[-1])) if len(regular) else (0, 0)
-    lower = f"greatest({first}, least({last}, floor({code} / {wide}) * {wide}))::BIGINT"
-    passed = " + ".join(f"CASE WHEN {code} >= {cut} THEN 1 ELSE 0 END" for cut in odd)
+def lattice_piece(column: Column, family: Lattice, cut: Cut, scale: Scale | None, called: str) -> Piece:
+    """Numbers under noise, in nodes and states as fine as the noise and the question need."""
+    space, scale = column.space, scale or scale_of(column.space)
+    nodes = lay_nodes(family, cut.first[1:])
+    lower = nodes.lower
+    # A state holds the block of its codes; beyond the interval that of the nearer end.
+    held = np.eye(cut.blocks)[cut.of(np.clip(lower, 0, space.size - 1))]
+    middles = (lower + np.append(lower[1:], lower[-1] + nodes.wide) - 1) / 2
+    numbers = scale.numbers(space, nodes.centres), held, scale.numbers(space, middles)
+    axis = Mixed(called, node_law(family, nodes), membership(nodes, cut), *numbers, rough=True)
 
     def decode(arrays: Sequence[Any]) -> Array:
-        codes = np.asarray(arrays[0].to_numpy(zero_copy_only=False)).astype(np.int64)
-        if odd:
-            count = np.asarray(arrays[1].to_numpy(zero_copy_only=False)).astype(np.int64)
-            codes = np.where(count > 0, np.maximum(codes, np.array([first, *odd])[count]), codes)
-        return np.searchsorted(nodes.edges, codes, side="right")
+        return np.searchsorted(nodes.edges, integers(arrays[0]), side="right")
 
-    return (lower, passed) if odd else (lower,), decode
+    return Piece((column.name,), (axis,), (_state(column, nodes, cut.first[1:]),), decode)
+
+
+def _state(column: Column, nodes: Nodes, cuts: Array) -> str:
+    """Where the state of a number begins, in SQL: its regular bin, or a cut that it has passed inside of that."""
+    space, wide, first = column.space, nodes.wide, int(nodes.lower[0])
+    code = f"round(({name(column.name)}::DOUBLE - {float(space.low)!r}) / {float(space.step)!r})"
+    last = int(nodes.lower[-1]) // wide * wide
+    passed = [f"CASE WHEN {code} >= {cut} THEN {cut} ELSE {first} END" for cut in cuts if cut % wide]
+    return f"greatest({', '.join([str(first), f'least({last}, floor({code} / {wide}) * {wide})', *passed])})::BIGINT"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any
@@ -9,13 +10,13 @@ from typing import Any
 import numpy as np
 
 from dproof.errors import InputError
-from dproof.estimation.contingency import Estimates
-from dproof.estimation.cuts import values_of
+from dproof.estimation.contingency import Groups
 from dproof.estimation.expressions import sums_of
-from dproof.estimation.frame import Choice, Frame, Groups, schema_of
+from dproof.estimation.frame import Frame, schema_of
 from dproof.estimation.intervals import half_widths, normal_quantile
 from dproof.estimation.inverse import Array
 from dproof.estimation.measuring import Asked, measure, refuse_singular
+from dproof.estimation.numbers import values_of
 from dproof.estimation.smoothing import NODES
 from dproof.laws.keep_or_other import KeepOrOther
 from dproof.queries.answer import Cell
@@ -25,6 +26,8 @@ from dproof.spaces import Subsets
 from dproof.spaces.interval import Interval
 
 _MOST_STEPS = 512  # thresholds at which a distribution is estimated
+# A distribution in one group at rising values: the values, T(t) − q·n for each, its half-width, and the naive one.
+Steps = tuple[Array, Array, Array, Array]
 
 
 def special_cells(asked: Asked, aggregate: Aggregate, groups: Groups) -> list[Cell]:
@@ -38,51 +41,43 @@ def special_cells(asked: Asked, aggregate: Aggregate, groups: Groups) -> list[Ce
     ((where, _),) = sums_of(counted, asked.question.where, schema_of(asked.law))
     if aggregate.kind in ("mode", "top"):
         return _most_frequent(asked, aggregate, where, groups)
-    space = schema_of(asked.law).spaces[aggregate.columns[0]]
-    public = isinstance(space, Open)
-    measured = _public(asked, aggregate, where, groups) if public else _private(asked, aggregate, where)
-    return [_cell(aggregate, steps, asked.options.level) for steps in measured]
+    public = isinstance(schema_of(asked.law).spaces[aggregate.columns[0]], Open)
+    steps = _public(asked, aggregate, where, groups) if public else _private(asked, aggregate, where)
+    return [_cell(aggregate, asked.options.level, *each) for each in steps]
 
 
-class _Steps:
-    """A distribution in one group at rising values: T(t) − q·n for each, its half-width, and the naive value."""
-
-    __slots__ = ("half", "naive", "total", "values")
-
-    def __init__(self, values: Array, total: Array, half: Array, naive: Array | None) -> None:
-        self.values, self.total, self.half, self.naive = values, total, half, naive
-
-
-def _cell(aggregate: Aggregate, steps: _Steps, level: float) -> Cell:
+def _cell(aggregate: Aggregate, level: float, values: Array, total: Array, half: Array, naive: Array) -> Cell:
     """Where an estimated distribution passes its mark, and where it may pass it (Woodruff 1952)."""
-    values, last = steps.values, len(steps.values) - 1
     if not len(values):
         return Cell(None)
     # An extreme is where half a row is passed; a quantile may be hit exactly, whatever floats make of it.
-    mark = 0.5 if aggregate.kind != "quantile" else -1e-9 * float(np.abs(steps.total).max())
-    rising = (np.maximum.accumulate(steps.total) + np.minimum.accumulate(steps.total[::-1])[::-1]) / 2
-    middle = _first(rising >= mark, last)
-    low = _first(steps.total + steps.half >= mark, last)
-    below = np.flatnonzero(steps.total - steps.half < mark)
+    mark = 0.5 if aggregate.kind != "quantile" else -1e-9 * float(np.abs(total).max())
+    last = len(values) - 1
+    rising = (np.maximum.accumulate(total) + np.minimum.accumulate(total[::-1])[::-1]) / 2
+    middle, low, raw = (_first(found >= mark, last) for found in (rising, total + half, naive))
+    below = np.flatnonzero(total - half < mark)
     high = min(int(below[-1]) + 1, last) if len(below) else 0
     ends = sorted([float(values[min(low, middle)]), float(values[max(high, middle)])])
-    naive = None if steps.naive is None else _number(values[_first(steps.naive >= mark, last)])
     stderr = (ends[1] - ends[0]) / (2 * normal_quantile(level))
-    return Cell(_number(values[middle]), ends[0], ends[1], stderr, naive)
+    return Cell(_number(values[middle]), ends[0], ends[1], stderr, _number(values[raw]))
 
 
 def _first(holds: Array, last: int) -> int:
-    found = np.flatnonzero(holds)
-    return int(found[0]) if len(found) else last
+    return int(np.argmax(holds)) if holds.any() else last
 
 
 def _number(value: float) -> int | float:
     return plain(Fraction(float(value)))
 
 
-def _private(asked: Asked, aggregate: Aggregate, where: Predicate | None) -> list[_Steps]:
+def _share(aggregate: Aggregate) -> float:
+    """q of a quantile: T(t) − q·n passes 0 there."""
+    return float(aggregate.argument or 0) if aggregate.kind == "quantile" else 0.0
+
+
+def _private(asked: Asked, aggregate: Aggregate, where: Predicate | None) -> Iterator[Steps]:
     """The estimated counts below each value of a sanitised column, in every group."""
-    (column,) = aggregate.columns
+    (column,), options = aggregate.columns, asked.options
     if (column, where) not in asked.tables:
         frame = _spelled(asked, column, where)
         asked.tables[column, where] = (frame, *frame.read(asked.data, asked.rows))
@@ -92,18 +87,14 @@ def _private(asked: Asked, aggregate: Aggregate, where: Predicate | None) -> lis
     if aggregate.kind == "max":
         order = order[::-1]
     marks = np.unique(np.linspace(0, len(order) - 1, min(len(order), _MOST_STEPS)).astype(np.int64))
-    takes = (np.argsort(order)[None, :] <= marks[:, None]).astype(float)
-    if aggregate.kind == "quantile":
-        takes -= float(aggregate.argument or 0)
-    groups = frame.groups(combos, [Choice(column, tuple(marks), takes)])
-    found = table.estimates([frame.sum_of(where)], groups.grouped)
-    if np.isnan(found.values).any():
-        refuse_singular(frame)
-    total, half, naive = _one_sum(asked, found, groups.order)
-    shape = (-1, len(marks))
-    rows = zip(total.reshape(shape), half.reshape(shape), strict=True)
-    raw = [None] * (len(total) // len(marks)) if naive is None else list(naive.reshape(shape))
-    return [_Steps(values[order[marks]], t, h, r) for (t, h), r in zip(rows, raw, strict=True)]
+    takes = (np.argsort(order)[None, :] <= marks[:, None]) - _share(aggregate)
+    found = table.estimates([frame.sum_of(where)], frame.groups(combos, {column: takes}))
+    refuse_singular(frame, found.values)
+    variance = found.covariance(options.target)[:, 0, 0]
+    half = half_widths(variance, found.heaviest[:, 0], options.level).half + found.doubts[:, 0]
+    columns = (found.values[:, 0], half, found.naive[:, 0])
+    for rows in zip(*(each.reshape(-1, len(marks)) for each in columns), strict=True):
+        yield values[order[marks]], *rows
 
 
 def _spelled(asked: Asked, column: str, where: Predicate | None) -> Frame:
@@ -121,77 +112,67 @@ def _spelled(asked: Asked, column: str, where: Predicate | None) -> Frame:
 def _ends(frame: Frame, column: str, *, least: bool) -> Array:
     """The least or the greatest number of each block of a column."""
     cut = frame.cuts[column]
-    ends = cut.first if least or cut.merged is None else np.array(cut.axis.last)[cut.grid]
+    ends = cut.samples
+    if not least:
+        ends[cut.block] = cut.last  # the last of its runs is assigned last
     return values_of(frame.schema.spaces[column], ends)
 
 
-def _one_sum(asked: Asked, found: Estimates, order: Array) -> tuple[Array, Array, Array | None]:
-    variance = found.covariance(asked.options.target)[order, 0, 0]
-    half = half_widths(variance, found.heaviest[order, 0], asked.options.level).half + found.doubts[order, 0]
-    return found.values[order, 0], half, None if found.naive is None else found.naive[order, 0]
-
-
-def _public(asked: Asked, aggregate: Aggregate, where: Predicate | None, groups: Groups) -> list[_Steps]:
+def _public(asked: Asked, aggregate: Aggregate, where: Predicate | None, groups: Groups) -> Iterator[Steps]:
     """The same for a public column, whose values are exact and whose groups need not be."""
-    (column,), question = aggregate.columns, asked.question
-    frame = Frame(asked.law, [where], [*question.group_by, Key(column)])
+    (column,), options = aggregate.columns, asked.options
+    frame = Frame(asked.law, [where], [*asked.question.group_by, Key(column)])
     table, combos = frame.read(asked.data, asked.rows)
     inner = frame.groups(combos)
-    found = table.estimates([frame.sum_of(where)], inner.grouped)
-    squares, products = found.squares[inner.order, 0, 0], found.products[inner.order, 0, 0]
-    parts: dict[tuple[Any, ...], list[tuple[float, float, float, float]]] = {labels: [] for labels in groups.labels}
-    values = found.values[inner.order, 0]
-    for n, labels in enumerate(inner.labels):
-        if isinstance(labels[-1], (int, float, Decimal)):
-            parts[labels[:-1]].append((float(labels[-1]), values[n], squares[n], products[n]))
-        elif labels[-1] is not None:
+    found = table.estimates([frame.sum_of(where)], inner)
+    parts: dict[tuple[Any, ...], list[tuple[float, ...]]] = {labels: [] for labels in groups.labels}
+    numbers = np.stack([found.values[:, 0], found.naive[:, 0], found.squares[:, 0, 0], found.products[:, 0, 0]], axis=1)
+    for (*group, value), row in zip(inner.labels, numbers.tolist(), strict=True):
+        if isinstance(value, (int, float, Decimal)):
+            parts[tuple(group)].append((float(value), *row))
+        elif value is not None:
             raise InputError(
                 f"{aggregate.kind.upper()} needs numbers, and column {column!r} has other values: COUNT it"
             )
-    steps = []
     for rows in parts.values():
-        each = np.array(sorted(rows, reverse=aggregate.kind == "max")).reshape(-1, 4)
-        share = float(aggregate.argument or 0) if aggregate.kind == "quantile" else 0.0
-        takes = np.tri(len(each)) - share
-        total = takes @ each[:, 1]
+        each = np.array(sorted(rows, reverse=aggregate.kind == "max")).reshape(-1, 5)
+        takes = np.tri(len(each)) - _share(aggregate)
+        total, naive = takes @ each[:, 1], takes @ each[:, 2]
         # Rows with different public values are different rows, so their squares add up.
-        square = takes**2 @ each[:, 2]
-        less = takes**2 @ each[:, 3] if asked.options.target == "table" else total**2 / max(asked.rows, 1)
+        square = takes**2 @ each[:, 3]
+        less = takes**2 @ each[:, 4] if options.target == "table" else total**2 / max(asked.rows, 1)
         variance = np.where(np.abs(square - less) < 1e-9 * np.abs(square), 0.0, square - less)
-        half = half_widths(variance, np.zeros(len(each)), asked.options.level).half
-        steps.append(_Steps(each[:, 0], total, half, total if not half.any() else None))
-    return steps
+        yield each[:, 0], total, half_widths(variance, np.zeros(len(each)), options.level).half, naive
 
 
 def _most_frequent(asked: Asked, aggregate: Aggregate, where: Predicate | None, groups: Groups) -> list[Cell]:
     """The values or items of the largest estimated counts."""
-    (column,), question = aggregate.columns, asked.question
+    (column,), keys = aggregate.columns, asked.question.group_by
     space = schema_of(asked.law).spaces[column]
-    wanted = int(aggregate.argument or 1)
-    counts: dict[tuple[Any, ...], list[tuple[float, float | None, Any]]] = {labels: [] for labels in groups.labels}
+    counts: dict[tuple[Any, ...], list[tuple[float, float, Any]]] = {labels: [] for labels in groups.labels}
 
-    def add(frame: Frame, condition: Predicate | None, item: Any, *, inside: bool) -> None:
+    def add(condition: Predicate | None, more: tuple[Key, ...], item: tuple[Any, ...]) -> None:
+        frame = Frame(asked.law, [condition], [*keys, *more])
         table, combos = frame.read(asked.data, asked.rows)
         found = frame.groups(combos)
         measured = measure(asked, frame, table, found, [(condition, ())])
         estimates = measured.values if measured.fitted is None else measured.fitted
-        for n, labels in enumerate(found.labels):
-            raw = None if measured.naive is None else float(measured.naive[n, 0])
-            group, label = (labels[:-1], labels[-1]) if inside else (labels, item)
+        for labels, value, naive in zip(found.labels, estimates[:, 0], measured.naive[:, 0], strict=True):
+            *group, label = *labels, *item
             if label is not None:
-                counts[group].append((float(estimates[n, 0]), raw, label))
+                counts[tuple(group)].append((float(value), float(naive), label))
 
     if isinstance(space, Subsets):
         for item in space.values:
-            condition = both(where, Contains(column, item))  # type: ignore[arg-type]
-            add(Frame(asked.law, [condition], question.group_by), condition, item, inside=False)
+            add(both(where, Contains(column, item)), (), (item,))  # type: ignore[arg-type]
     else:
-        add(Frame(asked.law, [where], [*question.group_by, Key(column)]), where, None, inside=True)
+        add(where, (Key(column),), ())
     cells = []
     for rows in counts.values():
-        best = [label for _, _, label in sorted(rows, key=lambda row: -row[0])[:wanted]]
-        naive = [label for _, _, label in sorted(rows, key=lambda row: -(row[1] or 0.0))[:wanted]]
-        raw = naive if all(row[1] is not None for row in rows) else None
-        single = aggregate.kind == "mode"
-        cells.append(Cell(best[0] if single and best else best, raw=raw[0] if single and raw else raw))
+        ranked = [[row[2] for row in sorted(rows, key=lambda row, n=n: -row[n])] for n in (0, 1)]  # type: ignore[misc]
+        if aggregate.kind == "mode":
+            best, raw = (labels[0] if labels else None for labels in ranked)
+        else:
+            best, raw = (labels[: int(aggregate.argument or 1)] for labels in ranked)
+        cells.append(Cell(best, raw=raw))
     return cells

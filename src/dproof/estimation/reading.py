@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any
 
 import duckdb
@@ -13,6 +14,7 @@ import pyarrow.ipc
 
 from dproof.engines.source import Parts
 from dproof.errors import InputError
+from dproof.estimation.axes import Axis
 from dproof.estimation.inverse import Array
 from dproof.queries.canonical import literal, name
 from dproof.sanitisation.column import Column
@@ -28,6 +30,19 @@ _CLOSED: dict[str, Any] = {
 }
 
 Decode = Callable[[Sequence[Any]], Array]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Piece:
+    """Axes that are read together: the columns cut along them, SQL expressions, and states from their values.
+
+    Without `decode` the one expression is a number whose powers are summed rather than counted.
+    """
+
+    columns: tuple[str, ...]
+    axes: tuple[Axis, ...]
+    expressions: tuple[str, ...]
+    decode: Decode | None
 
 
 @contextmanager
@@ -96,6 +111,11 @@ def _first(error: duckdb.Error) -> str:
     return str(error).split("\n")[0].removeprefix("Conversion Error: ").removeprefix("Binder Error: ")
 
 
+def integers(array: Any) -> Array:
+    """An Arrow array of whole numbers or flags."""
+    return np.asarray(array.to_numpy(zero_copy_only=False)).astype(np.int64)
+
+
 def column_reader(column: Column, space: Any, bits: Sequence[int] | None) -> tuple[list[str], Decode]:
     """SQL expressions that tell the codes of a column apart, and how their values are decoded.
 
@@ -127,7 +147,7 @@ def _set_reader(column: Column, space: Subsets, bits: Sequence[int]) -> tuple[li
     def decode_bits(arrays: Sequence[Any]) -> Array:
         code = np.zeros(len(arrays[0]) if len(arrays) else 1, np.int64)
         for bit, array in zip(bits, arrays, strict=True):
-            code |= array.to_numpy(zero_copy_only=False).astype(np.int64) << bit
+            code |= integers(array) << bit
         return code
 
     return expressions, decode_bits

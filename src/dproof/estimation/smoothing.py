@@ -9,15 +9,14 @@ what the noise hides (bias-aware intervals, Armstrong and Kolesár 2018).
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
-from functools import cached_property
+from dataclasses import dataclass
 from math import ceil
 
 import numpy as np
 
-from dproof.estimation.contingency import Powers
-from dproof.estimation.inverse import Array, Dense, Scores, solve
+from dproof.estimation.inverse import Array, solve
 from dproof.laws.lattice import Lattice
+from dproof.queries.cells import Axis as Cut
 
 NODES = 128  # true values that are told apart at most
 _STATES = 3 * NODES
@@ -29,149 +28,81 @@ _HOPELESS = 4.0  # how much wider one may get before sharper scores are not trie
 _WIDTH = 1.96
 
 
-@dataclass(eq=False)
-class Blurred:
-    """A number whose law is `matrix`, from nodes (true values) to states; `member` is the part of each node in a block.
-
-    `naive_member` is the same for the states, as if they were true. `fit` adapts it to the states' counts.
-    """
-
-    name: str
-    matrix: Array
-    member: Array
-    values: Array
-    naive_member: Array
-    naive_values: Array
-    counts: Array | None = None
-    _scores: dict[int, Array] = field(default_factory=dict)
-
-    @property
-    def blocks(self) -> int:
-        return int(self.member.shape[1])
-
-    @property
-    def states(self) -> int:
-        return int(self.matrix.shape[1])
-
-    @property
-    def nodes(self) -> int:
-        return len(self.matrix)
-
-    @property
-    def law(self) -> Scores:
-        return Dense(self.matrix)
-
-    def fit(self, counts: Array) -> Blurred:
-        """The same axis for these counts of its states."""
-        return Blurred(
-            self.name,
-            self.matrix,
-            self.member,
-            self.values,
-            self.naive_member,
-            self.naive_values,
-            np.maximum(counts, 0),
-        )
-
-    def wanted(self, powers: Powers) -> Array:
-        return np.asarray(self.member * self.values[:, None] ** sum(powers))
-
-    def naive(self, powers: Powers) -> Scores:
-        return Dense(self.naive_member * self.naive_values[:, None] ** sum(powers))
-
-    def fold(self, table: Array, axis: int, powers: Powers) -> Array:
-        """Sums of blocks from counts of nodes."""
-        return Dense(self.wanted(powers)).gather(table, axis)
-
-    def scores(self, powers: Powers) -> Scores:
-        return Dense(self._found(sum(powers)))
-
-    def means(self, powers: Powers) -> Array:
-        """What the scores are on average, for each node and block: P s."""
-        return np.asarray(self.matrix @ self._found(sum(powers)))
-
-    def biases(self, powers: Powers) -> Array:
-        """P s − f; zero where the score is exact."""
-        bias = self.means(powers) - self.wanted(powers)
-        return np.where(np.abs(bias) < 1e-7, 0.0, bias)
-
-    def assign(self) -> Scores:
-        """The likely nodes of each state, under the estimated distribution (Bayes)."""
-        joint = self._distribution[:, None] * self.matrix
-        return Dense((joint / np.maximum(joint.sum(axis=0), 1e-300)).T)
-
-    @cached_property
-    def _distribution(self) -> Array:
-        """A rough estimate of how the nodes are distributed."""
-        found = np.full(len(self.matrix), 1 / len(self.matrix))
-        if self.counts is None or not self.counts.sum():
-            return found
-        share = self.counts / self.counts.sum()
+def likely_nodes(matrix: Array, counts: Array) -> Array:
+    """Roughly how many rows each node has, from counts of the states: a few steps of iterative Bayes."""
+    found = np.full(len(matrix), 1 / len(matrix))
+    if counts.sum():
+        share = counts / counts.sum()
         for _ in range(_STEPS):
-            found = found * (self.matrix @ (share / np.maximum(found @ self.matrix, 1e-300)))
-        return np.asarray(found / found.sum())
+            found = found * (matrix @ (share / np.maximum(found @ matrix, 1e-300)))
+    return np.asarray(found / found.sum() * max(float(counts.sum()), 1.0))
 
-    def _found(self, power: int) -> Array:
-        if power not in self._scores:
-            self._scores[power] = self._best(self.wanted((power,)))
-        return self._scores[power]
 
-    def _best(self, wanted: Array) -> Array:
-        """The scores with little bias among those with nearly the least half-width; exact ones if they are so good."""
-        tried: list[tuple[float, Array]] = []
-        for scores in self._smoothed(wanted):
-            tried.append((self._half_width(scores, wanted), scores))
-            if tried[-1][0] > _HOPELESS * min(width for width, _ in tried):
-                break
-        else:
-            exact = solve(self.matrix, wanted)
-            if not np.isnan(exact).any():
-                tried.append((self._half_width(exact, wanted), exact))
-        least = min(width for width, _ in tried)
-        return [scores for width, scores in tried if width <= _SHARPER * least][-1]
+def smoothed(matrix: Array, wanted: Array, nodes: Array) -> Array:
+    """The scores with little bias among those with nearly the least half-width; exact ones if they are so good.
 
-    def _half_width(self, scores: Array, wanted: Array) -> float:
-        nodes = self._distribution * (1.0 if self.counts is None else max(float(self.counts.sum()), 1.0))
-        means = self.matrix @ scores
-        variance = np.maximum(nodes @ (self.matrix @ scores**2 - means**2), 0.0)
-        return float((_WIDTH * np.sqrt(variance) + nodes @ np.abs(means - wanted)).sum())
+    `matrix` is the law, from nodes to states, and `nodes` has the likely counts of these.
+    """
+    tried: list[tuple[float, Array]] = []
+    for scores in _ever_sharper(matrix, wanted, nodes / nodes.sum()):
+        tried.append((_half_width(matrix, scores, wanted, nodes), scores))
+        if tried[-1][0] > _HOPELESS * min(width for width, _ in tried):
+            break
+    else:
+        exact = solve(matrix, wanted)
+        if not np.isnan(exact).any():
+            tried.append((_half_width(matrix, exact, wanted, nodes), exact))
+    least = min(width for width, _ in tried)
+    return [scores for width, scores in tried if width <= _SHARPER * least][-1]
 
-    def _smoothed(self, wanted: Array) -> Iterator[Array]:
-        """The scores c + t that minimise Σ λ t² + μ Σ ω (c + P t − f)², for growing strengths μ."""
-        nodes = self._distribution
-        states = np.maximum(nodes @ self.matrix, 1e-12)
-        root = np.sqrt((nodes + 1 / len(nodes)) / 2)
-        scaled = root[:, None] * self.matrix / np.sqrt(states)
-        sizes, vectors = np.linalg.eigh(scaled @ scaled.T)
-        target, ones = vectors.T @ (root[:, None] * wanted), vectors.T @ root
-        for strength in _STRENGTHS:
-            weight = strength / (strength * np.maximum(sizes, 0.0) + 1)
-            level = (ones * weight) @ target / ((ones * weight) @ ones)
-            rest = vectors @ (weight[:, None] * (target - ones[:, None] * level))
-            yield level + (scaled.T @ rest) / np.sqrt(states)[:, None]
+
+def _half_width(matrix: Array, scores: Array, wanted: Array, nodes: Array) -> float:
+    means = matrix @ scores
+    variance = np.maximum(nodes @ (matrix @ scores**2 - means**2), 0.0)
+    return float((_WIDTH * np.sqrt(variance) + nodes @ np.abs(means - wanted)).sum())
+
+
+def _ever_sharper(matrix: Array, wanted: Array, shares: Array) -> Iterator[Array]:
+    """The scores c + t that minimise Σ λ t² + μ Σ ω (c + P t − f)², for growing strengths μ."""
+    states = np.maximum(shares @ matrix, 1e-12)
+    root = np.sqrt((shares + 1 / len(shares)) / 2)
+    scaled = root[:, None] * matrix / np.sqrt(states)
+    sizes, vectors = np.linalg.eigh(scaled @ scaled.T)
+    target, ones = vectors.T @ (root[:, None] * wanted), vectors.T @ root
+    for strength in _STRENGTHS:
+        weight = strength / (strength * np.maximum(sizes, 0.0) + 1)
+        level = (ones * weight) @ target / ((ones * weight) @ ones)
+        rest = vectors @ (weight[:, None] * (target - ones[:, None] * level))
+        yield level + (scaled.T @ rest) / np.sqrt(states)[:, None]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Nodes:
     """A lattice seen at `step` codes at a time, and the edges between the states of its noisy values.
 
-    State n has the codes from edges[n − 1] to edges[n] − 1; the outer two go on for ever.
+    State n has the codes from edges[n − 1] to edges[n] − 1; the outer two go on for ever. Every multiple of `wide`
+    among them is an edge, and there may be others.
     """
 
     centres: Array
     step: int
     edges: Array
+    wide: int
+
+    @property
+    def lower(self) -> Array:
+        """Where each state begins, the first as if it were `wide` like others."""
+        return np.append(self.edges[:1] - self.wide if len(self.edges) else 0, self.edges)
 
 
 def lay_nodes(family: Lattice, cuts: Array) -> Nodes:
     """Nodes and edges fine enough for the noise; every cut between two blocks is an edge too."""
     step = max(1, ceil(family.size / NODES))
-    centres = np.arange(0, family.size, step)
     reach = 0 if family.clamped else _reach(family, step)
     wide = step * max(1, ceil((family.size + 2 * reach) / (step * _STATES)))
-    first, last = -(reach // wide + 1) * wide, family.size + reach + wide
-    edges = np.arange(first, last, wide) if not family.clamped else np.arange(wide, family.size, wide)
-    return Nodes(centres, step, np.unique(np.concatenate([edges, cuts])))
+    first, last = (wide, family.size) if family.clamped else (-(reach // wide + 1) * wide, family.size + reach + wide)
+    edges = np.unique(np.concatenate([np.arange(first, last, wide), cuts]))
+    return Nodes(np.arange(0, family.size, step), step, edges, wide)
 
 
 def _reach(family: Lattice, step: int) -> int:
@@ -196,12 +127,11 @@ def node_law(family: Lattice, nodes: Nodes) -> Array:
     return np.diff(ends, axis=1)
 
 
-def membership(nodes: Nodes, size: int, firsts: Array, block: Array, blocks: int) -> Array:
-    """Which part of the codes around each node lies in each block; runs of codes start at `firsts`."""
+def membership(nodes: Nodes, cut: Cut) -> Array:
+    """Which part of the codes around each node lies in each block."""
     starts = np.maximum(nodes.centres - (nodes.step - 1) // 2, 0)
-    stops = np.append(starts[1:], size)
-    ends = np.append(firsts[1:], size)
-    part = np.zeros((len(starts), blocks))
-    for first, end, which in zip(firsts, ends, block, strict=True):
-        part[:, which] += np.maximum(np.minimum(stops, end) - np.maximum(starts, first), 0) / (stops - starts)
+    stops = np.append(starts[1:], cut.last[-1] + 1)
+    part = np.zeros((len(starts), cut.blocks))
+    for first, last, block in zip(cut.first, cut.last, cut.block, strict=True):
+        part[:, block] += np.maximum(np.minimum(stops, last + 1) - np.maximum(starts, first), 0) / (stops - starts)
     return part

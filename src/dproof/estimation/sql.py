@@ -12,15 +12,7 @@ from dproof.estimation.frame import Frame, schema_of
 from dproof.estimation.measuring import Asked, Options, measure
 from dproof.estimation.order_statistics import special_cells
 from dproof.queries.answer import Answer, Cell
-from dproof.queries.question import (
-    Aggregate,
-    Expression,
-    Key,
-    Operator,
-    Question,
-    aggregates,
-    parts_of,
-)
+from dproof.queries.question import TESTS, Aggregate, Expression, Key, Question, aggregates, expressions, parts_of
 from dproof.queries.schema import resolve
 from dproof.queries.sql import parse
 from dproof.sanitisation.row_law import RowLaw
@@ -88,7 +80,7 @@ def answer_rows(asked: Asked) -> list[dict[str, Any]]:
     found = measure(asked, frame, table, groups, needed)
     special = {a: special_cells(asked, a, groups) for a in aggregates(question) if a.kind not in LINEAR}
     columns: dict[Expression, list[Any]] = {}
-    for expression in dict.fromkeys(_expressions(question)):
+    for expression in dict.fromkeys(expressions(question)):
         if isinstance(expression, Key):
             place = question.group_by.index(expression)
             columns[expression] = [labels[place] for labels in groups.labels]
@@ -105,33 +97,17 @@ def answer_rows(asked: Asked) -> list[dict[str, Any]]:
     return [{item.alias: columns[item.expression][n] for item in question.select} for n in rows]
 
 
-def _expressions(question: Question) -> list[Expression]:
-    found: list[Expression] = [item.expression for item in question.select]
-    found += [side for test in question.having for side in (test.left, test.right)]
-    return found + [order.expression for order in question.order_by]
-
-
 def _refuse_special(expression: Expression, special: dict[Aggregate, list[Cell]]) -> None:
     for part in parts_of(expression):
         if isinstance(part, Aggregate) and part in special:
             raise InputError(f"{part.kind.upper()} cannot be calculated with: select it by itself")
 
 
-_TESTS: dict[Operator, Callable[[Any, Any], bool]] = {
-    "=": lambda a, b: bool(a == b),
-    "<>": lambda a, b: bool(a != b),
-    "<": lambda a, b: bool(a < b),
-    "<=": lambda a, b: bool(a <= b),
-    ">": lambda a, b: bool(a > b),
-    ">=": lambda a, b: bool(a >= b),
-}
-
-
 def _having(question: Question, columns: dict[Expression, list[Any]], n: int) -> bool:
     for test in question.having:
         left, right = _plain(columns[test.left][n]), _plain(columns[test.right][n])
         try:
-            if left is None or right is None or not _TESTS[test.operator](left, right):
+            if left is None or right is None or not TESTS[test.operator](left, right):
                 return False
         except TypeError:
             raise InputError(

@@ -2,13 +2,13 @@
 
 A condition on a column is a set of codes: runs of consecutive codes, or one bit of a set. The conditions of a
 question cut each column into blocks inside which none of them changes, and the product of the blocks is the grid
-of cells. A column of a million codes that is compared with two numbers has three blocks.
+of cells. A column of a million codes that is compared with two numbers has three blocks at most.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,42 +16,49 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dproof.errors import TooLarge
-from dproof.queries.question import And, Key, Leaf, Not, Or, Predicate, normal
-from dproof.queries.regions import MISSING, Bit, Region, Runs, key_regions, region
+from dproof.queries.question import And, Atom, Key, Or, Predicate, atoms, leaves, normal
+from dproof.queries.regions import MISSING, Bit, Region, Runs, grouping, region
 from dproof.queries.schema import Open, Schema
 from dproof.spaces import Subsets
 
 _MOST_ITEMS = 16
-_MOST_CELLS = 1 << 22
+_MOST_CELLS = 1 << 24
+_MOST_VALUES = 1 << 22
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Axis:
-    """One column in blocks: the codes from each of `first` to `last`, or all that agree in the given bits.
+    """One column in blocks of codes that nothing tells apart.
 
-    A column in which values may be missing has one more block, the last, whose only code is −1. A column that
-    nobody declared (`Open`) has a bit for each condition on it: its code is the pattern of those that hold.
+    The codes from `first[n]` to `last[n]` lie in `block[n]`; with `bits` those that agree with `first[n]` in these. A
+    missing value has the code −1. A column that nobody declared (`Open`) has a bit for each condition on it: its code
+    is the pattern of those that hold. `sizes` has the number of codes in each block.
     """
 
     column: str
-    first: tuple[int, ...]
-    last: tuple[int, ...]
+    first: NDArray[np.int64]
+    last: NDArray[np.int64]
+    block: NDArray[np.int64]
+    sizes: NDArray[Any]
     bits: tuple[int, ...] | None = None
 
     @property
     def blocks(self) -> int:
-        return len(self.first)
+        return len(self.sizes)
+
+    @property
+    def samples(self) -> NDArray[np.int64]:
+        """One code of each block, the least."""
+        return self.first[np.unique(self.block, return_index=True)[1]]
 
     def of(self, codes: NDArray[Any]) -> NDArray[np.int64]:
         """The block of each code."""
         found = np.asarray(codes).astype(np.int64)
-        block = np.zeros_like(found)
         if self.bits is None:
-            starts = np.array(self.first[:-1] if self.first[-1] == MISSING else self.first)
-            block = np.searchsorted(starts, found, side="right") - 1
-        else:
-            for n, bit in enumerate(self.bits):
-                block |= (found >> bit & 1) << n
+            return self.block[np.searchsorted(self.first, found, side="right") - 1]
+        block = np.zeros_like(found)
+        for n, bit in enumerate(self.bits):
+            block |= (found >> bit & 1) << n
         return np.where(found == MISSING, self.blocks - 1, block)
 
 
@@ -60,7 +67,7 @@ class Grid:
     """The product of the blocks of some columns."""
 
     axes: tuple[Axis, ...]
-    regions: dict[tuple[Leaf, bool], Region]
+    regions: dict[Atom, Region]
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -73,29 +80,23 @@ class Grid:
         return np.broadcast_to(self._mask(normal(predicate)), self.shape)
 
     def _mask(self, predicate: Predicate) -> NDArray[np.bool_]:
-        match predicate:
-            case And(parts) | Or(parts):
-                masks = np.broadcast_arrays(*(self._mask(part) for part in parts))
-                joined = np.logical_and if isinstance(predicate, And) else np.logical_or
-                result: NDArray[np.bool_] = joined.reduce(masks)
-                return result
-            case Not(part):
-                leaf, negated = part, True
-            case _:
-                leaf, negated = predicate, False
-        assert not isinstance(leaf, (And, Or, Not))  # the normal form
-        axis = self.axes[self.position(leaf.column)]
-        return self.along(leaf.column, self.regions[leaf, negated].holds(np.array(axis.first)))
+        if isinstance(predicate, (And, Or)):
+            joined = np.logical_and if isinstance(predicate, And) else np.logical_or
+            result: NDArray[np.bool_] = joined.reduce(np.broadcast_arrays(*map(self._mask, predicate.parts)))
+            return result
+        place = self.position(_column(predicate))
+        shape = [1] * len(self.axes)
+        shape[place] = -1
+        return self.regions[predicate].holds(self.axes[place].samples).reshape(shape)
 
     def position(self, column: str) -> int:
         """Which axis a column has."""
         return [axis.column for axis in self.axes].index(column)
 
-    def along(self, column: str, values: NDArray[Any]) -> NDArray[Any]:
-        """One value for each block of a column, shaped to be broadcast over the grid."""
-        shape = [1] * len(self.axes)
-        shape[self.position(column)] = -1
-        return values.reshape(shape)
+
+def _column(atom: Atom) -> str:
+    (leaf,) = leaves(atom)
+    return leaf.column
 
 
 def cut(
@@ -103,83 +104,70 @@ def cut(
     predicates: Iterable[Predicate | None],
     keys: Sequence[Key] = (),
     columns: Iterable[str] = (),
+    spelled: Container[str] = (),
 ) -> Grid:
-    """The grid that these predicates and the groups of these keys cut the table into; more columns add an axis.
+    """The grid that these predicates and the groups of these keys cut the table into.
+
+    More columns add an axis; those `spelled` out have a block for every code.
 
     >>> from dproof.queries.sql import parse_predicate
     >>> from dproof.spaces import Categories
     >>> table = Schema("data", {"size": Categories(["S", "M", "L", "XL"], metric="ordinal")})
-    >>> large = parse_predicate("size >= 'L'")
+    >>> large = parse_predicate("size IN ('S', 'XL')")
     >>> grid = cut(table, [large])
-    >>> grid.axes[0].first, grid.mask(large)
-    ((0, 2), array([False,  True]))
+    >>> grid.axes[0].first, grid.axes[0].block, grid.mask(large)
+    (array([0, 1, 3]), array([1, 0, 1]), array([False,  True]))
     """
-    signed = dict.fromkeys(pair for p in predicates if p is not None for pair in signed_leaves(normal(p)))
     by_column: dict[str, list[Region]] = {}
-    regions: dict[tuple[Leaf, bool], Region] = {}
-    for leaf, negated in signed:
-        beside = by_column.setdefault(leaf.column, [])
-        unknown = isinstance(schema.spaces[leaf.column], Open)
-        regions[leaf, negated] = Bit(len(beside)) if unknown else region(leaf, schema, negated=negated)
-        beside.append(regions[leaf, negated])
-    for key in keys:
-        by_column.setdefault(key.column, []).extend(runs for _, runs in key_regions(key, schema))
-    for column in columns:
+    regions: dict[Atom, Region] = {}
+    for atom in dict.fromkeys(atom for p in predicates if p is not None for atom in atoms(normal(p))):
+        beside = by_column.setdefault(_column(atom), [])
+        unknown = isinstance(schema.spaces[_column(atom)], Open)
+        regions[atom] = Bit(len(beside)) if unknown else region(atom, schema)
+        beside.append(regions[atom])
+    for column in (*(key.column for key in keys), *columns):
         by_column.setdefault(column, [])
-    axes = tuple(_axis(column, schema, found) for column, found in by_column.items())
+    axes = []
+    for column, found in by_column.items():
+        own = [key for key in keys if key.column == column]
+        bits = isinstance(schema.spaces[column], Open) or (isinstance(schema.spaces[column], Subsets) and not own)
+        axes.append(_bit_axis(column, schema, found) if bits else _axis(column, schema, found, own, column in spelled))
     if math.prod(axis.blocks for axis in axes) > _MOST_CELLS:
         raise TooLarge(f"the conditions and groups make more than {_MOST_CELLS} cells: ask for fewer at once")
-    return Grid(axes, regions)
+    return Grid(tuple(axes), regions)
 
 
-def signed_leaves(predicate: Predicate) -> Iterator[tuple[Leaf, bool]]:
-    """The atomic conditions of a normal form, each with whether it is negated."""
-    match predicate:
-        case And(parts) | Or(parts):
-            for part in parts:
-                yield from signed_leaves(part)
-        case Not(part):
-            assert not isinstance(part, (And, Or, Not))
-            yield part, True
-        case _:
-            yield predicate, False
+def _gap(column: str, schema: Schema) -> list[int]:
+    return [MISSING] if column in schema.nullable else []
 
 
-def _axis(column: str, schema: Schema, regions: Sequence[Region]) -> Axis:
+def _bit_axis(column: str, schema: Schema, regions: Sequence[Region]) -> Axis:
+    """Blocks of codes that agree in all bits that a condition looks at."""
     space = schema.spaces[column]
-    gap = (MISSING,) if column in schema.nullable else ()
-    runs = [found for found in regions if isinstance(found, Runs)]
     bits = tuple(sorted({found.bit for found in regions if isinstance(found, Bit)}))
     if len(bits) > _MOST_ITEMS:
         raise TooLarge(f"column {column!r} meets {len(bits)} conditions at once: ask for fewer")
-    if isinstance(space, Open) or (isinstance(space, Subsets) and not any(run[1] > 0 for r in runs for run in r.runs)):
-        patterns = tuple(sum(1 << bit for n, bit in enumerate(bits) if p >> n & 1) for p in range(1 << len(bits)))
-        others = 0 if isinstance(space, Open) else space.size - 1 - sum(1 << bit for bit in bits)
-        return Axis(column, patterns + gap, tuple(pattern | others for pattern in patterns) + gap, bits)
-    ends = {end for found in runs for run in found.runs for end in run}
-    starts = tuple(range(space.size)) if bits else tuple(sorted({0} | {end for end in ends if 0 < end < space.size}))
-    last = (*(start - 1 for start in starts[1:]), space.size - 1)
-    return Axis(column, starts + gap, last + gap)
+    patterns = [sum(1 << bit for n, bit in enumerate(bits) if p >> n & 1) for p in range(1 << len(bits))]
+    each = 1.0 if isinstance(space, Open) else space.size / len(patterns)
+    first = np.array([*patterns, *_gap(column, schema)])
+    return Axis(column, first, first, np.arange(len(first)), np.full(len(first), each), bits)
 
 
-def over_codes(predicate: Predicate, schema: Schema) -> tuple[tuple[str, ...], NDArray[np.bool_]]:
-    """A predicate over the product of all codes of the columns it touches (missing values last), and these columns.
-
-    >>> from dproof.queries.sql import parse_predicate
-    >>> from dproof.spaces import Categories
-    >>> table = Schema("data", {"size": Categories(["S", "M", "L", "XL"])})
-    >>> over_codes(parse_predicate("size IN ('S', 'L')"), table)
-    (('size',), array([ True, False,  True, False]))
-    """
-    grid = cut(schema, [predicate])
-    columns = tuple(axis.column for axis in grid.axes)
-    spaces = [schema.spaces[column] for column in columns]
-    sizes = [axis.blocks if isinstance(s, Open) else s.size for axis, s in zip(grid.axes, spaces, strict=True)]
-    if math.prod(sizes) > _MOST_CELLS << 4:
-        raise TooLarge(f"a condition over {math.prod(sizes)} codes is too large to write out: use the blocks of `cut`")
-    codes = [
-        np.append(np.arange(size), [MISSING] * (column in schema.nullable)).astype(np.int64)
-        for column, size in zip(columns, sizes, strict=True)
-    ]
-    blocks = [axis.of(found) for axis, found in zip(grid.axes, codes, strict=True)]
-    return columns, grid.mask(predicate)[np.ix_(*blocks)]
+def _axis(column: str, schema: Schema, regions: Sequence[Region], keys: Sequence[Key], spelled: bool) -> Axis:
+    """Blocks of runs of codes for which every condition and every key say the same."""
+    space = schema.spaces[column]
+    assert not isinstance(space, Open)
+    groups = [grouping(key, schema) for key in keys]
+    if spelled:
+        if space.size > _MOST_VALUES:
+            raise TooLarge(f"column {column!r} has {space.size} values, too many to tell apart")
+        first = block = np.arange(space.size)
+    else:
+        ends = {0, *(end for found in regions if isinstance(found, Runs) for end in found.ends)}
+        ends |= {start for found in groups for start in found.starts.tolist()}
+        first = np.array([*_gap(column, schema), *sorted(end for end in ends if 0 <= end < space.size)])
+        # The groups decide first, so that their blocks come in their order.
+        marks = [*(found.of(first) for found in groups), *(found.holds(first) for found in regions), first * 0]
+        block = np.unique(np.stack(marks), axis=1, return_inverse=True)[1].reshape(-1)
+    last = np.append(first[1:], space.size) - 1
+    return Axis(column, first, last, block, np.bincount(block, last - first + 1.0))

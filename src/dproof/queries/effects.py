@@ -20,7 +20,7 @@ from dproof.privacy import Neighbours
 from dproof.queries.cells import Axis, Grid, cut
 from dproof.queries.linear import Term
 from dproof.queries.question import Key, Predicate, both, leaves
-from dproof.queries.regions import grouping, key_regions
+from dproof.queries.regions import Grouping, grouping
 from dproof.queries.schema import Schema
 from dproof.spaces import Categories
 
@@ -160,7 +160,7 @@ def _candidates(
     # Two groups of a column that nothing else looks at stand for all its groups.
     alone = [key for key in keys if key.column not in tested | set(degrees) and by_keys.count(key.column) == 1]
     grid = cut(schema, wheres, [key for key in keys if key not in alone], degrees)
-    two = {key.column: [runs.runs[0][0] for _, runs in key_regions(key, schema) if runs.runs][:2] for key in alone}
+    two = {key.column: _first_two(grouping(key, schema)) for key in alone}
     ends = {axis.column: _ends(axis, degrees.get(axis.column, 0), schema) for axis in grid.axes}
     every = ends | {axis.column: _all(axis) for axis in grid.axes if degrees.get(axis.column, 0) > 1}
     linear = max(degrees.values(), default=0) < 2
@@ -171,18 +171,23 @@ def _candidates(
     return chosen, complete, grid
 
 
+def _first_two(groups: Grouping) -> Sequence[int]:
+    """A code of each of two groups, if there are two."""
+    return [int(start) for start in groups.starts[np.unique(groups.groups, return_index=True)[1]][:2]]
+
+
 def _ends(axis: Axis, degree: int, schema: Schema) -> Sequence[int]:
     """Codes of an axis among which the extremes of every coordinate are found, each on its own."""
     if degree == 0:
-        return axis.first
+        return list(map(int, axis.samples))
     if isinstance(schema.spaces[axis.column], Categories):
         return _all(axis)  # numbers in any order
     # The least square is at the middle of the range, for which numbers are centred.
-    middle = max(axis.last) // 2
-    inner = [min(max(middle + n, a), b) for a, b in zip(axis.first, axis.last, strict=True) for n in (0, 1)]
-    return sorted({*axis.first, *axis.last, *(inner if degree > 1 else ())})
+    middle = int(axis.last[-1]) // 2
+    inner = [np.clip(middle + n, axis.first, axis.last) for n in (0, 1)] if degree > 1 else []
+    return list(map(int, np.unique(np.concatenate([axis.first, axis.last, *inner]))))
 
 
 def _all(axis: Axis) -> Sequence[int]:
     """Every code of an axis."""
-    return range(min(axis.first), max(axis.last) + 1)
+    return range(int(axis.first[0]), int(axis.last[-1]) + 1)

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from dproof.errors import TooLarge
 from dproof.exact import exact
 from dproof.queries.question import Aggregate, Missing, Not, Predicate, both
-from dproof.queries.regions import MISSING, lattice
+from dproof.queries.regions import MISSING
 from dproof.queries.schema import Open, Schema
 from dproof.spaces import Categories
 
@@ -26,10 +26,14 @@ _LARGEST = 1 << 62
 
 @dataclass(frozen=True, slots=True)
 class Scale:
-    """The numbers of a column as whole numbers: value = origin + unit · (shift + factor · code), or a table of them."""
+    """The numbers of a column as whole numbers: value = origin + unit · (shift + factor · code), or a table of them.
+
+    `ends` are the least and the greatest.
+    """
 
     unit: Fraction
     origin: Fraction
+    ends: tuple[int, int]
     shift: int
     factor: int
     table: tuple[int, ...] | None = None
@@ -50,20 +54,21 @@ def scale_of(space: Any, centred: bool) -> Scale:
 
     >>> from dproof.spaces import Categories
     >>> scale_of(Categories([0, 5, 10]), True)
-    Scale(unit=Fraction(5, 1), origin=Fraction(5, 1), shift=0, factor=0, table=(-1, 0, 1))
+    Scale(unit=Fraction(5, 1), origin=Fraction(5, 1), ends=(-1, 1), shift=0, factor=0, table=(-1, 0, 1))
     """
     if isinstance(space, Categories):
         numbers = [None if label is None else exact(label) for label in space.values]
         known = [number for number in numbers if number is not None]
-        origin = (min(known) + max(known)) / 2 if centred else Fraction(0)
+        low, high = min(known), max(known)
+        origin = (low + high) / 2 if centred else Fraction(0)
         unit = _unit([number - origin for number in known])
         table = tuple(0 if number is None else int((number - origin) / unit) for number in numbers)
-        return Scale(unit, origin, 0, 0, table)
-    low, step = lattice(space)
-    high = low + step * (space.size - 1)
-    origin = (low + high) / 2 if centred else Fraction(0)
+        return Scale(unit, origin, (int((low - origin) / unit), int((high - origin) / unit)), 0, 0, table)
+    low, step = space.low, space.step
+    origin = low + step * (space.size - 1) / 2 if centred else Fraction(0)
     unit = _unit([low - origin, step])
-    return Scale(unit, origin, int((low - origin) / unit), int(step / unit))
+    shift, factor = int((low - origin) / unit), int(step / unit)
+    return Scale(unit, origin, (shift, shift + factor * (space.size - 1)), shift, factor)
 
 
 def _unit(numbers: list[Fraction]) -> Fraction:
@@ -91,8 +96,7 @@ class Term:
         space = schema.spaces[column]
         assert not isinstance(space, Open)
         scale = scale_of(space, self.centred)
-        ends = scale.table or (scale.shift, scale.shift + scale.factor * (space.size - 1))
-        if max(map(abs, ends)) ** len(self.columns) >= _LARGEST:
+        if max(map(abs, scale.ends)) ** len(self.columns) >= _LARGEST:
             raise TooLarge(f"column {column!r} has too many steps for its sums to be exact: take a greater step")
         return scale
 

@@ -6,13 +6,22 @@ ever reaches an engine that holds rows. HLM15, section 2.2.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import operator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+
+from dproof.errors import InputError
 
 Value: TypeAlias = str | bool | Fraction
 Operator = Literal["=", "<>", "<", "<=", ">", ">="]
+TESTS: dict[Operator, Callable[[Any, Any], bool]] = {
+    "=": operator.eq, "<>": operator.ne, "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge,
+}  # fmt: skip
+_OPERATIONS = {"+": operator.add, "-": operator.sub, "*": operator.mul, "/": operator.truediv}
 Kind = Literal[
     "count", "distinct", "sum", "avg", "min", "max", "quantile",
     "var", "stddev", "covar", "corr", "mode", "top",
@@ -67,6 +76,7 @@ class Not:
 
 
 Leaf: TypeAlias = Compare | Among | Contains | Missing
+Atom: TypeAlias = Leaf | Not  # in the normal form
 Predicate: TypeAlias = Leaf | And | Or | Not
 
 
@@ -178,18 +188,22 @@ def both(left: Predicate | None, right: Predicate | None) -> Predicate | None:
     return normal(And((left, right)))
 
 
+def atoms(predicate: Predicate | None) -> Iterator[Atom]:
+    """What a predicate joins by AND and OR, from left to right."""
+    if isinstance(predicate, (And, Or)):
+        for part in predicate.parts:
+            yield from atoms(part)
+    elif predicate is not None:
+        yield predicate
+
+
 def leaves(predicate: Predicate | None) -> Iterator[Leaf]:
     """The atomic conditions of a predicate, from left to right."""
-    match predicate:
-        case None:
-            return
-        case And(parts) | Or(parts):
-            for part in parts:
-                yield from leaves(part)
-        case Not(part):
-            yield from leaves(part)
-        case _:
-            yield predicate
+    for atom in atoms(predicate):
+        if isinstance(atom, Not):
+            yield from leaves(atom.part)
+        else:
+            yield atom
 
 
 def parts_of(expression: Expression) -> Iterator[Number | Key | Aggregate]:
@@ -199,6 +213,26 @@ def parts_of(expression: Expression) -> Iterator[Number | Key | Aggregate]:
         yield from parts_of(expression.right)
     else:
         yield expression
+
+
+def evaluate(expression: Expression, aggregate: Callable[[Aggregate], Any]) -> Any:
+    """The value of an expression, from those of its aggregates: anything that can be calculated with.
+
+    >>> half = Arithmetic("/", Aggregate("count"), Number(Fraction(2)))
+    >>> float(evaluate(half, lambda aggregate: 7))
+    3.5
+    """
+    match expression:
+        case Number(value):
+            return np.float64(value)
+        case Aggregate():
+            return aggregate(expression)
+        case Arithmetic(sign, left, right):
+            x, y = evaluate(left, aggregate), evaluate(right, aggregate)
+            with np.errstate(divide="ignore", invalid="ignore"):
+                return _OPERATIONS[sign](x, y)
+        case Key(column, _):
+            raise InputError(f"column {column!r} is a group and cannot be calculated with: select it by itself")
 
 
 def expressions(question: Question) -> Iterator[Expression]:

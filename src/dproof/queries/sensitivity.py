@@ -18,7 +18,7 @@ from dproof.queries.building import Asked, Asking, as_question
 from dproof.queries.effects import Coordinate, Effects, Part, effects
 from dproof.queries.linear import Term, present, scale_of
 from dproof.queries.question import Aggregate, Arithmetic, Expression, Key, Number, Question
-from dproof.queries.regions import MISSING, key_regions
+from dproof.queries.regions import MISSING, grouping
 from dproof.queries.schema import Open, Schema, resolve
 from dproof.spaces import Space
 from dproof.spaces.interval import Interval
@@ -160,7 +160,7 @@ def _alone(
     if aggregate.kind not in ("avg", "min", "max", "quantile", "distinct"):
         return None
     if aggregate.kind == "distinct":
-        groups = max((len(key_regions(key, schema)) for key in question.group_by), default=1)
+        groups = max((len(grouping(key, schema).labels) for key in question.group_by), default=1)
         l1 = Fraction(2 if groups > 1 and neighbours == "change-one" else 1)
         return Sensitivity(neighbours, l1, l1, "bound")
     if question.group_by:
