@@ -108,6 +108,13 @@ def test_intervals_cover_every_cell_as_often_as_they_say() -> None:
         assert sum(cell.low <= truth[place] <= cell.high for cell in cells) >= 0.93 * len(cells)
 
 
+def test_an_interval_holds_what_the_others_made_of_its_count() -> None:
+    measurement = measured(HISTOGRAM)
+    released = {"noisy": [[280] + [10] * 39], "chosen": [], "private": True, "rows": 300}
+    full = Answering(measurement.question, measurement, released, 0.95).answer().rows[0]["n"]
+    assert full.estimate < 280 - 6 and (full.low, full.high, full.raw) == (full.estimate, 286, 280)
+
+
 def test_rows_in_no_declared_group_are_counted_too() -> None:
     shown = [
         [row["n"].estimate for row in answer.rows]

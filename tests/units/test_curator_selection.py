@@ -90,6 +90,12 @@ def test_a_choice_reaches_so_far_and_no_less(mechanism: str, size: int, level: f
         assert beyond([0] + [most] * (size - 1), most - 1) > 1 - level
 
 
+def test_two_rounds_reach_further_than_one() -> None:
+    most = reach("permute-and-flip", 20, Fraction(1, 20), Fraction(9, 10), 2)
+    others = [most + 1] * 18
+    assert sum(law_of_flips([0, 0, *others], 0.05)[:2]) * law_of_flips([0, *others], 0.05)[0] >= 0.9
+
+
 def test_the_reach_of_very_many_candidates() -> None:
     for mechanism, most in (
         ("permute-and-flip", 2 * math.log(10**12 / 2 / 0.05)),
