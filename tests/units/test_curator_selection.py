@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from dproof.curation.drawing import _miss, _runs
 from dproof.curation.measurement import Chosen
-from dproof.curation.selection import _weights, exponential, permute_and_flip, reach, uniform_below
+from dproof.curation.selection import _ends, _weights, exponential, permute_and_flip, reach, uniform_below
 from dproof.exact import exp_above, exp_below
 from dproof.queries.question import Aggregate
 from dproof.testing import seeded_coins
@@ -47,7 +47,34 @@ def test_permute_and_flip_draws_its_law() -> None:
     law = law_of_flips(misses, 0.5)
     assert sum(law) == pytest.approx(1)
     with seeded_coins(1) as coins:
-        agrees(frequencies(lambda: permute_and_flip(misses, rate, coins), 20_000, 4), law, 20_000)
+        agrees(frequencies(lambda: permute_and_flip([1] * 4, misses, rate, coins), 20_000, 4), law, 20_000)
+
+
+def test_permute_and_flip_draws_its_law_from_runs() -> None:
+    lengths, misses = [2, 1, 3], [3, 0, 1]
+    law = law_of_flips([3, 3, 0, 1, 1, 1], 0.5)
+    with seeded_coins(2) as coins:
+        agrees(frequencies(lambda: permute_and_flip(lengths, misses, Fraction(1, 2), coins), 20_000, 6), law, 20_000)
+
+
+@pytest.mark.parametrize("miss", [1, 50])
+@pytest.mark.parametrize("accepted", [True, False])
+def test_a_coin_that_its_first_word_leaves_open_reads_another(miss: int, accepted: bool) -> None:
+    class Told:
+        def words64(self, count: int) -> np.ndarray:
+            return np.array(next(words), np.uint64)
+
+    end = int(exp_below(Fraction(-miss)) * 2**64)  # the word in which e^(−t·k) lies, 0 for 50
+    # The first words of both coins, the second word of the open one, and what chooses between two accepted ones.
+    words = iter([[0, end], [0 if accepted else 2**64 - 1], [2**64 - 1]])
+    assert permute_and_flip([1, 1], [0, miss], Fraction(1), Told()) == int(accepted)  # type: ignore[arg-type]
+
+
+@given(st.lists(st.integers(0, 200), min_size=1), st.fractions(Fraction(1, 100), 3))
+def test_coins_are_open_in_one_word_only(beyond: list[int], rate: Fraction) -> None:
+    for more, (low, high) in _ends(beyond, rate).items():
+        assert Fraction(low, 2**64) <= exp_above(-rate * more) and exp_below(-rate * more) < Fraction(high + 1, 2**64)
+        assert high - low <= 1
 
 
 def test_the_exponential_mechanism_draws_its_law() -> None:

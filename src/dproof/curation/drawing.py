@@ -55,10 +55,8 @@ def _choose(choice: Chosen, histogram: Mapping[int, int], schema: Schema, coins:
     ladder = rungs(space)
     counts = {place: histogram[code] for place, code in enumerate(ladder) if code in histogram} if ladder else histogram
     lengths, misses = _runs(choice, counts, len(ladder) if ladder else space.size)
-    if choice.mechanism == "exponential":
-        place = exponential(lengths, misses, choice.rate, coins)
-    else:
-        place = permute_and_flip(np.repeat(misses, lengths).tolist(), choice.rate, coins)
+    choose = exponential if choice.mechanism == "exponential" else permute_and_flip
+    place = choose(lengths, misses, choice.rate, coins)
     return ladder[place] if ladder else place
 
 
@@ -75,7 +73,7 @@ def _top(choice: Chosen, scores: list[int], rounds: int, coins: Coins) -> list[i
     left = list(range(len(scores)))
     found = []
     for _ in range(rounds):
-        found.append(left.pop(permute_and_flip([-scores[code] for code in left], choice.rate, coins)))
+        found.append(left.pop(permute_and_flip([1] * len(left), [-scores[code] for code in left], choice.rate, coins)))
     return found
 
 

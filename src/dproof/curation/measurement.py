@@ -35,7 +35,7 @@ from dproof.queries.regions import grouping
 from dproof.queries.schema import Open, Schema, has_numbers
 from dproof.spaces import Subsets
 
-_MOST_FLIPS = 1 << 12  # candidates up to which permute-and-flip looks at each of them
+_MOST_FLIPS = 1 << 20  # candidates up to which permute-and-flip reads a word for each of them
 _MOST_CHOICES = 1 << 14  # groups, each with a choice of its own
 _MOST_VALUES = 1 << 16  # among which a mode or a top list is chosen
 _SURE = 3  # e^-3: the chance that a minimum is taken from beyond the rows, about

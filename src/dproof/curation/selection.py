@@ -14,39 +14,64 @@ import numpy as np
 
 from dproof.coins import Coins
 from dproof.exact import exp_above, exp_below, log_above
-from dproof.sanitisation.product import permutation
 
-_BITS = 192  # of the first weight: candidates that miss by more than these can tell weigh at least 1
+_BITS = 192  # of the first weight or chance: candidates that miss by more than these can tell weigh at least 1
 
 
-def permute_and_flip(misses: Sequence[int], rate: Fraction, coins: Coins) -> int:
-    """The position of the chosen candidate.
+def permute_and_flip(lengths: Sequence[int], misses: Sequence[int], rate: Fraction, coins: Coins) -> int:
+    """The position of the chosen candidate where candidates come in runs that miss the mark by the same.
 
-    Why it is private: raising one score by 1 while the others stay multiplies its chance by at most e^t
-    (McKenna and Sheldon 2020, Theorem 1), and each coin is decided by as many random bits as it needs.
+    The first to be accepted in a random order is any of all that would be, each as likely: so every coin is flipped at
+    once, and one of the accepted is drawn. Why it is private: raising one score by 1 while the others stay multiplies
+    its chance by at most e^t (McKenna and Sheldon 2020, Theorem 1), and each coin is decided by as many random bits as
+    it needs.
 
     >>> from dproof.coins import current
-    >>> permute_and_flip([9000, 0, 9000], Fraction(1), current())
-    1
+    >>> permute_and_flip([5, 1, 5], [9000, 0, 9000], Fraction(1), current())
+    5
     """
     least = min(misses)
-    for position in permutation(len(misses), coins).tolist():
-        if _coin(rate * (misses[position] - least), coins):
-            return int(position)
-    raise AssertionError("the best candidate is always accepted")
+    beyond = [miss - least for miss in misses]
+    ends = _ends(beyond, rate)
+    low, high = np.array([ends.get(more, (0, 0)) for more in beyond], np.uint64).T
+    words = coins.words64(sum(lengths))
+    accepted = np.repeat([more == 0 for more in beyond], lengths) | (words < np.repeat(low, lengths))
+    last = np.cumsum(lengths)
+    for place in np.flatnonzero(~accepted & (words <= np.repeat(high, lengths))).tolist():
+        exponent = rate * beyond[int(np.searchsorted(last, place, "right"))]
+        accepted[place] = _coin(exponent, int(words[place]), coins)
+    places = np.flatnonzero(accepted)
+    return int(places[uniform_below(len(places), coins)])
 
 
-def _coin(exponent: Fraction, coins: Coins) -> bool:
-    """True with probability e^(−exponent), exactly: random bits are read until they tell."""
-    if exponent == 0:
-        return True
-    number, bits = 0, 0
+def _ends(beyond: Sequence[int], rate: Fraction) -> dict[int, tuple[int, int]]:
+    """A coin of e^(−t·k) is sure below the first of these 64-bit words, and sure not to be above the second.
+
+    Both are 0 where they are not told: e^(−45) < 2^(−64). One follows from the other by whole-number products, rounded
+    down and up.
+    """
+    far, here, low, high = int(45 / rate), 0, 1 << _BITS, 1 << _BITS
+    steps: dict[int, tuple[int, int]] = {}
+    ends = {}
+    for more in sorted({more for more in beyond if 0 < more <= far}):
+        step, here = more - here, more
+        if step not in steps:
+            below, above = exp_below(-rate * step, _BITS), exp_above(-rate * step, _BITS)
+            steps[step] = int(below * 2**_BITS), int(above * 2**_BITS) + 1
+        low, high = low * steps[step][0] >> _BITS, (high * steps[step][1] >> _BITS) + 1
+        ends[more] = low >> _BITS - 64, high >> _BITS - 64
+    return ends
+
+
+def _coin(exponent: Fraction, number: int, coins: Coins) -> bool:
+    """True with probability e^(−exponent), exactly: random bits are read after a first word until they tell."""
+    bits = 64
     while True:
-        number, bits = number << 64 | int(coins.words64(1)[0]), bits + 64
         if Fraction(number + 1, 1 << bits) <= exp_below(-exponent, bits + 64):
             return True
         if Fraction(number, 1 << bits) >= exp_above(-exponent, bits + 64):
             return False
+        number, bits = number << 64 | int(coins.words64(1)[0]), bits + 64
 
 
 def exponential(lengths: Sequence[int], misses: Sequence[int], rate: Fraction, coins: Coins) -> int:
