@@ -64,18 +64,22 @@ def divergence(p: Law, q: Law, total: int, odds: Fraction) -> Fraction:
     return Fraction(sum(max(0, x * b - y * a) for x, y in zip(p, q, strict=True)), b * total)
 
 
+def alike(inputs: int, own: int, other: int, total: int) -> Iterator[Pair]:
+    """All pairs of inputs are alike: their laws differ on two groups of outputs only, and there change places."""
+    require(inputs > 0 and min(own, other) >= 0 < total, "a law has a negative weight")
+    if inputs > 1:
+        yield 0, 1, [own, other], [other, own], total
+
+
 def keep_or_other(record: dict[str, Any], _: Fraction) -> Iterator[Pair]:
-    """Two inputs differ in two outputs only, and all pairs are alike."""
-    size, keep, other = int(record["size"]), int(record["keep"]), int(record["other"])
-    total = keep + (size - 1) * other
-    require(size > 0 and min(keep, other) >= 0 < total, "a law has a negative weight")
-    if size > 1:
-        yield 0, 1, [keep, other], [other, keep], total
+    """Two inputs differ in the outputs that keep them."""
+    size, keep, other = (int(record[key]) for key in ("size", "keep", "other"))
+    return alike(size, keep, other, keep + (size - 1) * other)
 
 
 def bits(record: dict[str, Any], _: Fraction) -> Iterator[Pair]:
     """The worst pair differs in every bit; outputs are grouped by how many bits turned."""
-    h, stay, flip = int(record["bits"]), int(record["stay"]), int(record["flip"])
+    h, stay, flip = (int(record[key]) for key in ("bits", "stay", "flip"))
     require(0 < h <= 64 and min(stay, flip) >= 0 < stay + flip, "a law has a negative weight")
     law = [comb(h, r) * stay ** (h - r) * flip**r for r in range(h + 1)]
     yield 0, (1 << h) - 1, law, law[::-1], (stay + flip) ** h
@@ -94,21 +98,17 @@ def matrix(record: dict[str, Any], odds: Fraction) -> Iterator[Pair]:
 
 def unary(record: dict[str, Any], _: Fraction) -> Iterator[Pair]:
     """Two inputs differ in the law of their two bits; the outputs are what these two show."""
-    own, other, whole = int(record["own"]), int(record["other"]), int(record["whole"])
-    require(min(own, other) >= 0 and max(own, other) <= whole > 0, "a law has a negative weight")
-    if int(record["size"]) > 1:
-        one, two = own * (whole - other), other * (whole - own)
-        yield 0, 1, [one, two], [two, one], whole**2
+    size, own, other, whole = (int(record[key]) for key in ("size", "own", "other", "whole"))
+    require(0 <= min(own, other) <= max(own, other) <= whole, "a law has a negative weight")
+    return alike(size, own * (whole - other), other * (whole - own), whole**2)
 
 
 def subset_selection(record: dict[str, Any], _: Fraction) -> Iterator[Pair]:
     """Two inputs differ on the sets that hold one of them and not the other."""
     k, w, high, low = (int(record[key]) for key in ("size", "width", "high", "low"))
-    total = comb(k - 1, w - 1) * high + comb(k - 1, w) * low
-    require(min(high, low) >= 0 < total, "a law has a negative weight")
-    if k > 1:
-        sets = comb(k - 2, w - 1)
-        yield 0, 1, [sets * high, sets * low], [sets * low, sets * high], total
+    require(min(high, low) >= 0 < w <= k, "a law has a negative weight")
+    sets = comb(k - 2, w - 1) if k > 1 else 0
+    return alike(k, sets * high, sets * low, comb(k - 1, w - 1) * high + comb(k - 1, w) * low)
 
 
 def lattice(record: dict[str, Any], epsilon: Fraction) -> Fraction:
@@ -162,22 +162,20 @@ def two_sided(noise: dict[str, Any], shift: int, odds: Fraction) -> Fraction:
     mine = Fraction(top[0][0], whole)
     for table in lower:
         mine *= Fraction(table[0], sum(table))
-    end, kept = None, Fraction(1)
-    if reach is not None:  # both laws are conditioned on |X| ≤ reach
-        end, kept = -reach - 1, 1 - 2 * ideal(-reach - 1, 1)
-        require(reach > 0 < kept, "a table of noise is not whole")
-        mine /= 1 - beyond(0, reach) - beyond(1, reach - 1)
     # The worst set is {k ≤ cut}; cells that the shift leaves without a partner belong to it in any case.
     cut = bisect_left(range(shift + 1), True, key=lambda k: power(a, k, 0) <= odds * power(a, shift - k, 0))
-    near = [k for k in range(cut - 2, cut + 2) if k >= 0]
-    if end is not None:
-        near = [min(max(k, shift + end), -end - 1) for k in (*near, shift + end)]
-    excess = [Fraction(0)]
+    near, gone = [k for k in range(cut - 2, cut + 2) if k >= 0], [Fraction(0)] * 2
+    if reach is not None:  # both laws are conditioned on |X| ≤ reach
+        require(reach > 0, "a table of noise is not whole")
+        first = shift - reach - 1
+        near, gone = [min(max(k, first), reach) for k in (*near, first)], [ideal(-reach - 1, up) for up in (0, 1)]
+        mine /= 1 - beyond(0, reach) - beyond(1, reach - 1)
+    kept, excess = 1 - 2 * gone[1], Fraction(0)
+    require(kept > 0, "a table of noise is not whole")
     for k in near:
-        own = ideal(k, 1) - (0 if end is None else ideal(end, 0))
-        other = ideal(k - shift, 0) - (0 if end is None else ideal(end, 1))
-        excess.append((own - odds * max(Fraction(0), other)) / kept)
-    return min(Fraction(1), max(excess) + max(Fraction(0), 1 - mine * (1 + a) / (1 - a) * kept))
+        own, other = ideal(k, 1) - gone[0], max(Fraction(0), ideal(k - shift, 0) - gone[1])
+        excess = max(excess, (own - odds * other) / kept)
+    return min(Fraction(1), excess + max(Fraction(0), 1 - mine * (1 + a) / (1 - a) * kept))
 
 
 def gaussian(noise: dict[str, Any], shift: int, odds: Fraction) -> Fraction:
