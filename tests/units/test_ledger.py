@@ -216,10 +216,11 @@ def test_tampering_shows_when_the_ledger_is_opened(file: Path, statements: list[
 def test_every_changed_byte_of_an_entry_shows(file: Path, tmp_path: Path) -> None:
     ledger = Ledger(file, budget=Privacy(1))
     ledger.debit("a question of some length", Privacy("1/4"))
+    ledger.close()
     content = file.read_bytes()
-    start = content.index(b'{"at"')
+    starts = [content.index(b'{"at"'), content.rindex(b'{"at"')]
     changed = tmp_path / "changed.db"
-    for place in range(start, start + 100, 7):
+    for place in (start + step for start in starts for step in range(0, 100, 7)):
         changed.write_bytes(content[:place] + bytes([content[place] ^ 1]) + content[place + 1 :])
         with pytest.raises(VerificationFailed):
             Ledger(changed)
@@ -260,6 +261,18 @@ def test_an_older_file_under_a_newer_journal_loses_nothing(file: Path, tmp_path:
     ledger.debit("q", Privacy("1/4"))
     ledger.close()
     assert Ledger(file).spent().epsilon == Fraction(1, 2)
+
+
+def test_a_link_leads_to_the_same_ledger(file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    ledger = Ledger(file, budget=Privacy(1))
+    ledger.debit("q", Privacy("1/4"))
+    (tmp_path / "elsewhere").mkdir()
+    link = tmp_path / "elsewhere" / "link.db"
+    link.symlink_to(file)
+    monkeypatch.chdir(link.parent)
+    other = Ledger("link.db")
+    monkeypatch.chdir(tmp_path)
+    assert other.debit("q", Privacy("1/4")) and ledger.spent() == other.spent() == Amount(Fraction(1, 2))
 
 
 def test_a_closed_ledger_is_one_file(file: Path, tmp_path: Path) -> None:

@@ -66,6 +66,7 @@ class Ledger:
         `mark` is the hash of an entry that was noted down earlier: a file without it is an older copy or another one.
         """
         self.path = Path(path)
+        self._file = self.path.resolve()  # SQLite keeps the journal beside the file itself, not beside a link to it
         self.ceiling = ceiling
         self._database: sqlite3.Connection | None = None
         self._journal = ""
@@ -257,8 +258,8 @@ class Ledger:
         if self._database is not None and self._files == self._beside():
             return self._database
         self.close()
-        place = self.path.absolute().as_uri()
-        fixed = self.path.exists() and not all(os.access(path, os.W_OK) for path in (self.path, self.path.parent))
+        place = self._file.as_uri()
+        fixed = self._file.exists() and not all(os.access(path, os.W_OK) for path in (self._file, self._file.parent))
         if fixed:  # nothing can be spent from it, but it can be looked at
             place += "?mode=ro" if self._beside()[1] else "?immutable=1"
         database = sqlite3.connect(place, uri=True, timeout=_PATIENCE, isolation_level=None, check_same_thread=False)
@@ -273,8 +274,8 @@ class Ledger:
         return database
 
     def _beside(self) -> _Files:
-        """Which files lie at the ledger's path and at that of its journal."""
-        return _identity(self.path), _identity(f"{self.path}-wal")
+        """Which files lie at the ledger's place and at that of its journal."""
+        return _identity(self._file), _identity(f"{self._file}-wal")
 
     def close(self) -> None:
         """Bring everything into the one file and let go of it; whatever comes next opens it again."""
