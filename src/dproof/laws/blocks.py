@@ -1,9 +1,86 @@
-"""A geometric law in blocks: a table of digits whose last entry, the escape, adds one block and draws again."""
+"""A geometric law in blocks: a table of digits whose last entry, the escape, adds one block and draws again.
+
+The geometric law has no memory, so finitely many whole numbers reach all of 0, 1, 2, …
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dproof.errors import TooLarge
+
+_FARTHEST = 1 << 14  # blocks; beyond, a probability has a million digits
+
+
+@dataclass(frozen=True, eq=False)
+class Blocks:
+    """T is a digit of `first`, or, at its escape, the number of its digits plus a draw that goes on with `tail`.
+
+    >>> halves = Blocks((1, 1), (1, 1))
+    >>> halves.chance(2), halves.above(2), halves.moments
+    (Fraction(1, 8), Fraction(1, 8), (Fraction(1, 1), Fraction(3, 1)))
+    """
+
+    first: tuple[int, ...]
+    tail: tuple[int, ...]
+
+    def _place(self, t: int) -> tuple[Sequence[int], int, Fraction]:
+        """The table that t comes from, its digit there, and the probability of one part of that table."""
+        if t < len(self.first) - 1:
+            return self.first, t, Fraction(1, sum(self.first))
+        blocks, digit = divmod(t - len(self.first) + 1, len(self.tail) - 1)
+        if blocks > _FARTHEST:
+            raise TooLarge("so far out a probability has more digits than are worth writing down; stay nearer")
+        return self.tail, digit, Fraction(self.first[-1] * self.tail[-1] ** blocks, self.denominator(t))
+
+    def chance(self, t: int) -> Fraction:
+        """P(T = t)."""
+        table, digit, part = self._place(max(t, 0))
+        return part * table[digit] if t >= 0 else Fraction(0)
+
+    def above(self, t: int) -> Fraction:
+        """P(T > t)."""
+        table, digit, part = self._place(max(t, 0))
+        return part * sum(table[digit + 1 :]) if t >= 0 else Fraction(1)
+
+    def denominator(self, t: int) -> int:
+        """A common denominator of all probabilities of T up to t."""
+        blocks = (t - len(self.first) + 1) // (len(self.tail) - 1)
+        return int(sum(self.first) * sum(self.tail) ** max(0, blocks + 1))
+
+    @cached_property
+    def moments(self) -> tuple[Fraction, Fraction]:
+        """E T and E T²."""
+        inside = sum(self.tail[:-1])
+        mean = _sums(self.tail, Fraction(0), Fraction(0))[0] / inside  # of a draw that starts in the tail
+        square = _sums(self.tail, mean, Fraction(0))[1] / inside
+        t, t2 = _sums(self.first, mean, square)
+        return t / sum(self.first), t2 / sum(self.first)
+
+
+def _sums(table: Sequence[int], mean: Fraction, square: Fraction) -> tuple[Fraction, Fraction]:
+    """Σ w·t and Σ w·t² over the digits t; the escape is their number n plus something of this mean and mean square."""
+    *digits, escape = table
+    n = len(digits)
+    first = sum(t * w for t, w in enumerate(digits)) + escape * (n + mean)
+    return first, sum(t * t * w for t, w in enumerate(digits)) + escape * (n * n + 2 * n * mean + square)
+
+
+def go_on(fresh: Callable[[int], NDArray[np.int64]], count: int, escape: int) -> NDArray[np.int64]:
+    """What comes on top of so many escapes: `fresh` draws, each followed by another as long as it escapes too."""
+    added = np.zeros(count, np.int64)
+    waiting = np.arange(count)
+    while len(waiting):
+        drawn = fresh(len(waiting))
+        added[waiting] += drawn
+        waiting = waiting[drawn == escape]
+    return added
 
 
 def falling(first: int, fall: Fraction, cells: int) -> list[int]:
@@ -16,21 +93,3 @@ def falling(first: int, fall: Fraction, cells: int) -> list[int]:
     while len(table) < cells:
         table.append(-(-table[-1] * q // p))
     return table
-
-
-def block_sums(table: Sequence[int]) -> tuple[int, int, int]:
-    """Σ t·w and Σ t²·w over the digits t, and the weight of the escape."""
-    digits = table[:-1]
-    return sum(t * w for t, w in enumerate(digits)), sum(t * t * w for t, w in enumerate(digits)), table[-1]
-
-
-def fresh_moments(table: Sequence[int]) -> tuple[Fraction, Fraction]:
-    """E T and E T² of the number drawn: after an escape it is the block's length plus a fresh T.
-
-    >>> fresh_moments([1, 1])
-    (Fraction(1, 1), Fraction(3, 1))
-    """
-    first, second, escape = block_sums(table)
-    block, inside = len(table) - 1, sum(table[:-1])
-    mean = Fraction(first + escape * block, inside)
-    return mean, (second + escape * (block * block + 2 * block * mean)) / inside

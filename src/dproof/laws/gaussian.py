@@ -176,8 +176,7 @@ class Gaussian:
 
     def draw(self, count: int, coins: Coins) -> NDArray[np.int64]:
         """Independent draws."""
-        cells = self._guide.draw(np.broadcast_to(np.uint8(0), count), coins)
-        drawn = (cells.astype(np.int64) - (len(self.weights) - 1)) * self.unit
+        drawn = (self._guide.sample(count, coins).astype(np.int64) - (len(self.weights) - 1)) * self.unit
         if self.unit > 1:
             drawn += uniform_below(np.broadcast_to(np.int64(self.unit), count), coins) - self.unit // 2
         return drawn

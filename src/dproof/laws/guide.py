@@ -77,6 +77,10 @@ class Guide:
             drawn[positions] = settled if finish is None else finish(open_rows, settled.astype(self.table.dtype))
         return drawn
 
+    def sample(self, count: int, coins: Coins) -> NDArray[Any]:
+        """So many outcomes of the one law of a guide with a single row."""
+        return self.draw(np.broadcast_to(np.uint8(0), count), coins)
+
     def naming(self, values: NDArray[Any]) -> Guide:
         """The same sampler, with `values[n]` in place of outcome n, in the values' own type."""
         mark = int(values.max()) + 1  # takes the place of `cut` and of `outcomes`

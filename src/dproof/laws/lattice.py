@@ -77,12 +77,13 @@ class Lattice:
 
     def probability(self, source: int, target: int) -> Fraction:
         """P(Y_source = target), exactly."""
-        if not self.clamped:
-            return self.noise.probability(target - source)
-        if not 0 <= target < self.size:
+        shift, last = target - source, self.size - 1
+        if not self.clamped or 0 < target < last:
+            return self.noise.probability(shift)
+        if not 0 <= target <= last:
             return Fraction(0)
-        upto = Fraction(1) if target == self.size - 1 else self.noise.cumulative(target - source)
-        return upto - (self.noise.cumulative(target - source - 1) if target else 0)
+        below = self.noise.cumulative(shift - 1) if target else Fraction(0)
+        return (self.noise.cumulative(shift) if target < last else Fraction(1)) - below
 
     def weights(self, source: int) -> NDArray[Any]:
         if not self.clamped:
@@ -90,11 +91,7 @@ class Lattice:
                 "a law on all of the lattice has no list of weights; ask for single probabilities, or clamp"
             )
         total = self.total
-        chances = [self.noise.probability(y - source) for y in range(1, self.size - 1)]
-        if self.size > 1:
-            chances = [self.probability(source, 0), *chances]
-        chances.append(1 - sum(chances, Fraction(0)))
-        return np.array([int(p * total) for p in chances], object)
+        return np.array([int(self.probability(source, target) * total) for target in range(self.size)], object)
 
     def worst(self, odds: Fraction) -> Worst:
         return Worst(self.noise.delta(odds, self.size - 1), 0, self.size - 1)

@@ -98,13 +98,10 @@ class Matrix:
         """Raise the odds from the worst pair found to the next, until no pair exceeds δ.
 
         Each pair's divergence falls as the odds rise; so at the tight odds of the current worst pair, either no
-        other pair exceeds δ, and these odds serve all pairs, or one does, and its own tight odds are larger.
+        other pair exceeds δ, and these odds serve all pairs, or one does, and its own are larger, or infinite.
         """
         if delta == 0 and self.neighbours is None:
             return self._pure_odds()
-        infinite = self._infinite(delta)
-        if infinite is not None:
-            return infinite
         best = Odds(Fraction(1), 0, min(1, self.inputs - 1))
         while best.value is not None:
             worst = self.worst(best.value)
@@ -124,16 +121,6 @@ class Matrix:
             if most and ratio.exceeds(best):
                 best = ratio
         return best
-
-    def _infinite(self, delta: Fraction) -> Odds | None:
-        """A pair with P(Q = 0) > δ, if there is one."""
-        absent = self.rows == 0
-        for target in np.flatnonzero(absent.any(axis=1)):
-            masses = np.where(self._counts[:, target], self.rows[:, absent[target]].sum(axis=1), 0)
-            source = int(masses.argmax())
-            if int(masses[source]) > delta * self.total:
-                return Odds(None, source, int(target))
-        return None
 
     @cached_property
     def _guide(self) -> Guide:

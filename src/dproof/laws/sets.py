@@ -80,14 +80,13 @@ class Unary:
         return self._pair().odds(delta)
 
     def draw(self, codes: NDArray[Any], coins: Coins) -> NDArray[Any]:
-        one = np.broadcast_to(np.uint8(0), len(codes))
         mine, other = (coin(self.whole - ones, ones) for ones in (self.own, self.other))
         sets = np.zeros(len(codes), np.int64)
         for bit in range(self.size):
-            sets |= other.draw(one, coins).astype(np.int64) << bit
+            sets |= other.sample(len(codes), coins).astype(np.int64) << bit
         place = codes.astype(np.int64)
         sets &= ~(np.int64(1) << place)
-        return sets | mine.draw(one, coins).astype(np.int64) << place
+        return sets | mine.sample(len(codes), coins).astype(np.int64) << place
 
     def record(self) -> Mapping[str, Any]:
         weights = {"own": str(self.own), "other": str(self.other), "whole": str(self.whole)}
@@ -155,7 +154,7 @@ class SubsetSelection:
     def draw(self, codes: NDArray[Any], coins: Coins) -> NDArray[Any]:
         """Whether the value itself is in the set, then the others one by one: need out of left are still to come."""
         place = codes.astype(np.int64)
-        held = coin(*self._masses()).draw(np.broadcast_to(np.uint8(0), len(codes)), coins).astype(np.int64)
+        held = coin(*self._masses()).sample(len(codes), coins).astype(np.int64)
         need = self.width - held
         left = np.full(len(codes), self.size - 1)
         sets: NDArray[np.int64] = held << place

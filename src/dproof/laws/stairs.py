@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from dproof.coins import Coins
 from dproof.errors import TooLarge
-from dproof.laws.blocks import block_sums, falling, fresh_moments
+from dproof.laws.blocks import Blocks, falling, go_on
 from dproof.laws.guide import Guide, guide, uniform_below
 
 _ROOM = 1 << 52
@@ -44,17 +44,12 @@ class Stairs:
     first: tuple[int, ...]
     tail: tuple[int, ...]
 
+    @cached_property
+    def _blocks(self) -> Blocks:
+        return Blocks(self.first, self.tail)
+
     def _cells(self, stair: int) -> int:
         return 2 * self.inner - 1 if stair == 0 else 2 * self.width
-
-    def _chance(self, stair: int) -> Fraction:
-        """The probability of a whole stair."""
-        here, later = sum(self.first), sum(self.tail)
-        if stair < len(self.first) - 1:
-            return Fraction(self.first[stair], here)
-        blocks, digit = divmod(stair - len(self.first) + 1, len(self.tail) - 1)
-        escaped = Fraction(self.first[-1] * self.tail[-1] ** blocks, here * later**blocks)
-        return escaped * Fraction(self.tail[digit], later)
 
     def _stair(self, k: int) -> int:
         return max(0, -((self.inner - 1 - abs(k)) // self.width))
@@ -62,7 +57,7 @@ class Stairs:
     def probability(self, k: int) -> Fraction:
         """P(X = k), exactly."""
         stair = self._stair(k)
-        return self._chance(stair) / self._cells(stair)
+        return self._blocks.chance(stair) / self._cells(stair)
 
     def cumulative(self, k: int) -> Fraction:
         """P(X ≤ k), exactly."""
@@ -73,17 +68,14 @@ class Stairs:
     def _within(self, m: int) -> Fraction:
         """P(|X| ≤ m)."""
         stair = self._stair(m)
-        below = sum((self._chance(i) for i in range(stair)), Fraction(0))
         if stair == 0:
-            return self._chance(0) * Fraction(2 * m + 1, self._cells(0))
+            return self._blocks.chance(0) * Fraction(2 * m + 1, self._cells(0))
         start = self.inner + (stair - 1) * self.width
-        return below + self._chance(stair) * Fraction(m + 1 - start, self.width)
+        return 1 - self._blocks.above(stair - 1) + self._blocks.chance(stair) * Fraction(m + 1 - start, self.width)
 
     def denominator(self, reach: int) -> int:
         """A common denominator of every P(X = k) and P(X ≤ k) with |k| ≤ reach."""
-        blocks = max(0, self._stair(reach) - len(self.first) + 1) // (len(self.tail) - 1)
-        later: int = sum(self.tail) ** (blocks + 1)
-        return 2 * self._cells(0) * self._cells(1) * sum(self.first) * later
+        return 2 * self._cells(0) * self._cells(1) * self._blocks.denominator(self._stair(reach))
 
     # Privacy -------------------------------------------------------------------------------------------------------
 
@@ -91,7 +83,7 @@ class Stairs:
         """Heights of stairs 0, …, B+1, and of B+1 to the first stair of the next block; later ones repeat these."""
         block = len(self.tail) - 1
         last = len(self.first) - 2
-        heights = [self._chance(i) / self._cells(i) for i in range(last + block + 2)]
+        heights = [self._blocks.chance(i) / self._cells(i) for i in range(last + block + 2)]
         return heights[: last + 2], heights[last + 1 :]
 
     def _steps(self) -> Iterator[tuple[Fraction, Fraction]]:
@@ -120,18 +112,16 @@ class Stairs:
     @cached_property
     def moments(self) -> tuple[Fraction, Fraction, Fraction]:
         """E X, E|X| and E X², exactly."""
-        r, d, whole = self.inner, self.width, sum(self.first)
-        # With i ≥ 1, |X| = r + (i−1)·d + V and V uniform on 0, …, d−1; i − 1 counts on in blocks.
-        fresh, fresh2 = fresh_moments(self.tail)
-        first, second, escape = block_sums(self.first[1:])
-        block, outside = len(self.first) - 2, whole - self.first[0]
-        t = first + escape * (block + fresh)
-        t2 = second + escape * (block * block + 2 * block * fresh + fresh2)
+        r, d = self.inner, self.width
+        # With T ≥ 1, |X| = r + (T−1)·d + V and V uniform on 0, …, d−1.
+        inside = self._blocks.chance(0)
+        outside, (t, t2) = 1 - inside, self._blocks.moments
+        t, t2 = t - outside, t2 - 2 * t + outside  # of T − 1, where T ≥ 1
         middle, spread = r + Fraction(d - 1, 2), Fraction(d * d - 1, 12)
-        absolute = self.first[0] * Fraction(r * (r - 1), 2 * r - 1) + middle * outside + d * t
-        square = self.first[0] * Fraction(r * (r - 1), 3)
+        absolute = inside * Fraction(r * (r - 1), 2 * r - 1) + middle * outside + d * t
+        square = inside * Fraction(r * (r - 1), 3)
         square += (middle**2 + spread) * outside + 2 * middle * d * t + d * d * t2
-        return Fraction(0), absolute / whole, square / whole
+        return Fraction(0), absolute, square
 
     # Sampling ------------------------------------------------------------------------------------------------------
 
@@ -142,12 +132,9 @@ class Stairs:
     def draw(self, count: int, coins: Coins) -> NDArray[np.int64]:
         """Independent draws: a stair, then a cell of it."""
         first, tail = self._guides
-        stair = first.draw(np.zeros(count, np.uint8), coins).astype(np.int64)
+        stair = first.sample(count, coins).astype(np.int64)
         escaped = np.flatnonzero(stair == len(self.first) - 1)
-        while len(escaped):
-            more = tail.draw(np.zeros(len(escaped), np.uint8), coins)
-            stair[escaped] += more
-            escaped = escaped[more == len(self.tail) - 1]
+        stair[escaped] += go_on(lambda n: tail.sample(n, coins).astype(np.int64), len(escaped), len(self.tail) - 1)
         cell = uniform_below(np.where(stair == 0, self._cells(0), self._cells(1)), coins)
         outside = self.inner + (stair - 1) * self.width + (cell >> 1)
         return np.asarray(np.where(stair == 0, cell - (self.inner - 1), np.where(cell & 1, -outside, outside)))

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from dproof.coins import Coins
 from dproof.errors import TooLarge
 from dproof.exact import exp_above, log_above, log_below
-from dproof.laws.blocks import block_sums, falling, fresh_moments
+from dproof.laws.blocks import Blocks, falling, go_on
 from dproof.laws.guide import Guide, guide
 from dproof.laws.ideal_laplace import IdealLaplace
 
@@ -32,7 +32,6 @@ _BASE = 1 << _SHIFT
 _ROOM = 1 << 62  # totals come close below this, so that almost no word belongs to nobody
 _WIDEST_TOP = 100  # scale, in top digits, up to which one more digit would only cost words
 _WIDEST = 1 << 50  # scale beyond which whole numbers of 62 bits grow coarse and sums near 2^63
-_FARTHEST = 1 << 12  # blocks of about seven scales: beyond, a probability is below e^-28000
 _TILE = 1 << 20  # draws per step: the few escapes of a step are settled together
 
 
@@ -65,6 +64,11 @@ class TwoSided:
     @cached_property
     def _whole(self) -> int:
         return sum(self._either)
+
+    @cached_property
+    def _signs(self) -> tuple[tuple[Fraction, Blocks], ...]:
+        """The probability of each sign, and the law of the digits from the top one on, given the sign."""
+        return tuple((Fraction(sum(table), self._whole), Blocks(table, self._either)) for table in self.top)
 
     @cached_property
     def _lower_wholes(self) -> tuple[int, ...]:
@@ -113,49 +117,37 @@ class TwoSided:
         assert self.reach is not None
         return self._upto(self.reach) - self._upto(-self.reach - 1)
 
-    def _mass(self, k: int) -> Fraction:
-        sign, g = (1, ~k) if k < 0 else (0, k)
-        weight = whole = 1
-        for table, total in zip(self.lower, self._lower_wholes, strict=True):
+    def _digits(self, g: int) -> tuple[int, list[int]]:
+        """The top digit, whatever block it lies in, and the lower ones, the lowest first."""
+        digits = []
+        for _ in self.lower:
             g, digit = divmod(g, _BASE)
-            weight, whole = weight * table[digit], whole * total
-        block, digit = divmod(g, len(self._either) - 1)
-        row = self.top[sign] if block == 0 else self._either
-        return self._escaped(sign, block) * Fraction(weight * row[digit], whole * self._whole)
+            digits.append(digit)
+        return g, digits
+
+    def _mass(self, k: int) -> Fraction:
+        share, blocks = self._signs[k < 0]
+        top, digits = self._digits(~k if k < 0 else k)
+        weight = prod(table[digit] for table, digit in zip(self.lower, digits, strict=True))
+        return share * blocks.chance(top) * Fraction(weight, prod(self._lower_wholes))
 
     def _upto(self, k: int) -> Fraction:
         return self._beyond(1, ~k - 1) if k < 0 else 1 - self._beyond(0, k)
 
     def _beyond(self, sign: int, g: int) -> Fraction:
         """P(this sign and G > g): the digits down to the first that is larger."""
-        if g < 0:
-            return Fraction(sum(self.top[sign]), self._whole)
-        digits = []
-        for _ in self.lower:
-            g, digit = divmod(g, _BASE)
-            digits.append(digit)
-        block, digit = divmod(g, len(self._either) - 1)
-        row = self.top[sign] if block == 0 else self._either
-        beyond, equal, whole = sum(row[digit + 1 :]), row[digit], self._whole
-        for table, total, digit in zip(self.lower[::-1], self._lower_wholes[::-1], digits[::-1], strict=True):
-            beyond = beyond * total + equal * sum(table[digit + 1 :])
-            equal, whole = equal * table[digit], whole * total
-        return self._escaped(sign, block) * Fraction(beyond, whole)
-
-    def _escaped(self, sign: int, blocks: int) -> Fraction:
-        """P(the first `blocks` top draws escape, with this sign)."""
-        if blocks == 0:
-            return Fraction(1)
-        if blocks > _FARTHEST:
-            raise TooLarge("so far out a probability has more digits than are worth writing down; stay nearer")
-        return Fraction(self.top[sign][-1] * self._either[-1] ** (blocks - 1), self._whole**blocks)
+        share, blocks = self._signs[sign]
+        top, digits = self._digits(g)
+        larger, whole = 0, 1  # P(the lower digits are larger)
+        for table, total, digit in zip(self.lower, self._lower_wholes, digits, strict=True):
+            larger, whole = larger * table[digit] + whole * sum(table[digit + 1 :]), whole * total
+        return share * (blocks.above(top) + blocks.chance(top) * Fraction(larger, whole))
 
     def denominator(self, reach: int) -> int:
         """A common denominator of every P(X = k) and P(X ≤ k) with |k| ≤ reach."""
-        blocks = reach // (self.unit * (len(self._either) - 1)) + 1
         kept = self._kept.numerator if self.reach is not None else 1
-        later: int = self._whole ** (blocks + 1)
-        return kept * prod(self._lower_wholes) * later
+        blocks = reach // (self.unit * (len(self._either) - 1)) + 2
+        return int(kept * prod(self._lower_wholes) * self._whole**blocks)
 
     # Privacy -------------------------------------------------------------------------------------------------------
 
@@ -194,19 +186,13 @@ class TwoSided:
         for n, table in enumerate(self.lower):
             m, v = _mean_variance(table)
             low_mean, low_variance = low_mean + m * _BASE**n, low_variance + v * _BASE ** (2 * n)
-        whole, block = self._whole, len(self._either) - 1
-        fresh, fresh2 = fresh_moments(self._either)
         mean = absolute = square = Fraction(0)
-        for sign, table in enumerate(self.top):
-            first, second, escape = block_sums(table)
-            t = first + escape * (block + fresh)
-            t2 = second + escape * (block * block + 2 * block * fresh + fresh2)
-            u, mass = self.unit, sum(table)
-            g = (u * t + low_mean * mass) / whole
-            g2 = (u * u * t2 + 2 * u * t * low_mean + (low_variance + low_mean**2) * mass) / whole
+        for sign, (share, blocks) in enumerate(self._signs):
+            t, t2 = (self.unit**n * moment for n, moment in enumerate(blocks.moments, 1))
+            g, g2 = t + low_mean, t2 + 2 * t * low_mean + low_variance + low_mean**2
             if sign:  # X = −1 − G
-                g, g2 = g + Fraction(mass, whole), g2 + 2 * g + Fraction(mass, whole)
-            mean, absolute, square = mean + (-g if sign else g), absolute + g, square + g2
+                g, g2 = g + 1, g2 + 2 * g + 1
+            mean, absolute, square = mean + share * (-g if sign else g), absolute + share * g, square + share * g2
         return mean, absolute, square
 
     # Sampling ------------------------------------------------------------------------------------------------------
@@ -242,28 +228,21 @@ class TwoSided:
 
     def _fill(self, tile: NDArray[np.int64], coins: Coins) -> None:
         top, *lower = self._guides
-        one = np.broadcast_to(np.uint8(0), len(tile))
-        values = top.draw(one, coins)
+        values = top.sample(len(tile), coins)
         block = (len(self._either) - 1) * self.unit
         escaped = np.flatnonzero((values >= block) | (values < -block))
         for digit in lower:
-            values ^= digit.draw(one, coins)
+            values ^= digit.sample(len(tile), coins)
         tile[:] = values
         if len(escaped):
+
+            def fresh(count: int) -> NDArray[np.int64]:
+                digits = top.sample(count, coins).astype(np.int64)
+                return digits ^ (digits >> 63)  # whatever their sign
+
             beyond = tile[escaped]
             sign = beyond >> 63
-            tile[escaped] = ((beyond ^ sign) + self._more(len(escaped), block, coins)) ^ sign
-
-    def _more(self, count: int, block: int, coins: Coins) -> NDArray[np.int64]:
-        """What comes on top of a first block: fresh top digits whatever their sign, as long as they escape."""
-        part = np.zeros(count, np.int64)
-        waiting = np.arange(count)
-        while len(waiting):
-            fresh = self._guides[0].draw(np.broadcast_to(np.uint8(0), len(waiting)), coins).astype(np.int64)
-            fresh ^= fresh >> 63
-            part[waiting] += fresh
-            waiting = waiting[fresh == block]
-        return part
+            tile[escaped] = ((beyond ^ sign) + go_on(fresh, len(escaped), block)) ^ sign
 
     def record(self) -> Mapping[str, Any]:
         """The tables as JSON."""
