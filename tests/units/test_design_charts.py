@@ -7,8 +7,8 @@ import warnings
 import pytest
 
 from dproof import Interval, Privacy, design
-from dproof.report.charts import svg
-from dproof.report.design_charts import design_heat_map, error_chart, variance_chart
+from dproof.report.charts import heat_map, svg
+from dproof.report.design_charts import error_chart, variance_chart
 
 pytestmark = pytest.mark.filterwarnings("ignore:this design answers")
 
@@ -45,6 +45,6 @@ def test_heat_maps_of_few_and_many_values(count: int) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         best = design(Interval(0, count - 1, 1), Privacy(2))
-    assert svg(design_heat_map(best)).startswith("<svg")
-    cells = design_heat_map(best).to_dict()
+    assert svg(heat_map(best)).startswith("<svg")
+    cells = heat_map(best).to_dict()
     assert cells["$schema"]

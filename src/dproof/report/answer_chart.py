@@ -11,7 +11,8 @@ import vl_convert
 
 from dproof.errors import InputError
 from dproof.queries.answer import Answer, Cell
-from dproof.report.charts import ACCENT, INK, styled
+from dproof.report.charts import label_text, styled
+from dproof.report.curve_charts import ACCENT, INK
 
 _MOST_ROWS = 200
 _NAIVE = "#b8c4c4"
@@ -51,7 +52,7 @@ def _one(answer: Answer, column: str, keys: list[str]) -> Any:
     for row in answer.rows:
         cell = row[column]
         if _drawn(cell):
-            group = " · ".join(_text(row[key]) for key in keys)
+            group = " · ".join(label_text(row[key]) for key in keys)
             shown = str(cell).split(" ±")[0].split(" [")[0]
             rows.append({"group": group, "shown": shown, **cell.to_json()})
     order = [row["group"] for row in rows]
@@ -69,10 +70,6 @@ def _one(answer: Answer, column: str, keys: list[str]) -> Any:
     dots = base.mark_circle(color=ACCENT, size=70, opacity=1).encode(x=across("estimate"))
     labels = base.mark_text(dy=-9, fontSize=10, color=INK).encode(x=across("estimate"), text="shown:N")
     return (naive + lines + dots + labels).properties(width=520, height=max(48, 30 * len(rows)))
-
-
-def _text(value: Any) -> str:
-    return "{" + ", ".join(sorted(map(str, value))) + "}" if isinstance(value, (set, frozenset)) else str(value)
 
 
 def _write(chart: Any, answer: Answer, path: Path) -> None:

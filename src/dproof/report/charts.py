@@ -7,6 +7,7 @@ from fractions import Fraction
 from typing import Any
 
 import altair as alt
+import numpy as np
 import vl_convert
 
 from dproof.curves.noise import CurveMechanism
@@ -14,10 +15,10 @@ from dproof.laws.bits import Bits
 from dproof.laws.keep_or_other import KeepOrOther
 from dproof.laws.lattice import Lattice
 from dproof.mechanisms.mechanism import Mechanism
-from dproof.report.curve_charts import noise_chart
+from dproof.report.curve_charts import ACCENT, INK, noise_chart
 
-INK, ACCENT, PALE = "#1f2933", "#0b6e6e", "#e6efef"
 _MOST_LABELS = 24  # rows and columns of a picture that can still be read
+_MOST_CELLS = 48  # rows and columns that can be seen apart
 _SCHEME = ["#f4f8f8", "#9cc9c6", "#2f8f8b", "#0b4f50"]
 
 
@@ -65,27 +66,43 @@ def _chances(chances: dict[str, float], title: str) -> Any:
 
 
 def heat_map(mechanism: Mechanism) -> Any:
-    """P(Y_d = y) for every input d (rows) and output y (columns)."""
-    matrix = mechanism.matrix()
-    inputs = [_text(mechanism.inputs.label(n)) for n in range(mechanism.family.inputs)]
-    outputs = [_text(mechanism.outputs.label(n)) for n in range(mechanism.family.outputs)]
+    """P(Y_d = y) for every input d (rows) and output y (columns); where there are many, for blocks of them."""
+    family = mechanism.family
+    few = max(family.inputs, family.outputs) <= _MOST_LABELS
+    rows, columns = (_blocks(size) for size in (family.inputs, family.outputs))
+    law = np.add.reduceat(np.add.reduceat(mechanism.matrix(), rows[:-1]), columns[:-1], axis=1)
+    density = law / np.diff(rows)[:, None] / np.diff(columns)
+    inputs = [label_text(mechanism.inputs.label(int(n))) for n in rows[:-1]]
+    outputs = [label_text(mechanism.outputs.label(int(n))) for n in columns[:-1]]
     cells = [
         {"true value": d, "released value": y, "probability": float(p)}
-        for d, row in zip(inputs, matrix, strict=True)
+        for d, row in zip(inputs, density, strict=True)
         for y, p in zip(outputs, row, strict=True)
     ]
+
+    def axis(title: str, space: Any, **options: Any) -> Any:
+        if few:
+            return alt.Axis(title=title, **options)
+        ends = (label_text(space.label(n)) for n in (0, space.size - 1))
+        return alt.Axis(title=f"{title}, from {' to '.join(ends)}", labels=False, ticks=False)
+
+    across, down = axis("released value", mechanism.outputs, labelAngle=-40), axis("true value", mechanism.inputs)
     base = alt.Chart({"values": cells}).encode(
-        x=alt.X("released value:N", sort=outputs, axis=alt.Axis(labelAngle=-40, title="released value")),
-        y=alt.Y("true value:N", sort=inputs, axis=alt.Axis(title="true value")),
+        x=alt.X("released value:N", sort=outputs, axis=across), y=alt.Y("true value:N", sort=inputs, axis=down)
     )
     colour = alt.Color("probability:Q", scale=alt.Scale(range=_SCHEME, domainMin=0), legend=None)
-    squares = base.mark_rect(cornerRadius=3, stroke="white", strokeWidth=2).encode(color=colour)
-    side = 46 if len(outputs) <= 10 else 24
-    chart = squares
+    shape = {"cornerRadius": 3, "stroke": "white", "strokeWidth": 2} if few else {"aria": False}
+    chart = base.mark_rect(**shape).encode(color=colour)
+    side = 7 if not few else 46 if len(outputs) <= 10 else 24
     if len(outputs) <= 10:
-        dark = alt.condition(f"datum.probability > {0.6 * float(matrix.max())}", alt.value("white"), alt.value(INK))
-        chart = squares + base.mark_text(fontSize=11).encode(text=alt.Text("probability:Q", format=".1%"), color=dark)
+        dark = alt.condition(f"datum.probability > {0.6 * float(density.max())}", alt.value("white"), alt.value(INK))
+        chart += base.mark_text(fontSize=11).encode(text=alt.Text("probability:Q", format=".1%"), color=dark)
     return chart.properties(width=side * len(outputs), height=min(side, 34) * len(inputs))
+
+
+def _blocks(size: int) -> Any:
+    """Where blocks of about equal width begin, and the end."""
+    return np.rint(np.linspace(0, size, min(size, _MOST_CELLS) + 1)).astype(np.int64)
 
 
 def one_law(mechanism: Mechanism) -> Any:
@@ -95,9 +112,9 @@ def one_law(mechanism: Mechanism) -> Any:
     law = _central(mechanism, label)
     numbers = all(isinstance(y, (int, float, Fraction, Decimal)) for y, _ in law)
     kind = "Q" if numbers else "N"
-    bars = [{"released value": float(y) if numbers else _text(y), "probability": float(p)} for y, p in law]
+    bars = [{"released value": float(y) if numbers else label_text(y), "probability": float(p)} for y, p in law]
     return (
-        alt.Chart({"values": bars}, title=f"what becomes of {_text(label)}")
+        alt.Chart({"values": bars}, title=f"what becomes of {label_text(label)}")
         .mark_bar(color=ACCENT, size=max(1, 480 // max(len(bars), 1)))
         .encode(
             x=alt.X(f"released value:{kind}", axis=alt.Axis(tickCount=8)),
@@ -121,11 +138,11 @@ def _central(mechanism: Mechanism, label: Any) -> list[tuple[Any, Any]]:
     return shown[::step]
 
 
-def _text(value: Any) -> str:
+def label_text(value: Any) -> str:
     """A label as a reader would write it."""
     if value is None:
         return "(missing)"
-    if isinstance(value, frozenset):
+    if isinstance(value, (set, frozenset)):
         return "{" + ", ".join(sorted(map(str, value))) + "}"
     if isinstance(value, dict):
         return ", ".join(str(part) for part in value.values())

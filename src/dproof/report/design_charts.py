@@ -1,4 +1,4 @@
-"""Designs as pictures: the law as a heat map, and what an optimum gains over the usual mechanisms."""
+"""Designs as pictures: what an optimum gains over the usual mechanisms."""
 
 from __future__ import annotations
 
@@ -8,56 +8,16 @@ from math import exp
 from typing import Any
 
 import altair as alt
-import numpy as np
 
 from dproof.mechanisms.laplace import laplace
-from dproof.mechanisms.mechanism import Mechanism
 from dproof.mechanisms.randomised_response import randomised_response
 from dproof.optimality.bounds import lower_bounds
 from dproof.optimality.design import optimal
 from dproof.privacy import Privacy
-from dproof.report.charts import ACCENT, INK, heat_map
+from dproof.report.curve_charts import ACCENT, INK
 from dproof.spaces.interval import Interval
 
-_MOST_LABELS = 24  # rows and columns that can be labelled
-_MOST_CELLS = 48  # rows and columns that can be seen apart
 _COLOURS = ["#8c510a", "#bf812d", "#7a8a99", ACCENT, INK]
-
-
-def design_heat_map(mechanism: Mechanism) -> Any:
-    """The solution matrix: every cell where there are few, else blocks of cells."""
-    family = mechanism.family
-    if max(family.inputs, family.outputs) <= _MOST_LABELS:
-        return heat_map(mechanism)
-    rows, columns = (_blocks(size) for size in (family.inputs, family.outputs))
-    law = np.add.reduceat(np.add.reduceat(mechanism.matrix(), rows[:-1]), columns[:-1], axis=1)
-    density = law / np.diff(rows)[:, None] / np.diff(columns)
-    cells = [
-        {"true value": i, "released value": j, "probability": float(p)}
-        for i, row in enumerate(density)
-        for j, p in enumerate(row)
-    ]
-    colour = alt.Color("probability:Q", scale=alt.Scale(scheme="teals", domainMin=0), legend=None)
-    return (
-        alt.Chart({"values": cells})
-        .mark_rect(aria=False)
-        .encode(
-            x=alt.X("released value:O", axis=alt.Axis(labels=False, ticks=False, title=_range(mechanism, "released"))),
-            y=alt.Y("true value:O", axis=alt.Axis(labels=False, ticks=False, title=_range(mechanism, "true"))),
-            color=colour,
-        )
-        .properties(width=7 * (len(columns) - 1), height=7 * (len(rows) - 1))
-    )
-
-
-def _blocks(size: int) -> Any:
-    """Where blocks of about equal width begin, and the end."""
-    return np.rint(np.linspace(0, size, min(size, _MOST_CELLS) + 1)).astype(np.int64)
-
-
-def _range(mechanism: Mechanism, which: str) -> str:
-    space = mechanism.inputs if which == "true" else mechanism.outputs
-    return f"{which} value, from {space.label(0)} to {space.label(space.size - 1)}"
 
 
 def error_chart(interval: Interval, epsilons: Sequence[Any]) -> Any:
