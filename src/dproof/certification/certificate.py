@@ -36,6 +36,14 @@ class Part:
     lower_bound: Fraction | None
     distances: tuple[tuple[str, ...], ...] | None = None  # metric privacy: ε is multiplied by these
 
+    @classmethod
+    def from_json(cls, record: Mapping[str, Any]) -> Part:
+        """The part that `to_json` wrote, of a release: such parts have no distances."""
+        error, bound = (None if record[key] is None else Fraction(record[key]) for key in ("error", "lower_bound"))
+        privacy, tight = Privacy(record["epsilon"], record["delta"]), record["tight"]
+        named = (record["name"], record["mechanism"], record["source"])
+        return cls(*named, privacy, record["law"], float(tight["epsilon"]), float(tight["delta"]), error, bound)
+
     def to_json(self) -> dict[str, Any]:
         record = {
             "name": self.name,

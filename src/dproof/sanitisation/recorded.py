@@ -20,39 +20,40 @@ from dproof.laws.matrix import Matrix
 from dproof.laws.stairs import Stairs
 from dproof.laws.two_sided import TwoSided
 from dproof.mechanisms.mechanism import Mechanism, Optimum
-from dproof.privacy import Privacy
 from dproof.sanitisation.plan import Plan
 from dproof.sanitisation.row_law import Group, RowLaw, wanted_groups
 from dproof.spaces.interval import Interval
 
 
+def _whole(record: Mapping[str, Any], *keys: str) -> list[Any]:
+    """Numbers that are written as text, and tables of them as tuples."""
+
+    def read(value: Any) -> Any:
+        return tuple(map(read, value)) if isinstance(value, list) else int(value)
+
+    return [read(record[key]) for key in keys]
+
+
 def _matrix(record: Mapping[str, Any]) -> Matrix:
-    total = int(record["total"])
-    rows = [[int(w) for w in row] for row in record["rows"]]
+    rows, total = _whole(record, "rows", "total")
     return Matrix(np.array(rows, np.int64 if total < 1 << 62 else object), total)
 
 
 def _two_sided(record: Mapping[str, Any]) -> TwoSided:
-    positive, negative = (tuple(map(int, table)) for table in record["top"])
-    lower = tuple(tuple(map(int, table)) for table in record["lower"])
-    return TwoSided(lower, (positive, negative), record["reach"])
-
-
-def _stairs(record: Mapping[str, Any]) -> Stairs:
-    first, tail = (tuple(map(int, record[key])) for key in ("first", "tail"))
-    return Stairs(int(record["width"]), int(record["inner"]), first, tail)
+    lower, top = _whole(record, "lower", "top")
+    return TwoSided(lower, top, record["reach"])
 
 
 NOISES: dict[str, Callable[[Mapping[str, Any]], NoiseLaw]] = {
     "two-sided": _two_sided,
-    "stairs": _stairs,
+    "stairs": lambda r: Stairs(*_whole(r, "width", "inner", "first", "tail")),
     "gaussian": lambda r: Gaussian(Fraction(r["square"]), int(r["unit"])),
 }
 
 # How each kind of law is written, and the family it stands for.
 FAMILIES: dict[str, Callable[[Mapping[str, Any]], Family]] = {
-    "keep-or-other": lambda r: KeepOrOther(int(r["size"]), int(r["keep"]), int(r["other"])),
-    "bits": lambda r: Bits(int(r["bits"]), int(r["stay"]), int(r["flip"])),
+    "keep-or-other": lambda r: KeepOrOther(*_whole(r, "size", "keep", "other")),
+    "bits": lambda r: Bits(*_whole(r, "bits", "stay", "flip")),
     "matrix": _matrix,
     "lattice": lambda r: Lattice(int(r["size"]), NOISES[r["noise"]["kind"]](r["noise"]), bool(r["clamped"])),
 }
@@ -81,33 +82,17 @@ def _read(plan: Plan, certificate: Mapping[str, Any]) -> RowLaw:
     records = certificate["laws"]
     if [group.name for group in wanted] != [record["name"] for record in records]:
         raise VerificationFailed("the certificate has laws for other columns than the plan")
-    groups, parts = [], []
-    for want, record in zip(wanted, records, strict=True):
-        privacy = Privacy(record["epsilon"], record["delta"])
-        bound = record["lower_bound"]
-        error = record["error"]
+    groups, parts = [], [Part.from_json(record) for record in records]
+    for want, part in zip(wanted, parts, strict=True):
         if want.kind == "curves":
-            mechanism: Mechanism = recorded_curve_law(want.space, record["law"])
+            mechanism: Mechanism = recorded_curve_law(want.space, part.law)
         else:
-            family = FAMILIES[record["law"]["kind"]](record["law"])
-            optimum = None if bound is None or error is None else Optimum("metric", Fraction(error), Fraction(bound))
+            family = FAMILIES[part.law["kind"]](part.law)
             outputs = _outputs(want.space, family, certificate["release"]["lattices"].get(want.name))
-            mechanism = Mechanism(record["mechanism"], want.space, outputs, family, record["source"], optimum)
             if family.inputs != want.space.size or (family.outputs != outputs.size and not isinstance(family, Lattice)):
                 raise VerificationFailed(f"the law of {want.name!r} is for another space than the plan's")
-        groups.append(Group(want.name, want.columns, privacy, mechanism))
-        tight = record["tight"]
-        parts.append(
-            Part(
-                want.name,
-                record["mechanism"],
-                record["source"],
-                privacy,
-                record["law"],
-                float(tight["epsilon"]),
-                float(tight["delta"]),
-                None if error is None else Fraction(error),
-                None if bound is None else Fraction(bound),
-            )
-        )
+            error, bound = part.error, part.lower_bound
+            optimum = None if error is None or bound is None else Optimum("metric", error, bound)
+            mechanism = Mechanism(part.mechanism, want.space, outputs, family, part.source, optimum)
+        groups.append(Group(want.name, want.columns, part.privacy, mechanism))
     return RowLaw(plan, tuple(groups), tuple(parts))
