@@ -22,37 +22,40 @@ _FARTHEST = 1 << 14  # blocks; beyond, a probability has a million digits
 class Blocks:
     """T is a digit of `first`, or, at its escape, the number of its digits plus a draw that goes on with `tail`.
 
-    >>> halves = Blocks((1, 1), (1, 1))
+    `first` may be a part of a table of which `whole` is the sum: then all that is said of T is of that part.
+
+    >>> halves = Blocks((1, 1), (1, 1), 2)
     >>> halves.chance(2), halves.above(2), halves.moments
     (Fraction(1, 8), Fraction(1, 8), (Fraction(1, 1), Fraction(3, 1)))
     """
 
     first: tuple[int, ...]
     tail: tuple[int, ...]
+    whole: int
 
-    def _place(self, t: int) -> tuple[Sequence[int], int, Fraction]:
-        """The table that t comes from, its digit there, and the probability of one part of that table."""
+    def _place(self, t: int) -> tuple[Sequence[int], int, int]:
+        """The table that t comes from, its digit there, and the weight of one part of that table."""
         if t < len(self.first) - 1:
-            return self.first, t, Fraction(1, sum(self.first))
+            return self.first, t, 1
         blocks, digit = divmod(t - len(self.first) + 1, len(self.tail) - 1)
         if blocks > _FARTHEST:
             raise TooLarge("so far out a probability has more digits than are worth writing down; stay nearer")
-        return self.tail, digit, Fraction(self.first[-1] * self.tail[-1] ** blocks, self.denominator(t))
+        return self.tail, digit, self.first[-1] * int(self.tail[-1] ** blocks)
 
     def chance(self, t: int) -> Fraction:
         """P(T = t)."""
         table, digit, part = self._place(max(t, 0))
-        return part * table[digit] if t >= 0 else Fraction(0)
+        return Fraction(part * table[digit] if t >= 0 else 0, self.denominator(t))
 
     def above(self, t: int) -> Fraction:
         """P(T > t)."""
         table, digit, part = self._place(max(t, 0))
-        return part * sum(table[digit + 1 :]) if t >= 0 else Fraction(1)
+        return Fraction(part * sum(table[digit + 1 :] if t >= 0 else table), self.denominator(t))
 
     def denominator(self, t: int) -> int:
         """A common denominator of all probabilities of T up to t."""
         blocks = (t - len(self.first) + 1) // (len(self.tail) - 1)
-        return int(sum(self.first) * sum(self.tail) ** max(0, blocks + 1))
+        return int(self.whole * sum(self.tail) ** max(0, blocks + 1))
 
     @cached_property
     def moments(self) -> tuple[Fraction, Fraction]:
@@ -61,7 +64,7 @@ class Blocks:
         mean = _sums(self.tail, Fraction(0), Fraction(0))[0] / inside  # of a draw that starts in the tail
         square = _sums(self.tail, mean, Fraction(0))[1] / inside
         t, t2 = _sums(self.first, mean, square)
-        return t / sum(self.first), t2 / sum(self.first)
+        return t / self.whole, t2 / self.whole
 
 
 def _sums(table: Sequence[int], mean: Fraction, square: Fraction) -> tuple[Fraction, Fraction]:

@@ -91,7 +91,8 @@ class Lattice:
                 "a law on all of the lattice has no list of weights; ask for single probabilities, or clamp"
             )
         total = self.total
-        return np.array([int(self.probability(source, target) * total) for target in range(self.size)], object)
+        chances = (self.probability(source, target) for target in range(self.size))
+        return np.array([p.numerator * (total // p.denominator) for p in chances], object)
 
     def worst(self, odds: Fraction) -> Worst:
         return Worst(self.noise.delta(odds, self.size - 1), 0, self.size - 1)

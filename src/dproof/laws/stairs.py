@@ -46,7 +46,7 @@ class Stairs:
 
     @cached_property
     def _blocks(self) -> Blocks:
-        return Blocks(self.first, self.tail)
+        return Blocks(self.first, self.tail, sum(self.first))
 
     def _cells(self, stair: int) -> int:
         return 2 * self.inner - 1 if stair == 0 else 2 * self.width

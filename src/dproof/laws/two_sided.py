@@ -66,9 +66,9 @@ class TwoSided:
         return sum(self._either)
 
     @cached_property
-    def _signs(self) -> tuple[tuple[Fraction, Blocks], ...]:
-        """The probability of each sign, and the law of the digits from the top one on, given the sign."""
-        return tuple((Fraction(sum(table), self._whole), Blocks(table, self._either)) for table in self.top)
+    def _signs(self) -> tuple[Blocks, ...]:
+        """The law of the top digit, in blocks, with each sign."""
+        return tuple(Blocks(table, self._either, self._whole) for table in self.top)
 
     @cached_property
     def _lower_wholes(self) -> tuple[int, ...]:
@@ -126,22 +126,20 @@ class TwoSided:
         return g, digits
 
     def _mass(self, k: int) -> Fraction:
-        share, blocks = self._signs[k < 0]
         top, digits = self._digits(~k if k < 0 else k)
         weight = prod(table[digit] for table, digit in zip(self.lower, digits, strict=True))
-        return share * blocks.chance(top) * Fraction(weight, prod(self._lower_wholes))
+        return self._signs[k < 0].chance(top) * Fraction(weight, prod(self._lower_wholes))
 
     def _upto(self, k: int) -> Fraction:
         return self._beyond(1, ~k - 1) if k < 0 else 1 - self._beyond(0, k)
 
     def _beyond(self, sign: int, g: int) -> Fraction:
         """P(this sign and G > g): the digits down to the first that is larger."""
-        share, blocks = self._signs[sign]
         top, digits = self._digits(g)
         larger, whole = 0, 1  # P(the lower digits are larger)
         for table, total, digit in zip(self.lower, self._lower_wholes, digits, strict=True):
             larger, whole = larger * table[digit] + whole * sum(table[digit + 1 :]), whole * total
-        return share * (blocks.above(top) + blocks.chance(top) * Fraction(larger, whole))
+        return self._signs[sign].above(top) + self._signs[sign].chance(top) * Fraction(larger, whole)
 
     def denominator(self, reach: int) -> int:
         """A common denominator of every P(X = k) and P(X ≤ k) with |k| ≤ reach."""
@@ -187,12 +185,13 @@ class TwoSided:
             m, v = _mean_variance(table)
             low_mean, low_variance = low_mean + m * _BASE**n, low_variance + v * _BASE ** (2 * n)
         mean = absolute = square = Fraction(0)
-        for sign, (share, blocks) in enumerate(self._signs):
-            t, t2 = (self.unit**n * moment for n, moment in enumerate(blocks.moments, 1))
-            g, g2 = t + low_mean, t2 + 2 * t * low_mean + low_variance + low_mean**2
+        for sign, blocks in enumerate(self._signs):
+            mass, (t, t2) = blocks.above(-1), blocks.moments
+            t, t2 = self.unit * t, self.unit**2 * t2
+            g, g2 = t + low_mean * mass, t2 + 2 * t * low_mean + (low_variance + low_mean**2) * mass
             if sign:  # X = −1 − G
-                g, g2 = g + 1, g2 + 2 * g + 1
-            mean, absolute, square = mean + share * (-g if sign else g), absolute + share * g, square + share * g2
+                g, g2 = g + mass, g2 + 2 * g + mass
+            mean, absolute, square = mean + (-g if sign else g), absolute + g, square + g2
         return mean, absolute, square
 
     # Sampling ------------------------------------------------------------------------------------------------------
