@@ -220,6 +220,21 @@ def test_what_cannot_be_calculated_is_refused_before_the_debit(curator: dp.Curat
     assert curator.remaining().epsilon == 3
 
 
+def test_what_has_no_value_passes_no_test_and_comes_last(tmp_path: Path) -> None:
+    """Nothing that is calculated after the debit may fail: constants, nothing by nothing, the missing category."""
+    columns = {"rooms": {"space": "categories", "values": [1, 2], "missing": "category"}}
+    plan = {"privacy": {"epsilon": 99}, "columns": columns}
+    curator = dp.Curator(pa.table({"rooms": [1, 2, None] * 99}), plan, ledger=tmp_path / "b.db")
+    by_rooms = "FROM data GROUP BY rooms"
+    for order in ("rooms", "rooms DESC"):
+        found = curator.ask(f"SELECT rooms, 1 + 2 AS x, count(*) / 0 AS y {by_rooms} ORDER BY {order}", epsilon=9).rows
+        assert found[2]["rooms"] is None and {row["x"] for row in found} == {3}
+        assert all(row["y"].low is None for row in found)
+    tested = curator.ask(f"SELECT rooms, count(*) AS n {by_rooms} HAVING rooms > 1 AND 1 + 1 > 1", epsilon=9)
+    assert [row["rooms"] for row in tested.rows] == [2]
+    assert curator.ask("SELECT count(*) AS n FROM data HAVING count(*) / 0 - count(*) / 0 < 1", epsilon=9).rows == []
+
+
 def test_extreme_quantiles_are_extremes(tmp_path: Path) -> None:
     plan = PLAN | {"privacy": {"epsilon": 1000}}
     table = people().set_column(0, "age", pa.array([30, 40, 50, 60] * (ROWS // 4)))

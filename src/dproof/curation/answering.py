@@ -8,8 +8,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-import operator
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -21,22 +20,14 @@ from dproof.curation.consistency import adding_up
 from dproof.curation.drawing import Released, promise
 from dproof.curation.formulas import Statistics, evaluate, is_affine
 from dproof.curation.measurement import Measurement, Noisy
-from dproof.queries.answer import Answer, Cell
+from dproof.queries.answer import Answer, Cell, arranged
 from dproof.queries.linear import terms
-from dproof.queries.question import Aggregate, Expression, Key, Number, Question, Test, aggregates, parts_of
+from dproof.queries.question import Aggregate, Expression, Key, Question, aggregates, parts_of
 from dproof.queries.regions import grouping
 from dproof.queries.schema import Open, plain
 from dproof.spaces import Subsets
 
 _DRAWS, _MOST_DRAWS = 4000, 1 << 22
-_TESTS: dict[str, Callable[[Any, Any], bool]] = {
-    "=": operator.eq,
-    "<>": operator.ne,
-    "<": operator.lt,
-    "<=": operator.le,
-    ">": operator.gt,
-    ">=": operator.ge,
-}
 
 
 class Answering:
@@ -82,8 +73,13 @@ class Answering:
 
     def answer(self) -> Answer:
         """The rows that HAVING, ORDER BY and LIMIT leave, with their cells."""
-        kept = self._kept()
-        columns = {item.alias: self._column(item.expression, kept) for item in self.question.select}
+        every = np.arange(len(self.places))
+        tested = [side for test in self.question.having for side in (test.left, test.right)]
+        tested += [order.expression for order in self.question.order_by]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            known = {expression: self._column(expression, every, bare=True) for expression in tested}
+            kept = np.array(arranged(self.question, known, every.tolist()), np.int64)
+            columns = {item.alias: self._column(item.expression, kept) for item in self.question.select}
         rows = [{alias: values[n] for alias, values in columns.items()} for n in range(len(kept))]
         return Answer(tuple(columns), rows, self.level, tuple(self._notes()))
 
@@ -99,36 +95,18 @@ class Answering:
             yield "A count below 0 is shown as 0, which costs nothing; `raw` has what was drawn."
         yield from (promise(choice, self.level) for choice in self.measurement.chosen)
 
-    def _kept(self) -> NDArray[np.int64]:
-        kept = np.arange(len(self.places))
-        for test in self.question.having:
-            kept = kept[self._passes(test, kept)]
-        for order in reversed(self.question.order_by):
-            values = [_rank(value) for value in self._plain(order.expression, kept)]
-            kept = kept[sorted(range(len(kept)), key=values.__getitem__, reverse=order.descending)]
-        return kept[: self.question.limit]
-
-    def _passes(self, test: Test, kept: NDArray[np.int64]) -> NDArray[np.bool_]:
-        pairs = zip(self._plain(test.left, kept), self._plain(test.right, kept), strict=True)
-        return np.array([_TESTS[test.operator](left, right) for left, right in pairs], bool)
-
-    def _plain(self, expression: Expression, kept: NDArray[np.int64]) -> list[Any]:
-        """Estimates without intervals."""
-        return [
-            value.estimate if isinstance(value, Cell) else value for value in self._column(expression, kept, bare=True)
-        ]
-
     def _column(self, expression: Expression, kept: NDArray[np.int64], *, bare: bool = False) -> list[Any]:
         if isinstance(expression, Key):
             return [self.keys[expression][n] for n in kept]
-        if isinstance(expression, Number):
-            return [plain(expression.value)] * len(kept)
         places = self.places[kept]
         if expression in self.chosen:
             assert isinstance(expression, Aggregate)
             labels = self.chosen[expression]
             return [Cell(labels[place], raw=labels[place]) for place in places]
         parts = [part for part in parts_of(expression) if isinstance(part, Aggregate)]
+        if not parts:
+            constant = float(evaluate(expression, {}, self.schema))
+            return [int(constant) if constant.is_integer() else constant] * len(kept)
         fixed = {part: _numbers(self.chosen[part], places) for part in parts if part in self.chosen}
         needed = list(dict.fromkeys(s for part in parts if part not in fixed for s in self._statistics(part)))
         stats: Statistics = {s: self.released[s][places].astype(float) for s in needed} | fixed
@@ -150,7 +128,7 @@ class Answering:
         whole = self._whole(expression, places)
         cells = []
         for n, value in enumerate(estimate.tolist()):
-            a, b, c = (None if np.isnan(x[n]) else float(x[n]) for x in (low, high, spread))
+            a, b, c = (float(x[n]) if np.isfinite(x[n]) else None for x in (low, high, spread))
             if whole is None:
                 cells.append(Cell(value, a, b, c, float(raw[n])))
             else:
@@ -209,10 +187,3 @@ class Answering:
 
 def _numbers(labels: list[Any], places: NDArray[np.int64]) -> NDArray[np.float64]:
     return np.array([float(labels[place]) for place in places])
-
-
-def _rank(value: Any) -> tuple[bool, Any]:
-    """A value to sort by: missing ones last, sets and lists by their texts."""
-    if isinstance(value, (frozenset, list, tuple)):
-        return False, sorted(str(item) for item in value)
-    return value is None, 0 if value is None else value

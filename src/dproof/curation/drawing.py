@@ -130,7 +130,8 @@ def promise(choice: Chosen, level: float) -> str:
         text = f"no value is in more than {most:,} rows more"
     elif choice.rank is not None:
         side = "below" if aggregate.kind == "min" or aggregate.argument == 0 else "above"
-        text = f"at most {choice.rank - 1 + most:,} rows are {side} it; {choice.rank - 1:,} are the aim, for privacy"
+        aim = f"the aim is {choice.rank - 1:,}: extremes are private"
+        text = f"at most {choice.rank - 1 + most:,} rows are {side} it ({aim})"
     else:
         assert aggregate.argument is not None
         low, more = aggregate.argument, -(-most // aggregate.argument.denominator)

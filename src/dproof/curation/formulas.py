@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -9,8 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dproof.queries.linear import Term, terms
-from dproof.queries.question import Aggregate, Arithmetic, Expression, Key, Number
-from dproof.queries.schema import Open, Schema
+from dproof.queries.question import Aggregate, Arithmetic, Expression, Number
+from dproof.queries.question import evaluate as calculate
+from dproof.queries.schema import Schema
 
 Floats = NDArray[np.float64]
 Statistics = dict[Any, Floats]  # the value of each sum, number of distinct values or chosen value, per group
@@ -26,20 +28,13 @@ def evaluate(expression: Expression, stats: Statistics, schema: Schema, *, clip:
     >>> evaluate(mean, {n: np.array([4.0]), total: np.array([2.0])}, table)
     array([7.5])
     """
-    match expression:
-        case Number(value):
-            return np.float64(value) + np.zeros(())
-        case Aggregate():
-            if expression not in stats:
-                return _aggregate(expression, stats, schema, clip)
-            return np.maximum(stats[expression], 0) if clip and expression.kind == "distinct" else stats[expression]
-        case Arithmetic(operator, left, right):
-            x, y = evaluate(left, stats, schema, clip=clip), evaluate(right, stats, schema, clip=clip)
-            with np.errstate(divide="ignore", invalid="ignore"):
-                result: Floats = {"+": np.add, "-": np.subtract, "*": np.multiply, "/": np.divide}[operator](x, y)
-            return result
-        case Key():
-            raise AssertionError("columns of GROUP BY are labels")
+
+    def value(aggregate: Aggregate) -> Floats:
+        if aggregate not in stats:
+            return _aggregate(aggregate, stats, schema, clip)
+        return np.maximum(stats[aggregate], 0) if clip and aggregate.kind == "distinct" else stats[aggregate]
+
+    return np.asarray(calculate(expression, value))
 
 
 def _aggregate(aggregate: Aggregate, stats: Statistics, schema: Schema, clip: bool) -> Floats:
@@ -55,7 +50,7 @@ def _aggregate(aggregate: Aggregate, stats: Statistics, schema: Schema, clip: bo
     x, y = aggregate.columns * 2 if len(aggregate.columns) == 1 else aggregate.columns
     value = _central(x, y, moments, n)
     if clip:  # no number is further from the middle of its range than half of it
-        most = n * float(_ends(needed[1], x, schema)[1] * _ends(needed[1], y, schema)[1])
+        most = n * float(math.prod(needed[1].scale(column, schema).ends[1] for column in (x, y)))
         value = np.clip(value, -most if aggregate.kind in ("covar", "corr") else 0, most)
     if aggregate.kind == "corr":
         spread = np.sqrt(np.maximum(_central(x, x, moments, n), 0) * np.maximum(_central(y, y, moments, n), 0))
@@ -69,16 +64,8 @@ def _mean(aggregate: Aggregate, total: Term, n: Floats, stats: Statistics, schem
     column = aggregate.columns[0]
     scale = total.scale(column, schema)
     mean = float(scale.origin) + float(scale.unit) * stats[total] / n
-    low, high = (float(scale.value(end)) for end in _ends(total, column, schema))
+    low, high = (float(scale.value(end)) for end in scale.ends)
     return np.clip(mean, low, high) if clip else mean
-
-
-def _ends(term: Term, column: str, schema: Schema) -> tuple[int, int]:
-    """The least and the greatest whole number of a column."""
-    scale, space = term.scale(column, schema), schema.spaces[column]
-    assert not isinstance(space, Open)
-    whole = scale.table or (scale.shift, scale.shift + scale.factor * (space.size - 1))
-    return min(whole), max(whole)
 
 
 def _central(x: str, y: str, moments: dict[tuple[str, ...], Floats], n: Floats) -> Floats:

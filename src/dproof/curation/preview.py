@@ -57,11 +57,12 @@ class Preview:
                 yield f"  attained by {_table(found.witness.before)} and {_table(found.witness.after)}"
         yield from (f"mechanism: {text}" for text in self.mechanisms)
         for name, width in self.half_widths.items():
-            error = self.errors[name]
-            if width is None or error is None:
-                yield f"{name}: how wide its interval is depends on the table"
-            else:
-                yield f"{name}: ± {width:.6g} with probability {self.level:g}, {error:.6g} off on average"
+            if width is not None:
+                off = f"{self.errors[name]:.6g} off on average"
+                yield f"{name}: ± {width:.6g} with probability {self.level:g}, {off}"
+        unknown = [name for name, width in self.half_widths.items() if width is None]
+        if unknown:
+            yield f"known to the table alone: how wide the interval is of {', '.join(unknown)}"
 
     def to_json(self) -> dict[str, Any]:
         """One JSON object."""

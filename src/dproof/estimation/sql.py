@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 from dproof.errors import InputError, did_you_mean
-from dproof.estimation.curves import curve_answer, curve_column
+from dproof.estimation.curves import curve_answer
 from dproof.estimation.expressions import sums_of
 from dproof.estimation.frame import Frame, schema_of
 from dproof.estimation.measuring import Asked, Options, measure
 from dproof.estimation.order_statistics import special_cells
-from dproof.queries.answer import Answer, Cell
-from dproof.queries.question import TESTS, Aggregate, Expression, Key, Question, aggregates, expressions, parts_of
-from dproof.queries.schema import resolve
+from dproof.queries.answer import Answer, Cell, arranged
+from dproof.queries.question import Aggregate, Expression, Key, aggregates, expressions, parts_of
+from dproof.queries.schema import asked_curve, resolve
 from dproof.queries.sql import parse
 from dproof.sanitisation.row_law import RowLaw
 
@@ -48,7 +47,7 @@ def query(release: Any, sql: str, **options: Any) -> Answer:
             raise InputError(f"query has no option {option!r}{did_you_mean(option, known)}")
     law: RowLaw = release.law
     parsed = parse(sql)
-    curves = curve_column(parsed, law)
+    curves = asked_curve(parsed, schema_of(law))
     if curves is not None:
         return curve_answer(release, parsed, curves, Options(**options))
     question = resolve(parsed, schema_of(law))
@@ -89,10 +88,7 @@ def answer_rows(asked: Asked) -> list[dict[str, Any]]:
         else:
             _refuse_special(expression, special)
             columns[expression] = found.cells(expression)
-    kept = [n for n in range(len(groups.labels)) if occurs[n] and _having(question, columns, n)]
-    for order in reversed(question.order_by):
-        kept.sort(key=_rank(columns[order.expression], order.descending), reverse=order.descending)
-    rows = kept[: question.limit]
+    rows = arranged(question, columns, [n for n in range(len(groups.labels)) if occurs[n]])
     asked.notes += [note for n in rows for note in found.warnings[n]]
     return [{item.alias: columns[item.expression][n] for item in question.select} for n in rows]
 
@@ -101,32 +97,3 @@ def _refuse_special(expression: Expression, special: dict[Aggregate, list[Cell]]
     for part in parts_of(expression):
         if isinstance(part, Aggregate) and part in special:
             raise InputError(f"{part.kind.upper()} cannot be calculated with: select it by itself")
-
-
-def _having(question: Question, columns: dict[Expression, list[Any]], n: int) -> bool:
-    for test in question.having:
-        left, right = _plain(columns[test.left][n]), _plain(columns[test.right][n])
-        try:
-            if left is None or right is None or not TESTS[test.operator](left, right):
-                return False
-        except TypeError:
-            raise InputError(
-                "HAVING compares things of different kinds: numbers with numbers, texts with texts"
-            ) from None
-    return True
-
-
-def _plain(value: Any) -> Any:
-    return value.estimate if isinstance(value, Cell) else value
-
-
-def _rank(column: list[Any], descending: bool) -> Callable[[int], tuple[bool, Any]]:
-    """A key to sort rows by; what has no value comes last either way, sets go by their items."""
-
-    def rank(n: int) -> tuple[bool, Any]:
-        plain = _plain(column[n])
-        if isinstance(plain, (frozenset, list, tuple)):
-            plain = sorted(map(str, plain))
-        return (plain is None) != descending, 0 if plain is None else plain
-
-    return rank
