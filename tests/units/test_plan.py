@@ -47,7 +47,8 @@ def test_the_plan_of_the_design_is_read_as_written() -> None:
     kinds = ["categories", "subsets", "categories", "categories", "public", "drop"]
     assert [column.kind for column in plan.columns] == kinds
     assert plan.column("interests").form == "joined"
-    assert plan.joint[0].columns == ("gender", "read") and plan.joint[0].share == 2
+    joint = plan.groups[-1]
+    assert (joint.kind, joint.name, joint.share) == ("joint", "gender × read", 2)
     assert plan.order == "shuffle" and plan.rows_per_person == 1
     assert plan.sources == ("hobby", "interests", "gender", "read", "region")
 

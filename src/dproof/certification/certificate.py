@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -12,6 +11,7 @@ from math import inf
 from pathlib import Path
 from typing import Any
 
+from dproof.certification.verify_certificate import seal
 from dproof.errors import InputError
 from dproof.exact import exact, exp_below, float_above, log_above
 from dproof.mechanisms.mechanism import Mechanism
@@ -138,12 +138,6 @@ class Certificate:
     def _repr_html_(self) -> str:
         """The laws and their promises as a notebook shows them."""
         return str(import_module("dproof.report.notebook").certificate_table(self))  # from above, only when asked
-
-
-def seal(body: Mapping[str, Any]) -> str:
-    """SHA-256 of the canonical JSON: it finds slips and tampering, but it is no signature."""
-    text = json.dumps(body, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
-    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def _sum_above(values: Iterable[float]) -> float:

@@ -342,6 +342,7 @@ def read(text: str) -> dict[str, Any]:
 
 
 def seal(body: dict[str, Any]) -> str:
+    """SHA-256 of the canonical JSON: it finds slips and tampering, but it is no signature."""
     text = json.dumps(body, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
     return hashlib.sha256(text.encode()).hexdigest()
 

@@ -13,7 +13,7 @@ from dproof.optimality.error import bias_and_variance
 from dproof.privacy import Privacy
 from dproof.sanitisation.choice import choose
 from dproof.sanitisation.plan import Plan
-from dproof.sanitisation.row_law import RowLaw, wanted_groups
+from dproof.sanitisation.row_law import RowLaw
 from dproof.sanitisation.variance import count_variance
 
 _Z = NormalDist().inv_cdf(0.975)
@@ -61,9 +61,8 @@ def epsilon_for(plan: Plan, rows: int, half_width: Any) -> Fraction:
     if wanted <= 0 or rows < 1:
         raise InputError("the half-width and the number of rows must be positive")
 
-    groups = wanted_groups(plan)
-    whole = sum((group.share for group in groups), Fraction(0))
-    counted = [group for group in groups if group.kind not in _NOT_COUNTED]
+    whole = sum((group.share for group in plan.groups), Fraction(0))
+    counted = [group for group in plan.groups if group.kind not in _NOT_COUNTED]
     if not counted:
         raise InputError("no column of the plan is counted: choose epsilon by the error of its values instead")
 

@@ -15,17 +15,30 @@ from dproof.privacy import Privacy
 from dproof.sanitisation.column import Column, read_column
 from dproof.sanitisation.reader import Misplaced, Reader, read_text, read_toml
 from dproof.sanitisation.toml import to_toml, toml_key
+from dproof.spaces.rows import Rows
 
 Order = Literal["shuffle", "keep"]
 
 
 @dataclass(frozen=True, slots=True)
-class Joint:
-    """Columns that are sanitised together as one category, which keeps their dependence."""
+class Wanted:
+    """What is to stand under one mechanism: a column, or those of a [[joint]], which keeps their dependence."""
 
-    columns: tuple[str, ...]
+    columns: tuple[Column, ...]
     share: Fraction
-    mechanism: str = "auto"
+    kind: str
+    mechanism: str
+
+    @property
+    def name(self) -> str:
+        return " × ".join(column.name for column in self.columns)
+
+    @property
+    def space(self) -> Any:
+        """The column's own space, or the rows of the joined columns."""
+        if len(self.columns) == 1:
+            return self.columns[0].space
+        return Rows({column.name: column.space for column in self.columns})
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +55,7 @@ class Plan:
 
     privacy: Privacy
     columns: tuple[Column, ...]
-    joint: tuple[Joint, ...]
+    groups: tuple[Wanted, ...]
     order: Order
     rows_per_person: int
     person: str | None
@@ -130,17 +143,17 @@ def _plan(top: Reader, text: str) -> Plan:
     promise.finish()
     given = top.table("columns")
     columns = tuple(read_column(name, given.table(name)) for name in given)
-    joint = _joint(top, columns)
+    groups = _groups(top, columns)
     order = top.choice("order", ("shuffle", "keep"), "shuffle")
     top.finish()
     _check(columns, person)
-    return Plan(privacy, columns, joint, order, rows_per_person, person, text)  # type: ignore[arg-type]
+    return Plan(privacy, columns, groups, order, rows_per_person, person, text)  # type: ignore[arg-type]
 
 
-def _joint(top: Reader, columns: tuple[Column, ...]) -> tuple[Joint, ...]:
+def _groups(top: Reader, columns: tuple[Column, ...]) -> tuple[Wanted, ...]:
+    """The groups in the order of the columns; joined ones stand where the first of them does."""
     known = {column.name: column for column in columns}
-    taken: set[str] = set()
-    groups = []
+    joined: dict[str, Wanted] = {}
     for table in top.tables("joint"):
         names = table.texts("columns")
         for name in names:
@@ -150,16 +163,17 @@ def _joint(top: Reader, columns: tuple[Column, ...]) -> tuple[Joint, ...]:
                 )
             if known[name].kind not in ("categories", "interval", "subsets"):
                 raise Misplaced(("joint", "columns"), f"names {name!r}, which has no finite space to join")
-            if name in taken:
+            if name in joined:
                 raise Misplaced(("joint", "columns"), f"joins {name!r} twice")
-            taken.add(name)
         if len(names) < 2:
             raise Misplaced(("joint", "columns"), "needs at least two columns")
+        members = tuple(known[name] for name in names)
         # Joining columns leaves the other columns' parts of the budget as they were.
-        share = table.share("share", sum((known[name].share for name in names), Fraction(0)))
-        groups.append(Joint(names, share, table.text("mechanism", "auto") or "auto"))
+        share = table.share("share", sum((column.share for column in members), Fraction(0)))
+        joined |= dict.fromkeys(names, Wanted(members, share, "joint", table.text("mechanism", "auto") or "auto"))
         table.finish()
-    return tuple(groups)
+    alone = {c.name: Wanted((c,), c.share, c.kind, c.mechanism) for c in columns if c.private}
+    return tuple(dict.fromkeys((alone | joined)[name] for name in alone))
 
 
 def _check(columns: tuple[Column, ...], person: str | None) -> None:

@@ -21,7 +21,7 @@ from dproof.laws.stairs import Stairs
 from dproof.laws.two_sided import TwoSided
 from dproof.mechanisms.mechanism import Mechanism, Optimum
 from dproof.sanitisation.plan import Plan
-from dproof.sanitisation.row_law import Group, RowLaw, wanted_groups
+from dproof.sanitisation.row_law import Group, RowLaw
 from dproof.spaces.interval import Interval
 
 
@@ -78,12 +78,11 @@ def _read(plan: Plan, certificate: Mapping[str, Any]) -> RowLaw:
     promise = plan.privacy
     if (str(promise.epsilon), str(promise.delta)) != (certificate["epsilon"], certificate["delta"]):
         raise VerificationFailed("the certificate promises something else than the plan")
-    wanted = wanted_groups(plan)
     records = certificate["laws"]
-    if [group.name for group in wanted] != [record["name"] for record in records]:
+    if [want.name for want in plan.groups] != [record["name"] for record in records]:
         raise VerificationFailed("the certificate has laws for other columns than the plan")
     groups, parts = [], [Part.from_json(record) for record in records]
-    for want, part in zip(wanted, parts, strict=True):
+    for want, part in zip(plan.groups, parts, strict=True):
         if want.kind == "curves":
             mechanism: Mechanism = recorded_curve_law(want.space, part.law)
         else:

@@ -18,8 +18,7 @@ from dproof.optimality.bounds import lower_bound
 from dproof.privacy import Privacy
 from dproof.sanitisation.choice import choose
 from dproof.sanitisation.column import Column
-from dproof.sanitisation.plan import Plan
-from dproof.spaces.rows import Rows
+from dproof.sanitisation.plan import Plan, Wanted
 
 _LARGEST_JOINT = 1 << 31  # points of the space that columns are joined into
 
@@ -139,49 +138,13 @@ def certify_row(plan: Plan) -> RowLaw:
             "under 'add-remove' ask a curator instead"
         )
     Privacy(plan.rows_per_person * plan.privacy.epsilon)  # refuses what is beyond any use, for a person too
-    wanted = wanted_groups(plan)
-    whole = sum((want.share for want in wanted), Fraction(0))
+    whole = sum((want.share for want in plan.groups), Fraction(0))
     groups = []
-    for want in wanted:
+    for want in plan.groups:
         part = Privacy(plan.privacy.epsilon * want.share / whole, plan.privacy.delta * want.share / whole)
         groups.append(Group(want.name, want.columns, part, _calibrated(want, part)))
     parts = (part for g in groups for part in certify(g.mechanism, g.privacy, name=g.name).parts)
     return RowLaw(plan, tuple(groups), tuple(replace(part, lower_bound=None) for part in parts))
-
-
-@dataclass(frozen=True, slots=True)
-class Wanted:
-    """A group as the plan asks for it."""
-
-    columns: tuple[Column, ...]
-    share: Fraction
-    kind: str
-    mechanism: str
-
-    @property
-    def name(self) -> str:
-        return " × ".join(column.name for column in self.columns)
-
-    @property
-    def space(self) -> Any:
-        """The column's own space, or the rows of the joined columns."""
-        if len(self.columns) == 1:
-            return self.columns[0].space
-        return Rows({column.name: column.space for column in self.columns})
-
-
-def wanted_groups(plan: Plan) -> list[Wanted]:
-    """The groups of a plan, in the order of its columns."""
-    joints = {name: joint for joint in plan.joint for name in joint.columns}
-    wanted: list[Wanted] = []
-    for column in plan.columns:
-        joint = joints.get(column.name)
-        if joint is None and column.private:
-            wanted.append(Wanted((column,), column.share, column.kind, column.mechanism))
-        elif joint is not None and all(column not in want.columns for want in wanted):
-            members = tuple(plan.column(name) for name in joint.columns)
-            wanted.append(Wanted(members, joint.share, "joint", joint.mechanism))
-    return wanted
 
 
 def _calibrated(want: Wanted, privacy: Privacy) -> Mechanism:
