@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -38,7 +40,8 @@ def test_a_set_gets_the_response_that_errs_less(items: int, epsilon: object) -> 
     space = dp.Subsets([str(n) for n in range(items)])
     privacy = dp.Privacy(epsilon)
     chosen = choose("subsets", space, privacy)
-    assert chosen.error <= min(dp.randomised_response(space, privacy).error, dp.itemwise_response(space, privacy).error)
+    least = min(dp.randomised_response(space, privacy).error, dp.itemwise_response(space, privacy).error)
+    assert chosen.error <= least * (1 + Fraction(1, 10**9))  # on one item both are the same law, but for rounding
     dp.certify(chosen, privacy)
     assert epsilon == 0 or count_variance(chosen.family, space) is not None
 
