@@ -25,11 +25,10 @@ FINITE = (
     "exponential",
     "solution_matrix",
     "product_sanitisation",
-    "unary_encoding",
-    "subset_selection",
+    "frequency",
     "bounded_laplace",
 )
-LATTICE = ("laplace", "gaussian", "staircase")  # noise on all of Z: theirs are the tests of the lattice
+LATTICE = ("additive",)  # noise on all of Z: theirs are the tests of the lattice
 
 
 def examples(package: str, modules: tuple[str, ...]) -> list[object]:

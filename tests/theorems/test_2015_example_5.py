@@ -20,8 +20,7 @@ from dproof import Interval, Privacy, certify, laplace
 from dproof.errors import InputError, NotPrivate
 from dproof.exact import exp_below
 from dproof.laws.two_sided import two_sided
-from dproof.mechanisms.laplace import published_scale, tight_scale
-from dproof.mechanisms.noise import integer_laplace
+from dproof.mechanisms.noise import integer_laplace, published_scale, tight_scale
 
 
 def profile(epsilon: float, shift: float, scale: float) -> float:

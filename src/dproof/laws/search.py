@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Callable
 from fractions import Fraction
 from typing import TypeVar
@@ -35,6 +36,18 @@ def least(
         else:
             low = middle
     return made
+
+
+def least_whole(good: Callable[[int], bool]) -> int:
+    """The least whole number n ≥ 0 that is good, where every one above it is good too.
+
+    >>> least_whole(lambda n: n * n >= 40)
+    7
+    """
+    high = 1
+    while not good(high):
+        high *= 2
+    return bisect_left(range(high), True, key=good)
 
 
 def _short(x: Fraction) -> Fraction:

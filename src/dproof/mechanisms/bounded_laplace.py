@@ -13,8 +13,9 @@ from dproof.exact import exact, exp_below
 from dproof.laws.matrix import Matrix
 from dproof.laws.rounding import whole_law
 from dproof.laws.search import least
-from dproof.mechanisms.laplace import demand_interval, on_lattice
+from dproof.mechanisms.additive import alone, demand_interval
 from dproof.mechanisms.mechanism import Mechanism
+from dproof.mechanisms.noise import demand_noise
 from dproof.privacy import Privacy
 from dproof.spaces.interval import Interval
 
@@ -41,13 +42,10 @@ def bounded_laplace(interval: Interval, privacy: Privacy, *, sensitivity: Any = 
     demand_interval(interval)
     n = interval.size - 1
     if n == 0:
-        return on_lattice("bounded Laplace", interval, None, True, "Holohan et al. 2020")
+        return alone("bounded Laplace", interval, "Holohan et al. 2020")
     if interval.size > _MOST_POINTS:
         raise TooLarge(f"bounded Laplace noise takes at most {_MOST_POINTS} lattice points; use a coarser step")
-    if privacy.epsilon == privacy.delta == 0:
-        raise InputError("epsilon and delta are both 0: no finite noise hides everything; allow one of them")
-    if privacy.delta == 1:
-        raise InputError("delta 1 promises nothing, so no noise is the least; ask for less than 1")
+    demand_noise(privacy.epsilon, privacy.delta)
     # Values that far apart may stand for points that lie a part of a step farther apart.
     reach = n if sensitivity is None else ceil(exact(sensitivity, "sensitivity") / interval.step)
     if not 1 <= reach <= n:

@@ -18,7 +18,7 @@ from dproof import coins
 from dproof.errors import InputError, TooLarge
 from dproof.exact import exact, exp_below, float_above, log_above, log_below
 from dproof.laws.gaussian import Gaussian, gaussian
-from dproof.laws.search import least, tight_odds
+from dproof.laws.search import least, least_whole, tight_odds
 from dproof.laws.two_sided import TwoSided, two_sided
 from dproof.privacy import Privacy
 
@@ -59,14 +59,7 @@ class Noise:
         wanted = exact(level, "level")
         if not 0 <= wanted < 1:
             raise InputError("level must be at least 0 and below 1, such as 0.95")
-        high = 1
-        while self.within(high) < wanted:
-            high *= 2
-        low = -1
-        while high - low > 1:
-            middle = (low + high) // 2
-            low, high = (low, middle) if self.within(middle) >= wanted else (middle, high)
-        return high
+        return least_whole(lambda t: self.within(t) >= wanted)
 
     @property
     def variance(self) -> float:
@@ -80,17 +73,11 @@ class Noise:
 
     def delta(self, epsilon: Any) -> float:
         """The δ of one answer at ε, rounded up."""
-        eps = exact(epsilon, "epsilon")
-        if eps < 0:
-            raise InputError("epsilon must be at least 0")
-        return float_above(self.worst(exp_below(eps)))
+        return float_above(self.worst(exp_below(Privacy(epsilon).epsilon)))
 
     def epsilon(self, delta: Any = 0) -> float:
         """The least ε of one answer at δ, rounded up; `inf` where none will do."""
-        dlt = exact(delta, "delta")
-        if not 0 <= dlt <= 1:
-            raise InputError("delta must lie between 0 and 1")
-        odds = tight_odds(self.worst, self.law.pure(self.size), dlt)
+        odds = tight_odds(self.worst, self.law.pure(self.size), Privacy(0, delta).delta)
         return float("inf") if odds is None else float_above(log_above(odds))
 
     def worst(self, odds: Fraction) -> Fraction:
@@ -114,13 +101,13 @@ def integer_laplace(sensitivity: Any, privacy: Privacy, *, coordinates: int | No
     >>> integer_laplace(2, Privacy(1)).epsilon() <= 1
     True
     """
-    shift = _steps(sensitivity)
+    shift = _whole(sensitivity, "the sensitivity")
     return _laplace(shift, coordinates or shift, privacy.epsilon, privacy.delta)
 
 
 @lru_cache(maxsize=256)
 def _laplace(shift: int, coordinates: int, epsilon: Fraction, delta: Fraction) -> Noise:
-    _demand_noise(epsilon, delta)
+    demand_noise(epsilon, delta)
 
     def noise(scale: Fraction) -> Noise:
         return Noise("Laplace", two_sided(exp_below(1 / scale)), shift, coordinates)
@@ -128,9 +115,23 @@ def _laplace(shift: int, coordinates: int, epsilon: Fraction, delta: Fraction) -
     pure = Fraction(shift) / epsilon if epsilon else None
     if pure and delta == 0:
         return noise(pure)
-    # The tight scale on the real line: on the lattice the ideal law needs that or a little more.
-    spread = shift / (epsilon - 2 * log_below(1 - delta))
-    return least(noise, lambda made: made.worst(exp_below(epsilon)) <= delta, spread, pure)
+    # On the lattice the ideal law needs the scale of the real line, or a little more.
+    start = tight_scale(Fraction(shift), Privacy(epsilon, delta))
+    return least(noise, lambda made: made.worst(exp_below(epsilon)) <= delta, start, pure)
+
+
+def published_scale(diameter: Fraction, privacy: Privacy) -> Fraction:
+    """diam/(ε − ln(1 − δ)), HLM15, Example 5 as printed: enough, and with δ > 0 more than is needed."""
+    return diameter / (privacy.epsilon - log_above(1 - privacy.delta))
+
+
+def tight_scale(diameter: Fraction, privacy: Privacy) -> Fraction:
+    """diam/(ε − 2 ln(1 − δ)): the least scale on the real line, as δ(ε) = 1 − e^((ε − diam/b)/2).
+
+    >>> round(float(tight_scale(Fraction(1), Privacy(1, "0.1"))), 10)
+    0.8259541002
+    """
+    return diameter / (privacy.epsilon - 2 * log_below(1 - privacy.delta))
 
 
 def integer_gaussian(square: Any, privacy: Privacy, *, coordinates: int | None = None) -> Noise:
@@ -153,7 +154,7 @@ def integer_gaussian(square: Any, privacy: Privacy, *, coordinates: int | None =
 def _gaussian(square: int, coordinates: int, epsilon: Fraction, delta: Fraction) -> Noise:
     if delta == 0:
         raise InputError("Gaussian noise needs delta above 0; at delta 0 use Laplace noise")
-    _demand_noise(epsilon, delta)
+    demand_noise(epsilon, delta)
 
     def noise(sigma: Fraction) -> Noise:
         # Where many coordinates move a little, cells of several values would cost much more than the ideal law.
@@ -163,12 +164,8 @@ def _gaussian(square: int, coordinates: int, epsilon: Fraction, delta: Fraction)
     return least(noise, lambda made: made.worst(exp_below(epsilon)) <= delta, Fraction(isqrt(square)))
 
 
-def _steps(sensitivity: Any) -> int:
-    """How many whole steps an answer can move; the part of a step below is out of reach on the lattice."""
-    return _whole(sensitivity, "the sensitivity")
-
-
 def _whole(value: Any, name: str) -> int:
+    """How many whole steps an answer can move; the part of a step below is out of reach on the lattice."""
     number = exact(value, name)
     if number < 1:
         raise InputError(f"{name} must be at least 1 step of the lattice")
@@ -177,7 +174,7 @@ def _whole(value: Any, name: str) -> int:
     return int(number)
 
 
-def _demand_noise(epsilon: Fraction, delta: Fraction) -> None:
+def demand_noise(epsilon: Fraction, delta: Fraction) -> None:
     if epsilon == 0 and delta == 0:
         raise InputError("epsilon and delta are both 0: no finite noise hides everything; allow one of them")
     if delta == 1:

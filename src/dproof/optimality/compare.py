@@ -8,15 +8,11 @@ from functools import partial
 from typing import Any
 
 from dproof.errors import InputError
+from dproof.mechanisms.additive import gaussian, laplace, staircase, truncated_laplace
 from dproof.mechanisms.bounded_laplace import bounded_laplace
-from dproof.mechanisms.frequency import count_variance, hit_and_miss
-from dproof.mechanisms.gaussian import gaussian
-from dproof.mechanisms.laplace import laplace, truncated_laplace
+from dproof.mechanisms.frequency import count_variance, hit_and_miss, subset_selection, unary_encoding
 from dproof.mechanisms.mechanism import Mechanism
 from dproof.mechanisms.randomised_response import itemwise_response, randomised_response
-from dproof.mechanisms.staircase import staircase
-from dproof.mechanisms.subset_selection import subset_selection
-from dproof.mechanisms.unary_encoding import unary_encoding
 from dproof.optimality.bounds import lower_bound
 from dproof.optimality.design import optimal
 from dproof.optimality.error import bias_and_variance

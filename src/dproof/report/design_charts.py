@@ -9,7 +9,7 @@ from typing import Any
 
 import altair as alt
 
-from dproof.mechanisms.laplace import laplace
+from dproof.mechanisms.additive import laplace
 from dproof.mechanisms.randomised_response import randomised_response
 from dproof.optimality.bounds import lower_bounds
 from dproof.optimality.design import optimal

@@ -13,12 +13,10 @@ from typing import Any
 
 from dproof.curves.noise import curve_noise
 from dproof.errors import DproofError, InputError, did_you_mean
+from dproof.mechanisms.additive import gaussian, laplace, staircase, truncated_laplace
 from dproof.mechanisms.bounded_laplace import bounded_laplace
-from dproof.mechanisms.gaussian import gaussian
-from dproof.mechanisms.laplace import laplace, truncated_laplace
 from dproof.mechanisms.mechanism import Mechanism
 from dproof.mechanisms.randomised_response import itemwise_response, randomised_response
-from dproof.mechanisms.staircase import staircase
 from dproof.optimality.design import design, optimal
 from dproof.optimality.unbiased import output_lattice
 from dproof.privacy import Privacy
