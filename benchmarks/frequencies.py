@@ -13,7 +13,7 @@ from benchmarks.errors import Errors, against
 from benchmarks.measure import Grid, Ratio, Section, peer
 
 PEOPLE = 10_000
-REPEATS = 60
+REPEATS = 40
 METHODS = ("inverse", "likelihood", "projection", "shrinkage")
 
 

@@ -12,7 +12,7 @@ from importlib.util import find_spec
 from types import ModuleType
 from typing import Any, NamedTuple
 
-_ROUNDING = 1e-6  # two ways to compute one estimate differ by as much
+_ROUNDING = 5e-4  # of three figures
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,8 @@ class Ratio(NamedTuple):
         words = self.wanted.split()
         if not words:
             return None
-        bound, slack = float(words[2]), 3 * self.error + _ROUNDING
+        bound = float(words[2])
+        slack = 3 * self.error + _ROUNDING * bound
         return self.value <= bound + slack if words[1] == "most" else self.value >= bound - slack
 
 
