@@ -84,24 +84,20 @@ class _Programme:
 
         # Systems of a few hundred unknowns: threads that wait for one another cost more than they give.
         with threadpool_limits(1, user_api="blas"), np.errstate(all="ignore"):
-            best = self._descend()
+            best = point = _start(self)
+            least, waiting = np.inf, 0
+            for _ in range(_MOST_STEPS):
+                distance = self.distance(point)
+                if distance < 0.9 * least:
+                    best, least, waiting = point, distance, 0
+                waiting += 1
+                if least < _GOAL or waiting > _PATIENCE:
+                    break
+                try:
+                    point = _advance(self, point)
+                except (np.linalg.LinAlgError, FloatingPointError):
+                    break
         return best.law, best.multipliers
-
-    def _descend(self) -> _Point:
-        point = _start(self)
-        best, least, waiting = point, np.inf, 0
-        for _ in range(_MOST_STEPS):
-            distance = point.distance()
-            if distance < 0.9 * least:
-                best, least, waiting = point, distance, 0
-            waiting += 1
-            if least < _GOAL or waiting > _PATIENCE:
-                break
-            try:
-                point = _advance(point)
-            except (np.linalg.LinAlgError, FloatingPointError):
-                break
-        return best
 
     def pooled(self, columns: Floats) -> Floats:
         """What belongs to one column minimum, over the columns that share it."""
@@ -115,12 +111,27 @@ class _Programme:
         """Σ_j features[m, i, j] · law[i, j]."""
         return np.asarray(np.einsum("mij,ij->mi", self.features, law))
 
+    def missing(self, point: _Point) -> Floats:
+        """By how much each row constraint fails."""
+        rest = self.sums[:, None] - self.apply(point.law)
+        if self.minimax:
+            rest[-1] += point.bound - point.primal[3]
+        return rest
+
+    def distance(self, point: _Point) -> float:
+        """How far from an optimum: the complementarity gap, relatively, or what the rows lack."""
+        value = point.bound if self.minimax else float((self.cost * point.law).sum())
+        gap = sum(float(product.sum()) for product in point.products())
+        return max(gap / max(abs(value), 1e-9), float(np.abs(self.missing(point)).max()))
+
 
 @dataclass(frozen=True, slots=True)
 class _Point:
-    """An iterate: s, (e^ε − 1)l − s, l and the slack of the loss rows, and the multipliers that each is paired with."""
+    """An iterate, or a move from one to the next.
 
-    programme: _Programme
+    It has s, (e^ε − 1)l − s, l and the slack of the loss rows, and the multipliers that each is paired with.
+    """
+
     primal: Group
     dual: Group
     multipliers: Floats
@@ -133,19 +144,14 @@ class _Point:
     def products(self) -> Group:
         return tuple(x * z for x, z in zip(self.primal, self.dual, strict=True))
 
-    def missing(self) -> Floats:
-        """By how much each row constraint fails."""
-        p = self.programme
-        rest = p.sums[:, None] - p.apply(self.law)
-        if p.minimax:
-            rest[-1] += self.bound - self.primal[3]
-        return rest
-
-    def distance(self) -> float:
-        """How far from an optimum: the complementarity gap, relatively, or what the rows lack."""
-        value = self.bound if self.programme.minimax else float((self.programme.cost * self.law).sum())
-        gap = sum(float(product.sum()) for product in self.products())
-        return max(gap / max(abs(value), 1e-9), float(np.abs(self.missing()).max()))
+    def moved(self, move: _Point, a: float, b: float) -> _Point:
+        """The point so far along a move, in the primal and in the dual variables."""
+        return _Point(
+            tuple(x + a * dx for x, dx in zip(self.primal, move.primal, strict=True)),
+            tuple(z + b * dz for z, dz in zip(self.dual, move.dual, strict=True)),
+            self.multipliers + b * move.multipliers,
+            self.bound + a * move.bound,
+        )
 
 
 def _start(programme: _Programme) -> _Point:
@@ -166,48 +172,31 @@ def _start(programme: _Programme) -> _Point:
     rest = programme.pooled(prices.sum(axis=0) - spread * weights.sum(axis=0))
     primal = (excess, spread * least - excess, least, slack)
     dual = (prices + weights, weights, rest, multipliers[-1] if programme.minimax else slack)
-    return _Point(programme, primal, dual, multipliers, bound)
+    return _Point(primal, dual, multipliers, bound)
 
 
-def _advance(point: _Point) -> _Point:
+def _advance(programme: _Programme, point: _Point) -> _Point:
     """One step of Mehrotra's predictor and corrector, with Gondzio's centrality correctors."""
     products = point.products()
     count = sum(product.size for product in products)
     mean = sum(float(product.sum()) for product in products) / count
-    newton = _Newton(point)
+    newton = _Newton(programme, point)
     move = newton.solve(tuple(-product for product in products))
-    ahead = _complementarity(point, move, *_longest(point, move)) / count
+    ahead = sum(float(product.sum()) for product in point.moved(move, *_longest(point, move)).products()) / count
     target = max((ahead / mean) ** 3, 1e-6) * mean
-    wanted = tuple(target - product - dx * dz for product, dx, dz in zip(products, move.primal, move.dual, strict=True))
+    wanted = tuple(target - product - change for product, change in zip(products, move.products(), strict=True))
     move = newton.solve(wanted)
     reach = _longest(point, move)
     for _ in range(_CORRECTORS):
         hoped = [min(1.0, 1.5 * length + 0.1) for length in reach]
-        corrected = tuple(
-            w + _towards((x + hoped[0] * dx) * (z + hoped[1] * dz), target)
-            for w, x, dx, z, dz in zip(wanted, point.primal, move.primal, point.dual, move.dual, strict=True)
-        )
+        there = point.moved(move, *hoped).products()
+        corrected = tuple(w + _towards(product, target) for w, product in zip(wanted, there, strict=True))
         other = newton.solve(corrected)
         longer = _longest(point, other)
         if sum(longer) < sum(reach) + 0.05 * (sum(hoped) - sum(reach)):
             break
         wanted, move, reach = corrected, other, longer
-    a, b = (min(1.0, _STEP * length) for length in reach)
-    return _Point(
-        point.programme,
-        tuple(x + a * dx for x, dx in zip(point.primal, move.primal, strict=True)),
-        tuple(z + b * dz for z, dz in zip(point.dual, move.dual, strict=True)),
-        point.multipliers + b * move.multipliers,
-        point.bound + a * move.bound,
-    )
-
-
-@dataclass(frozen=True, slots=True)
-class _Move:
-    primal: Group
-    dual: Group
-    multipliers: Floats
-    bound: float
+    return point.moved(move, *(min(1.0, _STEP * length) for length in reach))
 
 
 class _Newton:
@@ -218,8 +207,8 @@ class _Newton:
     so the system for the multipliers is (a block for each row) + V V'/q with V = F·a.
     """
 
-    def __init__(self, point: _Point) -> None:
-        self.point, programme = point, point.programme
+    def __init__(self, programme: _Programme, point: _Point) -> None:
+        self.programme, self.point = programme, point
         (s, u, least, slack), (zs, zu, rest, prices) = point.primal, point.dual
         features, self.spread = programme.features, programme.spread
         d1, d2 = s / zs, u / zu
@@ -240,7 +229,7 @@ class _Newton:
         if not np.isfinite(matrix).all():
             raise FloatingPointError
         self.matrix = matrix
-        self.missing = point.missing()
+        self.missing = programme.missing(point)
         self.losses = np.zeros((m, rows))
         if programme.minimax:
             self.losses[-1] = 1
@@ -251,10 +240,10 @@ class _Newton:
         solved = np.linalg.solve(self.matrix, right.reshape(-1) / self.scale)
         return np.asarray(solved / self.scale).reshape(right.shape)
 
-    def solve(self, wanted: Group) -> _Move:
+    def solve(self, wanted: Group) -> _Point:
         """The move after which, to first order, each product has changed by what is wanted."""
         (s, u, least, slack), (_, zu, _, prices) = self.point.primal, self.point.dual
-        programme, spread = self.point.programme, self.spread
+        programme, spread = self.programme, self.spread
         pull = wanted[0] / s - wanted[1] / u
         load = wanted[2] / least + spread * programme.pooled((wanted[1] / u + self.fraction * pull).sum(axis=0))
         right = programme.apply(self.tilt * (load / self.stiffness) + self.give * pull) - self.missing
@@ -275,10 +264,10 @@ class _Newton:
         d_rest = programme.pooled(change.sum(axis=0) - spread * d_zu.sum(axis=0))
         d_prices = multipliers[-1] if programme.minimax else slack
         d_slack = (wanted[3] - slack * d_prices) / prices
-        return _Move((d_s, d_u, d_least, d_slack), (change + d_zu, d_zu, d_rest, d_prices), multipliers, bound)
+        return _Point((d_s, d_u, d_least, d_slack), (change + d_zu, d_zu, d_rest, d_prices), multipliers, bound)
 
 
-def _longest(point: _Point, move: _Move) -> tuple[float, float]:
+def _longest(point: _Point, move: _Point) -> tuple[float, float]:
     """How far the primal and the dual variables can go before one of them reaches zero, at most 1."""
 
     def length(values: Group, steps: Group) -> float:
@@ -288,11 +277,6 @@ def _longest(point: _Point, move: _Move) -> tuple[float, float]:
         return 1.0 if fastest <= 1 else 1 / fastest
 
     return length(point.primal, move.primal), length(point.dual, move.dual)
-
-
-def _complementarity(point: _Point, move: _Move, a: float, b: float) -> float:
-    pairs = zip(point.primal, move.primal, point.dual, move.dual, strict=True)
-    return sum(float(((x + a * dx) * (z + b * dz)).sum()) for x, dx, z, dz in pairs)
 
 
 def _towards(product: Floats, target: float) -> Floats:
