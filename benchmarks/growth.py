@@ -27,7 +27,7 @@ def run() -> Section:
         told = (f"{median:.3g} s ± {spread(taken):.0%}" for median, taken in zip(medians, times, strict=True))
         rows.append((f"{size:,} rows", *told))
     how = (
-        "The table of the section before, Parquet to Parquet; `query` counts the groups of one column of the release "
+        "The same table, from Parquet to Parquet; `query` counts the groups of one column of the release "
         "with intervals, `ask` is the curator's mean of one column, debited to a ledger."
     )
     chart = Chart("Seconds against rows", "rows", "seconds", tuple(points))

@@ -76,7 +76,7 @@ def _ratios(section: Section) -> list[Ratio]:
 
 
 def _value(ratio: Ratio) -> str:
-    return number(ratio.value) + (f" ± {number(ratio.error)}" if ratio.error else "")
+    return number(ratio.value) + (f" ± {ratio.error:.2g}" if ratio.error > 1e-4 else "")
 
 
 def _image(chart: Chart) -> str:

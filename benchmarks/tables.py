@@ -66,7 +66,7 @@ def run() -> Section:
     return Section(
         "Table to table",
         f"Parquet to Parquet, {ROWS:,} rows, five columns of texts and two of whole numbers, shuffled in blocks.",
-        (plain, ours, rate, Line("peak memory of the process", peak, "B")),
+        (plain, ours, rate, Line("peak memory of the process", peak / 2**20, "MiB")),
         (("dproof to a plain copy, time", ours.value / plain.value, "at most 1.5"),),
     )
 
