@@ -21,6 +21,7 @@ from dproof.sanitisation.treatment import Treatment, treatment
 
 REACH = 1 << 20  # rows that are shuffled together; a table up to this size is shuffled as a whole
 Progress = Callable[[int], None]
+_Rows = list[Any]  # as they were read: an array of codes for each group, and Arrow's for each public column
 _Treatments = list[list[tuple[tuple[str, ...], Treatment]]]
 
 
@@ -30,61 +31,50 @@ def sanitised_blocks(source: Source, law: RowLaw, coins: Coins, progress: Progre
     rows = 0
     treatments = [[(column.sources, treatment(column)) for column in group.columns] for group in law.groups]
     for batch in source.read(law.plan.sources):
-        waiting.append(_Rows.from_batch(batch, law, treatments))
+        waiting.append(_read(batch, law, treatments))
         rows += batch.num_rows
         while rows >= REACH:
-            block, rest = _Rows.joined(waiting).cut(REACH)
-            yield block.sanitised(law, coins)
-            waiting, rows = [rest], rows - REACH
+            whole = _joined(waiting)
+            yield _sanitised([column[:REACH] for column in whole], law, coins)
+            waiting, rows = [[column[REACH:] for column in whole]], rows - REACH
         if progress is not None:
             progress(batch.num_rows)
     if rows:
-        yield _Rows.joined(waiting).sanitised(law, coins)
+        yield _sanitised(_joined(waiting), law, coins)
 
 
-class _Rows:
-    """Rows as they were read: a code for each group, and the public columns as they are."""
+def _read(batch: Any, law: RowLaw, treatments: _Treatments) -> _Rows:
+    """A code for each group, and the public columns as they are."""
+    codes = [
+        group_codes(group, [_treated(batch, names, treat) for names, treat in columns])
+        for group, columns in zip(law.groups, treatments, strict=True)
+    ]
+    return [*codes, *(_plain(batch.column(name)) for name in law.plan.named("public"))]
 
-    __slots__ = ("codes", "public")
 
-    def __init__(self, codes: list[NDArray[Any]], public: list[Any]) -> None:
-        self.codes, self.public = codes, public
+def _joined(pieces: list[_Rows]) -> _Rows:
+    if len(pieces) == 1:
+        return pieces[0]
+    joined = zip(*pieces, strict=True)
+    return [np.concatenate(c) if isinstance(c[0], np.ndarray) else pa.concat_arrays(c) for c in joined]
 
-    @classmethod
-    def from_batch(cls, batch: Any, law: RowLaw, treatments: _Treatments) -> _Rows:
-        codes = []
-        for group, columns in zip(law.groups, treatments, strict=True):
-            codes.append(group_codes(group, [_treated(batch, names, treat) for names, treat in columns]))
-        return cls(codes, [_plain(batch.column(name)) for name in law.plan.named("public")])
 
-    @classmethod
-    def joined(cls, pieces: list[_Rows]) -> _Rows:
-        if len(pieces) == 1:
-            return pieces[0]
-        codes = [np.concatenate(parts) for parts in zip(*(p.codes for p in pieces), strict=True)]
-        return cls(codes, [pa.concat_arrays(parts) for parts in zip(*(p.public for p in pieces), strict=True)])
+def _sanitised(rows: _Rows, law: RowLaw, coins: Coins) -> Any:
+    """The rows as they are stored: in a fresh order unless the plan keeps it, and drawn.
 
-    def cut(self, rows: int) -> tuple[_Rows, _Rows]:
-        first = _Rows([c[:rows] for c in self.codes], [a.slice(0, rows) for a in self.public])
-        return first, _Rows([c[rows:] for c in self.codes], [a.slice(rows) for a in self.public])
-
-    def shuffled(self, coins: Coins) -> _Rows:
-        order = permutation(len(self.codes[0]), coins)
-        return _Rows([c.take(order, axis=0) for c in self.codes], [a.take(pa.array(order)) for a in self.public])
-
-    def sanitised(self, law: RowLaw, coins: Coins) -> Any:
-        """The rows as they are stored: in a fresh order unless the plan keeps it, and drawn.
-
-        Rows are drawn independently, so it is all one whether they are shuffled before or after; codes are narrow
-        before, and quick to move.
-        """
-        rows = self.shuffled(coins) if law.plan.order == "shuffle" else self
-        arrays: dict[str, Any] = dict(zip(law.plan.named("public"), rows.public, strict=True))
-        for group, codes in zip(law.groups, rows.codes, strict=True):
-            parts = column_codes(group, group.mechanism.family.draw(codes, coins))
-            for column, space, part in zip(group.columns, output_spaces(group), parts, strict=True):
-                arrays |= zip(column.stored, stored_arrays(column, space, part), strict=True)
-        return pa.RecordBatch.from_pydict({name: arrays[name] for name in law.plan.stored})
+    Rows are drawn independently, so it is all one whether they are shuffled before or after; codes are narrow
+    before, and quick to move.
+    """
+    if law.plan.order == "shuffle":
+        order = permutation(len(rows[0]), coins)
+        rows = [c.take(order, axis=0) if isinstance(c, np.ndarray) else c.take(pa.array(order)) for c in rows]
+    names = law.plan.named("public")
+    arrays: dict[str, Any] = dict(zip(names, rows[len(law.groups) :], strict=True))
+    for group, codes in zip(law.groups, rows, strict=False):
+        parts = column_codes(group, group.mechanism.family.draw(codes, coins))
+        for column, space, part in zip(group.columns, output_spaces(group), parts, strict=True):
+            arrays |= zip(column.stored, stored_arrays(column, space, part), strict=True)
+    return pa.RecordBatch.from_pydict({name: arrays[name] for name in law.plan.stored})
 
 
 def _treated(batch: Any, names: tuple[str, ...], treat: Treatment) -> NDArray[Any]:

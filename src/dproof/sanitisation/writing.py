@@ -109,9 +109,8 @@ def aligned(blocks: Iterator[Any], law: RowLaw, private: bool) -> Iterator[Any]:
     What seeded coins drew carries it in its schema, wherever the rows go.
     """
     first = next(blocks, None)
-    names = [name for column in law.plan.columns if column.kind != "drop" for name in column.stored]
     known = {field.name: field for field in (stored_schema(law) if first is None else first.schema)}
-    schema = pa.schema([known.get(name, pa.field(name, pa.string())) for name in names])
+    schema = pa.schema([known.get(name, pa.field(name, pa.string())) for name in law.plan.stored])
     schema = schema if private else schema.with_metadata({"dproof": "NOT PRIVATE: drawn with seeded coins"})
     yield schema
     for block in blocks if first is None else chain([first], blocks):
