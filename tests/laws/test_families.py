@@ -14,8 +14,8 @@ from dproof import Categories, Privacy, Subsets, certify, itemwise_response, ran
 from dproof.errors import InputError
 from dproof.exact import exact
 from dproof.laws import Bits, Family, KeepOrOther, Matrix
+from dproof.laws.matrix import whole_law
 from dproof.laws.pair import hockey_stick, tight_odds, worst_set
-from dproof.laws.rounding import whole_law
 from tests import brute_force
 from tests.strategies import deltas, laws, matrices, odds
 

@@ -23,31 +23,31 @@ class IdealLaplace:
     a: Fraction
     reach: int | None
 
-    def _power(self, k: int) -> tuple[Fraction, Fraction]:
-        """Bounds of a^k; exact while that is cheap."""
+    def _power(self, k: int, up: bool) -> Fraction:
+        """a^k, rounded up or down; exact while that is cheap."""
         if k <= 16:
-            return self.a**k, self.a**k
-        return exp_below(k * log_below(self.a)), exp_above(k * log_above(self.a))
+            return Fraction(self.a**k)
+        return exp_above(k * log_above(self.a)) if up else exp_below(k * log_below(self.a))
 
-    def _cumulative(self, k: int) -> tuple[Fraction, Fraction]:
-        """Bounds of P(X ≤ k) on all of Z."""
-        if k < 0:
-            low, high = self._power(-k)
-            return low / (1 + self.a), high / (1 + self.a)
-        low, high = self._power(k + 1)
-        return 1 - high / (1 + self.a), 1 - low / (1 + self.a)
+    def _upto(self, k: int, up: bool) -> Fraction:
+        """P(X ≤ k) for the law on all of Z, rounded up or down."""
+        return self._power(-k, up) / (1 + self.a) if k < 0 else 1 - self._power(k + 1, not up) / (1 + self.a)
 
-    def _kept(self) -> tuple[Fraction, Fraction]:
-        """Bounds of P(|X| ≤ reach) on all of Z."""
+    def _reached(self, k: int, up: bool) -> Fraction:
+        """The same, of what lies within the reach."""
         if self.reach is None:
-            return Fraction(1), Fraction(1)
-        low, high = self._power(self.reach + 1)
-        return 1 - 2 * high / (1 + self.a), 1 - 2 * low / (1 + self.a)
+            return self._upto(k, up)
+        return max(Fraction(0), self._upto(min(k, self.reach), up) - self._upto(-self.reach - 1, not up))
+
+    @property
+    def _kept(self) -> Fraction:
+        """P(|X| ≤ reach) for the law on all of Z, rounded down."""
+        return Fraction(1) if self.reach is None else 1 - 2 * self._upto(-self.reach - 1, True)
 
     @property
     def peak_above(self) -> Fraction:
         """P(X = 0), or a little more."""
-        return (1 - self.a) / (1 + self.a) / self._kept()[0]
+        return (1 - self.a) / (1 + self.a) / self._kept
 
     def delta(self, odds: Fraction, shift: int) -> Fraction:
         """The tight δ at odds e ≥ 1 for all shifts up to D, or a little more.
@@ -63,38 +63,16 @@ class IdealLaplace:
         near = [k for k in (cut - 1, cut, cut + 1) if k >= 0]
         if self.reach is not None:  # up to here the shifted law has no mass, so all of this is in the worst set
             near.append(shift - self.reach - 1)
-        return max([Fraction(0), *(self._excess(k, odds, shift) for k in near)])
-
-    def _excess(self, cut: int, odds: Fraction, shift: int) -> Fraction:
-        """P(X ≤ cut) − e·P(X ≤ cut − shift), or a little more."""
-        if self.reach is None:
-            return self._cumulative(cut)[1] - odds * self._cumulative(cut - shift)[0]
-        end = -self.reach - 1
-        cut = min(cut, self.reach)
-        gone_low, gone_high = self._cumulative(end)
-        own = self._cumulative(cut)[1] - gone_low
-        other = max(Fraction(0), self._cumulative(cut - shift)[0] - gone_high)
-        return min(Fraction(1), (own - odds * other) / self._kept()[0])
+        excess = (self._reached(k, True) - odds * self._reached(k - shift, False) for k in near)
+        return max([Fraction(0), *excess]) / self._kept
 
     @property
-    def absolute(self) -> Fraction:
-        """E|X|, to a hundred bits."""
-        a = self.a
-        if self.reach is None:
-            return 2 * a / (1 - a * a)
-        n = self.reach
-        tail = self._power(n)[1]
-        weighted = a * (1 - (n + 1) * tail + n * tail * a) / (1 - a) ** 2  # Σ k a^k
-        return 2 * weighted / (1 + 2 * a * (1 - tail) / (1 - a))
-
-    @property
-    def square(self) -> Fraction:
-        """E X², to a hundred bits."""
-        a = self.a
-        if self.reach is None:
-            return 2 * a / (1 - a) ** 2
-        n = self.reach
-        tail = self._power(n)[1]
+    def moments(self) -> tuple[Fraction, Fraction]:
+        """E|X| and E X², to a hundred bits: Σ k·a^k and Σ k²·a^k in closed form."""
+        a, n = self.a, self.reach or 0
+        tail = Fraction(0) if self.reach is None else self._power(n, True)
+        first = a * (1 - (n + 1) * tail + n * tail * a) / (1 - a) ** 2
         ends = (n + 1) ** 2 - (2 * n * n + 2 * n - 1) * a + n * n * a * a
-        weighted = a * (1 + a - tail * ends) / (1 - a) ** 3  # Σ k² a^k
-        return 2 * weighted / (1 + 2 * a * (1 - tail) / (1 - a))
+        second = a * (1 + a - tail * ends) / (1 - a) ** 3
+        mass = 1 + 2 * a * (1 - tail) / (1 - a)
+        return 2 * first / mass, 2 * second / mass

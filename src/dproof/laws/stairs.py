@@ -156,27 +156,20 @@ def stairs(ratio: Fraction, width: int) -> Stairs:
         raise TooLarge("epsilon is too small for staircase noise, and Laplace noise is as good there: use that")
     if width > _WIDEST * log(min(ratio, Fraction(1 << 900))):
         raise TooLarge("staircase noise that wide does not fit a machine word; use a coarser step, or more epsilon")
-    fall = 1 / float(min(ratio, Fraction(1 << 900)))
-    inner = min(_candidates(fall, width), key=lambda r: _absolute(fall, width, r))
-    count = min(_MOST_STAIRS, ceil(-7 / log(fall)) + 1)  # an escape is rarer than one in a thousand
-    peak = _ROOM // min(count, ceil(1 / (1 - fall)))
+    root = float(min(ratio, Fraction(1 << 900))) ** 0.5
+    near = int(width / (1 + root))  # the best width of the first stair on the real line, width/(1 + e^(ε/2))
+    candidates = (_with_inner(ratio, width, inner) for inner in range(near - 1, near + 3) if 1 <= inner <= width)
+    return min(candidates, key=lambda law: law.moments[1])
+
+
+def _with_inner(ratio: Fraction, width: int, inner: int) -> Stairs:
+    """The tables, each weight at least the one before it over the ratio."""
+    steep = float(min(ratio, Fraction(1 << 900)))
+    count = min(_MOST_STAIRS, ceil(7 / log(steep)) + 1)  # an escape is rarer than one in a thousand
+    peak = _ROOM // min(count, ceil(1 / (1 - 1 / steep)))
     tail = falling(peak, ratio, count)
     share = tail[-1] / (ratio * peak)
     tail.append(ceil(share * sum(tail) / (1 - share)))
     first = [peak, *falling(ceil(Fraction(peak * 2 * width, 2 * inner - 1) / ratio), ratio, count)]
     first.append(ceil(Fraction(first[-1] * sum(tail), peak) / ratio))
     return Stairs(width, inner, tuple(first), tuple(tail))
-
-
-def _candidates(fall: float, width: int) -> list[int]:
-    """Widths of the first stair near the best on the real line, width/(1 + e^(ε/2))."""
-    near = int(width * fall**0.5 / (1 + fall**0.5))
-    return [r for r in range(near - 1, near + 3) if 1 <= r <= width]
-
-
-def _absolute(fall: float, width: int, inner: int) -> float:
-    """E|X| of the ideal staircase."""
-    ends = fall / (1 - fall)
-    mass = 2 * inner - 1 + 2 * width * ends
-    far = 2 * width * (ends * (inner + (width - 1) / 2) + width * ends * ends)
-    return (inner * (inner - 1) + far) / mass

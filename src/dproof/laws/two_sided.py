@@ -178,8 +178,7 @@ class TwoSided:
     def moments(self) -> tuple[Fraction, Fraction, Fraction]:
         """E X, E|X| and E X²: exactly, or with a reach those of the ideal law, to twelve digits."""
         if self.reach is not None:
-            ideal = IdealLaplace(1 / self.ratio, self.reach)
-            return Fraction(0), ideal.absolute, ideal.square
+            return Fraction(0), *IdealLaplace(1 / self.ratio, self.reach).moments
         low_mean = low_variance = Fraction(0)
         for n, table in enumerate(self.lower):
             m, v = _mean_variance(table)

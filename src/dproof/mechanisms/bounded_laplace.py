@@ -10,8 +10,7 @@ import numpy as np
 
 from dproof.errors import InputError, TooLarge
 from dproof.exact import exact, exp_below
-from dproof.laws.matrix import Matrix
-from dproof.laws.rounding import whole_law
+from dproof.laws.matrix import Matrix, whole_law
 from dproof.laws.search import least
 from dproof.mechanisms.additive import alone, demand_interval
 from dproof.mechanisms.mechanism import Mechanism
@@ -78,11 +77,8 @@ def _scale(n: int, reach: int, privacy: Privacy) -> Fraction:
         excess = np.maximum(0, laws[: n + 1 - reach] - exp(min(epsilon, 700.0)) * laws[reach:])
         return float(excess.sum(axis=1).max()) <= delta
 
-    def the_same(b: Fraction) -> Fraction:
-        return b
-
     start = Fraction(reach) / max(privacy.epsilon, Fraction(1, 1000))
-    return least(the_same, pure if delta == 0 else approximate, start)
+    return least(lambda b: b, pure if delta == 0 else approximate, start)
 
 
 def _rows(n: int, scale: Fraction) -> Any:

@@ -13,8 +13,7 @@ from dproof.errors import InputError, TooLarge
 from dproof.exact import exact, exp_below, has_shape, whole_numbers
 from dproof.laws.family import Family
 from dproof.laws.keep_or_other import KeepOrOther
-from dproof.laws.matrix import Matrix, as_neighbours
-from dproof.laws.rounding import whole_law
+from dproof.laws.matrix import Matrix, as_neighbours, whole_law
 from dproof.mechanisms.mechanism import Mechanism
 from dproof.privacy import Privacy
 from dproof.spaces.categories import Categories
