@@ -49,10 +49,7 @@ def _answer(privacy: Privacy, stake: str) -> dict[str, Any]:
         "odds_factor_fails_with_probability": _above(failure),
         "posterior": [{"prior": float(p), **_between(*meaning.posterior(p, privacy))} for p in _CHANCES],
         "event": [{"probability": float(p), **_between(*meaning.event_probability(p, privacy))} for p in _CHANCES],
-        "utility": {
-            "stake": _above(exact(stake, "stake")),
-            "change": _above(meaning.utility_change(stake, privacy)),
-        },
+        "utility": {"stake": _above(exact(stake, "stake")), "change": _above(meaning.utility_change(stake, privacy))},
         "attack_accuracy": _above(meaning.attack_accuracy(privacy)),
         "group": [
             {"size": size, "epsilon": _above(e), "delta": _above(d)}
@@ -112,10 +109,7 @@ def _sections(answer: dict[str, Any]) -> Iterator[tuple[str, Any]]:
         f"{_percent(answer['attack_accuracy'])} of the time; guessing is right 50% of the time.",
     )
     groups = ((str(g["size"]), _figure(g["epsilon"]), _figure(g["delta"])) for g in answer["group"])
-    yield (
-        "Groups",
-        Group("A family of g people together has a weaker guarantee.\n", table(("g", "ε", "δ"), groups)),
-    )
+    yield "Groups", Group("A family of g people together has a weaker guarantee.\n", table(("g", "ε", "δ"), groups))
     changed = answer["add_remove_read_as_change_one"]
     yield (
         "Neighbours",

@@ -106,9 +106,7 @@ def _interval(name: str, table: Reader) -> Column:
     low, high, step = table.number("low"), table.number("high"), table.number("step", None)
     space = table.calling(lambda: Interval(low, high, step))
     clamp = table.choice("outside", ("clamp", "refuse"), "clamp") == "clamp"
-    missing = None
-    if table.value("missing", "refuse") != "refuse":
-        missing = _stand_in(table, space, table.number("missing"))
+    missing = _stand_in(table, space, lambda: table.number("missing"))
     return Column(name, "interval", (name,), space, clamp=clamp, missing=missing, **_common(table))
 
 
@@ -125,23 +123,12 @@ def _subsets(name: str, table: Reader) -> Column:
         raise table.wrong("values", "cannot hold an empty text where items are joined")
     space = table.calling(lambda: Subsets(items, table.text("metric", "symmetric")))
     clamp = table.choice("outside", ("clamp", "refuse"), "refuse") == "clamp"
-    missing = None
-    if table.value("missing", "refuse") != "refuse":
-        given = table.value("missing")
-        if not isinstance(given, list):
-            raise table.wrong("missing", 'must be "refuse" or a list of values, such as []')
-        missing = _stand_in(table, space, given)
-    return Column(
-        name,
-        "subsets",
-        flags or (name,),
-        space,
-        form=form,
-        separator=separator,
-        clamp=clamp,
-        missing=missing,
-        **_common(table),
-    )
+    given = table.value("missing", "refuse")
+    if given != "refuse" and not isinstance(given, list):
+        raise table.wrong("missing", 'must be "refuse" or a list of values, such as []')
+    missing = _stand_in(table, space, lambda: given)
+    sources, common = flags or (name,), _common(table)
+    return Column(name, "subsets", sources, space, form, separator, clamp=clamp, missing=missing, **common)
 
 
 def _curves(name: str, table: Reader) -> Column:
@@ -155,9 +142,12 @@ def _curves(name: str, table: Reader) -> Column:
     return Column(name, "curves", wide or (name,), space, form=form, clamp=clamp, missing=missing, **_common(table))
 
 
-def _stand_in(table: Reader, space: Any, value: Any) -> int:
+def _stand_in(table: Reader, space: Any, read: Callable[[], Any]) -> int | None:
+    """The code of what stands for a missing value; None where that is refused."""
+    if table.value("missing", "refuse") == "refuse":
+        return None
     try:
-        return int(space.code(value))
+        return int(space.code(read()))
     except InputError:
         raise table.wrong("missing", "must be a value of the space") from None
 

@@ -43,14 +43,7 @@ def _numbers(table: Reader, key: str) -> list[Any] | None:
     return given
 
 
-def curve_places(
-    name: str,
-    expansion: Expansion,
-    arrays: Sequence[Any],
-    *,
-    clamp: bool,
-    broken: str,
-) -> NDArray[Any]:
+def curve_places(name: str, expansion: Expansion, arrays: Sequence[Any], *, clamp: bool, broken: str) -> NDArray[Any]:
     """The places of a column's curves, from wide columns in grid order or from one column of lists.
 
     A broken curve, with a missing point or another number of points, is refused ("refuse"), becomes the public centre

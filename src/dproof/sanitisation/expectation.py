@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from decimal import ROUND_CEILING, Context
 from fractions import Fraction
 from math import sqrt
 from statistics import NormalDist
@@ -16,6 +17,7 @@ from dproof.sanitisation.plan import Plan
 from dproof.sanitisation.row_law import RowLaw
 from dproof.sanitisation.variance import count_variance
 
+_THREE_DIGITS = Context(prec=3, rounding=ROUND_CEILING)
 _Z = NormalDist().inv_cdf(0.975)
 _LARGEST_EPSILON = 100
 _NOT_COUNTED = ("interval", "curves")
@@ -83,14 +85,4 @@ def epsilon_for(plan: Plan, rows: int, half_width: Any) -> Fraction:
     while high - low > high / 10_000:
         middle = (low + high) / 2
         low, high = (low, middle) if enough(middle) else (middle, high)
-    return _three_digits(high)
-
-
-def _three_digits(value: Fraction) -> Fraction:
-    """Rounded up to three significant digits."""
-    step = Fraction(1)
-    while value / step >= 1000:
-        step *= 10
-    while value / step < 100:
-        step /= 10
-    return -(-value // step) * step
+    return Fraction(_THREE_DIGITS.divide(high.numerator, high.denominator))
