@@ -83,7 +83,7 @@ def answers(text: str, runs: int, table: pa.Table) -> list[Any]:
     counted = tally(open_source(table), Plan.from_dict(PLAN), measurement)
     with seeded_coins(3):
         drawn = [draw(measurement, counted, current()) for _ in range(runs)]
-    return [Answering(measurement.question, measurement, released, 0.95).answer() for released in drawn]
+    return [Answering(measurement, released, 0.95).answer() for released in drawn]
 
 
 def test_a_histogram_adds_up_and_errs_less() -> None:
@@ -111,7 +111,7 @@ def test_intervals_cover_every_cell_as_often_as_they_say() -> None:
 def test_an_interval_holds_what_the_others_made_of_its_count() -> None:
     measurement = measured(HISTOGRAM)
     released = {"noisy": [[280] + [10] * 39], "chosen": [], "private": True, "rows": 300}
-    full = Answering(measurement.question, measurement, released, 0.95).answer().rows[0]["n"]
+    full = Answering(measurement, released, 0.95).answer().rows[0]["n"]
     assert full.estimate < 280 - 6 and (full.low, full.high, full.raw) == (full.estimate, 286, 280)
 
 
@@ -150,7 +150,7 @@ def test_where_the_number_of_rows_is_private_or_not_all_nothing_is_told(measurem
     counted = tally(open_source(sparse()), Plan.from_dict(PLAN), measurement)
     released = draw(measurement, counted, current())
     assert "rows" not in released
-    answer = Answering(measurement.question, measurement, released, 0.95).answer()
+    answer = Answering(measurement, released, 0.95).answer()
     assert all(row["n"].estimate == max(0, row["n"].raw) for row in answer.rows)
 
 

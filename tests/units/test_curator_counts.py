@@ -65,7 +65,7 @@ def without_noise(text: str, data: Any, plan: Plan = PLAN) -> Answer:
     measurement = measure(question, schema, Privacy(1000))
     measurement = replace(measurement, noisy=tuple(replace(part, noise=None) for part in measurement.noisy))
     released = draw(measurement, tally(open_source(data), plan, measurement), current())
-    return Answering(question, measurement, released, 0.95).answer()
+    return Answering(measurement, released, 0.95).answer()
 
 
 def plain(answer: Answer) -> list[tuple[Any, ...]]:

@@ -22,7 +22,7 @@ from dproof.curation.formulas import Statistics, evaluate, is_affine
 from dproof.curation.measurement import Measurement, Noisy
 from dproof.queries.answer import Answer, Cell, arranged
 from dproof.queries.linear import terms
-from dproof.queries.question import Aggregate, Expression, Key, Question, aggregates, parts_of
+from dproof.queries.question import Aggregate, Expression, Key, aggregates, parts_of
 from dproof.queries.regions import grouping
 from dproof.queries.schema import Open, plain
 from dproof.spaces import Subsets
@@ -33,9 +33,9 @@ _DRAWS, _MOST_DRAWS = 4000, 1 << 22
 class Answering:
     """One question on one set of released numbers."""
 
-    def __init__(self, question: Question, measurement: Measurement, released: Released, level: float) -> None:
-        self.question, self.measurement, self.level = question, measurement, level
-        self.schema = measurement.schema
+    def __init__(self, measurement: Measurement, released: Released, level: float) -> None:
+        self.question, self.schema = measurement.question, measurement.schema
+        self.measurement, self.level = measurement, level
         self.noise: dict[Any, Noisy] = {part.statistic: part for part in measurement.noisy}
         self.released = {
             part.statistic: np.array(values, object)

@@ -125,7 +125,7 @@ class Curator:
             released, free = self.buy(self._key(measurement), measurement.privacy, fresh)
             if self.paid(released) != measurement.privacy:
                 measurement = self._measure(measurement.question, self.paid(released))
-        found = Answering(measurement.question, measurement, released, level).answer()
+        found = Answering(measurement, released, level).answer()
         receipt = self.receipt(measurement.privacy, released, free)
         return replace(found, method=_method(measurement), notes=(*receipt, *found.notes))
 
@@ -229,13 +229,13 @@ class Curator:
         def at(epsilon: Fraction) -> tuple[Measurement, bool]:
             made = self._measure(question, Privacy(epsilon, delta, neighbours=self.plan.privacy.neighbours))
             widths = {name: width for name, (width, _) in spreads(made, level, self.public_rows).items()}
-            for name, width in widths.items():
-                if width is None:
-                    raise InputError(
-                        f"the width of {name!r} depends on the table, so no price can promise it: give epsilon instead "
-                        "of accuracy; counts, sums and means of all rows have a width that is known before"
-                    )
-            return made, all(width is not None and Fraction(width) <= wanted for width in widths.values())
+            unknown = next((name for name, width in widths.items() if width is None), None)
+            if unknown is not None:
+                raise InputError(
+                    f"how wide the interval of {unknown!r} is depends on the table, so no price can promise it: give "
+                    "epsilon instead of accuracy; it is known of counts, sums, and means of a known number of rows"
+                )
+            return made, all(Fraction(width) <= wanted for width in widths.values() if width is not None)
 
         low, high = _LEAST, _MOST
         if wanted <= 0 or not at(high)[1]:

@@ -69,11 +69,9 @@ class Measurement:
     keys: tuple[Key, ...]
     schema: Schema
     privacy: Privacy
-    rows_per_person: int
     by_person: bool
     noisy: tuple[Noisy, ...]
     chosen: tuple[Chosen, ...]
-    exact: bool
 
     @property
     def groups(self) -> int:
@@ -129,11 +127,10 @@ def measure(
     cells = moved if several else 1  # the numbers of one aggregate that one person can move
     by_person = by_person or rows_per_person > 1
     price = _part(privacy, share * len(sums))
-    linear, exact = _linear(question, schema, price, rows_per_person, by_person, sums, cells)
+    linear = _linear(question, schema, price, rows_per_person, by_person, sums, cells)
     counts = [Noisy(a, moved, _noise(moved, moved * rows_per_person, _part(privacy, share), cells)) for a in distinct]
     choices = [_choice(a, schema, _part(privacy, share), rows_per_person, several) for a in picked]
-    noisy = (*linear, *counts)
-    made = Measurement(question, keys, schema, privacy, rows_per_person, by_person, noisy, tuple(choices), exact)
+    made = Measurement(question, keys, schema, privacy, by_person, (*linear, *counts), tuple(choices))
     if picked and made.groups > _MOST_CHOICES:
         raise TooLarge(f"a value would be chosen in each of {made.groups} groups: ask for {_MOST_CHOICES} at most")
     return made
@@ -167,11 +164,11 @@ def _linear(
     by_person: bool,
     sums: list[Aggregate],
     cells: int,
-) -> tuple[list[Noisy], bool]:
-    """Noise for all sums over rows together, and whether the joint sensitivity is exact."""
+) -> list[Noisy]:
+    """Noise for all sums over rows together."""
     needed = list(dict.fromkeys(term for aggregate in sums for term in terms(aggregate, schema)))
     if not needed:
-        return [], True
+        return []
     coordinates = [Coordinate(0, ((Fraction(1), term),)) for term in needed]
     found = effects(schema, [Part(question.where, question.group_by)], coordinates)
     if by_person:
@@ -179,10 +176,10 @@ def _linear(
     alone = [found.largest(privacy.neighbours, weights=_only(n, needed))[0] for n in range(len(needed))]
     moving = [n for n, size in enumerate(alone) if size]
     if not moving:
-        return [Noisy(term, 0, None) for term in needed], True
+        return [Noisy(term, 0, None) for term in needed]
     shares = _shares(needed, sums, schema, moving)
     weights = [shares[n] / size if size else Fraction(0) for n, size in enumerate(alone)]
-    joint, _, exact = found.largest(privacy.neighbours, weights=weights)
+    joint = found.largest(privacy.neighbours, weights=weights)[0]
     sizes = [int(size) * rows for size in alone]
     laplace = {
         n: integer_laplace(sizes[n], Privacy(privacy.epsilon * shares[n] / joint, neighbours=privacy.neighbours))
@@ -197,7 +194,7 @@ def _linear(
             best = relaxed
     if not best:
         raise InputError("epsilon and delta are both 0: no question can be bought for that")
-    return [Noisy(term, sizes[n], best.get(n)) for n, term in enumerate(needed)], exact
+    return [Noisy(term, sizes[n], best.get(n)) for n, term in enumerate(needed)]
 
 
 def _shares(needed: list[Term], sums: list[Aggregate], schema: Schema, moving: list[int]) -> dict[int, Fraction]:
