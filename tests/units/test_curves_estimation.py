@@ -84,7 +84,8 @@ def test_sql_answers_with_lists_and_refuses_what_it_cannot_tell() -> None:
         "SELECT load, count(*) FROM release GROUP BY load",
         "SELECT median(load) FROM release",
         "SELECT avg(load), count(*) FROM release",
-        "SELECT avg(load) FROM release WHERE kind <> 'flat'",
+        "SELECT avg(load), 7 AS seven FROM release",
+        "SELECT 2 * avg(load) FROM release",
         "SELECT sum(load) FROM release WHERE kind = 'flat'",
         "SELECT avg(load) FROM data",
         "SELECT avg(load) FROM release WHERE kind = 'castle'",
@@ -92,9 +93,13 @@ def test_sql_answers_with_lists_and_refuses_what_it_cannot_tell() -> None:
     ):
         with pytest.raises(InputError):
             release.query(sql)
+    (other,) = release.query("SELECT avg(load) AS curve FROM release WHERE kind <> 'flat' AND zone = 'a'").rows
+    assert np.allclose(other["curve"].estimate, answer.rows[1]["curve"].estimate)
     with pytest.raises(InputError, match="no rows"):
         mean_curve(release, "load", where="zone = 'nowhere'")
     assert release.query("SELECT avg(load) AS m FROM release WHERE zone = 'nowhere'").rows[0]["m"].estimate is None
+    (never,) = release.query("SELECT avg(load) AS m FROM release WHERE kind = 'flat' AND kind = 'house'").rows
+    assert never["m"].estimate is None
     assert release.query("SELECT kind, count(*) FROM release GROUP BY kind").rows
 
 

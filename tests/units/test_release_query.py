@@ -211,6 +211,25 @@ def test_a_stored_release_answers_the_same(tmp_path: Any) -> None:
     assert dp.load(tmp_path / "odd [name]").query(sql).rows == RELEASE.query(sql).rows == stored.query(sql).rows
 
 
+def test_sets_answered_item_by_item() -> None:
+    column = {"space": "subsets", "values": ITEMS, "mechanism": "itemwise_response"}
+    with seeded_coins(6):
+        release = dp.sanitise(TRUE.select(["likes"]), {"privacy": {"epsilon": 100}, "columns": {"likes": column}})
+    likes = [set(own) for own in TRUE["likes"].to_pylist()]
+    (row,) = release.query(
+        "SELECT count(*) AS n FROM release WHERE list_contains(likes, 'Art') AND NOT list_contains(likes, 'Music')"
+    ).rows
+    assert row["n"].estimate == pytest.approx(sum("Art" in own and "Music" not in own for own in likes), abs=1e-3)
+    for row in release.query("SELECT likes, count(*) AS n FROM release GROUP BY likes").rows:
+        assert row["n"].estimate == pytest.approx(sum(own == row["likes"] for own in likes), abs=1e-3)
+
+
+def test_quantiles_of_public_numbers_in_noisy_groups_have_their_raw_value() -> None:
+    rows = RELEASE.query("SELECT hobby, median(income) AS m FROM release GROUP BY hobby").rows
+    for row in rows:
+        assert row["m"].raw == row["m"].estimate and row["m"].low <= row["m"].estimate <= row["m"].high
+
+
 @pytest.mark.parametrize("form", ["joined", "list", "flags"])
 def test_sets_are_asked_alike_whatever_their_form(form: str) -> None:
     likes = TRUE["likes"].to_pylist()

@@ -6,37 +6,33 @@ is unbiased as it stands. Rows that a sanitised column chooses are weighed by it
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Sequence
 from dataclasses import replace
-from itertools import product
+from itertools import combinations_with_replacement
 from typing import Any
 
 import numpy as np
 
 from dproof.curves.bands import fine, tube_quantile
+from dproof.curves.expansion import CurveLattice
 from dproof.curves.noise import CurveMechanism
-from dproof.engines.source import Parts
 from dproof.errors import InputError
-from dproof.estimation.axes import whole_law
-from dproof.estimation.contingency import Target
-from dproof.estimation.frame import schema_of
-from dproof.estimation.intervals import check_level
-from dproof.estimation.inverse import Array, solve
-from dproof.estimation.measuring import Options
+from dproof.estimation.axes import Kept, is_rough
+from dproof.estimation.contingency import Contingency, Target
+from dproof.estimation.frame import Combos, Frame, fits, schema_of
+from dproof.estimation.inverse import Array
+from dproof.estimation.measuring import Options, refuse_singular
 from dproof.estimation.reading import connected
 from dproof.queries.answer import Answer, Cell
-from dproof.queries.canonical import condition, name
+from dproof.queries.canonical import name
 from dproof.queries.curve_estimate import CurveEstimate
-from dproof.queries.question import Aggregate, Among, And, Compare, Key, Predicate, Question, both, leaves
+from dproof.queries.question import Aggregate, Item, Key, Predicate, Question, both
+from dproof.queries.schema import counting, resolve
 from dproof.queries.sql import parse_predicate
 from dproof.sanitisation.column import Column
-from dproof.sanitisation.plan import Plan
-from dproof.sanitisation.row_law import RowLaw
-from dproof.spaces.categories import Categories
 
 _BATCH = 1 << 16
 _FEW = 30  # rows below which a mean of noise is not yet normal
-_CHOOSE = "choose its rows by public columns, or by = and IN on sanitised categories of their own"
 
 
 def mean_curve(
@@ -60,107 +56,124 @@ def mean_curve(
     >>> mean_curve(release, "load").estimate.shape
     (9,)
     """
-    chosen = None if where is None else parse_predicate(where)
-    options = Options(level=check_level(level), target=target)
-    found = _estimate(release, column, chosen, total, options)
+    options = Options(level=level, target=target)
+    counted = Aggregate("count", where=None if where is None else parse_predicate(where))
+    question = resolve(Question("release", (Item("rows", counted),)), schema_of(release.law))
+    chosen = question.select[0].expression
+    assert isinstance(chosen, Aggregate)
+    _, (found,) = _estimates(release, column, chosen.where, (), total, options)
     if found is None:
         raise InputError("by the estimate no rows are left to take a mean of: choose more of them")
     return found
 
 
-def curve_column(question: Question, law: RowLaw) -> str | None:
-    """The curve column that a question asks about, if any."""
-    curves = {column.name.casefold(): column.name for column in law.plan.columns if column.kind == "curves"}
-    for item in question.select:
-        if isinstance(item.expression, Aggregate):
-            for asked in item.expression.columns:
-                if asked.casefold() in curves:
-                    return curves[asked.casefold()]
-    return None
-
-
 def curve_answer(release: Any, question: Question, column: str, options: Options) -> Answer:
     """SELECT keys, AVG(curve), SUM(curve) FROM release WHERE .. GROUP BY keys: cells whose every field is a list."""
-    schema = schema_of(release.law)
-    if question.table.casefold() != schema.table:
-        raise InputError(f"there is no table {question.table!r}: ask FROM {schema.table}")
     if question.having or question.order_by or question.limit is not None:
         raise InputError("HAVING, ORDER BY and LIMIT do not go with curves: leave them out")
-    keys = list(question.group_by)
-    rows = []
-    for labels in product(*(_labels(release, key) for key in keys)):
-        where = question.where
-        for key, label in zip(keys, labels, strict=True):
-            where = both(where, Compare(key.column, "=", label))
-        row: dict[str, Any] = {}
-        for item in question.select:
-            part = item.expression
-            if isinstance(part, Key) and part in keys:
-                row[item.alias] = labels[keys.index(part)]
-            elif isinstance(part, Aggregate) and part.kind in ("avg", "sum") and _same(part.columns[0], column):
-                chosen = both(where, part.where)
-                found = _estimate(release, column, chosen, part.kind == "sum", options)
-                row[item.alias] = Cell(None) if found is None else found.cell()
-            else:
-                raise InputError(f"of the curves {column!r} a release can tell AVG and SUM; ask for the rest apart")
-        rows.append(row)
-    names = tuple(item.alias for item in question.select)
+    checked = resolve(counting(question), schema_of(release.law))
+    columns: dict[str, list[Any]] = {}
+    labels: list[tuple[Any, ...]] = []
+    for asked, item in zip(question.select, checked.select, strict=True):
+        part, counted = asked.expression, item.expression
+        if (
+            isinstance(part, Aggregate)
+            and part.kind in ("avg", "sum")
+            and part.columns[0].casefold() == column.casefold()
+        ):
+            assert isinstance(counted, Aggregate)
+            where = both(checked.where, counted.where)
+            labels, found = _estimates(release, column, where, checked.group_by, part.kind == "sum", options)
+            columns[item.alias] = [Cell(None) if each is None else each.cell() for each in found]
+        elif not isinstance(counted, Key):
+            raise InputError(f"of the curves {column!r} a release can tell AVG and SUM; ask for the rest apart")
+    for item in checked.select:
+        if isinstance(item.expression, Key):
+            columns[item.alias] = [row[checked.group_by.index(item.expression)] for row in labels]
+    names = tuple(item.alias for item in checked.select)
+    rows = [dict(zip(names, values, strict=True)) for values in zip(*(columns[alias] for alias in names), strict=True)]
     method = f"mean of the released curves (unbiased); simultaneous bands for the {options.target}"
     notes = () if release.private else ("NOT PRIVATE: drawn with seeded coins",)
     return Answer(names, rows, options.level, notes, method)
 
 
-def _same(given: str, column: str) -> bool:
-    return given.casefold() == column.casefold()
+def _estimates(
+    release: Any, column: str, where: Predicate | None, keys: Sequence[Key], total: bool, options: Options
+) -> tuple[list[tuple[Any, ...]], list[CurveEstimate | None]]:
+    """The labels of the groups, and their means or totals; None where by the estimate there are no rows.
 
-
-def _named(law: RowLaw, column: str) -> Column:
-    """A column that rows can be chosen by, whatever the case it is written in."""
-    return law.plan.column(schema_of(law).find(column))
-
-
-def _labels(release: Any, key: Key) -> list[Any]:
-    """The declared values of a sanitised category, or those that a public column has."""
-    if key.width is not None:
-        raise InputError("curves are grouped by columns as they are, without BIN")
-    column = _named(release.law, key.column)
-    if column.kind == "categories" and isinstance(column.space, Categories):
-        return [label for label in column.space.values if label is not None]
-    if column.kind != "public":
-        raise InputError(f"curves cannot be grouped by {key.column!r}: {_CHOOSE}")
-    with connected(release.data, "stored") as database:
-        found = database.execute(f"SELECT DISTINCT {name(key.column)} FROM stored ORDER BY 1").fetchall()
-    return [value for (value,) in found if value is not None]
-
-
-def _estimate(release: Any, name: str, where: Predicate | None, total: bool, options: Options) -> CurveEstimate | None:
-    """The mean or total over the chosen rows; None where by the estimate there are none."""
-    law: RowLaw = release.law
-    column = release.plan.column(name)
-    mechanism = law.group_of(column.name).mechanism if column.private else None
+    With weights w, the scores of the rows, and lattice vectors z, the mean is m = Σwz / Σw, and its covariance by the
+    delta method Σ w²(z − m)(z − m)ᵀ / (Σw)².
+    """
+    law, held = release.law, release.plan.column(column)
+    mechanism = law.group_of(column).mechanism if held.private else None
     if not isinstance(mechanism, CurveMechanism):
-        raise InputError(f"column {column.name!r} holds no sanitised curves")
-    public, scores = _split(where, law)
-    if total and scores:
+        raise InputError(f"column {column!r} holds no sanitised curves")
+    frame = Frame(law, [where], keys)
+    if any(map(is_rough, frame.axes)):
+        raise InputError(
+            "a mean curve cannot be asked by numbers under noise, which do not tell its rows apart: "
+            "choose its rows by public columns, categories or sets"
+        )
+    exact = all(isinstance(axis, Kept) and axis.exact for axis in frame.axes)
+    if total and not exact:
         raise InputError("a total of curves is told for rows chosen by public columns; ask for the mean, or the count")
-    lattice, terms = mechanism.lattice, mechanism.lattice.terms
-    moments = _moments(release.data, release.plan, column, lattice, public, scores)
-    weight, first, squares = float(moments[0, 0]), moments[0, 1:], moments[1:]
+    table, combos = frame.read(release.data, release.rows)
+    groups, chosen = frame.groups(combos), frame.sum_of(where)
+    occurs = np.flatnonzero(frame.occurring(where, table, groups)).tolist() if keys else [0]
+    refuse_singular(frame, table.estimates([chosen], groups).values)
+    sums = _moments(release, held, mechanism.lattice, frame, combos, table.counts.size)
+    size = sums.shape[-1]
+    first, second = np.zeros((len(groups.labels), size)), np.zeros((len(groups.labels), size, size))
+    for i, j in combinations_with_replacement(range(size), 2):
+        # Estimates are linear in the counts, so that other sums over the rows may stand in their place.
+        other = Contingency(table.axes, sums[:, i, j].reshape(table.counts.shape), release.rows)
+        found = other.estimates([chosen], groups)
+        second[:, i, j] = second[:, j, i] = found.squares[:, 0, 0]
+        if i == 0:
+            first[:, j] = found.values[:, 0]
+    noise = float(mechanism.family.noise.variance) if exact and options.target == "table" else None
+    curves = [_curve(mechanism.lattice, first[n], second[n], noise, total, options.level) for n in occurs]
+    return [groups.labels[n] for n in occurs], curves
+
+
+def _moments(release: Any, column: Column, lattice: CurveLattice, frame: Frame, combos: Combos, cells: int) -> Array:
+    """Σ (1, z)(1, z)ᵀ over the rows of each cell, for their lattice vectors z."""
+    size, times = lattice.terms + 1, lattice.space.times
+    fits(cells * size**2)
+    sums = np.zeros((cells, size, size))
+    undo = np.linalg.pinv(lattice.scales[:, None] * lattice.functions(times))
+    wanted = [*frame.expressions, *map(name, column.stored)]
+    with connected(release.data, "stored") as database:
+        for batch in database.sql(f"SELECT {', '.join(wanted)} FROM stored").to_arrow_reader(_BATCH):
+            keys, held = batch.columns[: len(frame.expressions)], batch.columns[len(frame.expressions) :]
+            if column.form == "wide":
+                values = np.column_stack([part.to_numpy(zero_copy_only=False) for part in held])
+            else:
+                values = held[0].flatten().to_numpy(zero_copy_only=False).reshape(batch.num_rows, -1)
+            z = np.column_stack([np.ones(len(values)), (values - lattice.centre(times)) @ undo])
+            cell, _ = frame.cells(keys, batch.num_rows, combos)
+            for each in np.unique(cell):
+                own = z[cell == each]
+                sums[each] += own.T @ own
+    return sums
+
+
+def _curve(
+    lattice: CurveLattice, first: Array, second: Array, noise: float | None, total: bool, level: float
+) -> CurveEstimate | None:
+    """The estimate from Σ w(1, z) and Σ w²(1, z)(1, z)ᵀ; with `noise` the variance of each z is known."""
+    weight, terms, times = float(first[0]), lattice.terms, lattice.space.times
     if weight <= 0:
         return None
-    mean = first / weight
-    if options.target == "table" and not scores:
-        covariance = np.eye(terms) * float(mechanism.family.noise.variance) / weight
-    else:
-        about = np.column_stack([-mean, np.eye(terms)])  # z − mean, from (1, z)
-        covariance = about @ squares @ about.T / weight**2
-    times = lattice.space.times
+    mean = first[1:] / weight
+    centred = np.column_stack([-mean, np.eye(terms)])
+    covariance = centred @ second @ centred.T / weight**2 if noise is None else np.eye(terms) * noise / weight
     factor = np.vstack([_root(covariance), np.zeros(terms)])
     notes = (f"only {weight:.0f} rows: the band takes their mean for normal",) if weight < _FEW else ()
-    scale = weight if total else 1.0
-    made = CurveEstimate(lattice, mean, factor, 1.0, scale, options.level, notes)
+    made = CurveEstimate(lattice, mean, factor, 1.0, weight if total else 1.0, level, notes)
     path = made.loadings(fine(times[0], times[-1], times))
-    return replace(made, quantile=tube_quantile(path, options.level))
+    return replace(made, quantile=tube_quantile(path, level))
 
 
 def _root(covariance: Array) -> Array:
@@ -168,64 +181,3 @@ def _root(covariance: Array) -> Array:
     values, vectors = np.linalg.eigh(covariance)
     root: Array = vectors * np.sqrt(np.clip(values, 0, None))
     return root
-
-
-def _split(where: Predicate | None, law: RowLaw) -> tuple[str, dict[str, Array]]:
-    """A condition as SQL on public columns, and the score of each code of the sanitised columns."""
-    plain: list[str] = []
-    scores: dict[str, Array] = {}
-    for part in where.parts if isinstance(where, And) else [] if where is None else [where]:
-        columns = {_named(law, leaf.column).name for leaf in leaves(part)}
-        if all(law.plan.column(c).kind == "public" for c in columns):
-            plain.append(condition(part))
-            continue
-        group = law.group_of(columns.pop())
-        space = group.columns[0].space
-        if columns or len(group.columns) > 1 or not isinstance(space, Categories):
-            raise InputError(f"a mean curve cannot be asked under this condition: {_CHOOSE}")
-        if not isinstance(part, Among) and not (isinstance(part, Compare) and part.operator == "="):
-            raise InputError(f"a mean curve cannot be asked under this condition: {_CHOOSE}")
-        values = part.values if isinstance(part, Among) else (part.value,)
-        chosen = np.zeros(space.size)
-        chosen[[space.code(value) for value in values]] = 1.0
-        found = solve(whole_law(group.mechanism.family, group.name), chosen[:, None])[:, 0]
-        if np.isnan(found).any():
-            raise InputError(f"the law of {group.name!r} cannot be undone: choose rows by another column")
-        if group.name in scores:
-            raise InputError(f"say all about column {group.name!r} in one condition, with IN")
-        scores[group.name] = found
-    return " AND ".join(plain) or "TRUE", scores
-
-
-def _moments(data: Any, plan: Plan, column: Column, lattice: Any, public: str, scores: dict[str, Array]) -> Array:
-    """Σw(1, z), and below it Σw²(1, z)(1, z)ᵀ, over the rows with their weights w and lattice vectors z."""
-    sums = np.zeros((lattice.terms + 2, lattice.terms + 1))
-    if isinstance(data, Parts):
-        for part in data.each(lambda part: _moments(part, plan, column, lattice, public, scores).tobytes()):
-            sums += np.frombuffer(part).reshape(sums.shape)
-        return sums
-    undo = np.linalg.pinv(lattice.scales[:, None] * lattice.functions(lattice.space.times))
-    for w, values in _rows(data, plan, column, public, scores):
-        z = np.column_stack([np.ones(len(w)), (values - lattice.centre(lattice.space.times)) @ undo])
-        sums += np.vstack([w @ z, (w * w * z.T) @ z])
-    return sums
-
-
-def _rows(
-    data: Any, plan: Plan, column: Column, public: str, scores: dict[str, Array]
-) -> Iterator[tuple[Array, Array]]:
-    """The weights and the released values of the rows, in batches."""
-    wanted = [name(stored) for stored in (*column.stored, *scores)]
-    with connected(data, "stored") as database:
-        reader = database.sql(f"SELECT {', '.join(wanted)} FROM stored WHERE {public}").to_arrow_reader(_BATCH)
-        for batch in reader:
-            held = [batch.column(n) for n in range(len(column.stored))]
-            if column.form == "wide":
-                values = np.column_stack([part.to_numpy(zero_copy_only=False) for part in held])
-            else:
-                values = held[0].flatten().to_numpy(zero_copy_only=False).reshape(batch.num_rows, -1)
-            weights = np.ones(batch.num_rows)
-            for place, (chosen, score) in enumerate(scores.items(), len(held)):
-                space = plan.column(chosen).space
-                weights = weights * score[space.encode(batch.column(place))]
-            yield weights, values

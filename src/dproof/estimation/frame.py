@@ -26,6 +26,7 @@ from dproof.queries.schema import Open, Schema
 from dproof.sanitisation.row_law import RowLaw
 
 _MOST_CELLS = 1 << 24
+Combos = list[tuple[Any, ...]]  # the groups of the public keys that rows have, in order
 
 
 def schema_of(law: RowLaw) -> Schema:
@@ -98,7 +99,7 @@ class Frame:
                 highest = 2 * degrees[column]
                 powers = Moments(highest + 1, (0.0,) * (highest + 1), 0.0)
                 self.pieces.append(Piece((), (powers,), (f"{name(column)}::DOUBLE",), None))
-        _fits(prod(axis.states for axis in self.axes))
+        fits(prod(axis.states for axis in self.axes))
 
     def _pattern(self, column: str) -> str:
         """Which conditions a public value satisfies, as the bits of a number."""
@@ -127,30 +128,46 @@ class Frame:
 
     # Rows ----------------------------------------------------------------------------------------------------------
 
-    def read(self, data: Any, rows: int) -> tuple[Contingency, list[tuple[Any, ...]]]:
+    @property
+    def expressions(self) -> list[str]:
+        """The SQL expressions that tell which cell of the counted axes a row lies in."""
+        own = [expression for piece in self.pieces if piece.decode for expression in piece.expressions]
+        return [*own, *map(_key_expression, self._public_keys)]
+
+    def cells(self, arrays: Sequence[Any], rows: int, combos: Combos | None = None) -> tuple[Array, Combos]:
+        """The cell of each row, from the values of the expressions; with the groups of the public keys, found or given.
+
+        The cells are numbered over the states of the counted axes and the groups, the last varying fastest.
+        """
+        cell, place = np.zeros(rows, np.int64), 0
+        for piece in self.pieces:
+            if piece.decode is not None:
+                own = piece.decode(arrays[place : place + len(piece.expressions)])
+                cell = cell * prod(axis.states for axis in piece.axes) + own
+                place += len(piece.expressions)
+        if not self._public_keys:
+            return cell, [()]
+        keys = list(zip(*(map(_hashable, array.to_pylist()) for array in arrays[place:]), strict=True))
+        combos = _in_order(set(keys)) if combos is None else combos
+        where = {combo: n for n, combo in enumerate(combos)}
+        return cell * len(combos) + np.array([where[key] for key in keys], np.int64), combos
+
+    def read(self, data: Any, rows: int) -> tuple[Contingency, Combos]:
         """Count the stored rows; with the groups of the public keys that they have."""
-        counted = [piece for piece in self.pieces if piece.decode is not None]
         summed = [piece for piece in self.pieces if piece.decode is None]
-        keys = [expression for piece in counted for expression in piece.expressions]
         sums = _products([(piece.expressions[0], piece.axes[0].states) for piece in summed])
-        arrays, numbers, totals = count(data, [*keys, *map(_key_expression, self._public_keys)], sums)
-        states, place = [], 0
-        for piece in counted:
-            assert piece.decode is not None
-            states.append(piece.decode(arrays[place : place + len(piece.expressions)]))
-            place += len(piece.expressions)
-        combos, which = _distinct(arrays[place:], len(numbers))
-        shape = (*(prod(axis.states for axis in piece.axes) for piece in counted), len(combos))
-        _fits(prod(shape) * (len(sums) + 1))
-        cell = np.ravel_multi_index((*states, which), shape)
+        arrays, numbers, totals = count(data, self.expressions, sums)
+        cell, combos = self.cells(arrays, len(numbers))
+        shape = (*(axis.states for piece in self.pieces if piece.decode for axis in piece.axes), len(combos))
+        fits(prod(shape) * (len(sums) + 1))
         tables = [np.bincount(cell, column, prod(shape)) for column in (numbers, *totals)]
         counts = np.stack(tables, axis=-1).reshape(*shape, *(piece.axes[0].states for piece in summed))
-        # Counted pieces, public groups, powers: put back into the order of the pieces, the public groups last.
-        first, later = iter(range(len(counted))), iter(range(len(counted) + 1, counts.ndim))
-        order = [next(later) if piece.decode is None else next(first) for piece in self.pieces]
-        return self._table(counts.transpose([*order, len(counted)]), len(combos), rows), combos
+        # Counted axes, public groups, powers: put back into the order of the pieces, the public groups last.
+        first, later = iter(range(len(shape))), iter(range(len(shape), counts.ndim))
+        order = [next(first if piece.decode else later) for piece in self.pieces for _ in piece.axes]
+        return self._table(counts.transpose([*order, len(shape) - 1]), len(combos), rows), combos
 
-    def expect(self, rows: int) -> tuple[Contingency, list[tuple[Any, ...]]]:
+    def expect(self, rows: int) -> tuple[Contingency, Combos]:
         """The mean counts of a table whose values are spread evenly over their spaces."""
         counts = np.full((), float(rows))
         for axis in self.axes:
@@ -173,7 +190,7 @@ class Frame:
 
     # Groups --------------------------------------------------------------------------------------------------------
 
-    def groups(self, combos: list[tuple[Any, ...]], takes: Mapping[str, Array] | None = None) -> Groups:
+    def groups(self, combos: Combos, takes: Mapping[str, Array] | None = None) -> Groups:
         """All combinations of the groups of the keys; and last of the rows of `takes`, for the blocks of a column."""
         choices = [self._choice(key, n) for n, key in enumerate(self.keys) if key in self._private_keys]
         for n, (column, matrix) in enumerate((takes or {}).items(), len(self.keys)):
@@ -237,7 +254,7 @@ def _is_fixed(piece: Piece, own: Sequence[Choice]) -> bool:
     return len(piece.columns) == len(own) == 1 and own[0].is_block()
 
 
-def _fits(cells: int) -> None:
+def fits(cells: int) -> None:
     if cells > _MOST_CELLS:
         raise TooLarge("the question needs too large a table of counts: ask for fewer columns at once")
 
@@ -254,17 +271,12 @@ def _products(numbers: Sequence[tuple[str, int]]) -> list[str]:
     return [" * ".join(part for part in parts if part) for parts in product(*factors)][1:]
 
 
-def _distinct(arrays: Sequence[Any], length: int) -> tuple[list[tuple[Any, ...]], Array]:
-    """The different combinations of some columns in order, nulls last, and which of them each row has."""
-    if not arrays:
-        return [()], np.zeros(length, np.int64)
-    rows = list(zip(*(map(_hashable, array.to_pylist()) for array in arrays), strict=True))
+def _in_order(combos: set[tuple[Any, ...]]) -> Combos:
+    """Groups in the order of their values, nulls last."""
     try:
-        combos = sorted(set(rows), key=lambda row: [(value is None, 0 if value is None else value) for value in row])
+        return sorted(combos, key=lambda row: [(value is None, 0 if value is None else value) for value in row])
     except TypeError:
         raise InputError("a public column holds values that have no order, so it cannot be grouped by") from None
-    places = {combo: n for n, combo in enumerate(combos)}
-    return combos, np.array([places[row] for row in rows], np.int64)
 
 
 def _hashable(value: Any) -> Any:

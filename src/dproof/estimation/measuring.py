@@ -35,7 +35,7 @@ class Options:
     simultaneous: bool = False
 
     def __post_init__(self) -> None:
-        check_level(self.level)
+        object.__setattr__(self, "level", check_level(self.level))
         for name, options in (("method", get_args(Method)), ("target", get_args(Target))):
             if getattr(self, name) not in options:
                 raise InputError(

@@ -135,12 +135,12 @@ def _public(asked: Asked, aggregate: Aggregate, where: Predicate | None, groups:
                 f"{aggregate.kind.upper()} needs numbers, and column {column!r} has other values: COUNT it"
             )
     for rows in parts.values():
-        each = np.array(sorted(rows, reverse=aggregate.kind == "max")).reshape(-1, 5)
-        takes = np.tri(len(each)) - _share(aggregate)
-        total, naive = takes @ each[:, 1], takes @ each[:, 2]
-        # Rows with different public values are different rows, so their squares add up.
-        square = takes**2 @ each[:, 3]
-        less = takes**2 @ each[:, 4] if options.target == "table" else total**2 / max(asked.rows, 1)
+        each, q = np.array(sorted(rows, reverse=aggregate.kind == "max")).reshape(-1, 5), _share(aggregate)
+        upto, all_of = np.cumsum(each, axis=0), each.sum(axis=0)
+        _, total, naive, *_ = (upto - q * all_of).T
+        # Rows with different public values are different rows, so their squares add up: (1 − q)² before t, q² behind.
+        *_, square, product = ((1 - 2 * q) * upto + q**2 * all_of).T
+        less = product if options.target == "table" else total**2 / max(asked.rows, 1)
         variance = np.where(np.abs(square - less) < 1e-9 * np.abs(square), 0.0, square - less)
         yield each[:, 0], total, half_widths(variance, np.zeros(len(each)), options.level).half, naive
 

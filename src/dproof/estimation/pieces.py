@@ -16,7 +16,6 @@ from dproof.laws.bits import Bits
 from dproof.laws.keep_or_other import KeepOrOther
 from dproof.laws.lattice import Lattice
 from dproof.queries.cells import Axis as Cut
-from dproof.sanitisation.column import Column
 from dproof.sanitisation.row_law import Group
 
 
@@ -25,11 +24,9 @@ def piece_of(group: Group, cuts: Mapping[str, Cut], scales: Mapping[str, Scale])
     family, touched = group.mechanism.family, [c for c in group.columns if c.name in cuts]
     names = tuple(column.name for column in touched)
     called = f"column {names[0]!r}" if len(names) == 1 else "columns " + ", ".join(map(repr, names))
-    column, cut, scale = touched[0], cuts[names[0]], scales.get(names[0])
     if isinstance(family, KeepOrOther):
-        others = prod(c.space.size for c in group.columns if c.name not in cuts)
-        chances = family.keep / family.total, family.other / family.total
-        return _kept(touched, [cuts[name] for name in names], scales, called, others, *chances)
+        return _kept(group, family, cuts, scales, called)
+    column, cut, scale = touched[0], cuts[names[0]], scales.get(names[0])
     if isinstance(family, Bits):
         bits = tuple(range(family.bits)) if cut.bits is None else cut.bits
         total = family.stay + family.flip
@@ -45,32 +42,27 @@ def piece_of(group: Group, cuts: Mapping[str, Cut], scales: Mapping[str, Scale])
 
 
 def _kept(
-    columns: Sequence[Column],
-    cuts: Sequence[Cut],
-    scales: Mapping[str, Scale],
-    called: str,
-    others: int,
-    keep: float,
-    other: float,
+    group: Group, family: KeepOrOther, cuts: Mapping[str, Cut], scales: Mapping[str, Scale], called: str
 ) -> Piece:
     """The joint blocks of columns under a keep-or-other law, the last column varying fastest."""
-    weights = np.full(1, float(others))
-    for cut in cuts:
+    touched = [(column, cuts[column.name]) for column in group.columns if column.name in cuts]
+    weights = np.array([float(prod(column.space.size for column in group.columns if column.name not in cuts))])
+    for _, cut in touched:
         weights = np.multiply.outer(weights, cut.sizes).reshape(-1)
-    codes = np.meshgrid(*(cut.samples for cut in cuts), indexing="ij")
-    numbers = [
+    codes = np.meshgrid(*(cut.samples for _, cut in touched), indexing="ij")
+    numbers = tuple(
         scales[column.name].numbers(column.space, code.reshape(-1)) if column.name in scales else None
-        for column, code in zip(columns, codes, strict=True)
-    ]
-    readers = [column_reader(column, column.space, cut.bits) for column, cut in zip(columns, cuts, strict=True)]
+        for (column, _), code in zip(touched, codes, strict=True)
+    )
+    readers = [column_reader(column, column.space, cut.bits) for column, cut in touched]
 
     def decode(arrays: Sequence[Any]) -> Array:
         state, place = np.zeros((), np.int64), 0
-        for cut, (expressions, read) in zip(cuts, readers, strict=True):
+        for (_, cut), (expressions, read) in zip(touched, readers, strict=True):
             state = state * cut.blocks + cut.of(read(arrays[place : place + len(expressions)]))
             place += len(expressions)
         return state
 
-    kept = Kept(called, weights, keep, other, tuple(numbers))
+    kept = Kept(called, weights, family.keep / family.total, family.other / family.total, numbers)
     expressions = tuple(expression for found, _ in readers for expression in found)
-    return Piece(tuple(column.name for column in columns), (kept,), expressions, decode)
+    return Piece(tuple(column.name for column, _ in touched), (kept,), expressions, decode)

@@ -5,15 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import duckdb
-import sqlglot
 from sqlglot import exp
-from sqlglot.errors import SqlglotError
 
 from dproof.errors import InputError
 from dproof.estimation.reading import as_list, connected
 from dproof.queries.answer import Answer
 from dproof.queries.canonical import literal, name
-from dproof.sanitisation.plan import Plan
+from dproof.queries.sql import read_statement
 
 _LONGEST = 100_000  # characters of SQL
 _MOST_ROWS = 1_000_000
@@ -34,34 +32,23 @@ def raw(release: Any, sql: str) -> Answer:
     """
     _check(sql)
     with connected(release.data, "stored") as database:
-        database.execute(f"CREATE VIEW release AS SELECT {_columns(release.plan)} FROM stored")
+        kept = [column for column in release.plan.columns if column.kind != "drop"]
+        columns = ", ".join(f"{as_list(column)} AS {name(column.name)}" for column in kept)
+        database.execute(f"CREATE VIEW release AS SELECT {columns} FROM stored")
         _lock(database, release.data)
         try:
             found = database.execute(sql)
-            columns = tuple(str(column[0]) for column in found.description)
+            names = tuple(str(column[0]) for column in found.description)
             rows = found.fetchmany(_MOST_ROWS + 1)
         except duckdb.Error as error:
             raise InputError(f"DuckDB cannot answer this: {str(error).split(chr(10))[0]}") from None
     if len(rows) > _MOST_ROWS:
         raise InputError(f"the answer has more than {_MOST_ROWS} rows: add a LIMIT, or read the release's own file")
-    if len(set(columns)) < len(columns):
+    if len(set(names)) < len(names):
         raise InputError("two columns of the answer have the same name: give one another with AS")
     notes = (_LABEL,) if release.private else (_LABEL, "NOT PRIVATE: drawn with seeded coins")
-    answer = [dict(zip(columns, row, strict=True)) for row in rows]
-    return Answer(columns, answer, notes=notes, method="raw")
-
-
-def _columns(plan: Plan) -> str:
-    """The columns of the plan; a set is a list, whatever form it is stored in."""
-    parts = []
-    for column in plan.columns:
-        if column.kind == "subsets":
-            parts.append(f"{as_list(column)} AS {name(column.name)}")
-        elif column.form == "wide":
-            parts.append(f"[{', '.join(map(name, column.stored))}] AS {name(column.name)}")
-        elif column.kind != "drop":
-            parts.append(name(column.name))
-    return ", ".join(parts)
+    answer = [dict(zip(names, row, strict=True)) for row in rows]
+    return Answer(names, answer, notes=notes, method="raw")
 
 
 def _lock(database: Any, data: Any) -> None:
@@ -75,15 +62,9 @@ def _lock(database: Any, data: Any) -> None:
 
 def _check(sql: str) -> None:
     """Refuse everything but one SELECT over `release`, in words of our own; the locked engine would refuse it too."""
-    if not isinstance(sql, str) or len(sql) > _LONGEST:
-        raise InputError(f"SQL is a text of at most {_LONGEST} characters")
-    try:
-        trees = [tree for tree in sqlglot.parse(sql, dialect="duckdb") if tree is not None]
-    except (SqlglotError, RecursionError):
-        raise InputError("this is not SQL that can be read: SELECT ... FROM release") from None
-    if len(trees) != 1 or not isinstance(trees[0], exp.Query):
+    tree = read_statement(sql, "raw takes one SELECT ... FROM release", _LONGEST)
+    if not isinstance(tree, exp.Query):
         raise InputError("raw takes one SELECT: nothing can be attached, copied, installed, set or changed")
-    tree = trees[0]
     if tree.find(exp.Into):
         raise InputError("raw changes nothing: leave INTO out")
     own = {str(part.alias).casefold() for part in tree.find_all(exp.CTE)} | {"release"}

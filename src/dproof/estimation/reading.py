@@ -74,18 +74,19 @@ def relation(database: Any, data: Any) -> Any:
 
 
 def count(data: Any, keys: Sequence[str], sums: Sequence[str]) -> tuple[list[Any], Array, list[Array]]:
-    """The distinct values of the key expressions, how many rows have each, and sums of expressions over these."""
+    """The values of the key expressions, how many rows have each, and sums of expressions over these.
+
+    Where the rows lie on many machines the same values may come several times.
+    """
     parts = [f"{key} AS k{n}" for n, key in enumerate(keys)]
     parts += ["count(*) AS n", *(f"coalesce(sum({each}), 0)::DOUBLE AS s{n}" for n, each in enumerate(sums))]
     places = ", ".join(str(n + 1) for n in range(len(keys)))
     text = f"SELECT {', '.join(parts)} FROM stored" + (f" GROUP BY {places}" if keys else "")
     if isinstance(data, Parts):
         counted = data.each(lambda part: _packed(_found(part, text)))
-        data = pa.concat_tables(pa.ipc.open_stream(part).read_all() for part in counted)
-        parts = [f"k{n}" for n in range(len(keys))]
-        parts += ["sum(n)::BIGINT AS n", *(f"sum(s{n}) AS s{n}" for n in range(len(sums)))]
-        text = f"SELECT {', '.join(parts)} FROM stored" + (f" GROUP BY {places}" if keys else "")
-    found = _found(data, text)
+        found = pa.concat_tables(pa.ipc.open_stream(part).read_all() for part in counted)
+    else:
+        found = _found(data, text)
     columns = [found.column(f"k{n}").combine_chunks() for n in range(len(keys))]
     totals = [found.column(f"s{n}").to_numpy() for n in range(len(sums))]
     return columns, found.column("n").to_numpy().astype(float), totals
@@ -142,7 +143,8 @@ def _set_reader(column: Column, space: Subsets, bits: Sequence[int]) -> tuple[li
     if column.form == "flags":
         expressions = [name(column.stored[bit]) for bit in bits]
     else:
-        expressions = [contains(column, str(space.values[bit])) for bit in bits]
+        items = (literal(str(space.values[bit])) for bit in bits)
+        expressions = [f"list_contains({as_list(column)}, {item})" for item in items]
 
     def decode_bits(arrays: Sequence[Any]) -> Array:
         code = np.zeros(len(arrays[0]) if len(arrays) else 1, np.int64)
@@ -151,11 +153,6 @@ def _set_reader(column: Column, space: Subsets, bits: Sequence[int]) -> tuple[li
         return code
 
     return expressions, decode_bits
-
-
-def contains(column: Column, item: str) -> str:
-    """Whether the stored set of a row has an item."""
-    return f"list_contains({as_list(column)}, {literal(item)})"
 
 
 def as_list(column: Column) -> str:

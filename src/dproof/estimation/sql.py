@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 from dproof.errors import InputError, did_you_mean
-from dproof.estimation.curves import curve_answer, curve_column
+from dproof.estimation.curves import curve_answer
 from dproof.estimation.expressions import sums_of
 from dproof.estimation.frame import Frame, schema_of
 from dproof.estimation.measuring import Asked, Options, measure
 from dproof.estimation.order_statistics import special_cells
 from dproof.queries.answer import Answer, Cell, arranged
 from dproof.queries.question import Aggregate, Expression, Key, aggregates, expressions, parts_of
-from dproof.queries.schema import resolve
+from dproof.queries.schema import asked_curve, resolve
 from dproof.queries.sql import parse
 from dproof.sanitisation.row_law import RowLaw
 
@@ -47,7 +47,7 @@ def query(release: Any, sql: str, **options: Any) -> Answer:
             raise InputError(f"query has no option {option!r}{did_you_mean(option, known)}")
     law: RowLaw = release.law
     parsed = parse(sql)
-    curves = curve_column(parsed, law)
+    curves = asked_curve(parsed, schema_of(law))
     if curves is not None:
         return curve_answer(release, parsed, curves, Options(**options))
     question = resolve(parsed, schema_of(law))

@@ -73,8 +73,7 @@ class Effects:
         worth = Fraction(1, bottom)
         scaled = self.values[:, used] * np.array([int(given[n] * bottom) for n in used], object)
         groups = self.groups[:, [self.parts[n] for n in used]]
-        alike = {(*g, *v): n for n, (g, v) in enumerate(zip(groups.tolist(), scaled.tolist(), strict=True))}
-        kinds = np.array(sorted(alike.values()), np.int64)
+        kinds = _different(groups, scaled)
         scaled, groups = scaled[kinds], groups[kinds]
         if int(max(abs(scaled.max(initial=0)), abs(scaled.min(initial=0)))) ** power * 4 * (len(used) + 1) < 1 << 62:
             scaled = scaled.astype(np.int64)
@@ -82,7 +81,7 @@ class Effects:
         own = sizes.sum(axis=1)
         top = int(np.argmax(own))
         if neighbours == "add-remove":
-            return int(own[top]) * worth**power, (int(kinds[top]),) * 2, True
+            return int(own[top]) * worth**power, (kinds[top],) * 2, True
         if len(own) > _MOST_EFFECTS or not self.complete:
             return _bound(scaled, groups, own, power) * worth**power, None, False
         most, pair = 0, (0, 0)
@@ -92,7 +91,12 @@ class Effects:
             second = int(np.argmax(total))
             if total[second] > most:
                 most, pair = int(total[second]), (first, second)
-        return most * worth**power, (int(kinds[pair[0]]), int(kinds[pair[1]])), True
+        return most * worth**power, (kinds[pair[0]], kinds[pair[1]]), True
+
+
+def _different(groups: NDArray[np.int64], values: NDArray[Any]) -> list[int]:
+    """One row of every kind."""
+    return sorted({(*g, *v): n for n, (g, v) in enumerate(zip(groups.tolist(), values.tolist(), strict=True))}.values())
 
 
 def _bound(scaled: NDArray[Any], groups: NDArray[np.int64], own: NDArray[Any], power: int) -> int:
@@ -139,8 +143,7 @@ def effects(schema: Schema, parts: Sequence[Part], coordinates: Sequence[Coordin
             for column in term.columns:
                 product = product * term.scale(column, schema).whole(codes[column]).astype(object)
             values[:, n] += product
-    different = {(*g, *v): n for n, (g, v) in enumerate(zip(groups.tolist(), values.tolist(), strict=True))}
-    kept = sorted(different.values())
+    kept = _different(groups, values)
     records = [{column: int(found[n]) for column, found in codes.items()} for n in kept]
     return Effects(records, groups[kept], values[kept], tuple(units), tuple(c.part for c in coordinates), complete)
 

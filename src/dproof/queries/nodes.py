@@ -41,40 +41,35 @@ COMPARISONS: dict[type, Operator] = {
 _MIRRORED: dict[Operator, Operator] = {"=": "=", "<>": "<>", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 _ONE, _NONE = Fraction(1), Fraction(0)
 
-# function name: (kind, columns, argument; `...` where the user gives it)
+# function name, or sqlglot's own for it: (kind, columns, argument; `...` where the user gives it)
 _FUNCTIONS: dict[str, tuple[Kind, int, Any]] = {
     "sum": ("sum", 1, None), "avg": ("avg", 1, None), "mean": ("avg", 1, None),
-    "min": ("min", 1, None), "max": ("max", 1, None), "mode": ("mode", 1, None),
-    "median": ("quantile", 1, Fraction(1, 2)), "top": ("top", 1, ...),
-    "quantile": ("quantile", 1, ...), "quantile_cont": ("quantile", 1, ...),
-    "quantile_disc": ("quantile", 1, ...),
-    "var_samp": ("var", 1, _ONE), "variance": ("var", 1, _ONE), "var": ("var", 1, _ONE),
-    "var_pop": ("var", 1, _NONE),
-    "stddev_samp": ("stddev", 1, _ONE), "stddev": ("stddev", 1, _ONE), "stddev_pop": ("stddev", 1, _NONE),
-    "covar_samp": ("covar", 2, _ONE), "covar": ("covar", 2, _ONE), "covar_pop": ("covar", 2, _NONE),
+    "min": ("min", 1, None), "max": ("max", 1, None), "mode": ("mode", 1, None), "top": ("top", 1, ...),
+    "median": ("quantile", 1, Fraction(1, 2)), **dict.fromkeys(
+        ("quantile", "quantile_cont", "quantile_disc", "percentile_cont", "percentile_disc"), ("quantile", 1, ...)
+    ),
+    **dict.fromkeys(("var", "variance", "var_samp"), ("var", 1, _ONE)),
+    **dict.fromkeys(("var_pop", "variance_pop"), ("var", 1, _NONE)),
+    **dict.fromkeys(("stddev", "stddev_samp"), ("stddev", 1, _ONE)), "stddev_pop": ("stddev", 1, _NONE),
+    **dict.fromkeys(("covar", "covar_samp"), ("covar", 2, _ONE)), "covar_pop": ("covar", 2, _NONE),
     "corr": ("corr", 2, None),
 }  # fmt: skip
 _NAMES = ("count", "proportion", *_FUNCTIONS)
-# sqlglot's own classes for some of them
-_CLASSES: dict[type, str] = {
-    exp.Sum: "sum", exp.Avg: "avg", exp.Min: "min", exp.Max: "max", exp.Mode: "mode", exp.Median: "median",
-    exp.Quantile: "quantile", exp.PercentileCont: "quantile_cont", exp.PercentileDisc: "quantile_disc",
-    exp.Variance: "var_samp", exp.VariancePop: "var_pop", exp.Stddev: "stddev", exp.StddevSamp: "stddev_samp",
-    exp.StddevPop: "stddev_pop", exp.CovarSamp: "covar_samp", exp.CovarPop: "covar_pop", exp.Corr: "corr",
-}  # fmt: skip
 
 
 def refuse(node: Node, advice: str) -> NoReturn:
-    what = "" if node is None else f"{_called(node)} cannot be asked: "
-    raise InputError(f"{what}{advice}")
+    called = "" if node is None else f"the function {_function(node)[:40]}" if _function(node) else _kind(node)
+    raise InputError(f"{called} cannot be asked: {advice}" if called else advice)
 
 
-def _called(node: Node) -> str:
-    """A public name for a piece of the user's own text."""
+def _function(node: Node) -> str:
+    """The name of a function, as the user wrote it or as sqlglot calls it; nothing for other nodes."""
     if isinstance(node, exp.Anonymous):
-        return f"the function {str(node.this)[:40]}"
-    if isinstance(node, exp.Func):
-        return f"the function {node.sql_name().lower()}"
+        return str(node.this).casefold()
+    return node.sql_name().lower() if isinstance(node, exp.Func) else ""
+
+
+def _kind(node: Node) -> str:
     return type(node).__name__.upper()
 
 
@@ -83,7 +78,7 @@ def only(node: Node, *allowed: str) -> None:
     for key, value in node.args.items():
         if value not in (None, False, []) and key not in allowed:
             clause = key.rstrip("_").replace("_", " ").upper()
-            raise InputError(f"{clause} in {type(node).__name__.upper()} cannot be asked: leave it out")
+            raise InputError(f"{clause} in {_kind(node)} cannot be asked: leave it out")
 
 
 def read_expression(node: Node, aliases: dict[str, Expression]) -> Expression:
@@ -100,7 +95,7 @@ def read_expression(node: Node, aliases: dict[str, Expression]) -> Expression:
     if isinstance(node, exp.Column):
         column = read_column(node)
         return aliases.get(column.casefold(), Key(column))
-    if _is_call(node, "bin"):
+    if _function(node) == "bin":
         return _bin(node)
     return _aggregate(node)
 
@@ -129,10 +124,6 @@ def read_column(node: Node) -> str:
     return str(node.this.this)
 
 
-def _is_call(node: Node, function: str) -> bool:
-    return isinstance(node, exp.Anonymous) and str(node.this).casefold() == function
-
-
 def _arguments(node: Node) -> list[Node]:
     if isinstance(node, exp.Anonymous):
         only(node, "this", "expressions")
@@ -155,18 +146,17 @@ def _aggregate(node: Node) -> Expression:
     if isinstance(node, exp.Filter):
         where = read_predicate(node.expression.this)
         node = node.this
-    if isinstance(node, exp.Count):
+    called = _function(node)
+    if called == "count":
         return _count(node, where)
-    if _is_call(node, "proportion"):
+    if called == "proportion":
         arguments = _arguments(node)
         if len(arguments) != 1:
             raise InputError("PROPORTION takes one condition, as in PROPORTION(hobby = 'Cars')")
         chosen = Aggregate("count", where=both(where, read_predicate(arguments[0])))
         return Arithmetic("/", chosen, Aggregate("count", where=where))
-    called = str(node.this).casefold() if isinstance(node, exp.Anonymous) else _CLASSES.get(type(node), "")
     if called not in _FUNCTIONS:
-        typed = node.this if isinstance(node, exp.Anonymous) else _called(node).split()[-1]
-        refuse(node, f"only aggregates of columns can{did_you_mean(str(typed).casefold(), _NAMES)}")
+        refuse(node, f"only aggregates of columns can{did_you_mean(called or _kind(node).casefold(), _NAMES)}")
     kind, columns, argument = _FUNCTIONS[called]
     arguments = _arguments(node)
     if len(arguments) != columns + (argument is ...):
@@ -207,19 +197,14 @@ def read_predicate(node: Node) -> Predicate:
         return Compare(read_column(node.this), operator, _value(node.expression))
     if isinstance(node, exp.Between):
         only(node, "this", "low", "high")
-        column = read_column(node.this)
-        return And(
-            (
-                Compare(column, ">=", _value(node.args["low"])),
-                Compare(column, "<=", _value(node.args["high"])),
-            )
-        )
+        column, low, high = read_column(node.this), _value(node.args["low"]), _value(node.args["high"])
+        return And((Compare(column, ">=", low), Compare(column, "<=", high)))
     if isinstance(node, exp.In):
         only(node, "this", "expressions")
         return Among(read_column(node.this), tuple(_value(value) for value in node.expressions))
     if isinstance(node, exp.Is) and isinstance(node.expression, exp.Null):
         return Missing(read_column(node.this))
-    if isinstance(node, exp.ArrayContains) or _is_call(node, "list_has"):
+    if isinstance(node, exp.ArrayContains) or _function(node) == "list_has":
         arguments = _arguments(node)
         if len(arguments) == 2:
             return Contains(read_column(arguments[0]), _value(arguments[1]))

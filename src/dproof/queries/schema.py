@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from numbers import Number
@@ -22,6 +22,7 @@ from dproof.queries.question import (
     Key,
     Missing,
     Not,
+    Operator,
     Or,
     Order,
     Predicate,
@@ -107,14 +108,32 @@ def resolve(question: Question, schema: Schema) -> Question:
     )
     if not aggregates(checked):
         raise InputError("a question asks for aggregates such as COUNT(*) or AVG(age), not for rows")
-    loose = {part for e in expressions(checked) for part in parts_of(e) if isinstance(part, Key)}
-    for key in sorted(loose - set(checked.group_by), key=lambda key: key.column):
-        raise InputError(f"column {key.column!r} is neither in an aggregate nor in GROUP BY")
+    for part in (part for expression in expressions(checked) for part in parts_of(expression)):
+        if isinstance(part, Key) and part not in checked.group_by:
+            raise InputError(f"column {part.column!r} is neither in an aggregate nor in GROUP BY")
     aliases = [item.alias for item in checked.select]
     for alias in aliases:
         if aliases.count(alias) > 1:
             raise InputError(f"two columns of the answer are called {alias!r}: give one another name with AS")
     return checked
+
+
+def asked_curve(question: Question, schema: Schema) -> str | None:
+    """The curve column that a question asks about, if any."""
+    curves = {name.casefold(): name for name, space in schema.spaces.items() if isinstance(space, Expansion)}
+    asked = (c for item in question.select if isinstance(item.expression, Aggregate) for c in item.expression.columns)
+    return next((curves[c.casefold()] for c in asked if c.casefold() in curves), None)
+
+
+def counting(question: Question) -> Question:
+    """The question with count(*) in the place of the curve: its names, conditions and groups can then be checked."""
+    items = (
+        Item(item.alias, Aggregate("count", where=item.expression.where))
+        if isinstance(item.expression, Aggregate)
+        else item
+        for item in question.select
+    )
+    return replace(question, select=tuple(items))
 
 
 def _key(key: Key, schema: Schema) -> Key:
@@ -169,55 +188,42 @@ def _checked(predicate: Predicate, schema: Schema) -> Predicate:
             return Missing(schema.find(column))
         case Contains(column, item):
             found = schema.find(column)
-            space = schema.spaces[found]
-            if not isinstance(space, (Subsets, Open)):
+            if not isinstance(schema.spaces[found], (Subsets, Open)):
                 raise InputError(f"column {found!r} does not hold sets: compare it with =")
-            return Contains(found, _declared(item, found, space))
+            return Contains(found, _declared(item, found, schema.spaces[found]))
         case Among(column, values):
             found = schema.find(column)
-            known = {literal(value): _equal(value, found, schema.spaces[found]) for value in values}
+            known = {literal(value): _compared(value, "=", found, schema.spaces[found]) for value in values}
             return Among(found, tuple(known[text] for text in sorted(known)))
         case Compare(column, operator, value):
             found = schema.find(column)
-            space = schema.spaces[found]
-            if operator in ("=", "<>"):
-                return Compare(found, operator, _equal(value, found, space))
-            return Compare(found, operator, _ordered(value, found, space))
+            return Compare(found, operator, _compared(value, operator, found, schema.spaces[found]))
 
 
-def _equal(value: Value, column: str, space: Space | Open) -> Value:
-    """A value to be equal to: one of the declared."""
+def _compared(value: Value, operator: Operator, column: str, space: Space | Open) -> Value:
+    """A value to compare with: a declared one, or where the order of numbers matters any number."""
     if isinstance(space, Subsets):
         raise InputError(f"column {column!r} holds sets: ask list_contains({column}, {str(value)!r})")
-    return _declared(value, column, space)
-
-
-def _ordered(value: Value, column: str, space: Space | Open) -> Value:
-    """A value to compare with: any number for numbers, a declared one for categories in order."""
-    if not has_order(space):
-        raise InputError(f"the values of column {column!r} have no order: compare them with =, <> or IN")
-    if isinstance(space, Open):
-        return value
-    if has_numbers(space):
-        if isinstance(value, Fraction):
+    if operator not in ("=", "<>"):
+        if not has_order(space):
+            raise InputError(f"the values of column {column!r} have no order: compare them with =, <> or IN")
+        if has_numbers(space) and isinstance(value, Fraction):
             return value
-        raise InputError(f"column {column!r} holds numbers, and {str(value)!r} is not one")
     return _declared(value, column, space)
 
 
 def _declared(value: Value, column: str, space: Space | Open) -> Value:
-    if isinstance(space, Open):
-        return value
+    """A value that the column may have."""
     if isinstance(space, (Categories, Subsets)):
-        if any(_same(value, label) for label in space.values):
+        if any(value == label and isinstance(value, bool) == isinstance(label, bool) for label in space.values):
             return value
-        known: Iterable[object] = (label for label in space.values if label is not None)
-        raise InputError(f"column {column!r} has no value {_shown(value)}{did_you_mean(value, known)}")
-    if not isinstance(value, Fraction):
-        raise InputError(f"column {column!r} holds numbers, and {str(value)!r} is not one")
+        known = [label for label in space.values if label is not None]
+        shown = repr(value) if isinstance(value, str) else str(value)
+        raise InputError(f"column {column!r} has no value {shown}{did_you_mean(value, known)}")
     if isinstance(space, Interval):
-        on_a_step = ((value - space.low) / space.step).denominator == 1
-        if not (space.low <= value <= space.high and on_a_step):
+        if not isinstance(value, Fraction):
+            raise InputError(f"column {column!r} holds numbers, and {str(value)!r} is not one")
+        if not (space.low <= value <= space.high and ((value - space.low) / space.step).denominator == 1):
             low, high, step = space.label(0), space.label(space.size - 1), plain(space.step)
             raise InputError(
                 f"column {column!r} never has the value {plain(value)}: it goes from {low} to {high} by {step}"
@@ -228,11 +234,3 @@ def _declared(value: Value, column: str, space: Space | Open) -> Value:
 def plain(number: Fraction) -> int | float:
     """A number as it is shown: whole as an int."""
     return int(number) if number.denominator == 1 else float(number)
-
-
-def _same(value: Value, label: object) -> bool:
-    return value == label and isinstance(value, bool) == isinstance(label, bool)
-
-
-def _shown(value: Value) -> str:
-    return repr(value) if isinstance(value, str) else str(value)

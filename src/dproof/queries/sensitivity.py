@@ -10,18 +10,15 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Literal, cast
 
-import numpy as np
-
 from dproof.errors import InputError
 from dproof.privacy import Neighbours
 from dproof.queries.building import Asked, Asking, as_question
 from dproof.queries.effects import Coordinate, Effects, Part, effects
 from dproof.queries.linear import Term, present, scale_of
-from dproof.queries.question import Aggregate, Arithmetic, Expression, Key, Number, Question
+from dproof.queries.question import Aggregate, Arithmetic, Expression, Key, Number, Question, parts_of
 from dproof.queries.regions import MISSING, grouping
-from dproof.queries.schema import Open, Schema, resolve
+from dproof.queries.schema import Open, Schema, plain, resolve
 from dproof.spaces import Space
-from dproof.spaces.interval import Interval
 
 Row = dict[str, Any]
 
@@ -135,10 +132,8 @@ def _combination(expression: Expression, schema: Schema) -> tuple[tuple[Fraction
 
 
 def _unbounded(expression: Expression, schema: Schema) -> list[str]:
-    if isinstance(expression, Arithmetic):
-        return _unbounded(expression.left, schema) + _unbounded(expression.right, schema)
-    names = expression.columns if isinstance(expression, Aggregate) and expression.kind != "count" else ()
-    return [name for name in names if isinstance(schema.spaces[name], Open)]
+    asked = [part for part in parts_of(expression) if isinstance(part, Aggregate) and part.kind != "count"]
+    return [column for part in asked for column in part.columns if isinstance(schema.spaces[column], Open)]
 
 
 def _infinite(column: str, schema: Schema, neighbours: Neighbours) -> Sensitivity:
@@ -166,17 +161,13 @@ def _alone(
     if question.group_by:
         raise InputError(f"the sensitivity of {aggregate.kind.upper()} is known for one group at a time")
     column = aggregate.columns[0]
-    space = schema.spaces[column]
-    assert not isinstance(space, Open)
-    codes = np.array(_ends(space))
-    scale = scale_of(space, False)
-    ends = sorted(zip(scale.whole(codes).tolist(), codes.tolist(), strict=True))
-    (low, first), (high, last) = ends[0], ends[-1]
+    scale = scale_of(schema.spaces[column], False)
     filtered = question.where is not None or present(aggregate, schema) is not None
     n = 1 if filtered or aggregate.kind != "avg" else rows
     share = Fraction(1) if aggregate.kind != "avg" else Fraction(1, n + (neighbours == "add-remove"))
-    distance = scale.unit * (high - low) * share
-    bottom, top = {column: space.label(first)}, {column: space.label(last)}
+    least, most = map(scale.value, scale.ends)
+    distance = (most - least) * share
+    bottom, top = {column: plain(least)}, {column: plain(most)}
     before = (bottom,) * n
     after = (*before, top) if neighbours == "add-remove" else (*before[1:], top)
     if aggregate.kind == "min":
@@ -184,10 +175,3 @@ def _alone(
     elif aggregate.kind == "quantile":
         return Sensitivity(neighbours, distance, distance**2, "bound")
     return Sensitivity(neighbours, distance, distance**2, "exact", (Witness(before, after, distance),))
-
-
-def _ends(space: Space) -> list[int]:
-    """Codes among which the least and the greatest number are."""
-    if isinstance(space, Interval):
-        return [0, space.size - 1]
-    return [code for code in range(space.size) if space.label(code) is not None]

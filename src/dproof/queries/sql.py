@@ -32,16 +32,19 @@ def parse(text: str) -> Question:
     >>> parse("SELECT count(*) AS n FROM data WHERE age >= 18").where
     Compare(column='age', operator='>=', value=Fraction(18, 1))
     """
-    select = _read(text, "SELECT ... FROM ...")
+    select = read_statement(text, "SELECT ... FROM ...")
+    if max((_depth(node) for node in select.find_all(exp.Literal, exp.Column, exp.Star)), default=0) > _DEEPEST:
+        raise InputError(f"the question is nested more than {_DEEPEST} deep: simplify it")
     if not isinstance(select, exp.Select):
         # A lone word or sum is a statement to the parser; only a true one, such as DROP, is worth its name.
         refuse(
             None if isinstance(select, (exp.Condition, exp.Alias)) else select, "a question is one SELECT ... FROM ..."
         )
     only(select, "expressions", "from_", "from", "where", "group", "having", "order", "limit")
-    group = select.args.get("group")
-    if group is not None:
-        only(group, "expressions")
+    group, order = select.args.get("group"), select.args.get("order")
+    for clause in (group, order):
+        if clause is not None:
+            only(clause, "expressions")
     named = [_item(node) for node in select.expressions]
     items = tuple(item for item, _ in named)
     aliases = {item.alias.casefold(): item.expression for item, given in named if given}
@@ -53,7 +56,7 @@ def parse(text: str) -> Question:
         None if where is None else read_predicate(where.this),
         tuple(_group(node, items, aliases) for node in (group.expressions if group else ())),
         () if having is None else tuple(_tests(having.this, aliases)),
-        tuple(_order(node, items, aliases) for node in _ordered(select)),
+        tuple(_order(node, items, aliases) for node in (order.expressions if order else ())),
         _limit(select.args.get("limit")),
     )
 
@@ -67,9 +70,10 @@ def parse_predicate(text: str) -> Predicate:
     return parse(f"SELECT count(*) FROM data WHERE {text}").where or refuse(None, "a condition was expected")
 
 
-def _read(text: str, wanted: str) -> Node:
-    if not isinstance(text, str) or len(text) > _LONGEST:
-        raise InputError(f"a question is a text of at most {_LONGEST} characters: {wanted}")
+def read_statement(text: str, wanted: str, longest: int = _LONGEST) -> Node:
+    """The one statement that a text holds."""
+    if not isinstance(text, str) or len(text) > longest:
+        raise InputError(f"a question is a text of at most {longest} characters: {wanted}")
     try:
         trees = [tree for tree in sqlglot.parse(text, dialect="duckdb") if tree is not None]
     except (SqlglotError, RecursionError) as error:
@@ -77,9 +81,6 @@ def _read(text: str, wanted: str) -> Node:
         raise InputError(f"this is not SQL that can be read ({first}): {wanted}") from None
     if len(trees) != 1:
         raise InputError(f"one statement at a time, and {len(trees)} were given: {wanted}")
-    depth = max((_depth(node) for node in trees[0].find_all(exp.Literal, exp.Column, exp.Star)), default=0)
-    if depth > _DEEPEST:
-        raise InputError(f"the question is nested more than {_DEEPEST} deep: simplify it")
     return trees[0]
 
 
@@ -143,14 +144,6 @@ def _group(node: Node, items: tuple[Item, ...], aliases: dict[str, Expression]) 
     if not isinstance(key, Key):
         raise InputError("GROUP BY takes columns and BIN(column, width), not calculations")
     return key
-
-
-def _ordered(select: Node) -> list[Node]:
-    order = select.args.get("order")
-    if order is None:
-        return []
-    only(order, "expressions")
-    return list(order.expressions)
 
 
 def _order(node: Node, items: tuple[Item, ...], aliases: dict[str, Expression]) -> Order:
