@@ -16,6 +16,11 @@ def is_arrow(values: Any) -> bool:
     return type(values).__module__.partition(".")[0] == "pyarrow"
 
 
+def as_numpy(column: Any) -> NDArray[Any]:
+    """An Arrow array or a chunked one as NumPy has it."""
+    return np.asarray(column.to_numpy(**({} if hasattr(column, "chunks") else {"zero_copy_only": False})))
+
+
 def arrow_codes(column: Any, labels: Sequence[Any]) -> NDArray[np.int64]:
     """The position of each value of an Arrow column among the labels; an undeclared one is refused."""
     import pyarrow as pa

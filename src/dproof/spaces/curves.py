@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from dproof.errors import InputError, did_you_mean
 from dproof.exact import exact
-from dproof.spaces.arrow import is_arrow
+from dproof.spaces.arrow import as_numpy, is_arrow
 
 Norm = Literal["sup", "l2"]
 _MOST_POINTS = 1 << 13
@@ -43,9 +43,12 @@ class Curves:
         self, start: Any, stop: Any, points: int | Sequence[Any], low: Any, high: Any, norm: Norm = "sup"
     ) -> None:
         first, last = exact(start, "start"), exact(stop, "stop")
-        grid = _even(first, last, points) if isinstance(points, int) else tuple(exact(t, "a point") for t in points)
-        if not 2 <= len(grid) <= _MOST_POINTS:
+        many = points if isinstance(points, int) else len(points)
+        if isinstance(points, bool) or not 2 <= many <= _MOST_POINTS:
             raise InputError(f"a curve needs from 2 to {_MOST_POINTS} grid points")
+        if isinstance(points, int):
+            points = [first + (last - first) * n / (many - 1) for n in range(many)]
+        grid = tuple(exact(t, "a point") for t in points)
         if any(a >= b for a, b in pairwise(grid)):
             raise InputError("the grid points must rise, each above the one before")
         if (grid[0], grid[-1]) != (first, last):
@@ -175,12 +178,6 @@ class Curves:
         return np.asarray(data.data_matrix[..., 0], np.float64)
 
 
-def _even(first: Fraction, last: Fraction, points: int) -> tuple[Fraction, ...]:
-    if isinstance(points, bool) or not 2 <= points <= _MOST_POINTS:
-        raise InputError(f"a curve needs from 2 to {_MOST_POINTS} grid points")
-    return tuple(first + (last - first) * n / (points - 1) for n in range(points))
-
-
 def _arrow_rows(column: Any, points: int) -> NDArray[np.float64]:
     """The rows of an Arrow list column, or of a table of wide columns; a short or missing list is refused."""
     import pyarrow as pa
@@ -202,9 +199,7 @@ def _numbers(column: Any) -> NDArray[np.float64]:
     import pyarrow as pa
 
     try:
-        return np.asarray(column.cast(pa.float64()).to_numpy(zero_copy_only=False))
-    except TypeError:  # a chunked array takes no such argument
-        return np.asarray(column.cast(pa.float64()).to_numpy())
+        return as_numpy(column.cast(pa.float64()))
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
         raise InputError("a curve holds something that is not a number; cast the column first") from None
 

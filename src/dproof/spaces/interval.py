@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from dproof.errors import InputError, TooLarge
 from dproof.exact import exact
-from dproof.spaces.arrow import is_arrow
+from dproof.spaces.arrow import as_numpy, is_arrow
 from dproof.spaces.space import narrowest
 
 _FINE = 5000  # steps of a lattice that nobody chose: rounding stays below a thousandth of the noise up to ε = 10
@@ -191,7 +191,7 @@ class Interval:
         if is_arrow(values):
             if values.null_count:
                 raise _no_number()
-            values = values.to_numpy(**({} if hasattr(values, "chunks") else {"zero_copy_only": False}))
+            values = as_numpy(values)
         column = values if isinstance(values, np.ndarray) else np.array(values, object)
         if column.dtype == object:
             column = _narrowed(column)
