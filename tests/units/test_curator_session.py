@@ -235,6 +235,17 @@ def test_what_has_no_value_passes_no_test_and_comes_last(tmp_path: Path) -> None
     assert curator.ask("SELECT count(*) AS n FROM data HAVING count(*) / 0 - count(*) / 0 < 1", epsilon=9).rows == []
 
 
+def test_the_missing_category_is_no_value_to_choose(tmp_path: Path) -> None:
+    columns = {"rooms": {"space": "categories", "values": [1, 2], "missing": "category"}}
+    plan = {"privacy": {"epsilon": 9}, "columns": columns}
+    curator = dp.Curator(pa.table({"rooms": pa.array([None] * 9, pa.int64())}), plan, ledger=tmp_path / "b.db")
+    with pytest.raises(InputError, match="3 of 2 values"):
+        curator.ask("SELECT top(rooms, 3) FROM data", epsilon=1)
+    for n in range(1, 21):
+        row = curator.ask("SELECT mode(rooms) + 1 AS m, top(rooms, 2) AS t FROM data", epsilon=Fraction(n, 100)).rows[0]
+        assert row["m"].estimate in (2, 3) and sorted(row["t"].estimate) == [1, 2]
+
+
 def test_extreme_quantiles_are_extremes(tmp_path: Path) -> None:
     plan = PLAN | {"privacy": {"epsilon": 1000}}
     table = people().set_column(0, "age", pa.array([30, 40, 50, 60] * (ROWS // 4)))

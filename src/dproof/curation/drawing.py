@@ -60,17 +60,18 @@ def _choose(choice: Chosen, histogram: Mapping[int, int], schema: Schema, coins:
     return ladder[place] if ladder else place
 
 
-def _scores(space: Space, histogram: Mapping[int, int]) -> list[int]:
-    """How often each value, or each item of sets, occurs."""
-    if not isinstance(space, Subsets):
-        return [histogram.get(code, 0) for code in range(space.size)]
-    bits = range(len(space.values))
-    return [sum(count for mask, count in histogram.items() if mask >> bit & 1) for bit in bits]
+def _scores(space: Space, histogram: Mapping[int, int]) -> dict[int, int]:
+    """How often each value that can be there, or each item of sets, occurs."""
+    if isinstance(space, Subsets):
+        bits = range(len(space.values))
+        return {bit: sum(count for mask, count in histogram.items() if mask >> bit & 1) for bit in bits}
+    absent = space.values.index(None) if isinstance(space, Categories) and None in space.values else -1
+    return {code: histogram.get(code, 0) for code in range(space.size) if code != absent}
 
 
-def _top(choice: Chosen, scores: list[int], rounds: int, coins: Coins) -> list[int]:
+def _top(choice: Chosen, scores: Mapping[int, int], rounds: int, coins: Coins) -> list[int]:
     """The best, then the best of the others, and so on."""
-    left = list(range(len(scores)))
+    left = list(scores)
     found = []
     for _ in range(rounds):
         found.append(left.pop(permute_and_flip([1] * len(left), [-scores[code] for code in left], choice.rate, coins)))

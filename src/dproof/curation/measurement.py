@@ -33,7 +33,7 @@ from dproof.queries.question import (
 )
 from dproof.queries.regions import grouping
 from dproof.queries.schema import Open, Schema, has_numbers
-from dproof.spaces import Subsets
+from dproof.spaces import Categories, Subsets
 
 _MOST_FLIPS = 1 << 20  # candidates up to which permute-and-flip reads a word for each of them
 _MOST_CHOICES = 1 << 14  # groups, each with a choice of its own
@@ -241,7 +241,8 @@ def _choice(aggregate: Aggregate, schema: Schema, privacy: Privacy, rows: int, s
         raise InputError("a quantile, an extreme, a mode or a top list needs epsilon above 0")
     space = schema.spaces[aggregate.columns[0]]
     assert not isinstance(space, Open)
-    candidates = len(space.values) if isinstance(space, Subsets) else space.size
+    absent = isinstance(space, Categories) and None in space.values
+    candidates = len(space.values) if isinstance(space, Subsets) else space.size - absent
     if aggregate.kind in ("mode", "top"):
         rounds = int(aggregate.argument or 1)
         if candidates > _MOST_VALUES:
