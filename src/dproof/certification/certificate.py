@@ -13,7 +13,7 @@ from typing import Any
 
 from dproof.certification.verify_certificate import seal
 from dproof.errors import InputError
-from dproof.exact import exact, exp_below, float_above, log_above
+from dproof.exact import exact, float_above
 from dproof.mechanisms.mechanism import Mechanism
 from dproof.privacy import Privacy
 
@@ -61,8 +61,6 @@ class Part:
 
 def certified_part(name: str, mechanism: Mechanism, privacy: Privacy) -> Part:
     """The part of a certificate for one mechanism; its tight values are computed from the law alone."""
-    family = mechanism.family
-    odds = family.odds(privacy.delta).value
     optimum = mechanism.optimum
     try:
         error: Fraction | None = mechanism.error
@@ -73,9 +71,9 @@ def certified_part(name: str, mechanism: Mechanism, privacy: Privacy) -> Part:
         mechanism.name,
         mechanism.source,
         privacy,
-        family.record(),
-        inf if odds is None else float_above(log_above(odds)),
-        float_above(family.worst(exp_below(privacy.epsilon)).value),
+        mechanism.family.record(),
+        mechanism.epsilon(privacy.delta),
+        mechanism.delta(privacy.epsilon),
         error,
         optimum.lower_bound if optimum is not None and optimum.loss == "metric" else None,
     )

@@ -21,6 +21,7 @@ from dproof.exact import exp_above, exp_below, float_above, log_above
 from dproof.laws.bits import Bits
 from dproof.laws.family import Family
 from dproof.laws.keep_or_other import KeepOrOther
+from dproof.laws.pair import hockey_stick
 from dproof.laws.search import tight_odds
 from dproof.laws.two_sided import TwoSided
 from dproof.privacy import Privacy
@@ -98,8 +99,8 @@ class Loss:
 
     def delta(self, odds: Fraction) -> Fraction:
         """Σ max(0, P − e·Q)."""
-        a, b = odds.numerator, odds.denominator
-        return Fraction(sum(max(0, p * b - q * a) for p, q in self.atoms), b * self.total)
+        p, q = zip(*self.atoms, strict=True)
+        return hockey_stick(p, q, self.total, odds)
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,10 +132,8 @@ class Composed:
 
     def epsilon(self, delta: Any = 0) -> float:
         """The least ε at δ, rounded up; `inf` where none will do."""
-        top = [[p for p, q in part.atoms if q == 0] for part in (self.left, self.right)]
-        ratios = [max((Fraction(p, q) for p, q in part.atoms if q), default=None) for part in (self.left, self.right)]
-        shown = any(top) or None in ratios
-        pure = None if shown else ratios[0] * ratios[1]  # type: ignore[operator]
+        (p, q), (x, y) = self.left.atoms[0], self.right.atoms[0]  # the largest ratios
+        pure = Fraction(p * x, q * y) if q and y else None
         odds = tight_odds(self.worst, pure, Privacy(0, delta).delta)
         return float("inf") if odds is None else float_above(log_above(odds))
 

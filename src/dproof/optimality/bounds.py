@@ -18,10 +18,10 @@ from numpy.typing import NDArray
 
 from dproof.errors import InputError, did_you_mean
 from dproof.exact import exact, exp_above, exp_below
-from dproof.optimality.closed_forms import least_two_level
+from dproof.optimality.closed_forms import Seen, least_two_level
 from dproof.optimality.design import optimal
 from dproof.optimality.error import losses
-from dproof.optimality.symmetry import homogeneous
+from dproof.optimality.symmetry import view
 from dproof.privacy import Privacy
 from dproof.spaces.categories import Categories
 from dproof.spaces.interval import Interval
@@ -108,18 +108,14 @@ def _packing(space: Space, odds: Fraction) -> Fraction:
     return best
 
 
-def _view(space: Space) -> list[tuple[Fraction, int]] | None:
+def _view(space: Space) -> Seen | None:
     """The distances that every point sees, each with how often; None where points see different ones."""
     if isinstance(space, Subsets) and space.metric == "symmetric":
         items = len(space.values)
         return [(Fraction(n), comb(items, n)) for n in range(items + 1)]
     if space.size > _LARGEST_COMPARED:
         return None
-    distances = losses(space)
-    if not homogeneous(distances):
-        return None
-    values, counts = np.unique(distances.whole[0], return_counts=True)
-    return [(Fraction(int(v), distances.unit), int(n)) for v, n in zip(values, counts, strict=True)]
+    return view(losses(space))
 
 
 def _on_a_line(space: Space, privacy: Privacy) -> Fraction:

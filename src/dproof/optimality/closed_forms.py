@@ -14,6 +14,7 @@ from dproof.optimality.error import Losses
 from dproof.optimality.rounding import TOTAL
 
 Found = tuple[Matrix, Fraction]  # a law, and a proven lower bound of the optimum
+Seen = list[tuple[Fraction, int]]  # the losses that every point sees, rising, each with how often
 
 
 def best_answers(losses: Losses, prior: NDArray[Any] | None) -> Found:
@@ -27,7 +28,7 @@ def best_answers(losses: Losses, prior: NDArray[Any] | None) -> Found:
     return Matrix(whole, 1), Fraction(least.max() if prior is None else prior @ least) / losses.unit
 
 
-def ball_law(losses: Losses, epsilon: Fraction) -> Found:
+def ball_law(losses: Losses, seen: Seen, epsilon: Fraction) -> Found:
     """The law of a space that looks the same from every point: two levels, with all near outputs on the higher.
 
     P_ij = e^ε·l for the n outputs nearest to i and l for the others, with the n of least error; for the discrete metric
@@ -36,21 +37,21 @@ def ball_law(losses: Losses, epsilon: Fraction) -> Found:
 
     >>> from dproof import Subsets
     >>> from dproof.optimality.error import losses
-    >>> law, bound = ball_law(losses(Subsets(["Music", "Football", "Chess"])), Fraction(1))
+    >>> from dproof.optimality.symmetry import view
+    >>> sets = losses(Subsets(["Music", "Football", "Chess"]))
+    >>> law, bound = ball_law(sets, view(sets), Fraction(1))
     >>> round(float(bound), 7)
     1.1534121
     """
-    values, counts = np.unique(losses.whole[0], return_counts=True)
-    seen = [(Fraction(int(v)), int(n)) for v, n in zip(values, counts, strict=True)]
     bound, reach, near = least_two_level(seen, exp_above(epsilon))
     odds, size = exp_below(epsilon), losses.shape[1]
     low = max(1, int(TOTAL / (odds * near + size - near)))
     high = min(int(low * odds), TOTAL // near)
-    whole = np.where((losses.whole <= reach).astype(bool), high, low).astype(np.int64)
-    return Matrix(whole, near * high + (size - near) * low), bound / losses.unit
+    whole = np.where((losses.whole <= reach * losses.unit).astype(bool), high, low).astype(np.int64)
+    return Matrix(whole, near * high + (size - near) * low), bound
 
 
-def least_two_level(seen: list[tuple[Fraction, int]], odds: Fraction) -> tuple[Fraction, Fraction, int]:
+def least_two_level(seen: Seen, odds: Fraction) -> tuple[Fraction, Fraction, int]:
     """The least error of a law with e^ε·l on a ball and l outside, its radius, and how many outputs it holds.
 
     min_r (e Σ_{ρ ≤ r} ρ + Σ_{ρ > r} ρ) / (e #{ρ ≤ r} + #{ρ > r}), from the rising losses and how often each is seen.

@@ -21,7 +21,7 @@ from dproof.optimality.interior import LARGEST
 from dproof.optimality.programme import Programme, between, privacy_pairs
 from dproof.optimality.pure import pure_law
 from dproof.optimality.rounding import SLACK, certified_law, certified_metric_law
-from dproof.optimality.symmetry import Symmetry, find_symmetry, homogeneous
+from dproof.optimality.symmetry import Symmetry, find_symmetry, view
 from dproof.optimality.unbiased import RoundedAtRandom, output_lattice, unbiased_law
 from dproof.privacy import Privacy
 from dproof.spaces.interval import Interval
@@ -126,8 +126,9 @@ class _Problem:
             return self._constant(costs)
         if self.metric_privacy or delta > _NEGLIGIBLE:
             return self._by_programme(costs)
-        if self.prior is None and delta == 0 and homogeneous(costs):
-            return ball_law(costs, epsilon)
+        seen = view(costs) if self.prior is None and delta == 0 else None
+        if seen is not None:
+            return ball_law(costs, seen, epsilon)
         law, bound = pure_law(costs, epsilon, self.prior, delta)
         return certified_law(law, epsilon, Fraction(0)), bound
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -28,11 +29,14 @@ class Symmetry:
     pairs: tuple[tuple[int, int], ...]
 
 
-def homogeneous(losses: Losses) -> bool:
-    """Whether every input sees the same losses, each as often, and every output too."""
+def view(losses: Losses) -> list[tuple[Fraction, int]] | None:
+    """The losses that every input and every output sees, each with how often; None where they see different ones."""
     by_input, by_output = np.sort(losses.whole, axis=1), np.sort(losses.whole, axis=0)
     same = (by_input == by_input[0]).all() and (by_output == by_output[:, :1]).all()
-    return bool(same) and losses.shape[0] == losses.shape[1]
+    if not same or losses.shape[0] != losses.shape[1]:
+        return None
+    values, counts = np.unique(by_input[0], return_counts=True)
+    return [(Fraction(int(v), losses.unit), int(n)) for v, n in zip(values, counts, strict=True)]
 
 
 def find_symmetry(
