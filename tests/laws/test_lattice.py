@@ -162,6 +162,21 @@ def test_a_vector_of_gaussian_noise(shape: tuple[int, int], square: int, odds: F
     assert concentrated >= bound
 
 
+@pytest.mark.parametrize("shape", [(1, 1), (2, 3), (4, 1), (5, 5)])
+@pytest.mark.parametrize("odds", [Fraction(1), Fraction(2), Fraction(30)])
+def test_a_vector_of_gaussian_noise_in_cells(shape: tuple[int, int], odds: Fraction) -> None:
+    """A shift that is no multiple of the cell's width moves some values one cell farther."""
+    law = Gaussian(Fraction(16), 3)
+    total, window = law.denominator(0), range(-140, 141)
+    whole = [int(law.probability(k) * total) for k in range(-150, 151)]
+    p, *moved = ([whole[k + 150 - d] for k in window] for d in (0, *shape))
+    assert sum(p) == total
+    a, b = odds.numerator, odds.denominator
+    pairs = ((p[i] * p[j], moved[0][i] * moved[1][j]) for i, j in product(range(len(p)), repeat=2))
+    direct = Fraction(sum(max(0, b * x - a * y) for x, y in pairs), b * total**2)
+    assert direct <= law.delta_vector(odds, sum(d * d for d in shape), 2)
+
+
 @pytest.mark.parametrize("size", [2, 3, 6])
 @each_law
 def test_the_clamped_family_is_a_post_processing(law: NoiseLaw, size: int) -> None:
