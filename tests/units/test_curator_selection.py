@@ -137,6 +137,8 @@ def test_weights_fall_by_no_more_than_the_rate(rate: Fraction, most: int) -> Non
     for here, following in pairwise(weights):
         assert following <= here and here <= exp_above(rate) * following
         assert here >= exp_below(rate) * (following - 1)  # and by hardly less, so nothing is given away
+    last = len(weights) - 1  # nor do they stay above e^(−t·k) by what a reach would have to know of
+    assert Fraction(weights[last], weights[0]) <= exp_below(-rate * last) + Fraction(1, 1 << 96)
 
 
 @given(st.integers(1, 2**200), st.integers(0, 10**6))
