@@ -16,6 +16,7 @@ from dproof.laws.family import Odds, Worst
 from dproof.laws.guide import Guide, guide, word_width
 from dproof.laws.pair import Pair, any_pair
 
+_TOTAL_BITS = 52  # words that belong to nobody, and are drawn again, stay below one in 2^12
 _TABLED = 4096  # up to this size a guide table over the shifts beats arithmetic on whole words
 
 
@@ -68,6 +69,16 @@ class KeepOrOther:
 
     def record(self) -> Mapping[str, Any]:
         return {"kind": "keep-or-other", "size": self.size, "keep": str(self.keep), "other": str(self.other)}
+
+
+def keep_up_to(ratio: Fraction, size: int) -> KeepOrOther:
+    """The law whose keep : other comes nearest to a ratio of at least 1 from below, with a total below 2^62.
+
+    >>> keep_up_to(Fraction(1), 5)
+    KeepOrOther(size=5, keep=1, other=1)
+    """
+    other = max(1, (1 << _TOTAL_BITS) // (size + int(ratio))) if ratio > 1 else 1
+    return KeepOrOther(size, min(int(other * ratio), 1 << 61), other)
 
 
 @lru_cache(maxsize=64)

@@ -31,7 +31,7 @@ class Matrix:
     Fraction(1, 2)
     """
 
-    rows: NDArray[Any]  # int64, or Python integers when the total needs more
+    rows: NDArray[Any]  # int64, or Python integers where the total needs more
     total: int
     neighbours: NDArray[np.bool_] | None = None  # which ordered pairs count; all of them by default
 
@@ -47,6 +47,8 @@ class Matrix:
                 raise InputError("the neighbours of a law must be a symmetric matrix: being neighbours is mutual")
         if self.rows.dtype.kind not in "iuO" or (self.rows < 0).any() or (_sums(self.rows) != self.total).any():
             raise InputError("every row of a law must be whole numbers of at least 0 that sum to its total")
+        if self.total < 1 << 62:
+            object.__setattr__(self, "rows", self.rows.astype(np.int64, copy=False))
 
     @property
     def inputs(self) -> int:

@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 
 from dproof.errors import InputError, TooLarge
 from dproof.exact import exact, exp_below, has_shape, whole_numbers
-from dproof.laws.family import Family
-from dproof.laws.keep_or_other import KeepOrOther
+from dproof.laws.keep_or_other import keep_up_to
 from dproof.laws.matrix import Matrix, as_neighbours, whole_law
 from dproof.mechanisms.mechanism import Mechanism
 from dproof.privacy import Privacy
@@ -50,7 +49,7 @@ def discrete_exponential(space: Space, k: Any = None, *, utility: Any = None, ne
         if not 0 <= unit <= _LARGEST_K:
             raise InputError(f"k must lie between 0 and {_LARGEST_K}; at 0 every answer is as likely")
         if isinstance(space, Categories) and space.metric == "discrete" and neighbours is None:
-            return Mechanism("discrete exponential", space, space, _by_size(space.size, unit), source)
+            return Mechanism("discrete exponential", space, space, keep_up_to(exp_below(unit), space.size), source)
     if space.size > _LARGEST_SPACE:
         raise TooLarge(f"a law on {space.size} points is too large to write out; take at most {_LARGEST_SPACE}")
     if neighbours is None and isinstance(space, Rows):
@@ -79,13 +78,6 @@ def exponential(
         raise InputError(f"the base measure needs {outputs.size} weights of at least 0, not all 0")
     family = _family(utility, (inputs.size, outputs.size), eps, measure, None)
     return Mechanism("exponential", inputs, outputs, family, "HLM16, Definition 2")
-
-
-def _by_size(size: int, rate: Fraction) -> Family:
-    """keep : other = e^k : 1, rounded towards privacy."""
-    ratio = exp_below(rate)
-    other = max(1, (1 << 52) // (size + int(ratio))) if rate else 1
-    return KeepOrOther(size, min(int(other * ratio), 1 << 61), other)
 
 
 def _family(

@@ -48,7 +48,7 @@ def product_sanitisation(parent: Mechanism, rows: int) -> Mechanism:
     one_row = np.array([family.weights(n) for n in range(family.inputs)], object)
     total = int(family.total**rows)
     whole: NDArray[Any] = reduce(np.kron, [one_row] * rows)
-    law = Matrix(whole if total >= 1 << 62 else whole.astype(np.int64), total, one_row_apart(inputs))
+    law = Matrix(whole, total, one_row_apart(inputs))
     return Mechanism("product sanitisation", inputs, outputs, law, "HLM15, equation (7)")
 
 

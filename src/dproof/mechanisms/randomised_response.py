@@ -8,7 +8,7 @@ from typing import Any
 from dproof.errors import InputError, TooLarge
 from dproof.exact import exact, exp_above, exp_below
 from dproof.laws.bits import Bits
-from dproof.laws.keep_or_other import KeepOrOther
+from dproof.laws.keep_or_other import KeepOrOther, keep_up_to
 from dproof.mechanisms.mechanism import Mechanism, Optimum
 from dproof.privacy import Privacy
 from dproof.spaces.categories import Categories
@@ -16,7 +16,7 @@ from dproof.spaces.space import Space
 from dproof.spaces.subsets import Subsets
 
 _LARGEST_SIZE = 1 << 48  # values; beyond this whole numbers of 62 bits grow coarse
-_TOTAL_BITS = 52  # words that belong to nobody, and are drawn again, stay below one in 2^12
+_FLIP = 1 << 36
 
 
 def randomised_response(space: Space, privacy: Privacy) -> Mechanism:
@@ -42,11 +42,8 @@ def randomised_response(space: Space, privacy: Privacy) -> Mechanism:
     elif privacy.delta == 1:
         family = KeepOrOther(space.size, 1, 0)
     else:
-        # keep · (1 − δ) ≤ other · (e^ε + mδ): the ratio is bounded first, so that every total stays below 2^62.
-        ratio = (exp_below(privacy.epsilon) + m * privacy.delta) / (1 - privacy.delta)
-        other = max(1, (1 << _TOTAL_BITS) // (m + int(ratio) + 1)) if ratio > 1 else 1
-        keep = min(int(other * ratio), 1 << 61)
-        family = KeepOrOther(space.size, keep, other)
+        # keep · (1 − δ) ≤ other · (e^ε + mδ)
+        family = keep_up_to((exp_below(privacy.epsilon) + m * privacy.delta) / (1 - privacy.delta), space.size)
     return Mechanism("randomised response", space, space, family, "HLM16, Theorem 10", _optimum(family, space, privacy))
 
 
@@ -91,9 +88,8 @@ def itemwise_response(space: Subsets, privacy: Privacy) -> Mechanism:
     if not isinstance(space, Subsets):
         raise InputError("itemwise response needs a space of subsets")
     h = len(space.values)
-    flip = 1 << (_TOTAL_BITS // 2 + 10)
     ratio = min(exp_below(privacy.epsilon / h), Fraction(1 << 20))
-    return Mechanism("itemwise response", space, space, Bits(h, int(flip * ratio), flip), "Warner 1965, item by item")
+    return Mechanism("itemwise response", space, space, Bits(h, int(_FLIP * ratio), _FLIP), "Warner 1965, item by item")
 
 
 EXAMPLES = (

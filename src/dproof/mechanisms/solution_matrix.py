@@ -35,7 +35,7 @@ def solution_matrix(space: Space, rows: Any, *, outputs: Space | None = None, ne
     _check_shape(rows, space.size, target.size)
     whole, total = whole_numbers(rows, "an entry of the solution matrix")
     _mend(whole, total)
-    law = Matrix(whole if total >= 1 << 62 else whole.astype(np.int64), total, as_neighbours(neighbours))
+    law = Matrix(whole, total, as_neighbours(neighbours))
     return Mechanism("solution matrix", space, target, law, "HLM16, Definition 6")
 
 
