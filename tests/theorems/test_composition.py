@@ -190,6 +190,21 @@ def test_two_blocks_under_change_one_really_cost_the_sum() -> None:
     assert compose([loss, loss]).worst(exp_above(Fraction(2)) * (1 + Fraction(1, 10**20))) < Fraction(1, 10**15)
 
 
+@pytest.mark.parametrize(
+    "refused",
+    [
+        lambda: advanced(Privacy(1), 2, 0),
+        lambda: advanced(Privacy(1), -1, "0.1"),
+        lambda: group(Privacy(1), -1),
+        lambda: parallel([Privacy(1)], blocks="row"),  # type: ignore[arg-type]
+        lambda: basic([Privacy(1), Privacy(1, neighbours="add-remove")]),
+    ],
+)
+def test_what_composes_to_nothing_is_refused(refused) -> None:
+    with pytest.raises(InputError):
+        refused()
+
+
 # Numerical composition, both sides told ------------------------------------------------------------------------------
 
 

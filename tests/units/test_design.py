@@ -172,6 +172,23 @@ def test_nothing_can_be_told_at_epsilon_zero() -> None:
     assert prior.law(3)[0] == 1, "the weighted median, always"
 
 
+@settings(max_examples=25, deadline=None)
+@given(metrics(most=4), st.sampled_from(["0", "0.4", "3"]), st.sampled_from(["0", "0.001", "0.2"]), st.data())
+def test_a_prior_agrees_on_random_metrics(rho: list[list[Fraction]], epsilon: str, delta: str, data) -> None:
+    """What is averaged in the plain programme are the losses, each times how likely its input is."""
+    prior = data.draw(st.lists(st.integers(1, 9), min_size=len(rho), max_size=len(rho)))
+    space = Categories(list(range(len(rho))), metric=rho)
+    best = design(space, Privacy(epsilon, delta), prior=prior)
+    weighed = [[float(x * w * len(rho) / sum(prior)) for x in row] for row, w in zip(rho, prior, strict=True)]
+    scale, e = max(map(max, weighed)) or 1, exp(float(epsilon))
+    assert best.optimum is not None
+    assert float(best.optimum.value) == pytest.approx(
+        least_error(weighed, e, float(delta), average=True), abs=1e-7 * e * scale
+    )
+    assert best.optimum.lower_bound <= best.optimum.value
+    certify(best, Privacy(epsilon, delta))
+
+
 def test_a_wide_gap_is_told() -> None:
     with pytest.warns(DproofWarning, match="proven to be within"):
         best = design(Interval(0, 4, 1), Privacy(40))

@@ -70,8 +70,6 @@ def curve_places(name: str, expansion: Expansion, arrays: Sequence[Any], *, clam
 
 def _lists(array: Any, points: int) -> NDArray[np.float64]:
     """The lists as rows; one that is missing or has another length is a row of NaN."""
-    if isinstance(array, pa.ChunkedArray):
-        array = array.combine_chunks()
     if not any(check(array.type) for check in (pa.types.is_list, pa.types.is_large_list, pa.types.is_fixed_size_list)):
         raise InputError(f"a column of type {array.type} holds no curves: they are lists of numbers, or wide columns")
     whole = pc.fill_null(pc.equal(pc.list_value_length(array), points), False)
