@@ -78,18 +78,13 @@ def _values(space: Categories) -> Any:
     return pa.array(labels, pa.int64() if all(isinstance(label, int) for label in labels) else pa.float64())
 
 
-@lru_cache(maxsize=256)
-def _numbers(space: Categories) -> NDArray[Any]:
-    numbers: NDArray[Any] = _values(space).to_numpy(zero_copy_only=False)
-    return numbers
-
-
 def _category_array(space: Categories, codes: NDArray[Any]) -> Any:
     values = _values(space)
     # Where missing is a value of its own it has the last code, and is stored as null.
     absent = codes == len(values) if len(values) < space.size else None
     if not pa.types.is_string(values.type):
-        return pa.array(_numbers(space).take(codes, mode="clip"), values.type, mask=absent)
+        numbers = values.to_numpy(zero_copy_only=False)
+        return pa.array(numbers.take(codes, mode="clip"), values.type, mask=absent)
     index = np.int8 if space.size <= 1 << 7 else np.int16 if space.size <= 1 << 15 else np.int32
     narrow = codes.astype(index, copy=False)
     return pa.DictionaryArray.from_arrays(pa.array(narrow, mask=absent), values)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 Path = tuple[str, ...]
@@ -60,29 +60,25 @@ def to_toml(tables: Mapping[str, Any]) -> str:
     epsilon = "2"
     <BLANKLINE>
     """
-    lines = [f"{toml_key(k)} = {_value(v)}" for k, v in tables.items() if not _is_table(v) and not _is_tables(v)]
-    for name, value in tables.items():
-        if _is_tables(value):
-            for table in value:
-                lines += ["", f"[[{toml_key(name)}]]", *_body(table)]
-        elif _is_table(value) and value and all(_is_table(v) for v in value.values()):
-            for key, table in value.items():
-                lines += ["", f"[{toml_key(name)}.{toml_key(key)}]", *_body(table)]
-        elif _is_table(value):
-            lines += ["", f"[{toml_key(name)}]", *_body(value)]
+    parts = {name: list(_tables(toml_key(name), value)) for name, value in tables.items()}
+    lines = _body({name: value for name, value in tables.items() if not parts[name]})
+    for header, table in (part for found in parts.values() for part in found):
+        lines += ["", header, *_body(table)]
     return "\n".join(lines).lstrip("\n") + "\n"
+
+
+def _tables(key: str, value: Any) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """The tables that a value is written as, each under its header; none for a plain value."""
+    if isinstance(value, Mapping) and value and all(isinstance(v, Mapping) for v in value.values()):
+        yield from ((f"[{key}.{toml_key(name)}]", table) for name, table in value.items())
+    elif isinstance(value, Mapping):
+        yield f"[{key}]", value
+    elif isinstance(value, Sequence) and not isinstance(value, str) and any(isinstance(v, Mapping) for v in value):
+        yield from ((f"[[{key}]]", table) for table in value)
 
 
 def _body(table: Mapping[str, Any]) -> list[str]:
     return [f"{toml_key(k)} = {_value(v)}" for k, v in table.items()]
-
-
-def _is_table(value: Any) -> bool:
-    return isinstance(value, Mapping)
-
-
-def _is_tables(value: Any) -> bool:
-    return isinstance(value, Sequence) and not isinstance(value, str) and any(_is_table(v) for v in value)
 
 
 def toml_key(name: str) -> str:
