@@ -115,9 +115,11 @@ def test_names_and_rows(make: Make, tmp_path: Path) -> None:
 
 
 def test_the_release_is_the_same_whatever_the_engine(make: Make, tmp_path: Path) -> None:
-    table = dp.sanitise(make(TABLE, tmp_path), PLAN).to_arrow()
-    assert table.schema.metadata is None
-    assert table.to_pydict() == TABLE.select(["hobby", "read", "weight"]).to_pydict()
+    (tmp_path / "again").mkdir()
+    for folder, out in ((tmp_path, None), (tmp_path / "again", tmp_path / "out")):  # held in memory, and stored
+        table = dp.sanitise(make(TABLE, folder), PLAN, out).to_arrow()
+        assert table.schema.metadata is None
+        assert table.to_pydict() == TABLE.select(["hobby", "read", "weight"]).to_pydict()
 
 
 def test_zero_rows_give_a_release_of_zero_rows(make: Make, tmp_path: Path) -> None:

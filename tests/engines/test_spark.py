@@ -8,6 +8,7 @@ import re
 import shutil
 import signal
 import sys
+import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -19,6 +20,7 @@ import pyarrow.parquet
 import pytest
 
 import dproof as dp
+from dproof.coins import current
 from dproof.engines import Source, open_source
 from dproof.engines.arrow import batches
 from dproof.engines.source import Bound
@@ -53,6 +55,14 @@ appender.file.fileName = {log}
 appender.file.layout.type = PatternLayout
 appender.file.layout.pattern = %p %c %m%n%ex
 """
+# The parent of all workers: it has drawn coins when it forks them.
+WARM = """
+from dproof.coins import current
+from pyspark.daemon import manager
+
+current().words64(1)
+manager()
+"""
 
 
 @pytest.fixture(scope="module")
@@ -65,12 +75,15 @@ def spark(log: Path) -> Iterator[SparkSession]:
     settings = log.with_suffix(".properties")
     settings.write_text(LOG.format(log=log))
     with pytest.MonkeyPatch.context() as patch:
+        (log.parent / "warm.py").write_text(WARM)
+        patch.setenv("PYTHONPATH", os.pathsep.join([str(log.parent), *sys.path]))
         patch.setenv("PYSPARK_PYTHON", sys.executable)
         patch.setenv("SPARK_LOCAL_IP", "127.0.0.1")
         session = (
             SparkSession.builder.master("local[2,3]")  # two workers, and three attempts at each task
             .config("spark.driver.memory", "1g")
             .config("spark.driver.extraJavaOptions", f"-Dlog4j2.configurationFile={settings}")
+            .config("spark.python.daemon.module", "warm")
             .config("spark.ui.enabled", "false")
             .config("spark.ui.showConsoleProgress", "false")
             .config("spark.sql.shuffle.partitions", "3")
@@ -148,6 +161,23 @@ def test_no_two_tasks_share_coins(spark: SparkSession, tmp_path: Path) -> None:
     assert len(drawn) == 8
 
 
+def test_every_worker_keys_its_own_coins(spark: SparkSession) -> None:
+    """No word is drawn twice, though one process forks all workers, and no seed comes from the driver."""
+    spread = open_source(table(spark, 12)).spread
+    assert spread is not None
+    with seeded_coins(1) as seeded:
+        seen = [json.loads(part) for part in spread(["read"], words)]
+        drawn = [*seeded.words64(1000).tolist(), *(word for part in seen for word in part["words"])]
+    assert len(seen) == 12 and all(part["private"] for part in seen) and len({part["worker"] for part in seen}) > 1
+    assert len(set(drawn)) == len(drawn) == 13000
+
+
+def words(stream: Iterator[Any]) -> bytes:
+    time.sleep(0.2 * sum(1 for _ in stream))  # so long that one worker cannot do all the work
+    told = {"words": current().words64(1000).tolist(), "private": current().private, "worker": os.getpid()}
+    return json.dumps(told).encode()
+
+
 def test_zero_rows_are_stored_too(spark: SparkSession, tmp_path: Path) -> None:
     dp.sanitise(table(spark).limit(0), plan(), tmp_path / "out")
     release = dp.verify(tmp_path / "out")
@@ -163,8 +193,9 @@ def die() -> None:
 
 
 @pytest.mark.parametrize("end", [fail, die])
+@pytest.mark.parametrize("elsewhere", [False, True])
 def test_a_task_that_ends_half_way_leaves_one_clean_release(
-    spark: SparkSession, tmp_path: Path, end: Callable[[], None]
+    spark: SparkSession, tmp_path: Path, end: Callable[[], None], elsewhere: bool
 ) -> None:
     """The first attempt at one part reads half of its rows and fails; the second gives the only version of them."""
     marks, code = tmp_path / "marks", end.__code__
@@ -181,16 +212,100 @@ def test_a_task_that_ends_half_way_leaves_one_clean_release(
             yield batch.slice(batch.num_rows // 2)
 
     source = table(spark).mapInArrow(half, "read long, place long")
-    release = dp.sanitise(source, plan(order="keep"), tmp_path / "out")
+    out = tmp_path / "out"
+    release = dp.sanitise(source, plan(order="keep"), out.as_uri() if elsewhere else out)
     assert sorted(mark.name for mark in marks.iterdir()) == ["0-0", "1-0", "1-1", "2-0", "3-0"]
     assert_clean(tmp_path / "out", release, 4)
+
+
+ELSEWHERE: dict[str, Any] = {
+    "privacy": {"epsilon": 40},
+    "order": "keep",
+    "columns": {
+        "hobby": {"space": "categories", "values": ["Cars", "Chess"], "missing": "category"},
+        "likes": {"space": "subsets", "values": ["a", "b"]},
+        "age": {"space": "interval", "low": 0, "high": 110},
+        "load": {"space": "curves", "points": 9, "low": 0, "high": 2, "terms": 3},
+        "place": {"public": True},
+        "stamp": {"public": True},
+    },
+}
+
+
+def everything(spark: SparkSession, partitions: int = 4) -> DataFrame:
+    return table(spark, partitions).selectExpr(
+        "if(place % 3 = 0, NULL, if(place % 2 = 0, 'Cars', 'Chess')) AS hobby",
+        "if(place % 5 = 0, array('a', 'b'), array('b')) AS likes",
+        "place % 100 AS age",
+        "transform(sequence(0, 8), t -> 1 + sin(place + t) / 2) AS load",
+        "place",
+        "binary(string(place)) AS stamp",
+    )
+
+
+def test_a_release_on_a_file_system_of_sparks_own(spark: SparkSession, tmp_path: Path) -> None:
+    uri = (tmp_path / "out").as_uri()
+    release = dp.sanitise(everything(spark), ELSEWHERE, uri)
+    kept = sorted(file.name for file in (tmp_path / "out").iterdir() if file.name[0] != ".")
+    assert len(kept) == 7 and {CERTIFICATE, PLAN, REPORT} < set(kept)
+    checked, copy = dp.verify(uri), dp.verify(tmp_path / "out")  # by its URI, and as the folder that it is here
+    assert checked is not None and copy is not None and checked.rows == release.rows == ROWS and checked.private
+    stored = dp.load(uri).to_arrow()
+    assert stored.equals(copy.to_arrow()) and stored["place"].to_pylist() == list(range(ROWS))
+    assert stored["stamp"].to_pylist() == [str(n) for n in range(ROWS)]
+    for question in (
+        "SELECT hobby, count(*) AS n FROM release WHERE list_contains(likes, 'a') GROUP BY hobby",
+        "SELECT avg(age) AS m FROM release WHERE place < 500",
+        "SELECT avg(load) AS c FROM release WHERE place < 500",
+    ):
+        here, *others = (found.query(question).rows for found in (copy, release, checked.on(spark)))
+        for there in others:
+            for a, b in zip(here, there, strict=True):
+                cell = list(a)[-1]
+                assert a[cell].estimate == pytest.approx(b[cell].estimate) and a[cell].low == pytest.approx(b[cell].low)
+    question = "SELECT hobby, count(*) AS n FROM release GROUP BY hobby ORDER BY hobby"
+    assert copy.raw(question).rows == release.raw(question).rows == release.on(spark).raw(question).rows
+
+
+def test_elsewhere_the_certificate_is_written_last_and_makes_the_release(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    uri = (tmp_path / "out").as_uri()
+    dp.sanitise(table(spark), plan(), uri)
+    with pytest.raises(InputError, match="there already"):
+        dp.sanitise(table(spark), plan(), uri)
+    (tmp_path / "out" / CERTIFICATE).unlink()
+    for refused in (dp.load, dp.verify):
+        with pytest.raises(InputError, match="certificate, written last"):
+            refused(uri)
+    seen = []
+
+    def failing(folder: Path, *given: Any) -> Any:
+        seen.extend(path.name for path in (tmp_path / "half").iterdir())
+        raise OSError("the driver stops here")
+
+    monkeypatch.setattr("dproof.sanitisation.writing.finish", failing)
+    with pytest.raises(OSError, match="stops here"):
+        dp.sanitise(table(spark), plan(), (tmp_path / "half").as_uri())
+    assert any(name.startswith("part-") for name in seen) and CERTIFICATE not in seen
+    assert not (tmp_path / "half").exists()
+
+
+def test_elsewhere_means_what_an_engine_can_reach(spark: SparkSession, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="only Spark writes to s3a://"):
+        dp.sanitise(pa.table({"read": [0], "place": [0]}), plan(), "s3a://bucket/out")
+    with pytest.raises(InputError, match="nowhere:// cannot be read from here"):
+        dp.load("nowhere://bucket/out")
+    with pytest.raises(InputError, match="Spark did not finish the work"):
+        dp.sanitise(table(spark), plan(), "nowhere://bucket/out")
 
 
 def assert_clean(folder: Path, release: Any, parts: int) -> None:
     assert sorted(release.to_arrow()["place"].to_pylist()) == list(range(ROWS))
     assert dp.verify(folder) is not None
-    known = {CERTIFICATE, PLAN, REPORT, *(f"part-{n:06d}.parquet" for n in range(parts))}
-    assert {path.name for path in folder.iterdir()} == known
+    names = [path.name for path in folder.iterdir() if path.suffix != ".crc"]  # Hadoop's sums of files
+    assert len(names) == len(set(names)) == parts + 3 and {CERTIFICATE, PLAN, REPORT} < set(names)
+    assert len([name for name in names if re.fullmatch(r"part-\d+[-.].*parquet", name)]) == parts
 
 
 def test_of_two_finished_attempts_one_counts(spark: SparkSession, tmp_path: Path) -> None:
@@ -235,9 +350,10 @@ def test_values_outside_the_plan_are_refused_as_everywhere(
         dp.sanitise(hobbies, given)
     source = spark.createDataFrame(hobbies).repartition(4)
     for order in ("shuffle", "keep"):
-        with pytest.raises(InputError) as there:
-            dp.sanitise(source, {"order": order, **given}, tmp_path / "out")
-        assert str(there.value) == str(here.value) and "\n" not in str(there.value)
+        for out in (tmp_path / "out", (tmp_path / "out").as_uri()):
+            with pytest.raises(InputError) as there:
+                dp.sanitise(source, {"order": order, **given}, out)
+            assert str(there.value) == str(here.value) and "\n" not in str(there.value)
     assert list(tmp_path.iterdir()) == []
     assert "Finished task" in log.read_text() and CANARY not in log.read_text()
 

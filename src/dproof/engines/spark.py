@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import secrets
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -12,16 +13,19 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.ipc
 from py4j.protocol import Py4JError
-from pyspark.errors import PySparkException
-from pyspark.sql import DataFrame, SparkSession, Window, functions
+from pyspark.errors import AnalysisException, PySparkException
+from pyspark.sql import DataFrame, Observation, SparkSession, Window, functions
+from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 
 from dproof.engines.arrow import batches
-from dproof.engines.source import Bound, Parts, Source, Work
+from dproof.engines.source import Bound, Draw, Parts, Put, Source, Work
 from dproof.errors import InputError
 
 # Spark compares what a stage that it runs again gives, and stops the job where that is something else.
 _COMPARED = "spark.sql.shuffle.orderIndependentChecksum.enableFullRetryOnMismatch"
 _PARTS = "spark.sql.shuffle.partitions"
+_UNMARKED = "mapreduce.fileoutputcommitter.marksuccessfuljobs"  # the certificate alone says that all is there
+_REFUSED = "dproof refuses: "
 
 EXAMPLES = (lambda table: SparkSession.builder.getOrCreate().createDataFrame(table),)
 
@@ -36,6 +40,7 @@ def open_(thing: Any, table: str | None = None) -> Source:
         tuple(thing.columns),
         lambda columns: _read(thing, columns),
         spread=partial(_spread, thing),
+        store=partial(_store, thing),
     )
 
 
@@ -59,15 +64,82 @@ def _spread(
     frame: Any, columns: Sequence[str], work: Work, *, deal: bool = False, bound: Bound | None = None
 ) -> list[bytes]:
     chosen = _chosen(frame, columns) if bound is None else _bounded(frame, columns, bound)
-    if deal:
-        # How a table is cut into partitions can tell a value: a hash of it, or its length in a file. How many parts
-        # there are is a setting, and where a row goes is chance; Spark must not lose that chance when it retries.
-        with _refusing():
-            count, compared = (frame.sparkSession.conf.get(setting) for setting in (_PARTS, _COMPARED))
-        if compared != "true":
-            raise InputError(f"rows that are dealt at random need {_COMPARED} = true: it is Spark's default")
-        chosen = chosen.repartition(int(count), functions.rand(secrets.randbits(62)))
-    return _answers(chosen, lambda stream: work(batch.rename_columns(list(columns)) for batch in stream))
+    return _answers(_dealt(chosen) if deal else chosen, lambda stream: work(_renamed(stream, columns)))
+
+
+def _dealt(frame: Any) -> Any:
+    """The rows in parts that say nothing about them.
+
+    How a table is cut into partitions can tell a value: a hash of it, or its length in a file. How many parts there are
+    is a setting, and where a row goes is chance; Spark must not lose that chance when it retries.
+    """
+    with _refusing():
+        count, compared = (frame.sparkSession.conf.get(setting) for setting in (_PARTS, _COMPARED))
+    if compared != "true":
+        raise InputError(f"rows that are dealt at random need {_COMPARED} = true: it is Spark's default")
+    return frame.repartition(int(count), functions.rand(secrets.randbits(62)))
+
+
+def _renamed(stream: Iterator[Any], columns: Sequence[str]) -> Iterator[Any]:
+    return (batch.rename_columns(list(columns)) for batch in stream)
+
+
+@contextmanager
+def _store(
+    frame: Any, uri: str, columns: Sequence[str], draw: Draw, types: Callable[[Any], Any], deal: bool
+) -> Iterator[tuple[int, dict[str, str], Put]]:
+    """Spark writes what is drawn, through its own committer: of many attempts at a part only one is committed."""
+    session, chosen = frame.sparkSession, _chosen(frame, columns)
+    if not hasattr(session, "_jsc"):
+        raise InputError("a session of Spark Connect reaches no file system: give a folder that the workers share")
+    schema = types(pa.schema([*map(pa.field, columns, to_arrow_schema(chosen.schema).types)]))
+    seen, rows = Observation(), functions.count(functions.lit(1)).alias("rows")
+    drawn = (_dealt(chosen) if deal else chosen).mapInArrow(
+        lambda stream: _drawn(draw, _renamed(stream, columns), schema), from_arrow_schema(schema)
+    )
+    with _refusing():
+        hadoop = session._jvm.org.apache.hadoop.fs.Path
+        folder = hadoop(uri)
+        system = folder.getFileSystem(session._jsc.hadoopConfiguration())
+        if system.exists(folder):
+            raise InputError(f"{uri!r} is there already: a release is never overwritten, so choose another name")
+        try:
+            drawn.observe(seen, rows).write.option(_UNMARKED, "false").parquet(uri)
+            if session.read.parquet(uri).count() != seen.get["rows"]:
+                raise InputError("there are other rows than Spark's tasks have drawn: something else wrote there")
+            files = session.read.format("binaryFile").load(f"{uri}/part-*.parquet")
+            hashes = files.select(functions.sha2("content", 256), "path").collect()
+            yield (
+                seen.get["rows"],
+                {path.rpartition("/")[2]: digest for digest, path in hashes},
+                lambda file: system.copyFromLocalFile(False, False, hadoop(file.as_uri()), folder),
+            )
+        except BaseException as error:
+            # What Spark refuses to begin, because somebody else just made the folder, is not ours to delete.
+            if not isinstance(error, AnalysisException):
+                system.delete(folder, True)
+            raise
+
+
+def _drawn(draw: Draw, stream: Iterator[Any], schema: Any) -> Iterator[Any]:
+    with _unquoted():
+        for block in draw(stream):
+            yield block.cast(schema)
+
+
+def read(session: Any, uri: str, whole: Callable[[], Any]) -> Parts:
+    """Stored files on a file system of Spark's own, which it reads for its workers."""
+    with _refusing():
+        frame = session.read.parquet(f"{uri}/*.parquet")
+        schema = to_arrow_schema(frame.schema)
+
+    def each(work: Callable[[Any], bytes]) -> list[bytes]:
+        def reader(stream: Iterator[Any]) -> Any:
+            return pa.RecordBatchReader.from_batches(schema, (batch.cast(schema) for batch in stream))
+
+        return _answers(frame, lambda stream: work(reader(stream)))
+
+    return Parts(whole, each)
 
 
 def parts(session: Any, files: tuple[Path, ...]) -> Parts:
@@ -78,7 +150,7 @@ def parts(session: Any, files: tuple[Path, ...]) -> Parts:
         numbers = session.range(0, len(files), 1, len(files))
         return _answers(numbers, lambda stream: work((files[next(stream).column(0)[0].as_py()],)))
 
-    return Parts(files, each)
+    return Parts(lambda: files, each)
 
 
 def _answers(frame: Any, work: Work) -> list[bytes]:
@@ -89,13 +161,21 @@ def _answers(frame: Any, work: Work) -> list[bytes]:
 
 def _task(work: Work, stream: Iterator[Any]) -> Iterator[Any]:
     """One attempt at one part, in a worker; what Spark logs of a failure has no text that could quote a value."""
-    try:
+    with _unquoted():
         answer = work(stream)
+    yield pa.record_batch([pa.array([answer], pa.binary())], ["answer"])
+
+
+@contextmanager
+def _unquoted() -> Iterator[None]:
+    try:
+        yield
     except OSError:
         raise
+    except InputError as error:
+        raise RuntimeError(f"{_REFUSED}{error}") from None
     except Exception as error:
         raise RuntimeError(f"the work on a part failed with {type(error).__name__}") from None
-    yield pa.record_batch([pa.array([answer], pa.binary())], ["answer"])
 
 
 def _bounded(frame: Any, columns: Sequence[str], bound: Bound) -> Any:
@@ -125,5 +205,6 @@ def _refusing() -> Iterator[None]:
     """Turn Spark's errors into one sentence: their text may quote a value."""
     try:
         yield
-    except (PySparkException, Py4JError):
-        raise InputError("Spark did not finish the work: its own log says why") from None
+    except (PySparkException, Py4JError) as error:
+        told = re.search(f"{_REFUSED}(.*)", str(error))
+        raise InputError(told[1] if told else "Spark did not finish the work: its own log says why") from None

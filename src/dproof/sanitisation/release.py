@@ -6,8 +6,10 @@ import hashlib
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from importlib import import_module
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pyarrow as pa
@@ -22,6 +24,7 @@ from dproof.sanitisation.folder import appearing, is_unfinished
 from dproof.sanitisation.plan import Plan
 from dproof.sanitisation.product import REACH, stored_schema
 from dproof.sanitisation.recorded import recorded_law
+from dproof.sanitisation.remote import fetch, is_remote, remote_table
 from dproof.sanitisation.row_law import Group, RowLaw, with_bounds
 from dproof.spaces.interval import Interval
 
@@ -39,7 +42,7 @@ class Release:
 
     law: RowLaw
     certificate: Mapping[str, Any]
-    folder: Path | None = None
+    folder: Path | str | None = None  # a folder here, or the URI of one elsewhere
     table: Any = None  # an Arrow table, where the release is held in memory
     session: Any = None  # of Spark, where its workers count the stored files
 
@@ -61,14 +64,18 @@ class Release:
     @property
     def data(self) -> Any:
         """What estimation counts: the paths of the stored files, with Spark's workers if it has them, or the table."""
-        if self.session is not None:
-            return import_module("dproof.engines.spark").parts(self.session, self.files)
+        spark = None if self.session is None else import_module("dproof.engines.spark")
+        if isinstance(self.folder, str):
+            whole = partial(remote_table, self.folder)
+            return whole() if spark is None else spark.read(self.session, self.folder, whole)
+        if spark is not None:
+            return spark.parts(self.session, self.files)
         return self.table if self.folder is None else self.files
 
     @property
     def files(self) -> tuple[Path, ...]:
-        """The stored files, in the order of their rows; none where the release is held in memory."""
-        if self.folder is None:
+        """The files on this machine's disks, in the order of their rows."""
+        if not isinstance(self.folder, Path):
             return ()
         whole = self.folder / DATA
         return (whole,) if whole.is_file() else tuple(sorted(self.folder.glob(PARTS)))
@@ -85,6 +92,8 @@ class Release:
 
     def to_arrow(self) -> Any:
         """The sanitised rows as an Arrow table."""
+        if isinstance(self.folder, str):
+            return remote_table(self.folder).to_table()
         return self.table if self.folder is None else pa.concat_tables(map(pa.parquet.read_table, self.files))
 
     def to_pandas(self) -> Any:
@@ -181,7 +190,11 @@ def _lattice(interval: Any) -> dict[str, str]:
 
 
 def load(path: str | os.PathLike[str]) -> Release:
-    """Open a stored release; `verify` checks it as well."""
+    """Open a stored release, by its path or URI; `verify` checks it as well."""
+    if is_remote(path):
+        with TemporaryDirectory() as here:
+            fetch(path, Path(here), (CERTIFICATE, PLAN))
+            return replace(load(here), folder=path)
     folder = Path(path)
     if not (folder / CERTIFICATE).is_file() or is_unfinished(folder):
         raise InputError(f"{str(folder)!r} is not a release: a release is a folder that `dproof sanitise` made")
@@ -198,6 +211,12 @@ def verify(path: str | os.PathLike[str]) -> Release | None:
     The laws are certified again from their whole numbers, the promises added up, the files hashed; the plan must be
     the one the laws are for, and the stored table must have the recorded rows and the schema the plan determines.
     """
+    if is_remote(path):
+        release = load(path)
+        with TemporaryDirectory() as here:
+            fetch(path, Path(here))
+            verify(here)
+        return release
     place = Path(path)
     if not place.exists():
         raise InputError(f"there is no file or folder {str(place)!r}")
@@ -240,7 +259,9 @@ def _check_stored(release: Release) -> None:
 
 def _check_schema(release: Release, schema: Any) -> None:
     for field in stored_schema(release.law):
-        if field.name not in schema.names or schema.field(field.name).type != field.type:
+        # Spark has no type for the few texts of a category.
+        types = (field.type, field.type.value_type) if pa.types.is_dictionary(field.type) else (field.type,)
+        if field.name not in schema.names or schema.field(field.name).type not in types:
             raise VerificationFailed(f"the stored column {field.name!r} is not as the plan determines it")
     if schema.names != release.certificate["release"]["columns"]:
         raise VerificationFailed("the stored table has other columns than the certificate")

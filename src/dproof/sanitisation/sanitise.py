@@ -18,8 +18,9 @@ from dproof.sanitisation.folder import appearing, check_absent
 from dproof.sanitisation.plan import Plan
 from dproof.sanitisation.product import Progress, sanitised_blocks
 from dproof.sanitisation.release import Release, about, finish, prepare
+from dproof.sanitisation.remote import is_remote
 from dproof.sanitisation.row_law import certify_row
-from dproof.sanitisation.writing import aligned, write_parts, write_whole
+from dproof.sanitisation.writing import aligned, write_elsewhere, write_parts, write_whole
 
 _RARE = 1 / 100  # expected number of rows published as they are, from which a curator is warned
 
@@ -34,6 +35,8 @@ def sanitise(
 ) -> Release:
     """The sanitised table of a path, a frame, a relation or an array: stored in the folder `out`, or held in memory.
 
+    Spark also takes the URI of a folder on a file system of its own, such as `s3a://bucket/release`.
+
     The law of a row is certified before any data is opened. Then every row is drawn from the law of its own values,
     independently (product sanitisation, HLM15, equation (7)), and the table costs what one row costs (Theorem 5).
 
@@ -43,7 +46,7 @@ def sanitise(
     3
     """
     law = certify_row(Plan.of(plan))
-    if out is not None:
+    if out is not None and not is_remote(out):
         check_absent(Path(out))
     opened = open_source(source, table)
     law.plan.check_names(opened.names)
@@ -54,6 +57,8 @@ def sanitise(
         held = pa.Table.from_batches(batches, schema)
         certificate = law.certificate(about(law, held.num_rows, {}), private=coins.private).to_json()
         release = Release(law, certificate, table=held)
+    elif is_remote(out):
+        release = write_elsewhere(opened, law, out)
     else:
         with appearing(Path(out)) as folder, ThreadPoolExecutor(1) as beside:
             preparing, spread = beside.submit(prepare, law), opened.spread

@@ -11,6 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from itertools import chain
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pyarrow as pa
@@ -20,7 +21,7 @@ from dproof.coins import current
 from dproof.engines.source import Source, Spread
 from dproof.errors import InputError
 from dproof.sanitisation.product import sanitised_blocks, stored_schema
-from dproof.sanitisation.release import DATA, PARQUET, digest
+from dproof.sanitisation.release import CERTIFICATE, DATA, PARQUET, PLAN, REPORT, Release, digest, finish, prepare
 from dproof.sanitisation.row_law import RowLaw
 
 Written = tuple[int, dict[str, str]]  # how many rows, and the hash of each file
@@ -53,6 +54,35 @@ def write_parts(spread: Spread, law: RowLaw, folder: Path) -> Written:
     attempts.rename(rest)
     shutil.rmtree(rest)
     return (rows, files) if files else write_whole(aligned(iter(()), law, current().private), folder)
+
+
+def write_elsewhere(source: Source, law: RowLaw, uri: str) -> Release:
+    """Have the engine write the release to a file system of its own: the rows, then the rest, the certificate last."""
+    if source.store is None:
+        raise InputError(f"only Spark writes to {uri.partition(':')[0]}://: give the name of a folder on a disk")
+    draw, types, deal = partial(_draw, law), partial(_types, law), law.plan.order == "shuffle"
+    with source.store(uri, law.plan.sources, draw, types, deal) as (rows, files, put), TemporaryDirectory() as here:
+        prepared = prepare(law)
+        certificate = finish(Path(here), prepared, rows, files, current().private)
+        for name in (PLAN, REPORT, CERTIFICATE):
+            put(Path(here) / name)
+    return Release(prepared[0], certificate, uri)
+
+
+def _draw(law: RowLaw, batches: Iterator[Any]) -> Iterator[Any]:
+    return sanitised_blocks(Source(law.plan.sources, lambda columns: batches), law, current())
+
+
+def _types(law: RowLaw, given: Any) -> Any:
+    """The schema of what is drawn from rows of a schema, without dictionaries."""
+    schema, texts = next(aligned(iter(()), law, True)), (pa.binary(), pa.large_string(), pa.null())
+    for place, field in enumerate(schema):
+        if field.name in stored_schema(law).names:
+            kind = field.type.value_type if pa.types.is_dictionary(field.type) else field.type
+        else:
+            kind = given.field(field.name).type
+        schema = schema.set(place, pa.field(field.name, pa.string() if kind in texts else kind))
+    return schema
 
 
 def _take(file: Path, place: Path) -> None:

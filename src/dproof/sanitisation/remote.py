@@ -1,0 +1,65 @@
+"""A release on a file system that is no disk of this machine: hdfs://, s3a:// and the like.
+
+An object store cannot rename a folder, so nothing appears there at once: the certificate is written last, and a folder
+without one is no release.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, TypeGuard
+
+import pyarrow as pa
+import pyarrow.dataset
+import pyarrow.fs
+
+from dproof.errors import InputError
+
+_ALSO = {"s3a": "s3", "s3n": "s3"}  # Hadoop's names for what Arrow calls otherwise
+
+
+def is_remote(place: Any) -> TypeGuard[str]:
+    """Whether a place is a URI and not a path.
+
+    >>> is_remote("s3a://bucket/release"), is_remote("release")
+    (True, False)
+    """
+    return isinstance(place, str) and "://" in place
+
+
+def fetch(uri: str, folder: Path, names: Sequence[str] = ()) -> None:
+    """Copy these files of a remote folder into one here, or all that are not hidden."""
+    with _reached(uri) as (system, root):
+        for name in names or _listed(system, root):
+            with system.open_input_stream(f"{root}/{name}") as stream, (folder / name).open("wb") as here:
+                while part := stream.read(1 << 20):
+                    here.write(part)
+
+
+def remote_table(uri: str) -> Any:
+    """The rows of a remote folder, as an Arrow dataset that is read when it is asked."""
+    with _reached(uri) as (system, root):
+        files = [f"{root}/{name}" for name in _listed(system, root) if name.endswith(".parquet")]
+        return pa.dataset.dataset(files, filesystem=system, format="parquet")
+
+
+def _listed(system: Any, root: str) -> list[str]:
+    """The files of a folder, but those that are hidden."""
+    found = system.get_file_info(pa.fs.FileSelector(root))
+    return sorted(file.base_name for file in found if file.is_file and file.base_name[0] not in "._")
+
+
+@contextmanager
+def _reached(uri: str) -> Iterator[tuple[Any, str]]:
+    scheme, _, rest = uri.partition("://")
+    try:
+        yield pa.fs.FileSystem.from_uri(f"{_ALSO.get(scheme, scheme)}://{rest.rstrip('/')}")
+    except FileNotFoundError:
+        raise InputError(f"{uri!r} is not a release: a release is a folder with a certificate, written last") from None
+    except (pa.ArrowException, OSError):
+        raise InputError(
+            f"{scheme}:// cannot be read from here: copy the folder to a disk, or ask what dp.sanitise returned, "
+            "with .on(spark)"
+        ) from None
