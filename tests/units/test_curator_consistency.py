@@ -113,6 +113,8 @@ def test_an_interval_holds_what_the_others_made_of_its_count() -> None:
     released = {"noisy": [[280] + [10] * 39], "chosen": [], "private": True, "rows": 300}
     full = Answering(measurement, released, 0.95).answer().rows[0]["n"]
     assert full.estimate < 280 - 6 and (full.low, full.high, full.raw) == (full.estimate, 286, 280)
+    beyond = Answering(measurement, released | {"rows": 283}, 0.95).answer().rows[0]["n"]
+    assert (beyond.high, beyond.raw) == (283, 280)  # no count is more than all rows
 
 
 def test_rows_in_no_declared_group_are_counted_too() -> None:

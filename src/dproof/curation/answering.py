@@ -162,7 +162,9 @@ class Answering:
         noise = self.noise[moving].noise
         assert noise is not None
         half = noise.quantile(repr(self.level))
-        ends = [evaluate(expression, stats | {moving: stats[moving] + t}, self.schema) for t in (-half, half)]
+        most = np.array(self.rows if moving in self.consistent else np.inf)
+        moved = [np.minimum(stats[moving] + t, most) for t in (-half, half)]
+        ends = [evaluate(expression, stats | {moving: end}, self.schema) for end in moved]
         one_more = evaluate(expression, stats | {moving: stats[moving] + 1}, self.schema, clip=False)
         return np.minimum(*ends), np.maximum(*ends), noise.variance**0.5 * np.abs(one_more - raw)
 
