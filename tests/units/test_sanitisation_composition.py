@@ -69,6 +69,9 @@ def test_what_has_no_short_form_is_bounded_by_the_sum() -> None:
     assert not tight.exact and 1.9 < tight.epsilon <= 2 * (1 + 1e-12) and tight.delta <= 2e-6
     pure = certify_row(dp.Plan.from_dict({"privacy": {"epsilon": 1}, "columns": columns})).tight(2)
     assert pure.exact and 1.9 < pure.epsilon <= 2
+    for epsilon in ("0.3", "0.7", "1.1", "1.9", "2.3"):  # a float stands for its shortest decimal, in sums too
+        row = certify_row(dp.Plan.from_dict({"privacy": {"epsilon": epsilon, "delta": "1e-6"}, "columns": columns}))
+        assert (row.tight().epsilon, row.tight().delta) == (row.certificate().epsilon, row.certificate().delta)
 
 
 def test_many_columns_with_delta_are_bounded_not_enumerated() -> None:

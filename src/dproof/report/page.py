@@ -9,7 +9,6 @@ from html import escape
 from importlib.resources import files
 from typing import Any, NamedTuple
 
-from dproof.certification.certificate import Part
 from dproof.meaning import advice, attack_accuracy, posterior
 from dproof.privacy import Privacy
 from dproof.report.charts import law_chart, profile_chart, svg
@@ -110,8 +109,7 @@ def _columns(
     row: RowLaw, release: Mapping[str, Any], half_widths: Mapping[str, float | None], pictures: Mapping[str, str]
 ) -> str:
     blocks = "".join(
-        _group(group, part, release.get("rows"), half_widths.get(group.name), pictures[group.name])
-        for group, part in zip(row.groups, row.parts, strict=True)
+        _group(group, release.get("rows"), half_widths.get(group.name), pictures[group.name]) for group in row.groups
     )
     untouched, dropped = row.plan.named("public"), row.plan.named("drop")
     notes = ""
@@ -122,10 +120,10 @@ def _columns(
     return f"<section><h2>What was done to each column</h2>{blocks}{notes}</section>"
 
 
-def _group(group: Group, part: Part, rows: int | None, width: float | None, picture: str) -> str:
-    mechanism = group.mechanism
+def _group(group: Group, rows: int | None, width: float | None, picture: str) -> str:
+    part = group.part
     facts = [
-        f"mechanism: {mechanism.name} ({mechanism.source})",
+        f"mechanism: {part.mechanism} ({part.source})",
         f"ε = {_plain(group.privacy.epsilon)}"
         + (f", δ = {_plain(group.privacy.delta)}" if group.privacy.delta else ""),
     ]

@@ -81,8 +81,8 @@ def _read(plan: Plan, certificate: Mapping[str, Any]) -> RowLaw:
     records = certificate["laws"]
     if [want.name for want in plan.groups] != [record["name"] for record in records]:
         raise VerificationFailed("the certificate has laws for other columns than the plan")
-    groups, parts = [], [Part.from_json(record) for record in records]
-    for want, part in zip(plan.groups, parts, strict=True):
+    groups = []
+    for want, part in zip(plan.groups, map(Part.from_json, records), strict=True):
         if want.kind == "curves":
             mechanism: Mechanism = recorded_curve_law(want.space, part.law)
         else:
@@ -93,5 +93,5 @@ def _read(plan: Plan, certificate: Mapping[str, Any]) -> RowLaw:
             error, bound = part.error, part.lower_bound
             optimum = None if error is None or bound is None else Optimum("metric", error, bound)
             mechanism = Mechanism(part.mechanism, want.space, outputs, family, part.source, optimum)
-        groups.append(Group(want.name, want.columns, part.privacy, mechanism))
-    return RowLaw(plan, tuple(groups), tuple(parts))
+        groups.append(Group(want.columns, mechanism, part))
+    return RowLaw(plan, tuple(groups))

@@ -12,7 +12,7 @@ from dproof.certification.certificate import Certificate, Part
 from dproof.certification.certify import certify
 from dproof.certification.loss import compose, own_worst_pair
 from dproof.errors import InputError, TooLarge
-from dproof.exact import float_above, log_above
+from dproof.exact import exact, float_above, log_above
 from dproof.mechanisms.mechanism import Mechanism
 from dproof.optimality.bounds import lower_bound
 from dproof.privacy import Privacy
@@ -25,12 +25,20 @@ _LARGEST_JOINT = 1 << 31  # points of the space that columns are joined into
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Columns under one mechanism (one column, or those of a [[joint]]), and their part of the promise."""
+    """Columns under one mechanism (one column, or those of a [[joint]]), and its part of the certificate."""
 
-    name: str
     columns: tuple[Column, ...]
-    privacy: Privacy
     mechanism: Mechanism
+    part: Part
+
+    @property
+    def name(self) -> str:
+        return self.part.name
+
+    @property
+    def privacy(self) -> Privacy:
+        """Its part of the promise."""
+        return self.part.privacy
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,12 +62,16 @@ class RowLaw:
     """What happens to a row, and the proof of what it may lose.
 
     Rows are independent, so a table costs what a row costs (HLM15, Theorem 5); the columns of a row are
-    independent too, and their promises add up. `parts` are the certified laws, one for each group.
+    independent too, and their promises add up.
     """
 
     plan: Plan
     groups: tuple[Group, ...]
-    parts: tuple[Part, ...]
+
+    @property
+    def parts(self) -> tuple[Part, ...]:
+        """The certified laws, one for each group."""
+        return tuple(group.part for group in self.groups)
 
     def promise(self, rows: int = 1) -> Privacy:
         """What is promised to somebody who owns so many rows: rows are independent, so their promises add up."""
@@ -93,8 +105,8 @@ class RowLaw:
             if None not in own:
                 together = compose([loss for loss in own if loss is not None] * rows)
                 return Tight(together.epsilon(promise.delta), together.delta(promise.epsilon), exact=True)
-        epsilon = rows * sum((Fraction(part.epsilon) for part in self.parts), Fraction(0))
-        spent = rows * sum((Fraction(part.delta) for part in self.parts), Fraction(0))
+        epsilon = rows * sum((exact(part.epsilon) for part in self.parts), Fraction(0))
+        spent = rows * sum((exact(part.delta) for part in self.parts), Fraction(0))
         return Tight(float_above(epsilon), float_above(min(spent, Fraction(1))), exact=False)
 
     def group_of(self, column: str) -> Group:
@@ -111,8 +123,8 @@ class RowLaw:
 
 def with_bounds(law: RowLaw) -> RowLaw:
     """The same law, each part with the error that no mechanism with its promise can beat. HLM15, section 6."""
-    parts = tuple(replace(p, lower_bound=_bound(g)) for g, p in zip(law.groups, law.parts, strict=True))
-    return replace(law, parts=parts)
+    groups = (replace(group, part=replace(group.part, lower_bound=_bound(group))) for group in law.groups)
+    return replace(law, groups=tuple(groups))
 
 
 def _bound(group: Group) -> Fraction:
@@ -141,10 +153,11 @@ def certify_row(plan: Plan) -> RowLaw:
     whole = sum((want.share for want in plan.groups), Fraction(0))
     groups = []
     for want in plan.groups:
-        part = Privacy(plan.privacy.epsilon * want.share / whole, plan.privacy.delta * want.share / whole)
-        groups.append(Group(want.name, want.columns, part, _calibrated(want, part)))
-    parts = (part for g in groups for part in certify(g.mechanism, g.privacy, name=g.name).parts)
-    return RowLaw(plan, tuple(groups), tuple(replace(part, lower_bound=None) for part in parts))
+        privacy = Privacy(plan.privacy.epsilon * want.share / whole, plan.privacy.delta * want.share / whole)
+        mechanism = _calibrated(want, privacy)
+        (part,) = certify(mechanism, privacy, name=want.name).parts
+        groups.append(Group(want.columns, mechanism, replace(part, lower_bound=None)))
+    return RowLaw(plan, tuple(groups))
 
 
 def _calibrated(want: Wanted, privacy: Privacy) -> Mechanism:
