@@ -10,7 +10,7 @@ import typer
 
 from dproof.cli.matrix_file import read_matrix
 from dproof.cli.options import AsJson, Delta, Epsilon, flag, option
-from dproof.cli.output import Page, advise, emit, escape, pairs
+from dproof.cli.output import Page, advise, emit, escape, pairs, table
 from dproof.errors import InputError
 from dproof.exact import float_above, float_below
 from dproof.mechanisms.mechanism import Mechanism, Optimum
@@ -136,8 +136,6 @@ def _write_law(mechanism: Mechanism, path: Path) -> None:
 
 
 def _page(answer: dict[str, Any], name: str) -> Page:
-    from rich.table import Table
-
     yield (
         f"\nThe least error for [bold]{escape(name)}[/bold] at ε = {answer['epsilon']:.6g}, δ = {answer['delta']:.6g}, "
         f"loss: {answer['loss']}.\n"
@@ -150,14 +148,10 @@ def _page(answer: dict[str, Any], name: str) -> Page:
         ]
     )
     if max(len(answer["inputs"]), len(answer["outputs"])) <= _SHOWN:
-        matrix = Table(box=None, padding=(0, 1), title="released", title_justify="left")
-        matrix.add_column("true")
-        for label in answer["outputs"]:
-            matrix.add_column(escape(_short(label)), justify="right")
-        for label, row in zip(answer["inputs"], answer["matrix"], strict=True):
-            matrix.add_row(escape(_short(label)), *(f"{p:.4f}" for p in row))
-        yield ""
-        yield matrix
+        inputs, outputs = ([escape(_short(label)) for label in answer[side]] for side in ("inputs", "outputs"))
+        rows = ((label, *(f"{p:.4f}" for p in row)) for label, row in zip(inputs, answer["matrix"], strict=True))
+        yield "\nThe law: true values in rows, released ones in columns."
+        yield table(["", *outputs], rows, left=(0,))
     yield ""
 
 
