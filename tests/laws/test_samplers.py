@@ -23,12 +23,12 @@ HIGH = np.arange(1 << 16, dtype=np.uint16)
 def counts_over_all_words(sampler: Guide, row: int, rows: int) -> np.ndarray:
     """How often each outcome is drawn when every word of the sampler's width is shown once."""
     rest = sampler.width - 16
-    counts = np.zeros(sampler.outcomes, np.int64)
+    counts = np.zeros(sampler.mark, np.int64)
     asked = np.full(len(HIGH), row if rows > 1 else 0, np.int64)
     for low in range(1 << rest):
         # First the 16 bits that name a cell, then the rest of the word of each cell that was cut, then zeros.
         coins = ScriptedCoins(HIGH, *([np.uint64(low << (64 - rest))] if rest else []))
-        counts += np.bincount(sampler.draw(asked, coins), minlength=sampler.outcomes)
+        counts += np.bincount(sampler.draw(asked, coins), minlength=sampler.mark)
     return counts
 
 
@@ -241,7 +241,7 @@ def test_the_table_and_the_arithmetic_are_the_same_law(monkeypatch: pytest.Monke
     law = KeepOrOther(5, 6, 1)
     high, low = (words >> np.uint64(48)).astype(np.uint16), words << np.uint64(16)
     sampler = guide([[6, 1, 1, 1, 1]], 10)
-    cut = sampler.table[high] == sampler.cut
+    cut = sampler.table[high] == sampler.mark
     codes = np.zeros(len(words), np.uint8)
     by_table = law.draw(codes, ScriptedCoins(high, low[cut]))
     monkeypatch.setattr(keep_or_other_module, "_TABLED", 0)
@@ -270,7 +270,7 @@ def test_each_bit_has_coins_of_its_own(bits: int, stay: int, flip: int) -> None:
         for other in range(bits):
             words = HIGH if other == bit else np.zeros(1 << 16, np.uint16)
             script.append(words)
-            cut = sampler.table[words] == sampler.cut
+            cut = sampler.table[words] == sampler.mark
             if cut.any():
                 script.append(np.zeros(int(cut.sum()), np.uint64))
         drawn = law.draw(np.zeros(1 << 16, np.uint16), ScriptedCoins(*script))

@@ -27,12 +27,12 @@ def test_the_slots_are_the_cumulative_sums(row: list[int]) -> None:
 @given(st.integers(1, 6).flatmap(lambda outputs: laws(outputs, 1000)))
 def test_only_cells_that_a_boundary_cuts_are_left_open(row: list[int]) -> None:
     sampler = guide([row], 1000)
-    assert (sampler.table == sampler.cut).sum() <= len(sampler.starts[0])
+    assert (sampler.table == sampler.mark).sum() <= len(sampler.starts[0])
 
 
 def test_a_power_of_two_wastes_no_word() -> None:
     sampler = guide([[3, 1]], 4)
-    assert (sampler.table != sampler.cut).all()
+    assert (sampler.table != sampler.mark).all()
     assert np.bincount(sampler.table).tolist() == [3 << 14, 1 << 14]
 
 

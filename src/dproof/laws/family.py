@@ -29,12 +29,6 @@ class Odds:
     source: int
     target: int
 
-    def exceeds(self, other: Odds | None) -> bool:
-        """Whether this pair is worse than the worst so far."""
-        if other is None or other.value is None:
-            return other is None
-        return self.value is None or self.value > other.value
-
 
 @runtime_checkable
 class Family(Protocol):

@@ -33,14 +33,13 @@ class Guide:
     1
     """
 
-    outcomes: int
+    mark: int  # one past all outcomes: in the table a cell that is cut, in the slots words that belong to nobody
     bits: int  # of the word that index a row's cells
     width: int  # of the whole word
-    table: NDArray[Any]  # outcome of each cell, or `cut`
-    cut: int
+    table: NDArray[Any]  # outcome of each cell, or the mark
     starts: tuple[NDArray[np.uint64], ...]  # per row: first word of each slot, its first 64 bits
     tails: tuple[tuple[int, ...], ...]  # per row: the bits after them; empty where words have no more than 64
-    slots: tuple[NDArray[np.int64], ...]  # per row: outcome of each slot; `outcomes` means draw again
+    slots: tuple[NDArray[np.int64], ...]  # per row: outcome of each slot; at the mark, draw again
 
     def draw(self, rows: NDArray[Any], coins: Coins, finish: Finish | None = None) -> NDArray[Any]:
         """One outcome for each row number, from fresh words.
@@ -67,7 +66,7 @@ class Guide:
             np.take(self.table, cell, out=found, mode="clip")
             if finish is not None:
                 drawn[first : first + _TILE] = finish(row, found)
-            cut = np.flatnonzero(found == self.cut)
+            cut = np.flatnonzero(found == self.mark)
             if len(cut):
                 left.append((cut + first, words[cut]))
         if left:
@@ -83,22 +82,22 @@ class Guide:
 
     def naming(self, values: NDArray[Any]) -> Guide:
         """The same sampler, with `values[n]` in place of outcome n, in the values' own type."""
-        mark = int(values.max()) + 1  # takes the place of `cut` and of `outcomes`
+        mark = int(values.max()) + 1
         names = np.append(values, np.array(mark, values.dtype))
         slots = tuple(names[row].astype(np.int64) for row in self.slots)
-        return replace(self, outcomes=mark, table=names[self.table], cut=mark, slots=slots)
+        return replace(self, mark=mark, table=names[self.table], slots=slots)
 
     def _settle(self, rows: NDArray[Any], high: NDArray[np.uint16], coins: Coins) -> NDArray[np.int64]:
         settled = np.empty(len(rows), np.int64)
         waiting = np.arange(len(rows))
         while len(waiting):
             settled[waiting] = self._place(rows[waiting], high, coins)
-            waiting = waiting[settled[waiting] == self.outcomes]
+            waiting = waiting[settled[waiting] == self.mark]
             high = coins.words16(len(waiting))
         return settled
 
     def _place(self, rows: NDArray[Any], high: NDArray[np.uint16], coins: Coins) -> NDArray[np.int64]:
-        """The outcome that owns each word, given the first 16 bits; `outcomes` where nobody does."""
+        """The outcome that owns each word, given the first 16 bits; the mark where nobody does."""
         rest = min(self.width, 64) - 16
         words = high.astype(np.uint64) << np.uint64(rest)
         if rest:
@@ -142,24 +141,23 @@ def word_width(total: int) -> int:
 def guide(rows: Sequence[Sequence[int]] | NDArray[Any], total: int, *, width: int | None = None) -> Guide:
     """Cut the words of `width` bits for a family of laws, each a row of whole numbers that sum to `total`."""
     width = width or word_width(total)
-    outcomes = len(rows[0])
+    mark = len(rows[0])
     bits = min(16, max(4, (_CELLS // len(rows)).bit_length() - 1))
-    table = np.empty((len(rows), 1 << bits), np.min_scalar_type(outcomes))
-    mark = outcomes
+    table = np.empty((len(rows), 1 << bits), np.min_scalar_type(mark))
     all_starts, all_tails, all_slots = [], [], []
     for n, row in enumerate(rows):
         starts, slots = _slots(row, total, width)
         floor, rest = _split(starts, width - bits)
         begins, inside = floor.astype(np.intp), rest > 0
         # A cell belongs to the last slot that starts at or before it, unless another starts inside: then it is cut.
-        # `outcomes` marks both a cut cell and one that belongs to nobody: each is settled by its whole word.
+        # A cut cell and one that belongs to nobody are both settled by their whole word.
         table[n] = np.repeat(slots, np.diff(np.minimum(begins + inside, 1 << bits), append=1 << bits))
         table[n, begins[inside]] = mark
         heads, tails = _split(starts, max(0, width - 64))
         all_starts.append(heads.astype(np.uint64))
         all_tails.append(tuple(tails) if width > 64 else ())
         all_slots.append(slots)
-    return Guide(outcomes, bits, width, table.reshape(-1), mark, tuple(all_starts), tuple(all_tails), tuple(all_slots))
+    return Guide(mark, bits, width, table.reshape(-1), tuple(all_starts), tuple(all_tails), tuple(all_slots))
 
 
 def _slots(row: Any, total: int, width: int) -> tuple[NDArray[Any], NDArray[np.int64]]:

@@ -116,14 +116,13 @@ class Matrix:
 
     def _pure_odds(self) -> Odds:
         """At δ = 0 the singletons decide: the largest ratio within a column."""
-        best = Odds(Fraction(1), 0, min(1, self.inputs - 1))
+        most, least, source, target = 1, 1, 0, min(1, self.inputs - 1)
         for column in self.rows.T:
-            source, target = int(column.argmax()), int(column.argmin())
-            most, least = int(column[source]), int(column[target])
-            ratio = Odds(Fraction(most, least) if least else None, source, target)
-            if most and ratio.exceeds(best):
-                best = ratio
-        return best
+            high, low = int(column.argmax()), int(column.argmin())
+            p, q = int(column[high]), int(column[low])
+            if p * least > most * q:
+                most, least, source, target = p, q, high, low
+        return Odds(Fraction(most, least) if least else None, source, target)
 
     @cached_property
     def _guide(self) -> Guide:

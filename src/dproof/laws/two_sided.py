@@ -150,7 +150,8 @@ class TwoSided:
     # Privacy -------------------------------------------------------------------------------------------------------
 
     def delta(self, odds: Fraction, shift: int) -> Fraction:
-        """An upper bound of δ at these odds over all shifts of at most `shift` steps, tight to 1e-9 or better."""
+        """An upper bound of δ at these odds over all shifts of at most `shift` steps, tight to 1e-9 but for noise
+        that is narrower than a step."""
         return self.delta_vector(odds, shift, 1)
 
     def delta_vector(self, odds: Fraction, shift: int, coordinates: int) -> Fraction:
