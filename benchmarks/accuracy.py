@@ -34,8 +34,12 @@ equal for all in a table; an empty cell is something that a peer does not promis
 - OpenDP: the chain of its documentation with the scale that its own privacy map allows. A changed row is distance 2 \
 between tables of a public size. Without a public size its mean is a noised sum over a noised count, half of ε each.
 - diffprivlib: `tools`. Its sum and mean take the number of rows as public. Its histogram is calibrated to an added or \
-removed row, so where a row changes it gets half of ε. Its noise is made of floats.
+removed row, so where a row changes it gets half of ε; its median is calibrated to a changed row \
+throughout. Its noise is made of floats.
 - PyDP: add-remove only; its histogram is one `Count` per bin.
+
+Each ratio is to the peer that did best in this run. Where laws are the same, as those of counts and sums nearly are, \
+it is 1 but for luck, on either side.
 """
 
 

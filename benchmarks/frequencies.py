@@ -22,26 +22,34 @@ def run() -> Section:
     ratios: list[Ratio] = []
     names: tuple[str, ...] = ()
     for k in (5, 50):
-        found = {epsilon: _compare(k, epsilon) for epsilon in (0.5, 1.0, 2.0, 4.0)}
-        worst = []
-        for epsilon, of in found.items():
-            names, (ours, *theirs) = tuple(of), of.values()
-            rows.append((f"k = {k}, ε = {epsilon:g}", *map(str, of.values())))
+        worst: dict[str, list[Ratio]] = {"default": [], "best": []}
+        for epsilon in (0.5, 1.0, 2.0, 4.0):
+            found = _compare(k, epsilon)
+            names = tuple(" ".join(name) for name in found)
+            rows.append((f"k = {k}, ε = {epsilon:g}", *map(str, found.values())))
+            ours = [e for (whose, _), e in found.items() if whose == "dproof"]
+            theirs = [e for (whose, _), e in found.items() if whose != "dproof"]
             if theirs:
-                best = min(theirs, key=lambda e: e.rmse)
-                worst.append(against(f"shares, k = {k}, worst ε: error to the best peer", ours, best, paired=True))
-        ratios += [max(worst, key=lambda r: r.value)] if worst else []
+                peers = min(theirs, key=lambda e: e.rmse)
+                for which, one in (("default", ours[0]), ("best", min(ours, key=lambda e: e.rmse))):
+                    name = f"shares, k = {k}, worst ε: error of our {which} estimator to the peers' best"
+                    worst[which].append(against(name, one, peers, paired=True))
+        ratios += [max(of, key=lambda r: r.value) for of in worst.values() if of]
     how = (
         f"Root mean squared error of the shares of k values among {PEOPLE:,} made-up people, {REPEATS} sanitisations "
         "by randomised response, each debiased by all from the same responses, so that what differs is the estimator "
-        f"and not the luck of the draw. The best of the estimators of each: dproof's {', '.join(METHODS)}; "
-        "multi-freq-ldpy's MI and IBU; pure-LDP's one. The promise is the same for all, ε for each person's answer."
+        "and not the luck of the draw. The promise is the same for all, ε for each person's answer. dproof's default "
+        "is `inverse`, the unbiased one; DE is the same, and MI is the same moved to shares that are not negative and "
+        "add up to 1, which helps where values are many and ε is small, at the price of a bias. The "
+        "best on either side is picked after the errors were seen, from four of ours and three of theirs: that ratio "
+        "says what can be had, not what any one method always gives."
     )
     grid = Grid(("", *names), tuple(rows))
     return Section("Accuracy of frequencies, local model", how, ratios=tuple(ratios), grids=(grid,))
 
 
-def _compare(k: int, epsilon: float) -> dict[str, Errors]:
+def _compare(k: int, epsilon: float) -> dict[tuple[str, str], Errors]:
+    """The errors of every estimator, by whose it is and its name."""
     truth = 1 / np.arange(1, k + 1)
     truth /= truth.sum()
     codes = np.random.default_rng(k).choice(k, PEOPLE, p=truth)
@@ -50,23 +58,19 @@ def _compare(k: int, epsilon: float) -> dict[str, Errors]:
     plan = {"privacy": {"epsilon": epsilon}, "columns": {"v": {"space": "categories", "values": labels}}}
     table = pa.table({"v": pa.array(labels).take(codes)})
     others = {"multi-freq-ldpy": _multi_freq(k, epsilon), "pure-LDP": _pure_ldp(k, epsilon)}
-    squares: dict[str, dict[str, list[float]]] = {"dproof": {}, **{name: {} for name, of in others.items() if of}}
+    squares: dict[tuple[str, str], list[float]] = {}
     for _ in range(REPEATS):
         release = dp.sanitise(table, plan)
-        drawn = release.to_arrow().column("v").to_pylist()
-        reports = [labels.index(v) for v in drawn]
+        reports = [labels.index(v) for v in release.to_arrow().column("v").to_pylist()]
         for method in METHODS:
             answer = release.query("SELECT v, count(*) AS n FROM release GROUP BY v", method=method)
             estimate = np.array([row["n"].estimate for row in answer.rows]) / PEOPLE
-            squares["dproof"].setdefault(method, []).append(float(np.mean((estimate - shares) ** 2)))
-        for name, estimators in others.items():
+            squares.setdefault(("dproof", method), []).append(float(np.mean((estimate - shares) ** 2)))
+        for whose, estimators in others.items():
             for method, estimator in estimators.items():
                 error = float(np.mean((estimator(reports) - shares) ** 2))
-                squares[name].setdefault(method, []).append(error)
-    return {
-        name: min((Errors(np.array(found)) for found in of.values()), key=lambda e: e.rmse)
-        for name, of in squares.items()
-    }
+                squares.setdefault((whose, method), []).append(error)
+    return {name: Errors(np.array(found)) for name, found in squares.items()}
 
 
 def _multi_freq(k: int, epsilon: float) -> dict[str, Callable[[Sequence[int]], Any]]:
