@@ -67,12 +67,10 @@ class Line:
         return np.array([self.code(value) for value in values], np.int64)
 
     def decode(self, codes: NDArray[Any]) -> list[Any]:
-        tops = self._tops(np.asarray(codes))
-        scale = self._scale
+        tops, scale = self._tops(np.asarray(codes)), self._scale
         if scale == 1 and tops.dtype != object:
             return tops.tolist()  # type: ignore[no-any-return]
-        short = len(tops) == 0 or int(np.abs(tops).max()) < 10**_DIGITS
-        if short and 10**_DIGITS % scale == 0:
+        if _largest(tops) < 10**_DIGITS and 10**_DIGITS % scale == 0:
             return (tops / scale).tolist()  # type: ignore[no-any-return]
         return [_plain(Fraction(int(top), scale)) for top in tops]
 
@@ -81,7 +79,7 @@ class Line:
         tops, scale = self._tops(np.asarray(codes)), self._scale
         if scale == 1 and tops.dtype != object:
             return tops
-        if tops.dtype != object and (len(tops) == 0 or int(np.abs(tops).max()) < 1 << 53 > scale):
+        if tops.dtype != object and _largest(tops) < 1 << 53 > scale:
             return np.asarray(tops / scale)
         return np.array([int(top) / scale for top in tops], np.float64)
 
@@ -92,8 +90,7 @@ class Line:
     def _tops(self, codes: NDArray[Any]) -> NDArray[Any]:
         """The points times the common denominator, in whole numbers."""
         origin, step = int(self.origin * self._scale), int(self.step * self._scale)
-        largest = max(abs(int(codes.min())), abs(int(codes.max()))) if len(codes) else 0
-        wide = np.int64 if abs(origin) + step * largest < 1 << 62 else object
+        wide = np.int64 if abs(origin) + step * _largest(codes) < 1 << 62 else object
         tops: NDArray[Any] = codes.astype(wide) * step + origin
         return tops
 
@@ -132,9 +129,8 @@ class Interval:
             )
         if length / chosen >= _LARGEST:
             raise TooLarge("the interval has too many lattice points; use a coarser step")
-        object.__setattr__(self, "low", bottom)
-        object.__setattr__(self, "high", top)
-        object.__setattr__(self, "step", chosen)
+        for name, value in {"low": bottom, "high": top, "step": chosen}.items():
+            object.__setattr__(self, name, value)
 
     @property
     def line(self) -> Line:
@@ -234,9 +230,7 @@ class Interval:
             raise _no_number()
         if not (clamp or low <= least <= most <= high):
             raise _outside()
-        inside = (
-            column.astype(np.float64) if low <= least <= most <= high else column.clip(low, high).astype(np.float64)
-        )
+        inside = (column if low <= least <= most <= high else column.clip(low, high)).astype(np.float64)
         place = (inside - float(self.low)) / float(self.step)
         place += 0.5
         codes = np.floor(place)
@@ -261,6 +255,11 @@ class Interval:
                 raise _outside()
             codes[n] = self._nearest(number)
         return codes
+
+
+def _largest(numbers: NDArray[Any]) -> int:
+    """The largest absolute value."""
+    return max(abs(int(numbers.min())), abs(int(numbers.max()))) if len(numbers) else 0
 
 
 def _narrowed(column: NDArray[Any]) -> NDArray[Any]:
