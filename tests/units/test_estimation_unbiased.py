@@ -79,7 +79,7 @@ LAW = certify_row(Plan.from_dict(PLAN))
 @pytest.mark.parametrize("condition", CONDITIONS)
 def test_estimates_and_their_variances_are_unbiased(condition: str, keys: tuple[str, ...]) -> None:
     where = parse_predicate(condition)
-    frame = Frame(LAW, [where], [Key(key) for key in keys], {"kids": 1})
+    frame = Frame(LAW, [(where, ()), (where, ("kids",))], [Key(key) for key in keys])
     groups = frame.groups([()])
     sums = [frame.sum_of(where), frame.sum_of(where, ["kids"])]
     axes = [*frame.axes, public(1)]

@@ -11,22 +11,8 @@ from hypothesis import strategies as st
 
 from dproof.errors import InputError
 from dproof.queries.canonical import canonical, condition
-from dproof.queries.question import (
-    Aggregate,
-    Among,
-    And,
-    Arithmetic,
-    Compare,
-    Contains,
-    Key,
-    Missing,
-    Not,
-    Number,
-    Or,
-    Predicate,
-    aggregates,
-    columns,
-)
+from dproof.queries.predicates import Among, And, Compare, Contains, Missing, Not, Or, Predicate
+from dproof.queries.question import Aggregate, Arithmetic, Key, Number, aggregates, columns
 from dproof.queries.schema import Open, Schema, resolve
 from dproof.queries.sql import parse, parse_predicate
 from dproof.spaces import Categories, Subsets

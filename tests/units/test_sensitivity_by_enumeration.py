@@ -9,20 +9,8 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dproof.queries.question import (
-    Aggregate,
-    Among,
-    And,
-    Compare,
-    Contains,
-    Item,
-    Key,
-    Missing,
-    Not,
-    Or,
-    Predicate,
-    Question,
-)
+from dproof.queries.predicates import Among, And, Compare, Contains, Missing, Not, Or, Predicate
+from dproof.queries.question import Aggregate, Item, Key, Question
 from dproof.queries.schema import Schema
 from dproof.queries.sensitivity import sensitivity
 from dproof.spaces import Categories, Subsets

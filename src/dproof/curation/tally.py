@@ -24,7 +24,8 @@ from dproof.engines.source import Bound
 from dproof.errors import TooLarge
 from dproof.queries.cells import cut
 from dproof.queries.linear import Term, present
-from dproof.queries.question import Aggregate, both, columns
+from dproof.queries.predicates import both
+from dproof.queries.question import Aggregate, columns
 from dproof.queries.regions import grouping
 from dproof.queries.schema import Open, Schema
 from dproof.sanitisation.column import Column

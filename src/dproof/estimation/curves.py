@@ -26,7 +26,8 @@ from dproof.estimation.reading import connected
 from dproof.queries.answer import Answer, Cell
 from dproof.queries.canonical import name
 from dproof.queries.curve_estimate import CurveEstimate
-from dproof.queries.question import Aggregate, Item, Key, Predicate, Question, both
+from dproof.queries.predicates import Predicate, both
+from dproof.queries.question import Aggregate, Item, Key, Question
 from dproof.queries.schema import counting, resolve
 from dproof.queries.sql import parse_predicate
 from dproof.sanitisation.column import Column
@@ -109,7 +110,7 @@ def _estimates(
     mechanism = law.group_of(column).mechanism if held.private else None
     if not isinstance(mechanism, CurveMechanism):
         raise InputError(f"column {column!r} holds no sanitised curves")
-    frame = Frame(law, [where], keys)
+    frame = Frame(law, [(where, ())], keys)
     if any(map(is_rough, frame.axes)):
         raise InputError(
             "a mean curve cannot be asked by numbers under noise, which do not tell its rows apart: "

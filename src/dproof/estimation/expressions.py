@@ -7,13 +7,13 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from dproof.estimation.frame import Frame
+from dproof.estimation.frame import Frame, Needed
 from dproof.estimation.inverse import Array
 from dproof.queries.linear import present, terms
-from dproof.queries.question import Aggregate, Predicate, both
+from dproof.queries.predicates import Predicate, both
+from dproof.queries.question import Aggregate
 from dproof.queries.schema import Open, Schema
 
-Needed = tuple[Predicate | None, tuple[str, ...]]  # a sum: its condition, and the columns it multiplies
 _UNSURE = 3.0  # standard errors from zero below which a divisor may well be zero
 
 

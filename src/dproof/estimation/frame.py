@@ -20,12 +20,14 @@ from dproof.estimation.reading import Piece, count, integers
 from dproof.laws.keep_or_other import KeepOrOther
 from dproof.queries.canonical import condition, literal, name
 from dproof.queries.cells import cut
-from dproof.queries.question import Key, Predicate, leaves
+from dproof.queries.predicates import Predicate, leaves
+from dproof.queries.question import Key
 from dproof.queries.regions import Bit, grouping
 from dproof.queries.schema import Open, Schema
 from dproof.sanitisation.row_law import RowLaw
 
 _MOST_CELLS = 1 << 24
+Needed = tuple[Predicate | None, tuple[str, ...]]  # a sum: its condition, and the columns it multiplies
 Combos = list[tuple[Any, ...]]  # the groups of the public keys that rows have, in order
 
 
@@ -59,21 +61,21 @@ class Choice:
 
 
 class Frame:
-    """The axes that the conditions, keys and sums of a question need, over the law of a release.
+    """The axes that the sums and keys of a question need, over the law of a release.
 
-    `degrees` has the highest power of each number within one sum; the columns in `spelled` have a block for every
-    value. `numbers` has the scale of every summed column.
+    A sum has a condition, and columns whose numbers it multiplies; `numbers` has the scales of these. The columns in
+    `spelled` have a block for every value.
     """
 
     def __init__(
         self,
         law: RowLaw,
-        wheres: Iterable[Predicate | None],
+        needed: Sequence[Needed],
         keys: Sequence[Key] = (),
-        degrees: Mapping[str, int] | None = None,
         spelled: Iterable[str] = (),
     ) -> None:
-        self.schema, self.keys, degrees = schema_of(law), tuple(keys), degrees or {}
+        self.schema, self.keys = schema_of(law), tuple(keys)
+        degrees = {c: max(columns.count(c) for _, columns in needed) for _, used in needed for c in used}
         known = {c for c, space in self.schema.spaces.items() if isinstance(space, Open)}
         self._public_keys = [key for key in keys if key.column in known]
         self._private_keys = [key for key in keys if key.column not in known]
@@ -81,7 +83,9 @@ class Frame:
         private = [column for column in degrees if column not in known]
         # A sum under a keep-or-other law needs the number of each value.
         kept = {column for column in private if isinstance(law.group_of(column).mechanism.family, KeepOrOther)}
-        self.grid = cut(self.schema, wheres, self._private_keys, [*private, *spelled], kept | set(spelled))
+        self.grid = cut(
+            self.schema, [where for where, _ in needed], self._private_keys, [*private, *spelled], kept | set(spelled)
+        )
         self.cuts = {axis.column: axis for axis in self.grid.axes}
         self.pieces: list[Piece] = []
         self._places: dict[str, tuple[int, int]] = {}  # the axis of each column, and its place among those there
@@ -116,7 +120,7 @@ class Frame:
         return [axis for piece in self.pieces for axis in piece.axes]
 
     def sum_of(self, where: Predicate | None, columns: Sequence[str] = ()) -> Sum:
-        """Σ over the rows that satisfy a condition of the product of the numbers of these columns."""
+        """Σ over the rows that satisfy a condition of the product of the numbers of some columns."""
         order = [self.grid.position(column) for piece in self.pieces for column in piece.columns]
         shape = [*(axis.blocks for axis in self.axes), 1]
         powers = [[0] * max(1, len(piece.columns)) for piece in self.pieces for _ in piece.axes]

@@ -9,10 +9,10 @@ import numpy as np
 
 from dproof.errors import InputError, did_you_mean
 from dproof.estimation.axes import Mixed
-from dproof.estimation.contingency import Contingency, Groups, Target
+from dproof.estimation.contingency import Contingency, Estimates, Groups, Target
 from dproof.estimation.distribution import fold, likelihood, projection, shrinkage
-from dproof.estimation.expressions import Needed, Value, aggregate_value
-from dproof.estimation.frame import Frame
+from dproof.estimation.expressions import Value, aggregate_value
+from dproof.estimation.frame import Frame, Needed
 from dproof.estimation.intervals import check_level, half_widths, normal_quantile, simultaneous
 from dproof.estimation.inverse import Array
 from dproof.queries.answer import Cell
@@ -63,16 +63,15 @@ class Measured:
     asked: Asked
     frame: Frame
     needed: list[Needed]
-    values: Array
+    found: Estimates
     fitted: Array | None  # by another method than the inverse
-    naive: Array
     covariance: Array
-    heaviest: Array
-    doubts: Array
-    warnings: list[dict[str, None]] = field(init=False)
+    warnings: list[dict[str, None]]
 
-    def __post_init__(self) -> None:
-        self.warnings = [{} for _ in self.values]
+    @property
+    def best(self) -> Array:
+        """The estimated sums, by the method that was asked for."""
+        return self.found.values if self.fitted is None else self.fitted
 
     def value(self, expression: Expression, values: Array) -> Value:
         """An expression of the sums."""
@@ -91,12 +90,12 @@ class Measured:
         Whatever the method, an interval is that of the unbiased estimate, and holds the other one too.
         """
         options = self.asked.options
-        found = self.value(expression, self.values)
+        found = self.value(expression, self.found.values)
         variance, level = found.variance, options.level
         if options.simultaneous:
             level = simultaneous(level, int((variance != 0).sum()))
-        widths = half_widths(variance, np.einsum("gi,gi->g", np.abs(found.gradient), self.heaviest), level)
-        doubt = np.einsum("gi,gi->g", np.abs(found.gradient), self.doubts)
+        widths = half_widths(variance, np.einsum("gi,gi->g", np.abs(found.gradient), self.found.heaviest), level)
+        doubt = np.einsum("gi,gi->g", np.abs(found.gradient), self.found.doubts)
         low, high = found.value - widths.half - doubt, found.value + widths.half + doubt
         unsure = found.unsure & (widths.half + doubt != 0)
         if found.ratio is not None:
@@ -113,7 +112,7 @@ class Measured:
             estimates = self.value(expression, self.fitted).value
             low, high = (np.maximum(low, 0.0), np.maximum(high, 0.0)) if count else (low, high)
             low, high = np.minimum(low, estimates), np.maximum(high, estimates)
-        naive = self.value(expression, self.naive).value
+        naive = self.value(expression, self.found.naive).value
         cells = []
         for n, estimate in enumerate(estimates):
             exact = widths.half[n] + doubt[n] == 0
@@ -139,8 +138,8 @@ def measure(asked: Asked, frame: Frame, table: Contingency, groups: Groups, need
         fitted = np.stack([table.total(fold(table, cells, each), each, groups) for each in sums], axis=1)
     else:
         refuse_singular(frame, found.values)
-    covariance = found.covariance(asked.options.target)
-    return Measured(asked, frame, needed, found.values, fitted, found.naive, covariance, found.heaviest, found.doubts)
+    warnings: list[dict[str, None]] = [{} for _ in groups.labels]
+    return Measured(asked, frame, needed, found, fitted, found.covariance(asked.options.target), warnings)
 
 
 _FITS = {"likelihood": likelihood, "projection": projection, "shrinkage": shrinkage}

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import gcd
 from typing import Any
 
 import numpy as np
@@ -24,6 +25,7 @@ from dproof.sanitisation.column import Column
 from dproof.spaces import Categories
 from dproof.spaces.interval import Interval
 
+_MOST_BINS = 1 << 14
 _FAR = 4.0  # standard deviations of noise that one row may add to a sum
 
 
@@ -99,9 +101,11 @@ def lattice_piece(column: Column, family: Lattice, cut: Cut, scale: Scale | None
 
 
 def _state(column: Column, nodes: Nodes, cuts: Array) -> str:
-    """Where the state of a number begins, in SQL: its regular bin, or a cut that it has passed inside of that."""
-    space, wide, first = column.space, nodes.wide, int(nodes.lower[0])
-    code = f"round(({name(column.name)}::DOUBLE - {float(space.low)!r}) / {float(space.step)!r})"
-    last = int(nodes.lower[-1]) // wide * wide
-    passed = [f"CASE WHEN {code} >= {cut} THEN {cut} ELSE {first} END" for cut in cuts if cut % wide]
-    return f"greatest({', '.join([str(first), f'least({last}, floor({code} / {wide}) * {wide})', *passed])})::BIGINT"
+    """A code in the state of a number, in SQL: the lower end of a bin, or a cut that it has passed inside of that."""
+    code = f"round(({name(column.name)}::DOUBLE - {float(column.space.low)!r}) / {float(column.space.step)!r})"
+    first, last, wide = int(nodes.lower[0]), int(nodes.lower[-1]), gcd(nodes.wide, *map(int, cuts))
+    passed = ""
+    if last - first > _MOST_BINS * wide:  # too many bins if every edge shall be the end of one
+        wide = nodes.wide
+        passed = f", CASE {' '.join(f'WHEN {code} >= {cut} THEN {cut}' for cut in cuts[::-1])} ELSE {first} END"
+    return f"greatest({first}, least({last}, floor({code} / {wide}) * {wide}){passed})::BIGINT"

@@ -12,7 +12,7 @@ import numpy as np
 from dproof.errors import InputError
 from dproof.estimation.contingency import Groups
 from dproof.estimation.expressions import sums_of
-from dproof.estimation.frame import Frame, schema_of
+from dproof.estimation.frame import Frame, Needed, schema_of
 from dproof.estimation.intervals import half_widths, normal_quantile
 from dproof.estimation.inverse import Array
 from dproof.estimation.measuring import Asked, measure, refuse_singular
@@ -20,7 +20,8 @@ from dproof.estimation.numbers import values_of
 from dproof.estimation.smoothing import NODES
 from dproof.laws.keep_or_other import KeepOrOther
 from dproof.queries.answer import Cell
-from dproof.queries.question import Aggregate, Compare, Contains, Key, Predicate, both
+from dproof.queries.predicates import Compare, Contains, Predicate, both
+from dproof.queries.question import Aggregate, Key
 from dproof.queries.schema import Open, plain
 from dproof.spaces import Subsets
 from dproof.spaces.interval import Interval
@@ -106,7 +107,8 @@ def _spelled(asked: Asked, column: str, where: Predicate | None) -> Frame:
     if isinstance(space, Interval) and space.size > most:
         places = np.unique(np.linspace(0, space.size - 1, most + 1).astype(np.int64)[1:-1])
         cuts = [Compare(column, "<=", space.low + space.step * int(place)) for place in places]
-    return Frame(asked.law, [where, *cuts], asked.question.group_by, spelled=() if cuts else [column])
+    needed: list[Needed] = [(condition, ()) for condition in (where, *cuts)]
+    return Frame(asked.law, needed, asked.question.group_by, () if cuts else [column])
 
 
 def _ends(frame: Frame, column: str, *, least: bool) -> Array:
@@ -121,7 +123,7 @@ def _ends(frame: Frame, column: str, *, least: bool) -> Array:
 def _public(asked: Asked, aggregate: Aggregate, where: Predicate | None, groups: Groups) -> Iterator[Steps]:
     """The same for a public column, whose values are exact and whose groups need not be."""
     (column,), options = aggregate.columns, asked.options
-    frame = Frame(asked.law, [where], [*asked.question.group_by, Key(column)])
+    frame = Frame(asked.law, [(where, ())], [*asked.question.group_by, Key(column)])
     table, combos = frame.read(asked.data, asked.rows)
     inner = frame.groups(combos)
     found = table.estimates([frame.sum_of(where)], inner)
@@ -152,15 +154,16 @@ def _most_frequent(asked: Asked, aggregate: Aggregate, where: Predicate | None, 
     counts: dict[tuple[Any, ...], list[tuple[float, float, Any]]] = {labels: [] for labels in groups.labels}
 
     def add(condition: Predicate | None, more: tuple[Key, ...], item: tuple[Any, ...]) -> None:
-        frame = Frame(asked.law, [condition], [*keys, *more])
+        needed: list[Needed] = [(condition, ())]
+        frame = Frame(asked.law, needed, [*keys, *more])
         table, combos = frame.read(asked.data, asked.rows)
         found = frame.groups(combos)
-        measured = measure(asked, frame, table, found, [(condition, ())])
-        estimates = measured.values if measured.fitted is None else measured.fitted
-        for labels, value, naive in zip(found.labels, estimates[:, 0], measured.naive[:, 0], strict=True):
+        measured = measure(asked, frame, table, found, needed)
+        estimates, naive = measured.best[:, 0], measured.found.naive[:, 0]
+        for labels, value, raw in zip(found.labels, estimates, naive, strict=True):
             *group, label = *labels, *item
             if label is not None:
-                counts[tuple(group)].append((float(value), float(naive), label))
+                counts[tuple(group)].append((float(value), float(raw), label))
 
     if isinstance(space, Subsets):
         for item in space.values:

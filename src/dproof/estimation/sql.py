@@ -10,13 +10,13 @@ from dproof.estimation.expressions import sums_of
 from dproof.estimation.frame import Frame, schema_of
 from dproof.estimation.measuring import Asked, Options, measure
 from dproof.estimation.order_statistics import special_cells
-from dproof.queries.answer import Answer, Cell, arranged
+from dproof.queries.answer import Answer, arranged
+from dproof.queries.linear import terms
 from dproof.queries.question import Aggregate, Expression, Key, aggregates, expressions, parts_of
 from dproof.queries.schema import asked_curve, resolve
 from dproof.queries.sql import parse
 from dproof.sanitisation.row_law import RowLaw
 
-LINEAR = ("count", "sum", "avg", "var", "stddev", "covar", "corr")
 _METHODS = {
     "inverse": "inverse law (unbiased)",
     "likelihood": "maximum likelihood (iterative Bayes)",
@@ -66,18 +66,15 @@ def query(release: Any, sql: str, **options: Any) -> Answer:
 def answer_rows(asked: Asked) -> list[dict[str, Any]]:
     """The rows of the answer: every declared group, as HAVING, ORDER BY and LIMIT leave them."""
     question = asked.question
-    linear = [a for a in aggregates(question) if a.kind in LINEAR] or [Aggregate("count")]
-    needed = list(dict.fromkeys(s for a in linear for s in sums_of(a, question.where, schema_of(asked.law))))
-    degrees: dict[str, int] = {}
-    for _, multiplied in needed:
-        for column in multiplied:
-            degrees[column] = max(degrees.get(column, 0), multiplied.count(column))
-    frame = Frame(asked.law, [where for where, _ in needed], question.group_by, degrees)
+    schema, asked_for = schema_of(asked.law), aggregates(question)
+    linear = [a for a in asked_for if terms(a, schema)] or [Aggregate("count")]
+    needed = list(dict.fromkeys(s for a in linear for s in sums_of(a, question.where, schema)))
+    frame = Frame(asked.law, needed, question.group_by)
     table, combos = frame.read(asked.data, asked.rows)
     groups = frame.groups(combos)
     occurs = frame.occurring(question.where, table, groups) if question.group_by else [True]
     found = measure(asked, frame, table, groups, needed)
-    special = {a: special_cells(asked, a, groups) for a in aggregates(question) if a.kind not in LINEAR}
+    special = {a: special_cells(asked, a, groups) for a in asked_for if a not in linear}
     columns: dict[Expression, list[Any]] = {}
     for expression in dict.fromkeys(expressions(question)):
         if isinstance(expression, Key):
@@ -86,14 +83,10 @@ def answer_rows(asked: Asked) -> list[dict[str, Any]]:
         elif isinstance(expression, Aggregate) and expression in special:
             columns[expression] = special[expression]
         else:
-            _refuse_special(expression, special)
+            for part in parts_of(expression):
+                if isinstance(part, Aggregate) and part in special:
+                    raise InputError(f"{part.kind.upper()} cannot be calculated with: select it by itself")
             columns[expression] = found.cells(expression)
     rows = arranged(question, columns, [n for n in range(len(groups.labels)) if occurs[n]])
     asked.notes += [note for n in rows for note in found.warnings[n]]
     return [{item.alias: columns[item.expression][n] for item in question.select} for n in rows]
-
-
-def _refuse_special(expression: Expression, special: dict[Aggregate, list[Cell]]) -> None:
-    for part in parts_of(expression):
-        if isinstance(part, Aggregate) and part in special:
-            raise InputError(f"{part.kind.upper()} cannot be calculated with: select it by itself")

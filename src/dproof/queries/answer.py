@@ -12,7 +12,8 @@ from importlib import import_module
 from typing import Any
 
 from dproof.errors import InputError
-from dproof.queries.question import TESTS, Expression, Question
+from dproof.queries.predicates import TESTS
+from dproof.queries.question import Expression, Question
 
 _SHOWN = 4  # points of a curve that a line of text shows
 

@@ -12,7 +12,8 @@ from fractions import Fraction
 from typing import Any, TypeAlias
 
 from dproof.exact import exact
-from dproof.queries.question import Aggregate, Compare, Item, Key, Predicate, Question, Value, both
+from dproof.queries.predicates import Compare, Predicate, Value, both
+from dproof.queries.question import Aggregate, Item, Key, Question
 from dproof.queries.sql import parse, parse_predicate
 
 

@@ -5,25 +5,8 @@ The text is SQL of the closed grammar itself, so it parses back to the same ques
 
 from __future__ import annotations
 
-from dproof.queries.question import (
-    Aggregate,
-    Among,
-    And,
-    Arithmetic,
-    Compare,
-    Contains,
-    Expression,
-    Key,
-    Missing,
-    Not,
-    Number,
-    Or,
-    Predicate,
-    Question,
-    Value,
-    aggregates,
-    normal,
-)
+from dproof.queries.predicates import Among, And, Compare, Contains, Missing, Not, Or, Predicate, Value, normal
+from dproof.queries.question import Aggregate, Arithmetic, Expression, Key, Number, Question, aggregates
 
 
 def name(identifier: str) -> str:

@@ -16,7 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dproof.errors import TooLarge
-from dproof.queries.question import And, Atom, Key, Or, Predicate, atoms, leaves, normal
+from dproof.queries.predicates import And, Atom, Or, Predicate, atoms, leaves, normal
+from dproof.queries.question import Key
 from dproof.queries.regions import MISSING, Bit, Region, Runs, grouping, region
 from dproof.queries.schema import Open, Schema
 from dproof.spaces import Subsets

@@ -19,7 +19,8 @@ from dproof.errors import TooLarge
 from dproof.privacy import Neighbours
 from dproof.queries.cells import Axis, Grid, cut
 from dproof.queries.linear import Term
-from dproof.queries.question import Key, Predicate, both, leaves
+from dproof.queries.predicates import Predicate, both, leaves
+from dproof.queries.question import Key
 from dproof.queries.regions import Grouping, grouping
 from dproof.queries.schema import Schema
 from dproof.spaces import Categories

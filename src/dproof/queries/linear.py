@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 
 from dproof.errors import TooLarge
 from dproof.exact import exact
-from dproof.queries.question import Aggregate, Missing, Not, Predicate, both
+from dproof.queries.predicates import Missing, Not, Predicate, both
+from dproof.queries.question import Aggregate
 from dproof.queries.regions import MISSING
 from dproof.queries.schema import Open, Schema
 from dproof.spaces import Categories

@@ -12,25 +12,8 @@ from sqlglot import exp
 
 from dproof.errors import InputError, did_you_mean
 from dproof.exact import exact
-from dproof.queries.question import (
-    Aggregate,
-    Among,
-    And,
-    Arithmetic,
-    Compare,
-    Contains,
-    Expression,
-    Key,
-    Kind,
-    Missing,
-    Not,
-    Number,
-    Operator,
-    Or,
-    Predicate,
-    Value,
-    both,
-)
+from dproof.queries.predicates import Among, And, Compare, Contains, Missing, Not, Operator, Or, Predicate, Value, both
+from dproof.queries.question import Aggregate, Arithmetic, Expression, Key, Kind, Number
 
 Node: TypeAlias = Any  # sqlglot's classes carry no useful static types
 

@@ -11,19 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dproof.errors import InputError, TooLarge
-from dproof.queries.question import (
-    TESTS,
-    Among,
-    Atom,
-    Compare,
-    Contains,
-    Key,
-    Missing,
-    Not,
-    Operator,
-    Value,
-    leaves,
-)
+from dproof.queries.predicates import TESTS, Among, Atom, Compare, Contains, Missing, Not, Operator, Value, leaves
+from dproof.queries.question import Key
 from dproof.queries.schema import Open, Schema, has_numbers, plain
 from dproof.spaces import Categories, Space, Subsets
 from dproof.spaces.interval import Interval

@@ -5,35 +5,26 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import partial
 from numbers import Number
 
 from dproof.curves.expansion import Expansion
 from dproof.errors import InputError, did_you_mean
 from dproof.queries.canonical import condition, literal
-from dproof.queries.question import (
-    Aggregate,
+from dproof.queries.predicates import (
     Among,
     And,
-    Arithmetic,
     Compare,
     Contains,
-    Expression,
-    Item,
-    Key,
     Missing,
     Not,
     Operator,
     Or,
-    Order,
     Predicate,
-    Question,
-    Test,
     Value,
-    aggregates,
-    expressions,
     normal,
-    parts_of,
 )
+from dproof.queries.question import Aggregate, Arithmetic, Expression, Key, Question, aggregates, expressions, parts_of
 from dproof.spaces import Categories, Space, Subsets
 from dproof.spaces.interval import Interval
 
@@ -94,17 +85,15 @@ def resolve(question: Question, schema: Schema) -> Question:
     """
     if question.table.casefold() != schema.table.casefold():
         raise InputError(f"there is no table {question.table!r}: ask FROM {schema.table}")
-    checked = Question(
-        schema.table,
-        tuple(Item(item.alias, _expression(item.expression, schema)) for item in question.select),
-        None if question.where is None else _predicate(question.where, schema),
-        tuple(dict.fromkeys(_key(key, schema) for key in question.group_by)),
-        tuple(
-            Test(_expression(test.left, schema), test.operator, _expression(test.right, schema))
-            for test in question.having
-        ),
-        tuple(Order(_expression(o.expression, schema), o.descending) for o in question.order_by),
-        question.limit,
+    check = partial(_expression, schema=schema)
+    checked = replace(
+        question,
+        table=schema.table,
+        select=tuple(replace(item, expression=check(item.expression)) for item in question.select),
+        where=_predicate(question.where, schema),
+        group_by=tuple(dict.fromkeys(_key(key, schema) for key in question.group_by)),
+        having=tuple(replace(test, left=check(test.left), right=check(test.right)) for test in question.having),
+        order_by=tuple(replace(order, expression=check(order.expression)) for order in question.order_by),
     )
     if not aggregates(checked):
         raise InputError("a question asks for aggregates such as COUNT(*) or AVG(age), not for rows")
@@ -127,13 +116,12 @@ def asked_curve(question: Question, schema: Schema) -> str | None:
 
 def counting(question: Question) -> Question:
     """The question with count(*) in the place of the curve: its names, conditions and groups can then be checked."""
-    items = (
-        Item(item.alias, Aggregate("count", where=item.expression.where))
-        if isinstance(item.expression, Aggregate)
-        else item
-        for item in question.select
-    )
-    return replace(question, select=tuple(items))
+    select = []
+    for item in question.select:
+        asked = item.expression
+        counted = Aggregate("count", where=asked.where) if isinstance(asked, Aggregate) else asked
+        select.append(replace(item, expression=counted))
+    return replace(question, select=tuple(select))
 
 
 def _key(key: Key, schema: Schema) -> Key:
@@ -167,12 +155,11 @@ def _aggregate(aggregate: Aggregate, schema: Schema) -> Aggregate:
         raise InputError("TOP needs how many, a whole number from 1 on, as in TOP(hobby, 3)")
     if kind == "mode" and isinstance(schema.spaces[columns[0]], Subsets):
         raise InputError(f"column {columns[0]!r} holds sets: ask TOP({columns[0]}, 1)")
-    where = None if aggregate.where is None else _predicate(aggregate.where, schema)
-    return replace(aggregate, columns=columns, where=where)
+    return replace(aggregate, columns=columns, where=_predicate(aggregate.where, schema))
 
 
-def _predicate(predicate: Predicate, schema: Schema) -> Predicate:
-    return _checked(normal(predicate), schema)
+def _predicate(predicate: Predicate | None, schema: Schema) -> Predicate | None:
+    return None if predicate is None else _checked(normal(predicate), schema)
 
 
 def _checked(predicate: Predicate, schema: Schema) -> Predicate:

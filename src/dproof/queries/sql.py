@@ -20,7 +20,8 @@ from dproof.queries.nodes import (
     read_predicate,
     refuse,
 )
-from dproof.queries.question import Expression, Item, Key, Order, Predicate, Question, Test
+from dproof.queries.predicates import Predicate
+from dproof.queries.question import Expression, Item, Key, Order, Question, Test
 
 _LONGEST = 20_000  # characters: far beyond any question, short of any trouble
 _DEEPEST = 100

@@ -15,13 +15,14 @@ from dproof.curation.measurement import Measurement
 from dproof.curation.measurement import measure as measure_noise
 from dproof.curation.tally import schema_of as curator_schema
 from dproof.errors import InputError
-from dproof.estimation.expressions import Needed, sums_of
-from dproof.estimation.frame import Frame, schema_of
+from dproof.estimation.expressions import sums_of
+from dproof.estimation.frame import Frame, Needed, schema_of
 from dproof.estimation.inverse import Array
 from dproof.estimation.measuring import Asked, Measured, Options, measure
 from dproof.privacy import Privacy
 from dproof.queries.linear import Term
-from dproof.queries.question import Expression, Key, Number, Question, aggregates, both
+from dproof.queries.predicates import both
+from dproof.queries.question import Expression, Key, Number, Question, aggregates
 from dproof.queries.schema import Schema, resolve
 from dproof.queries.sql import parse
 from dproof.sanitisation.plan import Plan
@@ -145,8 +146,7 @@ def _expected(law: RowLaw, question: Question, rows: int, terms: list[Term]) -> 
     """What a release of evenly spread values would be measured as; with the curator's sums as well."""
     needed = [s for a in aggregates(question) for s in sums_of(a, question.where, schema_of(law))]
     needed = list(dict.fromkeys([*needed, *(_needed(term, question) for term in terms)]))
-    degrees = {c: max(columns.count(c) for _, columns in needed) for _, used in needed for c in used}
-    frame = Frame(law, [where for where, _ in needed], question.group_by, degrees)
+    frame = Frame(law, needed, question.group_by)
     table, combos = frame.expect(rows)
     return measure(Asked(law, None, rows, question, Options()), frame, table, frame.groups(combos), needed)
 
@@ -156,8 +156,8 @@ def _needed(term: Term, question: Question) -> Needed:
 
 
 def _sanitised_error(expression: Expression, measured: Measured) -> float:
-    value = measured.value(expression, measured.values)
-    doubt = np.einsum("gi,gi->g", np.abs(value.gradient), measured.doubts)
+    value = measured.value(expression, measured.found.values)
+    doubt = np.einsum("gi,gi->g", np.abs(value.gradient), measured.found.doubts)
     return _root_mean(value.variance + doubt**2)
 
 
@@ -167,7 +167,7 @@ def _asked_error(
     """The delta method on the curator's noisy sums, around those of the evenly spread table."""
     noisy = {n.statistic: n.noise for n in noise.noisy if isinstance(n.statistic, Term)}
     expected = {term: _whole(term, measured, question, schema) for term in noisy}
-    variance = np.zeros(len(measured.values))
+    variance = np.zeros(len(measured.found.values))
     for term, law in noisy.items():
         if law is not None:
             step = law.variance**0.5
@@ -181,13 +181,13 @@ def _asked_error(
 
 def _whole(term: Term, measured: Measured, question: Question, schema: Schema) -> Array:
     """A curator's sum in its own units, from the same sum of the release."""
-    total = measured.values[:, measured.needed.index(_needed(term, question))]
+    total = measured.found.values[:, measured.needed.index(_needed(term, question))]
     if not term.columns:
         return total
     numbers = [measured.frame.numbers[column] for column in term.columns]
     total = total * float(np.prod([number.unit for number in numbers]))
     if not term.centred:
-        rows = measured.values[:, measured.needed.index(_needed(replace(term, columns=()), question))]
+        rows = measured.found.values[:, measured.needed.index(_needed(replace(term, columns=()), question))]
         total = total + numbers[0].middle * rows
     return np.asarray(total / float(term.unit(schema)))
 
