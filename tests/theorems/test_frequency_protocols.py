@@ -139,3 +139,7 @@ def test_unknown_forms_and_widths_are_refused() -> None:
         unary_encoding(FIVE, Privacy(1), form="optimized")  # type: ignore[arg-type]
     with pytest.raises(InputError, match="between 1 and 4"):
         subset_selection(FIVE, Privacy(1), width=5)
+
+
+def test_one_category_alone_is_always_told() -> None:
+    assert hit_and_miss(subset_selection(Categories(["only"]), Privacy(1))) == (1, 0)
