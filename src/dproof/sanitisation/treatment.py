@@ -202,21 +202,18 @@ def _is_number(kind: Any) -> bool:
 
 def _numbers(column: Column, array: Any) -> NDArray[Any]:
     """The nearest lattice points of whole or floating numbers, all rows at once."""
-    space, size = column.space, column.space.size
+    space, missing = column.space, np.asarray(array.is_null(nan_is_null=True))
     values = (array.fill_null(0) if array.null_count else array).to_numpy(zero_copy_only=False)
-    missing = np.isnan(values) if values.dtype.kind == "f" else np.zeros(len(values), bool)
-    if missing.any():
+    some = bool(missing.any())
+    if some:
         values = np.where(missing, values.dtype.type(0), values)
     codes = space.encode(values, clamp=True)
-    if array.null_count:
-        missing |= np.asarray(array.is_null())
     if not column.clamp and len(values) and not (space.low <= values.min() and values.max() <= space.high):
-        codes = codes.astype(narrowest(size + 2), copy=False)
         # Compared as Python numbers, so that no bound is rounded to the column's type.
-        codes[~missing & np.array([not space.low <= x <= space.high for x in values.tolist()])] = size
-    if missing.any():
-        codes = codes.astype(narrowest(size + 2), copy=False)
-        codes[missing] = size + 1 if column.missing is None else column.missing
+        outside = np.array([not space.low <= x <= space.high for x in values.tolist()])
+        codes, some = np.where(outside, _OUTSIDE, codes.astype(np.int64)), True
+    if some:
+        codes = _settled(column, np.where(missing, _MISSING, codes.astype(np.int64)))
     return _accepted(column, codes)
 
 
