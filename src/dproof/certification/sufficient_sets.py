@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import permutations
 from typing import Any
 
 import numpy as np
@@ -91,17 +93,13 @@ def count_checks(mechanism: Mechanism) -> dict[str, int]:
     The paper prints 1,092 where 924 is right: on ties, P_d(y) = P_d'(y), two sums of the same numbers in another
     order differ in their last bit, and a strict comparison of floats then counts some ties as greater.
     """
-    family = mechanism.family
-    counts: dict[str, int] = {}
-    for source in range(family.inputs):
-        for target in range(family.inputs):
-            apart = not isinstance(family, Matrix) or family.neighbours is None or family.neighbours[source, target]
-            if source == target or not apart:
-                continue
-            pair = sufficient_sets(mechanism, mechanism.inputs.label(source), mechanism.inputs.label(target))
-            for theorem, number in pair.checks.items():
-                counts[theorem] = counts.get(theorem, 0) + number
-    return counts
+    family, label = mechanism.family, mechanism.inputs.label
+    neighbours = family.neighbours if isinstance(family, Matrix) else None
+    counts: Counter[str] = Counter()
+    for source, target in permutations(range(family.inputs), 2):
+        if neighbours is None or neighbours[source, target]:
+            counts.update(sufficient_sets(mechanism, label(source), label(target)).checks)
+    return dict(counts)
 
 
 def _ratio(p: Any, q: Any) -> Fraction:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, get_args
 
 from dproof.errors import InputError
 from dproof.mechanisms.additive import gaussian, laplace, staircase, truncated_laplace
@@ -13,7 +13,7 @@ from dproof.mechanisms.bounded_laplace import bounded_laplace
 from dproof.mechanisms.frequency import count_variance, hit_and_miss, subset_selection, unary_encoding
 from dproof.mechanisms.mechanism import Mechanism
 from dproof.mechanisms.randomised_response import itemwise_response, randomised_response
-from dproof.optimality.bounds import lower_bound
+from dproof.optimality.bounds import Outputs, lower_bound
 from dproof.optimality.design import optimal
 from dproof.optimality.error import bias_and_variance
 from dproof.privacy import Privacy
@@ -85,7 +85,7 @@ def compare(space: Space, privacy: Privacy) -> Comparison:
     """
     rows: list[Row] = []
     left_out: list[tuple[str, str]] = []
-    bounds = {inside: float(lower_bound(space, privacy, outputs=where).value) for inside, where in _SIDES}
+    within, anywhere = (float(lower_bound(space, privacy, outputs=where).value) for where in get_args(Outputs))
     for name, make in _candidates(space):
         try:
             mechanism = make(space, privacy)
@@ -93,16 +93,13 @@ def compare(space: Space, privacy: Privacy) -> Comparison:
             left_out.append((name, str(problem)))
             continue
         if mechanism.name not in {row.name for row in rows}:  # the best design may be a mechanism with a name
-            rows.append(_row(mechanism, bounds[mechanism.outputs == mechanism.inputs]))
+            rows.append(_row(mechanism, within if mechanism.outputs == mechanism.inputs else anywhere))
     if not rows:
         raise InputError(
             "no mechanism fits this space and this promise; see the documentation of each for what it needs"
         )
     ordered = sorted(rows, key=lambda r: (r.error is None, r.error or 0.0, r.variance or 0.0))
     return Comparison(space, privacy, tuple(ordered), tuple(left_out))
-
-
-_SIDES: tuple[tuple[bool, Any], ...] = ((True, "inside"), (False, "anywhere"))
 
 
 def _candidates(space: Space) -> Iterator[tuple[str, Callable[[Any, Privacy], Mechanism]]]:
