@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from dproof.errors import InputError, did_you_mean
 from dproof.exact import exact, exp_above, exp_below
 from dproof.optimality.closed_forms import Seen, least_two_level
-from dproof.optimality.design import optimal
+from dproof.optimality.design import Problem
 from dproof.optimality.error import losses
 from dproof.optimality.symmetry import view
 from dproof.privacy import Privacy
@@ -152,5 +152,5 @@ def _tight_span(space: Space) -> NDArray[Any]:
 def _optimum_below(losses_: NDArray[Any], privacy: Privacy) -> Fraction:
     """A proven lower bound of the optimum under a matrix of losses."""
     points, outputs = (Categories(list(range(n))) for n in losses_.shape)
-    best = optimal(points, privacy, losses_.tolist(), outputs)
+    best = Problem(points, privacy, losses_.tolist(), outputs).best()
     return best.optimum.lower_bound if best.optimum else Fraction(0)

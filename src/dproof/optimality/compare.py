@@ -14,7 +14,7 @@ from dproof.mechanisms.frequency import count_variance, hit_and_miss, subset_sel
 from dproof.mechanisms.mechanism import Mechanism
 from dproof.mechanisms.randomised_response import itemwise_response, randomised_response
 from dproof.optimality.bounds import Outputs, lower_bound
-from dproof.optimality.design import optimal
+from dproof.optimality.design import Problem
 from dproof.optimality.error import bias_and_variance
 from dproof.privacy import Privacy
 from dproof.spaces.categories import Categories
@@ -124,7 +124,7 @@ def _candidates(space: Space) -> Iterator[tuple[str, Callable[[Any, Privacy], Me
 def _design(space: Space, privacy: Privacy) -> Mechanism:
     if space.size > _MOST_DESIGNED:
         raise InputError(f"takes a while beyond {_MOST_DESIGNED} points; call design itself")
-    return optimal(space, privacy)
+    return Problem(space, privacy).best()
 
 
 def _row(mechanism: Mechanism, bound: float) -> Row:

@@ -64,60 +64,65 @@ def design(
     >>> round(float(best.error), 8), best.optimum.gap < Fraction(1, 10**8)
     (0.30251461, True)
     """
-    found = optimal(space, privacy, loss, outputs, prior, unbiased, metric_privacy)
+    found = Problem(space, privacy, loss, outputs, prior, unbiased, metric_privacy).best()
     if not isinstance(found.family, Matrix):
         return found  # randomised response
+    said = []
     if space.size <= _LARGEST_RANK and np.linalg.matrix_rank(found.matrix(), tol=1e-9) < space.size:
-        warnings.warn(
-            "this design answers some values alike, so frequencies of single values cannot be estimated from it",
-            DproofWarning,
-            stacklevel=2,
-        )
+        said.append("answers some values alike, so frequencies of single values cannot be estimated from it")
     if found.optimum is not None and found.optimum.gap > _LARGEST_GAP:
-        warnings.warn(
-            f"this design is proven to be within {float(found.optimum.gap):.1g} of the best, relatively, and no closer",
-            DproofWarning,
-            stacklevel=2,
-        )
+        gap = f"{float(found.optimum.gap):.1g}"
+        said.append(f"is proven to be within {gap} of the best, relatively, and no closer")
+    for what in said:
+        warnings.warn(f"this design {what}", DproofWarning, stacklevel=2)
     return found
 
 
-def optimal(
-    space: Space,
-    privacy: Privacy,
-    loss: Any = None,
-    outputs: Space | None = None,
-    prior: Any = None,
-    unbiased: bool = False,
-    metric_privacy: bool = False,
-) -> Mechanism:
-    """What `design` finds, without its warnings."""
-    if not isinstance(space, Space):
-        raise InputError("a design is for a space of finitely many values: categories, an interval, subsets, rows")
-    problem = _Problem(space, space if outputs is None else outputs, privacy, _prior(prior, space.size), metric_privacy)
-    if unbiased:
-        if loss is not None and not (isinstance(loss, str) and loss == "squared"):
-            raise InputError("an unbiased design has the least worst-case variance; leave the loss out")
-        return _design_unbiased(problem)
-    if problem.is_randomised_response(loss):
-        return randomised_response(space, privacy)
-    return _design(problem, loss)
-
-
 @dataclass(frozen=True, slots=True, eq=False)
-class _Problem:
-    inputs: Space
-    outputs: Space
-    privacy: Privacy
-    prior: NDArray[Any] | None
-    metric_privacy: bool
+class Problem:
+    """What `design` is asked for; its best mechanism is found without a warning."""
 
-    def is_randomised_response(self, loss: Any) -> bool:
+    inputs: Space
+    privacy: Privacy
+    loss: Any = None
+    outputs: Any = None  # a space; the inputs if it is not given
+    prior: Any = None  # fractions of sum 1, if it is given
+    unbiased: bool = False
+    metric_privacy: bool = False
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.inputs, Space):
+            raise InputError("a design is for a space of finitely many values: categories, an interval, subsets, rows")
+        object.__setattr__(self, "outputs", self.inputs if self.outputs is None else self.outputs)
+        object.__setattr__(self, "prior", _prior(self.prior, self.inputs.size))
+
+    def best(self) -> Mechanism:
+        """The mechanism of least loss, and what proves it."""
+        if self.unbiased:
+            return self._best_unbiased()
+        if self._is_randomised_response():
+            return randomised_response(self.inputs, self.privacy)
+        k, j = self.inputs.size, self.outputs.size
+        if k * j > _LARGEST_LAW:
+            raise TooLarge(
+                f"a design of {k} inputs by {j} outputs is too large; about 1000 by 1000 fit, so use a coarser step or "
+                "fewer values"
+            )
+        costs = losses(self.inputs, self.outputs, self.loss)
+        law, bound = self._solve(costs)
+        attained, name = costs.expected(law.rows, law.total), costs.name
+        if self.prior is None:
+            value = max(attained)
+        else:
+            value, name = Fraction(self.prior @ np.array(attained, object)), f"{name}, under the prior"
+        return Mechanism("optimal design", self.inputs, self.outputs, law, _SOURCE, Optimum(name, value, bound))
+
+    def _is_randomised_response(self) -> bool:
         """HLM16, Theorem 10: the discrete metric, with outputs in D."""
-        plain = loss is None and self.prior is None and not self.metric_privacy and self.outputs == self.inputs
+        plain = self.loss is None and self.prior is None and not self.metric_privacy and self.outputs == self.inputs
         return plain and self.inputs.size > 1 and self.inputs.diameter == self.inputs.separation
 
-    def solve(self, costs: Losses) -> Found:
+    def _solve(self, costs: Losses) -> Found:
         """A certified law, and a proven lower bound of what any can attain."""
         epsilon, delta = self.privacy.epsilon, self.privacy.delta
         if self.inputs.size == 1 or delta == 1:
@@ -166,44 +171,30 @@ class _Problem:
         edges = [(i, k, exp_below(epsilon * rho[i, k])) for i, k in ordered]
         return certified_metric_law(law, edges, delta), bound
 
-
-def _design(problem: _Problem, loss: Any) -> Mechanism:
-    k, j = problem.inputs.size, problem.outputs.size
-    if k * j > _LARGEST_LAW:
-        raise TooLarge(
-            f"a design of {k} inputs by {j} outputs is too large; about 1000 by 1000 fit, so use a coarser step or "
-            "fewer values"
-        )
-    costs = losses(problem.inputs, problem.outputs, loss)
-    law, bound = problem.solve(costs)
-    attained, prior = costs.expected(law.rows, law.total), problem.prior
-    value = max(attained) if prior is None else Fraction(prior @ np.array(attained, object))
-    name = costs.name if prior is None else f"{costs.name}, under the prior"
-    optimum = Optimum(name, value, bound)
-    return Mechanism("optimal design", problem.inputs, problem.outputs, law, _SOURCE, optimum)
-
-
-def _design_unbiased(problem: _Problem) -> Mechanism:
-    space, target, epsilon = problem.inputs, problem.outputs, problem.privacy.epsilon
-    if not isinstance(space, Interval) or not isinstance(target, Interval):
-        raise InputError("an unbiased design is for numbers: give an Interval, and outputs, if any, as one too")
-    if problem.prior is not None or problem.metric_privacy or problem.privacy.delta > 0:
-        raise InputError("an unbiased design is for the largest variance at delta = 0; leave the rest out")
-    if epsilon == 0 and space.size > 1:
-        raise InputError("at epsilon = 0 a release cannot depend on the value, so none is unbiased; spend some epsilon")
-    if space.size == 1:
-        law, squares, bound = Matrix(np.ones((1, 1), np.int64), 1), losses(space, loss="squared"), Fraction(0)
-    else:
-        target = output_lattice(space, epsilon) if target is space else target
-        if (space.size + 1) // 2 * target.size > LARGEST:
-            raise TooLarge(
-                f"an unbiased design of {space.size} points is too large; use a coarser step, such as a hundredth of "
-                "the interval: values between its points keep an unbiased release"
+    def _best_unbiased(self) -> Mechanism:
+        space, target, epsilon = self.inputs, self.outputs, self.privacy.epsilon
+        if self.loss is not None and not (isinstance(self.loss, str) and self.loss == "squared"):
+            raise InputError("an unbiased design has the least worst-case variance; leave the loss out")
+        if not isinstance(space, Interval) or not isinstance(target, Interval):
+            raise InputError("an unbiased design is for numbers: give an Interval, and outputs, if any, as one too")
+        if self.prior is not None or self.metric_privacy or self.privacy.delta > 0:
+            raise InputError("an unbiased design is for the largest variance at delta = 0; leave the rest out")
+        if epsilon == 0 and space.size > 1:
+            raise InputError(
+                "at epsilon = 0 a release cannot depend on the value, so none is unbiased; spend some epsilon"
             )
-        law, squares, bound = unbiased_law(space, target, epsilon)
-    value = max(squares.expected(law.rows, law.total))
-    optimum = Optimum("squared", value, bound)
-    return Mechanism("unbiased design", RoundedAtRandom(space), target, law, _SOURCE, optimum)
+        if space.size == 1:
+            law, squares, bound = Matrix(np.ones((1, 1), np.int64), 1), losses(space, loss="squared"), Fraction(0)
+        else:
+            target = output_lattice(space, epsilon) if target is space else target
+            if (space.size + 1) // 2 * target.size > LARGEST:
+                raise TooLarge(
+                    f"an unbiased design of {space.size} points is too large; use a coarser step, such as a hundredth "
+                    "of the interval: values between its points keep an unbiased release"
+                )
+            law, squares, bound = unbiased_law(space, target, epsilon)
+        optimum = Optimum("squared", max(squares.expected(law.rows, law.total)), bound)
+        return Mechanism("unbiased design", RoundedAtRandom(space), target, law, _SOURCE, optimum)
 
 
 def _prior(prior: Any, size: int) -> NDArray[Any] | None:

@@ -11,7 +11,7 @@ from typing import Any, Literal, get_args
 from dproof.errors import InputError, did_you_mean
 from dproof.exact import exact
 from dproof.mechanisms.mechanism import Mechanism
-from dproof.optimality.design import optimal
+from dproof.optimality.design import Problem
 from dproof.privacy import Privacy
 from dproof.spaces.rows import Rows
 
@@ -58,7 +58,7 @@ def design_row(
     def designed(name: str, given: int) -> Mechanism:
         share = Fraction(given, parts)
         part = Privacy(privacy.epsilon * share, privacy.delta * share, neighbours=privacy.neighbours)
-        return optimal(row.columns[name], part)
+        return Problem(row.columns[name], part).best()
 
     def relative(name: str, given: int) -> Fraction:
         nothing = designed(name, 0).error

@@ -12,7 +12,7 @@ import altair as alt
 from dproof.mechanisms.additive import laplace
 from dproof.mechanisms.randomised_response import randomised_response
 from dproof.optimality.bounds import lower_bounds
-from dproof.optimality.design import optimal
+from dproof.optimality.design import Problem
 from dproof.privacy import Privacy
 from dproof.report.curve_charts import ACCENT, INK
 from dproof.spaces.interval import Interval
@@ -26,7 +26,7 @@ def error_chart(interval: Interval, epsilons: Sequence[Any]) -> Any:
         "Laplace": lambda privacy: laplace(interval, privacy).error,
         "randomised response": lambda privacy: randomised_response(interval, privacy).error,
         "Laplace, clamped": lambda privacy: laplace(interval, privacy, clamp=True).error,
-        "optimal design": lambda privacy: optimal(interval, privacy).error,
+        "optimal design": lambda privacy: Problem(interval, privacy).best().error,
         "lower bound (HLM15, Theorem 6, doubled)": lambda privacy: lower_bounds(interval, privacy)[1].value,
     }
     points = [
@@ -60,7 +60,7 @@ def variance_chart(epsilons: Sequence[Any], points: int = 33) -> Any:
 
 
 def _least_variance(interval: Interval, epsilon: float) -> float:
-    optimum = optimal(interval, Privacy(epsilon), unbiased=True).optimum
+    optimum = Problem(interval, Privacy(epsilon), unbiased=True).best().optimum
     assert optimum is not None  # every design has one
     return float(optimum.value)
 

@@ -17,7 +17,7 @@ from dproof.mechanisms.additive import gaussian, laplace, staircase, truncated_l
 from dproof.mechanisms.bounded_laplace import bounded_laplace
 from dproof.mechanisms.mechanism import Mechanism
 from dproof.mechanisms.randomised_response import itemwise_response, randomised_response
-from dproof.optimality.design import design, optimal
+from dproof.optimality.design import Problem, design
 from dproof.optimality.unbiased import output_lattice
 from dproof.privacy import Privacy
 from dproof.sanitisation.variance import count_variance
@@ -30,9 +30,9 @@ _SHORT = 41  # points of an interval for which an unbiased law is designed
 _WORTH = 10  # times the variance of a count that a smaller error may cost
 
 
-def unbiased_design(space: Interval, privacy: Privacy, find: Callable[..., Mechanism] = design) -> Mechanism:
+def unbiased_design(space: Interval, privacy: Privacy) -> Mechanism:
     """The unbiased law of least variance; values have been rounded to the lattice before."""
-    return replace(find(space, privacy, unbiased=True), inputs=space)
+    return replace(design(space, privacy, unbiased=True), inputs=space)
 
 
 # The names that a plan may give, for each kind of column.
@@ -87,7 +87,7 @@ def _finite(space: Any, privacy: Privacy) -> Mechanism:
         best = min(best, itemwise_response(space, privacy), key=lambda mechanism: mechanism.error)
     if space.size > _SMALL:
         return best
-    designed = _tried(optimal, space, privacy)
+    designed = _tried(Problem(space, privacy))
     if designed is None or designed.error >= best.error:
         return best
     usual, variance = count_variance(best.family, space), count_variance(designed.family, space)
@@ -98,16 +98,16 @@ def _numbers(space: Interval, privacy: Privacy) -> Mechanism:
     """The unbiased law of least variance where the interval is short, else Laplace noise, which is unbiased too."""
     short = 1 < space.size <= _SHORT and privacy.delta == 0 < privacy.epsilon
     if short and output_lattice(space, privacy.epsilon).step == space.step:
-        designed = _tried(partial(unbiased_design, find=optimal), space, privacy)
+        designed = _tried(Problem(space, privacy, unbiased=True))
         if designed is not None:
-            return designed
+            return replace(designed, inputs=space)
     return laplace(space, privacy)
 
 
-def _tried(calibrate: Calibrate, space: Any, privacy: Privacy) -> Mechanism | None:
+def _tried(problem: Problem) -> Mechanism | None:
     """A designed law, or None where there is none to be had; what it cannot estimate is judged here."""
     try:
-        return calibrate(space, privacy)
+        return problem.best()
     except DproofError:
         return None
 
