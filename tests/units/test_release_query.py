@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from types import SimpleNamespace
 from typing import Any
 
 import duckdb
@@ -11,6 +12,8 @@ import pyarrow as pa
 import pytest
 
 import dproof as dp
+from dproof.engines.source import Parts
+from dproof.estimation import query
 from dproof.queries.answer import Cell
 from dproof.testing import seeded_coins
 
@@ -83,6 +86,7 @@ SAME_AS_SQL = [
     "SELECT hobby, avg(age) AS a FROM release GROUP BY hobby ORDER BY avg(age) LIMIT 2",
     "SELECT 100.0 * count(*) FILTER (WHERE sex = 'f') / count(*) - 1 AS a FROM release",
     "SELECT count(*) * 2 AS a, -count(*) AS b FROM release WHERE kids = 0",
+    "SELECT 5 - count(*) AS a, 800 / count(*) AS b, 2 + (count(*) + 1) / 4 AS c FROM release WHERE 0 < kids",
     "SELECT min(age) AS a, max(age) AS b, min(kids) AS c FROM release WHERE sex = 'm'",
     "SELECT region, min(income) AS a, max(income) AS b FROM release GROUP BY region",
     "SELECT hobby, quantile_disc(age, 0.25) AS a, quantile_disc(age, 0.9) AS b FROM release GROUP BY hobby",
@@ -222,6 +226,9 @@ def test_sets_answered_item_by_item() -> None:
     assert row["n"].estimate == pytest.approx(sum("Art" in own and "Music" not in own for own in likes), abs=1e-3)
     for row in release.query("SELECT likes, count(*) AS n FROM release GROUP BY likes").rows:
         assert row["n"].estimate == pytest.approx(sum(own == row["likes"] for own in likes), abs=1e-3)
+    for condition, true in (("IS NULL", 0), ("IS NOT NULL", 400)):
+        (row,) = release.query(f"SELECT count(*) AS n FROM release WHERE likes {condition}").rows
+        assert row["n"].estimate == true
 
 
 def test_quantiles_of_public_numbers_in_noisy_groups_have_their_raw_value() -> None:
@@ -247,6 +254,25 @@ def test_sets_are_asked_alike_whatever_their_form(form: str) -> None:
     true = sum("Film" in own for own in likes)
     assert row["n"].estimate == pytest.approx(true, abs=1e-3)
     assert release.raw("SELECT count(*) AS n FROM release WHERE list_contains(likes, 'Film')").rows == [{"n": true}]
+
+
+def test_parts_counted_apart_are_answered_as_a_whole() -> None:
+    stored = RELEASE.to_arrow()
+    halves = [stored.slice(0, 150), stored.slice(150)]
+    parts = Parts(lambda: stored, lambda work: [work(half) for half in halves])
+    spread = SimpleNamespace(law=RELEASE.law, data=parts, rows=400, private=False)
+    for sql in SAME_AS_SQL[:16]:
+        ours, whole = (
+            [plain(value) for row in query(r, sql).rows for value in row.values()] for r in (spread, RELEASE)
+        )
+        assert [x for x in ours if not isinstance(x, float)] == [x for x in whole if not isinstance(x, float)]
+        assert [x for x in ours if isinstance(x, float)] == pytest.approx([x for x in whole if isinstance(x, float)])
+
+
+def test_public_numbers_are_grouped_in_bins() -> None:
+    rows = RELEASE.query("SELECT bin(income, 50) AS b, count(*) AS n FROM release GROUP BY bin(income, 50)").rows
+    income = [None if x is None else 50 * (x // 50) for x in TRUE["income"].to_pylist()]
+    assert {row["b"]: row["n"].estimate for row in rows} == {edge: income.count(edge) for edge in set(income)}
 
 
 def test_a_column_of_many_values_and_odd_public_columns() -> None:

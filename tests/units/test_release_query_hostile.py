@@ -62,6 +62,12 @@ def release(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
         ("SELECT count(*) FROM release WHERE region > 3", "does not fit the stored columns"),
         ("SELECT median(region) FROM release", "QUANTILE needs numbers, and column 'region' has other values"),
         ("SELECT avg(region) FROM release", "does not fit the stored columns"),
+        ("SELECT hobby + 1 AS x, count(*) FROM release GROUP BY hobby", "is a group and cannot be calculated with"),
+        ("SELECT mode(hobby) + 1 AS x FROM release", "MODE cannot be calculated with"),
+        ("SELECT proportion(hobby = 'Cars', 2) FROM release", "PROPORTION takes one condition"),
+        ("SELECT count(DISTINCT hobby, region) FROM release", "takes one column"),
+        ("SELECT count(*)", "names no table"),
+        ("SELECT count(*) FROM release WHERE likes < 'Music'", "holds sets: ask list_contains"),
     ],
 )
 def test_a_question_that_cannot_be_asked_is_refused_in_words(release: Any, sql: str, said: str) -> None:

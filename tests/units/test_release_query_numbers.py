@@ -82,6 +82,17 @@ def test_a_condition_under_noise_is_honest_about_what_it_cannot_tell() -> None:
     assert cell.raw == (drawn < 40).sum()
 
 
+def test_a_long_interval_is_read_exactly_wherever_it_is_cut() -> None:
+    release = released(3, "laplace", step="0.01")
+    drawn = np.asarray(release.to_arrow()["age"])
+    (row,) = release.query(
+        "SELECT count(*) FILTER (WHERE age < 40.01) AS a, count(*) FILTER (WHERE age >= 73.33) AS b FROM release"
+    ).rows
+    assert (row["a"].raw, row["b"].raw) == ((drawn < 40.005).sum(), (drawn > 73.325).sum())
+    (row,) = release.query("SELECT median(age) AS m, min(age) AS a FROM release").rows
+    assert covers(row["m"], np.median(AGE)) and covers(row["a"], AGE.min())
+
+
 def test_bins_of_a_number_under_noise_hold_all_rows() -> None:
     rows = (
         released(2, "laplace").query("SELECT bin(age, 25) AS b, count(*) AS n FROM release GROUP BY bin(age, 25)").rows

@@ -6,9 +6,11 @@ from fractions import Fraction
 from itertools import combinations_with_replacement, product
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from dproof.errors import InputError
 from dproof.queries.predicates import Among, And, Compare, Contains, Missing, Not, Or, Predicate
 from dproof.queries.question import Aggregate, Item, Key, Question
 from dproof.queries.schema import Schema
@@ -156,3 +158,31 @@ def test_the_witness_attains_it(questions: list[Question], neighbours: Any) -> N
         (abs(before.get(k, Fraction(0)) - after.get(k, Fraction(0))) for k in {*before, *after}), Fraction(0)
     )
     assert distance == found.l1 == found.witness.distance
+
+
+BOOKS = {"a": Categories([0, 1, 2]), "b": Categories([0, 1])}
+
+
+@pytest.mark.parametrize(
+    ("asked", "neighbours", "l1", "kind"),
+    [
+        ("sum(a) - 3 * sum(b) / 2 + 1", "change-one", "7/2", "exact"),
+        ("sum(a) - 3 * sum(b) / 2 + 1", "add-remove", "2", "exact"),
+        ("2 * (count(*) + sum(b) * 2)", "add-remove", "6", "exact"),
+        ("count(DISTINCT a)", "change-one", "1", "bound"),
+        ("median(a)", "change-one", "2", "bound"),
+    ],
+)
+def test_the_sensitivity_of_calculations(asked: str, neighbours: Any, l1: str, kind: str) -> None:
+    found = sensitivity(f"SELECT {asked} AS x FROM data", BOOKS, neighbours)
+    assert (found.l1, found.kind) == (Fraction(l1), kind)
+
+
+@pytest.mark.parametrize("asked", ["avg(a) AS x, count(*) AS n", "count(*) / sum(a) AS x", "1 / count(*) AS x"])
+def test_what_has_no_known_sensitivity_is_refused(asked: str) -> None:
+    with pytest.raises(InputError, match="only counts and sums have a known sensitivity"):
+        sensitivity(f"SELECT {asked} FROM data", BOOKS)
+    with pytest.raises(InputError, match="one group at a time"):
+        sensitivity("SELECT b, avg(a) AS x FROM data GROUP BY b", BOOKS)
+    with pytest.raises(InputError, match="at least 1"):
+        sensitivity("SELECT avg(a) AS x FROM data", BOOKS, rows=0)

@@ -78,17 +78,15 @@ class Contingency:
     axes: Sequence[Axis]
     counts: Array
     rows: int
-    _tables: dict[tuple[Powers, ...], Array] = field(default_factory=dict)
+    _tables: dict[tuple[tuple[Powers, ...], bool], Array] = field(default_factory=dict)
 
-    def blocks(self, powers: tuple[Powers, ...]) -> Array:
-        """The estimated sums of all blocks."""
-        if powers not in self._tables:
-            self._tables[powers] = gather((a.scores(p) for a, p in zip(self.axes, powers, strict=True)), self.counts)
-        return self._tables[powers]
-
-    def naive(self, powers: tuple[Powers, ...]) -> Array:
-        """The sums of all blocks as if the sanitised rows were the true ones."""
-        return gather((axis.naive(p) for axis, p in zip(self.axes, powers, strict=True)), self.counts)
+    def blocks(self, powers: tuple[Powers, ...], *, naive: bool = False) -> Array:
+        """The estimated sums of all blocks, or those that the sanitised rows have as they are."""
+        if (powers, naive) not in self._tables:
+            pairs = zip(self.axes, powers, strict=True)
+            found = gather((axis.naive(p) if naive else axis.scores(p) for axis, p in pairs), self.counts)
+            self._tables[powers, naive] = found
+        return self._tables[powers, naive]
 
     def nodes(self, powers: tuple[Powers, ...]) -> Array:
         """The estimated sums of all blocks, but for rough axes the likely counts of their nodes."""
@@ -106,7 +104,7 @@ class Contingency:
         layout, m = _Layout(self, groups), len(sums)
         factors = [_Factor(layout, each) for each in sums]
         values = np.stack([layout.total(self.blocks(each.powers), each) for each in sums], axis=1)
-        naive = np.stack([layout.total(self.naive(each.powers), each) for each in sums], axis=1)
+        naive = np.stack([layout.total(self.blocks(each.powers, naive=True), each) for each in sums], axis=1)
         heaviest = np.stack([factor.heaviest() for factor in factors], axis=1)
         doubts = np.stack([layout.doubt(self.nodes(factor.powers), factor) for factor in factors], axis=1)
         squares, products = np.zeros((2, len(values), m, m))

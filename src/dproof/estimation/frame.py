@@ -75,6 +75,7 @@ class Frame:
         spelled: Iterable[str] = (),
     ) -> None:
         self.schema, self.keys = schema_of(law), tuple(keys)
+        # The highest power of each number within one sum, and the columns whose values are known as they are.
         degrees = {c: max(columns.count(c) for _, columns in needed) for _, used in needed for c in used}
         known = {c for c, space in self.schema.spaces.items() if isinstance(space, Open)}
         self._public_keys = [key for key in keys if key.column in known]
@@ -251,7 +252,7 @@ class Frame:
 
 def _is_fixed(piece: Piece, own: Sequence[Choice]) -> bool:
     """Whether a group has one block of each axis of a piece; the bias of a rough one depends on all blocks together."""
-    if is_rough(piece.axes[0]):
+    if any(map(is_rough, piece.axes)):
         return False
     if all(axis.blocks == 1 for axis in piece.axes) and not own:
         return True
