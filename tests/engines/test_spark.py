@@ -272,6 +272,7 @@ def test_elsewhere_the_certificate_is_written_last_and_makes_the_release(
 ) -> None:
     uri = (tmp_path / "out").as_uri()
     dp.sanitise(table(spark), plan(), uri)
+    assert max((tmp_path / "out").glob("[!.]*"), key=lambda file: file.stat().st_mtime_ns).name == CERTIFICATE
     with pytest.raises(InputError, match="there already"):
         dp.sanitise(table(spark), plan(), uri)
     (tmp_path / "out" / CERTIFICATE).unlink()

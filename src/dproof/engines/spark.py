@@ -25,6 +25,7 @@ from dproof.errors import InputError
 _COMPARED = "spark.sql.shuffle.orderIndependentChecksum.enableFullRetryOnMismatch"
 _PARTS = "spark.sql.shuffle.partitions"
 _UNMARKED = "mapreduce.fileoutputcommitter.marksuccessfuljobs"  # the certificate alone says that all is there
+_DATA = "pathGlobFilter", "*.parquet"
 _REFUSED = "dproof refuses: "
 
 EXAMPLES = (lambda table: SparkSession.builder.getOrCreate().createDataFrame(table),)
@@ -105,10 +106,10 @@ def _store(
             raise InputError(f"{uri!r} is there already: a release is never overwritten, so choose another name")
         try:
             drawn.observe(seen, rows).write.option(_UNMARKED, "false").parquet(uri)
-            if session.read.parquet(uri).count() != seen.get["rows"]:
+            reader = session.read.option(*_DATA)
+            if reader.parquet(uri).count() != seen.get["rows"]:
                 raise InputError("there are other rows than Spark's tasks have drawn: something else wrote there")
-            files = session.read.format("binaryFile").load(f"{uri}/part-*.parquet")
-            hashes = files.select(functions.sha2("content", 256), "path").collect()
+            hashes = reader.format("binaryFile").load(uri).select(functions.sha2("content", 256), "path").collect()
             yield (
                 seen.get["rows"],
                 {path.rpartition("/")[2]: digest for digest, path in hashes},
@@ -130,7 +131,7 @@ def _drawn(draw: Draw, stream: Iterator[Any], schema: Any) -> Iterator[Any]:
 def read(session: Any, uri: str, whole: Callable[[], Any]) -> Parts:
     """Stored files on a file system of Spark's own, which it reads for its workers."""
     with _refusing():
-        frame = session.read.parquet(f"{uri}/*.parquet")
+        frame = session.read.option(*_DATA).parquet(uri)
         schema = to_arrow_schema(frame.schema)
 
     def each(work: Callable[[Any], bytes]) -> list[bytes]:
