@@ -126,14 +126,16 @@ def _estimates(
     sums = _moments(release, held, mechanism.lattice, frame, combos, table.counts.size)
     size = sums.shape[-1]
     first, second = np.zeros((len(groups.labels), size)), np.zeros((len(groups.labels), size, size))
+    noise = float(mechanism.family.noise.variance) if exact and options.target == "table" else None
     for i, j in combinations_with_replacement(range(size), 2):
+        if i and noise is not None:
+            break  # the variance is known
         # Estimates are linear in the counts, so that other sums over the rows may stand in their place.
         other = Contingency(table.axes, sums[:, i, j].reshape(table.counts.shape), release.rows)
         found = other.estimates([chosen], groups)
         second[:, i, j] = second[:, j, i] = found.squares[:, 0, 0]
         if i == 0:
             first[:, j] = found.values[:, 0]
-    noise = float(mechanism.family.noise.variance) if exact and options.target == "table" else None
     curves = [_curve(mechanism.lattice, first[n], second[n], noise, total, options.level) for n in occurs]
     return [groups.labels[n] for n in occurs], curves
 
