@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any, TypeGuard
 
 import pyarrow as pa
-import pyarrow.dataset
 import pyarrow.fs
 
 from dproof.errors import InputError
@@ -40,6 +39,8 @@ def fetch(uri: str, folder: Path, names: Sequence[str] = ()) -> None:
 
 def remote_table(uri: str) -> Any:
     """The rows of a remote folder, as an Arrow dataset that is read when it is asked."""
+    import pyarrow.dataset  # slow: it loads pandas
+
     with _reached(uri) as (system, root):
         files = [f"{root}/{name}" for name in _listed(system, root) if name.endswith(".parquet")]
         return pa.dataset.dataset(files, filesystem=system, format="parquet")
