@@ -149,8 +149,8 @@ def _page(answer: dict[str, Any], name: str) -> Page:
     )
     if max(len(answer["inputs"]), len(answer["outputs"])) <= _SHOWN:
         inputs, outputs = ([escape(_short(label)) for label in answer[side]] for side in ("inputs", "outputs"))
-        rows = ((label, *(f"{p:.4f}" for p in row)) for label, row in zip(inputs, answer["matrix"], strict=True))
-        yield "\nThe law: true values in rows, released ones in columns."
+        rows = ((label, *(f"{100 * p:.3g}" for p in row)) for label, row in zip(inputs, answer["matrix"], strict=True))
+        yield "\nThe law in per cent: true values in rows, released ones in columns."
         yield table(["", *outputs], rows, left=(0,))
     yield ""
 
