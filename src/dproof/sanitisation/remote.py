@@ -39,11 +39,11 @@ def fetch(uri: str, folder: Path, names: Sequence[str] = ()) -> None:
 
 def remote_table(uri: str) -> Any:
     """The rows of a remote folder, as an Arrow dataset that is read when it is asked."""
-    import pyarrow.dataset  # slow: it loads pandas
+    from pyarrow.dataset import dataset  # slow: it loads pandas
 
     with _reached(uri) as (system, root):
         files = [f"{root}/{name}" for name in _listed(system, root) if name.endswith(".parquet")]
-        return pa.dataset.dataset(files, filesystem=system, format="parquet")
+        return dataset(files, filesystem=system, format="parquet")
 
 
 def _listed(system: Any, root: str) -> list[str]:
