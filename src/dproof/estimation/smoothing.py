@@ -115,16 +115,10 @@ def _reach(family: Lattice, step: int) -> int:
 
 def node_law(family: Lattice, nodes: Nodes) -> Array:
     """P(state | node), from the exact cumulative law of the noise."""
-    known: dict[int, float] = {}
-
-    def upto(k: int) -> float:
-        if k not in known:
-            known[k] = float(family.noise.cumulative(k))
-        return known[k]
-
-    below = np.array([[upto(int(edge - centre) - 1) for edge in nodes.edges] for centre in nodes.centres])
-    ends = np.concatenate([np.zeros((len(below), 1)), below, np.ones((len(below), 1))], axis=1)
-    return np.diff(ends, axis=1)
+    gaps, which = np.unique(nodes.edges - nodes.centres[:, None] - 1, return_inverse=True)
+    below = np.array([float(family.noise.cumulative(int(gap))) for gap in gaps])
+    upto = below[which].reshape(len(nodes.centres), -1)
+    return np.diff(np.pad(upto, ((0, 0), (1, 1)), constant_values=((0, 0), (0, 1))), axis=1)
 
 
 def membership(nodes: Nodes, cut: Cut) -> Array:
