@@ -15,7 +15,6 @@ from typing import Any
 from dproof.coins import current
 from dproof.curation.account import Amount, Unit, amount
 from dproof.curation.answering import Answering
-from dproof.curation.curve_measurement import asked_curve
 from dproof.curation.curve_session import ask_curve, ask_functions, measured, preview_curve
 from dproof.curation.drawing import Released, draw
 from dproof.curation.duckdb_tally import readable, tally_in_duckdb
@@ -34,7 +33,7 @@ from dproof.queries.canonical import canonical
 from dproof.queries.curve_estimate import CurveEstimate
 from dproof.queries.declared import Declared
 from dproof.queries.question import Question, columns
-from dproof.queries.schema import Open, plain, resolve
+from dproof.queries.schema import Open, asked_curve, plain, resolve
 from dproof.sanitisation.plan import Plan
 
 _LEAST, _MOST = Fraction(1, 1000), Fraction(100)
@@ -101,7 +100,7 @@ class Curator:
     ) -> Preview:
         """What a question would cost and how good its answer would be; spends nothing and reads no row."""
         question = as_question(asked)
-        if asked_curve(question, self.plan) is not None:
+        if asked_curve(question, self.schema) is not None:
             return preview_curve(self, measured(self, question, epsilon, delta, level), level)
         measurement = self._measurement(question, epsilon, delta, accuracy, level)
         stored = measurement.free or self.ledger.find(self._key(measurement), measurement.privacy) is not None
@@ -115,7 +114,7 @@ class Curator:
         The order is: understand the question, debit the ledger, read the table, add noise, store the answer.
         """
         question = as_question(asked)
-        if asked_curve(question, self.plan) is not None:
+        if asked_curve(question, self.schema) is not None:
             return ask_curve(self, measured(self, question, epsilon, delta, level), level)
         measurement = self._measurement(question, epsilon, delta, accuracy, level)
         if measurement.free:
@@ -134,7 +133,7 @@ class Curator:
     ) -> list[tuple[tuple[Any, ...], CurveEstimate]]:
         """The answer to AVG or SUM of a curve column as functions with simultaneous bands: (group, function) pairs."""
         question = as_question(asked)
-        if asked_curve(question, self.plan) is None:
+        if asked_curve(question, self.schema) is None:
             raise InputError("the question asks for no curve: AVG or SUM of a curve column is one")
         return ask_functions(self, measured(self, question, epsilon, delta, level), level)
 

@@ -18,7 +18,7 @@ from dproof.privacy import Privacy
 from dproof.queries.canonical import canonical
 from dproof.queries.question import Aggregate, Item, Key, Question
 from dproof.queries.regions import grouping
-from dproof.queries.schema import Schema, resolve
+from dproof.queries.schema import Schema, asked_curve, counting, resolve
 from dproof.sanitisation.plan import Plan
 
 _KINDS = ("avg", "sum", "covar")
@@ -61,17 +61,10 @@ class CurveMeasurement:
         return canonical(replace(self.question, select=(Item("curve", self.aggregate),)))
 
 
-def asked_curve(question: Question, plan: Plan) -> str | None:
-    """The curve column that a question asks about, if any."""
-    curves = {column.name.casefold(): column.name for column in plan.columns if column.kind == "curves"}
-    asked = (c for item in question.select if isinstance(item.expression, Aggregate) for c in item.expression.columns)
-    return next((curves[c.casefold()] for c in asked if c.casefold() in curves), None)
-
-
 def measure_curve(question: Question, plan: Plan, schema: Schema, privacy: Privacy) -> CurveMeasurement:
     """How to answer SELECT keys, AVG(curve) or SUM(curve) or COVAR(curve, curve) FROM data WHERE .. GROUP BY keys."""
-    aggregate = _aggregate(question, plan)
-    checked = resolve(_counting(question), schema)
+    aggregate = _aggregate(question, schema)
+    checked = resolve(counting(question), schema)
     groups = prod(len(grouping(key, schema).labels) for key in checked.group_by)
     alone = plan.row_is_person and checked.where is None and not checked.group_by
     public = alone and privacy.neighbours == "change-one"
@@ -99,9 +92,9 @@ def measure_curve(question: Question, plan: Plan, schema: Schema, privacy: Priva
     return min(made, key=lambda m: float(m.noise.variance) * float((m.lattice.scales**2).sum()))
 
 
-def _aggregate(question: Question, plan: Plan) -> Aggregate:
+def _aggregate(question: Question, schema: Schema) -> Aggregate:
     """The one aggregate of a curve column that a question asks for."""
-    name = asked_curve(question, plan)
+    name = asked_curve(question, schema)
     found = [item.expression for item in question.select if not isinstance(item.expression, Key)]
     if len(found) != 1 or question.having or question.order_by or question.limit is not None:
         raise InputError(f"ask for one of AVG({name}), SUM({name}) and COVAR({name}, {name}), with nothing beside it")
@@ -111,13 +104,6 @@ def _aggregate(question: Question, plan: Plan) -> Aggregate:
     if any(column.casefold() != str(name).casefold() for column in aggregate.columns):
         raise InputError(f"the covariance of curves is COVAR({name}, {name})")
     return replace(aggregate, columns=(str(name),) * len(aggregate.columns))
-
-
-def _counting(question: Question) -> Question:
-    """The question with count(*) in the place of the curve: its names, conditions and groups can then be checked."""
-    counted = Aggregate("count")
-    items = (i if isinstance(i.expression, Key) else Item(i.alias, counted) for i in question.select)
-    return replace(question, select=tuple(items))
 
 
 def _size(
