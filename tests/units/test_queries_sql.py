@@ -213,3 +213,9 @@ def test_any_text_is_a_question_or_a_refusal(text: str) -> None:
     for sql in (text, f"SELECT count(*) FROM data WHERE {text}", f"SELECT {text} FROM data"):
         with suppress(InputError):
             ask(sql)
+
+
+@pytest.mark.parametrize("text", ["sex = 'f' GROUP BY sex", "sex = 'f' LIMIT 3", "sex = 'f' ORDER BY 1"])
+def test_a_condition_stands_alone(text: str) -> None:
+    with pytest.raises(InputError, match="a condition alone was expected"):
+        parse_predicate(text)

@@ -68,7 +68,10 @@ def parse_predicate(text: str) -> Predicate:
     >>> parse_predicate("sex = 'female'")
     Compare(column='sex', operator='=', value='female')
     """
-    return parse(f"SELECT count(*) FROM data WHERE {text}").where or refuse(None, "a condition was expected")
+    asked = parse(f"SELECT count(*) FROM data WHERE {text}")
+    if asked.where is None or asked != Question("data", asked.select, asked.where):
+        raise InputError("a condition alone was expected, as after WHERE")
+    return asked.where
 
 
 def read_statement(text: str, wanted: str, longest: int = _LONGEST) -> Node:
