@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
-from itertools import pairwise, product
+from itertools import product
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,7 +14,7 @@ from hypothesis import strategies as st
 
 from dproof.curation.drawing import _miss, _runs
 from dproof.curation.measurement import Chosen
-from dproof.curation.selection import _ends, _weights, exponential, permute_and_flip, reach, uniform_below
+from dproof.curation.selection import _ends, exponential, permute_and_flip, reach, uniform_below
 from dproof.exact import exp_above, exp_below
 from dproof.queries.question import Aggregate
 from dproof.testing import seeded_coins
@@ -57,24 +58,50 @@ def test_permute_and_flip_draws_its_law_from_runs() -> None:
         agrees(frequencies(lambda: permute_and_flip(lengths, misses, Fraction(1, 2), coins), 20_000, 6), law, 20_000)
 
 
+class Told:
+    """Coins that fall as they are told."""
+
+    def __init__(self, *words: list[int]) -> None:
+        self.words = iter(words)
+
+    def words64(self, count: int) -> np.ndarray:
+        found = np.array(next(self.words), np.uint64)
+        assert len(found) == count
+        return found
+
+
 @pytest.mark.parametrize("miss", [1, 50])
 @pytest.mark.parametrize("accepted", [True, False])
 def test_a_coin_that_its_first_word_leaves_open_reads_another(miss: int, accepted: bool) -> None:
-    class Told:
-        def words64(self, count: int) -> np.ndarray:
-            return np.array(next(words), np.uint64)
-
     end = int(exp_below(Fraction(-miss)) * 2**64)  # the word in which e^(−t·k) lies, 0 for 50
     # The first words of both coins, the second word of the open one, and what chooses between two accepted ones.
-    words = iter([[0, end], [0 if accepted else 2**64 - 1], [2**64 - 1]])
-    assert permute_and_flip([1, 1], [0, miss], Fraction(1), Told()) == int(accepted)  # type: ignore[arg-type]
+    coins = Told([0, end], [0 if accepted else 2**64 - 1], [2**64 - 1])
+    assert permute_and_flip([1, 1], [0, miss], Fraction(1), coins) == int(accepted)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("accepted", [True, False])
+def test_a_weight_that_is_a_little_too_large_is_made_up_for(accepted: bool) -> None:
+    # Beside the best with its 2^192 the other has a weight of 1, far above 2^192·e^(−140): it is hardly ever kept.
+    best, other = [2**63, 0, 0, 0], [0, 0, 0, 2**63]
+    coins = Told(other, [0 if accepted else 2**64 - 1], best)
+    assert exponential([1, 1], [7, 147], Fraction(1), coins) == int(accepted)  # type: ignore[arg-type]
 
 
 @given(st.lists(st.integers(0, 200), min_size=1), st.fractions(Fraction(1, 100), 3))
-def test_coins_are_open_in_one_word_only(beyond: list[int], rate: Fraction) -> None:
+def test_weights_lie_between_their_ends(beyond: list[int], rate: Fraction) -> None:
     for more, (low, high) in _ends(beyond, rate).items():
-        assert Fraction(low, 2**64) <= exp_above(-rate * more) and exp_below(-rate * more) < Fraction(high + 1, 2**64)
-        assert high - low <= 1
+        assert Fraction(low, 2**192) <= exp_above(-rate * more, 256) and exp_below(-rate * more, 256) * 2**192 <= high
+        assert high - low <= 2 * (len(beyond) + 1)
+
+
+@pytest.mark.parametrize("choose", [permute_and_flip, exponential])
+@pytest.mark.parametrize("rate", ["1e-300", "1e-60", "1e-9", "1e9", "1e300"])
+def test_no_rate_is_too_small_or_too_large(choose: Any, rate: str) -> None:
+    # Whether candidates differ at all must not show in a failure, nor in the memory that a choice takes.
+    with seeded_coins(1) as coins:
+        for misses in ([5, 5, 5], [5, 6, 10**12]):
+            found = choose([1, 1, 1], misses, Fraction(rate), coins)
+            assert found == 0 if Fraction(rate) > 1 and misses[1] > 5 else found in (0, 1, 2)
 
 
 def test_the_exponential_mechanism_draws_its_law() -> None:
@@ -123,22 +150,20 @@ def test_two_rounds_reach_further_than_one() -> None:
     assert sum(law_of_flips([0, 0, *others], 0.05)[:2]) * law_of_flips([0, *others], 0.05)[0] >= 0.9
 
 
+@pytest.mark.parametrize("mechanism", ["permute-and-flip", "exponential"])
+@pytest.mark.parametrize("level", [0.5, 1 - 2**-53])
+def test_a_reach_is_found_at_every_rate_and_level(mechanism: str, level: float) -> None:
+    for candidates in (1, 2, 2**20, 2**52):
+        assert reach(mechanism, candidates, Fraction(1000), Fraction(level)) == 0
+        assert reach(mechanism, candidates, Fraction("1e-9"), Fraction(level)) < 10**11
+
+
 def test_the_reach_of_very_many_candidates() -> None:
     for mechanism, most in (
         ("permute-and-flip", 2 * math.log(10**12 / 2 / 0.05)),
         ("exponential", 2 * math.log(19e12)),
     ):
         assert abs(reach(mechanism, 10**12, Fraction(1, 2), Fraction(19, 20)) - most) < 1
-
-
-@given(st.fractions(Fraction(1, 100), 3), st.integers(0, 300))
-def test_weights_fall_by_no_more_than_the_rate(rate: Fraction, most: int) -> None:
-    weights = _weights(rate, most)
-    for here, following in pairwise(weights):
-        assert following <= here and here <= exp_above(rate) * following
-        assert here >= exp_below(rate) * (following - 1)  # and by hardly less, so nothing is given away
-    last = len(weights) - 1  # nor do they stay above e^(−t·k) by what a reach would have to know of
-    assert Fraction(weights[last], weights[0]) <= exp_below(-rate * last) + Fraction(1, 1 << 96)
 
 
 @given(st.integers(1, 2**200), st.integers(0, 10**6))

@@ -169,10 +169,28 @@ def test_epsilon_zero_buys_nothing(curator: dp.Curator) -> None:
             curator.ask(question, epsilon=0)
 
 
-def test_a_tiny_epsilon_is_answered_or_refused_before_the_debit(curator: dp.Curator) -> None:
+@pytest.mark.parametrize("epsilon", ["1e-60", "1e-300", "1e-400"])
+def test_a_tiny_epsilon_is_answered_or_refused_before_the_debit(epsilon: str, curator: dp.Curator) -> None:
     with pytest.raises(InputError):
-        curator.ask("SELECT count(*) FROM data WHERE sex = 'f'", epsilon="1e-300")
+        curator.ask("SELECT count(*) FROM data WHERE sex = 'f'", epsilon=epsilon)
     assert curator.remaining().epsilon == 3
+    # A choice is nearly uniform then, and must not fail only where the counts differ.
+    for chosen in ("median(age)", "max(age)", "mode(sex)"):
+        assert curator.ask(f"SELECT {chosen} AS x FROM data", epsilon=epsilon).rows[0]["x"].estimate is not None
+
+
+@pytest.mark.parametrize("level", [np.float64(0.9), np.float32(0.5), Fraction(9, 10), "0.9"])
+def test_a_level_is_any_number_between_0_and_1(level: Any, curator: dp.Curator) -> None:
+    for asked in ("count(*)", "avg(age)", "median(age)"):
+        question = f"SELECT {asked} AS x FROM data WHERE sex = 'f'"
+        found = curator.ask(question, epsilon="0.1", level=level)
+        assert (
+            found.level == float(level) and found.rows == curator.ask(question, epsilon="0.1", level=float(level)).rows
+        )
+    for wrong in (0, 1, "many", float("nan"), None):
+        with pytest.raises(InputError, match="level"):
+            curator.ask("SELECT max(age) FROM data", epsilon=1, level=wrong)
+    assert curator.remaining().epsilon == 3 - Fraction(3, 10)
 
 
 @pytest.mark.parametrize("column", ["town", "name"])

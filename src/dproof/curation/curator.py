@@ -99,9 +99,9 @@ class Curator:
         self, asked: Asked, *, epsilon: Any = None, delta: Any = 0, accuracy: Any = None, level: float = 0.95
     ) -> Preview:
         """What a question would cost and how good its answer would be; spends nothing and reads no row."""
-        question = as_question(asked)
+        question, level = as_question(asked), _level(level)
         if asked_curve(question, self.schema) is not None:
-            return preview_curve(self, measured(self, question, epsilon, delta, level), level)
+            return preview_curve(self, measured(self, question, epsilon, delta), level)
         measurement = self._measurement(question, epsilon, delta, accuracy, level)
         stored = measurement.free or self.ledger.find(self._key(measurement), measurement.privacy) is not None
         return preview(measurement, level, stored=stored, remaining=self.remaining(), rows=self.public_rows)
@@ -113,9 +113,9 @@ class Curator:
 
         The order is: understand the question, debit the ledger, read the table, add noise, store the answer.
         """
-        question = as_question(asked)
+        question, level = as_question(asked), _level(level)
         if asked_curve(question, self.schema) is not None:
-            return ask_curve(self, measured(self, question, epsilon, delta, level), level)
+            return ask_curve(self, measured(self, question, epsilon, delta), level)
         measurement = self._measurement(question, epsilon, delta, accuracy, level)
         if measurement.free:
             released, free = self._drawn(measurement), True
@@ -132,14 +132,14 @@ class Curator:
         self, asked: Asked, *, epsilon: Any, delta: Any = 0, level: float = 0.95
     ) -> list[tuple[tuple[Any, ...], CurveEstimate]]:
         """The answer to AVG or SUM of a curve column as functions with simultaneous bands: (group, function) pairs."""
-        question = as_question(asked)
+        question, level = as_question(asked), _level(level)
         if asked_curve(question, self.schema) is None:
             raise InputError("the question asks for no curve: AVG or SUM of a curve column is one")
-        return ask_functions(self, measured(self, question, epsilon, delta, level), level)
+        return ask_functions(self, measured(self, question, epsilon, delta), level)
 
     def ask_declared(self, query: Declared, *, epsilon: Any, level: float = 0.95) -> Answer:
         """Answer a query of the user's own at the price ε, with noise for the sensitivity that its author declares."""
-        cost = self.price(epsilon, 0, level)
+        cost, level = self.price(epsilon, 0), _level(level)
         replaced = cost.neighbours == "change-one" and not self.plan.row_is_person
         if query.neighbours != ("add-remove" if replaced else cost.neighbours):
             raise InputError(
@@ -203,14 +203,12 @@ class Curator:
         if (epsilon is None) == (accuracy is None):
             raise InputError("say what the question may cost with epsilon, or how good it must be with accuracy")
         if accuracy is None:
-            return self._measure(question, self.price(epsilon, delta, level))
-        self.price(_MOST, delta, level)
+            return self._measure(question, self.price(epsilon, delta))
+        self.price(_MOST, delta)
         return self._accurate(question, exact(accuracy, "accuracy"), delta, level)
 
-    def price(self, epsilon: Any, delta: Any, level: float) -> Privacy:
+    def price(self, epsilon: Any, delta: Any) -> Privacy:
         """A price for which something can be bought."""
-        if not 0 < level < 1:
-            raise InputError("level must lie between 0 and 1, such as 0.95")
         cost = Privacy(epsilon, delta, neighbours=self.plan.privacy.neighbours)
         if not cost.epsilon and not cost.delta:
             raise InputError("epsilon 0 buys no answer: it would have to be the same for every table")
@@ -249,6 +247,14 @@ class Curator:
         """The number of rows, where that is public and known."""
         public = self.plan.row_is_person and self.plan.privacy.neighbours == "change-one"
         return self.source.rows if public else None
+
+
+def _level(level: Any) -> float:
+    """A probability as a plain float, which is written out as itself."""
+    known = float(exact(level, "level"))
+    if not 0 < known < 1:
+        raise InputError("level must lie between 0 and 1, such as 0.95")
+    return known
 
 
 def _method(measurement: Measurement) -> str:

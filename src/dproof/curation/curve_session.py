@@ -22,11 +22,11 @@ if TYPE_CHECKING:
     from dproof.curation.curator import Curator
 
 
-def measured(curator: Curator, question: Question, epsilon: Any, delta: Any, level: float) -> CurveMeasurement:
+def measured(curator: Curator, question: Question, epsilon: Any, delta: Any) -> CurveMeasurement:
     """A question about curves, understood and priced."""
     if epsilon is None:
         raise InputError("say with epsilon what a question about curves may cost")
-    return measure_curve(question, curator.plan, curator.schema, curator.price(epsilon, delta, level))
+    return measure_curve(question, curator.plan, curator.schema, curator.price(epsilon, delta))
 
 
 def ask_curve(curator: Curator, measurement: CurveMeasurement, level: float) -> Answer:

@@ -258,7 +258,7 @@ def _choice(aggregate: Aggregate, schema: Schema, privacy: Privacy, rows: int, s
     )
     if aggregate.kind in ("min", "max") or aggregate.argument in (0, 1):
         rate = epsilon / (4 if changed and several else 2)
-        rank = math.ceil((math.log(candidates) + _SURE) / float(rate))
+        rank = math.ceil(Fraction(math.log(candidates) + _SURE) / rate)
         return Chosen(aggregate, mechanism, rate, candidates, rank)
     assert aggregate.argument is not None
     a, b = aggregate.argument.numerator, aggregate.argument.denominator

@@ -7,15 +7,19 @@ each with probability e^(−t·(k − least k)); it keeps the same promise and i
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Sequence
 from fractions import Fraction
+from itertools import accumulate
 
 import numpy as np
 
 from dproof.coins import Coins
 from dproof.exact import exp_above, exp_below, log_above
 
-_BITS = 192  # of the first weight or chance: candidates that miss by more than these can tell weigh at least 1
+_BITS = 192  # of the first weight
+_WORD = 2**64 - 1
+_TINY = 0, 1  # what a weight lies between that is too small to be told
 
 
 def permute_and_flip(lengths: Sequence[int], misses: Sequence[int], rate: Fraction, coins: Coins) -> int:
@@ -32,40 +36,38 @@ def permute_and_flip(lengths: Sequence[int], misses: Sequence[int], rate: Fracti
     """
     least = min(misses)
     beyond = [miss - least for miss in misses]
-    ends = _ends(beyond, rate)
+    ends = {more: [min(end >> _BITS - 64, _WORD) for end in pair] for more, pair in _ends(beyond, rate).items()}
     low, high = np.array([ends.get(more, (0, 0)) for more in beyond], np.uint64).T
     words = coins.words64(sum(lengths))
     accepted = np.repeat([more == 0 for more in beyond], lengths) | (words < np.repeat(low, lengths))
     last = np.cumsum(lengths)
     for place in np.flatnonzero(~accepted & (words <= np.repeat(high, lengths))).tolist():
         exponent = rate * beyond[int(np.searchsorted(last, place, "right"))]
-        accepted[place] = _coin(exponent, int(words[place]), coins)
+        accepted[place] = _coin(exponent, int(words[place]), 64, coins)
     places = np.flatnonzero(accepted)
     return int(places[uniform_below(len(places), coins)])
 
 
 def _ends(beyond: Sequence[int], rate: Fraction) -> dict[int, tuple[int, int]]:
-    """A coin of e^(−t·k) is sure below the first of these 64-bit words, and sure not to be above the second.
+    """Whole numbers at or below and at or above 2^192·e^(−t·k), but for k that make it less than 1.
 
-    Both are 0 where they are not told: e^(−45) < 2^(−64). One follows from the other by whole-number products, rounded
-    down and up.
+    One follows from the other by whole-number products, rounded down and up; e^(−134) < 2^(−192).
     """
-    far, here, low, high = int(45 / rate), 0, 1 << _BITS, 1 << _BITS
+    far, here, low, high = int(134 / rate), 0, 1 << _BITS, 1 << _BITS
     steps: dict[int, tuple[int, int]] = {}
-    ends = {}
+    ends = {0: (low, high)}
     for more in sorted({more for more in beyond if 0 < more <= far}):
         step, here = more - here, more
         if step not in steps:
             below, above = exp_below(-rate * step, _BITS), exp_above(-rate * step, _BITS)
             steps[step] = int(below * 2**_BITS), int(above * 2**_BITS) + 1
         low, high = low * steps[step][0] >> _BITS, (high * steps[step][1] >> _BITS) + 1
-        ends[more] = low >> _BITS - 64, high >> _BITS - 64
+        ends[more] = low, high
     return ends
 
 
-def _coin(exponent: Fraction, number: int, coins: Coins) -> bool:
-    """True with probability e^(−exponent), exactly: random bits are read after a first word until they tell."""
-    bits = 64
+def _coin(exponent: Fraction, number: int, bits: int, coins: Coins) -> bool:
+    """True with probability e^(−exponent), exactly: random bits are read after the first ones until they tell."""
     while True:
         if Fraction(number + 1, 1 << bits) <= exp_below(-exponent, bits + 64):
             return True
@@ -77,22 +79,25 @@ def _coin(exponent: Fraction, number: int, coins: Coins) -> bool:
 def exponential(lengths: Sequence[int], misses: Sequence[int], rate: Fraction, coins: Coins) -> int:
     """The position of the chosen candidate where candidates come in runs that miss the mark by the same.
 
-    Why it is private: the weights are whole numbers w(0) ≥ w(1) ≥ … with w(k) ≤ e^t·w(k + 1), so when every k moves
-    by at most d the weight of a candidate and the sum of all weights each change by a factor of at most e^(t·d).
+    A candidate is drawn by whole numbers just above the weights 2^192·e^(−t·(k − least k)), and drawn again with the
+    small probability that makes up for the difference, so that P(x) ∝ e^(−t·k(x)) exactly. Why it is private: when
+    every k moves by at most d, each weight and the sum of all weights change by a factor of at most e^(t·d).
 
     >>> from dproof.coins import current
     >>> exponential([5, 1, 5], [9000, 0, 9000], Fraction(1), current())
     5
     """
-    weight = _weights(rate, max(misses))
-    shares = [length * weight[min(miss, len(weight) - 1)] for length, miss in zip(lengths, misses, strict=True)]
-    place = uniform_below(sum(shares), coins)
-    start = 0
-    for length, share in zip(lengths, shares, strict=True):
-        if place < share:
-            return start + place * length // share
-        place, start = place - share, start + length
-    raise AssertionError("the shares add up to their sum")
+    least = min(misses)
+    ends = _ends([miss - least for miss in misses], rate)
+    weights = [ends.get(miss - least, _TINY)[1] for miss in misses]
+    last = list(accumulate(length * weight for length, weight in zip(lengths, weights, strict=True)))
+    while True:
+        place = uniform_below(last[-1], coins)
+        run = bisect_right(last, place)
+        more = misses[run] - least
+        back, number = divmod(last[run] - 1 - place, weights[run])
+        if number < ends.get(more, _TINY)[0] or _coin(rate * more, number, _BITS, coins):
+            return sum(lengths[: run + 1]) - 1 - back
 
 
 def reach(mechanism: str, candidates: int, rate: Fraction, level: Fraction, rounds: int = 1) -> int:
@@ -110,8 +115,7 @@ def reach(mechanism: str, candidates: int, rate: Fraction, level: Fraction, roun
     """
 
     def sure(most: int) -> bool:
-        # The whole-number weights of the exponential mechanism lie above e^(−t·k) by no more than the last summand.
-        p = exp_above(-rate * (most + 1)) + Fraction(1, 1 << 96)
+        p = exp_above(-rate * (most + 1)) + Fraction(1, 1 << 128)  # no level tells it from a smaller one
         kept = 1 / (1 + (candidates - 1) * p) if mechanism == "exponential" else _flipped(candidates, p)
         return kept**rounds >= level
 
@@ -127,21 +131,8 @@ def reach(mechanism: str, candidates: int, rate: Fraction, level: Fraction, roun
 
 def _flipped(candidates: int, p: Fraction) -> Fraction:
     """(1 − (1 − p)^m)/(m·p), or a little less: Σ_j (1 − p)^j/m."""
-    missed = exp_above(max(candidates * log_above(1 - p), Fraction(-99))) if p < 1 else Fraction(0)
+    missed = exp_above(max(candidates * log_above(1 - p, 256), Fraction(-99)), 256) if p < 1 else Fraction(0)
     return (1 - missed) / (candidates * p) if candidates > 1 else Fraction(1)
-
-
-def _weights(rate: Fraction, most: int) -> list[int]:
-    """w(0), w(1), …, each at least e^(−t) times the one before, up to where they stay the same."""
-    fall = exp_above(-rate, _BITS)
-    p, q = fall.numerator, fall.denominator
-    weights = [1 << _BITS]
-    while len(weights) <= most:
-        following = -(-weights[-1] * p // q)
-        if following == weights[-1]:
-            break
-        weights.append(following)
-    return weights
 
 
 def uniform_below(bound: int, coins: Coins) -> int:
