@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from dproof.engines.objects import object_array
 from dproof.engines.source import BATCH_ROWS, Source
 from dproof.errors import InputError
 
@@ -41,7 +42,9 @@ def _read(array: Any, columns: Sequence[str]) -> Iterator[Any]:
 
 def array_of(column: Any) -> Any:
     """One column as Arrow; where objects of several types meet, as their text."""
+    if column.dtype == object:
+        return object_array(column)
     try:
         return pa.array(np.ascontiguousarray(column))
     except (pa.ArrowException, TypeError, ValueError, OverflowError):
-        return pa.array([None if v is None or v != v else str(v) for v in column], pa.string())
+        return object_array(column.tolist())

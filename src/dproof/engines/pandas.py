@@ -8,6 +8,7 @@ from typing import Any
 import pandas
 import pyarrow as pa
 
+from dproof.engines.objects import object_array
 from dproof.engines.source import BATCH_ROWS, Source
 from dproof.errors import InputError
 
@@ -33,12 +34,10 @@ def _read(frame: Any, columns: Sequence[str]) -> Iterator[Any]:
 
 def array_of(series: Any) -> Any:
     """One column as Arrow; where objects of several types meet, as their text."""
+    if series.dtype == object or isinstance(series.dtype, pandas.CategoricalDtype):
+        return object_array(series)
     try:
         array = pa.array(series, from_pandas=True)
     except (pa.ArrowException, TypeError, ValueError, OverflowError):
-        array = pa.array([None if _is_missing(v) else str(v) for v in series], pa.string())
+        return object_array(list(series))
     return array.combine_chunks() if isinstance(array, pa.ChunkedArray) else array
-
-
-def _is_missing(value: Any) -> bool:
-    return value is None or value is pandas.NA or value is pandas.NaT or value != value

@@ -82,12 +82,14 @@ def _floats(array: Any) -> NDArray[np.float64]:
     """Numbers, or texts that are numbers; NaN for what is missing or none. No value stops the work, only a type."""
     if pa.types.is_dictionary(array.type):
         known = np.append(_floats(array.dictionary), np.nan)
-        return np.asarray(known[np.asarray(array.indices.fill_null(-1))])
+        return np.asarray(known[np.asarray(array.indices.cast(pa.int64()).fill_null(-1))])
     if pa.types.is_binary(array.type) or pa.types.is_large_binary(array.type):
         array = array.cast(pa.string(), safe=False)
     if pa.types.is_string(array.type) or pa.types.is_large_string(array.type):
         array = pc.if_else(pc.match_substring_regex(array, _NUMBER), pc.ascii_trim_whitespace(array), None)
     try:
+        if pa.types.is_boolean(array.type):  # among other objects True is a text, and no number
+            raise pa.ArrowTypeError
         return np.array(array.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False), np.float64)
     except pa.ArrowException:
         raise InputError(f"a column of type {array.type} holds no numbers: cast it first") from None

@@ -18,6 +18,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from dproof.engines.objects import written
 from dproof.errors import InputError
 from dproof.exact import exact
 from dproof.sanitisation.column import Column
@@ -123,15 +124,7 @@ def _text(value: Any) -> str | None:
             return value.decode()
         except UnicodeDecodeError:
             return None
-    if isinstance(value, str):
-        return value
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, float):
-        return str(int(value)) if value.is_integer() else repr(value)
-    if isinstance(value, (int, Decimal)):
-        return str(value)
-    return None
+    return written(value) if isinstance(value, (str, bool, float, int, Decimal)) else None
 
 
 def _exact(value: Any) -> Fraction | None:
@@ -142,6 +135,7 @@ def _exact(value: Any) -> Fraction | None:
         value = _text(value)
         if value is None or len(value) > _LONGEST_NUMBER or "/" in value:
             return None
+        value = {"true": "1", "false": "0"}.get(value, value)  # as where the column is of truth values
     try:
         return exact(value)
     except InputError:
@@ -248,7 +242,7 @@ def _lists(column: Column, array: Any) -> NDArray[Any]:
     item_codes = {item: n for n, item in enumerate(column.space.values)}
     items = _as_dictionary(column, array.flatten())
     found = [item_codes.get(_text(v) if v is not None else None, _OUTSIDE) for v in _values(items)]
-    positions = items.indices.fill_null(len(found)).to_numpy(zero_copy_only=False)
+    positions = items.indices.cast(pa.int64()).fill_null(len(found)).to_numpy(zero_copy_only=False)
     bits = np.array([*found, _OUTSIDE], np.int64)[positions]
     lengths = np.asarray(array.value_lengths().fill_null(0))
     owners = np.repeat(np.arange(len(array)), lengths)
