@@ -88,6 +88,7 @@ def test_a_cheaper_repetition_gets_the_better_answer(curator: dp.Curator) -> Non
 
 
 def test_what_no_row_can_change_is_free(curator: dp.Curator) -> None:
+    assert len(curator.ask("SELECT count(*) FROM data", epsilon=1).notes) == 1  # none of what was drawn
     assert curator.ask("SELECT count(*) AS n FROM data", epsilon=1).rows[0]["n"].estimate == ROWS
     assert curator.remaining().epsilon == 3
 
@@ -115,6 +116,12 @@ def test_a_preview_spends_nothing_and_reads_nothing(ledger: Path) -> None:
     assert simple.sensitivity is not None and simple.sensitivity.l1 == Fraction(110, ROWS)
     assert simple.half_widths["a"] == pytest.approx(110 / 0.5 * math.log(20) / ROWS, rel=0.01)
     json.dumps(simple.to_json(), allow_nan=False)
+
+
+def test_a_preview_tells_its_tables_apart_in_few_words(curator: dp.Curator) -> None:
+    seen = curator.preview("SELECT avg(age) AS a FROM data", epsilon=1)
+    assert "[2,000 × (age = 0)] and the table [1,999 × (age = 0), (age = 110)]" in str(seen)
+    assert seen.to_json()["sensitivity"]["witness"]["before"] == [{"row": {"age": 0}, "times": ROWS}]
 
 
 def test_the_debit_comes_before_the_reading(ledger: Path) -> None:
@@ -275,7 +282,7 @@ def test_extreme_quantiles_are_extremes(tmp_path: Path) -> None:
     assert (row["a"].estimate, row["b"].estimate, row["r"].estimate, row["r"].low) == (30, 60, 30, None)
     with seeded_coins(4):
         answer = dp.Curator(table, plan, ledger=tmp_path / "c.db").ask("SELECT quantile(age, 0) FROM data", epsilon=1)
-    assert "rows are below it" in str(answer)
+    assert "it has at most 28 rows below it" in str(answer)
 
 
 def test_a_mode_among_too_many_is_refused(tmp_path: Path) -> None:
@@ -418,6 +425,29 @@ def test_intervals_cover_the_truth_as_often_as_they_say(question: str, truth: An
             found = cell.answer().rows[0]["x"]
             covered += found.low <= right <= found.high
     assert 0.92 * runs <= covered <= 0.99 * runs
+
+
+@pytest.mark.parametrize("asked", ["var(age)", "stddev_pop(age)", "covar(age, size)", "corr(age, size)"])
+def test_moments_of_few_rows_have_intervals_that_say_how_little_is_known(asked: str, tmp_path: Path) -> None:
+    from dproof.coins import current
+    from dproof.curation.answering import Answering
+    from dproof.curation.drawing import draw
+    from dproof.curation.tally import tally
+
+    made = np.random.default_rng(3)
+    age = made.integers(20, 70, 320)
+    rows = pandas.DataFrame({"age": age, "size": age + made.integers(0, 20, 320), "sex": ["f"] * 280 + ["m"] * 40})
+    number = {"space": "interval", "low": 0, "high": 110, "step": 1}
+    plan = {"privacy": {"epsilon": 1}, "columns": {"age": number, "size": number, "sex": PLAN["columns"]["sex"]}}
+    curator = dp.Curator(rows, plan, ledger=tmp_path / "b.db")
+    measurement = curator._measurement(f"SELECT sex, {asked} AS x FROM data GROUP BY sex", 1, 0, None, 0.9)
+    counted = tally(curator.source, curator.plan, measurement)
+    true = {"var": lambda d: d.age.var(), "std": lambda d: d.age.std(ddof=0), "cov": lambda d: d.age.cov(d["size"])}
+    right = [true.get(asked[:3], lambda d: d.age.corr(d["size"]))(rows[rows.sex == sex]) for sex in "fm"]
+    with seeded_coins(5):
+        found = [Answering(measurement, draw(measurement, counted, current()), 0.9).answer().rows for _ in range(150)]
+    for place, value in enumerate(right):
+        assert sum(row[place]["x"].low <= value <= row[place]["x"].high for row in found) >= 0.84 * len(found)
 
 
 def test_a_person_counts_with_so_many_rows_at_most(tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from dproof.coins import Coins
 from dproof.curation.consistency import adding_up
 from dproof.curation.drawing import Released, promise
-from dproof.curation.formulas import Statistics, evaluate, is_affine
+from dproof.curation.formulas import Statistics, evaluate, is_affine, is_doubtful
 from dproof.curation.measurement import Measurement, Noisy
 from dproof.queries.answer import Answer, Cell, arranged
 from dproof.queries.linear import terms
@@ -91,7 +91,7 @@ class Answering:
                 f"Counts of all rows are made to add up to their public number, {self.rows:,}, those in no declared "
                 "group included: the nearest whole numbers from 0 on. That is free; `raw` has what was drawn."
             )
-        elif counts:
+        elif any(self.noise[statistic].noise for a in counts for statistic in self._statistics(a)):
             yield "A count below 0 is shown as 0, which costs nothing; `raw` has what was drawn."
         yield from (promise(choice, self.level) for choice in self.measurement.chosen)
 
@@ -173,6 +173,7 @@ class Answering:
         coins = Coins(self.seed, private=False)
         groups = len(next(iter(stats.values())))
         draws = _DRAWS if groups * _DRAWS <= _MOST_DRAWS else _DRAWS // 4
+        doubts = (-1, 1) if is_doubtful(expression) else (0,)
         pieces = []
         for start in range(0, groups, _MOST_DRAWS // draws):
             moved = {s: values[start : start + _MOST_DRAWS // draws] for s, values in stats.items()}
@@ -180,9 +181,10 @@ class Answering:
                 noise, here = self.noise[statistic].noise, moved[statistic]
                 assert noise is not None
                 moved[statistic] = here - noise.law.draw(draws * len(here), coins).reshape(draws, len(here))
-            values = evaluate(expression, moved, self.schema)
+            ends = [evaluate(expression, moved, self.schema, doubt=doubt) for doubt in doubts]
+            least, most = np.minimum.reduce(ends), np.maximum.reduce(ends)
             tail = (1 - self.level) / 2
-            pieces.append(np.vstack([np.quantile(values, [tail, 1 - tail], axis=0), values.std(axis=0)]))
+            pieces.append([np.quantile(least, tail, 0), np.quantile(most, 1 - tail, 0), np.mean(ends, 0).std(0)])
         low, high, spread = np.hstack(pieces)
         return low, high, spread
 

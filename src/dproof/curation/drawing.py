@@ -126,16 +126,24 @@ def promise(choice: Chosen, level: float) -> str:
     rounds = int(aggregate.argument or 1) if aggregate.kind == "top" else 1
     most = reach(choice.mechanism, choice.candidates, choice.rate, exact(repr(level)), rounds)
     if aggregate.kind == "top":
-        text = f"each item is in at most {most:,} rows fewer than the best that was left"
+        text = f"each item is in at most {_rows(most)} fewer than the best that was left"
     elif aggregate.kind == "mode":
-        text = f"no value is in more than {most:,} rows more"
+        text = f"no value is in more than {_rows(most)} more"
     elif choice.rank is not None:
         side = "below" if aggregate.kind == "min" or aggregate.argument == 0 else "above"
         aim = f"the aim is {choice.rank - 1:,}: extremes are private"
-        text = f"at most {choice.rank - 1 + most:,} rows are {side} it ({aim})"
+        text = f"it has at most {_rows(choice.rank - 1 + most)} {side} it ({aim})"
     else:
         assert aggregate.argument is not None
         low, more = aggregate.argument, -(-most // aggregate.argument.denominator)
         shares = [f"{float(share):g}" for share in (low, 1 - low)]
         text = f"at most {shares[0]} of the rows and {more:,} more are below it, {shares[1]} and {more:,} above it"
     return f"{expression(aggregate)}: with probability {level:g} {text}."
+
+
+def _rows(number: int) -> str:
+    """
+    >>> _rows(1), _rows(1200)
+    ('1 row', '1,200 rows')
+    """
+    return f"{number:,} row{'s' if number != 1 else ''}"

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dproof.queries.linear import Term, terms
-from dproof.queries.question import Aggregate, Arithmetic, Expression, Number
+from dproof.queries.question import Aggregate, Arithmetic, Expression, Number, parts_of
 from dproof.queries.question import evaluate as calculate
 from dproof.queries.schema import Schema
 
@@ -18,8 +18,11 @@ Floats = NDArray[np.float64]
 Statistics = dict[Any, Floats]  # the value of each sum, number of distinct values or chosen value, per group
 
 
-def evaluate(expression: Expression, stats: Statistics, schema: Schema, *, clip: bool = True) -> Floats:
+def evaluate(expression: Expression, stats: Statistics, schema: Schema, *, clip: bool = True, doubt: int = 0) -> Floats:
     """The value of an expression; with `clip`, what cannot be is moved to the nearest value that can.
+
+    Of fewer than two rows, or of numbers that do not vary, moments say nothing: with `doubt` −1 or 1 a variance, a
+    covariance or a correlation is then the least or the greatest that can be.
 
     >>> from dproof.spaces import Categories
     >>> table = Schema("data", {"age": Categories([0, 10])})
@@ -31,13 +34,13 @@ def evaluate(expression: Expression, stats: Statistics, schema: Schema, *, clip:
 
     def value(aggregate: Aggregate) -> Floats:
         if aggregate not in stats:
-            return _aggregate(aggregate, stats, schema, clip)
+            return _aggregate(aggregate, stats, schema, clip, doubt)
         return np.maximum(stats[aggregate], 0) if clip and aggregate.kind == "distinct" else stats[aggregate]
 
     return np.asarray(calculate(expression, value))
 
 
-def _aggregate(aggregate: Aggregate, stats: Statistics, schema: Schema, clip: bool) -> Floats:
+def _aggregate(aggregate: Aggregate, stats: Statistics, schema: Schema, clip: bool, doubt: int) -> Floats:
     needed = terms(aggregate, schema)
     if aggregate.kind == "count":
         return np.maximum(stats[needed[0]], 0) if clip else stats[needed[0]]
@@ -49,12 +52,14 @@ def _aggregate(aggregate: Aggregate, stats: Statistics, schema: Schema, clip: bo
     moments = {term.columns: stats[term] for term in needed}
     x, y = aggregate.columns * 2 if len(aggregate.columns) == 1 else aggregate.columns
     value = _central(x, y, moments, n)
+    if doubt:
+        value, n = np.where(n < 2, doubt * np.inf, value), np.maximum(n, 2)
     if clip:  # no number is further from the middle of its range than half of it
         most = n * float(math.prod(needed[1].scale(column, schema).ends[1] for column in (x, y)))
         value = np.clip(value, -most if aggregate.kind in ("covar", "corr") else 0, most)
     if aggregate.kind == "corr":
         spread = np.sqrt(np.maximum(_central(x, x, moments, n), 0) * np.maximum(_central(y, y, moments, n), 0))
-        ratio: Floats = np.divide(value, spread, out=np.zeros_like(value), where=spread > 0)
+        ratio: Floats = np.divide(value, spread, out=np.full_like(value, doubt), where=spread > 0)
         return np.clip(ratio, -1, 1) if clip else ratio
     value = value * float(needed[-1].unit(schema)) / np.maximum(n - float(aggregate.argument or 0), 1)
     return np.sqrt(np.maximum(value, 0)) if aggregate.kind == "stddev" else value
@@ -72,6 +77,12 @@ def _central(x: str, y: str, moments: dict[tuple[str, ...], Floats], n: Floats) 
     """Σ(x − x̄)(y − ȳ)."""
     both = moments[x, y] if (x, y) in moments else moments[y, x]
     return both - moments[x,] * moments[y,] / n
+
+
+def is_doubtful(expression: Expression) -> bool:
+    """Whether there are moments in an expression that may say nothing."""
+    kinds = ("var", "stddev", "covar", "corr")
+    return any(isinstance(part, Aggregate) and part.kind in kinds for part in parts_of(expression))
 
 
 def is_affine(expression: Expression, schema: Schema, exact: Callable[[Any], bool]) -> bool:

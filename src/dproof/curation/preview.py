@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import groupby
 from typing import Any
 
 import numpy as np
@@ -165,8 +166,16 @@ def _spread(
 
 
 def _table(rows: tuple[dict[str, Any], ...]) -> str:
-    shown = ", ".join("(" + ", ".join(f"{k} = {_value(v)}" for k, v in row.items()) + ")" for row in rows[:3])
-    return f"the table [{shown}{', …' if len(rows) > 3 else ''}]"
+    """A table in few words: rows that are alike once, with their number."""
+    shown = []
+    for row, times in _alike(rows):
+        values = ", ".join(f"{k} = {_value(v)}" for k, v in row.items())
+        shown.append(f"{times:,} × ({values})" if times > 1 else f"({values})")
+    return f"the table [{', '.join(shown)}]"
+
+
+def _alike(rows: tuple[dict[str, Any], ...]) -> list[tuple[dict[str, Any], int]]:
+    return [(row, len(list(same))) for row, same in groupby(rows)]
 
 
 def _value(value: Any) -> str:
@@ -176,4 +185,8 @@ def _value(value: Any) -> str:
 
 
 def _json(rows: tuple[dict[str, Any], ...]) -> list[dict[str, Any]]:
-    return [{k: sorted(map(str, v)) if isinstance(v, frozenset) else v for k, v in row.items()} for row in rows]
+    """Rows that are alike once, with how many times they are there."""
+    return [
+        {"row": {k: sorted(map(str, v)) if isinstance(v, frozenset) else v for k, v in row.items()}, "times": times}
+        for row, times in _alike(rows)
+    ]
