@@ -83,6 +83,8 @@ def _floats(array: Any) -> NDArray[np.float64]:
     if pa.types.is_dictionary(array.type):
         known = np.append(_floats(array.dictionary), np.nan)
         return np.asarray(known[np.asarray(array.indices.cast(pa.int64()).fill_null(-1))])
+    if any(check(array.type) for check in (pa.types.is_binary_view, pa.types.is_string_view)):
+        array = array.cast(pa.binary())
     if pa.types.is_binary(array.type) or pa.types.is_large_binary(array.type):
         array = array.cast(pa.string(), safe=False)
     if pa.types.is_string(array.type) or pa.types.is_large_string(array.type):

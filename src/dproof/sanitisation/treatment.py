@@ -191,7 +191,7 @@ def _infinite(value: Any) -> int:
 
 
 def _is_number(kind: Any) -> bool:
-    return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind))
+    return bool(pa.types.is_integer(kind) or pa.types.is_float32(kind) or pa.types.is_float64(kind))
 
 
 def _numbers(column: Column, array: Any) -> NDArray[Any]:
