@@ -260,6 +260,13 @@ def test_what_has_no_value_passes_no_test_and_comes_last(tmp_path: Path) -> None
     assert curator.ask("SELECT count(*) AS n FROM data HAVING count(*) / 0 - count(*) / 0 < 1", epsilon=9).rows == []
 
 
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("factor", ["* 1e300 * 1e300", "/ 1e-300 / 1e-300", "/ 0", "* 1e-300 * 1e-300"])
+def test_a_calculation_that_leaves_the_numbers_says_nothing_on_the_way(factor: str, curator: dp.Curator) -> None:
+    told = curator.ask(f"SELECT count(*) {factor} AS x FROM data WHERE sex = 'f'", epsilon=1).to_json()
+    assert told["rows"][0]["x"]["estimate"] in (None, 0.0)
+
+
 def test_the_missing_category_is_no_value_to_choose(tmp_path: Path) -> None:
     columns = {"rooms": {"space": "categories", "values": [1, 2], "missing": "category"}}
     plan = {"privacy": {"epsilon": 9}, "columns": columns}

@@ -76,7 +76,7 @@ class Answering:
         every = np.arange(len(self.places))
         tested = [side for test in self.question.having for side in (test.left, test.right)]
         tested += [order.expression for order in self.question.order_by]
-        with np.errstate(divide="ignore", invalid="ignore"):
+        with np.errstate(all="ignore"):
             known = {expression: self._column(expression, every, bare=True) for expression in tested}
             kept = np.array(arranged(self.question, known, every.tolist()), np.int64)
             columns = {item.alias: self._column(item.expression, kept) for item in self.question.select}

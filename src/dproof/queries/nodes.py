@@ -142,8 +142,9 @@ def _aggregate(node: Node) -> Expression:
         refuse(node, f"only aggregates of columns can{did_you_mean(called or _kind(node).casefold(), _NAMES)}")
     kind, columns, argument = _FUNCTIONS[called]
     arguments = _arguments(node)
-    if len(arguments) != columns + (argument is ...):
-        raise InputError(f"{called.upper()} takes {columns + (argument is ...)} arguments, and got {len(arguments)}")
+    takes = columns + (argument is ...)
+    if len(arguments) != takes:
+        raise InputError(f"{called.upper()} takes {takes} argument{'s'[: takes - 1]}, and got {len(arguments)}")
     if argument is ...:
         argument = read_constant(arguments[-1])
         if argument is None:

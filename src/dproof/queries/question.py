@@ -121,7 +121,7 @@ def evaluate(expression: Expression, aggregate: Callable[[Aggregate], Any]) -> A
             return aggregate(expression)
         case Arithmetic(sign, left, right):
             x, y = evaluate(left, aggregate), evaluate(right, aggregate)
-            with np.errstate(divide="ignore", invalid="ignore"):
+            with np.errstate(all="ignore"):
                 return _OPERATIONS[sign](x, y)
         case Key(column, _):
             raise InputError(f"column {column!r} is a group and cannot be calculated with: select it by itself")

@@ -6,6 +6,8 @@ any data is opened.
 
 from __future__ import annotations
 
+import re
+
 import sqlglot
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
@@ -82,6 +84,7 @@ def read_statement(text: str, wanted: str, longest: int = _LONGEST) -> Node:
         trees = [tree for tree in sqlglot.parse(text, dialect="duckdb") if tree is not None]
     except (SqlglotError, RecursionError) as error:
         first = str(error).splitlines()[0].split(". Line")[0] if isinstance(error, SqlglotError) else "too deep"
+        first = re.sub(r"Required keyword: .*\.(\w+)'>", lambda part: f"{part[1].upper()} lacks something", first)
         raise InputError(f"this is not SQL that can be read ({first}): {wanted}") from None
     if len(trees) != 1:
         raise InputError(f"one statement at a time, and {len(trees)} were given: {wanted}")
