@@ -307,6 +307,23 @@ def test_a_mode_among_too_many_is_refused(tmp_path: Path) -> None:
     assert curator.remaining().epsilon == Fraction(1, 2)
 
 
+def test_choices_in_many_groups_are_quick_or_refused(tmp_path: Path) -> None:
+    spaces = {
+        name: {"space": "interval", "low": 0, "high": high, "step": 1} for name, high in (("v", 60_000), ("g", 999))
+    }
+    plan = {"privacy": {"epsilon": 1}, "columns": spaces}
+    curator = dp.Curator(pa.table({"v": [1, 2], "g": [3, 4]}), plan, ledger=tmp_path / "b.db")
+    for asked in ("SELECT bin(v, 50), mode(v) FROM data GROUP BY 1", "SELECT g, top(v, 1) FROM data GROUP BY g"):
+        with pytest.raises(InputError, match="fewer groups"):
+            curator.ask(asked, epsilon=1)
+    with pytest.raises(InputError, match="fewer groups"):
+        curator.ask("SELECT top(v, 300) FROM data", epsilon=1)
+    assert "permute-and-flip" in str(curator.preview("SELECT g, median(v) FROM data GROUP BY g", epsilon=1))
+    both = "SELECT g, bin(v, 6000), median(v) FROM data GROUP BY 1, 2"
+    assert "(exponential, " in str(curator.preview(both, epsilon=1))
+    assert curator.remaining().epsilon == 1
+
+
 def test_intervals_of_very_many_groups(tmp_path: Path) -> None:
     plan = {
         "privacy": {"epsilon": 10},

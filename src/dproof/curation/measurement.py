@@ -36,8 +36,10 @@ from dproof.queries.schema import Open, Schema, has_numbers
 from dproof.spaces import Categories, Subsets
 
 _MOST_FLIPS = 1 << 20  # candidates up to which permute-and-flip reads a word for each of them
+_MOST_WORDS = 1 << 27  # for those of all groups
 _MOST_CHOICES = 1 << 14  # groups, each with a choice of its own
 _MOST_VALUES = 1 << 16  # among which a mode or a top list is chosen
+_MOST_SCORES = 1 << 24  # that are compared for those of all groups
 _SURE = 3  # e^-3: the chance that a minimum is taken from beyond the rows, about
 
 
@@ -121,7 +123,8 @@ def measure(
     sums = [aggregate for aggregate in wanted if terms(aggregate, schema)]
     distinct = [aggregate for aggregate in wanted if aggregate.kind == "distinct"]
     picked = [aggregate for aggregate in wanted if aggregate not in sums and aggregate not in distinct]
-    several = _several_groups(question, schema)
+    groups = math.prod(len(grouping(key, schema).labels) for key in keys)
+    several = groups > 1
     share = Fraction(1, len(wanted))
     moved = rows_per_person * (2 if several and privacy.neighbours == "change-one" else 1)
     cells = moved if several else 1  # the numbers of one aggregate that one person can move
@@ -129,11 +132,10 @@ def measure(
     price = _part(privacy, share * len(sums))
     linear = _linear(question, schema, price, rows_per_person, by_person, sums, cells)
     counts = [Noisy(a, moved, _noise(moved, moved * rows_per_person, _part(privacy, share), cells)) for a in distinct]
-    choices = [_choice(a, schema, _part(privacy, share), rows_per_person, several) for a in picked]
-    made = Measurement(question, keys, schema, privacy, by_person, (*linear, *counts), tuple(choices))
-    if picked and made.groups > _MOST_CHOICES:
-        raise TooLarge(f"a value would be chosen in each of {made.groups} groups: ask for {_MOST_CHOICES} at most")
-    return made
+    if picked and groups > _MOST_CHOICES:
+        raise TooLarge(f"a value would be chosen in each of {groups} groups: ask for {_MOST_CHOICES} at most")
+    choices = [_choice(a, schema, _part(privacy, share), rows_per_person, groups) for a in picked]
+    return Measurement(question, keys, schema, privacy, by_person, (*linear, *counts), tuple(choices))
 
 
 def _check_numbers(whole: Expression, schema: Schema, *, alone: bool = False) -> None:
@@ -150,10 +152,6 @@ def _check_numbers(whole: Expression, schema: Schema, *, alone: bool = False) ->
 
 def _part(privacy: Privacy, share: Fraction) -> Privacy:
     return Privacy(privacy.epsilon * share, privacy.delta * share, neighbours=privacy.neighbours)
-
-
-def _several_groups(question: Question, schema: Schema) -> bool:
-    return any(len(grouping(key, schema).labels) > 1 for key in question.group_by)
 
 
 def _linear(
@@ -231,12 +229,12 @@ def _spread(noises: dict[int, Noise], alone: list[Fraction]) -> float:
     return sum(noise.variance / float(alone[n]) ** 2 for n, noise in noises.items())
 
 
-def _choice(aggregate: Aggregate, schema: Schema, privacy: Privacy, rows: int, several: bool) -> Chosen:
+def _choice(aggregate: Aggregate, schema: Schema, privacy: Privacy, rows: int, groups: int) -> Chosen:
     """The rate at which a candidate's chance may fall with what it misses, so that one person costs ε at most.
 
     With several groups a changed row leaves one group and enters another: the costs of the two add up.
     """
-    epsilon, changed = privacy.epsilon / rows, privacy.neighbours == "change-one"
+    epsilon, changed, several = privacy.epsilon / rows, privacy.neighbours == "change-one", groups > 1
     if not epsilon:
         raise InputError("a quantile, an extreme, a mode or a top list needs epsilon above 0")
     space = schema.spaces[aggregate.columns[0]]
@@ -251,10 +249,14 @@ def _choice(aggregate: Aggregate, schema: Schema, privacy: Privacy, rows: int, s
             )
         if rounds > candidates:
             raise InputError(f"TOP asks for {rounds} of {candidates} values: ask for fewer")
+        if groups * rounds * candidates > _MOST_SCORES:
+            raise TooLarge(
+                f"{groups * rounds} of {candidates} values would be chosen: ask for fewer, or in fewer groups"
+            )
         # An added row raises counts and lowers none, so only then does one step of the score cost t and not 2t.
         return Chosen(aggregate, "permute-and-flip", epsilon / rounds / (2 if changed else 1), candidates)
     mechanism: Literal["permute-and-flip", "exponential"] = (
-        "permute-and-flip" if candidates <= _MOST_FLIPS else "exponential"
+        "permute-and-flip" if candidates <= min(_MOST_FLIPS, _MOST_WORDS // groups) else "exponential"
     )
     if aggregate.kind in ("min", "max") or aggregate.argument in (0, 1):
         rate = epsilon / (4 if changed and several else 2)
