@@ -121,3 +121,12 @@ def test_a_sensitivity_is_used_for_the_neighbours_it_is_declared_for(
             cell = curator.ask_declared(query, epsilon=1).rows[0]["total"]
             assert cell.stderr == pytest.approx(size * 2**0.5, rel=0.02)
     assert curator.remaining().epsilon == 8
+
+
+def test_a_table_with_curves_has_rows_without_them(tmp_path: Path) -> None:
+    curve = {"space": "curves", "points": 3, "stop": 1, "low": 0, "high": 1, "basis": "fourier", "terms": 1}
+    columns = {"load": curve, "sex": {"space": "categories", "values": ["f", "m"]}}
+    rows = pa.table({"load": [[0.0, 1.0, 0.0]] * 30, "sex": ["f"] * 30})
+    curator = dp.Curator(rows, {"privacy": {"epsilon": 9}, "columns": columns}, ledger=tmp_path / "b.db")
+    query, _ = dp.declare("women", lambda rows: sum(row["sex"] == "f" for row in rows), 1, curator.schema)
+    assert abs(curator.ask_declared(query, epsilon=9).rows[0]["women"].estimate - 30) < 5

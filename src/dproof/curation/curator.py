@@ -22,6 +22,7 @@ from dproof.curation.ledger import Ledger
 from dproof.curation.measurement import Measurement, measure
 from dproof.curation.preview import Preview, preview, spreads
 from dproof.curation.tally import Counter, answerable, read_rows, schema_of, tally
+from dproof.curves.expansion import Expansion
 from dproof.engines import open_source
 from dproof.errors import InputError
 from dproof.exact import exact
@@ -148,7 +149,7 @@ class Curator:
             )
         # All rows of a person may go, and as many others come.
         noise = integer_laplace(query.steps * self.plan.rows_per_person * (2 if replaced else 1), cost)
-        known = [name for name, space in self.schema.spaces.items() if not isinstance(space, Open)]
+        known = [name for name, space in self.schema.spaces.items() if not isinstance(space, (Open, Expansion))]
 
         def fresh() -> Released:
             whole = query.whole(list(read_rows(self.source, self.plan, known, self.schema)))

@@ -13,6 +13,7 @@ from fractions import Fraction
 from itertools import combinations_with_replacement, islice, product
 from typing import Any
 
+from dproof.curves.expansion import Expansion
 from dproof.errors import InputError, NotPrivate
 from dproof.exact import exact
 from dproof.privacy import Neighbours
@@ -116,6 +117,8 @@ def _neighbours(schema: Schema, neighbours: Neighbours) -> Iterator[tuple[tuple[
 def _rows(schema: Schema) -> Iterator[Row]:
     choices = []
     for column, space in schema.spaces.items():
+        if isinstance(space, Expansion):
+            continue  # a row has the columns with declared values, and curves have none
         if isinstance(space, Open):
             low = space.low or Fraction(0)
             values: list[Any] = [low, low + 1, low + 1000]
