@@ -155,6 +155,58 @@ def test_a_forged_certificate_is_found(folder: Path) -> None:
         dp.verify(folder)
 
 
+def test_what_is_said_beyond_the_laws_follows_from_them(folder: Path) -> None:
+    record = json.loads((folder / CERTIFICATE).read_text("utf-8"))
+    first, about = record["laws"][0], record["release"]
+    nearer = {"epsilon": first["tight"]["epsilon"] * 0.99, "delta": 0.0}
+    forgeries: list[dict[str, Any]] = [
+        {"neighbours": "add-remove"},
+        {"signed": "by nobody"},
+        {"laws": [{**first, "error": "1/1000"}, *record["laws"][1:]]},
+        {
+            "laws": [
+                {**first, "law": {**first["law"], "other": str(int(first["law"]["other"]) + 1)}},
+                *record["laws"][1:],
+            ]
+        },
+        {"laws": [{**first, "law": {**first["law"], "neighbours": [[0, 0]]}}, *record["laws"][1:]]},
+        {"release": {**about, "public": []}},
+        {"release": {**about, "order": "kept"}},
+        {"release": {**about, "tight": {**about["tight"], **nearer}}},
+        {"release": {**about, "person": {**about["person"], "rows": 1}}},
+        {"release": {**about, "person": {**about["person"], "epsilon": 2.0}}},
+        {"release": {**about, "lattices": {"hobby": {"low": "0", "high": "1", "step": "1"}}}},
+    ]
+    for changes in forgeries:
+        (folder / CERTIFICATE).write_text(json.dumps(record), "utf-8")
+        forge(folder, **changes)
+        with pytest.raises(VerificationFailed):
+            dp.verify(folder)
+    (folder / CERTIFICATE).write_text(json.dumps(record), "utf-8")
+    assert dp.verify(folder)
+
+
+def test_a_law_for_some_pairs_of_values_is_no_law_of_a_release(tmp_path: Path) -> None:
+    space = {"space": "categories", "values": ["low", "middle", "high"], "metric": "ordinal", "mechanism": "design"}
+    dp.sanitise(
+        pa.table({"mood": ["low"] * 9}), {"privacy": {"epsilon": 1}, "columns": {"mood": space}}, tmp_path / "out"
+    )
+    (law,) = json.loads((tmp_path / "out" / CERTIFICATE).read_text("utf-8"))["laws"]
+    identity = {**law["law"], "rows": [["1", "0", "0"], ["0", "1", "0"], ["0", "0", "1"]], "total": "1"}
+    forge(tmp_path / "out", laws=[{**law, "law": {**identity, "neighbours": [[0, 0]]}}])
+    with pytest.raises(VerificationFailed, match="not written as"):
+        dp.verify(tmp_path / "out")
+
+
+def test_what_seeded_coins_drew_cannot_be_said_to_be_private(tmp_path: Path) -> None:
+    with seeded_coins(1):
+        dp.sanitise(TABLE, WHOLE, tmp_path / "out")
+    assert dp.verify(tmp_path / "out")
+    forge(tmp_path / "out", private=True)
+    with pytest.raises(VerificationFailed, match="seeded coins"):
+        dp.verify(tmp_path / "out")
+
+
 @pytest.mark.parametrize("text", ["", "[]", "{}", '{"format": 3}', "\ud800", "nonsense", "[" * 100_000])
 def test_what_is_no_certificate_is_refused_in_words(folder: Path, text: str) -> None:
     (folder / CERTIFICATE).write_bytes(text.encode("utf-8", "surrogatepass"))

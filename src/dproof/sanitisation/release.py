@@ -15,6 +15,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet
 
+from dproof.certification.certificate import certified_part
 from dproof.certification.verify_certificate import Refused
 from dproof.certification.verify_certificate import read as read_strictly
 from dproof.certification.verify_certificate import verify as verify_certificate
@@ -209,7 +210,8 @@ def verify(path: str | os.PathLike[str]) -> Release | None:
     """Check a release, or a certificate alone (then there is no release to return); raises where it does not hold.
 
     The laws are certified again from their whole numbers, the promises added up, the files hashed; the plan must be
-    the one the laws are for, and the stored table must have the recorded rows and the schema the plan determines.
+    the one the laws are for, and the stored table must have the recorded rows and the schema the plan determines. What
+    else the certificate says must follow from the plan and the laws.
     """
     if is_remote(path):
         release = load(path)
@@ -238,7 +240,32 @@ def verify(path: str | os.PathLike[str]) -> Release | None:
         return None
     release = load(place)
     _check_stored(release)
+    _check_said(release)
     return release
+
+
+def _check_said(release: Release) -> None:
+    """What the plan and the whole numbers of the laws determine is worked out again; lower bounds are taken as said."""
+    said, groups = release.certificate, []
+    for group in release.law.groups:
+        part = certified_part(group.name, group.mechanism, group.privacy)
+        if part.law != group.part.law:
+            raise VerificationFailed(f"the law of {group.name!r} is not written as the one that it is")
+        groups.append(replace(group, part=replace(part, lower_bound=group.part.lower_bound)))
+    law = replace(release.law, groups=tuple(groups))
+    true = law.certificate(about(law, release.rows, said["release"]["files"]), private=release.private).to_json()
+    for key in true.keys() | said.keys():
+        if key != "seal" and not _agree(said.get(key), true.get(key)):
+            raise VerificationFailed(f"what the certificate says as {key!r} does not follow from its plan and laws")
+
+
+def _agree(said: Any, true: Any) -> bool:
+    """Whether two values of JSON are the same, but for floats: these are upper bounds, and a looser one holds too."""
+    if isinstance(true, dict):
+        return isinstance(said, dict) and said.keys() == true.keys() and all(_agree(said[k], true[k]) for k in true)
+    if isinstance(true, list):
+        return isinstance(said, list) and len(said) == len(true) and all(map(_agree, said, true))
+    return said >= true if isinstance(said, float) and isinstance(true, float) else bool(said == true)
 
 
 def _check_stored(release: Release) -> None:
@@ -253,6 +280,10 @@ def _check_stored(release: Release) -> None:
         except (pa.ArrowException, OSError):
             raise VerificationFailed("the stored table cannot be read") from None
         _check_schema(release, schema)
+        if release.private and b"dproof" in (schema.metadata or {}):
+            raise VerificationFailed(
+                "the stored table was drawn with seeded coins, and the certificate does not say so"
+            )
     if rows != release.rows:
         raise VerificationFailed("the stored table has another number of rows than the certificate")
 
