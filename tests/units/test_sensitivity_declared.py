@@ -12,7 +12,7 @@ import pytest
 import dproof as dp
 from dproof.errors import InputError, NotPrivate
 from dproof.queries.declared import Declared, declare
-from dproof.queries.schema import Open
+from dproof.queries.schema import Open, Schema
 from dproof.spaces import Categories
 from dproof.testing import seeded_coins
 
@@ -41,6 +41,29 @@ def test_a_false_declaration_is_refuted_with_two_tables(neighbours: Any) -> None
     witness = refused.value.witness
     assert abs(total(witness.before) - total(witness.after)) == witness.distance == 7
     assert abs(len(witness.before) - len(witness.after)) == (neighbours == "add-remove")
+
+
+def test_every_column_is_tried_and_missing_values_too() -> None:
+    many = {f"c{n}": Categories(range(8)) for n in range(12)}
+    for column in many:
+        with pytest.raises(NotPrivate, match="differ by 7"):
+            declare("total", lambda rows, column=column: sum(row[column] for row in rows), 5, many)
+    # One value that is missing makes this fail, which counts as 0: far from what the other rows add up to.
+    declare("total", total, 7, BOOKS)
+    with pytest.raises(NotPrivate) as refused:
+        declare("total", total, 7, Schema("data", BOOKS, frozenset(["books"])))
+    assert any(row["books"] is None for row in (*refused.value.witness.before, *refused.value.witness.after))
+
+
+def test_a_declaration_is_tried_on_the_table_that_is_asked(tmp_path: Path) -> None:
+    columns = {"books": {"space": "categories", "values": list(range(8))}}
+    plan = {"privacy": {"epsilon": 2}, "columns": columns}
+    curator = dp.Curator(pa.table({"books": [3, None, 5]}), plan, ledger=tmp_path / "b.db")
+    query, _ = declare("total", total, 7, BOOKS)
+    with pytest.raises(NotPrivate):
+        curator.ask_declared(query, epsilon=1)
+    present, _ = declare("total", lambda rows: sum(row["books"] or 0 for row in rows), 7, BOOKS)
+    assert curator.remaining().epsilon == 2 and curator.ask_declared(present, epsilon=1).rows
 
 
 def test_an_unbounded_column_refutes_any_bound_on_a_minimum() -> None:

@@ -32,7 +32,7 @@ from dproof.queries.answer import Answer, Cell
 from dproof.queries.building import Asked, as_question
 from dproof.queries.canonical import canonical
 from dproof.queries.curve_estimate import CurveEstimate
-from dproof.queries.declared import Declared
+from dproof.queries.declared import Declared, declare
 from dproof.queries.question import Question, columns
 from dproof.queries.schema import Open, asked_curve, plain, resolve
 from dproof.sanitisation.plan import Plan
@@ -147,6 +147,10 @@ class Curator:
                 f"the sensitivity of {query.name!r} is declared for {query.neighbours} neighbours: declare it for "
                 f"{cost.neighbours} ones, as the plan has, or for add-remove ones where persons own rows"
             )
+        # It may have been declared for another table: this one may have other values, and missing ones.
+        declare(
+            query.name, query.function, query.sensitivity, self.schema, neighbours=query.neighbours, step=query.step
+        )
         # All rows of a person may go, and as many others come.
         noise = integer_laplace(query.steps * self.plan.rows_per_person * (2 if replaced else 1), cost)
         known = [name for name, space in self.schema.spaces.items() if not isinstance(space, (Open, Expansion))]

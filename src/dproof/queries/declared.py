@@ -10,7 +10,7 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from itertools import combinations_with_replacement, islice, product
+from itertools import chain, combinations, islice, product
 from typing import Any
 
 from dproof.curves.expansion import Expansion
@@ -22,7 +22,7 @@ from dproof.queries.sensitivity import Row, Sensitivity, Witness
 from dproof.spaces import Space
 
 _MOST_ROWS = 24  # different rows to make tables of
-_MOST_TABLES = 3000
+_MOST_TABLES = 400  # that neighbours share
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,12 +76,8 @@ def declare(
     query = Declared(name, function, exact(claimed, "the sensitivity"), exact(step, "step"), neighbours)
     if query.sensitivity <= 0 or query.step <= 0 or not name:
         raise InputError("a declared query needs a name, a sensitivity above 0 and a step above 0")
-    worst: Witness | None = None
-    for before, after in _neighbours(schema, neighbours):
-        distance = abs(_value(query, before) - _value(query, after))
-        if distance > query.sensitivity and (worst is None or distance > worst.distance):
-            worst = Witness(before, after, distance)
-    if worst is not None:
+    worst = max(_witnesses(query, schema), key=lambda witness: witness.distance)
+    if worst.distance > query.sensitivity:
         raise NotPrivate(
             f"the declared sensitivity {query.sensitivity} is too small: "
             f"two neighbouring tables differ by {worst.distance}",
@@ -97,34 +93,41 @@ def _value(query: Declared, rows: tuple[Row, ...]) -> Fraction:
         return Fraction(0)
 
 
-def _neighbours(schema: Schema, neighbours: Neighbours) -> Iterator[tuple[tuple[Row, ...], tuple[Row, ...]]]:
-    """Pairs of neighbouring tables of up to four rows, made of extreme and middle values."""
-    rows = list(islice(_rows(schema), _MOST_ROWS))
-    shared = (t for size in range(4) for t in combinations_with_replacement(rows, size))
-    tried = 0
-    for table in shared:
-        if neighbours == "add-remove":
-            pairs = [((*table,), (*table, row)) for row in rows]
+def _witnesses(query: Declared, schema: Schema) -> Iterator[Witness]:
+    """Pairs of neighbouring tables of up to four rows, made of extreme, middle and missing values."""
+    rows = _rows(schema)
+    alike = ((row,) * size for size in (1, 3) for row in rows)
+    for shared in islice(chain([()], alike, combinations(rows, 2), combinations(rows, 3)), _MOST_TABLES):
+        tables = [(*shared, row) for row in rows]
+        values = [_value(query, table) for table in tables]
+        least, most = values.index(min(values)), values.index(max(values))
+        if query.neighbours == "change-one":
+            yield Witness(tables[least], tables[most], values[most] - values[least])
         else:
-            pairs = [((*table, a), (*table, b)) for a in rows for b in rows if a is not b]
-        for pair in pairs:
-            tried += 1
-            if tried > _MOST_TABLES:
-                return
-            yield pair
+            without = _value(query, shared)
+            yield from (Witness(shared, tables[n], abs(values[n] - without)) for n in (least, most))
 
 
-def _rows(schema: Schema) -> Iterator[Row]:
-    choices = []
+def _rows(schema: Schema) -> list[Row]:
+    """Different rows: first those that differ from one row in a single column, so that every column is tried."""
+    choices: dict[str, list[Any]] = {}
     for column, space in schema.spaces.items():
         if isinstance(space, Expansion):
             continue  # a row has the columns with declared values, and curves have none
         if isinstance(space, Open):
             low = space.low or Fraction(0)
-            values: list[Any] = [low, low + 1, low + 1000]
+            choices[column] = [low, low + 1, low + 1000]
         else:
             codes = dict.fromkeys([0, space.size - 1, space.size // 2, 1 % space.size])
-            values = [space.label(code) for code in codes]
-        choices.append([(column, value) for value in values])
-    # The last column changes fastest, so the ends of each column come early.
-    return (dict(pairs) for pairs in product(*choices))
+            gap = [None] if column in schema.nullable else []
+            labels = [space.label(code) for code in codes]
+            choices[column] = [*labels[:2], *gap, *labels[2:]]
+    first = {column: values[0] for column, values in choices.items()}
+    longest = max(map(len, choices.values()), default=0)
+    single = (first | {c: values[n]} for n in range(1, longest) for c, values in choices.items() if n < len(values))
+    every = (dict(zip(choices, values, strict=True)) for values in product(*choices.values()))
+    rows: list[Row] = []
+    for row in islice(chain([first], single, every), _MOST_ROWS**2):
+        if row not in rows and len(rows) < _MOST_ROWS:
+            rows.append(row)
+    return rows
