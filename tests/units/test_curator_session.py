@@ -17,6 +17,7 @@ import pyarrow as pa
 import pytest
 
 import dproof as dp
+from dproof.curation.persons import counted_rows
 from dproof.curation.tally import read_codes
 from dproof.engines.source import Source
 from dproof.errors import InputError, OverBudget
@@ -507,7 +508,6 @@ def test_how_many_rows_people_own_is_private(tmp_path: Path) -> None:
 
 
 def test_whose_rows_count_depends_on_nobody_else() -> None:
-    from dproof.curation.persons import counted_rows
 
     made = np.random.default_rng(3)
     ids = made.integers(0, 30, 400).tolist()
@@ -518,6 +518,21 @@ def test_whose_rows_count_depends_on_nobody_else() -> None:
     assert {n for (n, _), keep in zip(without, again, strict=True) if keep} == {n for n in kept if ids[n] != 7}
     assert max(np.bincount([ids[n] for n in kept])) <= 4
     assert sum(counted_rows([pa.array([None, None, "a", None])], 1)) == 2
+
+
+def test_persons_are_the_same_in_every_batch_and_may_be_anything_but_lists() -> None:
+    for names in (
+        ["a", None, "b", None, "a"],
+        [1.5, None, 2.5, None, 1.5],
+        [True, None, False, None, True],
+        [None] * 5,
+    ):
+        whole = counted_rows([pa.array(names)], 1)
+        kind = pa.array(names).type
+        assert counted_rows([pa.array(names[:2], kind), pa.array(names[2:], kind)], 1).tolist() == whole.tolist()
+        assert whole.sum() == len(set(names))
+    with pytest.raises(InputError, match="text or a number"):
+        counted_rows([pa.array([["a"], ["b"]])], 1)
 
 
 def test_rows_count_with_their_own_person_whatever_the_order() -> None:

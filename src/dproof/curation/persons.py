@@ -13,6 +13,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from dproof.errors import InputError
+
 
 def counted_rows(arrays: Iterable[Any], rows_per_person: int) -> NDArray[np.bool_]:
     """Which rows count, given the column that names the person of each; rows that name nobody are one person's.
@@ -23,8 +25,13 @@ def counted_rows(arrays: Iterable[Any], rows_per_person: int) -> NDArray[np.bool
     chunks = [array.cast(array.type.value_type) if pa.types.is_dictionary(array.type) else array for array in arrays]
     if not chunks:
         return np.ones(0, bool)
-    coded = pa.chunked_array(chunks).combine_chunks().dictionary_encode(null_encoding="encode")
-    persons = coded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
+    try:
+        coded = pa.chunked_array(chunks).dictionary_encode(null_encoding="encode")
+    except pa.ArrowNotImplementedError:
+        raise InputError(
+            f"the column that names persons has the type {chunks[0].type}: give each a text or a number"
+        ) from None
+    persons = np.concatenate([chunk.indices.to_numpy(zero_copy_only=False).astype(np.int64) for chunk in coded.chunks])
     order = np.argsort(persons, kind="stable")
     first = np.flatnonzero(np.diff(persons[order], prepend=-1))
     start = np.repeat(first, np.diff(first, append=len(order)))
