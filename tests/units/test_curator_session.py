@@ -508,7 +508,6 @@ def test_how_many_rows_people_own_is_private(tmp_path: Path) -> None:
 
 
 def test_whose_rows_count_depends_on_nobody_else() -> None:
-
     made = np.random.default_rng(3)
     ids = made.integers(0, 30, 400).tolist()
     marked = list(enumerate(ids))
@@ -531,6 +530,7 @@ def test_persons_are_the_same_in_every_batch_and_may_be_anything_but_lists() -> 
         kind = pa.array(names).type
         assert counted_rows([pa.array(names[:2], kind), pa.array(names[2:], kind)], 1).tolist() == whole.tolist()
         assert whole.sum() == len(set(names))
+    assert counted_rows([pa.array([], pa.string())], 1).tolist() == counted_rows([], 1).tolist() == []
     with pytest.raises(InputError, match="text or a number"):
         counted_rows([pa.array([["a"], ["b"]])], 1)
 

@@ -26,12 +26,12 @@ def counted_rows(arrays: Iterable[Any], rows_per_person: int) -> NDArray[np.bool
     if not chunks:
         return np.ones(0, bool)
     try:
-        coded = pa.chunked_array(chunks).dictionary_encode(null_encoding="encode")
+        coded = pa.chunked_array(chunks).dictionary_encode(null_encoding="encode").combine_chunks()
     except pa.ArrowNotImplementedError:
         raise InputError(
             f"the column that names persons has the type {chunks[0].type}: give each a text or a number"
         ) from None
-    persons = np.concatenate([chunk.indices.to_numpy(zero_copy_only=False).astype(np.int64) for chunk in coded.chunks])
+    persons = coded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
     order = np.argsort(persons, kind="stable")
     first = np.flatnonzero(np.diff(persons[order], prepend=-1))
     start = np.repeat(first, np.diff(first, append=len(order)))
