@@ -347,6 +347,12 @@ def test_two_sessions_share_one_ledger(ledger: Path) -> None:
         dp.Curator(people(), PLAN, ledger=ledger, budget=dp.Privacy(30))
 
 
+def test_the_empty_file_of_a_ledger_that_another_process_begins_is_no_obstacle(ledger: Path) -> None:
+    ledger.touch()
+    dp.Curator(people(), PLAN, ledger=ledger).ask("SELECT count(*) FROM data WHERE sex = 'f'", epsilon=1)
+    assert dp.Curator(people(), PLAN, ledger=ledger).remaining().epsilon == 2
+
+
 def test_another_plan_is_another_question(ledger: Path) -> None:
     narrow = json.loads(json.dumps(PLAN))
     narrow["columns"]["age"]["high"] = 60

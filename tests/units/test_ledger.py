@@ -18,7 +18,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dproof.curation.account import Amount, Unit
-from dproof.curation.ledger import Ledger, record_release
+from dproof.curation.ledger import _START, Ledger, _link, record_release
 from dproof.errors import InputError, OverBudget, VerificationFailed
 from dproof.privacy import Privacy
 
@@ -237,6 +237,24 @@ def test_an_older_copy_shows_against_the_mark(file: Path, tmp_path: Path) -> Non
     assert Ledger(old).spent().epsilon == 0  # without the mark nothing shows
     with pytest.raises(VerificationFailed, match="older copy"):
         Ledger(old, mark=mark)
+
+
+def test_a_ledger_with_new_hashes_shows_against_the_mark(file: Path) -> None:
+    ledger = Ledger(file, budget=Privacy(1))
+    ledger.debit("q", Privacy(1))
+    mark, hashed = ledger.mark, _START
+    ledger.close()
+    with sqlite3.connect(file) as database:
+        database.execute("DROP TRIGGER no_change")
+        for number, kind, body in database.execute("SELECT number, kind, body FROM entries ORDER BY number").fetchall():
+            cheaper = body.replace('"epsilon": "1"', '"epsilon": "9"') if kind == "budget" else body
+            hashed = _link(hashed, number, kind, cheaper)
+            database.execute("UPDATE entries SET body = ?, hash = ? WHERE number = ?", (cheaper, hashed, number))
+        database.execute("UPDATE head SET hash = ?", (hashed,))
+    database.close()
+    assert Ledger(file).remaining().epsilon == 8  # without the mark nothing shows
+    with pytest.raises(VerificationFailed, match="mark"):
+        Ledger(file, mark=mark)
 
 
 @pytest.mark.parametrize("closed", [True, False])

@@ -8,8 +8,10 @@ from typing import Annotated, Any
 
 from dproof.cli.init import Data, Table
 from dproof.cli.options import AsJson, argument, flag, option
-from dproof.cli.output import emit_text
+from dproof.cli.output import emit, escape
+from dproof.cli.query import page
 from dproof.curation.curator import Curator
+from dproof.curation.ledger import is_begun
 
 
 def ask(
@@ -32,16 +34,16 @@ def ask(
     The answer has noise of whole numbers and an interval. The same question again is free: its answer is the same.
     """
     wanted: dict[str, Any] = {"epsilon": epsilon, "delta": delta, "accuracy": accuracy, "level": level}
-    if preview or not ledger.exists():
+    if preview or not is_begun(ledger):
         # A preview, or a first question that is refused, begins no ledger: it is tried on one that is thrown away.
         with TemporaryDirectory() as folder:
-            tried = ledger if ledger.exists() else Path(folder, ledger.name)
+            tried = ledger if is_begun(ledger) else Path(folder, ledger.name)
             curator = Curator(data, plan, ledger=tried, analyst=analyst, mark=mark, table=table)
             seen = curator.preview(question, **wanted)
             curator.ledger.close()
         if preview:
-            emit_text(seen.to_json(), as_json, seen)
+            emit(seen.to_json(), as_json, lambda: [escape(seen)])
             return
     curator = Curator(data, plan, ledger=ledger, analyst=analyst, mark=mark, table=table)
     answer = curator.ask(question, **wanted)
-    emit_text({**answer.to_json(), "remaining": curator.remaining().to_json()}, as_json, answer)
+    emit({**answer.to_json(), "remaining": curator.remaining().to_json()}, as_json, lambda: page(answer))

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 from dproof.cli.options import AsJson, argument, option
 from dproof.cli.output import Page, emit, escape, table
 from dproof.curation.account import Amount, Unit, amount, paid
-from dproof.curation.ledger import Ledger
+from dproof.curation.ledger import Ledger, is_begun
 from dproof.errors import InputError
 from dproof.exact import float_above
 from dproof.privacy import Privacy
@@ -38,7 +38,7 @@ def budget(
         raise InputError("--analyst and --epsilon go together: who may spend how much")
     limits = {} if analyst is None else {analyst: Privacy(epsilon, delta)}
     chosen = None if plan is None else Plan.read(plan)
-    begun = None if chosen is None or ledger.exists() else chosen.privacy
+    begun = None if chosen is None or is_begun(ledger) else chosen.privacy
     unit = None if chosen is None else Unit.of(chosen)
     answer = _answer(Ledger(ledger, budget=begun, unit=unit, analysts=limits, mark=mark))
     emit(answer, as_json, lambda: _page(answer))
@@ -89,9 +89,9 @@ def _page(answer: dict[str, Any]) -> Page:
     for entry in answer["entries"]:
         what = entry.get("question") or entry.get("description") or _WORDS[entry["kind"]]
         when = entry["at"][:16].replace("T", " ")
-        entries.append((str(entry["number"]), _figures(entry), *map(escape, (what, entry.get("analyst", ""), when))))
+        entries.append((_figures(entry), *map(escape, (what, entry.get("analyst", ""), when))))
     yield ""
-    yield table(("", "ε, δ", "what", "who", "when (UTC)"), entries, left=range(1, 5))
+    yield table(("ε, δ", "what", "who", "when (UTC)"), entries, left=range(4))
     yield f"\nmark       {answer['mark']}"
 
 

@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from fractions import Fraction
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 from dproof.coins import current
@@ -18,7 +17,7 @@ from dproof.curation.answering import Answering
 from dproof.curation.curve_session import ask_curve, ask_functions, measured, preview_curve
 from dproof.curation.drawing import Released, draw
 from dproof.curation.duckdb_tally import readable, tally_in_duckdb
-from dproof.curation.ledger import Ledger
+from dproof.curation.ledger import Ledger, is_begun
 from dproof.curation.measurement import Measurement, measure
 from dproof.curation.preview import Preview, preview, spreads
 from dproof.curation.tally import Counter, answerable, read_rows, schema_of, tally
@@ -85,7 +84,7 @@ class Curator:
         self.source = open_source(source, table)
         self._readable = readable(source) if table is None else None
         self.plan.check_names(self.source.names)
-        given = None if budget is None and Path(ledger).exists() else promised
+        given = None if budget is None and is_begun(ledger) else promised
         # An older ledger may allow more than the plan does now.
         unit = Unit.of(self.plan)
         self.ledger = Ledger(ledger, budget=given, unit=unit, analysts=analysts, mark=mark, ceiling=promised)

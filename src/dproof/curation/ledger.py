@@ -300,6 +300,11 @@ if hasattr(os, "register_at_fork"):  # where processes fork
     os.register_at_fork(before=_before_fork, after_in_parent=_LOCK.release, after_in_child=_LOCK.release)
 
 
+def is_begun(path: str | os.PathLike[str]) -> bool:
+    """Whether a file is there, and not only the empty one with which another process is about to begin."""
+    return Path(path).exists() and Path(path).stat().st_size > 0
+
+
 def record_release(
     path: str | os.PathLike[str], privacy: Privacy, description: str, *, budget: Privacy, unit: Unit | None = None
 ) -> int:
@@ -310,7 +315,7 @@ def record_release(
     >>> record_release(file, Privacy(2), "out/", budget=Privacy(3)), Ledger(file).remaining().epsilon
     (2, Fraction(1, 1))
     """
-    ledger = Ledger(path, budget=None if Path(path).exists() else budget, unit=unit)
+    ledger = Ledger(path, budget=None if is_begun(path) else budget, unit=unit)
     return ledger.release(privacy, description)
 
 
