@@ -63,6 +63,14 @@ def test_the_verifier_accepts_what_certify_writes(name: str) -> None:
     verify(certificate(name))
 
 
+@pytest.mark.parametrize("make", [laplace, truncated_laplace])
+@pytest.mark.parametrize("epsilon", [500, 1000])
+def test_the_verifier_is_as_exact_as_the_largest_epsilon_asks(make: Any, epsilon: int) -> None:
+    """e^ε times a chance near e^-ε is near 1: the chance needs more bits than ε has."""
+    for size, delta in ((10, "1e-9"), (10**6, "0.1")):
+        verify(certify(make(Interval(0, size, 1), Privacy(epsilon, delta)), Privacy(epsilon, delta)).to_json())
+
+
 @each_case
 def test_neither_certifies_less_than_the_law_takes(name: str) -> None:
     mechanism, privacy = CASES[name]

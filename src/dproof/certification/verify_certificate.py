@@ -119,14 +119,15 @@ def lattice(record: dict[str, Any], epsilon: Fraction) -> Fraction:
 
 
 def power(x: Fraction, n: int, up: int) -> Fraction:
-    """A fraction at most x^n, or with up = 1 at least x^n, by squaring in 512 bits; past 2^4096 some large one."""
-    base, result, most = (x.numerator << 512) // x.denominator + up, 1 << 512, 1 << 4608
+    """A fraction at most x^n, or with up = 1 at least x^n, by squaring; past 2^4096 some large one."""
+    # In 2048 bits, for the result may be multiplied by odds of e^1000.
+    base, result, most = (x.numerator << 2048) // x.denominator + up, 1 << 2048, 1 << 6144
     while n:
         if n & 1:
-            result = min(most, (result * base >> 512) + up)
-        base = min(most, (base * base >> 512) + up)
+            result = min(most, (result * base >> 2048) + up)
+        base = min(most, (base * base >> 2048) + up)
         n >>= 1
-    return Fraction(result, 1 << 512)
+    return Fraction(result, 1 << 2048)
 
 
 def two_sided(noise: dict[str, Any], shift: int, odds: Fraction) -> Fraction:
