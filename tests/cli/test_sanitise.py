@@ -8,10 +8,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet
 import pytest
 
+import dproof as dp
+from dproof.laws.matrix import Matrix
 from dproof.sanitisation.plan import Plan
 
 PLAN = """\
@@ -124,6 +127,15 @@ def test_a_release_is_paid_for_by_the_person(dproof: Dproof, people: Path) -> No
     arguments = ("sanitise", people / "people.csv", "--plan", people / "plan.toml", "--ledger", people / "budget.db")
     assert dproof(*arguments, "--out", people / "out").code == 0
     assert float(dproof("budget", people / "budget.db", "--json").json["spent"]["epsilon"]) == 6
+
+
+def test_verify_tells_a_promise_for_listed_pairs(dproof: Dproof, tmp_path: Path) -> None:
+    """Such a law may tell other pairs of inputs apart for certain."""
+    law = Matrix(np.array([[2, 1, 0], [1, 2, 0], [0, 0, 3]]), 3, np.array([[0, 1, 0], [1, 0, 0], [0, 0, 0]], bool))
+    space = dp.Categories(["a", "b", "c"])
+    dp.certify(dp.Mechanism("mine", space, space, law, ""), dp.Privacy(1)).write(tmp_path / "certificate.json")
+    assert "for the listed pairs of inputs" in dproof("verify", tmp_path / "certificate.json").out
+    assert dproof("verify", tmp_path / "certificate.json", "--json").json["pairs"] == "listed"
 
 
 def test_verify_says_no(dproof: Dproof, people: Path) -> None:

@@ -38,6 +38,7 @@ def verify(
             "delta": float_above(Fraction(certificate["delta"])),
             "neighbours": certificate["neighbours"],
             "laws": len(certificate["laws"]),
+            "pairs": "listed" if any("neighbours" in part["law"] for part in certificate["laws"]) else "all",
             "release": certificate["release"],
         }
     emit(answer, as_json, lambda: _page(answer, path))
@@ -50,8 +51,9 @@ def _page(answer: dict[str, Any], path: Path) -> Page:
     if not answer["holds"]:
         yield f"[bold]{name}[/bold] [bold red]does not hold[/bold red]: {escape(answer['why'])}."
         return
+    listed = ", for the listed pairs of inputs" if answer["pairs"] == "listed" else ""
     rows = f", {several(answer['release']['rows'], 'row')}" if answer["release"] else ""
     yield (
         f"[bold]{name}[/bold] [bold green]holds[/bold green]: ε = {answer['epsilon']:.6g}, δ = {answer['delta']:.6g}, "
-        f"{answer['neighbours']}, {several(answer['laws'], 'law')}{rows}."
+        f"{answer['neighbours']}, {several(answer['laws'], 'law')}{listed}{rows}."
     )
