@@ -244,6 +244,18 @@ def test_a_folder_appears_whole_or_not_at_all(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
+def test_of_two_releases_under_one_name_the_second_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def beaten(sibling: Path, place: Path) -> None:
+        monkeypatch.undo()
+        dp.sanitise(TABLE, WHOLE, place)
+        sibling.rename(place)
+
+    monkeypatch.setattr(Path, "rename", beaten)
+    with pytest.raises(InputError, match="never overwritten"):
+        dp.sanitise(TABLE, WHOLE, tmp_path / "out")
+    assert [path.name for path in tmp_path.iterdir()] == ["out"] and dp.verify(tmp_path / "out")
+
+
 # Every call into the operating system that Python audits (opening, making, renaming, flushing, …) is a moment at which
 # the work can be killed. Each child counts them and kills itself, for real, at one of ten random moments.
 KILLED = """

@@ -11,7 +11,10 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import numpy as np
+import pandas
+import polars
 import pyarrow as pa
 import pyarrow.parquet
 import pytest
@@ -19,6 +22,7 @@ import pytest
 import dproof as dp
 from dproof.coins import Coins, current
 from dproof.engines import open_source
+from dproof.engines.source import BATCH_ROWS
 from dproof.errors import InputError
 from dproof.sanitisation import product
 from dproof.sanitisation.product import permutation, sanitised_blocks
@@ -298,9 +302,29 @@ def test_an_error_that_nobody_foresaw_is_told_without_its_text(monkeypatch: pyte
 def test_public_columns_have_one_type_of_text_whatever_the_engine() -> None:
     plan = plan_for({"read": {"space": "categories", "values": [0, 1]}, "word": {"public": True}})
     words = pa.array(["a", None])
-    for kind in (pa.string(), pa.large_string(), pa.string_view(), pa.dictionary(pa.int8(), pa.string())):
+    views = (pa.string_view(), pa.binary_view())
+    for kind in (pa.string(), pa.large_string(), *views, pa.dictionary(pa.int8(), pa.string())):
         table = pa.table({"read": [0, 1], "word": words.cast(kind)})
         assert dp.sanitise(table, plan).to_arrow().schema.field("word").type == pa.string()
+
+
+def test_public_columns_that_cannot_be_stored_are_refused_in_words(tmp_path: Path) -> None:
+    plan = plan_for({"read": {"space": "categories", "values": [0, 1]}, "word": {"public": True}})
+    (tmp_path / "x.csv").write_bytes(b"read,word\n0,\xff\n")
+    with pytest.raises(InputError, match="'word' holds bytes that are no UTF-8"):
+        dp.sanitise(tmp_path / "x.csv", plan)
+    words = pandas.Series([None] * BATCH_ROWS + [1], dtype=object)
+    with pytest.raises(InputError, match="one type in some rows"):
+        dp.sanitise(pandas.DataFrame({"read": 0, "word": words}), plan)
+
+
+def test_a_source_that_is_gone_is_refused_in_words() -> None:
+    connection = duckdb.connect()
+    relation = connection.sql("SELECT 0 AS read")
+    connection.close()
+    for source in (relation, polars.DataFrame({"read": [0]}).lazy().select("write")):
+        with pytest.raises(InputError, match="cannot be read"):
+            dp.sanitise(source, plan_for({"read": {"space": "categories", "values": [0, 1]}}))
 
 
 # Files that are not what they should be ------------------------------------------------------------------------------

@@ -27,7 +27,8 @@ def open_(thing: Any, table: str | None = None) -> Source:
         return _open_file(thing, table)
     if not isinstance(thing, duckdb.DuckDBPyRelation):
         raise InputError(f"a DuckDB source is a relation or a file, not a {type(thing).__name__}")
-    return Source(tuple(thing.columns), lambda columns: _read(thing, columns))
+    with refusing("the DuckDB relation cannot be read", duckdb.Error):
+        return Source(tuple(thing.columns), lambda columns: _read(thing, columns))
 
 
 def _read(relation: Any, columns: Sequence[str]) -> Iterator[Any]:

@@ -22,7 +22,8 @@ def open_(thing: Any, table: str | None = None) -> Source:
     if isinstance(thing, polars.DataFrame):
         return Source(tuple(thing.columns), lambda columns: _read_eager(thing, columns), thing.height)
     if isinstance(thing, polars.LazyFrame):
-        return Source(tuple(thing.collect_schema().names()), lambda columns: _read_lazy(thing, columns))
+        with refusing("the lazy frame cannot be read", polars.exceptions.PolarsError):
+            return Source(tuple(thing.collect_schema().names()), lambda columns: _read_lazy(thing, columns))
     raise InputError(f"a Polars source is a DataFrame or a LazyFrame, not a {type(thing).__name__}")
 
 

@@ -44,7 +44,11 @@ def appearing(target: Path) -> Iterator[Path]:
         _flush(sibling)
         check_absent(target)
         sibling.chmod(0o777 & ~_umask())
-        sibling.rename(place)
+        try:
+            sibling.rename(place)
+        except OSError:
+            check_absent(target)  # somebody was quicker
+            raise
         _flush(place.parent)
     except BaseException:
         shutil.rmtree(sibling, ignore_errors=True)

@@ -28,10 +28,13 @@ _Treatments = list[list[tuple[tuple[str, ...], Treatment]]]
 def sanitised_blocks(source: Source, law: RowLaw, coins: Coins, progress: Progress | None = None) -> Iterator[Any]:
     """The sanitised table as record batches of up to `REACH` rows, each batch in an order of its own."""
     waiting: list[_Rows] = []
-    rows = 0
+    rows, types = 0, None
     treatments = [[(column.sources, treatment(column)) for column in group.columns] for group in law.groups]
     for batch in source.read(law.plan.sources):
         waiting.append(_read(batch, law, treatments))
+        found = [column.type for column in waiting[-1][len(law.groups) :]]
+        if found != (types := types or found):
+            raise InputError("a public column has one type in some rows and another in others: cast it to one")
         rows += batch.num_rows
         while rows >= REACH:
             whole = _joined(waiting)
@@ -49,7 +52,7 @@ def _read(batch: Any, law: RowLaw, treatments: _Treatments) -> _Rows:
         group_codes(group, [_treated(batch, names, treat) for names, treat in columns])
         for group, columns in zip(law.groups, treatments, strict=True)
     ]
-    return [*codes, *(_plain(batch.column(name)) for name in law.plan.named("public"))]
+    return [*codes, *(_plain(name, batch.column(name)) for name in law.plan.named("public"))]
 
 
 def _joined(pieces: list[_Rows]) -> _Rows:
@@ -87,12 +90,18 @@ def _treated(batch: Any, names: tuple[str, ...], treat: Treatment) -> NDArray[An
         raise InputError(f"column {names[0]!r} cannot be read as the plan says: look at its type") from None
 
 
-def _plain(array: Any) -> Any:
+def _plain(name: str, array: Any) -> Any:
     """A public column without a dictionary, which could hold values that no row has; every kind of text as one."""
     if pa.types.is_dictionary(array.type):
         array = array.cast(array.type.value_type)
-    texts = (pa.types.is_binary, pa.types.is_large_string, pa.types.is_string_view, pa.types.is_null)
-    return array.cast(pa.string()) if any(check(array.type) for check in texts) else array
+    views = (pa.types.is_binary_view, pa.types.is_string_view)
+    texts = (pa.types.is_binary, pa.types.is_large_string, *views, pa.types.is_null)
+    try:
+        return array.cast(pa.string()) if any(check(array.type) for check in texts) else array
+    except pa.ArrowException:
+        raise InputError(
+            f"the public column {name!r} holds bytes that are no UTF-8 text: drop it, or mend them"
+        ) from None
 
 
 def stored_schema(law: RowLaw) -> Any:
