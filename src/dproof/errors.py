@@ -47,9 +47,11 @@ def did_you_mean(name: object, options: Iterable[object]) -> str:
 
     >>> did_you_mean("hoby", ["hobby", "age"])
     "; did you mean 'hobby'?"
+    >>> did_you_mean("AGE", ["hobby", "age"])
+    "; did you mean 'age'?"
     """
     known = [str(option) for option in options]
-    near = get_close_matches(str(name), known, n=1)
+    near = [o for o in known if o.casefold() == str(name).casefold()] or get_close_matches(str(name), known, n=1)
     if near:
         return f"; did you mean {near[0]!r}?"
     return f"; known are {', '.join(known[:12])}{', …' if len(known) > 12 else ''}" if known else ""

@@ -84,9 +84,57 @@ def test_a_preview_begins_no_ledger_and_an_answer_does(folder: Path, dproof: Cal
 
 
 def test_a_column_with_a_dot_is_named_as_the_plan_must_write_it(folder: Path, refused: Callable[..., str]) -> None:
-    (folder / "data.csv").write_text(DATA.replace("h00", "h.00"))
+    (folder / "data.csv").write_text("".join(f"{line},9\n" for line in DATA.splitlines()).replace(",9", ",h.24", 1))
     said = refused("sanitise", folder / "data.csv", "--plan", folder / "plan.toml", "--out", folder / "release")
-    assert '[columns."h.00"]' in said
+    assert '[columns."h.24"]' in said
+
+
+def test_a_column_that_is_spelt_otherwise_is_taken_for_the_one_of_the_plan(
+    folder: Path, refused: Callable[..., str]
+) -> None:
+    for spelt in ("Hobby", "HOBBY", " hobby"):
+        (folder / "data.csv").write_text(DATA.replace("hobby", spelt))
+        said = refused("sanitise", folder / "data.csv", "--plan", folder / "plan.toml", "--out", folder / "release")
+        assert said.endswith("did you mean 'hobby'?")
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (DATA.replace(",", ";").encode(), "has semicolons between its fields: save it with commas"),
+        (b"hobby;load\nCars;1,5\n", "has semicolons"),
+        (DATA.replace(",", "\t").encode(), "has tabs"),
+        (DATA.encode("utf-16"), "CSV is UTF-8"),
+        ((DATA + "Cars,1\n").encode(), "each line has as many as the first"),
+    ],
+)
+def test_what_spreadsheets_write_instead_of_csv_is_told_with_the_way_out(
+    folder: Path, refused: Callable[..., str], content: bytes, said: str
+) -> None:
+    (folder / "data.csv").write_bytes(content)
+    plan = ("--plan", folder / "plan.toml")
+    assert said in refused("sanitise", folder / "data.csv", *plan, "--out", folder / "release")
+    assert said in refused("init", folder / "data.csv")
+
+
+def test_unreadable_sql_is_shown_up_to_where_it_was_read(folder: Path, refused: Callable[..., str]) -> None:
+    arguments = ("--plan", folder / "plan.toml", "--ledger", folder / "budget.db", "--epsilon", 1)
+    said = refused("ask", folder / "data.csv", *arguments, "SELECT count(*) FORM data")
+    assert "after 'SELECT count(*) FORM'" in said
+
+
+def test_an_answer_of_the_curator_fits_the_terminal_and_names_what_is_missing(
+    folder: Path, dproof: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "60")
+    values = '"Reading"]\n'
+    (folder / "plan.toml").write_text(PLAN.replace(values, f'{values}missing = "category"\n'))
+    arguments = ("--plan", folder / "plan.toml", "--ledger", folder / "budget.db", "--epsilon", 1)
+    question = "SELECT hobby, count(*) AS people FROM data GROUP BY hobby"
+    answer = dproof("ask", folder / "data.csv", *arguments, question).out
+    assert "NULL" in answer and "95% intervals" in answer and ".0" not in answer  # counts and their bounds are whole
+    for page in (answer, dproof("ask", folder / "data.csv", *arguments, "--preview", question).out):
+        assert all(len(line) <= 60 for line in page.splitlines()), page
 
 
 def test_the_american_spelling_is_the_same_function() -> None:
@@ -100,6 +148,7 @@ def test_a_mechanism_shows_itself_in_a_line() -> None:
 def test_a_draft_tells_of_every_space(folder: Path, dproof: Callable[..., Any]) -> None:
     draft = dproof("init", folder / "data.csv").out
     assert all(f"#   {space} " in draft for space in ("categories", "interval", "subsets", "curves"))
+    assert all(len(line) <= 80 for line in draft.splitlines())
 
 
 def test_help_breaks_where_the_terminal_does(dproof: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> None:

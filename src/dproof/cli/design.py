@@ -6,8 +6,6 @@ import csv
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
-
 from dproof.cli.matrix_file import read_matrix
 from dproof.cli.options import AsJson, Delta, Epsilon, flag, option
 from dproof.cli.output import Page, advise, emit, escape, pairs, table
@@ -34,7 +32,7 @@ def design(
     prior: Annotated[
         str | None, option("P,…", "Probabilities of the values, split by commas; worst case without.")
     ] = None,
-    unbiased: Annotated[bool, typer.Option(help="For numbers: no bias, least worst-case variance.")] = False,
+    unbiased: Annotated[bool, flag("--unbiased", "For numbers: no bias, least worst-case variance.")] = False,
     metric_privacy: Annotated[bool, flag("--metric-privacy", "Multiply ε by the distance of two values.")] = False,
     law: Annotated[Path | None, option("FILE", "Write the law here, as CSV of exact fractions.")] = None,
     picture: Annotated[Path | None, option("FILE", "Draw the law here, as SVG.")] = None,

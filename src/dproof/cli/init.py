@@ -16,13 +16,19 @@ Data = Annotated[Path, argument("DATA", "A .csv, .parquet, .arrow or .duckdb fil
 Table = Annotated[str | None, option("NAME", "The table inside a DuckDB file.")]
 
 _HEAD = """\
-# A draft: the names of the columns and nothing of their values. Everything in a plan is public knowledge, so
-# declare from what you know, not from the data. A column's space is one of
-#   categories   values = ["a", "b"]; outside = "refuse" or "category"; missing = "refuse" or "category"
-#   interval     low = 0, high = 100, step = 1; outside = "clamp" or "refuse"; missing = a number
-#   subsets      values = ["a", "b"] and separator = ";", or columns = ["flag_a", "flag_b"]; missing = []
-#   curves       low = 0, high = 5, and columns = ["h00", "h01"] or one column of lists
-# or write public = true (released as it is) or drop = true (left out). share = 2 doubles a column's part of epsilon.
+# A draft: the names of the columns and nothing of their values. Everything in
+# a plan is public knowledge, so declare from what you know, not from the data.
+# A column's space is one of
+#   categories   values = ["a", "b"]; outside = "refuse" or "category";
+#                missing = "refuse" or "category"
+#   interval     low = 0, high = 100, step = 1; outside = "clamp" or "refuse";
+#                missing = a number
+#   subsets      values = ["a", "b"] and separator = ";", or
+#                columns = ["flag_a", "flag_b"]; missing = []
+#   curves       low = 0, high = 5, and columns = ["h00", "h01"] or one column
+#                of lists
+# or write public = true (released as it is) or drop = true (left out).
+# share = 2 doubles a column's part of epsilon.
 
 """
 

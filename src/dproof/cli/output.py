@@ -24,11 +24,6 @@ def emit(answer: Mapping[str, Any], as_json: bool, human: Callable[[], Page]) ->
     _write(json.dumps(answer, indent=2, allow_nan=False) + "\n" if as_json else _page(human()))
 
 
-def emit_text(answer: Mapping[str, Any], as_json: bool, text: object) -> None:
-    """Print the answer as JSON, or a text as it is, whatever the width of the terminal."""
-    _write(json.dumps(answer, indent=2, allow_nan=False) + "\n" if as_json else f"{text}\n")
-
-
 def advise(message: str) -> None:
     """Say something beside the answer, on stderr."""
     print(f"dproof: {message}", file=sys.stderr)

@@ -114,8 +114,8 @@ def _page(answer: dict[str, Any], name: str) -> Page:
 def _expected(column: dict[str, Any]) -> str:
     if column["half_width"] is not None:
         return f"{column['half_width']:,.0f} count"
-    return "–" if column["mean_half_width"] is None else f"{column['mean_half_width']:,.3g} mean"
+    return "–" if column["mean_half_width"] is None else f"{_figure(column['mean_half_width'])} mean"
 
 
 def _figure(value: float | None) -> str:
-    return "–" if value is None else f"{value:.3g}"
+    return "–" if value is None else f"{value:.3g}" if abs(value) < 1000 else f"{value:,.0f}"

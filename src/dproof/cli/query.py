@@ -37,12 +37,13 @@ def query(
         answer = opened.query(sql, level=level, method=method, target=target, simultaneous=simultaneous)
     if plot is not None:
         answer.plot(plot)
-    emit(answer.to_json(), as_json, lambda: _page(answer))
+    emit(answer.to_json(), as_json, lambda: page(answer))
     if plot is not None:
         advise(f"the picture is in {plot}")
 
 
-def _page(answer: Answer) -> Page:
+def page(answer: Answer) -> Page:
+    """The table of an answer, whoever gave it, and how and with what care it was made."""
     names = [n for n, key in enumerate(answer.columns) if not any(isinstance(row[key], Cell) for row in answer.rows)]
     yield ""
     yield table(map(escape, answer.columns), (map(escape, line) for line in answer.texts()), left=names)

@@ -18,6 +18,8 @@ from dproof.errors import InputError
 _LONGEST_LINE = 1 << 23  # bytes of CSV read at a time; a longer line is refused
 _LARGEST_CHUNK = 1 << 32  # bytes that one column of one row group may unpack to
 _BROKEN = (pa.ArrowException, OSError, UnicodeError)
+_CSV = "CSV is UTF-8 with commas between fields, and each line has as many as the first"
+_SPLIT_BY = {b";": "semicolons", b"\t": "tabs"}
 # Text is taken as it stands: what it means is the plan's business, and no type is ever guessed from the data.
 _TEXT = pa.dictionary(pa.int32(), pa.binary())
 
@@ -52,14 +54,20 @@ def _read_parquet(path: Path, columns: Sequence[str]) -> Iterator[Any]:
 
 
 def _open_csv(path: Path) -> Source:
-    reader = _csv_reader(path, [])
+    with path.open("rb") as file:
+        head = file.readline(_LONGEST_LINE)
+    for sign, name in _SPLIT_BY.items():
+        if sign in head and b"," not in head:  # as spreadsheets write it where the comma is in the numbers
+            raise InputError(f"{path.name!r} has {name} between its fields: save it with commas, and 1.5 for 1,5")
+    with refusing(f"{path.name!r} cannot be opened", *_BROKEN, why=_CSV):
+        reader = _csv_reader(path, [])
     names = tuple(reader.schema.names)
     reader.close()
     return Source(names, lambda columns: _read_csv(path, columns, len(names)))
 
 
 def _read_csv(path: Path, columns: Sequence[str], width: int) -> Iterator[Any]:
-    with refusing(f"{path.name!r} cannot be read", *_BROKEN):
+    with refusing(f"{path.name!r} cannot be read", *_BROKEN, why=_CSV):
         # A blank line is a row with a missing value where there is one column, and nothing where there are more.
         yield from batches(_csv_reader(path, columns, blank_lines=width == 1), columns, f"{path.name!r}")
 

@@ -85,9 +85,11 @@ class Parts:
 
 
 @contextmanager
-def refusing(what: str, *errors: type[BaseException]) -> Iterator[None]:
+def refusing(
+    what: str, *errors: type[BaseException], why: str = "it is damaged, cut short or not what its name says"
+) -> Iterator[None]:
     """Turn an engine's own errors into one sentence without their text, which may quote a private value."""
     try:
         yield
     except errors:
-        raise InputError(f"{what}: it is damaged, cut short or not what its name says") from None
+        raise InputError(f"{what}: {why}") from None

@@ -43,10 +43,12 @@ class Cell:
         width = self.high - self.low
         if width == 0:
             return _number(self.estimate, None)
+        whole = isinstance(self.estimate, int)  # a curator's count, and then its bounds are whole as well
+        numbers = [int(n) if whole and float(n).is_integer() else n for n in (self.low, self.high, width / 2)]
+        low, high, half = (_number(number, width) for number in numbers)
         middle = (self.high + self.low) / 2
-        if abs(middle - self.estimate) < width / 50:
-            return f"{_number(self.estimate, width)} ± {_number(width / 2, width)}"
-        return f"{_number(self.estimate, width)} [{_number(self.low, width)}, {_number(self.high, width)}]"
+        interval = f"± {half}" if abs(middle - self.estimate) < width / 50 else f"[{low}, {high}]"
+        return f"{_number(self.estimate, width)} {interval}"
 
     def to_json(self) -> dict[str, Any]:
         """The five fields, with None for what is not finite."""
@@ -61,7 +63,7 @@ class Answer:
     >>> answer = Answer(("sex", "n"), [{"sex": "f", "n": Cell(52, 48.0, 56.0, 2.0, 52)}])
     >>> print(answer)
     sex  n
-    f    52 ± 4.0
+    f    52 ± 4
     """
 
     columns: tuple[str, ...]
@@ -186,7 +188,9 @@ def _json(value: Any) -> Any:
 def _shown(value: Any) -> str:
     if isinstance(value, (set, frozenset)):
         return "{" + ", ".join(sorted(str(item) for item in value)) + "}"
-    return _number(value, None) if value is None or isinstance(value, (int, float, Fraction)) else str(value)
+    if value is None:
+        return "NULL"  # as SQL asks for it, and not as a gap in the table
+    return _number(value, None) if isinstance(value, (int, float, Fraction)) else str(value)
 
 
 def _number(value: Any, width: float | None) -> str:

@@ -85,7 +85,9 @@ def read_statement(text: str, wanted: str, longest: int = _LONGEST) -> Node:
     except (SqlglotError, RecursionError) as error:
         first = str(error).splitlines()[0].split(". Line")[0] if isinstance(error, SqlglotError) else "too deep"
         first = re.sub(r"Required keyword: .*\.(\w+)'>", lambda part: f"{part[1].upper()} lacks something", first)
-        raise InputError(f"this is not SQL that can be read ({first}): {wanted}") from None
+        read = [place["start_context"].strip()[-40:] for place in getattr(error, "errors", ())]
+        place = f" after {read[0]!r}" if read and read[0] else ""
+        raise InputError(f"this is not SQL that can be read{place} ({first}): {wanted}") from None
     if len(trees) != 1:
         raise InputError(f"one statement at a time, and {len(trees)} were given: {wanted}")
     return trees[0]

@@ -117,12 +117,12 @@ class Plan:
         """Refuse a source whose columns are not exactly those the plan speaks of."""
         known = {name for column in self.columns for name in column.sources}
         unknown = [name for name in names if name not in known]
-        if unknown:
-            raise InputError(
-                f"the source has a column {unknown[0]!r} that the plan does not mention; "
-                f"add [columns.{toml_key(unknown[0])}] with its space, or with drop = true"
-            )
         absent = sorted(known - set(names))
+        if unknown:
+            near = did_you_mean(unknown[0], absent)
+            add = f"; add [columns.{toml_key(unknown[0])}] with its space, or with drop = true"
+            way = near if "did you mean" in near else add
+            raise InputError(f"the source has a column {unknown[0]!r} that the plan does not mention{way}")
         if absent:
             raise InputError(f"the source has no column {absent[0]!r}{did_you_mean(absent[0], names)}")
 

@@ -113,7 +113,8 @@ def _accepted(column: Column, codes: NDArray[Any]) -> NDArray[Any]:
             f"column {name!r} has a value outside its declared space: declare it, or set {way} in the plan"
         )
     if worst > size:
-        raise InputError(f"column {name!r} has a missing value: say in the plan what stands for it, with `missing`")
+        what = "a missing value, or a text that is no number" if column.kind == "interval" else "a missing value"
+        raise InputError(f"column {name!r} has {what}: say in the plan what stands for it, with `missing`")
     return codes
 
 
