@@ -347,6 +347,14 @@ def test_two_sessions_share_one_ledger(ledger: Path) -> None:
         dp.Curator(people(), PLAN, ledger=ledger, budget=dp.Privacy(30))
 
 
+def test_what_was_answered_stays_when_the_table_changes(ledger: Path) -> None:
+    question = "SELECT sex, count(*) AS n, median(age) AS m FROM data GROUP BY sex"
+    first = dp.Curator(people(), PLAN, ledger=ledger).ask(question, epsilon=1)
+    changed = dp.Curator(people(ROWS // 2), PLAN, ledger=ledger)
+    assert changed.ask(question, epsilon=1).rows == first.rows and changed.remaining().epsilon == 2
+    assert sum(row["n"].estimate for row in changed.ask(question, epsilon="1.5").rows) <= ROWS // 2
+
+
 def test_the_empty_file_of_a_ledger_that_another_process_begins_is_no_obstacle(ledger: Path) -> None:
     ledger.touch()
     dp.Curator(people(), PLAN, ledger=ledger).ask("SELECT count(*) FROM data WHERE sex = 'f'", epsilon=1)
