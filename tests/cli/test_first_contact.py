@@ -117,6 +117,14 @@ def test_what_spreadsheets_write_instead_of_csv_is_told_with_the_way_out(
     assert said in refused("init", folder / "data.csv")
 
 
+def test_what_is_no_release_is_told_by_the_name_that_was_given(
+    folder: Path, refused: Callable[..., str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(folder)
+    assert refused("verify", ".").startswith("'.' is no release")
+    assert "give the folder of a release" in refused("verify", "data.csv")
+
+
 def test_unreadable_sql_is_shown_up_to_where_it_was_read(folder: Path, refused: Callable[..., str]) -> None:
     arguments = ("--plan", folder / "plan.toml", "--ledger", folder / "budget.db", "--epsilon", 1)
     said = refused("ask", folder / "data.csv", *arguments, "SELECT count(*) FORM data")

@@ -224,11 +224,11 @@ def verify(path: str | os.PathLike[str]) -> Release | None:
         raise InputError(f"there is no file or folder {str(place)!r}")
     file = place / CERTIFICATE if place.is_dir() else place
     if place.is_dir() and is_unfinished(place):
-        raise VerificationFailed(f"{place.name!r} was left by a run that did not finish: it is no release")
+        raise VerificationFailed(f"{str(place)!r} was left by a run that did not finish: it is no release")
     if not file.is_file():
-        raise InputError(f"{place.name!r} is no release: there is no {CERTIFICATE} in it")
+        raise InputError(f"{str(place)!r} is no release: there is no {CERTIFICATE} in it")
     if place.is_file() and (place.stat().st_size > _LARGEST_CERTIFICATE or _NAME not in place.read_bytes()):
-        raise InputError(f"{place.name!r} is no certificate")
+        raise InputError(f"{str(place)!r} is no certificate: give the folder of a release, or the {CERTIFICATE} in it")
     certificate = read_certificate(file)
     try:
         verify_certificate(dict(certificate), place if place.is_dir() else None)
