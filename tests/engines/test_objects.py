@@ -11,7 +11,9 @@ import pandas
 import pyarrow as pa
 import pytest
 
+from dproof.curation.persons import counted_rows
 from dproof.engines import open_source
+from dproof.errors import InputError
 from dproof.sanitisation.column import read_column
 from dproof.sanitisation.reader import Reader
 from dproof.sanitisation.treatment import treatment
@@ -73,3 +75,8 @@ def test_a_dictionary_may_be_as_long_as_its_index_can_tell() -> None:
     )
     column = read_column("x", Reader({"space": "subsets", "values": ["0", "127"], "outside": "clamp"}, ()))
     assert treatment(column)([lists]).tolist() == [1, 2]
+
+
+def test_persons_of_several_types_are_refused_in_words() -> None:
+    with pytest.raises(InputError, match="int64 and string"):
+        counted_rows([pa.array([1]), pa.array(["1"])], 1)

@@ -225,5 +225,13 @@ def test_no_value_of_a_curve_stops_the_work(values) -> None:
     region = expand(Curves(0, 1, 3, 0, 10), terms=3)
     text = [values.view(pa.string()), values.dictionary_encode()] if pa.types.is_binary(values.type) else []
     for array in (values, *text):
-        places = curve_places("load", region, [array] * 3, clamp=True, broken="gap")
+        places = curve_places("load", region, [array] * 3, clamp=True, centre=False, gaps=True)
         assert places[0].min() > 0 and len(places) == 2
+
+
+@pytest.mark.parametrize("missing", ["refuse", "centre"])
+def test_no_curve_outside_its_range_stops_a_curator(missing: str, tmp_path: Path) -> None:
+    broken = [[9.0] * POINTS, [None] * POINTS, [1.0]]
+    rows = table([*LOADS.tolist(), *broken], [*KIND, *["flat"] * 3])
+    curator = Curator(rows, plan(outside="refuse", missing=missing), ledger=tmp_path / "budget.db")
+    assert curator.ask("SELECT avg(load) FROM data", epsilon=1)

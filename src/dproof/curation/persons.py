@@ -27,9 +27,10 @@ def counted_rows(arrays: Iterable[Any], rows_per_person: int) -> NDArray[np.bool
         return np.ones(0, bool)
     try:
         coded = pa.chunked_array(chunks).dictionary_encode(null_encoding="encode").combine_chunks()
-    except pa.ArrowNotImplementedError:
+    except pa.ArrowException:
+        kinds = " and ".join(dict.fromkeys(str(chunk.type) for chunk in chunks))
         raise InputError(
-            f"the column that names persons has the type {chunks[0].type}: give each a text or a number"
+            f"the column that names persons has the type {kinds}: give each a text, or each a number"
         ) from None
     persons = coded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
     order = np.argsort(persons, kind="stable")

@@ -43,16 +43,18 @@ def _numbers(table: Reader, key: str) -> list[Any] | None:
     return given
 
 
-def curve_places(name: str, expansion: Expansion, arrays: Sequence[Any], *, clamp: bool, broken: str) -> NDArray[Any]:
+def curve_places(
+    name: str, expansion: Expansion, arrays: Sequence[Any], *, clamp: bool, centre: bool, gaps: bool
+) -> NDArray[Any]:
     """The places of a column's curves, from wide columns in grid order or from one column of lists.
 
-    A broken curve, with a missing point or another number of points, is refused ("refuse"), becomes the public centre
-    ("centre"), or has −1 for its places ("gap"), and then so has a curve that leaves the declared range.
+    A broken curve, with a missing point or another number of points, becomes the public `centre`, and one that leaves
+    the declared range is clamped to it. Else either is refused; with `gaps` it has −1 for its places instead.
     """
     space = expansion.space
     rows = np.column_stack([_floats(array) for array in arrays]) if len(arrays) > 1 else _lists(arrays[0], space.points)
     missing = np.isnan(rows).any(axis=1)
-    if missing.any() and broken == "refuse":
+    if missing.any() and not (centre or gaps):
         raise InputError(
             f"column {name!r} has a curve with a missing grid point: complete the curves, "
             "or set missing = 'centre' in the plan"
@@ -60,11 +62,10 @@ def curve_places(name: str, expansion: Expansion, arrays: Sequence[Any], *, clam
     rows[missing] = centre_of(expansion)
     inside = np.clip(rows, float(space.low), float(space.high))
     outside = (inside != rows).any(axis=1) & (not clamp)
-    if outside.any() and broken != "gap":
+    if outside.any() and not gaps:
         raise InputError(f"column {name!r} has a value outside its declared range: set outside = 'clamp' in the plan")
     places = space.encode(inside)
-    if broken == "gap":
-        places[missing | outside] = -1
+    places[outside | (missing & (not centre))] = -1
     return places
 
 

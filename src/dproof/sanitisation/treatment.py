@@ -44,8 +44,8 @@ def treatment(column: Column) -> Treatment:
     [1, 0, 2]
     """
     if column.kind == "curves":
-        broken = "centre" if column.missing is not None else "gap" if column.gaps else "refuse"
-        return lambda arrays: curve_places(column.name, column.space, arrays, clamp=column.clamp, broken=broken)
+        how = {"clamp": column.clamp, "centre": column.missing is not None, "gaps": column.gaps}
+        return lambda arrays: curve_places(column.name, column.space, arrays, **how)
     if column.form == "flags":
         return lambda arrays: _flags(column, arrays)
     if column.form == "list":
