@@ -545,7 +545,7 @@ def test_persons_are_the_same_in_every_batch_and_may_be_anything_but_lists() -> 
         assert counted_rows([pa.array(names[:2], kind), pa.array(names[2:], kind)], 1).tolist() == whole.tolist()
         assert whole.sum() == len(set(names))
     assert counted_rows([pa.array([], pa.string())], 1).tolist() == counted_rows([], 1).tolist() == []
-    with pytest.raises(InputError, match="text or a number"):
+    with pytest.raises(InputError, match="give each a text"):
         counted_rows([pa.array([["a"], ["b"]])], 1)
 
 
