@@ -146,3 +146,12 @@ def test_numbers_can_be_joined() -> None:
     plan = {"privacy": {"epsilon": 700}, "order": "keep", "columns": columns, "joint": [{"columns": ["y", "x"]}]}
     table = pa.table({"x": [0, 3, 2], "y": ["b", "a", "b"]})
     assert dp.sanitise(table, plan).to_arrow().to_pydict() == table.to_pydict()
+
+
+def test_an_interval_has_room_for_its_noise_in_64_bits_or_is_refused() -> None:
+    for low, high, step in ((10**30, 10**30 + 9, 1), ("-1e300", "1e300", "1e290"), (-(2**62) + 2**20, 0, 2**20)):
+        with pytest.raises(InputError, match=r"high or low lies beyond 2\^60"):
+            dp.Plan.from_dict(plan_for({"low": str(low), "high": str(high), "step": str(step)}))
+    far = plan_for({"low": -(2**59), "high": 2**59, "step": 2**13, "missing": -(2**59)}, epsilon="100")
+    found = dp.sanitise(pa.table({"x": [2**59, None] * 200}), far).to_arrow()["x"].to_numpy() / 2.0**59
+    assert abs(np.median(found[::2]) - 1) < 0.1 > abs(np.median(found[1::2]) + 1)

@@ -16,6 +16,7 @@ from dproof.spaces.subsets import Subsets
 Kind = Literal["categories", "interval", "subsets", "curves", "public", "drop"]
 Form = Literal["plain", "joined", "list", "flags", "wide"]
 OTHER = "(other)"
+_FARTHEST = 1 << 60  # noise reaches farther, and ends where 64 bits do
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +106,10 @@ def _sort(value: Any) -> str | None:
 def _interval(name: str, table: Reader) -> Column:
     low, high, step = table.number("low"), table.number("high"), table.number("step", None)
     space = table.calling(lambda: Interval(low, high, step))
+    if max(abs(space.low), abs(space.high)) >= _FARTHEST:
+        raise table.wrong(
+            "high", "or low lies beyond 2^60, too far for a column of numbers with noise: change the unit"
+        )
     clamp = table.choice("outside", ("clamp", "refuse"), "clamp") == "clamp"
     missing = _stand_in(table, space, lambda: table.number("missing"))
     return Column(name, "interval", (name,), space, clamp=clamp, missing=missing, **_common(table))
