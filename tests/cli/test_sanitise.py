@@ -14,6 +14,7 @@ import pyarrow.parquet
 import pytest
 
 import dproof as dp
+from dproof.certification.verify_certificate import main as stand_alone
 from dproof.laws.matrix import Matrix
 from dproof.sanitisation.plan import Plan
 
@@ -136,6 +137,18 @@ def test_verify_tells_a_promise_for_listed_pairs(dproof: Dproof, tmp_path: Path)
     dp.certify(dp.Mechanism("mine", space, space, law, ""), dp.Privacy(1)).write(tmp_path / "certificate.json")
     assert "for the listed pairs of inputs" in dproof("verify", tmp_path / "certificate.json").out
     assert dproof("verify", tmp_path / "certificate.json", "--json").json["pairs"] == "listed"
+
+
+def test_verify_tells_a_promise_that_grows_with_the_distance(
+    dproof: Dproof, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    line = dp.Interval(0, 1000, 500)
+    response = dp.randomised_response(line, dp.Privacy(5))
+    dp.certify(response, dp.Privacy("0.01"), metric_privacy=True).write(tmp_path / "certificate.json")
+    assert "times the distance" in dproof("verify", tmp_path / "certificate.json").out
+    assert dproof("verify", tmp_path / "certificate.json", "--json").json["metric_privacy"] is True
+    assert stand_alone([str(tmp_path / "certificate.json")]) == 0
+    assert "times the distance" in capsys.readouterr().out
 
 
 def test_verify_says_no(dproof: Dproof, people: Path) -> None:

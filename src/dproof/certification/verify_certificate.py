@@ -91,9 +91,8 @@ def matrix(record: dict[str, Any], odds: Fraction) -> Iterator[Pair]:
     for row in rows:
         require(min(row) >= 0 and sum(row) == total > 0, "a law does not sum to its total")
     columns = [column for column in zip(*rows, strict=True) if max(column) > odds * min(column)]
-    for i, j in record.get("neighbours") or combinations(range(len(rows)), 2):
-        if columns:
-            yield i, j, [column[i] for column in columns], [column[j] for column in columns], total
+    for i, j in (record.get("neighbours") or combinations(range(len(rows)), 2)) if columns else ():
+        yield i, j, [column[i] for column in columns], [column[j] for column in columns], total
 
 
 def unary(record: dict[str, Any], _: Fraction) -> Iterator[Pair]:
@@ -388,8 +387,9 @@ def main(arguments: list[str]) -> int:
         print(f"does not hold: the file is not a readable certificate ({type(problem).__name__})")
         return 1
     promise = f"epsilon = {certificate['epsilon']}, delta = {certificate['delta']}, {certificate['neighbours']}"
-    listed = any("neighbours" in part["law"] for part in certificate["laws"])
-    print(f"holds: {promise}, {len(certificate['laws'])} law(s){', for the listed pairs of inputs' if listed else ''}")
+    limits = ", for the listed pairs of inputs" * any("neighbours" in part["law"] for part in certificate["laws"])
+    limits += ", epsilon times the distance of two inputs" * any("distances" in part for part in certificate["laws"])
+    print(f"holds: {promise}, {len(certificate['laws'])} law(s){limits}")
     if certificate.get("private") is not True:
         print("but it was drawn with seeded coins: not private")
         return 1

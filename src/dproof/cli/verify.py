@@ -39,6 +39,7 @@ def verify(
             "neighbours": certificate["neighbours"],
             "laws": len(certificate["laws"]),
             "pairs": "listed" if any("neighbours" in part["law"] for part in certificate["laws"]) else "all",
+            "metric_privacy": any("distances" in part for part in certificate["laws"]),
             "release": certificate["release"],
         }
     emit(answer, as_json, lambda: _page(answer, path))
@@ -51,9 +52,10 @@ def _page(answer: dict[str, Any], path: Path) -> Page:
     if not answer["holds"]:
         yield f"[bold]{name}[/bold] [bold red]does not hold[/bold red]: {escape(answer['why'])}."
         return
-    listed = ", for the listed pairs of inputs" if answer["pairs"] == "listed" else ""
+    limits = ", for the listed pairs of inputs" if answer["pairs"] == "listed" else ""
+    limits += ", ε times the distance of two inputs" if answer["metric_privacy"] else ""
     rows = f", {several(answer['release']['rows'], 'row')}" if answer["release"] else ""
     yield (
         f"[bold]{name}[/bold] [bold green]holds[/bold green]: ε = {answer['epsilon']:.6g}, δ = {answer['delta']:.6g}, "
-        f"{answer['neighbours']}, {several(answer['laws'], 'law')}{listed}{rows}."
+        f"{answer['neighbours']}, {several(answer['laws'], 'law')}{limits}{rows}."
     )
