@@ -268,6 +268,13 @@ def test_a_calculation_that_leaves_the_numbers_says_nothing_on_the_way(factor: s
     assert told["rows"][0]["x"]["estimate"] in (None, 0.0)
 
 
+@pytest.mark.parametrize("asked", ["avg(age)", "stddev(age)", "count(*)", "median(age)", "max(age) - min(age)"])
+@pytest.mark.parametrize("cut", ["HAVING count(*) > 1000000", "LIMIT 0"])
+def test_an_answer_without_rows_is_an_answer(asked: str, cut: str, curator: dp.Curator) -> None:
+    found = curator.ask(f"SELECT sex, {asked} AS x FROM data GROUP BY sex {cut}", epsilon=1)
+    assert (found.columns, found.rows, found.to_json()["rows"]) == (("sex", "x"), [], [])
+
+
 def test_the_missing_category_is_no_value_to_choose(tmp_path: Path) -> None:
     columns = {"rooms": {"space": "categories", "values": [1, 2], "missing": "category"}}
     plan = {"privacy": {"epsilon": 9}, "columns": columns}

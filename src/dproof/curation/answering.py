@@ -96,6 +96,8 @@ class Answering:
         yield from (promise(choice, self.level) for choice in self.measurement.chosen)
 
     def _column(self, expression: Expression, kept: NDArray[np.int64], *, bare: bool = False) -> list[Any]:
+        if not len(kept):
+            return []
         if isinstance(expression, Key):
             return [self.keys[expression][n] for n in kept]
         places = self.places[kept]
