@@ -67,6 +67,20 @@ def test_no_row_decides_how_another_is_read(frame: Any, name: str) -> None:
             assert codes(value, other) == [code, others], (value, other)
 
 
+def test_what_lies_under_a_mask_is_missing() -> None:
+    array = np.ma.array([(1, "a"), (2, "b")], mask=[(True, False), (False, True)], dtype=[("x", int), ("y", "U1")])
+    (batch,) = open_source(array).read(["x", "y"])
+    assert batch.to_pydict() == {"x": [None, 2], "y": ["a", None]}
+
+
+def test_categories_keep_the_type_of_their_own() -> None:
+    days = pandas.Series(pandas.to_datetime(["2020-01-01", "2020-01-02"])).astype("category")
+    mixed = pandas.Series(pandas.Categorical([True, "x"], categories=[True, "x"]))
+    (batch,) = open_source(pandas.DataFrame({"x": days, "y": mixed})).read(["x", "y"])
+    assert pa.types.is_timestamp(batch.column("x").type.value_type)
+    assert batch.column("y").to_pylist() == [b"true", b"x"]
+
+
 def test_a_dictionary_may_be_as_long_as_its_index_can_tell() -> None:
     items = [str(n) for n in range(128)]
     lists = pa.ListArray.from_arrays(

@@ -42,6 +42,8 @@ def _read(array: Any, columns: Sequence[str]) -> Iterator[Any]:
 
 def array_of(column: Any) -> Any:
     """One column as Arrow; where objects of several types meet, as their text."""
+    if isinstance(column, np.ma.MaskedArray):  # what lies under a mask is missing
+        column = np.where(np.ma.getmaskarray(column), None, column.data.astype(object))
     if column.dtype == object:
         return object_array(column)
     try:

@@ -34,7 +34,8 @@ def _read(frame: Any, columns: Sequence[str]) -> Iterator[Any]:
 
 def array_of(series: Any) -> Any:
     """One column as Arrow; where objects of several types meet, as their text."""
-    if series.dtype == object or isinstance(series.dtype, pandas.CategoricalDtype):
+    kind = series.cat.categories.dtype if isinstance(series.dtype, pandas.CategoricalDtype) else series.dtype
+    if pandas.api.types.is_object_dtype(kind):
         return object_array(series)
     try:
         array = pa.array(series, from_pandas=True)
