@@ -38,16 +38,24 @@ def least(
     return made
 
 
-def least_whole(good: Callable[[int], bool]) -> int:
-    """The least whole number n ≥ 0 that is good, where every one above it is good too.
+def least_whole(good: Callable[[int], bool], near: int = 0) -> int:
+    """The least whole number n ≥ 0 that is good, where every one above it is good too; the search starts `near` it.
 
-    >>> least_whole(lambda n: n * n >= 40)
-    7
+    >>> least_whole(lambda n: n * n >= 40), least_whole(lambda n: n * n >= 40, 1000), least_whole(lambda n: True, 5)
+    (7, 7, 0)
     """
-    high = 1
-    while not good(high):
-        high *= 2
-    return bisect_left(range(high), True, key=good)
+    high, step = max(near, 0), 1
+    if good(high):
+        low = high - 1
+        while low >= 0 and good(low):
+            low, high, step = low - step, low, 2 * step
+    else:
+        low, high = high, high + step
+        while not good(high):
+            step *= 2
+            low, high = high, high + step
+    low = max(low, -1)
+    return bisect_left(range(low + 1, high), True, key=good) + low + 1
 
 
 def _short(x: Fraction) -> Fraction:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from math import isqrt
+from math import isqrt, log
 from typing import Any
 
 import numpy as np
@@ -59,7 +59,8 @@ class Noise:
         wanted = exact(level, "level")
         if not 0 <= wanted < 1:
             raise InputError("level must be at least 0 and below 1, such as 0.95")
-        return least_whole(lambda t: self.within(t) >= wanted)
+        near = round(self.variance**0.5 * -log(max(float(1 - wanted), 1e-300)) / 2**0.5)  # where Laplace noise has it
+        return least_whole(lambda t: self.within(t) >= wanted, near)
 
     @property
     def variance(self) -> float:
