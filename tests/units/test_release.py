@@ -186,6 +186,21 @@ def test_what_is_said_beyond_the_laws_follows_from_them(folder: Path) -> None:
     assert dp.verify(folder)
 
 
+def test_whatever_a_certificate_holds_it_is_refused_in_words(folder: Path) -> None:
+    record = json.loads((folder / CERTIFICATE).read_text("utf-8"))
+    first = record["laws"][0]
+    for law in ({**first["law"], "keep": float("inf")}, {"kind": "matrix", "rows": [[float("inf")]], "total": 1}, None):
+        forge(folder, laws=[{**first, "law": law}, *record["laws"][1:]])
+        for read in (dp.verify, dp.load):
+            with pytest.raises(VerificationFailed, match="cannot be read"):
+                read(folder)
+    forge(folder, laws=record["laws"])
+    body = {key: value for key, value in record.items() if key not in ("private", "seal")}
+    (folder / CERTIFICATE).write_text(json.dumps({**body, "seal": seal(body)}), "utf-8")
+    with pytest.raises(VerificationFailed, match="cannot be read"):
+        dp.verify(folder)
+
+
 def test_a_law_for_some_pairs_of_values_is_no_law_of_a_release(tmp_path: Path) -> None:
     space = {"space": "categories", "values": ["low", "middle", "high"], "metric": "ordinal", "mechanism": "design"}
     dp.sanitise(

@@ -43,7 +43,8 @@ def _read(array: Any, columns: Sequence[str]) -> Iterator[Any]:
 def array_of(column: Any) -> Any:
     """One column as Arrow; where objects of several types meet, as their text."""
     if isinstance(column, np.ma.MaskedArray):  # what lies under a mask is missing
-        column = np.where(np.ma.getmaskarray(column), None, column.data.astype(object))
+        hidden, column = np.ma.getmaskarray(column), column.data.astype(object)
+        column[hidden] = None
     if column.dtype == object:
         return object_array(column)
     try:

@@ -63,7 +63,7 @@ def recorded_law(plan: Plan, certificate: Mapping[str, Any]) -> RowLaw:
     """The law of the rows of a release, from its plan and certificate; refused where they do not fit each other."""
     try:
         return _read(plan, certificate)
-    except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
+    except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
         raise VerificationFailed(f"the certificate cannot be read ({type(error).__name__})") from None
 
 

@@ -232,16 +232,16 @@ def verify(path: str | os.PathLike[str]) -> Release | None:
     certificate = read_certificate(file)
     try:
         verify_certificate(dict(certificate), place if place.is_dir() else None)
+        if not place.is_dir():
+            return None
+        release = load(place)
+        _check_stored(release)
+        _check_said(release)
+        return release
     except Refused as refused:
         raise VerificationFailed(str(refused)) from None
-    except (KeyError, TypeError, ValueError, AttributeError, IndexError, ZeroDivisionError) as error:
+    except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
         raise VerificationFailed(f"the certificate cannot be read ({type(error).__name__})") from None
-    if not place.is_dir():
-        return None
-    release = load(place)
-    _check_stored(release)
-    _check_said(release)
-    return release
 
 
 def _check_said(release: Release) -> None:
