@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
+from operator import mul
 
 import numpy as np
 from numpy.typing import NDArray
@@ -60,19 +61,22 @@ class Blocks:
     @cached_property
     def moments(self) -> tuple[Fraction, Fraction]:
         """E T and E T²."""
-        inside = sum(self.tail[:-1])
-        mean = _sums(self.tail, Fraction(0), Fraction(0))[0] / inside  # of a draw that starts in the tail
-        square = _sums(self.tail, mean, Fraction(0))[1] / inside
-        t, t2 = _sums(self.first, mean, square)
-        return t / self.whole, t2 / self.whole
+        # A draw that starts in the tail: its mean and mean square are on both sides of their equations.
+        inside, (t, t2) = sum(self.tail[:-1]), _digit_sums(self.tail)
+        n, escape = len(self.tail) - 1, self.tail[-1]
+        mean = Fraction(t + escape * n, inside)
+        square = (t2 + escape * (n * n + 2 * n * mean)) / inside
+        t, t2 = _digit_sums(self.first)
+        n, escape = len(self.first) - 1, self.first[-1]
+        first, second = t + escape * (n + mean), t2 + escape * (n * n + 2 * n * mean + square)
+        return first / self.whole, second / self.whole
 
 
-def _sums(table: Sequence[int], mean: Fraction, square: Fraction) -> tuple[Fraction, Fraction]:
-    """Σ w·t and Σ w·t² over the digits t; the escape is their number n plus something of this mean and mean square."""
-    *digits, escape = table
-    n = len(digits)
-    first = sum(t * w for t, w in enumerate(digits)) + escape * (n + mean)
-    return first, sum(t * t * w for t, w in enumerate(digits)) + escape * (n * n + 2 * n * mean + square)
+def _digit_sums(table: Sequence[int]) -> tuple[int, int]:
+    """Σ w·t and Σ w·t² over the digits t, without the escape."""
+    digits = range(len(table) - 1)
+    weighted = list(map(mul, digits, table))
+    return sum(weighted), sum(map(mul, digits, weighted))
 
 
 def go_on(fresh: Callable[[int], NDArray[np.int64]], count: int, escape: int) -> NDArray[np.int64]:
