@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from math import gcd, lcm
 from typing import Any
 
@@ -57,6 +58,11 @@ def scale_of(space: Any, centred: bool) -> Scale:
     >>> scale_of(Categories([0, 5, 10]), True)
     Scale(unit=Fraction(5, 1), origin=Fraction(5, 1), ends=(-1, 1), shift=0, factor=0, table=(-1, 0, 1))
     """
+    return _scale(space, centred)
+
+
+@lru_cache(maxsize=256)  # a question needs it again and again
+def _scale(space: Any, centred: bool) -> Scale:
     if isinstance(space, Categories):
         numbers = [None if label is None else exact(label) for label in space.values]
         known = [number for number in numbers if number is not None]
