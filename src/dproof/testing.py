@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from dproof import coins
 from dproof.exact import whole_numbers
+from dproof.laws.family import listed
 from dproof.laws.pair import hockey_stick
 from dproof.mechanisms.mechanism import Mechanism
 from dproof.spaces.space import Space
@@ -67,9 +68,10 @@ def check_metric(space: Space) -> None:
 def check_mechanism(mechanism: Mechanism) -> None:
     """Rows sum to the total, and the tight values agree with the definition over all pairs."""
     family = mechanism.family
-    laws = [family.weights(n) for n in range(family.inputs)]
-    assert all(sum(map(int, law)) == family.total and min(law) >= 0 for law in laws), "a law sums to its total"
-    neighbours = getattr(family, "neighbours", None)
+    inputs, _, total = listed(family)
+    laws = [family.weights(n) for n in range(inputs)]
+    assert all(sum(map(int, law)) == total and min(law) >= 0 for law in laws), "a law sums to its total"
+    neighbours = family.neighbours
     pairs = [
         (p, q)
         for a, p in enumerate(laws)
@@ -77,7 +79,7 @@ def check_mechanism(mechanism: Mechanism) -> None:
         if a != b and (neighbours is None or neighbours[a, b])
     ]
     for odds in (Fraction(1), Fraction(5, 4), Fraction(3), Fraction(40)):
-        direct = max((hockey_stick(p, q, family.total, odds) for p, q in pairs), default=Fraction(0))
+        direct = max((hockey_stick(p, q, total, odds) for p, q in pairs), default=Fraction(0))
         assert family.worst(odds).value == direct, "worst is the largest divergence"
     for delta in (Fraction(0), Fraction(1, 100), Fraction(1, 3), Fraction(1)):
         odds_found = family.odds(delta).value

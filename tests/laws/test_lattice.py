@@ -20,6 +20,7 @@ from dproof.laws.matrix import Matrix
 from dproof.laws.pair import hockey_stick
 from dproof.laws.stairs import stairs
 from dproof.laws.two_sided import TwoSided, two_sided
+from dproof.spaces.interval import Interval
 from tests import brute_force
 
 LAWS: dict[str, NoiseLaw] = {
@@ -192,7 +193,8 @@ def test_the_clamped_family_is_a_post_processing(law: NoiseLaw, size: int) -> No
         total = law.denominator(REACH + 10)
         assert [w / family.total for w in row] == pytest.approx([w / total for w in inside], abs=1e-15)
         assert [Fraction(int(w), family.total) for w in row] == [family.probability(source, y) for y in range(size)]
-        assert family.error(source) == sum(Fraction(int(w), family.total) * abs(y - source) for y, w in enumerate(row))
+        off = sum(Fraction(int(w), family.total) * abs(y - source) for y, w in enumerate(row))
+        assert family.error(source, Interval(0, size - 1, 1)) == off
     matrix = Matrix(np.array(rows, object), family.total)
     for odds in (Fraction(1), Fraction(3, 2), Fraction(5)):
         assert matrix.worst(odds).value <= family.worst(odds).value

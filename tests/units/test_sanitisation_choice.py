@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 
 import dproof as dp
 from dproof.sanitisation.choice import choose
-from dproof.sanitisation.variance import count_variance
 
 EPSILONS = ["0", "0.3", "1", "2", "5"]
 
@@ -32,7 +31,7 @@ def test_an_ordinal_column_never_errs_more_than_randomised_response_and_can_be_c
     assert chosen.error <= usual.error
     dp.certify(chosen, dp.Privacy(epsilon))
     if epsilon != "0":
-        assert count_variance(chosen.family, space) is not None
+        assert chosen.family.count_variance(space) is not None
 
 
 @given(st.integers(1, 12), st.fractions(min_value=0, max_value=9, max_denominator=20))
@@ -43,7 +42,7 @@ def test_a_set_gets_the_response_that_errs_less(items: int, epsilon: object) -> 
     least = min(dp.randomised_response(space, privacy).error, dp.itemwise_response(space, privacy).error)
     assert chosen.error <= least * (1 + Fraction(1, 10**9))  # on one item both are the same law, but for rounding
     dp.certify(chosen, privacy)
-    assert epsilon == 0 or count_variance(chosen.family, space) is not None
+    assert epsilon == 0 or chosen.family.count_variance(space) is not None
 
 
 @pytest.mark.parametrize(
@@ -63,4 +62,4 @@ def test_the_variance_of_a_count_is_that_of_its_scores(mechanism: dp.Mechanism) 
         asked = np.array([[item in space.label(n) for item in space.values] for n in range(space.size)], float)
     scores = np.linalg.solve(law, asked)
     worst = max(float(row @ score**2 - (row @ score) ** 2) for row in law for score in scores.T)
-    assert count_variance(mechanism.family, space) == pytest.approx(worst)
+    assert mechanism.family.count_variance(space) == pytest.approx(worst)

@@ -10,7 +10,7 @@ from dproof.certification.certificate import Certificate, certified_part
 from dproof.certification.witness import find_witness
 from dproof.errors import NotPrivate, TooLarge
 from dproof.exact import exact, exp_above, exp_below, float_above, log_above
-from dproof.laws.family import Family, Worst
+from dproof.laws.family import Family, Worst, listed
 from dproof.laws.matrix import Matrix
 from dproof.mechanisms.mechanism import Mechanism
 from dproof.privacy import Privacy
@@ -60,14 +60,14 @@ def decide(family: Family, epsilon: Fraction, delta: Fraction) -> tuple[bool, Wo
 
 def _certify_metric(mechanism: Mechanism, privacy: Privacy, name: str) -> Certificate:
     """P_i(A) ≤ e^{ε ρ(i, k)} P_k(A) + δ, pair by pair; the tight ε is the largest log odds over ρ."""
-    family, k = mechanism.family, mechanism.family.inputs
-    if k**2 * family.outputs > _LARGEST_PAIRWISE:
+    k, outputs, total = listed(mechanism.family)
+    if k**2 * outputs > _LARGEST_PAIRWISE:
         raise TooLarge("metric privacy is checked pair by pair, for up to about 250 inputs and outputs")
     weights, _ = mechanism.weights()
     rho = [[exact(x) for x in mechanism.inputs.distances(n)] for n in range(k)]
     epsilon, delta = Fraction(0), Fraction(0)
     for i, j in combinations(range(k), 2):
-        pair = Matrix(weights[[i, j]], family.total)
+        pair = Matrix(weights[[i, j]], total)
         scaled = privacy.epsilon * rho[i][j]
         holds, worst = decide(pair, scaled, privacy.delta)
         if not holds:
@@ -85,7 +85,7 @@ def _certify_metric(mechanism: Mechanism, privacy: Privacy, name: str) -> Certif
         certified_part(name, mechanism, privacy),
         epsilon=float_above(epsilon),
         delta=float_above(delta),
-        law=Matrix(weights, family.total).record(),  # pairs are not alike, so each input is written out
+        law=Matrix(weights, total).record(),  # pairs are not alike, so each input is written out
         lower_bound=None,  # the known bounds are for ordinary privacy
         distances=tuple(tuple(map(str, row)) for row in rho),
     )

@@ -18,9 +18,7 @@ import numpy as np
 
 from dproof.errors import TooLarge
 from dproof.exact import exp_above, exp_below, float_above, log_above
-from dproof.laws.bits import Bits
-from dproof.laws.family import Family
-from dproof.laws.keep_or_other import KeepOrOther
+from dproof.laws.family import Family, listed
 from dproof.laws.pair import hockey_stick
 from dproof.laws.search import tight_odds
 from dproof.laws.two_sided import TwoSided
@@ -158,15 +156,10 @@ def own_worst_pair(family: Family) -> Loss | None:
 
     With it a composition is exact: all columns of a row, and all rows of a person, can be at their worst at once.
     """
-    if family.inputs < 2:
+    if family.inputs == 1:
         return Loss(((1, 1),), 1)
-    if isinstance(family, KeepOrOther):
-        rest = (family.size - 2) * family.other
-        atoms = [(family.keep, family.other), (family.other, family.keep), (rest, rest)]
-        return Loss(_merged(atoms), family.total)
-    if isinstance(family, Bits):
-        return Loss(_merged(family.atoms()), family.total)
-    return None
+    atoms, total = family.worst_atoms(), family.total
+    return None if atoms is None or total is None else Loss(_merged(atoms), total)
 
 
 def dominating(family: Family) -> Loss:
@@ -180,7 +173,8 @@ def dominating(family: Family) -> Loss:
     own = own_worst_pair(family)
     if own is not None:
         return own
-    rows = np.array([[int(w) for w in family.weights(n)] for n in range(family.inputs)], object)
+    inputs, *_ = listed(family)
+    rows = np.array([[int(w) for w in family.weights(n)] for n in range(inputs)], object)
     columns = [sorted({int(w) for w in column}) for column in rows.T]
     ratios = sorted({Fraction(p, q) for column in columns for p in column for q in column if q})
     chosen = ratios[:: -(-len(ratios) // _MOST_RATIOS)]

@@ -12,7 +12,7 @@ import numpy as np
 
 from dproof.errors import InputError
 from dproof.exact import exp_below
-from dproof.laws.matrix import Matrix
+from dproof.laws.family import listed
 from dproof.laws.pair import worst_set
 from dproof.mechanisms.mechanism import Mechanism
 from dproof.privacy import Privacy
@@ -68,6 +68,7 @@ def sufficient_sets(mechanism: Mechanism, d: Any, d_prime: Any) -> SufficientSet
     source, target = mechanism.inputs.code(d), mechanism.inputs.code(d_prime)
     if source == target:
         raise InputError("give two different inputs")
+    _, outputs, _ = listed(mechanism.family)
     p, q = mechanism.family.weights(source), mechanism.family.weights(target)
     codes = worst_set(p, q, Fraction(1))
     levels: list[list[int]] = []
@@ -83,7 +84,7 @@ def sufficient_sets(mechanism: Mechanism, d: Any, d_prime: Any) -> SufficientSet
         return tuple(mechanism.outputs.decode(np.array(sorted(group), np.int64)))
 
     partition = tuple(labels(level) for level in levels)
-    return SufficientSets(d, d_prime, labels(codes), partition, mechanism.family.outputs, mechanism)
+    return SufficientSets(d, d_prime, labels(codes), partition, outputs, mechanism)
 
 
 def count_checks(mechanism: Mechanism) -> dict[str, int]:
@@ -94,9 +95,9 @@ def count_checks(mechanism: Mechanism) -> dict[str, int]:
     order differ in their last bit, and a strict comparison of floats then counts some ties as greater.
     """
     family, label = mechanism.family, mechanism.inputs.label
-    neighbours = family.neighbours if isinstance(family, Matrix) else None
+    neighbours = family.neighbours
     counts: Counter[str] = Counter()
-    for source, target in permutations(range(family.inputs), 2):
+    for source, target in permutations(range(mechanism.inputs.size), 2):
         if neighbours is None or neighbours[source, target]:
             counts.update(sufficient_sets(mechanism, label(source), label(target)).checks)
     return dict(counts)

@@ -42,7 +42,7 @@ def find_witness(mechanism: Mechanism, source: int, target: int, odds: Fraction)
     """The witness for an ordered pair of input codes at given odds."""
     d, d_prime = mechanism.inputs.label(source), mechanism.inputs.label(target)
     family = mechanism.family
-    if family.outputs > _LARGEST_SET:
+    if family.outputs is None or family.total is None or family.outputs > _LARGEST_SET:
         return Witness(d, d_prime, None, None, None)
     p, q = family.weights(source), family.weights(target)
     codes = worst_set(p, q, odds)

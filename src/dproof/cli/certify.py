@@ -16,7 +16,7 @@ from dproof.cli.options import AsJson, Delta, Epsilon, argument, option
 from dproof.cli.output import Page, advise, emit, escape, pairs
 from dproof.errors import InputError
 from dproof.exact import exp_below, float_above
-from dproof.laws.family import Worst
+from dproof.laws.family import Worst, listed
 from dproof.mechanisms.mechanism import Mechanism
 from dproof.mechanisms.solution_matrix import solution_matrix
 from dproof.privacy import Privacy
@@ -93,8 +93,9 @@ def _witness(mechanism: Mechanism, privacy: Privacy, worst: Worst) -> Witness | 
         return find_witness(mechanism, worst.source, worst.target, exp_below(privacy.epsilon))
     # No set exceeds these odds, so the largest ratio of all is told; two ratios differ by at least 1/total².
     odds = family.odds(Fraction(0))
-    largest = family.total + 1 if odds.value is None else odds.value
-    return find_witness(mechanism, odds.source, odds.target, largest - Fraction(1, 2 * family.total**2))
+    _, _, total = listed(family)
+    largest = Fraction(total + 1) if odds.value is None else odds.value
+    return find_witness(mechanism, odds.source, odds.target, largest - Fraction(1, 2 * total**2))
 
 
 def _float(value: Fraction | None) -> float | None:

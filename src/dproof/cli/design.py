@@ -11,6 +11,7 @@ from dproof.cli.options import AsJson, Delta, Epsilon, flag, option
 from dproof.cli.output import Page, advise, emit, escape, pairs, table
 from dproof.errors import InputError
 from dproof.exact import float_above, float_below
+from dproof.laws.family import listed
 from dproof.mechanisms.mechanism import Mechanism, Optimum
 from dproof.optimality import design as optimality
 from dproof.privacy import Privacy
@@ -98,6 +99,7 @@ def _loss(given: str) -> Any:
 
 def _answer(mechanism: Mechanism, privacy: Privacy) -> dict[str, Any]:
     family, optimum = mechanism.family, mechanism.optimum
+    inputs, outputs, _ = listed(family)
     assert isinstance(optimum, Optimum)  # every design has one
     return {
         "mechanism": mechanism.name,
@@ -108,8 +110,8 @@ def _answer(mechanism: Mechanism, privacy: Privacy) -> dict[str, Any]:
         "error": float_above(optimum.value),
         "lower_bound": float_below(optimum.lower_bound),
         "gap": float_above(optimum.gap),
-        "inputs": [_plain(mechanism.inputs.label(n)) for n in range(family.inputs)],
-        "outputs": [_plain(mechanism.outputs.label(n)) for n in range(family.outputs)],
+        "inputs": [_plain(mechanism.inputs.label(n)) for n in range(inputs)],
+        "outputs": [_plain(mechanism.outputs.label(n)) for n in range(outputs)],
         "matrix": mechanism.matrix().tolist(),
         "law": dict(family.record()),
     }

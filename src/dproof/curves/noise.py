@@ -24,7 +24,7 @@ from dproof.curves.expansion import CurveLattice, Expansion, Integers, Split
 from dproof.errors import InputError, did_you_mean
 from dproof.exact import exp_below
 from dproof.laws.convolved import Convolved, convolved
-from dproof.laws.family import Odds, Worst
+from dproof.laws.family import Family, Odds, Worst
 from dproof.laws.gaussian import Gaussian
 from dproof.laws.normal import normal_delta
 from dproof.laws.search import tight_odds
@@ -110,17 +110,20 @@ def _gaussian(size: int, terms: int, epsilon: Fraction, delta: Fraction) -> Vect
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class CurveLaw:
+class CurveLaw(Family):
     """The laws of lattice vectors z + noise, for all z of the lattice's region; codes are places on the grid.
 
-    There is no end of inputs and outputs, so `inputs`, `outputs` and `total` are 0 and no law is written out.
+    There is no end of inputs and outputs, so no law is written out.
     """
 
     lattice: CurveLattice
     noise: VectorNoise
-    inputs: int = 0
-    outputs: int = 0
-    total: int = 0
+
+    @property
+    def inputs(self) -> None:
+        return None
+
+    outputs = total = inputs
 
     def weights(self, source: int) -> NDArray[Any]:
         raise InputError("a law on functions has no finite table of weights")

@@ -29,7 +29,7 @@ from dproof.estimation.inverse import (
     unmixed_powers,
 )
 from dproof.estimation.smoothing import likely_nodes, smoothed
-from dproof.laws.family import Family
+from dproof.laws.family import Family, listed
 
 _LARGEST_LAW = 1 << 24
 
@@ -214,7 +214,8 @@ def is_rough(axis: Axis) -> bool:
 
 def whole_law(family: Family, name: str) -> Array:
     """The law as a matrix of floats, where it fits."""
-    if family.inputs * family.outputs > _LARGEST_LAW:
-        raise TooLarge(f"{name} has a law of {family.inputs} by {family.outputs}, too large to be undone")
-    weights = np.array([family.weights(n) for n in range(family.inputs)])
-    return np.asarray(weights / family.total, float)
+    inputs, outputs, total = listed(family)
+    if inputs * outputs > _LARGEST_LAW:
+        raise TooLarge(f"{name} has a law of {inputs} by {outputs}, too large to be undone")
+    weights = np.array([family.weights(n) for n in range(inputs)])
+    return np.asarray(weights / total, float)

@@ -72,7 +72,7 @@ def finite_piece(column: Column, mechanism: Mechanism, cut: Cut, scale: Scale | 
     matrix = whole_law(mechanism.family, called)
     expressions, decode = column_reader(column, outputs, None)
     if isinstance(space, Interval):
-        scale, seen = scale or scale_of(space), np.arange(outputs.size)
+        scale, seen = scale or scale_of(space), np.arange(matrix.shape[1])
         nearest = np.rint((values_of(outputs, seen) - float(space.low)) / float(space.step)).astype(np.int64)
         held = member[np.clip(nearest, 0, space.size - 1)]
         numbers = scale.numbers(space, codes), held, scale.numbers(outputs, seen)

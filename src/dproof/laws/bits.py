@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from math import comb
@@ -12,13 +12,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dproof.coins import Coins
-from dproof.laws.family import Odds, Worst
+from dproof.laws.family import Family, Odds, Worst
 from dproof.laws.guide import coin
-from dproof.laws.pair import Pair
+from dproof.laws.pair import Pair, two_chances_variance
+from dproof.spaces.space import Space
 
 
 @dataclass(frozen=True, slots=True)
-class Bits:
+class Bits(Family):
     """P(Y_a = b) = stay^(h−r) · flip^r / (stay + flip)^h, where r bits of a and b differ.
 
     Two sets that differ in every item are the worst pair: with fewer differing bits the law is a part of theirs.
@@ -53,10 +54,27 @@ class Bits:
         masses = [comb(h, r) * self.stay ** (h - r) * self.flip**r for r in range(h + 1)]
         return Pair(masses, masses[::-1], self.total, 0, self.inputs - 1)
 
-    def atoms(self) -> Iterable[tuple[int, int]]:
+    def worst_atoms(self) -> list[tuple[int, int]]:
         """The masses of {r bits turned} under a set and under its complement."""
         pair = self._pair()
-        return zip(pair.p, pair.q, strict=True)
+        return list(zip(pair.p, pair.q, strict=True))
+
+    def chances(self) -> tuple[str, Mapping[str, float]]:
+        stays = self.stay / (self.stay + self.flip)
+        return "whether a set holds an item is", {"told as it is": stays, "turned": 1 - stays}
+
+    def probability(self, source: int, target: int) -> Fraction:
+        differing = (source ^ target).bit_count()
+        return Fraction(self.stay ** (self.bits - differing) * self.flip**differing, self.total)
+
+    def maximal_error(self, space: Space) -> Fraction:
+        distances = space.by_differences()
+        if distances is None:
+            return super().maximal_error(space)
+        return sum((d * mass for d, mass in zip(distances, self._pair().p, strict=True)), Fraction(0)) / self.total
+
+    def count_variance(self, space: Space) -> float | None:
+        return two_chances_variance(self.stay, self.flip, self.stay + self.flip)
 
     def worst(self, odds: Fraction) -> Worst:
         return self._pair().worst(odds)

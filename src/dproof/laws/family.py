@@ -1,15 +1,19 @@
-"""What every family of laws {Y_d} offers, whatever its shape."""
+"""What every family of laws {Y_d} offers, whatever its shape. Nothing outside this folder asks which one it has."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol
 
+import numpy as np
 from numpy.typing import NDArray
 
 from dproof.coins import Coins
+from dproof.errors import InputError, TooLarge
+from dproof.exact import exact
+from dproof.spaces.space import Space
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,21 +34,84 @@ class Odds:
     target: int
 
 
-@runtime_checkable
 class Family(Protocol):
     """Laws of whole numbers over one total, one for each input.
 
-    Every ordered pair of distinct inputs is a neighbouring pair: this is the law of one row (HLM15, Theorem 5).
+    Every ordered pair of distinct inputs is a neighbouring pair: this is the law of one row (HLM15, Theorem 5). What a
+    family does not have is None; a new one has to say only what has no default here.
     """
 
-    @property
-    def inputs(self) -> int: ...
+    if TYPE_CHECKING:  # for the type checker alone: a property here would hide a field of the same name
+
+        @property
+        def inputs(self) -> int | None:
+            """How many inputs there are; None where they cannot be listed, such as curves."""
+
+        @property
+        def outputs(self) -> int | None:
+            """How many outputs there are; None where they cannot be listed, such as all whole numbers."""
+
+        @property
+        def total(self) -> int | None:
+            """What the weights of one input sum to; None where none are written out."""
 
     @property
-    def outputs(self) -> int: ...
+    def neighbours(self) -> NDArray[np.bool_] | None:
+        """Which ordered pairs of inputs count, as a matrix; None for all of them."""
+        return None
 
     @property
-    def total(self) -> int: ...
+    def hit_and_miss(self) -> tuple[Fraction, Fraction] | None:
+        """How likely a value shows in the output of a row that has it, and of a row that does not.
+
+        None where that depends on the value.
+        """
+        return None
+
+    @property
+    def moments(self) -> tuple[Fraction, Fraction, Fraction] | None:
+        """E X, E|X| and E X² in steps, where the output is the input plus noise X; None for other laws."""
+        return None
+
+    def worst_atoms(self) -> Sequence[tuple[int, int]] | None:
+        """The masses, on groups of outputs of one ratio each, of a pair of inputs that no other pair exceeds at any
+        odds; None where no pair is known to."""
+        return None
+
+    def chances(self) -> tuple[str, Mapping[str, float]] | None:
+        """What happens to a value, in words, where a few chances say it all: the subject, and each verb with its
+        probability."""
+        return None
+
+    def probability(self, source: int, target: int) -> Fraction:
+        """P(Y_source = target), exactly."""
+        assert self.total is not None
+        return Fraction(int(self.weights(source)[target]), self.total)
+
+    def expectation(self, source: int, losses: Any) -> Fraction:
+        """Σ_y P(Y_source = y) · losses[y], exactly."""
+        weights, total, whole = self.weights(source), self.total, np.asarray(losses)
+        assert total is not None
+        if whole.dtype.kind in "iu" and weights.dtype != object and total * int(abs(whole).max()) < 1 << 63:
+            return Fraction(int(weights @ whole), total)
+        terms = (exact(loss, "a loss") * int(w) for loss, w in zip(losses, weights, strict=True))
+        return sum(terms, Fraction(0)) / total
+
+    def error(self, source: int, space: Space) -> Fraction:
+        """E ρ(Y_d, d) for one input d and outputs in the space of the inputs, or around it."""
+        return self.expectation(source, space.distances(source))
+
+    def maximal_error(self, space: Space) -> Fraction:
+        """max_d E ρ(Y_d, d) likewise. HLM15, equation (13)."""
+        return max(self.error(n, space) for n in range(space.size))
+
+    def count_variance(self, space: Space) -> float | None:
+        """The largest variance, over a row's true value, of what the row adds to a debiased count; None without one.
+
+        The count is of the rows with one value or, for sets, with one item. With B = P⁻¹ a response y adds
+        Σ_v B[y, v] f(v) to the count of f, whose mean is f of the true value.
+        """
+        return None
 
     def weights(self, source: int) -> NDArray[Any]:
         """The law of one input: a whole number for each output, summing to the total."""
@@ -65,3 +132,16 @@ class Family(Protocol):
     def record(self) -> Mapping[str, Any]:
         """The law as JSON, whole numbers as strings; what a certificate holds."""
         ...
+
+
+def listed(family: Family, most: int | None = None) -> tuple[int, int, int]:
+    """How many inputs and outputs a law has that is to be written out whole, and its total; at most so many entries."""
+    inputs, outputs, total = family.inputs, family.outputs, family.total
+    if inputs is None or outputs is None or total is None:
+        raise InputError("this law has no end of values, so it has no matrix; ask for single probabilities, or clamp")
+    if most is not None and inputs * outputs > most:
+        raise TooLarge(
+            f"a law of {inputs} inputs by {outputs} outputs is too large to write out: at most {most} entries; ask for "
+            "one input at a time"
+        )
+    return inputs, outputs, total

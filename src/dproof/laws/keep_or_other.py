@@ -12,16 +12,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dproof.coins import Coins
-from dproof.laws.family import Odds, Worst
+from dproof.laws.family import Family, Odds, Worst
 from dproof.laws.guide import Guide, guide, word_width
-from dproof.laws.pair import Pair, any_pair
+from dproof.laws.pair import Pair, any_pair, two_chances_variance
+from dproof.spaces.space import Space
 
 _TOTAL_BITS = 52  # words that belong to nobody, and are drawn again, stay below one in 2^12
 _TABLED = 4096  # up to this size a guide table over the shifts beats arithmetic on whole words
 
 
 @dataclass(frozen=True, slots=True)
-class KeepOrOther:
+class KeepOrOther(Family):
     """P(Y_d = d) = keep/total and P(Y_d = d') = other/total, with total = keep + m·other.
 
     Y_d is d + S modulo the size, with one law for the shift S whatever d, so one small table serves every row.
@@ -54,6 +55,28 @@ class KeepOrOther:
 
     def _pair(self) -> Pair:
         return any_pair(self.size, self.keep, self.other, self.total)  # d and d' differ in the outputs d and d' only
+
+    @property
+    def hit_and_miss(self) -> tuple[Fraction, Fraction]:
+        return Fraction(self.keep, self.total), Fraction(self.other, self.total)
+
+    def worst_atoms(self) -> list[tuple[int, int]]:
+        rest = (self.size - 2) * self.other
+        return [(self.keep, self.other), (self.other, self.keep), (rest, rest)]
+
+    def chances(self) -> tuple[str, Mapping[str, float]]:
+        kept = self.keep / self.total
+        return "a value is", {"kept": kept, "replaced": 1 - kept}
+
+    def probability(self, source: int, target: int) -> Fraction:
+        return self.hit_and_miss[source != target]
+
+    def maximal_error(self, space: Space) -> Fraction:
+        return space.largest_sum() * Fraction(self.other, self.total)
+
+    def count_variance(self, space: Space) -> float | None:
+        held, _ = space.counted()  # points that one count takes in
+        return two_chances_variance(self.keep + (held - 1) * self.other, held * self.other, self.total)
 
     def worst(self, odds: Fraction) -> Worst:
         return self._pair().worst(odds)

@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 
 from dproof.coins import Coins
 from dproof.errors import InputError
-from dproof.laws.family import Odds, Worst
+from dproof.laws.family import Family, Odds, Worst
 from dproof.laws.search import tight_odds
+from dproof.spaces.space import Space
 
 
 class NoiseLaw(Protocol):
@@ -46,7 +47,7 @@ class NoiseLaw(Protocol):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Lattice:
+class Lattice(Family):
     """Y_i = i + X on all of Z, or clamped to 0, …, size − 1; X has one law whatever i.
 
     Two inputs are a shift of at most size − 1 apart, and their laws differ by no more than the noise does under that
@@ -67,16 +68,23 @@ class Lattice:
         return self.size
 
     @property
-    def outputs(self) -> int:
-        """On all of Z, more than any machine word has values."""
-        return self.size if self.clamped else 1 << 65
+    def outputs(self) -> int | None:
+        """None on all of Z."""
+        return self.size if self.clamped else None
 
     @property
     def total(self) -> int:
         return self.noise.denominator(self.size)
 
+    @property
+    def moments(self) -> tuple[Fraction, Fraction, Fraction] | None:
+        return None if self.clamped else self.noise.moments
+
+    def maximal_error(self, space: Space) -> Fraction:
+        # In the middle the ends are the farthest, so clamping helps least.
+        return space.separation * max(map(self._steps_off, ((self.size - 1) // 2, self.size // 2)))
+
     def probability(self, source: int, target: int) -> Fraction:
-        """P(Y_source = target), exactly."""
         shift, last = target - source, self.size - 1
         if not self.clamped or 0 < target < last:
             return self.noise.probability(shift)
@@ -102,8 +110,11 @@ class Lattice:
         value = tight_odds(lambda odds: self.noise.delta(odds, shift), self.noise.pure(shift), delta)
         return Odds(value, 0, shift)
 
-    def error(self, source: int) -> Fraction:
-        """E|Y_i − i| in steps, exactly."""
+    def error(self, source: int, space: Space) -> Fraction:
+        return space.separation * self._steps_off(source)
+
+    def _steps_off(self, source: int) -> Fraction:
+        """E|Y_i − i|, exactly."""
         if not self.clamped:
             return self.noise.moments[1]
         total = self.total

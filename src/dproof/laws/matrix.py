@@ -14,17 +14,20 @@ from numpy.typing import NDArray
 
 from dproof.coins import Coins
 from dproof.errors import InputError
-from dproof.laws.family import Odds, Worst
+from dproof.laws.family import Family, Odds, Worst
 from dproof.laws.guide import Guide, guide
 from dproof.laws.pair import tight_odds
+from dproof.spaces.space import Space
 
 _UNIT = 2.0**-53  # relative error of one rounded operation
 _BLOCK = 1 << 16  # numbers screened at a time, so that they stay in cache
+_LARGEST_INVERTED = 1 << 10  # values of a law that is inverted to see what counts cost
+_SINGULAR = 1e-9
 _FLOATS = 1 << 500  # totals and odds below this can be screened in floats without overflow
 
 
 @dataclass(frozen=True, eq=False)
-class Matrix:
+class Matrix(Family):
     """The solution matrix as whole numbers: P(Y_i = j) = rows[i, j] / total. HLM16, Definition 6.
 
     >>> Matrix(np.array([[3, 1], [1, 3]]), 4).worst(Fraction(1)).value
@@ -130,6 +133,16 @@ class Matrix:
 
     def draw(self, codes: NDArray[Any], coins: Coins) -> NDArray[Any]:
         return self._guide.draw(codes, coins)
+
+    def count_variance(self, space: Space) -> float | None:
+        if not self.inputs == self.outputs <= _LARGEST_INVERTED:
+            return None
+        law = np.asarray(self.rows / self.total, np.float64)
+        if np.linalg.svd(law, compute_uv=False)[-1] < _SINGULAR:
+            return None
+        asked = space.counted()[1]()
+        scores = np.linalg.solve(law, asked)
+        return float((law @ scores**2 - asked**2).max())
 
     def record(self) -> Mapping[str, Any]:
         rows = [[str(int(w)) for w in row] for row in self.rows]

@@ -40,6 +40,15 @@ def any_pair(inputs: int, own: int, other: int, total: int) -> Pair:
     return Pair([own, other], [other, own], total) if inputs > 1 else Pair([], [], total, 0, 0)
 
 
+def two_chances_variance(hit: int, miss: int, total: int) -> float | None:
+    """The largest variance that a row adds to a debiased count, where it shows what is counted with chance hit/total if
+    it has it and miss/total if not; None where the two are the same."""
+    if hit == total:
+        return 0.0
+    p, q = hit / total, miss / total
+    return None if hit == miss else max(p * (1 - p), q * (1 - q)) / (p - q) ** 2
+
+
 def hockey_stick(p: Iterable[Any], q: Iterable[Any], total: int, odds: Fraction) -> Fraction:
     """Σ_y max(0, P(y) − e·Q(y)), exactly; the least δ for which P(A) ≤ e·Q(A) + δ on every set A.
 

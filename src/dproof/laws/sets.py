@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from dproof.coins import Coins
 from dproof.errors import TooLarge
-from dproof.laws.family import Odds, Worst
+from dproof.laws.family import Family, Odds, Worst
 from dproof.laws.guide import coin, uniform_below
 from dproof.laws.pair import Pair, any_pair
 
@@ -24,7 +24,7 @@ _MOST_LISTED = 20  # values whose sets are written out one by one
 
 
 @dataclass(frozen=True, slots=True)
-class Unary:
+class Unary(Family):
     """The value's own bit is 1 with probability p = own/whole, each other bit with probability q = other/whole.
 
     Two values differ in the law of their two bits only, and the worst set is {own bit 1, other's bit 0}:
@@ -52,14 +52,8 @@ class Unary:
         return int(self.whole**self.size)
 
     @property
-    def hit(self) -> Fraction:
-        """P(the value is in the set that is released)."""
-        return Fraction(self.own, self.whole)
-
-    @property
-    def miss(self) -> Fraction:
-        """P(another given value is in the set)."""
-        return Fraction(self.other, self.whole)
+    def hit_and_miss(self) -> tuple[Fraction, Fraction]:
+        return Fraction(self.own, self.whole), Fraction(self.other, self.whole)
 
     def weights(self, source: int) -> NDArray[Any]:
         sets, has = _all_sets(self.size, source)
@@ -94,7 +88,7 @@ class Unary:
 
 
 @dataclass(frozen=True, slots=True)
-class SubsetSelection:
+class SubsetSelection(Family):
     """Every set of `width` values has weight `high` if it holds the input and `low` if not.
 
     Two inputs x, x' differ on the C(k−2, w−1) sets that hold x and not x', and on as many the other way round:
@@ -127,14 +121,9 @@ class SubsetSelection:
         return comb(k - 1, w) * self.low, comb(k - 1, w - 1) * self.high
 
     @property
-    def hit(self) -> Fraction:
-        """P(the value is in the set that is released)."""
-        return Fraction(self._masses()[1], self.total)
-
-    @property
-    def miss(self) -> Fraction:
-        """P(another given value is in the set): by symmetry what is left of the width, shared among the others."""
-        return (self.width - self.hit) / max(1, self.size - 1)
+    def hit_and_miss(self) -> tuple[Fraction, Fraction]:
+        hit = Fraction(self._masses()[1], self.total)
+        return hit, (self.width - hit) / max(1, self.size - 1)  # what is left of the width is shared among the others
 
     def weights(self, source: int) -> NDArray[Any]:
         sets, has = _all_sets(self.size, source)

@@ -48,11 +48,13 @@ def discrete_exponential(space: Space, k: Any = None, *, utility: Any = None, ne
         unit = exact(k, "k")
         if not 0 <= unit <= _LARGEST_K:
             raise InputError(f"k must lie between 0 and {_LARGEST_K}; at 0 every answer is as likely")
-        if isinstance(space, Categories) and space.metric == "discrete" and neighbours is None:
-            return Mechanism("discrete exponential", space, space, keep_up_to(exp_below(unit), space.size), source)
+        if space.is_discrete and space.factors is None and neighbours is None:
+            return Mechanism(
+                "discrete exponential", space, space, keep_up_to(exp_below(unit * space.separation), space.size), source
+            )
     if space.size > _LARGEST_SPACE:
         raise TooLarge(f"a law on {space.size} points is too large to write out; take at most {_LARGEST_SPACE}")
-    if neighbours is None and isinstance(space, Rows):
+    if neighbours is None and space.factors is not None:
         neighbours = one_row_apart(space)
     if k is not None:
         utility = -np.array([space.distances(n) for n in range(space.size)])

@@ -9,7 +9,6 @@ from typing import Literal, get_args
 
 from dproof.errors import InputError, did_you_mean
 from dproof.exact import exp_below
-from dproof.laws.keep_or_other import KeepOrOther
 from dproof.laws.sets import SubsetSelection, Unary
 from dproof.mechanisms.mechanism import Mechanism
 from dproof.privacy import Privacy
@@ -96,12 +95,10 @@ def hit_and_miss(mechanism: Mechanism) -> tuple[Fraction, Fraction]:
     >>> hit_and_miss(response_with(Categories(range(5)), "0.1"))
     (Fraction(3, 5), Fraction(1, 10))
     """
-    family = mechanism.family
-    if isinstance(family, KeepOrOther):
-        return Fraction(family.keep, family.total), Fraction(family.other, family.total)
-    if isinstance(family, (Unary, SubsetSelection)):
-        return family.hit, family.miss
-    raise InputError("only randomised response, unary encoding and subset selection count with two probabilities")
+    found = mechanism.family.hit_and_miss
+    if found is None:
+        raise InputError("only randomised response, unary encoding and subset selection count with two probabilities")
+    return found
 
 
 def count_variance(hit: Fraction, miss: Fraction, *, rows: int, holders: int) -> Fraction:

@@ -14,10 +14,10 @@ from numpy.typing import NDArray
 from dproof import coins
 from dproof.errors import InputError, TooLarge
 from dproof.exact import exp_below, float_above, log_above
-from dproof.laws.family import Family
-from dproof.laws.lattice import Lattice
+from dproof.laws.family import Family, listed
 from dproof.mechanisms.error import expected_errors, maximal_error
 from dproof.privacy import Privacy
+from dproof.spaces.interval import Line
 from dproof.spaces.space import Space, narrowest
 
 _LARGEST_MATRIX = 1 << 26  # entries; beyond this ask for one law at a time
@@ -48,7 +48,7 @@ class Law(Mapping[Any, Fraction]):
     """
 
     family: Family
-    outputs: Space
+    outputs: Space | Line
     source: int
 
     def __getitem__(self, output: Any) -> Fraction:
@@ -56,22 +56,21 @@ class Law(Mapping[Any, Fraction]):
             code = self.outputs.code(output)
         except InputError:
             raise KeyError(output) from None
-        if isinstance(self.family, Lattice):
-            return self.family.probability(self.source, code)
-        return Fraction(int(self.family.weights(self.source)[code]), self.family.total)
+        return self.family.probability(self.source, code)
 
     def __iter__(self) -> Iterator[Any]:
         return (self.outputs.label(code) for code in range(len(self)))
 
     def __len__(self) -> int:
-        if self.family.outputs > _LARGEST_MATRIX:
+        outputs = self.family.outputs
+        if outputs is None or outputs > _LARGEST_MATRIX:
             raise TooLarge("a law on so many outputs is too long to list; ask for single probabilities")
-        return self.family.outputs
+        return outputs
 
     def items(self) -> Any:
         """The pairs (output, probability), the weights read once."""
-        weights = self.family.weights(self.source)
-        return [(self.outputs.label(n), Fraction(int(w), self.family.total)) for n, w in enumerate(weights)]
+        weights, (_, _, total) = self.family.weights(self.source), listed(self.family)
+        return [(self.outputs.label(n), Fraction(int(w), total)) for n, w in enumerate(weights)]
 
     def values(self) -> Any:
         return [probability for _, probability in self.items()]
@@ -91,27 +90,19 @@ class Mechanism:
 
     name: str
     inputs: Space
-    outputs: Space
+    outputs: Space | Line
     family: Family = field(repr=False)  # thousands of whole numbers
     source: str
     optimum: Optimum | None = None
 
     def law(self, value: Any) -> Law:
         """The law of the response to one input."""
-        if self.family.outputs > _LARGEST_MATRIX and not isinstance(self.family, Lattice):
-            raise TooLarge(
-                f"a law over {self.family.outputs} outputs is too long to list; at most {_LARGEST_MATRIX} can be"
-            )
         return Law(self.family, self.outputs, self.inputs.code(value))
 
     def weights(self) -> tuple[NDArray[Any], int]:
         """The whole numbers of the law, one row per input, and their total."""
-        if self.family.inputs * self.family.outputs > _LARGEST_MATRIX:
-            raise TooLarge(
-                f"a matrix of {self.family.inputs} by {self.family.outputs} does not fit; "
-                f"ask for law(value) instead, or for at most {_LARGEST_MATRIX} entries"
-            )
-        return np.array([self.family.weights(n) for n in range(self.family.inputs)]), self.family.total
+        inputs, _, total = listed(self.family, _LARGEST_MATRIX)
+        return np.array([self.family.weights(n) for n in range(inputs)]), total
 
     def matrix(self) -> NDArray[np.float64]:
         """The solution matrix as floats, for looking at; `weights` has it exactly. HLM16, Definition 6."""
@@ -148,9 +139,9 @@ class Mechanism:
         given = np.asarray(codes)
         if given.ndim != 1 or given.dtype.kind not in "iu":
             raise InputError("codes must be a one-dimensional array of whole numbers")
-        if len(given) and not (given.min() >= 0 and given.max() < self.family.inputs):
-            raise InputError(f"a code lies outside 0 to {self.family.inputs - 1}")
-        if isinstance(self.family, Lattice) and not self.family.clamped:
+        if len(given) and not (given.min() >= 0 and given.max() < self.inputs.size):
+            raise InputError(f"a code lies outside 0 to {self.inputs.size - 1}")
+        if self.family.outputs is None:
             return self.family.draw(given, coins.current())  # signed: noise leaves the interval on either side
         if self.family.outputs - 1 > np.iinfo(given.dtype).max:
             given = given.astype(narrowest(self.family.outputs))

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from functools import reduce
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dproof.errors import InputError, TooLarge
+from dproof.laws.family import listed
 from dproof.laws.matrix import Matrix
 from dproof.mechanisms.mechanism import Mechanism
 from dproof.mechanisms.randomised_response import response_with
 from dproof.mechanisms.solution_matrix import solution_matrix
 from dproof.spaces.categories import Categories
 from dproof.spaces.rows import one_row_apart, table_space
+from dproof.spaces.space import Space
 
 _LARGEST_LAW = 1 << 22  # entries of the matrix on D^n
 _MOST_ROWS = 11  # of two values and two outputs
@@ -38,17 +40,17 @@ def product_sanitisation(parent: Mechanism, rows: int) -> Mechanism:
     if isinstance(rows, bool) or not isinstance(rows, int) or rows < 1:
         raise InputError("the number of rows must be a whole number of at least 1")
     family = parent.family
-    if rows > _MOST_ROWS or (family.inputs * family.outputs) ** rows > _LARGEST_LAW:
+    size, width, total = listed(family)
+    if rows > _MOST_ROWS or (size * width) ** rows > _LARGEST_LAW:
         raise TooLarge(
-            f"the law of {rows} rows of {family.inputs} values is too large to write out; take fewer rows, or draw "
+            f"the law of {rows} rows of {size} values is too large to write out; take fewer rows, or draw "
             "from the parent row by row, which is the same for any number"
         )
     inputs = table_space(parent.inputs, rows)
-    outputs = inputs if parent.outputs is parent.inputs else table_space(parent.outputs, rows)
-    one_row = np.array([family.weights(n) for n in range(family.inputs)], object)
-    total = int(family.total**rows)
+    outputs = inputs if parent.outputs is parent.inputs else table_space(cast(Space, parent.outputs), rows)
+    one_row = np.array([family.weights(n) for n in range(size)], object)
     whole: NDArray[Any] = reduce(np.kron, [one_row] * rows)
-    law = Matrix(whole, total, one_row_apart(inputs))
+    law = Matrix(whole, int(total**rows), one_row_apart(inputs))
     return Mechanism("product sanitisation", inputs, outputs, law, "HLM15, equation (7)")
 
 

@@ -24,9 +24,7 @@ from dproof.optimality.error import losses
 from dproof.optimality.symmetry import view
 from dproof.privacy import Privacy
 from dproof.spaces.categories import Categories
-from dproof.spaces.interval import Interval
 from dproof.spaces.space import Space
-from dproof.spaces.subsets import Subsets
 
 Outputs = Literal["inside", "anywhere"]
 _MOST_PACKED = 64  # points of a packing
@@ -81,7 +79,7 @@ def _bounds(space: Any, privacy: Privacy, inside: bool) -> Iterator[Bound]:
     seen = _view(space) if inside and privacy.delta == 0 else None
     if seen is not None:
         yield Bound(least_two_level(seen, odds)[0], "a space that looks the same from every point")
-    if isinstance(space, Interval) or (isinstance(space, Categories) and space.metric == "ordinal"):
+    if space.spacing is not None:
         yield Bound(_on_a_line(space, privacy), "linear programme on a line, every space of outputs")
     elif size <= _LARGEST_SPAN:
         yield Bound(_optimum_below(_tight_span(space).T, privacy), "tight span, every space of outputs")
@@ -110,9 +108,9 @@ def _packing(space: Space, odds: Fraction) -> Fraction:
 
 def _view(space: Space) -> Seen | None:
     """The distances that every point sees, each with how often; None where points see different ones."""
-    if isinstance(space, Subsets) and space.metric == "symmetric":
-        items = len(space.values)
-        return [(Fraction(n), comb(items, n)) for n in range(items + 1)]
+    distances = space.by_differences()
+    if distances is not None and not space.is_discrete:
+        return [(distance, comb(len(distances) - 1, n)) for n, distance in enumerate(distances)]
     if space.size > _LARGEST_COMPARED:
         return None
     return view(losses(space))

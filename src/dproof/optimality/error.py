@@ -11,10 +11,8 @@ from numpy.typing import NDArray
 
 from dproof.errors import InputError, TooLarge, did_you_mean
 from dproof.exact import has_shape, whole_numbers
-from dproof.laws.lattice import Lattice
 from dproof.mechanisms.error import distances_between
 from dproof.mechanisms.mechanism import Mechanism
-from dproof.spaces.interval import Interval
 from dproof.spaces.space import Space
 
 _LARGEST = 1 << 24  # losses that are written out
@@ -78,16 +76,16 @@ def bias_and_variance(mechanism: Mechanism) -> tuple[float, float] | None:
     (True, 2.0)
     """
     family, inputs, outputs = mechanism.family, mechanism.inputs, mechanism.outputs
-    if not isinstance(inputs, Interval):
+    if inputs.line is None or outputs.line is None:
         return None
-    if isinstance(family, Lattice) and not family.clamped:
-        mean, _, square = family.noise.moments
-        return float(abs(mean) * inputs.step), float((square - mean**2) * inputs.step**2)
-    if not isinstance(outputs, Interval) or family.inputs * family.outputs > _LARGEST_MATRIX:
+    if family.moments is not None:
+        mean, _, square = family.moments
+        return float(abs(mean) * inputs.line.step), float((square - mean**2) * inputs.line.step**2)
+    if family.inputs is None or family.outputs is None or family.inputs * family.outputs > _LARGEST_MATRIX:
         return None
-    law, points = mechanism.matrix(), outputs.numbers(np.arange(outputs.size)).astype(np.float64)
+    law, points = mechanism.matrix(), outputs.line.numbers(np.arange(family.outputs)).astype(np.float64)
     means = law @ points
-    biases = np.abs(means - inputs.numbers(np.arange(inputs.size)))
+    biases = np.abs(means - inputs.line.numbers(np.arange(inputs.size)))
     return float(biases.max()), float((law @ points**2 - means**2).max())
 
 

@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 
 from dproof.optimality.error import Losses
 from dproof.spaces.space import Space
-from dproof.spaces.subsets import Subsets
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -43,11 +42,12 @@ def find_symmetry(
     inputs: Space, outputs: Space, losses: Losses, prior: NDArray[Any] | None, distances: Losses | None = None
 ) -> Symmetry:
     """The largest group that is known of a space: permutations and flips of items, a reflection, or none."""
-    cube = isinstance(inputs, Subsets) and (outputs is inputs or outputs == inputs) and losses.name != "matrix"
-    if cube and (prior is None or bool((prior == prior[0]).all())):
+    items = inputs.items
+    cube = items is not None and (outputs is inputs or outputs == inputs) and losses.name != "matrix"
+    if items is not None and cube and (prior is None or bool((prior == prior[0]).all())):
         codes = np.arange(inputs.size)
         orbits = np.bitwise_count(codes[:, None] ^ codes).astype(np.int64)
-        whole_cube = tuple((0, (1 << n) - 1) for n in range(1, len(inputs.values) + 1))  # type: ignore[attr-defined]
+        whole_cube = tuple((0, (1 << n) - 1) for n in range(1, len(items) + 1))
         return Symmetry(orbits, (0,), (inputs.size,), whole_cube)
     k, j = losses.shape
     numbers = np.arange(k * j).reshape(k, j)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any
@@ -11,9 +12,7 @@ import numpy as np
 import vl_convert
 
 from dproof.curves.noise import CurveMechanism
-from dproof.laws.bits import Bits
-from dproof.laws.keep_or_other import KeepOrOther
-from dproof.laws.lattice import Lattice
+from dproof.laws.family import listed
 from dproof.mechanisms.mechanism import Mechanism
 from dproof.report.curve_charts import ACCENT, INK, noise_chart
 
@@ -44,17 +43,13 @@ def law_chart(mechanism: Mechanism) -> Any:
     if isinstance(mechanism, CurveMechanism):
         return noise_chart(mechanism)
     family = mechanism.family
-    if family.outputs and max(family.inputs, family.outputs) <= _MOST_LABELS:
+    if family.outputs is not None and max(mechanism.inputs.size, family.outputs) <= _MOST_LABELS:
         return heat_map(mechanism)
-    if isinstance(family, KeepOrOther):
-        return _chances({"kept": family.keep / family.total, "replaced": 1 - family.keep / family.total}, "a value is")
-    if isinstance(family, Bits):
-        stays = family.stay / (family.stay + family.flip)
-        return _chances({"told as it is": stays, "turned": 1 - stays}, "whether a set holds an item is")
-    return one_law(mechanism)
+    chances = family.chances()
+    return one_law(mechanism) if chances is None else _chances(*chances)
 
 
-def _chances(chances: dict[str, float], title: str) -> Any:
+def _chances(title: str, chances: Mapping[str, float]) -> Any:
     """A few alternatives as labelled bars."""
     bars = [{"what": what, "probability": chance, "text": f"{chance:.1%}"} for what, chance in chances.items()]
     base = alt.Chart({"values": bars}, title=title).encode(
@@ -67,9 +62,9 @@ def _chances(chances: dict[str, float], title: str) -> Any:
 
 def heat_map(mechanism: Mechanism) -> Any:
     """P(Y_d = y) for every input d (rows) and output y (columns); where there are many, for blocks of them."""
-    family = mechanism.family
-    few = max(family.inputs, family.outputs) <= _MOST_LABELS
-    rows, columns = (_blocks(size) for size in (family.inputs, family.outputs))
+    inputs_count, outputs_count, _ = listed(mechanism.family)
+    few = max(inputs_count, outputs_count) <= _MOST_LABELS
+    rows, columns = _blocks(inputs_count), _blocks(outputs_count)
     law = np.add.reduceat(np.add.reduceat(mechanism.matrix(), rows[:-1]), columns[:-1], axis=1)
     density = law / np.diff(rows)[:, None] / np.diff(columns)
     inputs = [label_text(mechanism.inputs.label(int(n))) for n in rows[:-1]]
@@ -107,7 +102,7 @@ def _blocks(size: int) -> Any:
 
 def one_law(mechanism: Mechanism) -> Any:
     """The law of the middle input as bars."""
-    middle = mechanism.family.inputs // 2
+    middle = mechanism.inputs.size // 2
     label = mechanism.inputs.label(middle)
     law = _central(mechanism, label)
     numbers = all(isinstance(y, (int, float, Fraction, Decimal)) for y, _ in law)
@@ -127,8 +122,8 @@ def one_law(mechanism: Mechanism) -> Any:
 def _central(mechanism: Mechanism, label: Any) -> list[tuple[Any, Any]]:
     """The outputs that carry nearly all the mass, thinned to what a picture can show."""
     family = mechanism.family
-    if isinstance(family, Lattice) and not family.clamped:
-        middle, reach = family.inputs // 2, 4 * max(1, int(family.noise.moments[1]))
+    if family.moments is not None:
+        middle, reach = mechanism.inputs.size // 2, 4 * max(1, int(family.moments[1]))
         places = range(middle - reach, middle + reach + 1, max(1, reach // 120))
         return [(mechanism.outputs.label(y), family.probability(middle, y)) for y in places]
     law = mechanism.law(label).items()

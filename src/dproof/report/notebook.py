@@ -8,7 +8,6 @@ from fractions import Fraction
 from typing import Any
 
 from dproof.certification.certificate import Certificate, Part
-from dproof.laws.lattice import Lattice
 from dproof.mechanisms.mechanism import Mechanism
 
 _MOST = 12  # inputs and outputs of a law that is shown whole
@@ -18,9 +17,10 @@ def mechanism_table(mechanism: Mechanism) -> str:
     """The law as a table of probabilities, one row for each input, where it is small; else its size."""
     family = mechanism.family
     title = f"{mechanism.name} ({mechanism.source})"
-    if isinstance(family, Lattice) or max(family.inputs, family.outputs) > _MOST:
-        outputs = "all multiples of a step" if isinstance(family, Lattice) else f"{family.outputs} outputs"
-        return _table(f"{title}: {family.inputs} inputs, {outputs}", [], [])
+    if family.inputs is None or family.outputs is None or max(family.inputs, family.outputs) > _MOST:
+        inputs = "no end of inputs" if family.inputs is None else f"{family.inputs} inputs"
+        outputs = "all multiples of a step" if family.outputs is None else f"{family.outputs} outputs"
+        return _table(f"{title}: {inputs}, {outputs}", [], [])
     labels = [mechanism.outputs.label(n) for n in range(family.outputs)]
     rows = [
         [mechanism.inputs.label(n), *(f"{probability:.4f}" for probability in law)]

@@ -20,9 +20,7 @@ from dproof.mechanisms.randomised_response import itemwise_response, randomised_
 from dproof.optimality.design import Problem, design
 from dproof.optimality.unbiased import output_lattice
 from dproof.privacy import Privacy
-from dproof.sanitisation.variance import count_variance
 from dproof.spaces.interval import Interval
-from dproof.spaces.subsets import Subsets
 
 Calibrate = Callable[[Any, Privacy], Mechanism]
 _SMALL = 32  # values, of a space for which a law is designed
@@ -83,14 +81,14 @@ def _finite(space: Any, privacy: Privacy) -> Mechanism:
     best = randomised_response(space, privacy)
     if space.diameter == space.separation or privacy.epsilon == 0:
         return best
-    if isinstance(space, Subsets):
+    if space.items is not None:
         best = min(best, itemwise_response(space, privacy), key=lambda mechanism: mechanism.error)
     if space.size > _SMALL:
         return best
     designed = _tried(Problem(space, privacy))
     if designed is None or designed.error >= best.error:
         return best
-    usual, variance = count_variance(best.family, space), count_variance(designed.family, space)
+    usual, variance = best.family.count_variance(space), designed.family.count_variance(space)
     return designed if usual is not None and variance is not None and variance <= _WORTH * usual else best
 
 

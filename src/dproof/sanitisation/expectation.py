@@ -15,7 +15,6 @@ from dproof.privacy import Privacy
 from dproof.sanitisation.choice import choose
 from dproof.sanitisation.plan import Plan
 from dproof.sanitisation.row_law import RowLaw
-from dproof.sanitisation.variance import count_variance
 
 _THREE_DIGITS = Context(prec=3, rounding=ROUND_CEILING)
 _Z = NormalDist().inv_cdf(0.975)
@@ -39,7 +38,7 @@ def half_widths(law: RowLaw, rows: int) -> dict[str, float | None]:
         raise InputError("the number of rows cannot be negative")
     widths: dict[str, float | None] = {}
     for group in law.groups:
-        variance = count_variance(group.mechanism.family, group.mechanism.inputs)
+        variance = group.mechanism.family.count_variance(group.mechanism.inputs)
         widths[group.name] = None if variance is None else _Z * sqrt(rows * variance)
     return widths
 
@@ -71,7 +70,7 @@ def epsilon_for(plan: Plan, rows: int, half_width: Any) -> Fraction:
     def enough(epsilon: Fraction) -> bool:
         for group in counted:
             part = Privacy(epsilon * group.share / whole, plan.privacy.delta * group.share / whole)
-            variance = count_variance(choose(group.kind, group.space, part, group.mechanism).family, group.space)
+            variance = choose(group.kind, group.space, part, group.mechanism).family.count_variance(group.space)
             if variance is None or _Z * sqrt(rows * variance) > wanted:
                 return False
         return True

@@ -14,11 +14,11 @@ from dproof.errors import InputError, did_you_mean
 from dproof.exact import has_shape, whole_numbers
 from dproof.spaces.arrow import arrow_codes, is_arrow
 from dproof.spaces.labels import numbered, plain
-from dproof.spaces.space import narrowest
+from dproof.spaces.space import Space, narrowest
 
 
 @dataclass(frozen=True, init=False, eq=False)
-class Categories:
+class Categories(Space):
     """A finite set of labels: strings, numbers, booleans or None.
 
     `metric="discrete"`: ρ(x, y) = 1 for x ≠ y. `metric="ordinal"`: ρ = difference of positions.
@@ -74,6 +74,10 @@ class Categories:
         if self._matrix is not None:
             return Fraction(self._matrix[~np.eye(self.size, dtype=bool)].min())
         return Fraction(1)
+
+    @property
+    def spacing(self) -> Fraction | None:
+        return Fraction(1) if self.metric == "ordinal" else None
 
     def distance(self, x: Hashable, y: Hashable) -> Fraction:
         return Fraction(self.distances(self.code(x))[self.code(y)])

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from dproof.errors import InputError, TooLarge
 from dproof.exact import exact
 from dproof.spaces.arrow import as_numpy, is_arrow
-from dproof.spaces.space import narrowest
+from dproof.spaces.space import Space, narrowest
 
 _FINE = 5000  # steps of a lattice that nobody chose: rounding stays below a thousandth of the noise up to ε = 10
 _LARGEST = 1 << 48
@@ -24,6 +24,8 @@ _DIGITS = 15  # significant digits that every float keeps: up to these, its shor
 @dataclass(frozen=True, slots=True)
 class Line:
     """All points origin + step·k of a lattice, k any whole number; where unbounded noise ends up.
+
+    Like a space, but without what needs an end: no number of points, no diameter, no list of distances.
 
     A point is an int on a lattice of whole numbers; else the float that prints as it, or a Decimal or a Fraction
     where no float does.
@@ -36,13 +38,8 @@ class Line:
     step: Fraction
 
     @property
-    def size(self) -> int:
-        """More points than any machine word has values."""
-        return 1 << 65
-
-    @property
-    def diameter(self) -> Fraction:
-        raise InputError("a lattice without ends has no largest distance; ask for the interval's")
+    def line(self) -> Line:
+        return self
 
     @property
     def separation(self) -> Fraction:
@@ -50,9 +47,6 @@ class Line:
 
     def distance(self, x: Any, y: Any) -> Fraction:
         return self.step * abs(self.code(x) - self.code(y))
-
-    def distances(self, code: int) -> NDArray[Any]:
-        raise InputError("a lattice without ends has no list of distances; ask for single ones")
 
     def code(self, value: Any) -> int:
         place = (_number(value) - self.origin) / self.step
@@ -96,7 +90,7 @@ class Line:
 
 
 @dataclass(frozen=True, slots=True, init=False)
-class Interval:
+class Interval(Space):
     """The points low, low + step, …, high of a lattice, with ρ(x, y) = |x − y|.
 
     Any exact numbers will do for the bounds. A value between two points stands for the nearest, the upper one when
@@ -148,6 +142,14 @@ class Interval:
     @property
     def separation(self) -> Fraction:
         return self.step if self.size > 1 else Fraction(0)
+
+    @property
+    def spacing(self) -> Fraction:
+        return self.step
+
+    def distances_from(self, value: Any) -> NDArray[Any]:
+        place = (_number(value) - self.low) / self.step
+        return np.asarray(abs(np.arange(self.size).astype(object) - place) * self.step)
 
     def distance(self, x: Any, y: Any) -> Fraction:
         """The distance of the lattice points that two values stand for."""

@@ -18,7 +18,7 @@ from dproof.spaces.subsets import Subsets
 
 
 @dataclass(frozen=True, init=False, eq=False)
-class Rows:
+class Rows(Space):
     """The product of named spaces, with the sum of their metrics; a row is a mapping from name to value.
 
     For columns under the discrete metric the sum is the Hamming distance, HLM16, equation (1).
@@ -47,6 +47,13 @@ class Rows:
     @property
     def separation(self) -> Fraction:
         return min((s.separation for s in self.columns.values() if s.size > 1), default=Fraction(0))
+
+    @property
+    def factors(self) -> Mapping[str, Space]:
+        return self.columns
+
+    def largest_sum(self) -> Fraction:
+        return sum((s.largest_sum() * (self.size // s.size) for s in self.columns.values()), Fraction(0))
 
     def distance(self, x: Mapping[str, Any], y: Mapping[str, Any]) -> Fraction:
         return sum((s.distance(_cell(x, name), _cell(y, name)) for name, s in self.columns.items()), Fraction(0))
@@ -99,7 +106,7 @@ def table_space(space: Space, rows: int) -> Rows:
     return Rows({str(n): space for n in range(1, rows + 1)})
 
 
-def one_row_apart(table: Rows) -> NDArray[np.bool_]:
+def one_row_apart(table: Space) -> NDArray[np.bool_]:
     """Which ordered pairs of tables are neighbours: those that differ in exactly one row. HLM16, Definition 1.
 
     A table has n·m neighbours, so there are n·m·(m+1)^n ordered pairs.
@@ -107,9 +114,8 @@ def one_row_apart(table: Rows) -> NDArray[np.bool_]:
     >>> int(one_row_apart(table_space(Categories([0, 1, 2]), 2)).sum())
     36
     """
-    differing = np.zeros((table.size, table.size), np.int64)
-    codes = np.arange(table.size)
-    for space in list(table.columns.values())[::-1]:
+    differing, codes = np.zeros((table.size, table.size), np.int64), np.arange(table.size)
+    for space in list((table.factors or {"row": table}).values())[::-1]:
         codes, digits = np.divmod(codes, space.size)
         differing += digits[:, None] != digits[None, :]
     return np.asarray(differing == 1)

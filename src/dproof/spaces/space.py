@@ -1,17 +1,24 @@
-"""What a metric space of data offers. HLM15, section 2.1."""
+"""What a metric space of data offers. HLM15, section 2.1. Nothing outside this folder asks which space it has."""
 
 from __future__ import annotations
 
+from collections.abc import Hashable, Mapping
 from fractions import Fraction
-from typing import Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
+if TYPE_CHECKING:
+    from dproof.spaces.interval import Line
+
 
 @runtime_checkable
 class Space(Protocol):
-    """D inside (U, ρ): a finite set of values with distances, each value known by a code 0, 1, …, size − 1."""
+    """D inside (U, ρ): a finite set of values with distances, each value known by a code 0, 1, …, size − 1.
+
+    A space of one's own subclasses this and says what has no default; what a space does not have is None.
+    """
 
     @property
     def size(self) -> int: ...
@@ -41,6 +48,59 @@ class Space(Protocol):
         ...
 
     def decode(self, codes: NDArray[Any]) -> list[Any]: ...
+
+    # What only some spaces have -------------------------------------------------------------------------------------
+
+    @property
+    def line(self) -> Line | None:
+        """The lattice of numbers from which the points are cut; None where they are no numbers."""
+        return None
+
+    @property
+    def items(self) -> tuple[Hashable, ...] | None:
+        """The items, where the points are all sets of these and the code of a set is its bit mask."""
+        return None
+
+    @property
+    def factors(self) -> Mapping[str, Space] | None:
+        """The spaces of which this is the product, the code in mixed radix with the last column the fastest."""
+        return None
+
+    @property
+    def spacing(self) -> Fraction | None:
+        """The distance of neighbouring points, where all points lie on a line, equally far apart, in their order."""
+        return None
+
+    # What follows from the rest, quicker where a space knows better -------------------------------------------------
+
+    @property
+    def is_discrete(self) -> bool:
+        """Whether all points are equally far apart."""
+        return self.diameter == self.separation
+
+    def largest_sum(self) -> Fraction:
+        """max_d Σ_y ρ(d, y): how far all points together lie from the one that is farthest from them."""
+        if self.is_discrete:
+            return self.diameter * (self.size - 1)
+        if self.spacing is not None:
+            return self.spacing * Fraction(self.size * (self.size - 1), 2)  # from either end
+        return max(Fraction(self.distances(n).sum()) for n in range(self.size))
+
+    def distances_from(self, value: Any) -> NDArray[Any]:
+        """The exact distances from a value, which need not be a point where the space is one of numbers."""
+        return self.distances(self.code(value))
+
+    def by_differences(self) -> list[Fraction] | None:
+        """ρ of two sets that differ in 0, 1, 2, … items; None where the points are no sets."""
+        return None
+
+    def counted(self) -> tuple[int, Any]:
+        """What a count asks of a row: how many points one such question takes in, and a function that gives all of
+        them as a matrix, points by questions.
+
+        That is whether a row has a given value or, for sets, whether it holds a given item.
+        """
+        return 1, lambda: np.eye(self.size)
 
 
 def narrowest(size: int) -> np.dtype[Any]:

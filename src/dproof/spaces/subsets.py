@@ -13,14 +13,14 @@ from numpy.typing import NDArray
 from dproof.errors import InputError, TooLarge, did_you_mean
 from dproof.spaces.arrow import is_arrow
 from dproof.spaces.labels import numbered, plain
-from dproof.spaces.space import narrowest
+from dproof.spaces.space import Space, narrowest
 
 _MOST_ITEMS = 62  # a set is a mask in one machine word
 _MOST_LISTED = 24  # items whose sets are listed one by one
 
 
 @dataclass(frozen=True, init=False, eq=False)
-class Subsets:
+class Subsets(Space):
     """2^H: every subset of the items H, coded as a bit mask, bit n for item n.
 
     `metric="symmetric"`: ρ(A, B) = |A Δ B|. `metric="discrete"`: ρ(A, B) = 1 for A ≠ B.
@@ -61,6 +61,20 @@ class Subsets:
     @property
     def separation(self) -> Fraction:
         return Fraction(1)
+
+    @property
+    def items(self) -> tuple[Hashable, ...]:
+        return self.values
+
+    def largest_sum(self) -> Fraction:
+        return self.size * self.diameter / 2 if self.metric == "symmetric" else Fraction(self.size - 1)
+
+    def by_differences(self) -> list[Fraction]:
+        return [Fraction(r if self.metric == "symmetric" else min(r, 1)) for r in range(len(self.values) + 1)]
+
+    def counted(self) -> tuple[int, Any]:
+        bits = range(len(self.values))
+        return self.size // 2, lambda: (np.arange(self.size)[:, None] >> np.array(bits) & 1).astype(np.float64)
 
     def distance(self, x: Iterable[Hashable], y: Iterable[Hashable]) -> Fraction:
         differing = (self.code(x) ^ self.code(y)).bit_count()
