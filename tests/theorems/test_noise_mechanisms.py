@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 from dproof import Interval, Privacy, bounded_laplace, certify, gaussian, laplace, staircase, truncated_laplace
-from dproof.certification.numerical import noise_part, numerical
 from dproof.errors import InputError
 from dproof.exact import exp_below
 from dproof.laws.gaussian import gaussian as gaussian_law
@@ -17,6 +16,7 @@ from dproof.laws.stairs import stairs
 from dproof.laws.two_sided import two_sided
 from dproof.mechanisms.bounded_laplace import _scale
 from dproof.mechanisms.noise import integer_gaussian
+from tests.numerical import noise_part, numerical
 
 
 def normal(x: float) -> float:

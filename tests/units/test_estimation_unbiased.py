@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dproof.estimation.axes import public
 from dproof.estimation.contingency import Contingency
 from dproof.estimation.frame import Frame
+from dproof.laws.axes import public
 from dproof.queries.question import Key
 from dproof.queries.sql import parse_predicate
 from dproof.sanitisation.plan import Plan

@@ -81,7 +81,7 @@ class Loss:
     def __mul__(self, other: Loss) -> Loss:
         """Both, on independent coins."""
         if len(self.atoms) * len(other.atoms) > 16 * _MOST_ATOMS**2:
-            raise TooLarge("too many losses to compose exactly; compose them numerically")
+            raise TooLarge("too many losses to compose exactly; add up the promises of some of them instead")
         pairs = ((p * x, q * y) for p, q in self.atoms for x, y in other.atoms)
         return Loss(_merged(pairs), self.total * other.total)
 
@@ -146,7 +146,9 @@ def compose(losses: Sequence[Loss]) -> Composed:
     for part in sorted((loss**times for loss, times in counts.items()), key=lambda part: -len(part.atoms)):
         smaller = min((0, 1), key=lambda n: len(halves[n].atoms))
         if len(halves[smaller].atoms) * len(part.atoms) > _MOST_ATOMS:
-            raise TooLarge("too many different losses to compose exactly, above about 20; compose them numerically")
+            raise TooLarge(
+                "too many different losses to compose exactly, above about 20; add up the promises of some of them instead"
+            )
         halves[smaller] *= part
     return Composed(*halves)
 

@@ -53,7 +53,7 @@ def drawn_quantile(loadings: Floats, law: TwoSided | Convolved, deviation: float
 
 def band_quantile(loadings: Floats, law: TwoSided | Convolved, deviation: float, level: float, coins: Coins) -> float:
     """By the length of the path for Gaussian noise, by drawing for Laplace noise."""
-    if isinstance(law, Convolved):
+    if law.is_normal:
         return tube_quantile(loadings, level)
     return drawn_quantile(loadings, law, deviation, level, coins)
 

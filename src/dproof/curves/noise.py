@@ -56,10 +56,7 @@ class VectorNoise:
     @property
     def variance(self) -> Fraction:
         """Of one coordinate, exactly."""
-        if isinstance(self.law, Convolved):
-            return self.law.variance
-        mean, _, square = self.law.moments
-        return square - mean**2
+        return self.law.variance
 
     def worst(self, odds: Fraction) -> Fraction:
         """An upper bound of δ at these odds."""

@@ -17,12 +17,12 @@ from dproof.curves.bands import fine, tube_quantile
 from dproof.curves.expansion import CurveLattice
 from dproof.curves.noise import CurveMechanism
 from dproof.errors import InputError
-from dproof.estimation.axes import Kept, is_rough
 from dproof.estimation.contingency import Contingency, Target
 from dproof.estimation.frame import Combos, Frame, fits, schema_of
-from dproof.estimation.inverse import Array
 from dproof.estimation.measuring import Options, refuse_singular
 from dproof.estimation.reading import connected
+from dproof.laws.axes import Kept, is_rough
+from dproof.laws.inverse import Array
 from dproof.queries.answer import Answer, Cell
 from dproof.queries.canonical import name
 from dproof.queries.curve_estimate import CurveEstimate

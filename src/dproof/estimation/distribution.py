@@ -7,9 +7,9 @@ from math import prod
 import numpy as np
 
 from dproof.errors import InputError, TooLarge
-from dproof.estimation.axes import Axis, Kept, Mixed, Moments
 from dproof.estimation.contingency import Contingency, Sum
-from dproof.estimation.inverse import Array, Scores, gather
+from dproof.laws.axes import Axis, Kept, Mixed, Moments
+from dproof.laws.inverse import Array, Scores, gather
 
 _STEPS = 5_000
 _SETTLED = 1e-8  # relative change of the likeliest counts at which they stand still

@@ -11,13 +11,11 @@ from typing import Any
 import numpy as np
 
 from dproof.errors import InputError, TooLarge
-from dproof.estimation.axes import Axis, Mixed, Moments, is_rough, public
 from dproof.estimation.contingency import Contingency, Groups, Sum
-from dproof.estimation.inverse import Array
-from dproof.estimation.numbers import Scale, scale_of
-from dproof.estimation.pieces import piece_of
+from dproof.estimation.pieces import piece_of, scale_of
 from dproof.estimation.reading import Piece, count, integers
-from dproof.laws.keep_or_other import KeepOrOther
+from dproof.laws.axes import Axis, Mixed, Moments, Scale, is_rough, public
+from dproof.laws.inverse import Array
 from dproof.queries.canonical import condition, literal, name
 from dproof.queries.cells import cut
 from dproof.queries.predicates import Predicate, leaves
@@ -82,8 +80,8 @@ class Frame:
         self._private_keys = [key for key in keys if key.column not in known]
         self.numbers = {c: Scale() if c in known else scale_of(self.schema.spaces[c]) for c in degrees}
         private = [column for column in degrees if column not in known]
-        # A sum under a keep-or-other law needs the number of each value.
-        kept = {column for column in private if isinstance(law.group_of(column).mechanism.family, KeepOrOther)}
+        # A sum under a law that is undone block by block needs the number of each value.
+        kept = {column for column in private if law.group_of(column).mechanism.family.is_sharp}
         self.grid = cut(
             self.schema, [where for where, _ in needed], self._private_keys, [*private, *spelled], kept | set(spelled)
         )

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from dproof.errors import InputError
-from dproof.estimation.inverse import Array
+from dproof.laws.inverse import Array
 
 _FEW = 3.0  # standard errors of fewer heaviest scores than this are not normal
 

@@ -8,13 +8,13 @@ from typing import Any, Literal, get_args
 import numpy as np
 
 from dproof.errors import InputError, did_you_mean
-from dproof.estimation.axes import Mixed
 from dproof.estimation.contingency import Contingency, Estimates, Groups, Target
 from dproof.estimation.distribution import fold, likelihood, projection, shrinkage
 from dproof.estimation.expressions import Value, aggregate_value
 from dproof.estimation.frame import Frame, Needed
 from dproof.estimation.intervals import check_level, half_widths, normal_quantile, simultaneous
-from dproof.estimation.inverse import Array
+from dproof.laws.axes import Mixed
+from dproof.laws.inverse import Array
 from dproof.queries.answer import Cell
 from dproof.queries.question import Aggregate, Expression, Question, evaluate
 from dproof.sanitisation.row_law import RowLaw

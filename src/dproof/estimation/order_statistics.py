@@ -14,11 +14,9 @@ from dproof.estimation.contingency import Groups
 from dproof.estimation.expressions import sums_of
 from dproof.estimation.frame import Frame, Needed, schema_of
 from dproof.estimation.intervals import half_widths, normal_quantile
-from dproof.estimation.inverse import Array
 from dproof.estimation.measuring import Asked, measure, refuse_singular
-from dproof.estimation.numbers import values_of
-from dproof.estimation.smoothing import NODES
-from dproof.laws.keep_or_other import KeepOrOther
+from dproof.laws.inverse import Array
+from dproof.laws.smoothing import NODES
 from dproof.queries.answer import Cell
 from dproof.queries.predicates import Compare, Contains, Predicate, both
 from dproof.queries.question import Aggregate, Key
@@ -101,8 +99,7 @@ def _private(asked: Asked, aggregate: Aggregate, where: Predicate | None) -> Ite
 def _spelled(asked: Asked, column: str, where: Predicate | None) -> Frame:
     """A frame in which a column has a block for every value, or for as many steps as can be told apart."""
     space: Any = schema_of(asked.law).spaces[column]
-    sharp = isinstance(asked.law.group_of(column).mechanism.family, KeepOrOther)
-    most = _MOST_STEPS if sharp else NODES
+    most = _MOST_STEPS if asked.law.group_of(column).mechanism.family.is_sharp else NODES
     cuts: list[Predicate] = []
     if isinstance(space, Interval) and space.size > most:
         places = np.unique(np.linspace(0, space.size - 1, most + 1).astype(np.int64)[1:-1])
@@ -117,7 +114,8 @@ def _ends(frame: Frame, column: str, *, least: bool) -> Array:
     ends = cut.samples
     if not least:
         ends[cut.block] = cut.last  # the last of its runs is assigned last
-    return values_of(frame.schema.spaces[column], ends)
+    space: Any = frame.schema.spaces[column]
+    return np.asarray(space.values_of(ends))
 
 
 def _public(asked: Asked, aggregate: Aggregate, where: Predicate | None, groups: Groups) -> Iterator[Steps]:

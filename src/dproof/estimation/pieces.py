@@ -1,68 +1,69 @@
-"""From the mechanism of some columns to axes of a table: which states are counted, and how they were mixed."""
+"""From the law of some columns to axes of a table: what is read of the stored rows, and which state it stands for."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from math import prod
+from math import gcd, prod
 from typing import Any
 
-import numpy as np
-
-from dproof.estimation.axes import Kept
-from dproof.estimation.inverse import Array
-from dproof.estimation.numbers import Scale, finite_piece, lattice_piece, summed_piece
-from dproof.estimation.reading import Piece, column_reader
-from dproof.laws.bits import Bits
-from dproof.laws.keep_or_other import KeepOrOther
-from dproof.laws.lattice import Lattice
+from dproof.estimation.reading import Piece, column_reader, integers
+from dproof.laws.axes import Bins, Scale, Seen
+from dproof.laws.inverse import Array
+from dproof.queries.canonical import name
 from dproof.queries.cells import Axis as Cut
+from dproof.queries.linear import scale_of as exact_scale
+from dproof.sanitisation.column import Column
 from dproof.sanitisation.row_law import Group
+from dproof.sanitisation.storage import output_spaces
+
+_MOST_BINS = 1 << 14
+
+
+def scale_of(space: Any) -> Scale:
+    """The scale on which the numbers of a space go from −1 to 1."""
+    exact = exact_scale(space, True)
+    return Scale(float(exact.origin), float(exact.unit * exact.ends[1]) or 1.0)
 
 
 def piece_of(group: Group, cuts: Mapping[str, Cut], scales: Mapping[str, Scale]) -> Piece:
     """The axes of a mechanism for those of its columns that are cut; `scales` has those whose numbers are summed."""
-    family, touched = group.mechanism.family, [c for c in group.columns if c.name in cuts]
-    names = tuple(column.name for column in touched)
+    pairs = zip(group.columns, output_spaces(group), strict=True)
+    touched = [(column, outputs) for column, outputs in pairs if column.name in cuts]
+    names = tuple(column.name for column, _ in touched)
     called = f"column {names[0]!r}" if len(names) == 1 else "columns " + ", ".join(map(repr, names))
-    if isinstance(family, KeepOrOther):
-        return _kept(group, family, cuts, scales, called)
-    column, cut, scale = touched[0], cuts[names[0]], scales.get(names[0])
-    if isinstance(family, Bits):
-        bits = tuple(range(family.bits)) if cut.bits is None else cut.bits
-        total = family.stay + family.flip
-        # The blocks count the bits from the lowest up, so the first axis is the highest bit; all have the same law.
-        bit = Kept(called, np.ones(2), family.stay / total, family.flip / total, (None,))
-        expressions, decode = column_reader(column, column.space, bits)
-        return Piece(names, (bit,) * len(bits), tuple(expressions), lambda arrays: cut.of(decode(arrays)))
-    if not isinstance(family, Lattice):
-        return finite_piece(column, group.mechanism, cut, scale, called)
-    if cut.blocks == 1 and scale is not None and not family.clamped:
-        return summed_piece(column, family, scale)
-    return lattice_piece(column, family, cut, scale, called)
-
-
-def _kept(
-    group: Group, family: KeepOrOther, cuts: Mapping[str, Cut], scales: Mapping[str, Scale], called: str
-) -> Piece:
-    """The joint blocks of columns under a keep-or-other law, the last column varying fastest."""
-    touched = [(column, cuts[column.name]) for column in group.columns if column.name in cuts]
-    weights = np.array([float(prod(column.space.size for column in group.columns if column.name not in cuts))])
-    for _, cut in touched:
-        weights = np.multiply.outer(weights, cut.sizes).reshape(-1)
-    codes = np.meshgrid(*(cut.samples for _, cut in touched), indexing="ij")
-    numbers = tuple(
-        scales[column.name].numbers(column.space, code.reshape(-1)) if column.name in scales else None
-        for (column, _), code in zip(touched, codes, strict=True)
-    )
-    readers = [column_reader(column, column.space, cut.bits) for column, cut in touched]
+    seen = [Seen(cuts[c.name], c.space, outputs, scales.get(c.name)) for c, outputs in touched]
+    others = prod(column.space.size for column in group.columns if column.name not in cuts)
+    unmixed = group.mechanism.family.unmix(seen, others, called)
+    state = unmixed.state
+    if state is None:
+        (column,), scale = names, seen[0].scale
+        assert scale is not None
+        number = f"(({name(column)}::DOUBLE - {scale.middle!r}) / {scale.unit!r})"
+        return Piece(names, unmixed.axes, (number,), None)
+    if unmixed.bins is not None:
+        expression = _binned(touched[0][0], unmixed.bins)
+        return Piece(names, unmixed.axes, (expression,), lambda arrays: state([integers(arrays[0])]))
+    readers = [
+        column_reader(column, outputs, cuts[column.name].bits if unmixed.by_block else None)
+        for column, outputs in touched
+    ]
 
     def decode(arrays: Sequence[Any]) -> Array:
-        state, place = np.zeros((), np.int64), 0
-        for (_, cut), (expressions, read) in zip(touched, readers, strict=True):
-            state = state * cut.blocks + cut.of(read(arrays[place : place + len(expressions)]))
+        released, place = [], 0
+        for expressions, read in readers:
+            released.append(read(arrays[place : place + len(expressions)]))
             place += len(expressions)
-        return state
+        return state(released)
 
-    kept = Kept(called, weights, family.keep / family.total, family.other / family.total, numbers)
     expressions = tuple(expression for found, _ in readers for expression in found)
-    return Piece(tuple(column.name for column, _ in touched), (kept,), expressions, decode)
+    return Piece(names, unmixed.axes, expressions, decode)
+
+
+def _binned(column: Column, bins: Bins) -> str:
+    """A code in the state of a number, in SQL: the lower end of a bin, or a cut that it has passed inside of that."""
+    code = f"round(({name(column.name)}::DOUBLE - {float(column.space.low)!r}) / {float(column.space.step)!r})"
+    first, last, wide, passed = bins.first, bins.last, gcd(bins.wide, *bins.cuts), ""
+    if last - first > _MOST_BINS * wide:  # too many bins if every edge shall be the end of one
+        wide = bins.wide
+        passed = f", CASE {' '.join(f'WHEN {code} >= {cut} THEN {cut}' for cut in bins.cuts[::-1])} ELSE {first} END"
+    return f"greatest({first}, least({last}, floor({code} / {wide}) * {wide}){passed})::BIGINT"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from math import comb
@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dproof.coins import Coins
+from dproof.laws.axes import Kept, Seen, Unmixed
 from dproof.laws.family import Family, Odds, Worst
 from dproof.laws.guide import coin
 from dproof.laws.pair import Pair, two_chances_variance
@@ -75,6 +76,14 @@ class Bits(Family):
 
     def count_variance(self, space: Space) -> float | None:
         return two_chances_variance(self.stay, self.flip, self.stay + self.flip)
+
+    def unmix(self, seen: Sequence[Seen], others: int, name: str) -> Unmixed:
+        """An axis for each bit that is looked at; the first is the highest, and all have the same law."""
+        (column,) = seen
+        bits = self.bits if column.blocks.bits is None else len(column.blocks.bits)
+        total = self.stay + self.flip
+        bit = Kept(name, np.ones(2), self.stay / total, self.flip / total, (None,))
+        return Unmixed((bit,) * bits, lambda released: column.blocks.of(released[0]), by_block=True)
 
     def worst(self, odds: Fraction) -> Worst:
         return self._pair().worst(odds)

@@ -49,6 +49,8 @@ class Convolved:
         if self.table.distance > _CUT:
             raise InputError("the table is too coarse to stand for a lattice Gaussian")
 
+    is_normal = True  # as nearly as matters to a band
+
     @property
     def square(self) -> Fraction:
         """σ² of the Gaussian law that this one follows."""

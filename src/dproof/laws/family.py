@@ -13,7 +13,10 @@ from numpy.typing import NDArray
 from dproof.coins import Coins
 from dproof.errors import InputError, TooLarge
 from dproof.exact import exact
+from dproof.laws.axes import Mixed, Scale, Seen, Unmixed
 from dproof.spaces.space import Space
+
+_LARGEST_UNDONE = 1 << 24
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +76,12 @@ class Family(Protocol):
         """E X, E|X| and E X² in steps, where the output is the input plus noise X; None for other laws."""
         return None
 
+    @property
+    def is_sharp(self) -> bool:
+        """Whether a count of any values is undone exactly, however many others there are: values that are told apart
+        cost no more than values that are not."""
+        return False
+
     def worst_atoms(self) -> Sequence[tuple[int, int]] | None:
         """The masses, on groups of outputs of one ratio each, of a pair of inputs that no other pair exceeds at any
         odds; None where no pair is known to."""
@@ -112,6 +121,27 @@ class Family(Protocol):
         Σ_v B[y, v] f(v) to the count of f, whose mean is f of the true value.
         """
         return None
+
+    def unmix(self, seen: Sequence[Seen], others: int, name: str) -> Unmixed:
+        """What undoes the law for a question that sees these columns and not `others` more codes: here, for one column,
+        the whole matrix, every output a state."""
+        (column,) = seen
+        inputs, outputs, total = listed(self)
+        if inputs * outputs > _LARGEST_UNDONE:
+            raise TooLarge(f"{name} has a law of {inputs} by {outputs}, too large to be undone")
+        matrix = np.asarray(np.array([self.weights(n) for n in range(inputs)]) / total, float)
+        codes, member = np.arange(inputs), np.eye(column.blocks.blocks)[column.blocks.of(np.arange(inputs))]
+        line = column.space.line
+        if line is None:
+            values = np.zeros(inputs) if column.scale is None else column.scale.numbers(column.space, codes)
+            axis = Mixed(name, matrix, member, values, member, values, column.space.decode(codes))
+        else:
+            scale, shown = column.scale or Scale(), np.arange(outputs)
+            nearest = np.rint((column.outputs.values_of(shown) - float(line.origin)) / float(line.step))
+            held = member[np.clip(nearest.astype(np.int64), 0, inputs - 1)]
+            numbers = scale.numbers(column.space, codes), held, scale.numbers(column.outputs, shown)
+            axis = Mixed(name, matrix, member, *numbers, rough=True)
+        return Unmixed((axis,), lambda released: released[0])
 
     def weights(self, source: int) -> NDArray[Any]:
         """The law of one input: a whole number for each output, summing to the total."""

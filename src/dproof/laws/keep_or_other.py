@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dproof.coins import Coins
+from dproof.laws.axes import Kept, Seen, Unmixed
 from dproof.laws.family import Family, Odds, Worst
 from dproof.laws.guide import Guide, guide, word_width
 from dproof.laws.pair import Pair, any_pair, two_chances_variance
@@ -57,6 +58,10 @@ class KeepOrOther(Family):
         return any_pair(self.size, self.keep, self.other, self.total)  # d and d' differ in the outputs d and d' only
 
     @property
+    def is_sharp(self) -> bool:
+        return True
+
+    @property
     def hit_and_miss(self) -> tuple[Fraction, Fraction]:
         return Fraction(self.keep, self.total), Fraction(self.other, self.total)
 
@@ -77,6 +82,23 @@ class KeepOrOther(Family):
     def count_variance(self, space: Space) -> float | None:
         held, _ = space.counted()  # points that one count takes in
         return two_chances_variance(self.keep + (held - 1) * self.other, held * self.other, self.total)
+
+    def unmix(self, seen: Sequence[Seen], others: int, name: str) -> Unmixed:
+        """Joint blocks of all columns, the last varying fastest: a block is kept, or becomes any other by its size."""
+        weights = np.array([float(others)])
+        for column in seen:
+            weights = np.multiply.outer(weights, column.blocks.sizes).reshape(-1)
+        samples = np.meshgrid(*(column.blocks.samples for column in seen), indexing="ij")
+        numbers = tuple(column.numbers(code.reshape(-1)) for column, code in zip(seen, samples, strict=True))
+
+        def state(released: Sequence[NDArray[Any]]) -> NDArray[Any]:
+            found = np.zeros((), np.int64)
+            for column, codes in zip(seen, released, strict=True):
+                found = found * column.blocks.blocks + column.blocks.of(codes)
+            return found
+
+        kept = Kept(name, weights, self.keep / self.total, self.other / self.total, numbers)
+        return Unmixed((kept,), state, by_block=True)
 
     def worst(self, odds: Fraction) -> Worst:
         return self._pair().worst(odds)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Protocol
@@ -12,9 +12,13 @@ from numpy.typing import NDArray
 
 from dproof.coins import Coins
 from dproof.errors import InputError
+from dproof.laws.axes import Bins, Mixed, Moments, Scale, Seen, Unmixed
 from dproof.laws.family import Family, Odds, Worst
 from dproof.laws.search import tight_odds
+from dproof.laws.smoothing import lay_nodes, membership, node_law
 from dproof.spaces.space import Space
+
+_FAR = 4.0  # standard deviations of noise that one row may add to a sum
 
 
 class NoiseLaw(Protocol):
@@ -121,6 +125,28 @@ class Lattice(Family):
         down = sum(int(self.noise.cumulative(-j) * total) for j in range(1, source + 1))
         up = sum(total - int(self.noise.cumulative(j - 1) * total) for j in range(1, self.size - source))
         return Fraction(down + up, total)
+
+    def unmix(self, seen: Sequence[Seen], others: int, name: str) -> Unmixed:
+        """Numbers under noise: their moments where only sums are asked for, else nodes and states as fine as the noise
+        and the question need."""
+        (column,) = seen
+        blocks, scale = column.blocks, column.scale or Scale()
+        if blocks.blocks == 1 and column.scale is not None and not self.clamped:
+            mean, _, square = (float(moment) for moment in self.noise.moments)
+            assert column.space.spacing is not None
+            step = float(column.space.spacing) / scale.unit
+            spread = max(square - mean**2, 0.0) ** 0.5 * step
+            return Unmixed((Moments(5, (mean * step, square * step**2), 1 + _FAR * spread),), None)
+        cuts = blocks.first[1:]
+        nodes = lay_nodes(self, cuts)
+        lower = nodes.lower
+        # A state holds the block of its codes; beyond the interval that of the nearer end.
+        held = np.eye(blocks.blocks)[blocks.of(np.clip(lower, 0, self.size - 1))]
+        middles = (lower + np.append(lower[1:], lower[-1] + nodes.wide) - 1) / 2
+        numbers = scale.numbers(column.space, nodes.centres), held, scale.numbers(column.space, middles)
+        axis = Mixed(name, node_law(self, nodes), membership(nodes, blocks), *numbers, rough=True)
+        bins = Bins(int(lower[0]), int(lower[-1]), nodes.wide, tuple(map(int, cuts)))
+        return Unmixed((axis,), lambda released: np.searchsorted(nodes.edges, released[0], side="right"), bins=bins)
 
     def draw(self, codes: NDArray[Any], coins: Coins) -> NDArray[Any]:
         drawn = self.noise.draw(len(codes), coins)

@@ -51,6 +51,8 @@ class TwoSided:
     top: tuple[tuple[int, ...], tuple[int, ...]]
     reach: int | None = None
 
+    is_normal = False
+
     @property
     def unit(self) -> int:
         """What one step of the top digit is worth."""
@@ -193,6 +195,11 @@ class TwoSided:
                 g, g2 = g + mass, g2 + 2 * g + mass
             mean, absolute, square = mean + (-g if sign else g), absolute + g, square + g2
         return mean, absolute, square
+
+    @property
+    def variance(self) -> Fraction:
+        mean, _, square = self.moments
+        return square - mean**2
 
     # Sampling ------------------------------------------------------------------------------------------------------
 

@@ -65,7 +65,7 @@ def design(
     (0.30251461, True)
     """
     found = Problem(space, privacy, loss, outputs, prior, unbiased, metric_privacy).best()
-    if not isinstance(found.family, Matrix):
+    if found.family.is_sharp:
         return found  # randomised response
     said = []
     if space.size <= _LARGEST_RANK and np.linalg.matrix_rank(found.matrix(), tol=1e-9) < space.size:

@@ -17,8 +17,8 @@ from dproof.curation.tally import schema_of as curator_schema
 from dproof.errors import InputError
 from dproof.estimation.expressions import sums_of
 from dproof.estimation.frame import Frame, Needed, schema_of
-from dproof.estimation.inverse import Array
 from dproof.estimation.measuring import Asked, Measured, Options, measure
+from dproof.laws.inverse import Array
 from dproof.privacy import Privacy
 from dproof.queries.linear import Term
 from dproof.queries.predicates import both

@@ -11,7 +11,6 @@ import altair as alt
 import numpy as np
 import vl_convert
 
-from dproof.curves.noise import CurveMechanism
 from dproof.laws.family import listed
 from dproof.mechanisms.mechanism import Mechanism
 from dproof.report.curve_charts import ACCENT, INK, noise_chart
@@ -40,9 +39,9 @@ def styled(chart: Any) -> Any:
 
 def law_chart(mechanism: Mechanism) -> Any:
     """The law: a heat map of the solution matrix where it can be read, else what happens to one value."""
-    if isinstance(mechanism, CurveMechanism):
-        return noise_chart(mechanism)
     family = mechanism.family
+    if family.inputs is None:
+        return noise_chart(mechanism)
     if family.outputs is not None and max(mechanism.inputs.size, family.outputs) <= _MOST_LABELS:
         return heat_map(mechanism)
     chances = family.chances()

@@ -103,6 +103,10 @@ class Categories(Space):
             return arrow_codes(values, self.values).astype(narrowest(self.size))
         return np.array([self.code(value) for value in values], narrowest(self.size))
 
+    def values_of(self, codes: NDArray[Any]) -> NDArray[np.float64]:
+        labels: list[Any] = [0.0 if label is None else label for label in self.values]
+        return np.asarray(np.array(labels, np.float64)[codes])
+
     def decode(self, codes: NDArray[Any]) -> list[Any]:
         return [self.values[code] for code in codes]
 

@@ -68,6 +68,9 @@ class Line:
             return (tops / scale).tolist()  # type: ignore[no-any-return]
         return [_plain(Fraction(int(top), scale)) for top in tops]
 
+    def values_of(self, codes: NDArray[Any]) -> NDArray[np.float64]:
+        return np.asarray(float(self.origin) + float(self.step) * codes)
+
     def numbers(self, codes: NDArray[Any]) -> NDArray[Any]:
         """The points as int64 on a lattice of whole numbers, else as the nearest floats."""
         tops, scale = self._tops(np.asarray(codes)), self._scale
@@ -175,6 +178,9 @@ class Interval(Space):
 
     def decode(self, codes: NDArray[Any]) -> list[Any]:
         return self.line.decode(codes)
+
+    def values_of(self, codes: NDArray[Any]) -> NDArray[np.float64]:
+        return self.line.values_of(codes)
 
     def numbers(self, codes: NDArray[Any]) -> NDArray[Any]:
         """The points as int64 on a lattice of whole numbers, else as the nearest floats."""

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
+from dproof.errors import InputError
+
 if TYPE_CHECKING:
     from dproof.spaces.interval import Line
 
@@ -72,6 +74,10 @@ class Space(Protocol):
         return None
 
     # What follows from the rest, quicker where a space knows better -------------------------------------------------
+
+    def values_of(self, codes: NDArray[Any]) -> NDArray[np.float64]:
+        """The numbers that codes stand for, on a lattice also between and beyond them; 0 for a missing one."""
+        raise InputError("the values of this space are no numbers")
 
     @property
     def is_discrete(self) -> bool:

@@ -11,12 +11,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from math import ceil
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dproof.estimation.inverse import Array, solve
-from dproof.laws.lattice import Lattice
-from dproof.queries.cells import Axis as Cut
+from dproof.laws.inverse import Array, solve
+
+if TYPE_CHECKING:
+    from dproof.laws.axes import Blocks
+    from dproof.laws.lattice import Lattice
 
 NODES = 128  # true values that are told apart at most
 _STATES = 3 * NODES
@@ -127,7 +130,7 @@ def node_law(family: Lattice, nodes: Nodes) -> Array:
     return np.diff(np.pad(upto, ((0, 0), (1, 1)), constant_values=((0, 0), (0, 1))), axis=1)
 
 
-def membership(nodes: Nodes, cut: Cut) -> Array:
+def membership(nodes: Nodes, cut: Blocks) -> Array:
     """Which part of the codes around each node lies in each block."""
     starts = np.maximum(nodes.centres - (nodes.step - 1) // 2, 0)
     stops = np.append(starts[1:], cut.last[-1] + 1)

@@ -9,15 +9,15 @@ evenly.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from math import comb
-from typing import Any, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 
-from dproof.errors import InputError, TooLarge
-from dproof.estimation.inverse import (
+from dproof.errors import InputError
+from dproof.laws.inverse import (
     Array,
     Dense,
     Polynomial,
@@ -28,10 +28,9 @@ from dproof.estimation.inverse import (
     solve,
     unmixed_powers,
 )
-from dproof.estimation.smoothing import likely_nodes, smoothed
-from dproof.laws.family import Family, listed
-
-_LARGEST_LAW = 1 << 24
+from dproof.laws.smoothing import likely_nodes, smoothed
+from dproof.spaces.interval import Line
+from dproof.spaces.space import Space
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -212,10 +211,82 @@ def is_rough(axis: Axis) -> bool:
     return isinstance(axis, Mixed) and axis.rough
 
 
-def whole_law(family: Family, name: str) -> Array:
-    """The law as a matrix of floats, where it fits."""
-    inputs, outputs, total = listed(family)
-    if inputs * outputs > _LARGEST_LAW:
-        raise TooLarge(f"{name} has a law of {inputs} by {outputs}, too large to be undone")
-    weights = np.array([family.weights(n) for n in range(inputs)])
-    return np.asarray(weights / total, float)
+class Blocks(Protocol):
+    """The codes of a column in blocks that a question does not tell apart (`dproof.queries.cells.Axis`).
+
+    The codes from `first[n]` to `last[n]` lie in `block[n]`; with `bits` those that agree with `first[n]` in these.
+    """
+
+    @property
+    def first(self) -> Array: ...
+
+    @property
+    def last(self) -> Array: ...
+
+    @property
+    def block(self) -> Array: ...
+
+    @property
+    def sizes(self) -> Array: ...
+
+    @property
+    def bits(self) -> tuple[int, ...] | None: ...
+
+    @property
+    def blocks(self) -> int: ...
+
+    @property
+    def samples(self) -> Array: ...
+
+    def of(self, codes: Array) -> Array: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """value = middle + unit · number, so that powers of the numbers stay small."""
+
+    middle: float = 0.0
+    unit: float = 1.0
+
+    def numbers(self, space: Space | Line, codes: Array) -> Array:
+        """The numbers that codes stand for, also between and beyond those of an interval."""
+        return np.asarray((space.values_of(codes) - self.middle) / self.unit)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Seen:
+    """A column as a question sees it: its blocks, where its values and its released values live, and the scale of its
+    numbers, where sums of them are asked for."""
+
+    blocks: Blocks
+    space: Space
+    outputs: Space | Line
+    scale: Scale | None
+
+    def numbers(self, codes: Array) -> Array | None:
+        return None if self.scale is None else self.scale.numbers(self.space, codes)
+
+
+@dataclass(frozen=True, slots=True)
+class Bins:
+    """Released codes that may be brought together before they are counted: from one multiple of `wide` to the next,
+    or to a cut; those below `first` and beyond `last` with these."""
+
+    first: int
+    last: int
+    wide: int
+    cuts: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Unmixed:
+    """How the released codes of some columns are counted, and the axes that undo their law.
+
+    `state` tells the state from the released codes of each column; without it the number is summed, not counted. With
+    `by_block` it looks at nothing but the blocks of these codes, so of a set only some items need be read.
+    """
+
+    axes: tuple[Axis, ...]
+    state: Callable[[Sequence[Array]], Array] | None
+    by_block: bool = False
+    bins: Bins | None = None
