@@ -36,7 +36,7 @@ def sanitise(
     """
     law = certify_row(Plan.read(plan))  # refuses here, before the data is touched
     check_absent(out)
-    source = open_source(data, table)
+    source = open_source(data, table, law.plan.file)
     law.plan.check_names(source.names)
     if ledger is not None:
         from dproof.curation.account import Unit

@@ -81,7 +81,7 @@ class Curator:
             )
         if hasattr(source, "read_all"):
             source = source.read_all()  # a stream can be read once, and there will be other questions
-        self.source = open_source(source, table)
+        self.source = open_source(source, table, self.plan.file)
         self._readable = readable(source) if table is None else None
         self.plan.check_names(self.source.names)
         given = None if budget is None and is_begun(ledger) else promised

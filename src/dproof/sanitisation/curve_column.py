@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from dproof.curves.expansion import TERMS, CurveLattice, Expansion, centre_of, expand
+from dproof.engines.layout import PLAIN, Numerals
 from dproof.errors import InputError
 from dproof.sanitisation.reader import Reader
 from dproof.spaces.curves import Curves
@@ -44,7 +45,14 @@ def _numbers(table: Reader, key: str) -> list[Any] | None:
 
 
 def curve_places(
-    name: str, expansion: Expansion, arrays: Sequence[Any], *, clamp: bool, centre: bool, gaps: bool
+    name: str,
+    expansion: Expansion,
+    arrays: Sequence[Any],
+    *,
+    clamp: bool,
+    centre: bool,
+    gaps: bool,
+    numerals: Numerals = PLAIN,
 ) -> NDArray[Any]:
     """The places of a column's curves, from wide columns in grid order or from one column of lists.
 
@@ -52,7 +60,10 @@ def curve_places(
     the declared range is clamped to it. Else either is refused; with `gaps` it has −1 for its places instead.
     """
     space = expansion.space
-    rows = np.column_stack([_floats(array) for array in arrays]) if len(arrays) > 1 else _lists(arrays[0], space.points)
+    if len(arrays) > 1:
+        rows = np.column_stack([_floats(array, numerals) for array in arrays])
+    else:
+        rows = _lists(arrays[0], space.points, numerals)
     missing = np.isnan(rows).any(axis=1)
     if missing.any() and not (centre or gaps):
         raise InputError(
@@ -69,26 +80,30 @@ def curve_places(
     return places
 
 
-def _lists(array: Any, points: int) -> NDArray[np.float64]:
+def _lists(array: Any, points: int, numerals: Numerals) -> NDArray[np.float64]:
     """The lists as rows; one that is missing or has another length is a row of NaN."""
     if not any(check(array.type) for check in (pa.types.is_list, pa.types.is_large_list, pa.types.is_fixed_size_list)):
         raise InputError(f"a column of type {array.type} holds no curves: they are lists of numbers, or wide columns")
     whole = pc.fill_null(pc.equal(pc.list_value_length(array), points), False)
     rows = np.full((len(array), points), np.nan)
-    rows[np.asarray(whole)] = _floats(array.filter(whole).flatten()).reshape(-1, points)
+    rows[np.asarray(whole)] = _floats(array.filter(whole).flatten(), numerals).reshape(-1, points)
     return rows
 
 
-def _floats(array: Any) -> NDArray[np.float64]:
+def _floats(array: Any, numerals: Numerals) -> NDArray[np.float64]:
     """Numbers, or texts that are numbers; NaN for what is missing or none. No value stops the work, only a type."""
     if pa.types.is_dictionary(array.type):
-        known = np.append(_floats(array.dictionary), np.nan)
+        known = np.append(_floats(array.dictionary, numerals), np.nan)
         return np.asarray(known[np.asarray(array.indices.cast(pa.int64()).fill_null(-1))])
     if any(check(array.type) for check in (pa.types.is_binary_view, pa.types.is_string_view)):
         array = array.cast(pa.binary())
     if pa.types.is_binary(array.type) or pa.types.is_large_binary(array.type):
         array = array.cast(pa.string(), safe=False)
     if pa.types.is_string(array.type) or pa.types.is_large_string(array.type):
+        if numerals != PLAIN:
+            texts = array.cast(pa.large_binary()).to_pylist()  # which may be no UTF-8
+            read = [None if text is None else numerals.plain(text.decode("utf-8", "replace")) for text in texts]
+            array = pa.array(read, pa.string())
         array = pc.if_else(pc.match_substring_regex(array, _NUMBER), pc.ascii_trim_whitespace(array), None)
     try:
         if pa.types.is_boolean(array.type):  # among other objects True is a text, and no number

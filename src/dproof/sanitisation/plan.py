@@ -5,14 +5,16 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any, Literal
 
+from dproof.engines.layout import USUAL, Layout
 from dproof.errors import InputError, did_you_mean
 from dproof.privacy import Privacy
 from dproof.sanitisation.column import Column, read_column
+from dproof.sanitisation.file_table import read_layout
 from dproof.sanitisation.reader import Misplaced, Reader, read_text, read_toml
 from dproof.sanitisation.toml import to_toml, toml_key
 from dproof.spaces.rows import Rows
@@ -60,6 +62,7 @@ class Plan:
     rows_per_person: int
     person: str | None
     text: str
+    file: Layout = USUAL
 
     @property
     def row_is_person(self) -> bool:
@@ -141,13 +144,14 @@ def _plan(top: Reader, text: str) -> Plan:
         raise Misplaced(("privacy", "rows_per_person"), "must be at least 1")
     person = promise.text("person", None)
     promise.finish()
+    file = read_layout(top.table("file")) if "file" in top else USUAL
     given = top.table("columns")
-    columns = tuple(read_column(name, given.table(name)) for name in given)
+    columns = tuple(replace(read_column(name, given.table(name)), numerals=file.numerals) for name in given)
     groups = _groups(top, columns)
     order = top.choice("order", ("shuffle", "keep"), "shuffle")
     top.finish()
     _check(columns, person)
-    return Plan(privacy, columns, groups, order, rows_per_person, person, text)  # type: ignore[arg-type]
+    return Plan(privacy, columns, groups, order, rows_per_person, person, text, file)  # type: ignore[arg-type]
 
 
 def _groups(top: Reader, columns: tuple[Column, ...]) -> tuple[Wanted, ...]:

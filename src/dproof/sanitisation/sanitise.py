@@ -48,7 +48,7 @@ def sanitise(
     law = certify_row(Plan.of(plan))
     if out is not None and not is_remote(out):
         check_absent(Path(out))
-    opened = open_source(source, table)
+    opened = open_source(source, table, law.plan.file)
     law.plan.check_names(opened.names)
     coins = current()
     blocks = aligned(sanitised_blocks(opened, law, coins, progress), law, coins.private)

@@ -18,6 +18,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from dproof.engines.layout import Numerals
 from dproof.engines.objects import written
 from dproof.errors import InputError
 from dproof.exact import exact
@@ -45,7 +46,7 @@ def treatment(column: Column) -> Treatment:
     """
     if column.kind == "curves":
         how = {"clamp": column.clamp, "centre": column.missing is not None, "gaps": column.gaps}
-        return lambda arrays: curve_places(column.name, column.space, arrays, **how)
+        return lambda arrays: curve_places(column.name, column.space, arrays, numerals=column.numerals, **how)
     if column.form == "flags":
         return lambda arrays: _flags(column, arrays)
     if column.form == "list":
@@ -128,15 +129,18 @@ def _text(value: Any) -> str | None:
     return written(value) if isinstance(value, (str, bool, float, int, Decimal)) else None
 
 
-def _exact(value: Any) -> Fraction | None:
-    """The number that a value is or is written as; None for what is none."""
+def _exact(value: Any, numerals: Numerals) -> Fraction | None:
+    """The number that a value is or is written as, with the signs of the plan's file; None for what is none."""
     if isinstance(value, bool):
         return Fraction(value)
     if isinstance(value, (bytes, str)):
         value = _text(value)
         if value is None or len(value) > _LONGEST_NUMBER or "/" in value:
             return None
-        value = {"true": "1", "false": "0"}.get(value, value)  # as where the column is of truth values
+        truth = {"true": "1", "false": "0"}.get(value)  # as where the column is of truth values
+        value = numerals.plain(value) if truth is None else truth
+        if value is None:
+            return None
     try:
         return exact(value)
     except InputError:
@@ -151,7 +155,8 @@ def _is_missing(value: Any) -> bool:
 def _look_up_category(column: Column) -> Lookup:
     values = column.space.values
     sample = values[0]
-    key = _truth if isinstance(sample, bool) else _text if isinstance(sample, str) else _exact
+    number = partial(_exact, numerals=column.numerals)
+    key: Callable[[Any], Any] = _truth if isinstance(sample, bool) else _text if isinstance(sample, str) else number
     known = {key(value): n for n, value in enumerate(values) if value is not None}
     known.pop(None, None)
 
@@ -172,7 +177,7 @@ def _look_up_number(column: Column) -> Lookup:
     def look_up(value: Any) -> int:
         if _is_missing(value):
             return _MISSING
-        number = _exact(value)
+        number = _exact(value, column.numerals)
         if number is None:
             sign = _infinite(value)
             if sign == 0:
