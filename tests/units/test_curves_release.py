@@ -9,7 +9,7 @@ import pytest
 
 from dproof.certification.verify_certificate import Refused, coefficients, normal_below, seal, verify
 from dproof.curves.noise import CurveMechanism
-from dproof.errors import InputError, VerificationFailed
+from dproof.errors import DproofWarning, InputError, VerificationFailed
 from dproof.laws.normal import normal_delta
 from dproof.sanitisation.plan import Plan
 from dproof.sanitisation.release import load
@@ -201,7 +201,8 @@ def test_a_mistake_in_the_plan_is_told_before_any_data_is_opened(change: dict, m
 
 
 def test_an_empty_table_and_an_uneven_grid() -> None:
-    assert sanitise(wide(np.empty((0, 24))), plan()).rows == 0
+    with pytest.warns(DproofWarning, match="no rows"):
+        assert sanitise(wide(np.empty((0, 24))), plan()).rows == 0
     uneven = [n * n for n in range(24)]
     assert sanitise(wide(CURVES), plan(grid=uneven, basis="b-spline")).rows == 60
 

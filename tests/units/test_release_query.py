@@ -202,7 +202,8 @@ def test_the_answer_travels() -> None:
 
 def test_an_empty_table_is_answered() -> None:
     plan = {"privacy": {"epsilon": 1}, "columns": {"hobby": {"space": "categories", "values": HOBBIES}}}
-    release = dp.sanitise(pa.table({"hobby": pa.array([], pa.string())}), plan)
+    with pytest.warns(dp.DproofWarning, match="no rows"):
+        release = dp.sanitise(pa.table({"hobby": pa.array([], pa.string())}), plan)
     rows = release.query("SELECT hobby, count(*) AS n FROM release GROUP BY hobby").rows
     assert [row["n"].estimate for row in rows] == [0, 0, 0, 0]
     (row,) = release.query("SELECT count(*) AS n, proportion(hobby = 'Cars') AS p FROM release").rows

@@ -276,6 +276,7 @@ TYPES = {
 }
 
 
+@pytest.mark.filterwarnings("ignore:the table has no rows")
 @pytest.mark.parametrize("kind", TYPES)
 @pytest.mark.parametrize("treatment", [*TOTAL, "lists", "flags"])
 def test_every_type_is_understood_or_refused_in_words(kind: str, treatment: str) -> None:

@@ -27,6 +27,7 @@ COMMANDS = {
     "demo": "Make up a survey, sanitise it, and ask it questions both ways.",
     "init": "Draft a plan from the names of a table's columns.",
     "plan": "Show what a plan will do to each column, and what to expect.",
+    "check": "Count what a plan does not foresee in its table: for your eyes only.",
     "sanitise": "Sanitise a table once; then anyone may ask it anything.",
     "query": "Ask a release anything: debiased answers with intervals, free.",
     "ask": "Ask the private table a question; the ledger pays first.",

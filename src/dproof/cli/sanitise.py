@@ -32,7 +32,8 @@ def sanitise(
     """Sanitise a table once; then anyone may ask it anything.
 
     The plan's law is certified first. Then every row is drawn from it, and DIR appears with the sanitised table, the
-    plan, the certificate and a page that explains it all. DIR appears whole or not at all.
+    plan, the certificate and a page that explains it all. DIR appears whole or not at all. `dproof check` shows you
+    first what the plan does not foresee in the table.
     """
     law = certify_row(Plan.read(plan))  # refuses here, before the data is touched
     check_absent(out)

@@ -23,7 +23,6 @@ SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
 _LONGEST_LINE = 1 << 23  # bytes of a file read at a time; a longer line is refused
 _CHUNK = 1 << 18  # bytes of a file in another encoding read at a time
 _BROKEN = (pa.ArrowException, OSError, UnicodeError, EOFError, zlib.error)
-_UTF_16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 # Text is taken as it stands: what it means is the plan's business, and no type is ever guessed from the data.
 _TEXT = pa.dictionary(pa.int32(), pa.binary())
 
@@ -90,18 +89,32 @@ def separator_of(header: str, path: Path) -> str:
     return max([usual, *SEPARATORS], key=bare.count)
 
 
+def header_encoding(path: Path) -> str:
+    """The encoding that a header shows: UTF-16 by its mark, UTF-8, or else the usual one of Windows."""
+    if _is_utf_16(path):
+        return "utf-16"
+    try:
+        header_line(path, "utf-8").split(b"\r")[0].decode()
+    except UnicodeDecodeError:
+        return "cp1252"
+    return "utf-8"
+
+
 def header_line(path: Path, encoding: str) -> bytes:
     """The first line that is not blank, in UTF-8 where the file is what the encoding says."""
-    with refusing(f"{path.name!r} cannot be opened", *_BROKEN), _unpacked(path) as raw:
-        start = raw.read(2)
-        if is_utf_8(encoding) and start in _UTF_16:
-            raise InputError(f'{path.name!r} is UTF-16 text: write encoding = "utf-16" under [file] in the plan')
-        raw.seek(0)
+    if is_utf_8(encoding) and _is_utf_16(path):
+        raise InputError(f'{path.name!r} is UTF-16 text: write encoding = "utf-16" under [file] in the plan')
+    with refusing(f"{path.name!r} cannot be opened", *_BROKEN), unpacked(path) as raw:
         file = raw if is_utf_8(encoding) else io.BufferedReader(_Transcoded(raw, encoding))
         while line := file.readline(_LONGEST_LINE):
             if line.removeprefix(codecs.BOM_UTF8).strip():
                 return line
     raise InputError(f"{path.name!r} is empty: it needs a header line")
+
+
+def _is_utf_16(path: Path) -> bool:
+    with refusing(f"{path.name!r} cannot be opened", *_BROKEN), unpacked(path) as file:
+        return file.read(2) in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
 
 def is_utf_8(encoding: str) -> bool:
@@ -112,11 +125,12 @@ def is_utf_8(encoding: str) -> bool:
 def _content(path: Path, encoding: str) -> Any:
     """What Arrow reads: the file itself, or a stream of the same text in UTF-8."""
     if not is_utf_8(encoding):
-        return io.BufferedReader(_Transcoded(_unpacked(path), encoding), _CHUNK)
+        return io.BufferedReader(_Transcoded(unpacked(path), encoding), _CHUNK)
     return pa.input_stream(str(path), compression="gzip") if _is_packed(path) else path
 
 
-def _unpacked(path: Path) -> BinaryIO:
+def unpacked(path: Path) -> BinaryIO:
+    """The bytes of a file, packed or not."""
     return gzip.open(path) if _is_packed(path) else path.open("rb")  # type: ignore[return-value]
 
 

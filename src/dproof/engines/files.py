@@ -97,11 +97,17 @@ _OPENERS: dict[str, Callable[[Path, Layout], Source]] = {
 }
 
 
-def _open_folder(folder: Path, layout: Layout) -> Source:
-    """Files of one kind and the same columns, in the order of their names."""
+def files_of(folder: Path) -> list[Path]:
+    """The files of a folder, which are of one kind, in the order of their names."""
     paths = sorted(p for p in folder.iterdir() if ending(p) in _OPENERS and p.name[0] not in "._")
     if len({ending(p) for p in paths}) != 1:
         raise InputError(f"the folder {folder.name!r} must hold files of one kind: {', '.join(_OPENERS)}")
+    return paths
+
+
+def _open_folder(folder: Path, layout: Layout) -> Source:
+    """Files of one kind and the same columns."""
+    paths = files_of(folder)
     parts = [open_file(path, None, layout) for path in paths]
     for path, part in zip(paths, parts, strict=True):
         if set(part.names) != set(parts[0].names):

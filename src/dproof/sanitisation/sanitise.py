@@ -74,6 +74,8 @@ sanitize = sanitise  # the American spelling
 
 
 def _warn(release: Release) -> None:
+    if not release.rows:  # which a release shows, and change-one has made public
+        warnings.warn("the table has no rows: this is a release of nobody", DproofWarning, stacklevel=3)
     expected = float(release.rows * release.plan.privacy.delta)
     if expected > _RARE:
         warnings.warn(

@@ -111,7 +111,8 @@ def _accepted(column: Column, codes: NDArray[Any]) -> NDArray[Any]:
     if worst == size:
         way = "outside = 'clamp'" if column.kind != "categories" else "outside = 'category'"
         raise InputError(
-            f"column {name!r} has a value outside its declared space: declare it, or set {way} in the plan"
+            f"column {name!r} has a value outside its declared space: declare it, or set {way} in the plan; "
+            "`dproof check` shows what is outside"
         )
     if worst > size:
         what = "a missing value, or a text that is no number" if column.kind == "interval" else "a missing value"
