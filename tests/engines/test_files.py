@@ -190,6 +190,17 @@ def test_a_frame_has_numbers_of_its_own(tmp_path: Path) -> None:
         dp.Curator(table, plan(thousands=","), ledger=tmp_path / "budget.db")
 
 
+def test_a_corrected_plan_asks_anew(tmp_path: Path) -> None:
+    """The answer that was paid for is one to a table that was read otherwise."""
+    (tmp_path / "x.csv").write_bytes("town,height,salary\nKöln,1.75,3\n".encode("cp1252"))
+    keys = set()
+    for encoding in ("utf-8", "cp1252", "cp1252"):
+        curator = dp.Curator(tmp_path / "x.csv", plan(encoding=encoding), ledger=tmp_path / "budget.db")
+        keys.add(curator.key("SELECT 1", ["town"]))
+        curator.ledger.close()
+    assert len(keys) == 2
+
+
 @pytest.mark.parametrize(
     ("file", "said"),
     [
@@ -198,6 +209,7 @@ def test_a_frame_has_numbers_of_its_own(tmp_path: Path) -> None:
         ({"separator": "ä"}, "file.separator must be one ASCII character"),
         ({"encoding": "utf-99"}, "file.encoding is no known encoding"),
         ({"encoding": "hex"}, "file.encoding is no known encoding"),
+        ({"encoding": "idna"}, "file.encoding is no known encoding"),
         ({"encoding": "\0"}, "file.encoding is no known encoding"),
         ({"decimal": ";"}, 'file.decimal must be "." or ","'),
         ({"thousands": "x"}, "file.thousands must be"),

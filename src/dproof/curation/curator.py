@@ -188,9 +188,9 @@ class Curator:
         return notes if released.get("private", True) else [*notes, "NOT PRIVATE: drawn with seeded coins."]
 
     def key(self, text: str, names: Iterable[str]) -> str:
-        """A question in one form, and a digest of how the plan treats the columns in it."""
+        """A question in one form, and a digest of how the plan reads and treats the columns in it."""
         treated = [answerable(self.plan.column(name)) for name in sorted(names)]
-        under = repr((treated, self.plan.person, self.plan.rows_per_person))
+        under = repr((treated, self.plan.person, self.plan.rows_per_person, self.plan.file))
         return f"{text} -- plan {hashlib.sha256(under.encode()).hexdigest()[:16]}"
 
     def _key(self, measurement: Measurement) -> str:

@@ -30,9 +30,10 @@ def read_layout(table: Reader) -> Layout:
 
 
 def _is_encoding(name: str) -> bool:
-    """Whether Python knows it, and it writes text: some codecs pack bytes instead."""
+    """Whether Python knows it, it writes text, and no bytes stop it: some codecs pack bytes, or know no replacement."""
     try:
-        codecs.getincrementaldecoder(name)
-        return _ANY.encode(name).decode(name) == _ANY
+        written = _ANY.encode(name)
+        codecs.getincrementaldecoder(name)("replace").decode(written + bytes(range(256)), True)
+        return written.decode(name) == _ANY
     except (LookupError, ValueError, TypeError):
         return False
