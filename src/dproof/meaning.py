@@ -138,8 +138,8 @@ def advice(privacy: Privacy) -> tuple[str, ...]:
     if privacy.epsilon > _WEAK_EPSILON:
         accuracy = float(attack_accuracy(privacy))
         said.append(
-            f"ε is above {_WEAK_EPSILON}: two values of a row can be told apart up to {accuracy:.4%} of the "
-            "time. Values up to 1 are usual."
+            f"ε is above {_WEAK_EPSILON}: an attacker guessing between two equally likely values is right up to "
+            f"{accuracy:.4%} of the time. Values up to 1 are usual."
         )
     if privacy.delta == 1:
         said.append("δ = 1 promises nothing: publishing the table as it is would satisfy it.")
