@@ -178,7 +178,7 @@ class Answer:
 def cautions(rows: Iterable[Mapping[str, Any]], ways_out: str) -> list[str]:
     """What is to be said about cells that tell nothing, with the ways out, and about those that lay outside."""
     cells = [value for row in rows for value in row.values() if isinstance(value, Cell)]
-    nothing = f"no information at this ε: the interval holds every possible value. Ways out: {ways_out}."
+    nothing = f"no information at this ε: the truth could be any possible value. Ways out: {ways_out}."
     said = {
         nothing: any(not cell.informative for cell in cells),
         _OUTSIDE: any(cell.outside for cell in cells if cell.informative),

@@ -14,6 +14,7 @@ from dproof.curves.projections import Projection
 
 INK, ACCENT, PALE, BAND, WARM = "#1f2933", "#0b6e6e", "#9cc9c6", "#d3e7e5", "#b4552d"
 _WIDTH, _HEIGHT = 520, 220
+_ORIGINAL = "original"
 
 
 def noise_chart(mechanism: CurveMechanism, title: str = "what becomes of the curve in the middle") -> Any:
@@ -38,14 +39,13 @@ def mean_chart(
     at: str | None = None,
 ) -> Any:
     """A mean curve with its simultaneous band and, for a curator's own eyes, the original beside it."""
-    others = () if original is None else ("original",)
-    names = ("estimate", "band for the whole curve", *others)
+    names = ("estimate", "band for the whole curve") + (() if original is None else (_ORIGINAL,))
     chart = _band(np.asarray(times), estimate, low, high, title, value, at, names=names)
     if original is None:
         return chart
-    points = [{"t": float(t), "y": float(y)} for t, y in zip(times, original, strict=True)]
+    points = [{"t": float(t), "y": float(y), "other": _ORIGINAL} for t, y in zip(times, original, strict=True)]
     line = alt.Chart({"values": points}).mark_line(strokeDash=[5, 3], strokeWidth=2)
-    return chart + line.encode(x="t:Q", y="y:Q", color=alt.ColorDatum(*others))
+    return chart + line.encode(x="t:Q", y="y:Q", color="other:N")
 
 
 def _band(
@@ -53,7 +53,7 @@ def _band(
 ) -> Any:
     """A line in its band; `names` are those of the line, the band and what is drawn beside them, for the legend."""
     rows = [
-        {"t": float(t), "y": float(y), "low": float(a), "high": float(b)}
+        {"t": float(t), "y": float(y), "low": float(a), "high": float(b), "line": names[0], "band": names[1]}
         for t, y, a, b in zip(times, middle, low, high, strict=True)
     ]
     base = alt.Chart({"values": rows}, title=title).encode(
@@ -64,8 +64,8 @@ def _band(
         title=None, orient="bottom", symbolType="stroke", symbolStrokeWidth=4, labelLimit=300, columnPadding=24
     )
     axis = alt.Y("low:Q", axis=alt.Axis(title=value, tickCount=6), scale=alt.Scale(zero=False))
-    area = base.mark_area(opacity=1).encode(y=axis, y2="high:Q", color=alt.ColorDatum(names[1]))
-    line = base.mark_line(strokeWidth=2.5).encode(y="y:Q", color=alt.ColorDatum(names[0], scale=scale, legend=legend))
+    area = base.mark_area(opacity=1).encode(y=axis, y2="high:Q", color="band:N")
+    line = base.mark_line(strokeWidth=2.5).encode(y="y:Q", color=alt.Color("line:N", scale=scale, legend=legend))
     return (area + line).properties(width=_WIDTH, height=_HEIGHT)
 
 

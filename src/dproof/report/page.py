@@ -133,7 +133,8 @@ def _group(group: Group, rows: int | None, width: float | None, picture: str) ->
     if part.lower_bound is not None:
         facts.append(f"no mechanism with this guarantee errs less than {written(part.lower_bound)}")
     if width is not None and rows:
-        facts.append(f"a count over the {rows:,} rows is right to about ± {width:,.0f}, 19 times out of 20")
+        told = "right to about" if width < rows else "no information at this ε:"
+        facts.append(f"a count over the {rows:,} rows is {told} ± {width:,.0f}, 19 times out of 20")
     items = "".join(f"<li>{escape(fact)}</li>" for fact in facts)
     return f'<article><h3>{escape(group.name)}</h3><ul>{items}</ul><figure class="law">{picture}</figure></article>'
 
