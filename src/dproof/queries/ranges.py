@@ -21,6 +21,7 @@ from dproof.queries.schema import Open, Schema
 from dproof.spaces import Categories
 from dproof.spaces.interval import Interval
 
+_LARGEST = 10**300
 End: TypeAlias = Fraction | float  # exact, or −∞ or ∞
 
 
@@ -52,11 +53,16 @@ class Range:
         return replace(cell, low=low, high=high, informative=not self._is_whole((low, high)))
 
     def _cut(self, low: float, high: float) -> tuple[float, float]:
-        least, most = float(self.low), float(self.high)
+        least, most = self.ends
         return min(max(low, least), most), max(min(high, most), least)
 
     def _is_whole(self, interval: tuple[float, float]) -> bool:
-        return self.low < self.high and interval == (float(self.low), float(self.high))
+        return self.low < self.high and interval == self.ends
+
+    @property
+    def ends(self) -> tuple[float, float]:
+        """Both ends as floats."""
+        return _float(self.low), _float(self.high)
 
     def __add__(self, other: Range) -> Range:
         return Range(self.low + other.low, self.high + other.high)
@@ -73,6 +79,11 @@ class Range:
         if other.low < 0 < other.high or other.low == other.high == 0:
             return Range()
         return self * Range(1 / other.high if other.high else -inf, 1 / other.low if other.low else inf)
+
+
+def _float(end: End) -> float:
+    """An end as a float; what no float reaches is infinite."""
+    return float(end) if abs(end) < _LARGEST else inf if end > 0 else -inf
 
 
 def _point(number: int | Fraction) -> Range:
@@ -128,7 +139,7 @@ def _aggregate(aggregate: Aggregate, question: Question, schema: Schema, rows: i
                 n = taken.low if taken.low == taken.high and taken.low >= 2 else Fraction(2)
                 most *= n / (n - aggregate.argument)
             if aggregate.kind == "stddev":
-                most = Fraction(sqrt(most)) if most < inf else inf
+                most = Fraction(sqrt(most)) if most < _LARGEST else inf
             return Range(-most if aggregate.kind == "covar" else Fraction(0), most)
         case "corr":
             return Range(Fraction(-1), Fraction(1))

@@ -11,6 +11,7 @@ import numpy as np
 import vl_convert
 
 from dproof.curves.noise import CurveMechanism
+from dproof.exact import written
 from dproof.laws.bits import Bits
 from dproof.laws.keep_or_other import KeepOrOther
 from dproof.laws.lattice import Lattice
@@ -128,7 +129,7 @@ def one_law(mechanism: Mechanism) -> Any:
     kind = "Q" if numbers else "N"
     bars = [{"released value": float(y) if numbers else label_text(y), "probability": float(p)} for y, p in law]
     return (
-        alt.Chart({"values": bars}, title=f"what becomes of {label_text(label)}")
+        alt.Chart({"values": bars}, title=f"what becomes of {written(label) if numbers else label_text(label)}")
         .mark_bar(color=ACCENT, size=max(1, 480 // max(len(bars), 1)))
         .encode(
             x=alt.X(f"released value:{kind}", axis=alt.Axis(tickCount=8)),
