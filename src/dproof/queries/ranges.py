@@ -83,7 +83,7 @@ class Range:
 
 def _float(end: End) -> float:
     """An end as a float; what no float reaches is infinite."""
-    return float(end) if abs(end) < _LARGEST else inf if end > 0 else -inf
+    return float(end) if -_LARGEST < end < _LARGEST else inf if end > 0 else -inf
 
 
 def _point(number: int | Fraction) -> Range:
