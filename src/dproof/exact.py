@@ -169,3 +169,25 @@ def float_above(x: Fraction) -> float:
 def float_below(x: Fraction) -> float:
     """The greatest float whose shortest decimal is at most x."""
     return -float_above(-x)
+
+
+def written(number: Any, digits: int = 3) -> str:
+    """A number as people write it: short decimals as they are, others to some digits, thousands apart, no e+06.
+
+    >>> [written(x) for x in (Fraction(4, 21), 1.05e6, "0.0625", "1e-5", "2.5e-9", 8)]
+    ['0.19', '1,050,000', '0.0625', '0.00001', '2.5 × 10⁻⁹', '8']
+    """
+    value = exact(number)
+    if abs(value) >= 1000:
+        return f"{round(value):,}"
+    if Fraction(f"{float(value):.6g}") != value:
+        value = Fraction(f"{float(value):.{digits}g}")
+    if not value or abs(value) >= Fraction(1, 10**6):
+        return format(Decimal(f"{float(value):.12g}"), "f")
+    mantissa, _, power = f"{float(value):.6e}".partition("e")
+    first = mantissa.rstrip("0").rstrip(".")
+    raised = f"10{str(int(power)).translate(_RAISED)}"
+    return raised if first == "1" else f"{first} × {raised}"
+
+
+_RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")

@@ -32,11 +32,9 @@ def measured(curator: Curator, question: Question, epsilon: Any, delta: Any) -> 
 def ask_curve(curator: Curator, measurement: CurveMeasurement, level: float) -> Answer:
     """The answer, with what it cost and how it was made."""
     measurement, released, free = _released(curator, measurement)
-    return replace(
-        answer_curve(measurement, released, level),
-        method=_method(measurement),
-        notes=_notes(curator, measurement, released, free),
-    )
+    found = answer_curve(measurement, released, level)
+    notes = (*_notes(curator, measurement, released, free), *found.notes)
+    return replace(found, method=_method(measurement), notes=notes)
 
 
 def ask_functions(

@@ -13,16 +13,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dproof.coins import Coins
+from dproof.curation.answering import WAYS_OUT
 from dproof.curation.curve_measurement import CurveMeasurement
 from dproof.curation.drawing import Released
 from dproof.curation.tally import Codes, count_parts
 from dproof.curves.bands import band_quantile, drawn_quantile, fine
 from dproof.engines import Source
 from dproof.errors import InputError
-from dproof.queries.answer import Answer, Cell
+from dproof.queries.answer import Answer, Cell, cautions
 from dproof.queries.cells import Grid, cut
 from dproof.queries.curve_estimate import CurveEstimate
 from dproof.queries.question import Key, columns
+from dproof.queries.ranges import possible
 from dproof.queries.regions import grouping
 from dproof.sanitisation.plan import Plan
 
@@ -90,15 +92,16 @@ def answer_curve(measurement: CurveMeasurement, released: Released, level: float
     if measurement.kind == "covar":
         return _covariance(measurement, released, level)
     names = tuple(item.alias for item in measurement.question.select)
+    whole = possible(measurement.aggregate, measurement.question, measurement.schema, released.get("rows"))
     rows = []
     for labels, estimate in estimated_curves(measurement, released, level):
         keys = dict(zip(measurement.keys, labels, strict=True))
         row: dict[str, Any] = {}
         for item in measurement.question.select:
             part = item.expression
-            row[item.alias] = keys[part] if isinstance(part, Key) else estimate.cell()
+            row[item.alias] = keys[part] if isinstance(part, Key) else whole.cut(estimate.cell())
         rows.append(row)
-    return Answer(names, rows, level)
+    return Answer(names, rows, level, tuple(cautions(rows, WAYS_OUT)))
 
 
 def estimated_curves(
@@ -157,7 +160,7 @@ def _covariance(measurement: CurveMeasurement, released: Released, level: float)
     stderr = unit * sigma * np.sqrt(1 + moved) / (rows - 1)
     half = drawn_quantile(np.eye(len(i)), noise.law, sigma, level, _public_coins(released)) * stderr
     cells = [
-        {"i": int(a) + 1, "j": int(b) + 1, "covariance": Cell(*map(float, (y, y - h, y + h, s, y)))}
+        {"i": int(a) + 1, "j": int(b) + 1, "covariance": Cell(float(y), float(y - h), float(y + h), float(s), float(y))}
         for a, b, y, h, s in zip(i, k, estimate, half, stderr, strict=True)
     ]
     return Answer(("i", "j", "covariance"), cells, level)

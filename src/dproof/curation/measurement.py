@@ -81,10 +81,15 @@ class Measurement:
         return math.prod(len(grouping(key, self.schema).labels) for key in self.keys)
 
     @property
+    def rows_are_public(self) -> bool:
+        """Whether neighbours have equally many rows, so that their number may be told."""
+        return self.privacy.neighbours == "change-one" and not self.by_person
+
+    @property
     def partition(self) -> Term | None:
         """The noisy count of every row in its group: where the number of rows is public, what it must add up to."""
         every = Term((), None)
-        known = self.privacy.neighbours == "change-one" and not self.by_person and self.question.where is None
+        known = self.rows_are_public and self.question.where is None
         return every if known and any(n.statistic == every and n.noise is not None for n in self.noisy) else None
 
     @property

@@ -62,10 +62,14 @@ def schema_of(plan: Plan) -> Schema:
 
 @dataclass(frozen=True, slots=True)
 class Tally:
-    """What was counted: for each sum a whole number per group, for each choice a histogram of codes per group."""
+    """What was counted: for each sum a whole number per group, for each choice a histogram of codes per group.
+
+    And all rows that there are, whether or not they satisfy a condition.
+    """
 
     sums: dict[Term, list[int]]
     histograms: dict[Aggregate, list[dict[int, int]]]
+    rows: int
 
 
 def source_columns(plan: Plan, names: Sequence[str]) -> list[str]:
@@ -138,19 +142,19 @@ def _counted(measurement: Measurement, batches: Iterator[tuple[int, Codes]]) -> 
         counter.add(rows, codes)
     found = counter.finish()
     histograms = [[list(group.items()) for group in groups] for groups in found.histograms.values()]
-    return [list(found.sums.values()), histograms]
+    return [list(found.sums.values()), histograms, found.rows]
 
 
 def _added(empty: Tally, parts: Sequence[Any]) -> Tally:
     """The tally of the whole table: whole numbers add up, whatever the order."""
-    for sums, histograms in parts:
+    for sums, histograms, _ in parts:
         for totals, more in zip(empty.sums.values(), sums, strict=True):
             totals[:] = [a + b for a, b in zip(totals, more, strict=True)]
         for groups, found in zip(empty.histograms.values(), histograms, strict=True):
             for group, counts in zip(groups, found, strict=True):
                 for code, count in counts:
                     group[code] = group.get(code, 0) + count
-    return empty
+    return replace(empty, rows=sum(rows for _, _, rows in parts))
 
 
 class _Sum:
@@ -210,9 +214,11 @@ class Counter:
         products = {(term.columns, term.centred): replace(term, where=None) for term in self.terms}
         self.sums = {key: _Sum(term, self.schema, self.groups * self.cells) for key, term in products.items()}
         self.pieces: dict[Aggregate, list[tuple[NDArray[Any], NDArray[Any]]]] = {s: [] for s in self.picked}
+        self.rows = 0
 
     def add(self, rows: int, codes: Codes) -> None:
         """Count a batch of rows."""
+        self.rows += rows
         group, cell = self._places(rows, codes)
         place = group * self.cells + cell if self.groups * self.cells > 1 else None
         for product in self.sums.values():
@@ -225,6 +231,7 @@ class Counter:
     def add_alike(self, codes: Codes, sums: Mapping[tuple[tuple[str, ...], bool], Sequence[int]]) -> None:
         """Count rows that were brought together where they are alike: their codes, and the sums over each kind."""
         counts = np.array(sums[(), False], np.int64)
+        self.rows += int(counts.sum())
         group, cell = self._places(len(counts), codes) if self.looked_at else (np.zeros(1, np.int64),) * 2
         for key, totals in self.sums.items():
             for place, total in zip((group * self.cells + cell).tolist(), sums[key], strict=True):
@@ -259,7 +266,7 @@ class Counter:
         for term, where in self.terms.items():
             totals = self.sums[term.columns, term.centred].totals().reshape(self.groups, self.cells)
             sums[term] = [int(x) for x in totals[:, self.grid.mask(where).ravel()].sum(axis=1)]
-        return Tally(sums, {aggregate: self._histograms(aggregate) for aggregate in self.picked})
+        return Tally(sums, {aggregate: self._histograms(aggregate) for aggregate in self.picked}, self.rows)
 
     def _histograms(self, aggregate: Aggregate) -> list[dict[int, int]]:
         histograms: list[dict[int, int]] = [{} for _ in range(self.groups)]

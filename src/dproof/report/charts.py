@@ -11,6 +11,7 @@ import numpy as np
 import vl_convert
 
 from dproof.curves.noise import CurveMechanism
+from dproof.exact import written
 from dproof.laws.bits import Bits
 from dproof.laws.keep_or_other import KeepOrOther
 from dproof.laws.lattice import Lattice
@@ -19,6 +20,7 @@ from dproof.report.curve_charts import ACCENT, INK, noise_chart
 
 _MOST_LABELS = 24  # rows and columns of a picture that can still be read
 _MOST_CELLS = 48  # rows and columns that can be seen apart
+_LONGEST = 120  # width of a label
 _SCHEME = ["#f4f8f8", "#9cc9c6", "#2f8f8b", "#0b4f50"]
 
 
@@ -31,8 +33,18 @@ def styled(chart: Any) -> Any:
     """The house style: quiet axes, one accent."""
     font = "Helvetica, Arial, sans-serif"
     return (
-        chart.configure_view(stroke=None)
-        .configure_axis(labelFont=font, titleFont=font, labelColor=INK, titleColor=INK, grid=False, titleFontWeight=500)
+        # A browser may have a wider font than the one that was measured: leave it some room.
+        chart.configure(padding={"left": 24, "right": 24, "top": 5, "bottom": 5}, background="transparent")
+        .configure_view(stroke=None)
+        .configure_axis(
+            labelFont=font,
+            titleFont=font,
+            labelColor=INK,
+            titleColor=INK,
+            grid=False,
+            titleFontWeight=500,
+            titlePadding=10,
+        )
         .configure_legend(labelFont=font, titleFont=font)
         .configure_text(font=font)
         .configure_title(font=font, color=INK, anchor="start", fontWeight=600)
@@ -50,7 +62,7 @@ def law_chart(mechanism: Mechanism) -> Any:
         return _chances({"kept": family.keep / family.total, "replaced": 1 - family.keep / family.total}, "a value is")
     if isinstance(family, Bits):
         stays = family.stay / (family.stay + family.flip)
-        return _chances({"told as it is": stays, "turned": 1 - stays}, "whether a set holds an item is")
+        return _chances({"kept": stays, "reversed": 1 - stays}, "for each item, whether it is in the set is")
     return one_law(mechanism)
 
 
@@ -82,11 +94,14 @@ def heat_map(mechanism: Mechanism) -> Any:
 
     def axis(title: str, space: Any, **options: Any) -> Any:
         if few:
-            return alt.Axis(title=title, **options)
+            return alt.Axis(title=title, labelLimit=_LONGEST, **options)
         ends = (label_text(space.label(n)) for n in (0, space.size - 1))
         return alt.Axis(title=f"{title}, from {' to '.join(ends)}", labels=False, ticks=False)
 
-    across, down = axis("released value", mechanism.outputs, labelAngle=-40), axis("true value", mechanism.inputs)
+    across, down = (
+        axis("released value", mechanism.outputs, labelAngle=-40),
+        axis("true value", mechanism.inputs, titlePadding=28),
+    )
     base = alt.Chart({"values": cells}).encode(
         x=alt.X("released value:N", sort=outputs, axis=across), y=alt.Y("true value:N", sort=inputs, axis=down)
     )
@@ -114,7 +129,7 @@ def one_law(mechanism: Mechanism) -> Any:
     kind = "Q" if numbers else "N"
     bars = [{"released value": float(y) if numbers else label_text(y), "probability": float(p)} for y, p in law]
     return (
-        alt.Chart({"values": bars}, title=f"what becomes of {label_text(label)}")
+        alt.Chart({"values": bars}, title=f"what becomes of {written(label) if numbers else label_text(label)}")
         .mark_bar(color=ACCENT, size=max(1, 480 // max(len(bars), 1)))
         .encode(
             x=alt.X(f"released value:{kind}", axis=alt.Axis(tickCount=8)),
@@ -160,8 +175,8 @@ def profile_chart(mechanisms: dict[str, Mechanism], top: float) -> Any:
         alt.Chart({"values": points})
         .mark_line(strokeWidth=2)
         .encode(
-            x=alt.X("epsilon:Q", axis=alt.Axis(title="ε")),
-            y=alt.Y("delta:Q", axis=alt.Axis(title="tight δ at ε")),
+            x=alt.X("epsilon:Q", axis=alt.Axis(title="ε", tickCount=8, labelSeparation=8)),
+            y=alt.Y("delta:Q", axis=alt.Axis(title="least δ at ε", tickCount=5)),
             color=alt.Color("column:N", legend=alt.Legend(title=None)),
         )
         .properties(width=520, height=200)
