@@ -10,6 +10,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any, Literal
 
+from dproof.arguments import described, expect, mapping
 from dproof.errors import InputError, did_you_mean
 from dproof.privacy import Privacy
 from dproof.sanitisation.column import Column, read_column
@@ -74,12 +75,14 @@ class Plan:
     @classmethod
     def parse(cls, text: str, *, name: str = "plan") -> Plan:
         """The plan in a TOML text; a mistake is told with its key and line."""
+        expect(text, str, "text", "the TOML text of a plan")
+        expect(name, str, "name", "a text: what the plan is called in messages")
         return read_toml(text, name, lambda top: _plan(top, text))
 
     @classmethod
     def from_dict(cls, tables: Mapping[str, Any]) -> Plan:
         """The plan as nested mappings, with the keys of the TOML file."""
-        return cls.parse(to_toml(tables))
+        return cls.parse(to_toml(mapping(tables, "tables", "a mapping with the keys of a plan")))
 
     @classmethod
     def of(cls, plan: Plan | str | os.PathLike[str] | Mapping[str, Any]) -> Plan:
@@ -90,7 +93,7 @@ class Plan:
             return cls.from_dict(plan)
         if isinstance(plan, (str, os.PathLike)):
             return cls.read(plan)
-        raise InputError(f"a plan is a Plan, a path or a mapping, not a {type(plan).__name__}")
+        raise InputError(f"plan must be a Plan, a path or a mapping, not {described(plan)}")
 
     def column(self, name: str) -> Column:
         """The column of that name."""

@@ -7,6 +7,8 @@ import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from dproof.arguments import expect
+
 Path = tuple[str, ...]
 
 
@@ -83,6 +85,7 @@ def _body(table: Mapping[str, Any]) -> list[str]:
 
 def toml_key(name: str) -> str:
     """A name as a key: in quotes where TOML needs them."""
+    expect(name, str, "each key of a plan", "a text")
     bare = name.isascii() and name.replace("_", "").replace("-", "").isalnum()
     return name if bare else _text(name)
 
