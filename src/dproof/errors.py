@@ -42,7 +42,7 @@ class DproofWarning(UserWarning):
     """Something legitimate that a careful curator would want to know."""
 
 
-_NEAR = 0.75  # of the letters alike: one slip in a word of four, but not "round" for "count"
+_NEAR = 0.65  # of the letters alike: one slip in a word of three, but not "round" for "count"
 
 
 def nearest(name: object, options: Iterable[object]) -> str | None:

@@ -161,7 +161,6 @@ class Ledger:
         """Pay for a question before anything is read; the number of the entry, or OverBudget and no entry."""
         expect(key, str, "key", "the text of a question")
         who = {} if analyst is None else {"analyst": expect(analyst, str, "analyst", "a name")}
-        cost = Privacy.of(cost, "cost", neighbours=self.budget.neighbours)
         with self._transaction(writing=True) as (database, account):
             left = account.left_to(analyst, self.ceiling)
             return self._spend(database, "question", {"key": key, **who}, cost, left)
@@ -183,11 +182,11 @@ class Ledger:
     def release(self, cost: Privacy, description: str) -> int:
         """Pay for a sanitised release of the table."""
         expect(description, str, "description", "a text")
-        cost = Privacy.of(cost, "cost", neighbours=self.budget.neighbours)
         with self._transaction(writing=True) as (database, account):
             return self._spend(database, "release", {"description": description}, cost, account.left(self.ceiling))
 
     def _spend(self, database: sqlite3.Connection, kind: str, body: dict[str, Any], cost: Privacy, left: Amount) -> int:
+        cost = Privacy.of(cost, "cost", neighbours=self.budget.neighbours)
         if cost.neighbours != self.budget.neighbours:
             raise InputError(
                 f"the ledger counts {self.budget.neighbours} neighbours and this costs {cost.neighbours} ones: "

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from dproof.arguments import described, expect, mapping
 from dproof.errors import InputError, did_you_mean
@@ -17,6 +17,9 @@ from dproof.sanitisation.column import Column, read_column
 from dproof.sanitisation.reader import Misplaced, Reader, read_text, read_toml
 from dproof.sanitisation.toml import to_toml, toml_key
 from dproof.spaces.rows import Rows
+
+if TYPE_CHECKING:
+    from dproof.sanitisation.questions import Planned
 
 Order = Literal["shuffle", "keep"]
 
@@ -60,6 +63,7 @@ class Plan:
     order: Order
     rows_per_person: int
     person: str | None
+    questions: tuple[Planned, ...]
     text: str
 
     @property
@@ -148,9 +152,17 @@ def _plan(top: Reader, text: str) -> Plan:
     columns = tuple(read_column(name, given.table(name)) for name in given)
     groups = _groups(top, columns)
     order = top.choice("order", ("shuffle", "keep"), "shuffle")
+    given_questions = top.tables("questions")
+    questions = _questions(given_questions, columns) if given_questions else ()
     top.finish()
     _check(columns, person)
-    return Plan(privacy, columns, groups, order, rows_per_person, person, text)  # type: ignore[arg-type]
+    return Plan(privacy, columns, groups, order, rows_per_person, person, questions, text)  # type: ignore[arg-type]
+
+
+def _questions(tables: list[Reader], columns: tuple[Column, ...]) -> tuple[Planned, ...]:
+    from dproof.sanitisation.questions import read_questions  # takes a parser of SQL, which few plans need
+
+    return read_questions(tables, columns)
 
 
 def _groups(top: Reader, columns: tuple[Column, ...]) -> tuple[Wanted, ...]:
@@ -161,15 +173,15 @@ def _groups(top: Reader, columns: tuple[Column, ...]) -> tuple[Wanted, ...]:
         names = table.texts("columns")
         for name in names:
             if name not in known:
-                raise Misplaced(
-                    ("joint", "columns"), f"names {name!r}, which is no column of the plan{did_you_mean(name, known)}"
+                raise table.wrong(
+                    "columns", f"names {name!r}, which is no column of the plan{did_you_mean(name, known)}"
                 )
             if known[name].kind not in ("categories", "interval", "subsets"):
-                raise Misplaced(("joint", "columns"), f"names {name!r}, which has no finite space to join")
+                raise table.wrong("columns", f"names {name!r}, which has no finite space to join")
             if name in joined:
-                raise Misplaced(("joint", "columns"), f"joins {name!r} twice")
+                raise table.wrong("columns", f"joins {name!r} twice")
         if len(names) < 2:
-            raise Misplaced(("joint", "columns"), "needs at least two columns")
+            raise table.wrong("columns", "needs at least two columns")
         members = tuple(known[name] for name in names)
         # Joining columns leaves the other columns' parts of the budget as they were.
         share = table.share("share", sum((column.share for column in members), Fraction(0)))

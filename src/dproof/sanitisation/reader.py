@@ -86,7 +86,7 @@ class Reader:
         given = self.value(key, [])
         if not isinstance(given, list):
             raise self.wrong(key, f"must be a list of tables: write [[{key}]]")
-        return [Reader(table, (*self.path, key)) for table in given]
+        return [Reader(table, (*self.path, key, str(n))) for n, table in enumerate(given, 1)]
 
     def text(self, key: str, *default: Any) -> Any:
         given = self.value(key, *default)

@@ -45,11 +45,11 @@ class Curves:
     ) -> None:
         first, last = exact(start, "start"), exact(stop, "stop")
         if isinstance(points, (int, np.integer)):
-            many = whole(points, "points", 2, _MOST_POINTS)
+            many = whole(points, "points, the number of grid points,", 2, _MOST_POINTS)
             grid = tuple(first + (last - first) * n / (many - 1) for n in range(many))
         else:
             given = listed(points, "points", "the number of grid points or a list of them")
-            whole(len(given), "the number of points", 2, _MOST_POINTS)
+            whole(len(given), "the number of grid points", 2, _MOST_POINTS)
             grid = tuple(exact(t, "each of the points") for t in given)
         if any(a >= b for a, b in pairwise(grid)):
             raise InputError("the grid points must rise, each above the one before")
