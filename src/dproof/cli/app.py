@@ -19,7 +19,7 @@ from typing import Annotated, Any
 import typer
 
 from dproof import __version__
-from dproof.errors import DproofError, InputError
+from dproof.errors import DproofError, DproofWarning, InputError
 
 # A new command is one file with one function of its name, and one line here: the first line of the function's
 # docstring. `dproof --help` shows them in this order, and loads none of them.
@@ -52,6 +52,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     try:
         with warnings.catch_warnings():
             warnings.showwarning = _show_warning
+            warnings.simplefilter("always", DproofWarning)  # told as a line, whatever the environment makes of warnings
             _app(chosen)(words, prog_name="dproof")
     except KeyboardInterrupt:
         sys.exit(130)

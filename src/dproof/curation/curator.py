@@ -11,6 +11,7 @@ from fractions import Fraction
 from functools import partial
 from typing import Any
 
+from dproof.arguments import as_path, expect
 from dproof.coins import current
 from dproof.curation.account import Amount, Unit, amount
 from dproof.curation.answering import Answering
@@ -24,7 +25,7 @@ from dproof.curation.tally import Counter, answerable, read_rows, schema_of, tal
 from dproof.curves.expansion import Expansion
 from dproof.engines import open_source
 from dproof.errors import InputError
-from dproof.exact import exact
+from dproof.exact import exact, level_of
 from dproof.mechanisms.noise import integer_laplace
 from dproof.privacy import Privacy
 from dproof.queries.answer import Answer, Cell
@@ -73,17 +74,21 @@ class Curator:
         """
         self.plan = Plan.of(plan)
         self.schema = schema_of(self.plan)
-        promised = self.plan.privacy if budget is None else budget
+        neighbours = self.plan.privacy.neighbours
+        promised = self.plan.privacy if budget is None else Privacy.of(budget, "budget", neighbours=neighbours)
         if promised.neighbours != self.plan.privacy.neighbours:
             raise InputError(
                 f"the budget counts {promised.neighbours} neighbours and the plan {self.plan.privacy.neighbours} ones: "
                 "give both the same"
             )
+        if analyst is not None:
+            expect(analyst, str, "analyst", "a name")
         if hasattr(source, "read_all"):
             source = source.read_all()  # a stream can be read once, and there will be other questions
         self.source = open_source(source, table, self.plan.file)
         self._readable = readable(source) if table is None else None
         self.plan.check_names(self.source.names)
+        as_path(ledger, "ledger")
         given = None if budget is None and is_begun(ledger) else promised
         # An older ledger may allow more than the plan does now.
         unit = Unit.of(self.plan)
@@ -99,7 +104,7 @@ class Curator:
         self, asked: Asked, *, epsilon: Any = None, delta: Any = 0, accuracy: Any = None, level: float = 0.95
     ) -> Preview:
         """What a question would cost and how good its answer would be; spends nothing and reads no row."""
-        question, level = as_question(asked), _level(level)
+        question, level = as_question(asked), level_of(level)
         if asked_curve(question, self.schema) is not None:
             return preview_curve(self, measured(self, question, epsilon, delta), level)
         measurement = self._measurement(question, epsilon, delta, accuracy, level)
@@ -113,7 +118,7 @@ class Curator:
 
         The order is: understand the question, debit the ledger, read the table, add noise, store the answer.
         """
-        question, level = as_question(asked), _level(level)
+        question, level = as_question(asked), level_of(level)
         if asked_curve(question, self.schema) is not None:
             return ask_curve(self, measured(self, question, epsilon, delta), level)
         measurement = self._measurement(question, epsilon, delta, accuracy, level)
@@ -132,14 +137,15 @@ class Curator:
         self, asked: Asked, *, epsilon: Any, delta: Any = 0, level: float = 0.95
     ) -> list[tuple[tuple[Any, ...], CurveEstimate]]:
         """The answer to AVG or SUM of a curve column as functions with simultaneous bands: (group, function) pairs."""
-        question, level = as_question(asked), _level(level)
+        question, level = as_question(asked), level_of(level)
         if asked_curve(question, self.schema) is None:
             raise InputError("the question asks for no curve: AVG or SUM of a curve column is one")
         return ask_functions(self, measured(self, question, epsilon, delta), level)
 
     def ask_declared(self, query: Declared, *, epsilon: Any, level: float = 0.95) -> Answer:
         """Answer a query of the user's own at the price ε, with noise for the sensitivity that its author declares."""
-        cost, level = self.price(epsilon, 0), _level(level)
+        expect(query, Declared, "query", "a query that declare(…) made")
+        cost, level = self.price(epsilon, 0), level_of(level)
         replaced = cost.neighbours == "change-one" and not self.plan.row_is_person
         if query.neighbours != ("add-remove" if replaced else cost.neighbours):
             raise InputError(
@@ -251,14 +257,6 @@ class Curator:
         """The number of rows, where that is public and known."""
         public = self.plan.row_is_person and self.plan.privacy.neighbours == "change-one"
         return self.source.rows if public else None
-
-
-def _level(level: Any) -> float:
-    """A probability as a plain float, which is written out as itself."""
-    known = float(exact(level, "level"))
-    if not 0 < known < 1:
-        raise InputError("level must lie between 0 and 1, such as 0.95")
-    return known
 
 
 def _method(measurement: Measurement) -> str:

@@ -18,10 +18,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dproof import coins
+from dproof.arguments import choice
 from dproof.coins import Coins
 from dproof.curves.bases import Floats
-from dproof.curves.expansion import CurveLattice, Expansion, Integers, Split
-from dproof.errors import InputError, did_you_mean
+from dproof.curves.expansion import CurveLattice, Expansion, Integers, Split, expand
+from dproof.errors import InputError
 from dproof.exact import exp_below
 from dproof.laws.convolved import Convolved, convolved
 from dproof.laws.family import Odds, Worst
@@ -229,9 +230,9 @@ def curve_noise(
     >>> curve_noise(Curves(0, 24, 25, low=0, high=5), Privacy(1)).name
     'Laplace noise on 8 cosine coefficients'
     """
-    expansion = curves if isinstance(curves, Expansion) else Expansion(curves)
-    if noise not in ("auto", *_SPLITS):
-        raise InputError(f"noise {str(noise)[:40]!r} is not known{did_you_mean(noise, ('auto', *_SPLITS))}")
+    expansion = curves if isinstance(curves, Expansion) else expand(curves)
+    choice(noise, ("auto", *_SPLITS), "noise")
+    privacy = Privacy.of(privacy)
     lattice, drawn = best_noise(expansion, privacy, noise)
     return mechanism_of(lattice, drawn)
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 from importlib import import_module
-from pathlib import Path
 from typing import Any
 
+from dproof.arguments import as_path, described, expect
 from dproof.engines.layout import USUAL, Layout, ending
 from dproof.engines.source import Source
 from dproof.errors import InputError
@@ -52,9 +52,11 @@ def open_source(thing: Any, table: str | None = None, layout: Layout = USUAL) ->
     """
     if isinstance(thing, Source):
         return thing
+    if table is not None:
+        expect(table, str, "table", "the name of a table inside a DuckDB file, or of a sheet")
     source: Source
     if isinstance(thing, (str, os.PathLike)):
-        path = Path(thing)
+        path = as_path(thing, "source")
         if not path.exists():
             raise InputError(f"there is no file or folder {str(path)!r}")
         engine = "dproof.engines.files" if path.is_dir() else FILES.get(ending(path))
@@ -67,8 +69,8 @@ def open_source(thing: Any, table: str | None = None, layout: Layout = USUAL) ->
     engine = ENGINES.get(type(thing).__module__.split(".")[0])
     if engine is None:
         raise InputError(
-            f"a source is a path, or a table of {', '.join(k for k in ENGINES if k[0] != '_')}; "
-            f"not a {type(thing).__name__}"
+            f"source must be a path, or a table of {', '.join(k for k in ENGINES if k[0] != '_')}; "
+            f"not {described(thing)}"
         )
     if table is not None:
         raise InputError(_NO_TABLES)

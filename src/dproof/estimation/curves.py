@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from dproof.arguments import expect, flag
 from dproof.curves.bands import fine, tube_quantile
 from dproof.curves.expansion import CurveLattice
 from dproof.curves.noise import CurveMechanism
@@ -32,6 +33,7 @@ from dproof.queries.ranges import possible
 from dproof.queries.schema import counting, resolve
 from dproof.queries.sql import parse_predicate
 from dproof.sanitisation.column import Column
+from dproof.sanitisation.release import Release
 
 _BATCH = 1 << 16
 _FEW = 30  # rows below which a mean of noise is not yet normal
@@ -58,6 +60,9 @@ def mean_curve(
     >>> mean_curve(release, "load").estimate.shape
     (9,)
     """
+    expect(release, Release, "release", "a release, as sanitise or load gives it")
+    expect(column, str, "column", "the name of a curve column")
+    flag(total, "total")
     options = Options(level=level, target=target)
     counted = Aggregate("count", where=None if where is None else parse_predicate(where))
     question = resolve(Question("release", (Item("rows", counted),)), schema_of(release.law))

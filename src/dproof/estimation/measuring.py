@@ -7,14 +7,16 @@ from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 
-from dproof.errors import InputError, did_you_mean
+from dproof.arguments import choice, flag
+from dproof.errors import InputError
 from dproof.estimation.axes import Mixed
 from dproof.estimation.contingency import Contingency, Estimates, Groups, Target
 from dproof.estimation.distribution import fold, likelihood, projection, shrinkage
 from dproof.estimation.expressions import Value, aggregate_value
 from dproof.estimation.frame import Frame, Needed
-from dproof.estimation.intervals import check_level, half_widths, normal_quantile, simultaneous
+from dproof.estimation.intervals import half_widths, normal_quantile, simultaneous
 from dproof.estimation.inverse import Array
+from dproof.exact import level_of
 from dproof.queries.answer import Cell
 from dproof.queries.question import Aggregate, Expression, Question, evaluate
 from dproof.sanitisation.row_law import RowLaw
@@ -38,12 +40,10 @@ class Options:
     simultaneous: bool = False
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "level", check_level(self.level))
+        object.__setattr__(self, "level", level_of(self.level))
         for name, options in (("method", get_args(Method)), ("target", get_args(Target))):
-            if getattr(self, name) not in options:
-                raise InputError(
-                    f"{name} {getattr(self, name)!r} is not known{did_you_mean(getattr(self, name), options)}"
-                )
+            choice(getattr(self, name), options, name)
+        flag(self.simultaneous, "simultaneous")
 
 
 @dataclass(slots=True)

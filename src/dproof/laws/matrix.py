@@ -137,16 +137,6 @@ class Matrix:
         return {"kind": "matrix", "total": str(self.total), "rows": rows, **pairs}
 
 
-def as_neighbours(pairs: Any) -> NDArray[np.bool_] | None:
-    """A matrix of booleans as given by a user, or None for all pairs."""
-    if pairs is None:
-        return None
-    try:
-        return np.array(pairs, bool)
-    except ValueError:  # ragged
-        raise InputError("the neighbours of a law must be a square matrix over its inputs") from None
-
-
 def whole_law(weights: Sequence[Fraction], total: int) -> list[int]:
     """The whole numbers nearest to the weights, as parts of the total; what is left over goes to the largest.
 

@@ -7,9 +7,12 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
 from numbers import Number
+from typing import Any
 
+from dproof.arguments import expect, mapping
 from dproof.curves.expansion import Expansion
 from dproof.errors import InputError, did_you_mean
+from dproof.exact import exact
 from dproof.queries.canonical import condition, literal
 from dproof.queries.predicates import (
     Among,
@@ -27,6 +30,7 @@ from dproof.queries.predicates import (
 from dproof.queries.question import Aggregate, Arithmetic, Expression, Key, Question, aggregates, expressions, parts_of
 from dproof.spaces import Categories, Space, Subsets
 from dproof.spaces.interval import Interval
+from dproof.spaces.space import as_space
 
 _OF_NUMBERS = ("sum", "avg", "min", "max", "quantile", "var", "stddev", "covar", "corr")
 
@@ -36,6 +40,10 @@ class Open:
     """A column whose values nobody declared: a public one, or numbers without bounds (but for `low`)."""
 
     low: Fraction | None = None
+
+    def __post_init__(self) -> None:
+        if self.low is not None:
+            object.__setattr__(self, "low", exact(self.low, "low"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +67,18 @@ class Schema:
         if isinstance(self.spaces[found], Expansion):
             raise InputError(f"column {found!r} holds curves: ask for AVG({found}) or SUM({found}) by itself")
         return found
+
+
+def as_schema(table: Any) -> Schema:
+    """A schema as it is, or from a mapping of each column to its space."""
+    if isinstance(table, Schema):
+        return table
+    columns = mapping(table, "table", "a mapping from each column to its space")
+    for column, space in columns.items():
+        expect(column, str, "each column of the table", "a name")
+        if not isinstance(space, (Open, Expansion)):
+            as_space(space, f"the space of column {column[:40]!r} of the table")
+    return Schema("data", columns)
 
 
 def has_numbers(space: Space | Open) -> bool:

@@ -15,6 +15,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet
 
+from dproof.arguments import as_path
 from dproof.certification.certificate import certified_part
 from dproof.certification.verify_certificate import Refused
 from dproof.certification.verify_certificate import read as read_strictly
@@ -121,7 +122,7 @@ class Release:
 
     def save(self, out: str | os.PathLike[str]) -> Release:
         """Store a release that is held in memory, in a new folder."""
-        with appearing(Path(out)) as folder:
+        with appearing(as_path(out, "out")) as folder:
             pa.parquet.write_table(self.to_arrow(), folder / DATA, **PARQUET)
             finish(folder, prepare(self.law), self.rows, {DATA: digest(folder / DATA)}, self.private)
         return load(out)
@@ -196,7 +197,7 @@ def load(path: str | os.PathLike[str]) -> Release:
         with TemporaryDirectory() as here:
             fetch(path, Path(here), (CERTIFICATE, PLAN))
             return replace(load(here), folder=path)
-    folder = Path(path)
+    folder = as_path(path, "path")
     if not (folder / CERTIFICATE).is_file() or is_unfinished(folder):
         raise InputError(f"{str(folder)!r} is not a release: a release is a folder that `dproof sanitise` made")
     plan = Plan.read(folder / PLAN)
@@ -219,7 +220,7 @@ def verify(path: str | os.PathLike[str]) -> Release | None:
             fetch(path, Path(here))
             verify(here)
         return release
-    place = Path(path)
+    place = as_path(path, "path")
     if not place.exists():
         raise InputError(f"there is no file or folder {str(place)!r}")
     file = place / CERTIFICATE if place.is_dir() else place

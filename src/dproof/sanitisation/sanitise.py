@@ -11,9 +11,10 @@ from typing import Any
 
 import pyarrow as pa
 
+from dproof.arguments import as_path, described
 from dproof.coins import current
 from dproof.engines import open_source
-from dproof.errors import DproofWarning
+from dproof.errors import DproofWarning, InputError
 from dproof.sanitisation.folder import appearing, check_absent
 from dproof.sanitisation.plan import Plan
 from dproof.sanitisation.product import Progress, sanitised_blocks
@@ -46,8 +47,10 @@ def sanitise(
     3
     """
     law = certify_row(Plan.of(plan))
+    if progress is not None and not callable(progress):
+        raise InputError(f"progress must be a function of the rows done so far, not {described(progress)}")
     if out is not None and not is_remote(out):
-        check_absent(Path(out))
+        check_absent(as_path(out, "out"))
     opened = open_source(source, table, law.plan.file)
     law.plan.check_names(opened.names)
     coins = current()

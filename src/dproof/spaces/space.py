@@ -8,6 +8,9 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
+from dproof.arguments import described
+from dproof.errors import InputError
+
 
 @runtime_checkable
 class Space(Protocol):
@@ -41,6 +44,16 @@ class Space(Protocol):
         ...
 
     def decode(self, codes: NDArray[Any]) -> list[Any]: ...
+
+
+def as_space(value: Any, name: str = "space") -> Space:
+    """An argument that must be a space of finitely many values."""
+    if isinstance(value, Space) and not isinstance(value, type):
+        return value
+    raise InputError(
+        f"{name} must be a space of finitely many values, such as Categories, Interval or Subsets, "
+        f"not {described(value)}"
+    )
 
 
 def narrowest(size: int) -> np.dtype[Any]:
