@@ -87,6 +87,7 @@ CALLS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     "Plan.read": (dp.Plan.read, {"path": "plan.toml"}),
     "Plan.parse": (dp.Plan.parse, {"text": dp.Plan.of(PLAN).text, "name": "plan"}),
     "Plan.from_dict": (dp.Plan.from_dict, {"tables": PLAN}),
+    "check": (dp.check, {"source": TABLE, "plan": PLAN, "table": None}),
     "sanitise": (dp.sanitise, {"source": TABLE, "plan": PLAN, "out": None, "table": None, "progress": None}),
     "load": (dp.load, {"path": "release"}),
     "verify": (dp.verify, {"path": "release"}),
