@@ -159,8 +159,8 @@ def by_kind(shapes: dict[str, dict[str, Reader]], maybe: dict[str, dict[str, Rea
     """A record whose `kind` says which of several shapes it has."""
 
     def read(given: Any, where: str) -> Any:
-        kind = given.get("kind") if type(given) is dict else None
-        require(type(kind) is str and kind in shapes, f"{where} is of a kind that is not known")
+        kind = str(given.get("kind")) if type(given) is dict else ""
+        require(kind in shapes, f"{where} is of a kind that is not known")
         return record({"kind": text, **shapes[kind]}, (maybe or {}).get(kind))(given, where)
 
     return read
@@ -461,7 +461,8 @@ def step_odds(noise: dict[str, Any]) -> Fraction:
 
 def gaussian(noise: dict[str, Any], shift: int, odds: Fraction) -> Fraction:
     """A log-concave table: the ratio P(h)/P(h−d) falls with h, so the worst set is a half-line."""
-    half, unit = noise["weights"], noise["unit"]
+    half: Law = noise["weights"]
+    unit: int = noise["unit"]
     falls = all(y * y >= x * z for x, y, z in zip(half, half[1:], half[2:], strict=False))
     require(falls and half[0] == max(half), "a table is not log-concave")
     require(unit % 2 == 1, "the cells of a table do not lie around their middle")
@@ -480,7 +481,9 @@ def gaussian(noise: dict[str, Any], shift: int, odds: Fraction) -> Fraction:
 
 def stairs(noise: dict[str, Any], shift: int, odds: Fraction) -> Fraction:
     """Stairs as wide as the shift or wider: only the cells that move one stair down count."""
-    width, inner, first, tail = noise["width"], noise["inner"], noise["first"], noise["tail"]
+    first: Law = noise["first"]
+    tail: Law = noise["tail"]
+    width, inner = int(noise["width"]), int(noise["inner"])
     require(shift <= width, "the stairs are narrower than the shift")
     cells, later, escape = 2 * inner - 1, sum(tail), first[-1]
     # Heights over one denominator. The stairs that follow the first come in blocks, each tail[-1]/later as high as the
@@ -493,7 +496,7 @@ def stairs(noise: dict[str, Any], shift: int, odds: Fraction) -> Fraction:
     a, b = odds.numerator, odds.denominator
     down, again = ([max(0, x * b - y * a) for x, y in part] for part in steps)
     repeated = Fraction(later, later - tail[-1])
-    return (min(shift, cells) * down[0] + shift * (sum(down[1:]) + sum(again) * repeated)) / (b * denominator)
+    return (min(shift, cells) * down[0] + shift * (sum(down[1:]) + repeated * sum(again))) / (b * denominator)
 
 
 SHIFTED: dict[str, Callable[[dict[str, Any], int, Fraction], Fraction]] = {
@@ -532,7 +535,7 @@ def coefficients(law: dict[str, Any], epsilon: Fraction) -> Fraction:
     lattice Gaussians H, costs what two normal laws do that lie the l2 diameter apart, but for factors that are
     charged: e^(1/8σ²) and e^(K²/8σ⁴) for rounding, with all values beyond K = D + 10σ, and 2^-66 for each table.
     """
-    terms, radius, box, noise = law["terms"], law["radius"], law["box"], law["noise"]
+    terms, radius, box, noise = int(law["terms"]), law["radius"], law["box"], law["noise"]
     require((radius is None) != (box is None), "the region is a ball or a box")
     require(box is None or len(box) == terms, "the box has a bound for each term")
     sides = [2 * bound for bound in box or ()]
@@ -542,7 +545,8 @@ def coefficients(law: dict[str, Any], epsilon: Fraction) -> Fraction:
         size = sum(sides) if sides else isqrt(terms * square)
         return Fraction(int(step_odds(noise) > exp_below(epsilon / size))) if size else Fraction(0)
     require(noise["kind"] == "convolved", "the noise does not fit its norm")
-    table, step, draws = noise["square"], noise["step"], noise["draws"]
+    table: Fraction = noise["square"]
+    step, draws = int(noise["step"]), int(noise["draws"])
     require(table >= 4 * (step**2 + 1), "the tables of noise are too narrow")
     variance = table * sum(step ** (2 * n) for n in range(draws))
     sigma, root = Fraction(isqrt(int(variance * 4**32)), 2**32), Fraction(isqrt(square * 4**32) + 1, 2**32)
@@ -730,7 +734,7 @@ def main(arguments: list[str]) -> int:
     limits = ", for the listed pairs of inputs" * any("neighbours" in part["law"] for part in certificate["laws"])
     limits += ", epsilon times the distance of two inputs" * any("distances" in part for part in certificate["laws"])
     public = (certificate["release"] or {}).get("public", ())
-    limits += f"; public, and protected by nothing: {', '.join(map(repr, public))}" if public else ""
+    limits += f"; not protected, because called public: {', '.join(map(repr, public))}" if public else ""
     print(f"holds: {promise}, {len(certificate['laws'])} law(s){limits}")
     if not certificate["private"]:
         print("but it was drawn with seeded coins: not private")

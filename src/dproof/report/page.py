@@ -73,11 +73,15 @@ def _promise(privacy: Privacy, release: Mapping[str, Any], private: bool) -> str
         for name, value, note in facts
     )
     warning = "" if private else '<p class="alarm">Drawn with seeded coins: this release is not private.</p>'
+    public = release.get("public") or []
+    if public:
+        warning += f'<p class="alarm">Not protected, because the plan calls it public: {_names(public)}.</p>'
     advised = "".join(f'<p class="alarm">{escape(text)}</p>' for text in advice(privacy))
     return (
         "<header><h1>A sanitised table</h1>"
         "<p class='lead'>Every row of this table was changed at random before anyone saw it, by laws that are written "
-        "down below. What can be learned about one person from it is bounded, whatever else is known about them and "
+        f"down below{', but for the columns that are public' if public else ''}. "
+        "What can be learned about one person from it is bounded, whatever else is known about them and "
         "whatever is asked of the table, now or later.</p></header>"
         f'<section class="facts">{cards}</section>{warning}{advised}'
     )
