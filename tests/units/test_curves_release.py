@@ -7,7 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from dproof.certification.verify_certificate import Refused, coefficients, normal_below, seal, verify
+from dproof.certification.verify_certificate import LAW, Refused, normal_below, seal, verify
+from dproof.certification.verify_certificate import coefficients as bound
 from dproof.curves.noise import CurveMechanism
 from dproof.errors import DproofWarning, InputError, VerificationFailed
 from dproof.laws.normal import normal_delta
@@ -37,6 +38,10 @@ def listed(**load) -> dict:
 
 def wide(rows: np.ndarray) -> object:
     return pa.table({"region": ["n"] * len(rows), **{name: rows[:, n] for n, name in enumerate(HOURS)}})
+
+
+def coefficients(record: dict, epsilon: Fraction) -> Fraction:
+    return bound(LAW(record, "law"), epsilon)
 
 
 CURVES = np.random.default_rng(1).uniform(0, 5, (60, 24))

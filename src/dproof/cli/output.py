@@ -46,6 +46,16 @@ def several(count: int, what: str) -> str:
     return f"{count:,} {what}{'' if count == 1 else 's'}"
 
 
+def not_protected(public: Sequence[str]) -> str:
+    """The end of a sentence that states a promise: which columns it does not cover.
+
+    >>> not_protected(["name", "town"])
+    '; not protected, because the plan calls them public: name, town'
+    """
+    them = "it" if len(public) == 1 else "them"
+    return f"; not protected, because the plan calls {them} public: {', '.join(public)}" if public else ""
+
+
 def table(headings: Iterable[str], rows: Iterable[Iterable[str]], left: Container[int] = ()) -> Any:
     """A table of figures on the right of their columns; those numbered in `left` hold names instead."""
     return _table(list(enumerate(headings)), [list(row) for row in rows], left)

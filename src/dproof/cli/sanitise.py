@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 from dproof.cli.init import Data, Table
 from dproof.cli.options import AsJson, option
-from dproof.cli.output import Page, emit, escape, several
+from dproof.cli.output import Page, emit, escape, not_protected, several
 from dproof.engines import Source, open_source
 from dproof.exact import float_above
 from dproof.sanitisation import sanitise as sanitisation
@@ -59,6 +59,7 @@ def _answer(release: Release, out: Path) -> dict[str, Any]:
         "release": str(out),
         "rows": release.rows,
         "columns": about["columns"],
+        "public": about["public"],
         "epsilon": float_above(privacy.epsilon),
         "delta": float_above(privacy.delta),
         "neighbours": privacy.neighbours,
@@ -75,7 +76,8 @@ def _page(answer: dict[str, Any]) -> Page:
     yield (
         f"\n[bold]{where}[/bold] holds {several(answer['rows'], 'sanitised row')}. "
         f"Each row is differentially private with "
-        f"[bold]ε = {answer['epsilon']:.6g}, δ = {answer['delta']:.6g}[/bold] ({answer['neighbours']})."
+        f"[bold]ε = {answer['epsilon']:.6g}, δ = {answer['delta']:.6g}[/bold] ({answer['neighbours']})"
+        f"{escape(not_protected(answer['public']))}."
     )
     if not answer["private"]:
         yield "[bold red]NOT PRIVATE: it was drawn with seeded coins.[/bold red]"

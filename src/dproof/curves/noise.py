@@ -26,7 +26,6 @@ from dproof.errors import InputError
 from dproof.exact import exp_below
 from dproof.laws.convolved import Convolved, convolved
 from dproof.laws.family import Odds, Worst
-from dproof.laws.gaussian import Gaussian
 from dproof.laws.normal import normal_delta
 from dproof.laws.search import tight_odds
 from dproof.laws.two_sided import TwoSided
@@ -266,19 +265,14 @@ def mechanism_of(lattice: CurveLattice, noise: VectorNoise) -> CurveMechanism:
     return CurveMechanism(name, expansion.space, lattice, CurveLaw(lattice, noise), _SOURCES[noise.split])  # type: ignore[arg-type]
 
 
-def recorded_curve_law(expansion: Expansion, record: Mapping[str, Any]) -> CurveMechanism:
-    """The mechanism that a certificate speaks of; its region must be that of the expansion."""
+def recorded_curve_law(expansion: Expansion, record: Mapping[str, Any], law: TwoSided | Convolved) -> CurveMechanism:
+    """The mechanism that a certificate speaks of, with this noise; its region must be that of the expansion."""
     split: Split = "laplace" if record["norm"] == "l1" else "gaussian"
     lattice = expansion.lattice(split)
     box = None if record["box"] is None else tuple(record["box"])
     if (lattice.terms, lattice.radius, lattice.box) != (record["terms"], record["radius"], box):
         raise ValueError("the region of the certificate is not that of the plan")
-    noise = record["noise"]
-    law: TwoSided | Convolved
-    if split == "laplace":
-        first, second = (tuple(int(w) for w in table) for table in noise["top"])
-        law = TwoSided(tuple(tuple(int(w) for w in table) for table in noise["lower"]), (first, second))
-    else:
-        law = Convolved(Gaussian(Fraction(noise["square"])), int(noise["step"]), int(noise["draws"]))
+    if isinstance(law, TwoSided) != (split == "laplace"):
+        raise ValueError("the noise of the certificate does not fit its norm")
     size = lattice.size(record["norm"], "change-one")
     return mechanism_of(lattice, VectorNoise(split, law, size, lattice.terms))

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dproof.coins import Coins
+from dproof.errors import InputError
 from dproof.laws.family import Odds, Worst
 from dproof.laws.guide import coin
 from dproof.laws.pair import Pair
@@ -30,6 +31,10 @@ class Bits:
     bits: int
     stay: int
     flip: int
+
+    def __post_init__(self) -> None:
+        if self.bits < 0 or min(self.stay, self.flip) < 0 or self.stay + self.flip < 1:
+            raise InputError("a law of bits needs weights of at least 0, and one above it")
 
     @property
     def inputs(self) -> int:

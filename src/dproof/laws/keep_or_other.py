@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dproof.coins import Coins
+from dproof.errors import InputError
 from dproof.laws.family import Odds, Worst
 from dproof.laws.guide import Guide, guide, word_width
 from dproof.laws.pair import Pair, any_pair
@@ -34,6 +35,10 @@ class KeepOrOther:
     size: int
     keep: int
     other: int
+
+    def __post_init__(self) -> None:
+        if self.size < 1 or min(self.keep, self.other) < 0 or self.total < 1:
+            raise InputError("a law needs a value, weights of at least 0, and one above it")
 
     @property
     def inputs(self) -> int:

@@ -74,10 +74,14 @@ def _promise(privacy: Privacy, release: Mapping[str, Any], private: bool) -> str
         for name, value, note in facts
     )
     warning = "" if private else '<p class="alarm">Drawn with seeded coins: this release is not private.</p>'
+    public = release.get("public") or []
+    if public:
+        warning += f'<p class="alarm">Not protected, because the plan calls it public: {_names(public)}.</p>'
     advised = "".join(f'<p class="alarm">{escape(text)}</p>' for text in advice(privacy))
     return (
         "<header><h1>A sanitised table</h1>"
-        "<p class='lead'>Every row of this table was changed at random before anyone saw it. The probabilities of the "
+        "<p class='lead'>Every row of this table was changed at random before anyone saw it"
+        f"{', but for the columns that are public' if public else ''}. The probabilities of the "
         "changes, called laws, are shown below. What the table can reveal about one person is limited, whatever else "
         "is known about them and whatever is asked of the table, now or later.</p></header>"
         f'<section class="facts">{cards}</section>{warning}{advised}'

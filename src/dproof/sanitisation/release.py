@@ -17,7 +17,7 @@ import pyarrow.parquet
 
 from dproof.arguments import as_path
 from dproof.certification.certificate import certified_part
-from dproof.certification.verify_certificate import Refused
+from dproof.certification.verify_certificate import LARGEST_FILE, Refused
 from dproof.certification.verify_certificate import read as read_strictly
 from dproof.certification.verify_certificate import verify as verify_certificate
 from dproof.errors import InputError, VerificationFailed
@@ -28,11 +28,12 @@ from dproof.sanitisation.product import REACH, stored_schema
 from dproof.sanitisation.recorded import recorded_law
 from dproof.sanitisation.remote import fetch, is_remote, remote_table
 from dproof.sanitisation.row_law import Group, RowLaw, with_bounds
+from dproof.sanitisation.support import check_support
 from dproof.spaces.interval import Interval
 
 DATA, PARTS = "release.parquet", "part-*.parquet"  # one file, or as many as there are
 PLAN, CERTIFICATE, REPORT = "plan.toml", "certificate.json", "report.html"
-_LARGEST_CERTIFICATE, _NAME = 1 << 28, b"dproof certificate"  # bytes that it has at most, and that it has
+_NAME = b"dproof certificate"  # stands in every one
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -211,8 +212,8 @@ def verify(path: str | os.PathLike[str]) -> Release | None:
     """Check a release, or a certificate alone (then there is no release to return); raises where it does not hold.
 
     The laws are certified again from their whole numbers, the promises added up, the files hashed; the plan must be
-    the one the laws are for, and the stored table must have the recorded rows and the schema the plan determines. What
-    else the certificate says must follow from the plan and the laws.
+    the one the laws are for, and the stored table must have the recorded rows, the schema the plan determines and only
+    values that the laws can give. What else the certificate says must follow from the plan and the laws.
     """
     if is_remote(path):
         release = load(path)
@@ -228,7 +229,7 @@ def verify(path: str | os.PathLike[str]) -> Release | None:
         raise VerificationFailed(f"{str(place)!r} was left by a run that did not finish: it is no release")
     if not file.is_file():
         raise InputError(f"{str(place)!r} is no release: there is no {CERTIFICATE} in it")
-    if place.is_file() and (place.stat().st_size > _LARGEST_CERTIFICATE or _NAME not in place.read_bytes()):
+    if place.is_file() and (place.stat().st_size > LARGEST_FILE or _NAME not in place.read_bytes()):
         raise InputError(f"{str(place)!r} is no certificate: give the folder of a release, or the {CERTIFICATE} in it")
     certificate = read_certificate(file)
     try:
@@ -266,7 +267,9 @@ def _agree(said: Any, true: Any) -> bool:
         return isinstance(said, dict) and said.keys() == true.keys() and all(_agree(said[k], true[k]) for k in true)
     if isinstance(true, list):
         return isinstance(said, list) and len(said) == len(true) and all(map(_agree, said, true))
-    return said >= true if isinstance(said, float) and isinstance(true, float) else bool(said == true)
+    if type(said) is not type(true):
+        return False  # True is no 1, and neither is 1.0
+    return said >= true if isinstance(said, float) else bool(said == true)
 
 
 def _check_stored(release: Release) -> None:
@@ -277,10 +280,11 @@ def _check_stored(release: Release) -> None:
         try:
             with pa.parquet.ParquetFile(file) as stored:
                 schema = stored.schema_arrow
+                _check_schema(release, schema)
                 rows += stored.metadata.num_rows
+            check_support(file, release.law)
         except (pa.ArrowException, OSError):
             raise VerificationFailed("the stored table cannot be read") from None
-        _check_schema(release, schema)
         if release.private and b"dproof" in (schema.metadata or {}):
             raise VerificationFailed(
                 "the stored table was drawn with seeded coins, and the certificate does not say so"
@@ -302,7 +306,7 @@ def _check_schema(release: Release, schema: Any) -> None:
 def read_certificate(file: Path) -> dict[str, Any]:
     """The JSON object in a certificate's file; nothing about it is checked yet."""
     try:
-        if file.stat().st_size > _LARGEST_CERTIFICATE:
+        if file.stat().st_size > LARGEST_FILE:
             raise VerificationFailed("the certificate is too large to be one")
         certificate = read_strictly(file.read_text("utf-8"))
     except Refused as refused:

@@ -70,7 +70,7 @@ def stored_arrays(column: Column, space: Any, codes: NDArray[Any]) -> list[Any]:
 
 
 @lru_cache(maxsize=256)
-def _values(space: Categories) -> Any:
+def stored_labels(space: Categories) -> Any:
     """The labels of a space as Arrow, without the missing one."""
     labels: list[Any] = [label for label in space.values if label is not None]
     if isinstance(labels[0], (str, bool)):
@@ -79,7 +79,7 @@ def _values(space: Categories) -> Any:
 
 
 def _category_array(space: Categories, codes: NDArray[Any]) -> Any:
-    values = _values(space)
+    values = stored_labels(space)
     # Where missing is a value of its own it has the last code, and is stored as null.
     absent = codes == len(values) if len(values) < space.size else None
     if not pa.types.is_string(values.type):
