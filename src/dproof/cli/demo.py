@@ -172,7 +172,10 @@ def _page(answer: dict[str, Any]) -> Page:
 
 
 def _cells(row: dict[str, Any], digits: int) -> tuple[str, ...]:
-    truth, raw, estimate, low, high = (f"{row[key]:,.{digits}f}" for key in ("truth", "raw", "estimate", "low", "high"))
+    shown = {**row, "estimate": min(max(row["estimate"], row["low"]), row["high"])}  # moved into its interval
+    truth, raw, estimate, low, high = (
+        f"{shown[key]:,.{digits}f}" for key in ("truth", "raw", "estimate", "low", "high")
+    )
     mark = "[green]holds[/green]" if row["low"] <= row["truth"] <= row["high"] else "[yellow]misses[/yellow]"
     label = escape(", ".join(map(str, row["group"])))
     return label, truth, raw, f"[bold]{estimate}[/bold]  {low} … {high}", mark
