@@ -10,7 +10,7 @@ from numbers import Number
 
 from dproof.curves.expansion import Expansion
 from dproof.errors import InputError, did_you_mean
-from dproof.queries.canonical import condition, literal
+from dproof.queries.canonical import normalise
 from dproof.queries.predicates import (
     Among,
     And,
@@ -22,7 +22,6 @@ from dproof.queries.predicates import (
     Or,
     Predicate,
     Value,
-    normal,
 )
 from dproof.queries.question import Aggregate, Arithmetic, Expression, Key, Question, aggregates, expressions, parts_of
 from dproof.spaces import Categories, Space, Subsets
@@ -159,16 +158,14 @@ def _aggregate(aggregate: Aggregate, schema: Schema) -> Aggregate:
 
 
 def _predicate(predicate: Predicate | None, schema: Schema) -> Predicate | None:
-    return None if predicate is None else _checked(normal(predicate), schema)
+    """The condition with every name and value checked, in its one form: two spellings are one question to pay for."""
+    return None if predicate is None else normalise(_checked(predicate, schema))
 
 
 def _checked(predicate: Predicate, schema: Schema) -> Predicate:
     match predicate:
         case And(parts) | Or(parts):
-            # In one order and none twice, so that two spellings of a condition are one question to pay for.
-            written = {condition(part): part for part in (_checked(part, schema) for part in parts)}
-            ordered = tuple(written[text] for text in sorted(written))
-            return ordered[0] if len(ordered) == 1 else type(predicate)(ordered)
+            return type(predicate)(tuple(_checked(part, schema) for part in parts))
         case Not(part):
             return Not(_checked(part, schema))
         case Missing(column):
@@ -180,8 +177,7 @@ def _checked(predicate: Predicate, schema: Schema) -> Predicate:
             return Contains(found, _declared(item, found, schema.spaces[found]))
         case Among(column, values):
             found = schema.find(column)
-            known = {literal(value): _compared(value, "=", found, schema.spaces[found]) for value in values}
-            return Among(found, tuple(known[text] for text in sorted(known)))
+            return Among(found, tuple(_compared(value, "=", found, schema.spaces[found]) for value in values))
         case Compare(column, operator, value):
             found = schema.find(column)
             return Compare(found, operator, _compared(value, operator, found, schema.spaces[found]))
