@@ -258,11 +258,12 @@ def _choice(aggregate: Aggregate, schema: Schema, privacy: Privacy, rows: int, g
     mechanism: Literal["permute-and-flip", "exponential"] = (
         "permute-and-flip" if candidates <= min(_MOST_FLIPS, _MOST_WORDS // groups) else "exponential"
     )
-    if aggregate.kind in ("min", "max") or aggregate.argument in (0, 1):
+    if aggregate.kind in ("min", "max") or (aggregate.kind == "quantile" and aggregate.argument in (0, 1)):
         rate = epsilon / (4 if changed and several else 2)
         rank = math.ceil(Fraction(math.log(candidates) + _SURE) / rate)
         return Chosen(aggregate, mechanism, rate, candidates, rank)
-    assert aggregate.argument is not None
+    if aggregate.kind != "quantile" or aggregate.argument is None:
+        raise KeyError(f"{aggregate.kind} is no choice among values")
     a, b = aggregate.argument.numerator, aggregate.argument.denominator
     # A row that comes or goes moves misses by up to max(a, b − a), one that changes by up to b: on one side of the
     # quantile up, on the other down, so that the cost is twice as much.
