@@ -27,6 +27,7 @@ def ask(
     mark: Annotated[str | None, option("HASH", "A mark of the ledger that was kept.")] = None,
     table: Table = None,
     preview: Annotated[bool, flag("--preview", "Show cost and accuracy; spend and read nothing.")] = False,
+    all_groups: Annotated[bool, flag("--all", "Answer more than 1,000 groups too, and print every one.")] = False,
     as_json: AsJson = False,
 ) -> None:
     """Ask the private table a question; the ledger pays first.
@@ -34,6 +35,7 @@ def ask(
     The answer has noise of whole numbers and an interval. The same question again is free: its answer is the same.
     """
     wanted: dict[str, Any] = {"epsilon": epsilon, "delta": delta, "accuracy": accuracy, "level": level}
+    wanted["all_groups"] = all_groups
     if preview or not is_begun(ledger):
         # A preview, or a first question that is refused, begins no ledger: it is tried on one that is thrown away.
         with TemporaryDirectory() as folder:

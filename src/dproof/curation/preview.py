@@ -41,6 +41,7 @@ class Preview:
     half_widths: dict[str, float | None]
     errors: dict[str, float | None]
     level: float
+    notes: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         return "\n".join(self._lines())
@@ -64,6 +65,7 @@ class Preview:
         unknown = [name for name, width in self.half_widths.items() if width is None]
         if unknown:
             yield f"known to the table alone: how wide the interval is of {', '.join(unknown)}"
+        yield from self.notes
 
     def to_json(self) -> dict[str, Any]:
         """One JSON object."""
@@ -89,6 +91,7 @@ class Preview:
             "half_widths": self.half_widths,
             "errors": self.errors,
             "level": self.level,
+            "notes": list(self.notes),
         }
 
 
@@ -99,6 +102,7 @@ def preview(
     stored: bool = False,
     remaining: Amount | None = None,
     rows: int | None = None,
+    notes: tuple[str, ...] = (),
 ) -> Preview:
     """Say all that is public about an answer; `rows` is their public number, if it is public."""
     question, schema, privacy = measurement.question, measurement.schema, measurement.privacy
@@ -111,7 +115,7 @@ def preview(
     mechanisms = [*(_noise_text(noisy) for noisy in measurement.noisy)]
     mechanisms += [f"{promise(c, level)} ({c.mechanism}, rate {plain(c.rate):.6g})" for c in measurement.chosen]
     asked = canonical(question)
-    return Preview(asked, privacy, stored, remaining, found, tuple(mechanisms), widths, errors, level)
+    return Preview(asked, privacy, stored, remaining, found, tuple(mechanisms), widths, errors, level, notes)
 
 
 def spreads(measurement: Measurement, level: float, rows: int | None) -> dict[str, tuple[float | None, float | None]]:

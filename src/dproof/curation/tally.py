@@ -24,9 +24,9 @@ from dproof.engines.source import Bound
 from dproof.errors import TooLarge
 from dproof.queries.cells import cut
 from dproof.queries.linear import Term, present
-from dproof.queries.predicates import both
+from dproof.queries.predicates import Missing, both, leaves
 from dproof.queries.question import Aggregate, columns
-from dproof.queries.regions import grouping
+from dproof.queries.regions import MISSING, grouping
 from dproof.queries.schema import Open, Schema
 from dproof.sanitisation.column import Column
 from dproof.sanitisation.plan import Plan
@@ -41,11 +41,8 @@ Codes = dict[str, NDArray[Any]]
 
 
 def answerable(column: Column) -> Column:
-    """A column treated so that no value stops the work: what the plan refuses is not there, or the middle number."""
-    if column.kind != "interval":
-        return replace(column, gaps=True)
-    missing = column.space.size // 2 if column.missing is None else column.missing
-    return replace(column, clamp=True, missing=missing, outside=missing)
+    """A column treated so that no value stops the work: what the plan refuses is missing."""
+    return replace(column, gaps=True)
 
 
 def schema_of(plan: Plan) -> Schema:
@@ -53,9 +50,7 @@ def schema_of(plan: Plan) -> Schema:
     asked = ("categories", "interval", "subsets", "curves")
     spaces = {c.name: c.space if c.kind in asked else Open() for c in plan.columns if c.kind != "drop"}
     gaps = [
-        c.name
-        for c in plan.columns
-        if c.kind in ("categories", "subsets") and ((c.outside is None and not c.clamp) or c.missing is None)
+        c.name for c in plan.columns if c.kind in asked and ((c.outside is None and not c.clamp) or c.missing is None)
     ]
     return Schema("data", spaces, frozenset(gaps))
 
@@ -160,23 +155,26 @@ class _Sum:
         self.scales = [(name, term.scale(name, schema)) for name in term.columns]
         self.parts = np.zeros((3, cells), np.int64)
         self.large: dict[int, int] = defaultdict(int)  # what was added up elsewhere, by cell
-        # Numbers on a short lattice are never missing here, so their codes can be added up as they are.
         spaces = [schema.spaces[name] for name in term.columns]
-        self.quick = all(isinstance(space, Interval) and space.size < _SHORT for space in spaces)
+        self.short = all(isinstance(space, Interval) and space.size < _SHORT for space in spaces)
 
-    def add(self, rows: int, codes: Codes, place: NDArray[np.int64] | None) -> None:
-        """Add a batch; without places all of it belongs to the only cell."""
+    def add(self, rows: int, codes: Codes, place: NDArray[np.int64] | int) -> None:
+        """Add a batch to the cell of each row, or all of it to one cell."""
+        if not self.scales and isinstance(place, int):
+            self.parts[0, place] += rows
+            return
         if not self.scales:
-            self.parts[0] += rows if place is None else np.bincount(place, minlength=self.parts.shape[1])
+            self.parts[0] += np.bincount(place, minlength=self.parts.shape[1])
             return
-        if place is None and len(self.scales) == 1 and self.quick:
+        if isinstance(place, int) and self.short and len(self.scales) == 1:
             ((name, scale),) = self.scales
-            self.large[0] += scale.shift * rows + scale.factor * int(codes[name].sum(dtype=np.int64))
-            return
+            if rows and int(codes[name].min()) > MISSING:  # then the codes can be added up as they are
+                self.large[place] += scale.shift * rows + scale.factor * int(codes[name].sum(dtype=np.int64))
+                return
         product = math.prod(scale.whole(codes[name]) for name, scale in self.scales)
         assert isinstance(product, np.ndarray)
-        if place is None:
-            self.large[0] += (int((product >> 32).sum()) << 32) + int((product & 0xFFFFFFFF).sum())
+        if isinstance(place, int):
+            self.large[place] += (int((product >> 32).sum()) << 32) + int((product & 0xFFFFFFFF).sum())
             return
         for n in range(3):
             part = product >> (_PART * n) if n == 2 else product >> (_PART * n) & ((1 << _PART) - 1)
@@ -214,7 +212,9 @@ class Counter:
     def add(self, rows: int, codes: Codes) -> None:
         """Count a batch of rows."""
         group, cell = self._places(rows, codes)
-        place = group * self.cells + cell if self.groups * self.cells > 1 else None
+        place: NDArray[np.int64] | int = group * self.cells + cell if self.groups * self.cells > 1 else 0
+        if isinstance(place, np.ndarray) and rows and place.min() == place.max():
+            place = int(place[0])  # as where conditions only leave out missing values, and none is
         for product in self.sums.values():
             product.add(rows, codes, place)
         for aggregate, where in self.picked.items():
@@ -248,6 +248,13 @@ class Counter:
         """The columns whose values decide where a row counts."""
         picked = [aggregate.columns[0] for aggregate in self.picked]
         return list(dict.fromkeys([*(c for c, _ in self.keys), *(a.column for a in self.grid.axes), *picked]))
+
+    @property
+    def valued(self) -> set[str]:
+        """Those of which more matters than whether a value is there."""
+        wheres = [*self.terms.values(), *self.picked.values()]
+        tested = {leaf.column for where in wheres for leaf in leaves(where) if not isinstance(leaf, Missing)}
+        return tested | {c for c, _ in self.keys} | {aggregate.columns[0] for aggregate in self.picked}
 
     def _size(self, aggregate: Aggregate) -> int:
         space = self.schema.spaces[aggregate.columns[0]]

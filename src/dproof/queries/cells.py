@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from dproof.errors import TooLarge
 from dproof.queries.predicates import And, Atom, Or, Predicate, atoms, leaves, normal
 from dproof.queries.question import Key
-from dproof.queries.regions import MISSING, Bit, Region, Runs, grouping, region
+from dproof.queries.regions import MISSING, Bit, Region, Runs, grouping, region, size_of
 from dproof.queries.schema import Open, Schema
 from dproof.spaces import Subsets
 
@@ -55,6 +55,8 @@ class Axis:
     def of(self, codes: NDArray[Any]) -> NDArray[np.int64]:
         """The block of each code."""
         found = np.asarray(codes).astype(np.int64)
+        if found.ndim > 1:
+            found = found[:, 0]  # a curve has all its places, or none
         if self.bits is None:
             return self.block[np.searchsorted(self.first, found, side="right") - 1]
         block = np.zeros_like(found)
@@ -166,9 +168,9 @@ def _axis(column: str, schema: Schema, regions: Sequence[Region], keys: Sequence
     else:
         ends = {0, *(end for found in regions if isinstance(found, Runs) for end in found.ends)}
         ends |= {start for found in groups for start in found.starts.tolist()}
-        first = np.array([*_gap(column, schema), *sorted(end for end in ends if 0 <= end < space.size)])
+        first = np.array([*_gap(column, schema), *sorted(end for end in ends if 0 <= end < size_of(space))])
         # The groups decide first, so that their blocks come in their order.
         marks = [*(found.of(first) for found in groups), *(found.holds(first) for found in regions), first * 0]
         block = np.unique(np.stack(marks), axis=1, return_inverse=True)[1].reshape(-1)
-    last = np.append(first[1:], space.size) - 1
+    last = np.append(first[1:], size_of(space)) - 1
     return Axis(column, first, last, block, np.bincount(block, last - first + 1.0))

@@ -49,13 +49,16 @@ class Schema:
     spaces: Mapping[str, Space | Open]
     nullable: frozenset[str] = frozenset()
 
-    def find(self, column: str) -> str:
-        """The declared column of that name; case matters only where two names differ by nothing else."""
+    def find(self, column: str, *, gaps: bool = False) -> str:
+        """The declared column of that name; case matters only where two names differ by nothing else.
+
+        Of curves one may ask in passing only which are there (`gaps`), where some may be missing.
+        """
         same = [known for known in self.spaces if known.casefold() == column.casefold()]
         if column not in self.spaces and len(same) != 1:
             raise InputError(f"there is no column {column!r}{did_you_mean(column, self.spaces)}")
         found = column if column in self.spaces else same[0]
-        if isinstance(self.spaces[found], Expansion):
+        if isinstance(self.spaces[found], Expansion) and not (gaps and found in self.nullable):
             raise InputError(f"column {found!r} holds curves: ask for AVG({found}) or SUM({found}) by itself")
         return found
 
@@ -109,8 +112,10 @@ def resolve(question: Question, schema: Schema) -> Question:
 def asked_curve(question: Question, schema: Schema) -> str | None:
     """The curve column that a question asks about, if any."""
     curves = {name.casefold(): name for name, space in schema.spaces.items() if isinstance(space, Expansion)}
-    asked = (c for item in question.select if isinstance(item.expression, Aggregate) for c in item.expression.columns)
-    return next((curves[c.casefold()] for c in asked if c.casefold() in curves), None)
+    asked = [item.expression for item in question.select if isinstance(item.expression, Aggregate)]
+    named = [(part.kind, curves.get(column.casefold())) for part in asked for column in part.columns]
+    # How many curves there are, where some may be missing, is a count like any other.
+    return next((found for kind, found in named if found and (kind != "count" or found not in schema.nullable)), None)
 
 
 def counting(question: Question) -> Question:
@@ -143,8 +148,8 @@ def _expression(part: Expression, schema: Schema) -> Expression:
 
 
 def _aggregate(aggregate: Aggregate, schema: Schema) -> Aggregate:
-    columns = tuple(schema.find(column) for column in aggregate.columns)
     kind, argument = aggregate.kind, aggregate.argument
+    columns = tuple(schema.find(column, gaps=kind == "count") for column in aggregate.columns)
     for column in columns:
         if kind in _OF_NUMBERS and not has_numbers(schema.spaces[column]):
             raise InputError(f"{kind.upper()} needs numbers, and column {column!r} has none: COUNT it")
@@ -169,7 +174,7 @@ def _checked(predicate: Predicate, schema: Schema) -> Predicate:
         case Not(part):
             return Not(_checked(part, schema))
         case Missing(column):
-            return Missing(schema.find(column))
+            return Missing(schema.find(column, gaps=True))
         case Contains(column, item):
             found = schema.find(column)
             if not isinstance(schema.spaces[found], (Subsets, Open)):
