@@ -27,7 +27,8 @@ from dproof.queries.schema import Schema
 from dproof.queries.sensitivity import sensitivity
 from dproof.testing import seeded_coins
 
-PLAN = {"privacy": {"epsilon": 4}, "columns": {"x": {"space": "interval", "low": 0, "high": 9, "missing": 4}}}
+X = {"space": "interval", "low": 0, "high": 9, "step": 1, "missing": 4}
+PLAN = {"privacy": {"epsilon": 4}, "columns": {"x": X}}
 ROWS = pa.table({"x": [1, 2, 3, 9] * 50})
 FAKE: Any = "product"
 

@@ -83,19 +83,21 @@ def tally_in_duckdb(table: Readable, plan: Plan, measurement: Measurement) -> Ta
     if not simple or not known or not all(_adds_up(table.relation, plan, column) for column in summed):
         return None
     pairs = [names for names, _ in counter.sums if len(names) == 2]
-    # Of a number that is added up it may matter no more than whether it is there.
+    # Of a number that is added up it may matter no more than whether it is there; mostly all are.
     there = [c.name for c in looked_at if c.name in summed and c.name not in counter.valued]
-    keys = {c.sources[0]: _IS_THERE if c.name in there else "{}" for c in looked_at}
+    keys = {c.sources[0]: "{}" for c in looked_at if c.name not in there}
+    spaces = {column: plan.column(column).space for column in summed}
     try:
-        kinds = _kinds(table, keys, {c: plan.column(c).space for c in summed}, pairs)
+        kinds = _kinds(table, keys, spaces, pairs)
+        if not all(kinds.column(f"there {column}").equals(kinds.column("n")) for column in there):
+            kinds = _kinds(table, keys | dict.fromkeys(there, _IS_THERE), spaces, pairs)
     except duckdb.Error:
         return None
     if kinds.num_rows > _MOST_KINDS or not all(_is_clean(kinds, plan.column(column)) for column in summed):
         return None
-    codes = {}
-    for column in looked_at:
-        key = kinds.column(f"key {column.sources[0]}").combine_chunks()
-        codes[column.name] = _presence(key) if column.name in there else treatment(column)([key])
+    codes = {column: _presence(kinds, column) for column in there}
+    for column in (column for column in looked_at if column.name not in there):
+        codes[column.name] = treatment(column)([kinds.column(f"key {column.sources[0]}").combine_chunks()])
     wanted = dict.fromkeys([*counter.sums, ((), False)])
     counter.add_alike(codes, {key: _sums(Term(key[0], None, key[1]), kinds, measurement.schema) for key in wanted})
     return counter.finish()
@@ -121,9 +123,9 @@ def _adds_up(relation: Any, plan: Plan, column: str) -> bool:
     return kind in _WHOLE and isinstance(space, Interval) and space.step == 1 and space.low.denominator == 1
 
 
-def _presence(there: Any) -> NDArray[np.int64]:
+def _presence(kinds: Any, column: str) -> NDArray[np.int64]:
     """Codes of numbers of which it matters only whether they are there: the first code, or that of a missing value."""
-    return np.where(np.asarray(there), 0, MISSING)
+    return np.where(np.asarray(kinds.column(f"there {column}")) > 0, 0, MISSING)
 
 
 def _kinds(

@@ -30,4 +30,6 @@ def _shown(column: Column) -> str | None:
     label: Any = column.space.label(column.missing)
     if isinstance(label, frozenset):
         return f"the set of {', '.join(map(repr, sorted(label)))}" if label else "the empty set"
-    return None if label is None else repr(label) if isinstance(label, str) else str(label)
+    if isinstance(label, (str, bool)):
+        return repr(label)
+    return None if label is None else f"{label:,}"

@@ -38,6 +38,7 @@ _SHORT = 1 << 40  # codes below this add up in a machine word over a batch
 _PART = 21  # bits: a batch of such numbers adds up below 2^53, where floats are exact
 
 Codes = dict[str, NDArray[Any]]
+Places = NDArray[np.int64] | int  # of each row, or of all
 
 
 def answerable(column: Column) -> Column:
@@ -158,8 +159,8 @@ class _Sum:
         spaces = [schema.spaces[name] for name in term.columns]
         self.short = all(isinstance(space, Interval) and space.size < _SHORT for space in spaces)
 
-    def add(self, rows: int, codes: Codes, place: NDArray[np.int64] | int) -> None:
-        """Add a batch to the cell of each row, or all of it to one cell."""
+    def add(self, rows: int, codes: Codes, place: Places) -> None:
+        """Add a batch to these cells."""
         if not self.scales and isinstance(place, int):
             self.parts[0, place] += rows
             return
@@ -211,37 +212,43 @@ class Counter:
 
     def add(self, rows: int, codes: Codes) -> None:
         """Count a batch of rows."""
-        group, cell = self._places(rows, codes)
-        place: NDArray[np.int64] | int = group * self.cells + cell if self.groups * self.cells > 1 else 0
-        if isinstance(place, np.ndarray) and rows and place.min() == place.max():
-            place = int(place[0])  # as where conditions only leave out missing values, and none is
+        group, cell = self._places(codes)
         for product in self.sums.values():
-            product.add(rows, codes, place)
-        for aggregate, where in self.picked.items():
-            chosen = self.grid.mask(where).ravel()[cell]
-            found = group[chosen] * self._size(aggregate) + codes[aggregate.columns[0]][chosen].astype(np.int64)
-            self.pieces[aggregate].append(np.unique(found, return_counts=True))
+            product.add(rows, codes, group * self.cells + cell)
+        for aggregate in self.picked:
+            self.pieces[aggregate].append(np.unique(self._found(aggregate, codes, group, cell)[0], return_counts=True))
 
     def add_alike(self, codes: Codes, sums: Mapping[tuple[tuple[str, ...], bool], Sequence[int]]) -> None:
         """Count rows that were brought together where they are alike: their codes, and the sums over each kind."""
         counts = np.array(sums[(), False], np.int64)
-        group, cell = self._places(len(counts), codes) if self.looked_at else (np.zeros(1, np.int64),) * 2
+        group, cell = self._places(codes)
+        places = np.broadcast_to(group * self.cells + cell, counts.shape).tolist()
         for key, totals in self.sums.items():
-            for place, total in zip((group * self.cells + cell).tolist(), sums[key], strict=True):
+            for place, total in zip(places, sums[key], strict=True):
                 totals.large[place] += total
-        for aggregate, where in self.picked.items():
-            chosen = self.grid.mask(where).ravel()[cell]
-            found = group[chosen] * self._size(aggregate) + codes[aggregate.columns[0]][chosen].astype(np.int64)
+        for aggregate in self.picked:
+            found, chosen = self._found(aggregate, codes, group, cell)
             self.pieces[aggregate].append((found, counts[chosen]))
 
-    def _places(self, rows: int, codes: Codes) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """The group and the cell of each row; none where there is only one of each."""
-        group = cell = np.zeros(rows if self.looked_at else 0, np.int64)
+    def _places(self, codes: Codes) -> tuple[Places, Places]:
+        """The group and the cell of each row, or of all."""
+        group: Places = 0
+        cell: Places = 0
         for column, groups in self.keys:
             group = group * len(groups.labels) + groups.of(codes[column])
         for axis in self.grid.axes:
-            cell = cell * axis.blocks + axis.of(codes[axis.column])
+            found = codes[axis.column]
+            # Where conditions only leave out missing values, and none is, all rows lie in one cell.
+            block = axis.of_all(found)
+            cell = cell * axis.blocks + (axis.of(found) if block is None else block)
         return group, cell
+
+    def _found(self, aggregate: Aggregate, codes: Codes, group: Places, cell: Places) -> tuple[Any, Any]:
+        """The groups and values of the rows that a choice looks at, as one number each, and which rows these are."""
+        values = codes[aggregate.columns[0]]
+        chosen = np.broadcast_to(self.grid.mask(self.picked[aggregate]).ravel()[cell], values.shape)
+        groups = np.broadcast_to(group, values.shape)[chosen]
+        return groups * self._size(aggregate) + values[chosen].astype(np.int64), chosen
 
     @property
     def looked_at(self) -> list[str]:

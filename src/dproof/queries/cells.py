@@ -64,6 +64,14 @@ class Axis:
             block |= (found >> bit & 1) << n
         return np.where(found == MISSING, self.blocks - 1, block)
 
+    def of_all(self, codes: NDArray[Any]) -> int | None:
+        """The block that all codes lie in, where a look at the least and the greatest tells it."""
+        if self.bits is not None or not len(codes):
+            return None
+        ends = (codes.min(), codes.max()) if codes.ndim == 1 else (codes[:, 0].min(), codes[:, 0].max())
+        low, high = np.searchsorted(self.first, [int(end) for end in ends], side="right") - 1
+        return int(self.block[low]) if low == high else None
+
 
 @dataclass(frozen=True, slots=True)
 class Grid:
