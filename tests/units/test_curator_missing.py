@@ -114,8 +114,13 @@ def test_modes_and_top_lists_are_of_those_present() -> None:
 
 def test_an_outside_number_is_clamped_or_missing_as_the_plan_says() -> None:
     data = pa.table({"x": [-5.0, 3.0, 12.0, math.inf, -math.inf, math.nan]})
-    for outside, wanted in (("clamp", (0 + 3 + 9 + 9 + 0, 5, 1)), ("refuse", (3, 1, 5))):
-        x = {"space": "interval", "low": 0, "high": 9, "step": 1, "outside": outside}
+    for outside, missing, wanted in (
+        ("clamp", "refuse", (0 + 3 + 9 + 9 + 0, 5, 1)),
+        ("clamp", 4, (0 + 3 + 9 + 9 + 0 + 4, 6, 0)),
+        ("refuse", "refuse", (3, 1, 5)),
+        ("refuse", 4, (3 + 4, 2, 4)),
+    ):
+        x = {"space": "interval", "low": 0, "high": 9, "step": 1, "outside": outside, "missing": missing}
         plan = Plan.from_dict({"privacy": {"epsilon": 1}, "columns": {"x": x}})
         text = "SELECT sum(x), count(x), count(*) FILTER (WHERE x IS NULL) AS n FROM data"
         assert plain(without_noise(text, data, plan)) == [wanted]

@@ -107,6 +107,20 @@ def test_a_person_with_more_rows_gets_more_noise(text: str, rows: int) -> None:
         assert b.sensitivity >= rows * a.sensitivity
 
 
+@pytest.mark.parametrize("rows", [1, 2, 3])
+def test_gaussian_noise_and_choices_are_for_all_rows_of_a_person(rows: int) -> None:
+    """r rows move a sum r times as far, its square r² times, and a choice costs r times what one row makes it cost."""
+    privacy = Privacy("0.1", "0.01", neighbours="add-remove")
+    question = resolve(parse("SELECT sum(x) FROM data"), SCHEMA)
+    (noisy,) = measure(question, SCHEMA, privacy, rows_per_person=rows).noisy
+    assert noisy.noise is not None and noisy.noise.meets(privacy)
+    assert (noisy.noise.name, noisy.sensitivity, noisy.noise.size) == ("Gaussian", 3 * rows, (3 * rows) ** 2)
+    for chosen in ("min(x)", "median(x)", "mode(g)", "top(g, 2)"):
+        question = resolve(parse(f"SELECT {chosen} FROM data"), SCHEMA)
+        one, several = (measure(question, SCHEMA, privacy, rows_per_person=r).chosen[0] for r in (1, rows))
+        assert several.rate * rows == one.rate
+
+
 def test_delta_buys_narrower_noise_and_is_split_too() -> None:
     question = resolve(parse("SELECT g, x, count(*) FROM data GROUP BY g, x"), SCHEMA)
     relaxed = measure(question, SCHEMA, Privacy("0.1", "0.01"))

@@ -26,7 +26,7 @@ from dproof.queries.cells import cut
 from dproof.queries.linear import Term, present
 from dproof.queries.predicates import Missing, both, leaves
 from dproof.queries.question import Aggregate, columns
-from dproof.queries.regions import MISSING, grouping
+from dproof.queries.regions import grouping
 from dproof.queries.schema import Open, Schema
 from dproof.sanitisation.column import Column
 from dproof.sanitisation.plan import Plan
@@ -168,10 +168,10 @@ class _Sum:
             self.parts[0] += np.bincount(place, minlength=self.parts.shape[1])
             return
         if isinstance(place, int) and self.short and len(self.scales) == 1:
+            # In one cell all numbers are there, or all are missing, and what that cell holds no sum takes.
             ((name, scale),) = self.scales
-            if rows and int(codes[name].min()) > MISSING:  # then the codes can be added up as they are
-                self.large[place] += scale.shift * rows + scale.factor * int(codes[name].sum(dtype=np.int64))
-                return
+            self.large[place] += scale.shift * rows + scale.factor * int(codes[name].sum(dtype=np.int64))
+            return
         product = math.prod(scale.whole(codes[name]) for name, scale in self.scales)
         assert isinstance(product, np.ndarray)
         if isinstance(place, int):
