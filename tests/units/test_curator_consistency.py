@@ -32,7 +32,7 @@ from dproof.testing import seeded_coins
 PLAN: dict[str, Any] = {
     "privacy": {"epsilon": 100},
     "columns": {
-        "place": {"space": "interval", "low": 0, "high": 39, "step": 1},
+        "place": {"space": "interval", "low": 0, "high": 39, "step": 1, "missing": 0},
         "sex": {"space": "categories", "values": ["f", "m"]},  # anything else counts in no group
     },
 }

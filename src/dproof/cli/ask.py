@@ -7,7 +7,7 @@ from tempfile import TemporaryDirectory
 from typing import Annotated, Any
 
 from dproof.cli.init import Data, Table
-from dproof.cli.options import AsJson, EveryRow, Plot, argument, flag, option
+from dproof.cli.options import AsJson, Plot, argument, flag, option
 from dproof.cli.output import advise, emit, escape
 from dproof.cli.query import page
 from dproof.curation.curator import Curator
@@ -30,7 +30,7 @@ def ask(
     table: Table = None,
     preview: Annotated[bool, flag("--preview", "Show cost and accuracy; spend and read nothing.")] = False,
     plot: Plot = None,
-    every: EveryRow = False,
+    every: Annotated[bool, flag("--all", "Answer more than 1,000 groups too, and print every one.")] = False,
     as_json: AsJson = False,
 ) -> None:
     """Ask the private table a question; the ledger pays first.
@@ -39,6 +39,7 @@ def ask(
     """
     picture = None if plot is None else picture_file(plot)  # before anything is paid
     wanted: dict[str, Any] = {"epsilon": epsilon, "delta": delta, "accuracy": accuracy, "level": level}
+    wanted["all_groups"] = every
     if preview or not is_begun(ledger):
         # A preview, or a first question that is refused, begins no ledger: it is tried on one that is thrown away.
         with TemporaryDirectory() as folder:

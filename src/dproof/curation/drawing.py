@@ -51,6 +51,8 @@ def _choose(choice: Chosen, histogram: Mapping[int, int], schema: Schema, coins:
         rounds = int(choice.aggregate.argument or 1)
         top = _top(choice, _scores(space, histogram), rounds, coins)
         return top if choice.aggregate.kind == "top" else top[0]
+    if choice.aggregate.kind not in ("min", "max", "quantile"):
+        raise KeyError(f"{choice.aggregate.kind} is no choice among values")
     ladder = rungs(space)
     counts = {place: histogram[code] for place, code in enumerate(ladder) if code in histogram} if ladder else histogram
     lengths, misses = _runs(choice, counts, len(ladder) if ladder else space.size)

@@ -45,6 +45,7 @@ class Preview:
     half_widths: dict[str, float | None]
     errors: dict[str, float | None]
     level: float
+    notes: tuple[str, ...] = ()
     ranges: dict[str, Range] = field(default_factory=dict)
     chosen: tuple[str, ...] = ()
 
@@ -75,6 +76,7 @@ class Preview:
             if name in self.ranges:
                 low, high = (written(end) for end in (self.ranges[name].low, self.ranges[name].high))
                 yield f"  no information at this ε: {name} lies between {low} and {high} anyway. Ways out: {WAYS_OUT}"
+        yield from self.notes
 
     def to_json(self) -> dict[str, Any]:
         """One JSON object."""
@@ -101,6 +103,7 @@ class Preview:
             "errors": self.errors,
             "informative": {name: name not in self.ranges for name in self.half_widths},
             "level": self.level,
+            "notes": list(self.notes),
         }
 
 
@@ -111,6 +114,7 @@ def preview(
     stored: bool = False,
     remaining: Amount | None = None,
     rows: int | None = None,
+    notes: tuple[str, ...] = (),
 ) -> Preview:
     """Say all that is public about an answer; `rows` is their public number, if it is public."""
     question, schema, privacy = measurement.question, measurement.schema, measurement.privacy
@@ -126,7 +130,8 @@ def preview(
     reached = {i.alias: possible(i.expression, question, schema, rows) for i in question.select if i.alias in spread}
     useless = {name: reach for name, reach in reached.items() if 0 < reach.high - reach.low <= (widths[name] or 0)}
     picked = tuple(i.alias for i in question.select if any(c.aggregate == i.expression for c in measurement.chosen))
-    return Preview(asked, privacy, stored, remaining, found, tuple(mechanisms), widths, errors, level, useless, picked)
+    facts = (tuple(mechanisms), widths, errors, level, notes)
+    return Preview(asked, privacy, stored, remaining, found, *facts, useless, picked)
 
 
 def spreads(measurement: Measurement, level: float, rows: int | None) -> dict[str, tuple[float | None, float | None]]:

@@ -151,6 +151,8 @@ def aggregate_value(aggregate: Aggregate, where: Predicate | None, frame: Frame,
     x, y = names * 2 if len(names) == 1 else names
     if kind == "corr":
         return spread(x, y) / (spread(x, x) * spread(y, y)).root()
+    if kind not in ("var", "stddev", "covar"):
+        raise KeyError(f"{kind} is no formula of sums over rows")
     divisor = n - float(aggregate.argument or 0)
     value = spread(x, y) / divisor * (frame.numbers[x].unit * frame.numbers[y].unit)
     return value.root() if kind == "stddev" else value

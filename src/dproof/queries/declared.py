@@ -83,9 +83,11 @@ def declare(
         raise InputError("a declared query needs a name, a sensitivity above 0 and a step above 0")
     worst = max(_witnesses(query, schema), key=lambda witness: witness.distance)
     if worst.distance > query.sensitivity:
+        gaps = any(value is None for row in (*worst.before, *worst.after) for value in row.values())
         raise NotPrivate(
             f"the declared sensitivity {query.sensitivity} is too small: "
-            f"two neighbouring tables differ by {worst.distance}",
+            f"two neighbouring tables differ by {worst.distance}"
+            + (" (a missing value is None, and a function that fails counts as 0)" if gaps else ""),
             worst,
         )
     return query, Sensitivity(neighbours, query.sensitivity, query.sensitivity**2, "declared")

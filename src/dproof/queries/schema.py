@@ -13,7 +13,7 @@ from dproof.arguments import expect, mapping
 from dproof.curves.expansion import Expansion
 from dproof.errors import InputError, did_you_mean
 from dproof.exact import exact
-from dproof.queries.canonical import condition, literal
+from dproof.queries.canonical import normalise
 from dproof.queries.predicates import (
     Among,
     And,
@@ -25,7 +25,6 @@ from dproof.queries.predicates import (
     Or,
     Predicate,
     Value,
-    normal,
 )
 from dproof.queries.question import Aggregate, Arithmetic, Expression, Key, Question, aggregates, expressions, parts_of
 from dproof.spaces import Categories, Space, Subsets
@@ -58,13 +57,16 @@ class Schema:
     spaces: Mapping[str, Space | Open]
     nullable: frozenset[str] = frozenset()
 
-    def find(self, column: str) -> str:
-        """The declared column of that name; case matters only where two names differ by nothing else."""
+    def find(self, column: str, *, gaps: bool = False) -> str:
+        """The declared column of that name; case matters only where two names differ by nothing else.
+
+        Of curves one may ask in passing only which are there (`gaps`), where some may be missing.
+        """
         same = [known for known in self.spaces if known.casefold() == column.casefold()]
         if column not in self.spaces and len(same) != 1:
             raise InputError(f"there is no column {column!r}{did_you_mean(column, self.spaces)}")
         found = column if column in self.spaces else same[0]
-        if isinstance(self.spaces[found], Expansion):
+        if isinstance(self.spaces[found], Expansion) and not (gaps and found in self.nullable):
             raise InputError(f"column {found!r} holds curves: ask for AVG({found}) or SUM({found}) by itself")
         return found
 
@@ -130,8 +132,10 @@ def resolve(question: Question, schema: Schema) -> Question:
 def asked_curve(question: Question, schema: Schema) -> str | None:
     """The curve column that a question asks about, if any."""
     curves = {name.casefold(): name for name, space in schema.spaces.items() if isinstance(space, Expansion)}
-    asked = (c for item in question.select if isinstance(item.expression, Aggregate) for c in item.expression.columns)
-    return next((curves[c.casefold()] for c in asked if c.casefold() in curves), None)
+    asked = [item.expression for item in question.select if isinstance(item.expression, Aggregate)]
+    named = [(part.kind, curves.get(column.casefold())) for part in asked for column in part.columns]
+    # How many curves there are, where some may be missing, is a count like any other.
+    return next((found for kind, found in named if found and (kind != "count" or found not in schema.nullable)), None)
 
 
 def counting(question: Question) -> Question:
@@ -164,8 +168,8 @@ def _expression(part: Expression, schema: Schema) -> Expression:
 
 
 def _aggregate(aggregate: Aggregate, schema: Schema) -> Aggregate:
-    columns = tuple(schema.find(column) for column in aggregate.columns)
     kind, argument = aggregate.kind, aggregate.argument
+    columns = tuple(schema.find(column, gaps=kind == "count") for column in aggregate.columns)
     for column in columns:
         if kind in _OF_NUMBERS and not has_numbers(schema.spaces[column]):
             raise InputError(f"{kind.upper()} needs numbers, and column {column!r} has none: COUNT it")
@@ -179,20 +183,18 @@ def _aggregate(aggregate: Aggregate, schema: Schema) -> Aggregate:
 
 
 def _predicate(predicate: Predicate | None, schema: Schema) -> Predicate | None:
-    return None if predicate is None else _checked(normal(predicate), schema)
+    """The condition with every name and value checked, in its one form: two spellings are one question to pay for."""
+    return None if predicate is None else normalise(_checked(predicate, schema))
 
 
 def _checked(predicate: Predicate, schema: Schema) -> Predicate:
     match predicate:
         case And(parts) | Or(parts):
-            # In one order and none twice, so that two spellings of a condition are one question to pay for.
-            written = {condition(part): part for part in (_checked(part, schema) for part in parts)}
-            ordered = tuple(written[text] for text in sorted(written))
-            return ordered[0] if len(ordered) == 1 else type(predicate)(ordered)
+            return type(predicate)(tuple(_checked(part, schema) for part in parts))
         case Not(part):
             return Not(_checked(part, schema))
         case Missing(column):
-            return Missing(schema.find(column))
+            return Missing(schema.find(column, gaps=True))
         case Contains(column, item):
             found = schema.find(column)
             if not isinstance(schema.spaces[found], (Subsets, Open)):
@@ -200,8 +202,7 @@ def _checked(predicate: Predicate, schema: Schema) -> Predicate:
             return Contains(found, _declared(item, found, schema.spaces[found]))
         case Among(column, values):
             found = schema.find(column)
-            known = {literal(value): _compared(value, "=", found, schema.spaces[found]) for value in values}
-            return Among(found, tuple(known[text] for text in sorted(known)))
+            return Among(found, tuple(_compared(value, "=", found, schema.spaces[found]) for value in values))
         case Compare(column, operator, value):
             found = schema.find(column)
             return Compare(found, operator, _compared(value, operator, found, schema.spaces[found]))

@@ -105,9 +105,9 @@ def _settled(column: Column, found: NDArray[np.int64]) -> NDArray[Any]:
 def _accepted(column: Column, codes: NDArray[Any]) -> NDArray[Any]:
     """The codes, unless one of them is beyond the space."""
     size, name = column.space.size, column.name
-    if column.gaps:
-        return np.where(codes >= size, _OUTSIDE, codes.astype(np.int64))
     worst = int(codes.max()) if len(codes) else 0
+    if column.gaps:
+        return codes if worst < size else np.where(codes >= size, _OUTSIDE, codes.astype(np.int64))
     if worst == size:
         way = "outside = 'clamp'" if column.kind != "categories" else "outside = 'category'"
         raise InputError(
