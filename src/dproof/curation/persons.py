@@ -13,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from dproof.engines.objects import texts
 from dproof.errors import InputError
 
 
@@ -22,7 +23,8 @@ def counted_rows(arrays: Iterable[Any], rows_per_person: int) -> NDArray[np.bool
     >>> counted_rows([pa.array(["ann", "bob", "ann", "ann"])], 2).sum()
     np.int64(3)
     """
-    chunks = [array.cast(array.type.value_type) if pa.types.is_dictionary(array.type) else array for array in arrays]
+    found = [texts(array) for array in arrays]
+    chunks = [array.cast(array.type.value_type) if pa.types.is_dictionary(array.type) else array for array in found]
     if not chunks:
         return np.ones(0, bool)
     try:

@@ -12,11 +12,12 @@ from numpy.typing import NDArray
 
 from dproof.curves.expansion import TERMS, CurveLattice, Expansion, centre_of, expand
 from dproof.engines.layout import PLAIN, Numerals
+from dproof.engines.objects import listed, single
 from dproof.errors import InputError
 from dproof.sanitisation.reader import Reader
 from dproof.spaces.curves import Curves
 
-_NUMBER = r"^\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*$"
+_NUMBER = r"^\s*[+-]?((\d+\.?\d*|\.\d+)([eE][+-]?\d+)?|(?i:inf(inity)?))\s*$"
 
 
 def read_expansion(table: Reader, points: int | None) -> Expansion:
@@ -82,6 +83,9 @@ def curve_places(
 
 def _lists(array: Any, points: int, numerals: Numerals) -> NDArray[np.float64]:
     """The lists as rows; one that is missing or has another length is a row of NaN."""
+    array = listed(array)
+    if pa.types.is_null(array.type):
+        return np.full((len(array), points), np.nan)
     if not any(check(array.type) for check in (pa.types.is_list, pa.types.is_large_list, pa.types.is_fixed_size_list)):
         raise InputError(f"a column of type {array.type} holds no curves: they are lists of numbers, or wide columns")
     whole = pc.fill_null(pc.equal(pc.list_value_length(array), points), False)
@@ -92,13 +96,14 @@ def _lists(array: Any, points: int, numerals: Numerals) -> NDArray[np.float64]:
 
 def _floats(array: Any, numerals: Numerals) -> NDArray[np.float64]:
     """Numbers, or texts that are numbers; NaN for what is missing or none. No value stops the work, only a type."""
+    array = single(array)
     if pa.types.is_dictionary(array.type):
         known = np.append(_floats(array.dictionary, numerals), np.nan)
         return np.asarray(known[np.asarray(array.indices.cast(pa.int64()).fill_null(-1))])
     if any(check(array.type) for check in (pa.types.is_binary_view, pa.types.is_string_view)):
-        array = array.cast(pa.binary())
+        array = array.cast(pa.large_binary())
     if pa.types.is_binary(array.type) or pa.types.is_large_binary(array.type):
-        array = array.cast(pa.string(), safe=False)
+        array = array.cast(pa.large_string(), safe=False)
     if pa.types.is_string(array.type) or pa.types.is_large_string(array.type):
         if numerals != PLAIN:
             texts = array.cast(pa.large_binary()).to_pylist()  # which may be no UTF-8

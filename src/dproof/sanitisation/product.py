@@ -13,6 +13,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from dproof.coins import Coins
+from dproof.engines.objects import texts
 from dproof.engines.source import Source
 from dproof.errors import DproofError, InputError
 from dproof.sanitisation.row_law import RowLaw
@@ -92,12 +93,13 @@ def _treated(batch: Any, names: tuple[str, ...], treat: Treatment) -> NDArray[An
 
 def _plain(name: str, array: Any) -> Any:
     """A public column without a dictionary, which could hold values that no row has; every kind of text as one."""
+    array = texts(array)
     if pa.types.is_dictionary(array.type):
         array = array.cast(array.type.value_type)
     views = (pa.types.is_binary_view, pa.types.is_string_view)
-    texts = (pa.types.is_binary, pa.types.is_large_string, *views, pa.types.is_null)
+    some = (pa.types.is_binary, pa.types.is_large_binary, pa.types.is_large_string, *views, pa.types.is_null)
     try:
-        return array.cast(pa.string()) if any(check(array.type) for check in texts) else array
+        return array.cast(pa.string()) if any(check(array.type) for check in some) else array
     except pa.ArrowException:
         raise InputError(
             f"the public column {name!r} holds bytes that are no UTF-8 text: drop it, or mend them"

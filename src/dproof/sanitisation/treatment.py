@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from decimal import Decimal
 from fractions import Fraction
-from functools import lru_cache, partial
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -19,7 +19,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from dproof.engines.layout import Numerals
-from dproof.engines.objects import written
+from dproof.engines.objects import listed, single, written
 from dproof.errors import InputError
 from dproof.exact import exact
 from dproof.sanitisation.column import Column
@@ -54,10 +54,12 @@ def treatment(column: Column) -> Treatment:
     # A value is understood once and remembered, whatever the number of batches.
     look_up = lru_cache(maxsize=_REMEMBERED, typed=True)(_LOOKUPS[column.kind](column))
     if column.kind == "interval":
-        return lambda arrays: (_numbers if _is_number(arrays[0].type) else partial(_distinct, look_up))(
-            column, arrays[0]
-        )
-    return lambda arrays: _distinct(look_up, column, arrays[0])
+        return lambda arrays: _interval(look_up, column, single(arrays[0]))
+    return lambda arrays: _distinct(look_up, column, single(arrays[0]))
+
+
+def _interval(look_up: Lookup, column: Column, array: Any) -> NDArray[Any]:
+    return _numbers(column, array) if _is_number(array.type) else _distinct(look_up, column, array)
 
 
 def _distinct(look_up: Lookup, column: Column, array: Any) -> NDArray[Any]:
@@ -240,6 +242,8 @@ def _look_up_set(column: Column) -> Lookup:
 
 def _lists(column: Column, array: Any) -> NDArray[Any]:
     """Masks of a list column: one bit per item, gathered over each list."""
+    missing, array = np.asarray(single(array).is_null()), listed(array)
+    none = np.asarray(array.is_null()) & ~missing  # an object that is there and no list, so no part of it is an item
     try:
         array = array.cast(pa.large_list(pa.string() if pa.types.is_null(array.type) else array.type.value_type))
     except (pa.ArrowException, AttributeError):
@@ -258,8 +262,8 @@ def _lists(column: Column, array: Any) -> NDArray[Any]:
     np.bitwise_or.at(masks, owners[known], np.int64(1) << bits[known])
     if not column.clamp:
         masks[owners[~known]] = _OUTSIDE
-    if array.null_count:
-        masks[np.asarray(array.is_null())] = _MISSING
+        masks[none] = _OUTSIDE
+    masks[missing] = _MISSING
     return _accepted(column, _settled(column, masks))
 
 
@@ -274,7 +278,7 @@ def _flags(column: Column, arrays: Sequence[Any]) -> NDArray[Any]:
             outside=0 if column.clamp else None,
             missing=None if column.missing is None else column.missing >> n & 1,
         )
-        masks |= _distinct(_look_up_flag(item), flag, array).astype(np.int64) << n
+        masks |= _distinct(_look_up_flag(item), flag, single(array)).astype(np.int64) << n
     if column.gaps:
         return np.where(masks < 0, _OUTSIDE, masks)
     return masks.astype(narrowest(column.space.size))
