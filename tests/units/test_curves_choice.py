@@ -38,10 +38,11 @@ def test_each_kind_of_noise_is_the_better_one_somewhere() -> None:
 @pytest.mark.parametrize("change", [{"terms": 7}, {"radius": 16383}, {"radius": None, "box": [16384] * 8}, {"box": []}])
 def test_a_certificate_of_another_region_is_refused(change: dict[str, Any]) -> None:
     expansion = expand(DAY)
-    record = dict(curve_noise(expansion, Privacy(1)).family.record())
-    assert recorded_curve_law(expansion, record).family.record() == record
+    family = curve_noise(expansion, Privacy(1)).family
+    record, law = dict(family.record()), family.noise.law
+    assert recorded_curve_law(expansion, record, law).family.record() == record
     with pytest.raises(ValueError, match="region"):
-        recorded_curve_law(expansion, {**record, **change})
+        recorded_curve_law(expansion, {**record, **change}, law)
 
 
 @pytest.mark.parametrize("size", [1, 2, 3, 16384**2, 4 * 16384**2])

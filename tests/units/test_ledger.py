@@ -160,6 +160,21 @@ def test_analysts_have_budgets_of_their_own_under_one_roof(file: Path) -> None:
         Ledger(file, analysts={"ann": Privacy(9)})
 
 
+def test_delta_has_limits_of_its_own(file: Path) -> None:
+    """ε may be left in plenty where δ is spent: of the whole, of an analyst's part, under a plan's ceiling."""
+    whole, part = Privacy(9, "1e-6"), Privacy(5, "1e-7")
+    ledger = Ledger(file, budget=whole, analysts={"ann": part, "bob": whole})
+    with pytest.raises(OverBudget):
+        ledger.debit("q", Privacy(1, "2e-7"), analyst="ann")
+    ledger.store(ledger.debit("q", Privacy(1, "9e-7"), analyst="bob"), {"n": 1})
+    assert ledger.remaining("ann") == Amount(Fraction(5), Fraction(1, 10**7))
+    with pytest.raises(OverBudget):
+        ledger.debit("r", Privacy(1, "2e-7"), analyst="bob")
+    assert Ledger(file, ceiling=Privacy(9, "9.5e-7")).remaining("ann").delta == Fraction(5, 10**8)
+    # A stored answer serves where it was paid at least as well in both.
+    assert ledger.find("q", Privacy(1, "9e-7")) == {"n": 1} and ledger.find("q", Privacy(1, "1e-6")) is None
+
+
 def test_a_budget_is_not_raised_and_relations_are_not_mixed(file: Path) -> None:
     ledger = Ledger(file, budget=Privacy(1))
     with pytest.raises(InputError, match="cannot be changed"):
