@@ -62,12 +62,13 @@ def whole(low: int, high: int) -> Reader:
 def digits(low: int, high: int) -> Reader:
     """A whole number in digits, as a text."""
     pattern = re.compile("0|[1-9][0-9]{0,1999}")  # not \d, which other alphabets have too
+    most = high if high < 1 << 64 else f"a number of {len(str(high))} digits"
 
     def read(given: Any, where: str) -> int:
-        good = type(given) is str and pattern.fullmatch(given) is not None and low <= int(given) <= high
-        most = high if high < 1 << 64 else f"a number of {len(str(high - 1))} digits"
-        require(good, f"{where} must be a whole number in digits, from {low} to {most}")
-        return int(given)
+        value = int(given) if type(given) is str and pattern.fullmatch(given) else low - 1
+        if not low <= value <= high:
+            raise Refused(f"{where} must be a whole number in digits, from {low} to {most}")
+        return value
 
     return read
 

@@ -55,6 +55,10 @@ _FARTHEST = 1 << 10  # blocks of a table of noise that a law is followed through
 _MOST_CLAMPED = 1 << 21  # points of a clamped law, times the blocks of noise that they lie in
 
 
+def _is_number(text: str) -> bool:
+    return len(text) <= _LONGEST and text.isascii() and text.isdecimal()
+
+
 def _number(record: Mapping[str, Any], key: str) -> Any:
     """A number, or a table of them as tuples, each in its range; a whole one where it is written as one."""
     low, high = RANGES[key]
@@ -62,11 +66,12 @@ def _number(record: Mapping[str, Any], key: str) -> Any:
     def read(value: Any) -> Any:
         if isinstance(value, list):
             return tuple(map(read, value))
-        top, _, bottom = str(value).partition("/")
-        known = type(value) in (int, str) and all(x.isascii() and x.isdecimal() for x in (top, bottom or "1"))
-        if not known or max(len(top), len(bottom)) > _LONGEST or not low <= Fraction(str(value)) <= high:
-            raise VerificationFailed(f"the certificate cannot be read: {key!r} lies outside its range")
-        return Fraction(str(value)) if bottom else int(top)
+        top, _, bottom = str(value).partition("/") if type(value) in (int, str) else ("", "", "")
+        if _is_number(top) and (not bottom or _is_number(bottom)):
+            number = Fraction(int(top), int(bottom)) if bottom else int(top)
+            if low <= number <= high:
+                return number
+        raise VerificationFailed(f"the certificate cannot be read: {key!r} lies outside its range")
 
     return read(record[key])
 
@@ -89,7 +94,7 @@ def _two_sided(record: Mapping[str, Any]) -> TwoSided:
 
 
 def _lattice(record: Mapping[str, Any]) -> Lattice:
-    law = Lattice(_number(record, "size"), NOISES[record["noise"]["kind"]](record["noise"]), record["clamped"] is True)
+    law = Lattice(_number(record, "size"), NOISES[record["noise"]["kind"]](record["noise"]), bool(record["clamped"]))
     if law.clamped:
         noise = law.noise
         block = noise.unit * (len(noise.top[0]) - 1) if isinstance(noise, TwoSided) else law.size

@@ -251,8 +251,8 @@ def _check_said(release: Release) -> None:
     said, groups = release.certificate, []
     for group in release.law.groups:
         part = certified_part(group.name, group.mechanism, group.privacy)
-        if part.law != group.part.law:
-            raise VerificationFailed(f"the law of {group.name!r} is not written as the one that it is")
+        if not _agree(group.part.law, dict(part.law)):
+            raise VerificationFailed(f"the law of {group.name!r} is not written as dproof writes it")
         groups.append(replace(group, part=replace(part, lower_bound=group.part.lower_bound)))
     law = replace(release.law, groups=tuple(groups))
     true = law.certificate(about(law, release.rows, said["release"]["files"]), private=release.private).to_json()
