@@ -120,7 +120,12 @@ def _numpy(columns: Mapping[str, Sequence[Any]]) -> Any:
 
 
 def _polars(columns: Mapping[str, Sequence[Any]]) -> Any:
-    return polars.DataFrame({name: polars.Series(list(given), dtype=polars.Object) for name, given in columns.items()})
+    def series(given: Sequence[Any]) -> Any:
+        objects = np.empty(len(given), object)  # a list that begins with None and an enumeration Polars does not take
+        objects[:] = list(given)
+        return polars.Series(objects, dtype=polars.Object)
+
+    return polars.DataFrame({name: series(given) for name, given in columns.items()})
 
 
 FRAMES: dict[str, Callable[[Mapping[str, Sequence[Any]]], Any]] = {
