@@ -121,9 +121,8 @@ def _numpy(columns: Mapping[str, Sequence[Any]]) -> Any:
 
 def _polars(columns: Mapping[str, Sequence[Any]]) -> Any:
     def series(given: Sequence[Any]) -> Any:
-        objects = np.empty(len(given), object)  # a list that begins with None and an enumeration Polars does not take
-        objects[:] = list(given)
-        return polars.Series(objects, dtype=polars.Object)
+        # Polars looks at the first object to see what the others are: this one tells it nothing, and is left out.
+        return polars.Series([object(), *given], dtype=polars.Object).slice(1)
 
     return polars.DataFrame({name: series(given) for name, given in columns.items()})
 
