@@ -712,8 +712,10 @@ def verify(certificate: dict[str, Any], folder: Path | None = None) -> None:
         check_law(part)
     if folder is not None and release is not None:
         check_files(release, folder)
-        if "plan.toml" in release["files"]:
-            check_plan(found, tomllib.loads((folder / "plan.toml").read_text(encoding="utf-8")))
+        plan = folder / "plan.toml"
+        if plan.name in release["files"]:
+            require(plan.stat().st_size <= 1 << 22, "the plan is too long to be one")
+            check_plan(found, tomllib.loads(plan.read_text(encoding="utf-8")))
 
 
 def main(arguments: list[str]) -> int:

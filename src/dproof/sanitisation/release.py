@@ -253,6 +253,9 @@ def _check_said(release: Release) -> None:
         part = certified_part(group.name, group.mechanism, group.privacy)
         if not _agree(group.part.law, dict(part.law)):
             raise VerificationFailed(f"the law of {group.name!r} is not written as dproof writes it")
+        bound = group.part.lower_bound
+        if bound is not None and part.error is not None and bound > part.error:
+            raise VerificationFailed(f"the law of {group.name!r} errs less than the lower bound that is said")
         groups.append(replace(group, part=replace(part, lower_bound=group.part.lower_bound)))
     law = replace(release.law, groups=tuple(groups))
     true = law.certificate(about(law, release.rows, said["release"]["files"]), private=release.private).to_json()
