@@ -44,7 +44,12 @@ def test_help_lists_the_commands_and_loads_none():
     loaded += "print(*[m for m in sys.modules if m.startswith('dproof.') or m in ('numpy', 'flint')])"
     ran = subprocess.run([sys.executable, "-c", loaded], capture_output=True, text=True, check=True)
     assert all(name in ran.stdout for name in app.COMMANDS)
-    assert sorted(ran.stdout.splitlines()[-1].split()) == ["dproof.cli", "dproof.cli.app", "dproof.errors"]
+    assert sorted(ran.stdout.splitlines()[-1].split()) == [
+        "dproof.cli",
+        "dproof.cli.app",
+        "dproof.cli.output",
+        "dproof.errors",
+    ]
 
 
 @pytest.mark.parametrize(

@@ -13,12 +13,14 @@ from collections.abc import Callable, Sequence
 from importlib import import_module
 from io import TextIOWrapper
 from pathlib import Path
+from shutil import get_terminal_size
 from traceback import extract_tb
 from typing import Annotated, Any
 
 import typer
 
 from dproof import __version__
+from dproof.cli.output import advise
 from dproof.errors import DproofError, InputError
 
 # A new command is one file with one function of its name, and one line here: the first line of the function's
@@ -38,6 +40,7 @@ COMMANDS = {
     "explain": "Say what a guarantee means for one person.",
 }
 ALIASES = {"sanitize": "sanitise"}
+_WIDEST = 100  # columns that help takes, however wide the terminal is
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -102,12 +105,14 @@ def _flowing(function: Callable[..., None]) -> str:
 
 def _app(chosen: str | None) -> typer.Typer:
     """The application with the chosen command loaded and the others only listed, so that help is quick."""
+    width = get_terminal_size().columns
     app = typer.Typer(
         name="dproof",
         help="Differential privacy for numbers, categories, sets and curves under one roof, with a proof.",
         no_args_is_help=True,
+        rich_markup_mode=None,  # plain help: quick, and whole in a narrow terminal
         pretty_exceptions_enable=False,
-        context_settings={"help_option_names": ["-h", "--help"]},
+        context_settings={"help_option_names": ["-h", "--help"], "terminal_width": min(width, _WIDEST) - 2},
     )
     app.callback()(_options)
     for word, name in {**{name: name for name in COMMANDS}, **ALIASES}.items():
@@ -117,9 +122,9 @@ def _app(chosen: str | None) -> typer.Typer:
 
 
 def _leave(message: str, code: int) -> None:
-    print(f"dproof: {' '.join(message.split())}", file=sys.stderr)
+    advise(message)
     sys.exit(code)
 
 
 def _show_warning(message: Warning | str, *_: Any, **__: Any) -> None:
-    print(f"dproof: warning: {message}", file=sys.stderr)
+    advise(f"warning: {message}")

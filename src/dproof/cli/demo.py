@@ -157,7 +157,7 @@ def _page(answer: dict[str, Any]) -> Page:
     folder = escape(answer["folder"])
     yield (
         f"\n[bold]{answer['people']:,} people[/bold] who do not exist were asked for their hobby, region, interests, "
-        f"age and hours of television.\nEach row was sanitised with [bold]ε = {answer['epsilon']:g}[/bold], certified "
+        f"age and hours of television. Each row was sanitised with [bold]ε = {answer['epsilon']:g}[/bold], certified "
         "before the data was opened. Anyone may now ask anything:\n"
     )
     for asked in answer["answers"]:
@@ -165,10 +165,10 @@ def _page(answer: dict[str, Any]) -> Page:
         rows = (_cells(row, 2 if asked["figure"] == "hours" else 0) for row in asked["rows"])
         yield table(("", "truth", "as the rows stand", "debiased, 95%", ""), rows, left=(0,))
         yield ""
-    yield "One interval in twenty misses, by design. What was made is yours to look at:\n"
-    yield f"  {folder}/release/report.html    read about it"
-    yield f"  dproof query {folder}/release 'SELECT …'"
-    yield f"  dproof verify {folder}/release\n"
+    yield "One interval in twenty misses, by design. What was made is yours to look at."
+    yield f"\nAsk it anything, for ever:\n  dproof query {folder}/release 'SELECT … FROM release'"
+    yield f"Check it again:\n  dproof verify {folder}/release"
+    yield f"Read about it:\n  {folder}/release/report.html\n"
 
 
 def _cells(row: dict[str, Any], digits: int) -> tuple[str, ...]:

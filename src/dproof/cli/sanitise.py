@@ -18,6 +18,8 @@ from dproof.sanitisation.plan import Plan
 from dproof.sanitisation.release import Release
 from dproof.sanitisation.row_law import certify_row
 
+_WIDE = 60  # columns of a terminal from which the bar tells the rate as well
+
 
 def sanitise(
     data: Data,
@@ -78,9 +80,9 @@ def _page(answer: dict[str, Any]) -> Page:
     )
     if not answer["private"]:
         yield "[bold red]NOT PRIVATE: it was drawn with seeded coins.[/bold red]"
-    yield f"\n  dproof query {where} 'SELECT … FROM release'    ask it anything, for ever"
-    yield f"  dproof verify {where}                           check it again"
-    yield f"  {where}/report.html                             read about it\n"
+    yield f"\nAsk it anything, for ever:\n  dproof query {where} 'SELECT … FROM release'"
+    yield f"Check it again:\n  dproof verify {where}"
+    yield f"Read about it:\n  {where}/report.html\n"
 
 
 @contextmanager
@@ -93,7 +95,14 @@ def _progress(source: Source, quiet: bool) -> Iterator[Callable[[int], None] | N
     if quiet or not console.is_terminal:
         yield None
         return
-    rate = TextColumn("{task.completed:,.0f} rows, {task.speed:,.0f} a second")
-    with Progress(BarColumn(), rate, TimeRemainingColumn(), console=console, transient=True) as bar:
-        task = bar.add_task("rows", total=source.rows)
-        yield lambda rows: bar.advance(task, rows)
+    text = TextColumn("{task.completed:,.0f} rows{task.fields[rate]}")
+    with Progress(BarColumn(None), text, TimeRemainingColumn(), console=console, transient=True) as bar:
+        task = bar.add_task("rows", total=source.rows, rate="")
+
+        def advance(rows: int) -> None:
+            bar.advance(task, rows)
+            speed = bar.tasks[0].speed  # there is none before the second step
+            if speed is not None and console.width >= _WIDE:
+                bar.update(task, rate=f", {speed:,.0f} a second")
+
+        yield advance
