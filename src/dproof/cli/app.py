@@ -58,17 +58,19 @@ def main(arguments: Sequence[str] | None = None) -> None:
     except KeyboardInterrupt:
         sys.exit(130)
     except DproofError as error:
-        _leave(str(error), 2 if isinstance(error, InputError) else 1)
+        _leave(error, str(error), 2 if isinstance(error, InputError) else 1)
     except OSError as error:
         where = f"{error.filename}: " if error.filename else ""
-        _leave(f"{where}{error.strerror or error}", 2)
-    except MemoryError:
-        _leave("this needs more memory than there is; a smaller problem or a larger machine would do", 2)
+        _leave(error, f"{where}{error.strerror or error}", 2)
+    except MemoryError as error:
+        _leave(error, "this needs more memory than there is; a smaller problem or a larger machine would do", 2)
     except Exception as fault:
         # Whatever this is, its text might quote the data: it is told by its kind and place alone.
         place = extract_tb(fault.__traceback__)[-1]
         kind, where = type(fault).__name__, f"{Path(place.filename).name}, line {place.lineno}"
-        _leave(f"a fault of dproof itself, not of yours: {kind} at {where}; please report it with the command", 2)
+        _leave(
+            fault, f"a fault of dproof itself, not of yours: {kind} at {where}; please report it with the command", 2
+        )
 
 
 def _typed() -> list[str]:
@@ -121,8 +123,9 @@ def _app(chosen: str | None) -> typer.Typer:
     return app
 
 
-def _leave(message: str, code: int) -> None:
-    advise(message)
+def _leave(error: BaseException, message: str, code: int) -> None:
+    """Tell the error and what the command noted on it, such as what is paid for already."""
+    advise("; ".join([message, *getattr(error, "__notes__", ())]))
     sys.exit(code)
 
 

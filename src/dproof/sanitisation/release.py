@@ -15,7 +15,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet
 
-from dproof.certification.certificate import certified_part
+from dproof.certification.certificate import Certificate, certified_part
 from dproof.certification.verify_certificate import Refused
 from dproof.certification.verify_certificate import read as read_strictly
 from dproof.certification.verify_certificate import verify as verify_certificate
@@ -141,20 +141,26 @@ Prepared = tuple[RowLaw, Any]  # the law of a row with its bounds, and the pictu
 
 
 def prepare(law: RowLaw) -> Prepared:
-    """What can be said about a release before it is drawn: work that needs no data, done while the rows are drawn."""
-    return with_bounds(law), _upstairs("report.page", "draw_pictures")(law)
+    """What can be said about a release before it is drawn, and said once for a table of no rows: so it can be said."""
+    prepared = with_bounds(law), _upstairs("report.page", "draw_pictures")(law)
+    _described(prepared, 0, {}, True)
+    return prepared
+
+
+def _described(prepared: Prepared, rows: int, files: Mapping[str, str], private: bool) -> tuple[Certificate, str]:
+    """The certificate of a release, and the page about it."""
+    law, pictures = prepared
+    certificate = law.certificate(about(law, rows, files), private=private)
+    return certificate, _upstairs("report.page", "page")(law, certificate.to_json(), half_widths(law, rows), pictures)
 
 
 def finish(folder: Path, prepared: Prepared, rows: int, files: Mapping[str, str], private: bool) -> dict[str, Any]:
     """Write the plan, the certificate and the page about a folder's stored table, whose files have these hashes."""
-    law, pictures = prepared
-    (folder / PLAN).write_text(law.plan.text, "utf-8")
-    certificate = law.certificate(about(law, rows, {**files, PLAN: digest(folder / PLAN)}), private=private)
-    record = certificate.to_json()
-    page = _upstairs("report.page", "page")(law, record, half_widths(law, rows), pictures)
+    (folder / PLAN).write_text(prepared[0].plan.text, "utf-8")
+    certificate, page = _described(prepared, rows, {**files, PLAN: digest(folder / PLAN)}, private)
     (folder / REPORT).write_text(page, "utf-8")
     certificate.write(folder / CERTIFICATE)
-    return record
+    return certificate.to_json()
 
 
 def _upstairs(module: str, name: str) -> Any:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Mapping
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -14,14 +13,16 @@ import pyarrow as pa
 from dproof.coins import current
 from dproof.engines import open_source
 from dproof.errors import DproofWarning
-from dproof.sanitisation.folder import appearing, check_absent
+from dproof.sanitisation.folder import appearing, check_absent, check_room
+from dproof.sanitisation.payment import NoAccount, Payment
 from dproof.sanitisation.plan import Plan
 from dproof.sanitisation.product import Progress, sanitised_blocks
 from dproof.sanitisation.release import Release, about, finish, prepare
 from dproof.sanitisation.remote import is_remote
 from dproof.sanitisation.row_law import certify_row
-from dproof.sanitisation.writing import aligned, write_elsewhere, write_parts, write_whole
+from dproof.sanitisation.writing import aligned, rehearse, write_elsewhere, write_parts, write_whole
 
+_ROOM = 4e6  # bytes for the page and the certificate
 _RARE = 1 / 100  # expected number of rows published as they are, from which a curator is warned
 
 
@@ -32,6 +33,7 @@ def sanitise(
     *,
     table: str | None = None,
     progress: Progress | None = None,
+    payment: Payment | None = None,
 ) -> Release:
     """The sanitised table of a path, a frame, a relation or an array: stored in the folder `out`, or held in memory.
 
@@ -39,6 +41,9 @@ def sanitise(
 
     The law of a row is certified before any data is opened. Then every row is drawn from the law of its own values,
     independently (product sanitisation, HLM15, equation (7)), and the table costs what one row costs (Theorem 5).
+
+    Whatever can fail without data (the plan, the law, the charts and the page, the folder, room on the disk) fails
+    before `payment` is asked to pay, and that comes before the first row is read.
 
     >>> import pyarrow
     >>> plan = {"privacy": {"epsilon": 1}, "columns": {"read": {"space": "categories", "values": [0, 1]}}}
@@ -50,20 +55,23 @@ def sanitise(
         check_absent(Path(out))
     opened = open_source(source, table)
     law.plan.check_names(opened.names)
-    coins = current()
+    coins, payer = current(), payment or NoAccount()
     blocks = aligned(sanitised_blocks(opened, law, coins, progress), law, coins.private)
     if out is None:
+        payer.pay(law)
         schema, batches = next(blocks), list(blocks)
         held = pa.Table.from_batches(batches, schema)
         certificate = law.certificate(about(law, held.num_rows, {}), private=coins.private).to_json()
         release = Release(law, certificate, table=held)
+        payer.settle()
     elif is_remote(out):
-        release = write_elsewhere(opened, law, out)
+        release = write_elsewhere(opened, law, out, payer)
     else:
-        with appearing(Path(out)) as folder, ThreadPoolExecutor(1) as beside:
-            preparing, spread = beside.submit(prepare, law), opened.spread
+        with appearing(Path(out), payer.settle) as folder:
+            prepared, spread = prepare(law), opened.spread
+            check_room(folder, _ROOM + rehearse(law) * (opened.rows or 0))
+            payer.pay(law)
             rows, files = write_whole(blocks, folder) if spread is None else write_parts(spread, law, folder)
-            prepared = preparing.result()
             certificate = finish(folder, prepared, rows, files, coins.private)
         release = Release(prepared[0], certificate, Path(out))
     _warn(release)
