@@ -84,7 +84,6 @@ def test_wrong_usage_leaves_with_2(dproof, arguments):
         (OverBudget("nothing is left"), 1, "dproof: nothing is left\n"),
         (FileNotFoundError(2, "No such file or directory", "x.csv"), 2, "dproof: x.csv: No such file or directory\n"),
         (OSError("the disk is gone"), 2, "dproof: the disk is gone\n"),
-        (KeyboardInterrupt(), 130, ""),
     ],
 )
 def test_an_error_is_one_sentence_and_a_code(dproof, monkeypatch, error, code, message):

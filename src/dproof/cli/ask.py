@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 from dproof.cli.init import Data, Table
 from dproof.cli.options import AsJson, argument, flag, option
-from dproof.cli.output import emit, escape
+from dproof.cli.output import emit, escape, having_done
 from dproof.cli.query import page
 from dproof.curation.curator import Curator
 from dproof.curation.ledger import is_begun
@@ -46,4 +46,5 @@ def ask(
             return
     curator = Curator(data, plan, ledger=ledger, analyst=analyst, mark=mark, table=table)
     answer = curator.ask(question, **wanted)
-    emit({**answer.to_json(), "remaining": curator.remaining().to_json()}, as_json, lambda: page(answer))
+    with having_done("the question is paid for and its answer kept: asked again, it is free"):
+        emit({**answer.to_json(), "remaining": curator.remaining().to_json()}, as_json, lambda: page(answer))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import shutil
 from pathlib import Path
 from tempfile import mkdtemp
 from typing import Annotated, Any
@@ -12,7 +13,7 @@ import typer
 from numpy.typing import NDArray
 
 from dproof.cli.options import AsJson, option
-from dproof.cli.output import Page, emit, escape, table
+from dproof.cli.output import Page, emit, escape, having_done, table
 from dproof.coins import Coins
 from dproof.errors import InputError
 
@@ -77,13 +78,18 @@ def demo(
         raise InputError(f"{str(out)!r} is there already: choose another name")
     folder = Path(mkdtemp(prefix="dproof-demo-")) if out is None else out
     folder.mkdir(exist_ok=True)
-    survey = made_up(people)
-    pyarrow.parquet.write_table(survey, folder / "survey.parquet")
-    (folder / "plan.toml").write_text(PLAN, "utf-8")
-    release = sanitise(folder / "survey.parquet", folder / "plan.toml", folder / "release")
-    answers = [_compared(release, survey, sql) for sql in QUESTIONS]
+    try:
+        survey = made_up(people)
+        pyarrow.parquet.write_table(survey, folder / "survey.parquet")
+        (folder / "plan.toml").write_text(PLAN, "utf-8")
+        release = sanitise(folder / "survey.parquet", folder / "plan.toml", folder / "release")
+        answers = [_compared(release, survey, sql) for sql in QUESTIONS]
+    except BaseException:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise
     answer = {"people": people, "folder": str(folder), "epsilon": 5.0, "delta": 0.0, "answers": answers}
-    emit(answer, as_json, lambda: _page(answer))
+    with having_done(f"what was made is in {folder}"):
+        emit(answer, as_json, lambda: _page(answer))
 
 
 def made_up(people: int) -> Any:

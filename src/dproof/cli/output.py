@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Callable, Container, Iterable, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from shutil import get_terminal_size
 from textwrap import fill
 from typing import Any
@@ -32,6 +33,16 @@ def advise(message: str) -> None:
     if sys.stderr.isatty():
         text = fill(text, get_terminal_size().columns, break_long_words=False, break_on_hyphens=False)
     print(text, file=sys.stderr)
+
+
+@contextmanager
+def having_done(what: str) -> Iterator[None]:
+    """Whatever stops the command in here tells as well what was done before."""
+    try:
+        yield
+    except BaseException as error:
+        error.add_note(what)
+        raise
 
 
 def escape(text: object) -> str:

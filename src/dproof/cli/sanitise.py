@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 from dproof.cli.init import Data, Table
 from dproof.cli.options import AsJson, option
-from dproof.cli.output import Page, advise, emit, escape, several
+from dproof.cli.output import Page, advise, emit, escape, having_done, several
 from dproof.curation.release_payment import ReleasePayment
 from dproof.exact import float_above
 from dproof.sanitisation import sanitise as sanitisation
@@ -43,12 +43,13 @@ def sanitise(
             release = sanitisation.sanitise(data, plan, out, table=table, progress=progress, payment=payment)
     except BaseException as error:
         if payment is not None and payment.outstanding:
-            error.add_note("the ledger has paid for the release: the same command makes it at no further cost")
+            error.add_note("no release was made, and it is paid for: the same command makes it at no further cost")
         raise
-    if payment is not None and payment.resumed:
-        advise("the ledger had paid for this release, and no run had published it: it cost nothing more")
-    answer = _answer(release, out)
-    emit(answer, as_json, lambda: _page(answer))
+    with having_done(f"the release is made, in {out}"):
+        if payment is not None and payment.resumed:
+            advise("the ledger had paid for this release, and no run had published it: it cost nothing more")
+        answer = _answer(release, out)
+        emit(answer, as_json, lambda: _page(answer))
 
 
 def _answer(release: Release, out: Path) -> dict[str, Any]:
