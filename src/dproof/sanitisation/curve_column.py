@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from dproof.curves.expansion import TERMS, CurveLattice, Expansion, centre_of, expand
 from dproof.errors import InputError
 from dproof.sanitisation.reader import Reader
+from dproof.spaces.arrow import as_numpy, from_numpy
 from dproof.spaces.curves import Curves
 
 _NUMBER = r"^\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*$"
@@ -73,9 +73,11 @@ def _lists(array: Any, points: int) -> NDArray[np.float64]:
     """The lists as rows; one that is missing or has another length is a row of NaN."""
     if not any(check(array.type) for check in (pa.types.is_list, pa.types.is_large_list, pa.types.is_fixed_size_list)):
         raise InputError(f"a column of type {array.type} holds no curves: they are lists of numbers, or wide columns")
+    import pyarrow.compute as pc  # slow to load, so where it is used
+
     whole = pc.fill_null(pc.equal(pc.list_value_length(array), points), False)
     rows = np.full((len(array), points), np.nan)
-    rows[np.asarray(whole)] = _floats(array.filter(whole).flatten()).reshape(-1, points)
+    rows[as_numpy(whole)] = _floats(array.filter(whole).flatten()).reshape(-1, points)
     return rows
 
 
@@ -83,17 +85,19 @@ def _floats(array: Any) -> NDArray[np.float64]:
     """Numbers, or texts that are numbers; NaN for what is missing or none. No value stops the work, only a type."""
     if pa.types.is_dictionary(array.type):
         known = np.append(_floats(array.dictionary), np.nan)
-        return np.asarray(known[np.asarray(array.indices.cast(pa.int64()).fill_null(-1))])
+        return np.asarray(known[as_numpy(array.indices.cast(pa.int64()), missing=-1)])
     if any(check(array.type) for check in (pa.types.is_binary_view, pa.types.is_string_view)):
         array = array.cast(pa.binary())
     if pa.types.is_binary(array.type) or pa.types.is_large_binary(array.type):
         array = array.cast(pa.string(), safe=False)
     if pa.types.is_string(array.type) or pa.types.is_large_string(array.type):
+        import pyarrow.compute as pc
+
         array = pc.if_else(pc.match_substring_regex(array, _NUMBER), pc.ascii_trim_whitespace(array), None)
     try:
         if pa.types.is_boolean(array.type):  # among other objects True is a text, and no number
             raise pa.ArrowTypeError
-        return np.array(array.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False), np.float64)
+        return np.array(as_numpy(array.cast(pa.float64(), safe=False), missing=np.nan))
     except pa.ArrowException:
         raise InputError(f"a column of type {array.type} holds no numbers: cast it first") from None
 
@@ -102,6 +106,6 @@ def stored_curves(lattice: CurveLattice, z: NDArray[Any], *, wide: bool) -> list
     """The functions that lattice points stand for, on the grid: one array for each point, or one of lists."""
     values = lattice.evaluate(z)
     if wide:
-        return [pa.array(np.ascontiguousarray(column)) for column in values.T]
+        return [from_numpy(column) for column in values.T]
     offsets = np.arange(len(values) + 1, dtype=np.int32) * values.shape[1]
-    return [pa.ListArray.from_arrays(pa.array(offsets), pa.array(values.reshape(-1)))]
+    return [pa.ListArray.from_arrays(from_numpy(offsets), from_numpy(values.reshape(-1)))]

@@ -19,6 +19,7 @@ from dproof.errors import DproofError, InputError
 from dproof.sanitisation.row_law import RowLaw
 from dproof.sanitisation.storage import column_codes, group_codes, output_spaces, stored_arrays, stored_types
 from dproof.sanitisation.treatment import Treatment, treatment
+from dproof.spaces.arrow import from_numpy
 
 REACH = 1 << 20  # rows that are shuffled together; a table up to this size is shuffled as a whole
 Progress = Callable[[int, int | None], None]  # rows that were read, and how many there are where that is known
@@ -71,7 +72,7 @@ def _sanitised(rows: _Rows, law: RowLaw, coins: Coins) -> Any:
     """
     if law.plan.order == "shuffle":
         order = permutation(len(rows[0]), coins)
-        rows = [c.take(order, axis=0) if isinstance(c, np.ndarray) else c.take(pa.array(order)) for c in rows]
+        rows = [c.take(order, axis=0) if isinstance(c, np.ndarray) else c.take(from_numpy(order)) for c in rows]
     names = law.plan.named("public")
     arrays: dict[str, Any] = dict(zip(names, rows[len(law.groups) :], strict=True))
     for group, codes in zip(law.groups, rows, strict=False):

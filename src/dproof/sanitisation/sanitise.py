@@ -17,7 +17,7 @@ from dproof.sanitisation.folder import appearing, check_absent, check_room
 from dproof.sanitisation.payment import NoAccount, Payment
 from dproof.sanitisation.plan import Plan
 from dproof.sanitisation.product import Progress, sanitised_blocks
-from dproof.sanitisation.release import Release, about, finish, prepare
+from dproof.sanitisation.release import Release, about, finish, prepare, start_charts
 from dproof.sanitisation.remote import is_remote
 from dproof.sanitisation.row_law import certify_row
 from dproof.sanitisation.writing import aligned, rehearse, write_elsewhere, write_parts, write_whole
@@ -50,7 +50,10 @@ def sanitise(
     >>> sanitise(pyarrow.table({"read": [0, 1, 1]}), plan).rows
     3
     """
-    law = certify_row(Plan.of(plan))
+    chosen = Plan.of(plan)
+    if out is not None:
+        start_charts()  # they are drawn beside this process, which has other work first
+    law = certify_row(chosen)
     if out is not None and not is_remote(out):
         check_absent(Path(out))
     opened = open_source(source, table)
