@@ -18,7 +18,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dproof.curation.account import Amount, Unit
-from dproof.curation.ledger import _START, Ledger, _link, record_release
+from dproof.curation.ledger import _START, Ledger, _link
 from dproof.errors import InputError, OverBudget, VerificationFailed
 from dproof.privacy import Privacy
 
@@ -184,10 +184,10 @@ def test_a_budget_is_not_raised_and_relations_are_not_mixed(file: Path) -> None:
 
 
 def test_a_release_is_a_spend_too(file: Path) -> None:
-    record_release(file, Privacy(2), "out/", budget=Privacy(3))
+    Ledger(file, budget=Privacy(3)).release(Privacy(2), "out/")
     assert Ledger(file).remaining().epsilon == 1
     with pytest.raises(OverBudget):
-        record_release(file, Privacy(2), "out/", budget=Privacy(3))
+        Ledger(file).release(Privacy(2), "out/")
 
 
 def tampered(file: Path, *statements: str) -> None:
@@ -370,14 +370,12 @@ def test_a_ledger_counts_the_loss_of_one_unit(file: Path) -> None:
     for other in (Unit(), Unit("change-one", "id", 2), Unit("change-one", "name", 3), Unit("add-remove", "id", 3)):
         with pytest.raises(InputError, match="do not add up"):
             Ledger(file, unit=other)
-    with pytest.raises(InputError, match="do not add up"):
-        record_release(file, Privacy("1/9"), "out", budget=Privacy(1), unit=Unit())
     assert Ledger(file).spent() == Amount()
 
 
 def test_a_release_needs_no_analyst(file: Path) -> None:
     Ledger(file, budget=Privacy(1), analysts={"ann": Privacy("1/2")})
-    record_release(file, Privacy("3/4"), "out/", budget=Privacy(1))
+    Ledger(file).release(Privacy("3/4"), "out/")
     assert Ledger(file).remaining("ann").epsilon == Fraction(1, 4)
 
 

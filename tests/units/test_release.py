@@ -274,7 +274,7 @@ def test_of_two_releases_under_one_name_the_second_is_refused(tmp_path: Path, mo
 # Every call into the operating system that Python audits (opening, making, renaming, flushing, …) is a moment at which
 # the work can be killed. Each child counts them and kills itself, for real, at one of ten random moments.
 KILLED = """
-import json, os, random, signal, sys
+import glob, json, os, random, signal, sys
 import pyarrow as pa
 import dproof as dp
 
@@ -311,6 +311,8 @@ for moment in sorted(random.sample(range(1, moments), 9)) + [moments - 1]:
     seen.append({"killed": killed, "there": os.path.exists(target)})
     if os.path.exists(target):
         os.rename(target, f"{target}-{moment}")
+    for left in glob.glob(os.path.join(os.path.dirname(target), ".out.unfinished-*")):
+        os.rename(left, left.replace(".out", f".killed-{moment}"))  # the next run would delete it
 print(json.dumps({"moments": moments, "seen": seen}))
 """
 

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 from dproof.cli.init import Data, Table
 from dproof.cli.options import AsJson, Plot, argument, flag, option
-from dproof.cli.output import advise, emit, escape
+from dproof.cli.output import advise, emit, escape, having_done
 from dproof.cli.query import page
 from dproof.curation.curator import Curator
 from dproof.curation.ledger import is_begun
@@ -52,12 +52,13 @@ def ask(
             return
     curator = Curator(data, plan, ledger=ledger, analyst=analyst, mark=mark, table=table)
     answer = curator.ask(question, **wanted)
-    remaining = {"remaining": curator.remaining().to_json()}
-    emit({**answer.to_json(), **remaining}, as_json, lambda: page(answer, every))
-    if picture is not None:
-        try:
-            answer.plot(picture)
-        except InputError as problem:  # the answer is paid for and printed; only its picture is missing
-            advise(f"no picture: {problem}")
-        else:
-            advise(f"the picture is in {picture}")
+    with having_done("the question is paid for and its answer kept: asked again, it is free"):
+        remaining = {"remaining": curator.remaining().to_json()}
+        emit({**answer.to_json(), **remaining}, as_json, lambda: page(answer, every))
+        if picture is not None:
+            try:
+                answer.plot(picture)
+            except InputError as problem:  # the answer is paid for and printed; only its picture is missing
+                advise(f"no picture: {problem}")
+            else:
+                advise(f"the picture is in {picture}")

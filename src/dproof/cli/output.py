@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from shutil import get_terminal_size
+from textwrap import fill
 from typing import Any
 
-_BETWEEN = 3  # spaces between two columns of a table
 Page = Iterable[Any]  # what a person is shown: markup and renderables of rich
 
 
@@ -26,8 +28,21 @@ def emit(answer: Mapping[str, Any], as_json: bool, human: Callable[[], Page]) ->
 
 
 def advise(message: str) -> None:
-    """Say something beside the answer, on stderr."""
-    print(f"dproof: {message}", file=sys.stderr)
+    """Say something beside the answer, on stderr: one line, which breaks between words where a terminal shows it."""
+    text = f"dproof: {' '.join(message.split())}"
+    if sys.stderr.isatty():
+        text = fill(text, get_terminal_size().columns, break_long_words=False, break_on_hyphens=False)
+    print(text, file=sys.stderr)
+
+
+@contextmanager
+def having_done(what: str) -> Iterator[None]:
+    """Whatever stops the command in here tells as well what was done before."""
+    try:
+        yield
+    except BaseException as error:
+        error.add_note(what)
+        raise
 
 
 def escape(text: object) -> str:
@@ -58,68 +73,9 @@ def not_protected(public: Sequence[str]) -> str:
 
 def table(headings: Iterable[str], rows: Iterable[Iterable[str]], left: Container[int] = ()) -> Any:
     """A table of figures on the right of their columns; those numbered in `left` hold names instead."""
-    return _table(list(enumerate(headings)), [list(row) for row in rows], left)
+    from dproof.cli.fitting import FittingTable
 
-
-class FittingTable:
-    """A table whose names stay in one line: where it is too wide for the terminal, other columns give way.
-
-    The texts of the column `wraps` are broken between words; those numbered in `spare` are left out, one after
-    another, until the rest fits.
-    """
-
-    def __init__(
-        self,
-        headings: Iterable[str],
-        rows: Iterable[Iterable[str]],
-        *,
-        left: Container[int],
-        wraps: int,
-        spare: Sequence[int],
-    ) -> None:
-        self.headings, self.rows = list(headings), [list(row) for row in rows]
-        self.left, self.wraps, self.spare = left, wraps, spare
-
-    def __rich_console__(self, console: Any, options: Any) -> Iterable[Any]:
-        for least in range(len(self.spare) + 1):
-            kept = [(n, text) for n, text in enumerate(self.headings) if n not in self.spare[:least]]
-            made = _table(kept, self.rows, self.left, wraps=self.wraps)
-            if sum(map(self._least, kept)) + _BETWEEN * (len(kept) - 1) <= options.max_width:
-                break
-        else:  # a name longer than the terminal is wide
-            made = _table(kept, self.rows, self.left)
-        yield made
-        if least:
-            hidden = ", ".join(self.headings[n] for n in sorted(self.spare[:least]))
-            yield f"[dim]In a wider terminal also: {hidden}.[/dim]"
-
-    def _least(self, column: tuple[int, str]) -> int:
-        """How wide a column must be, so that no text in it is broken where it must not be."""
-        from rich.cells import cell_len
-        from rich.text import Text
-
-        n, heading = column
-        texts = [Text.from_markup(text).plain for text in (heading, *(row[n] for row in self.rows))]
-        return max(cell_len(part) for text in texts for part in (text.split() or [""] if n == self.wraps else [text]))
-
-
-def _table(
-    headings: Sequence[tuple[int, str]],
-    rows: Sequence[Sequence[str]],
-    left: Container[int],
-    wraps: int | None = None,
-) -> Any:
-    """The columns of these numbers; where `wraps` is given, no text of another column is broken."""
-    from rich import box
-    from rich.table import Table
-
-    made = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
-    for n, heading in headings:
-        justify: Any = "left" if n in left else "right"
-        made.add_column(heading, justify=justify, overflow="fold", no_wrap=wraps not in (None, n))
-    for row in rows:
-        made.add_row(*(row[n] for n, _ in headings))
-    return made
+    return FittingTable(headings, rows, left)
 
 
 def pairs(rows: Iterable[tuple[Any, ...]]) -> Any:
@@ -135,7 +91,8 @@ def pairs(rows: Iterable[tuple[Any, ...]]) -> Any:
 def _page(parts: Page) -> str:
     from rich.console import Console
 
-    console = Console(highlight=False)
+    width, height = get_terminal_size()  # rich itself takes every dumb terminal for one of 80 columns
+    console = Console(highlight=False, width=width, height=height)
     with console.capture() as page:
         for part in parts:
             console.print(part)

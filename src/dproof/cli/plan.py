@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from dproof.cli.options import AsJson, argument, option
-from dproof.cli.output import FittingTable, Page, advise, emit, escape, pairs
+from dproof.cli.output import Page, advise, emit, escape, pairs
 from dproof.errors import InputError
 from dproof.exact import float_above
 from dproof.meaning import advice
@@ -130,7 +130,9 @@ def _page(answer: dict[str, Any], name: str) -> Page:
         )[: len(headings)]
         for column in answer["columns"]
     ]
-    yield FittingTable(headings, rows, left=(0, 1), wraps=1, spare=(2, 5, 4, 1, 3))
+    from dproof.cli.fitting import FittingTable  # rich, which --json does not need
+
+    yield FittingTable(headings, rows, left=(0, 1), spare=(2, 5, 4, 1, 3))
     yield "\nThe error is that of a released value, expected at worst; at best is what no mechanism can go below."
     for word, names in (("Released as they are", answer["public"]), ("Left out", answer["dropped"])):
         if names:

@@ -200,7 +200,11 @@ class Curator:
                 return stored, True
             number = self.ledger.debit(key, cost, analyst=self.analyst)
             paid = {"epsilon": str(cost.epsilon), "delta": str(cost.delta)}
-            return self.ledger.store(number, {**fresh(), **paid}), False
+            try:
+                return self.ledger.store(number, {**fresh(), **paid}), False
+            except BaseException as error:
+                error.add_note("the question was paid for and not answered: asked again, it is paid again")
+                raise
 
     def paid(self, released: Released) -> Privacy:
         """The price of a stored answer."""

@@ -179,11 +179,26 @@ class Ledger:
             self._append(database, "answer", {"question": number, "answer": answer})
             return answer
 
-    def release(self, cost: Privacy, description: str) -> int:
-        """Pay for a sanitised release of the table."""
+    def release(self, cost: Privacy, description: str, *, plan: str | None = None) -> int:
+        """Pay for a sanitised release of the table; with the digest of its plan, until it is published."""
         expect(description, str, "description", "a text")
+        under = {} if plan is None else {"plan": plan}
         with self._transaction(writing=True) as (database, account):
-            return self._spend(database, "release", {"description": description}, cost, account.left(self.ceiling))
+            body = {"description": description, **under}
+            return self._spend(database, "release", body, cost, account.left(self.ceiling))
+
+    def unpublished(self, cost: Privacy, description: str, plan: str) -> int | None:
+        """The number of such a release that was paid for and never published, if there is one."""
+        told = {"description": description, "plan": plan, **_told(cost)}
+        with self._transaction() as (_, account):
+            return next((n for n, paid_for in account.unpublished.items() if told.items() <= paid_for.items()), None)
+
+    def publish(self, number: int) -> None:
+        """Take down, before anybody can see it, that a release is published: once for each that was paid for."""
+        with self._transaction(writing=True) as (database, account):
+            if number not in account.unpublished:
+                raise InputError("another run has published this release meanwhile: nothing was written")
+            self._append(database, "published", {"release": number})
 
     def _spend(self, database: sqlite3.Connection, kind: str, body: dict[str, Any], cost: Privacy, left: Amount) -> int:
         cost = Privacy.of(cost, "cost", neighbours=self.budget.neighbours)
@@ -314,20 +329,6 @@ if hasattr(os, "register_at_fork"):  # where processes fork
 def is_begun(path: str | os.PathLike[str]) -> bool:
     """Whether a file is there, and not only the empty one with which another process is about to begin."""
     return Path(path).exists() and Path(path).stat().st_size > 0
-
-
-def record_release(
-    path: str | os.PathLike[str], privacy: Privacy, description: str, *, budget: Privacy, unit: Unit | None = None
-) -> int:
-    """Pay for a sanitised release before the table is read; the ledger is begun with `budget` if there is none.
-
-    >>> import tempfile
-    >>> file = Path(tempfile.mkdtemp()) / "budget.db"
-    >>> record_release(file, Privacy(2), "out/", budget=Privacy(3)), Ledger(file).remaining().epsilon
-    (2, Fraction(1, 1))
-    """
-    ledger = Ledger(path, budget=None if is_begun(path) else budget, unit=unit)
-    return ledger.release(privacy, description)
 
 
 def _limits(analysts: Any, neighbours: Neighbours) -> dict[str, Privacy]:

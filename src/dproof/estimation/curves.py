@@ -34,6 +34,7 @@ from dproof.queries.schema import counting, resolve
 from dproof.queries.sql import parse_predicate
 from dproof.sanitisation.column import Column
 from dproof.sanitisation.release import Release
+from dproof.spaces.arrow import as_numpy
 
 _BATCH = 1 << 16
 _FEW = 30  # rows below which a mean of noise is not yet normal
@@ -160,9 +161,9 @@ def _moments(release: Any, column: Column, lattice: CurveLattice, frame: Frame, 
         for batch in database.sql(f"SELECT {', '.join(wanted)} FROM stored").to_arrow_reader(_BATCH):
             keys, held = batch.columns[: len(frame.expressions)], batch.columns[len(frame.expressions) :]
             if column.form == "wide":
-                values = np.column_stack([part.to_numpy(zero_copy_only=False) for part in held])
+                values = np.column_stack([as_numpy(part) for part in held])
             else:
-                values = held[0].flatten().to_numpy(zero_copy_only=False).reshape(batch.num_rows, -1)
+                values = as_numpy(held[0].flatten()).reshape(batch.num_rows, -1)
             z = np.column_stack([np.ones(len(values)), (values - lattice.centre(times)) @ undo])
             cell, _ = frame.cells(keys, batch.num_rows, combos)
             for each in np.unique(cell):

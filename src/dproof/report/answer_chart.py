@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import altair as alt
-import vl_convert
 
 from dproof.errors import InputError
 from dproof.queries.answer import Answer, Cell
+from dproof.report import rendering
 from dproof.report.charts import label_text, styled
 from dproof.report.curve_charts import ACCENT, INK, mean_chart
 from dproof.report.picture_file import picture_file
@@ -121,9 +121,9 @@ def _write(chart: Any, answer: Answer, path: Path) -> None:
     """SVG, PNG, or a page without any script that has the picture and the table."""
     kind = path.suffix.lower()
     if kind == ".png":
-        path.write_bytes(vl_convert.vegalite_to_png(chart.to_dict(), scale=2))
+        path.write_bytes(rendering.png(chart.to_dict()))
         return
-    svg = str(vl_convert.vegalite_to_svg(chart.to_dict()))
+    svg = rendering.svg(chart.to_dict())
     if kind == ".html":
         style = "body{font-family:Helvetica,Arial,sans-serif;margin:2em}td,th{padding:.3em 1em;text-align:left}"
         title = html.escape(", ".join(answer.columns))

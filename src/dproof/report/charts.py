@@ -8,7 +8,6 @@ from typing import Any
 
 import altair as alt
 import numpy as np
-import vl_convert
 
 from dproof.curves.noise import CurveMechanism
 from dproof.exact import written
@@ -16,6 +15,7 @@ from dproof.laws.bits import Bits
 from dproof.laws.keep_or_other import KeepOrOther
 from dproof.laws.lattice import Lattice
 from dproof.mechanisms.mechanism import Mechanism
+from dproof.report import rendering
 from dproof.report.curve_charts import ACCENT, INK, noise_chart
 
 _MOST_LABELS = 24  # rows and columns of a picture that can still be read
@@ -26,7 +26,7 @@ _SCHEME = ["#f4f8f8", "#9cc9c6", "#2f8f8b", "#0b4f50"]
 
 def svg(chart: Any) -> str:
     """The chart as an SVG element, to stand inside a page."""
-    return str(vl_convert.vegalite_to_svg(styled(chart).to_dict(validate=False), vl_version=None))
+    return rendering.svg(styled(chart).to_dict(validate=False))
 
 
 def styled(chart: Any) -> Any:

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from dproof.curves.expansion import TERMS, CurveLattice, Expansion, centre_of, expand
@@ -15,6 +14,7 @@ from dproof.engines.layout import PLAIN, Numerals
 from dproof.engines.objects import listed, single
 from dproof.errors import InputError
 from dproof.sanitisation.reader import Reader
+from dproof.spaces.arrow import as_numpy, from_numpy
 from dproof.spaces.curves import Curves
 
 _NUMBER = r"^\s*[+-]?((\d+\.?\d*|\.\d+)([eE][+-]?\d+)?|(?i:inf(inity)?))\s*$"
@@ -88,9 +88,11 @@ def _lists(array: Any, points: int, numerals: Numerals) -> NDArray[np.float64]:
         return np.full((len(array), points), np.nan)
     if not any(check(array.type) for check in (pa.types.is_list, pa.types.is_large_list, pa.types.is_fixed_size_list)):
         raise InputError(f"a column of type {array.type} holds no curves: they are lists of numbers, or wide columns")
+    import pyarrow.compute as pc  # slow to load, so where it is used
+
     whole = pc.fill_null(pc.equal(pc.list_value_length(array), points), False)
     rows = np.full((len(array), points), np.nan)
-    rows[np.asarray(whole)] = _floats(array.filter(whole).flatten(), numerals).reshape(-1, points)
+    rows[as_numpy(whole)] = _floats(array.filter(whole).flatten(), numerals).reshape(-1, points)
     return rows
 
 
@@ -99,12 +101,14 @@ def _floats(array: Any, numerals: Numerals) -> NDArray[np.float64]:
     array = single(array)
     if pa.types.is_dictionary(array.type):
         known = np.append(_floats(array.dictionary, numerals), np.nan)
-        return np.asarray(known[np.asarray(array.indices.cast(pa.int64()).fill_null(-1))])
+        return np.asarray(known[as_numpy(array.indices.cast(pa.int64()), missing=-1)])
     if any(check(array.type) for check in (pa.types.is_binary_view, pa.types.is_string_view)):
         array = array.cast(pa.large_binary())
     if pa.types.is_binary(array.type) or pa.types.is_large_binary(array.type):
         array = array.cast(pa.large_string(), safe=False)
     if pa.types.is_string(array.type) or pa.types.is_large_string(array.type):
+        import pyarrow.compute as pc
+
         if numerals != PLAIN:
             texts = array.cast(pa.large_binary()).to_pylist()  # which may be no UTF-8
             read = [None if text is None else numerals.plain(text.decode("utf-8", "replace")) for text in texts]
@@ -113,7 +117,7 @@ def _floats(array: Any, numerals: Numerals) -> NDArray[np.float64]:
     try:
         if pa.types.is_boolean(array.type):  # among other objects True is a text, and no number
             raise pa.ArrowTypeError
-        return np.array(array.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False), np.float64)
+        return np.array(as_numpy(array.cast(pa.float64(), safe=False), missing=np.nan))
     except pa.ArrowException:
         raise InputError(f"a column of type {array.type} holds no numbers: cast it first") from None
 
@@ -122,6 +126,6 @@ def stored_curves(lattice: CurveLattice, z: NDArray[Any], *, wide: bool) -> list
     """The functions that lattice points stand for, on the grid: one array for each point, or one of lists."""
     values = lattice.evaluate(z)
     if wide:
-        return [pa.array(np.ascontiguousarray(column)) for column in values.T]
+        return [from_numpy(column) for column in values.T]
     offsets = np.arange(len(values) + 1, dtype=np.int32) * values.shape[1]
-    return [pa.ListArray.from_arrays(pa.array(offsets), pa.array(values.reshape(-1)))]
+    return [pa.ListArray.from_arrays(from_numpy(offsets), from_numpy(values.reshape(-1)))]

@@ -13,15 +13,13 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.parquet
 
 from dproof.arguments import as_path
-from dproof.certification.certificate import certified_part
+from dproof.certification.certificate import Certificate, certified_part
 from dproof.certification.verify_certificate import LARGEST_FILE, Refused
 from dproof.certification.verify_certificate import read as read_strictly
 from dproof.certification.verify_certificate import verify as verify_certificate
 from dproof.errors import InputError, VerificationFailed
-from dproof.sanitisation.expectation import half_widths
 from dproof.sanitisation.folder import appearing, is_unfinished
 from dproof.sanitisation.plan import Plan
 from dproof.sanitisation.product import REACH, stored_schema
@@ -97,7 +95,11 @@ class Release:
         """The sanitised rows as an Arrow table."""
         if isinstance(self.folder, str):
             return remote_table(self.folder).to_table()
-        return self.table if self.folder is None else pa.concat_tables(map(pa.parquet.read_table, self.files))
+        if self.folder is None:
+            return self.table
+        from pyarrow.parquet import read_table
+
+        return pa.concat_tables(map(read_table, self.files))
 
     def to_pandas(self) -> Any:
         """The sanitised rows as a pandas frame."""
@@ -123,8 +125,10 @@ class Release:
 
     def save(self, out: str | os.PathLike[str]) -> Release:
         """Store a release that is held in memory, in a new folder."""
+        from pyarrow.parquet import write_table
+
         with appearing(as_path(out, "out")) as folder:
-            pa.parquet.write_table(self.to_arrow(), folder / DATA, **PARQUET)
+            write_table(self.to_arrow(), folder / DATA, **PARQUET)
             finish(folder, prepare(self.law), self.rows, {DATA: digest(folder / DATA)}, self.private)
         return load(out)
 
@@ -142,21 +146,34 @@ PARQUET: dict[str, Any] = {
 Prepared = tuple[RowLaw, Any]  # the law of a row with its bounds, and the pictures of it
 
 
+def start_charts() -> None:
+    """Let the renderer of the charts warm up."""
+    _upstairs("report.rendering", "start")()
+
+
 def prepare(law: RowLaw) -> Prepared:
-    """What can be said about a release before it is drawn: work that needs no data, done while the rows are drawn."""
-    return with_bounds(law), _upstairs("report.page", "draw_pictures")(law)
+    """What can be said about a release before it is drawn, and said once for a table of no rows: so it can be said."""
+    prepared = with_bounds(law), _upstairs("report.page", "draw_pictures")(law)
+    _described(prepared, 0, {}, True)
+    return prepared
+
+
+def _described(prepared: Prepared, rows: int, files: Mapping[str, str], private: bool) -> tuple[Certificate, str]:
+    """The certificate of a release, and the page about it."""
+    from dproof.sanitisation.expectation import half_widths
+
+    law, pictures = prepared
+    certificate = law.certificate(about(law, rows, files), private=private)
+    return certificate, _upstairs("report.page", "page")(law, certificate.to_json(), half_widths(law, rows), pictures)
 
 
 def finish(folder: Path, prepared: Prepared, rows: int, files: Mapping[str, str], private: bool) -> dict[str, Any]:
     """Write the plan, the certificate and the page about a folder's stored table, whose files have these hashes."""
-    law, pictures = prepared
-    (folder / PLAN).write_text(law.plan.text, "utf-8")
-    certificate = law.certificate(about(law, rows, {**files, PLAN: digest(folder / PLAN)}), private=private)
-    record = certificate.to_json()
-    page = _upstairs("report.page", "page")(law, record, half_widths(law, rows), pictures)
+    (folder / PLAN).write_text(prepared[0].plan.text, "utf-8")
+    certificate, page = _described(prepared, rows, {**files, PLAN: digest(folder / PLAN)}, private)
     (folder / REPORT).write_text(page, "utf-8")
     certificate.write(folder / CERTIFICATE)
-    return record
+    return certificate.to_json()
 
 
 def _upstairs(module: str, name: str) -> Any:
@@ -278,10 +295,12 @@ def _agree(said: Any, true: Any) -> bool:
 def _check_stored(release: Release) -> None:
     if not release.files or set(release.certificate["release"]["files"]) != {*(f.name for f in release.files), PLAN}:
         raise VerificationFailed("the certificate does not name the files of the release")
+    from pyarrow.parquet import ParquetFile
+
     rows = 0
     for file in release.files:
         try:
-            with pa.parquet.ParquetFile(file) as stored:
+            with ParquetFile(file) as stored:
                 schema = stored.schema_arrow
                 _check_schema(release, schema)
                 rows += stored.metadata.num_rows

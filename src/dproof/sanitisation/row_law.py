@@ -14,9 +14,7 @@ from dproof.certification.loss import compose, own_worst_pair
 from dproof.errors import InputError, TooLarge
 from dproof.exact import exact, float_above, log_above
 from dproof.mechanisms.mechanism import Mechanism
-from dproof.optimality.bounds import lower_bound
 from dproof.privacy import Privacy
-from dproof.sanitisation.choice import choose
 from dproof.sanitisation.column import Column
 from dproof.sanitisation.plan import Plan, Wanted
 
@@ -127,6 +125,8 @@ def with_bounds(law: RowLaw) -> RowLaw:
 
 
 def _bound(group: Group) -> Fraction:
+    from dproof.optimality.bounds import lower_bound
+
     mechanism = group.mechanism
     if mechanism.optimum is not None and mechanism.optimum.loss == "metric":
         return mechanism.optimum.lower_bound
@@ -165,6 +165,8 @@ def promises(plan: Plan) -> list[Privacy]:
 
 
 def _calibrated(want: Wanted, privacy: Privacy) -> Mechanism:
+    from dproof.sanitisation.choice import choose  # designs are loaded where a law is chosen, and not to read one
+
     space = want.space
     try:
         if want.kind == "joint" and space.size > _LARGEST_JOINT:

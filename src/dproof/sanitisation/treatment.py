@@ -24,6 +24,7 @@ from dproof.errors import InputError
 from dproof.exact import exact
 from dproof.sanitisation.column import Column
 from dproof.sanitisation.curve_column import curve_places
+from dproof.spaces.arrow import as_numpy
 from dproof.spaces.categories import Categories
 from dproof.spaces.space import narrowest
 
@@ -69,8 +70,8 @@ def _distinct(look_up: Lookup, column: Column, array: Any) -> NDArray[Any]:
     table = _settled(column, np.array([*found, _MISSING], np.int64))
     positions = array.indices
     if positions.null_count:
-        positions = positions.cast(pa.int64()).fill_null(len(found))
-    codes = table.take(positions.to_numpy(zero_copy_only=False), mode="clip")
+        positions = positions.cast(pa.int64())
+    codes = table.take(as_numpy(positions, missing=len(found)), mode="clip")
     return _accepted(column, codes) if (table >= column.space.size).any() else codes
 
 
@@ -205,8 +206,7 @@ def _is_number(kind: Any) -> bool:
 
 def _numbers(column: Column, array: Any) -> NDArray[Any]:
     """The nearest lattice points of whole or floating numbers, all rows at once."""
-    space, missing = column.space, np.asarray(array.is_null(nan_is_null=True))
-    values = (array.fill_null(0) if array.null_count else array).to_numpy(zero_copy_only=False)
+    space, missing, values = column.space, as_numpy(array.is_null(nan_is_null=True)), as_numpy(array, missing=0)
     some = bool(missing.any())
     if some:
         values = np.where(missing, values.dtype.type(0), values)
@@ -253,9 +253,9 @@ def _lists(column: Column, array: Any) -> NDArray[Any]:
     item_codes = {item: n for n, item in enumerate(column.space.values)}
     items = _as_dictionary(column, array.flatten())
     found = [item_codes.get(_text(v) if v is not None else None, _OUTSIDE) for v in _values(items)]
-    positions = items.indices.cast(pa.int64()).fill_null(len(found)).to_numpy(zero_copy_only=False)
+    positions = as_numpy(items.indices.cast(pa.int64()), missing=len(found))
     bits = np.array([*found, _OUTSIDE], np.int64)[positions]
-    lengths = np.asarray(array.value_lengths().fill_null(0))
+    lengths = as_numpy(array.value_lengths(), missing=0)
     owners = np.repeat(np.arange(len(array)), lengths)
     known = bits >= 0
     masks = np.zeros(len(array), np.int64)
