@@ -15,6 +15,7 @@ SECTIONS = (
     "design",
     "tables",
     "questions",
+    "commands",
     "growth",
     "accuracy",
     "frequencies",

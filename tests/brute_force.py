@@ -9,6 +9,7 @@ from math import prod
 from typing import Any
 
 Law = Mapping[Hashable, Fraction]
+Chances = dict[int, Fraction]
 
 
 def subsets(points: Iterable[Any]) -> Iterator[tuple[Any, ...]]:
@@ -85,3 +86,53 @@ def image(
     for output, mass in zip(outputs, law, strict=True):
         answers[query(output)] = answers.get(query(output), Fraction(0)) + mass
     return answers
+
+
+def blocks(first: list[int], later: list[int], count: int) -> list[Fraction]:
+    """The chances of the digits 0, 1, … of tables whose last cell adds a block and draws again."""
+    found, reached, table = [], Fraction(1), first
+    while len(found) < count:
+        found += [reached * Fraction(w, sum(table)) for w in table[:-1]]
+        reached, table = reached * Fraction(table[-1], sum(table)), later
+    return found[:count]
+
+
+def two_sided_chances(noise: dict[str, Any], reach: int) -> Chances:
+    (positive, negative), lower = ([[int(w) for w in t] for t in noise[name]] for name in ("top", "lower"))
+    either = [a + b for a, b in zip(positive, negative, strict=True)]
+    count = reach // 128 ** len(lower) + 2
+    found: Chances = {}
+    for sign, table in enumerate((positive, negative)):
+        share = Fraction(sum(table), sum(either))
+        law = [share * p for p in blocks(table, either, count)]
+        for digit in reversed(lower):
+            law = [p * Fraction(w, sum(digit)) for p in law for w in digit]
+        found |= {-1 - g if sign else g: p for g, p in enumerate(law)}
+    if noise["reach"] is None:
+        return found
+    kept = {k: p for k, p in found.items() if abs(k) <= noise["reach"]}
+    whole = sum(kept.values())
+    return {k: p / whole for k, p in kept.items()}
+
+
+def gaussian_chances(noise: dict[str, Any], reach: int) -> Chances:
+    half, unit = [int(w) for w in noise["weights"]], noise["unit"]
+    whole = unit * (2 * sum(half) - half[0])
+    cells = range(1 - len(half), len(half))
+    return {unit * h + u - unit // 2: Fraction(half[abs(h)], whole) for h in cells for u in range(unit)}
+
+
+def stairs_chances(noise: dict[str, Any], reach: int) -> Chances:
+    width, inner = int(noise["width"]), int(noise["inner"])
+    law = blocks([int(w) for w in noise["first"]], [int(w) for w in noise["tail"]], reach // width + 2)
+    found = dict.fromkeys(range(1 - inner, inner), law[0] / (2 * inner - 1))
+    for stair, p in enumerate(law[1:]):
+        for k in range(inner + stair * width, inner + (stair + 1) * width):
+            found[k] = found[-k] = p / (2 * width)
+    return found
+
+
+def noise_chances(noise: dict[str, Any], reach: int) -> Chances:
+    """P(k) of recorded noise, from its whole numbers alone, for |k| up to `reach` at least or as far as it goes."""
+    known = {"two-sided": two_sided_chances, "gaussian": gaussian_chances, "stairs": stairs_chances}
+    return known[noise["kind"]](noise, reach)

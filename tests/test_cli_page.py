@@ -24,5 +24,5 @@ def test_the_page_has_every_option(name: str) -> None:
     group = typer.main.get_command(_app(name))
     command = group.commands[name]  # type: ignore[attr-defined]
     options = {word for parameter in command.params for word in parameter.opts if word.startswith("--")}
-    shown = set(re.findall(r"^│[ *]+(--[\w-]+)", section[1], flags=re.MULTILINE)) - {"--help"}
+    shown = set(re.findall(r"^  (--[\w-]+)", section[1], flags=re.MULTILINE)) - {"--help"}
     assert shown == options - {"--help"}, "run `python docs/make_cli.py`"

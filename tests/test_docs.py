@@ -85,6 +85,7 @@ def run_page(page, folder):
             assert ran.returncode == 0, f"{block.code}\n{ran.stdout}"
 
 
+@pytest.mark.filterwarnings("default::dproof.DproofWarning")  # a page may show a design that one is warned of
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_every_block_runs(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
@@ -99,7 +100,7 @@ def test_every_block_runs(page, tmp_path, monkeypatch):
         ("```python\nx = 2\n```\n```python\n>>> x + 1\n3\n>>> y = 5\n```\n```python\nassert y == 5\n```\n", True),
         ("```python\n>>> 1 + 1\n3\n```\n", False),
         ("1. listed\n\n   ```python\n   for x in [1]:\n       assert x == 1\n   ```\n", True),
-        ("```python\nopen('f', 'w').write('hi')\n```\n```console\n$ cat f\nhi\n```\n", True),
+        ("```python\n__import__('pathlib').Path('f').write_text('hi')\n```\n```console\n$ cat f\nhi\n```\n", True),
         ("```console\n$ echo  one   two\none two\n$ echo three \\\n    four\nthree four\n```\n", True),
         ("```console\n$ echo one\ntwo\n```\n", False),
         ("```console\n$ echo one\ntwo ...\n```\n", True),

@@ -39,6 +39,7 @@ _PUBLIC = {
     "Certificate": "dproof.certification.certificate",
     "sufficient_sets": "dproof.certification.sufficient_sets",
     "Plan": "dproof.sanitisation.plan",
+    "check": "dproof.sanitisation.inspection",
     "sanitise": "dproof.sanitisation.sanitise",
     "sanitize": "dproof.sanitisation.sanitise",
     "Release": "dproof.sanitisation.release",

@@ -12,9 +12,6 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from cryptography.hazmat.primitives.ciphers import Cipher
-from cryptography.hazmat.primitives.ciphers.algorithms import AES
-from cryptography.hazmat.primitives.ciphers.modes import CTR
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -35,6 +32,11 @@ class Coins:
     __slots__ = ("_encryptor", "private")
 
     def __init__(self, key: bytes, *, private: bool = True) -> None:
+        # Loaded with the first coins: who only asks a release draws none.
+        from cryptography.hazmat.primitives.ciphers import Cipher
+        from cryptography.hazmat.primitives.ciphers.algorithms import AES
+        from cryptography.hazmat.primitives.ciphers.modes import CTR
+
         self._encryptor = Cipher(AES(key), CTR(bytes(16))).encryptor()
         self.private = private
 

@@ -42,8 +42,22 @@ class DproofWarning(UserWarning):
     """Something legitimate that a careful curator would want to know."""
 
 
+_NEAR = 0.65  # of the letters alike: one slip in a word of three, but not "round" for "count"
+
+
+def nearest(name: object, options: Iterable[object]) -> str | None:
+    """The option that was probably meant, if one is near enough.
+
+    >>> nearest("epslon", ["epsilon", "delta"]), nearest("round", ["count", "sum"])
+    ('epsilon', None)
+    """
+    known = [str(option) for option in options]
+    near = [o for o in known if o.casefold() == str(name).casefold()]
+    return next(iter(near or get_close_matches(str(name), known, n=1, cutoff=_NEAR)), None)
+
+
 def did_you_mean(name: object, options: Iterable[object]) -> str:
-    """The nearest of the public options, as a clause to end a message with.
+    """The nearest of the public options, or all where none is near, as a clause to end a message with.
 
     >>> did_you_mean("hoby", ["hobby", "age"])
     "; did you mean 'hobby'?"
@@ -51,7 +65,7 @@ def did_you_mean(name: object, options: Iterable[object]) -> str:
     "; did you mean 'age'?"
     """
     known = [str(option) for option in options]
-    near = [o for o in known if o.casefold() == str(name).casefold()] or get_close_matches(str(name), known, n=1)
-    if near:
-        return f"; did you mean {near[0]!r}?"
+    near = nearest(name, known)
+    if near is not None:
+        return f"; did you mean {near!r}?"
     return f"; known are {', '.join(known[:12])}{', …' if len(known) > 12 else ''}" if known else ""

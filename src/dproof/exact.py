@@ -18,6 +18,7 @@ import numpy as np
 from flint import arb, ctx, fmpq
 from numpy.typing import NDArray
 
+from dproof.arguments import described
 from dproof.errors import InputError, TooLarge
 
 _LARGEST_EXPONENT = 400  # 10^±400: beyond any quantity of use, and small enough to hold as a fraction
@@ -35,13 +36,14 @@ def exact(value: Any, name: str = "value") -> Fraction:
         return value
     if isinstance(value, (int, np.integer)) and not isinstance(value, bool):
         return Fraction(int(value))
-    text = float.__repr__(value) if isinstance(value, float) else str(value).strip()
+    shown = described(value)
     if isinstance(value, (float, np.floating, Decimal, str)):
+        text = float.__repr__(value) if isinstance(value, float) else str(value).strip()
         try:
             return _parse(text)
         except (ValueError, ZeroDivisionError, InvalidOperation):
-            pass
-    raise InputError(f"{name} must be a finite number such as 1, 0.5, '1/3' or '1e-6', not {text[:40] or 'nothing'}")
+            shown = " ".join(text[:40].split()) or "nothing"
+    raise InputError(f"{name} must be a finite number such as 1, 0.5, '1/3' or '1e-6', not {shown}")
 
 
 def _parse(text: str) -> Fraction:
@@ -52,6 +54,14 @@ def _parse(text: str) -> Fraction:
     if not number.is_finite() or (number and abs(number.adjusted()) > _LARGEST_EXPONENT) or len(text) > 2000:
         raise ValueError(text)
     return Fraction(number)
+
+
+def level_of(level: Any) -> float:
+    """A level of confidence as a plain float between 0 and 1, which is written out as itself."""
+    given = exact(level, "level")
+    if not 0 < given < 1:
+        raise InputError("level must lie between 0 and 1, such as 0.95")
+    return float(given)
 
 
 def has_shape(rows: Any, height: int, width: int) -> bool:
@@ -169,3 +179,25 @@ def float_above(x: Fraction) -> float:
 def float_below(x: Fraction) -> float:
     """The greatest float whose shortest decimal is at most x."""
     return -float_above(-x)
+
+
+def written(number: Any, digits: int = 3) -> str:
+    """A number as people write it: short decimals as they are, others to some digits, thousands apart, no e+06.
+
+    >>> [written(x) for x in (Fraction(4, 21), 1.05e6, "0.0625", "1e-5", "2.5e-9", 8)]
+    ['0.19', '1,050,000', '0.0625', '0.00001', '2.5 × 10⁻⁹', '8']
+    """
+    value = exact(number)
+    if abs(value) >= 1000:
+        return f"{round(value):,}"
+    if Fraction(f"{float(value):.6g}") != value:
+        value = Fraction(f"{float(value):.{digits}g}")
+    if not value or abs(value) >= Fraction(1, 10**6):
+        return format(Decimal(f"{float(value):.12g}"), "f")
+    mantissa, _, power = f"{float(value):.6e}".partition("e")
+    first = mantissa.rstrip("0").rstrip(".")
+    raised = f"10{str(int(power)).translate(_RAISED)}"
+    return raised if first == "1" else f"{first} × {raised}"
+
+
+_RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")

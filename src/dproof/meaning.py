@@ -10,7 +10,7 @@ from fractions import Fraction
 from typing import Any
 
 from dproof.errors import InputError
-from dproof.exact import exact, exp_above
+from dproof.exact import exact, exp_above, written
 from dproof.privacy import Neighbours, Privacy
 
 _WEAK_EPSILON = 5
@@ -138,15 +138,15 @@ def advice(privacy: Privacy) -> tuple[str, ...]:
     if privacy.epsilon > _WEAK_EPSILON:
         accuracy = float(attack_accuracy(privacy))
         said.append(
-            f"ε is above {_WEAK_EPSILON}: two values of a row can be told apart up to {accuracy:.4%} of the "
-            "time. Values up to 1 are usual."
+            f"ε is above {_WEAK_EPSILON}: an attacker guessing between two equally likely values is right up to "
+            f"{accuracy:.4%} of the time. Values up to 1 are usual."
         )
     if privacy.delta == 1:
         said.append("δ = 1 promises nothing: publishing the table as it is would satisfy it.")
     elif privacy.delta > _LARGE_DELTA:
         said.append(
-            f"δ is {float(privacy.delta):.3g}: publishing every row with that probability would satisfy it, "
-            f"about {float(1000 * privacy.delta):.3g} in 1,000. Keep δ well below one over their number."
+            f"δ is {written(privacy.delta)}: publishing every row with that probability would satisfy it, "
+            f"about {written(1000 * privacy.delta)} in 1,000. Keep δ well below one over their number."
         )
     return tuple(said)
 

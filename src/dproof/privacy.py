@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from decimal import Decimal
 from fractions import Fraction
 from typing import Any, Literal, get_args
 
-from dproof.errors import InputError, did_you_mean
+import numpy as np
+
+from dproof.arguments import choice, described
+from dproof.errors import InputError
 from dproof.exact import exact
 
 Neighbours = Literal["change-one", "add-remove"]
@@ -35,13 +39,23 @@ class Privacy:
             raise InputError(f"epsilon must lie between 0 and {_LARGEST_EPSILON}; small means private, 1 is usual")
         if not 0 <= dlt <= 1:
             raise InputError("delta must lie between 0 and 1; 0 is pure differential privacy")
-        if neighbours not in get_args(Neighbours):
-            raise InputError(
-                f"neighbours {str(neighbours)[:40]!r} is not known{did_you_mean(neighbours, get_args(Neighbours))}"
-            )
+        choice(neighbours, get_args(Neighbours), "neighbours")
         object.__setattr__(self, "epsilon", eps)
         object.__setattr__(self, "delta", dlt)
         object.__setattr__(self, "neighbours", neighbours)
+
+    @classmethod
+    def of(cls, value: Privacy | Any, name: str = "privacy", *, neighbours: Neighbours = "change-one") -> Privacy:
+        """A promise as it is, or the number ε alone, with δ = 0.
+
+        >>> Privacy.of(1) == Privacy(1)
+        True
+        """
+        if isinstance(value, Privacy):
+            return value
+        if isinstance(value, (int, float, Fraction, Decimal, str, np.number)) and not isinstance(value, bool):
+            return cls(value, neighbours=neighbours)
+        raise InputError(f"{name} must be a Privacy or a number ε such as 1 or '0.5', not {described(value)}")
 
     def __repr__(self) -> str:
         return f"Privacy(epsilon='{self.epsilon}', delta='{self.delta}', neighbours='{self.neighbours}')"

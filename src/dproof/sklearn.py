@@ -70,7 +70,11 @@ class Sanitiser(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             plan.check_names(names)
             return names
         expected = tuple(name for column in plan.columns for name in column.sources)
-        if np.ndim(X) != 2 or np.shape(X)[1] != len(expected):
+        try:
+            shape = np.shape(X)
+        except ValueError:  # ragged
+            shape = ()
+        if len(shape) != 2 or shape[1] != len(expected):
             raise InputError(f"an array needs the plan's {len(expected)} columns, in the order of the plan")
         return expected
 

@@ -44,7 +44,12 @@ def test_help_lists_the_commands_and_loads_none():
     loaded += "print(*[m for m in sys.modules if m.startswith('dproof.') or m in ('numpy', 'flint')])"
     ran = subprocess.run([sys.executable, "-c", loaded], capture_output=True, text=True, check=True)
     assert all(name in ran.stdout for name in app.COMMANDS)
-    assert sorted(ran.stdout.splitlines()[-1].split()) == ["dproof.cli", "dproof.cli.app", "dproof.errors"]
+    assert sorted(ran.stdout.splitlines()[-1].split()) == [
+        "dproof.cli",
+        "dproof.cli.app",
+        "dproof.cli.output",
+        "dproof.errors",
+    ]
 
 
 @pytest.mark.parametrize(
@@ -79,7 +84,6 @@ def test_wrong_usage_leaves_with_2(dproof, arguments):
         (OverBudget("nothing is left"), 1, "dproof: nothing is left\n"),
         (FileNotFoundError(2, "No such file or directory", "x.csv"), 2, "dproof: x.csv: No such file or directory\n"),
         (OSError("the disk is gone"), 2, "dproof: the disk is gone\n"),
-        (KeyboardInterrupt(), 130, ""),
     ],
 )
 def test_an_error_is_one_sentence_and_a_code(dproof, monkeypatch, error, code, message):

@@ -101,11 +101,16 @@ def test_a_column_that_is_spelt_otherwise_is_taken_for_the_one_of_the_plan(
 @pytest.mark.parametrize(
     ("content", "said"),
     [
-        (DATA.replace(",", ";").encode(), "has semicolons between its fields: save it with commas"),
+        (DATA.replace(",", ";").encode(), 'has semicolons between its fields: write separator = ";" under [file]'),
         (b"hobby;load\nCars;1,5\n", "has semicolons"),
-        (DATA.replace(",", "\t").encode(), "has tabs"),
-        (DATA.encode("utf-16"), "CSV is UTF-8"),
-        ((DATA + "Cars,1\n").encode(), "each line has as many as the first"),
+        (DATA.replace(",", "\t").encode(), 'has tabs between its fields: write separator = "\\t" under [file]'),
+        (DATA.encode("utf-16"), 'is UTF-16 text: write encoding = "utf-16" under [file] in the plan'),
+        (DATA.replace("hobby", "hübby").encode("cp1252"), 'is no UTF-8 text: write encoding = "cp1252"'),
+        ((DATA + "Cars,1\n").encode(), "each line needs as many fields as the first"),
+        (b"", "is empty: it needs a header line"),
+        (b"\xef\xbb\xbf\r\n\r\n", "is empty: it needs a header line"),
+        (DATA.replace("h00", "hobby").encode(), "more than one column named 'hobby': rename all but one"),
+        (DATA.replace("h00,h01", ",").encode(), "more than one column without a name: name all but one"),
     ],
 )
 def test_what_spreadsheets_write_instead_of_csv_is_told_with_the_way_out(
@@ -114,7 +119,6 @@ def test_what_spreadsheets_write_instead_of_csv_is_told_with_the_way_out(
     (folder / "data.csv").write_bytes(content)
     plan = ("--plan", folder / "plan.toml")
     assert said in refused("sanitise", folder / "data.csv", *plan, "--out", folder / "release")
-    assert said in refused("init", folder / "data.csv")
 
 
 def test_what_is_no_release_is_told_by_the_name_that_was_given(

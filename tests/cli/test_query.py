@@ -43,8 +43,8 @@ def test_one_json_object(dproof: Dproof, folder: Path) -> None:
     assert found["columns"] == ["hobby", "n"] and found["level"] == 0.9
     assert [row["hobby"] for row in found["rows"]] == ["Cars", "Chess", "Golf"]
     for row in found["rows"]:
-        assert set(row["n"]) == {"estimate", "low", "high", "stderr", "raw"}
-        assert row["n"]["low"] < row["n"]["estimate"] < row["n"]["high"]
+        assert set(row["n"]) == {"estimate", "low", "high", "stderr", "raw", "informative"}
+        assert 0 <= row["n"]["low"] <= max(row["n"]["estimate"], 0) < row["n"]["high"]
 
 
 def test_the_options_reach_the_answer(dproof: Dproof, folder: Path) -> None:

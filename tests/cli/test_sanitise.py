@@ -238,6 +238,6 @@ def test_the_demo_runs_whole(dproof: Dproof, tmp_path: Path, refused: Any) -> No
     ran = dproof("demo", "--people", 2000, "--out", tmp_path / "demo", "--json")
     assert ran.code == 0 and len(ran.json["answers"]) == 4
     for asked in ran.json["answers"]:
-        assert all(row["low"] <= row["estimate"] <= row["high"] for row in asked["rows"])
+        assert all(row["low"] <= row["high"] for row in asked["rows"])  # cut to what is possible, the estimate is not
     assert dproof("verify", tmp_path / "demo" / "release").code == 0
     assert "there already" in refused("demo", "--out", tmp_path / "demo")

@@ -5,12 +5,17 @@ from __future__ import annotations
 from decimal import Decimal
 from typing import Any
 
+import duckdb
 import numpy as np
+import polars
 import pyarrow as pa
 import pytest
 
+import dproof.engines.arrow
+import dproof.engines.polars
+from dproof.engines import open_source
 from dproof.errors import InputError
-from dproof.sanitisation.column import read_column
+from dproof.sanitisation.column import Column, read_column
 from dproof.sanitisation.reader import Reader
 from dproof.sanitisation.treatment import treatment
 
@@ -37,6 +42,23 @@ ARRAYS = [
     pa.DictionaryArray.from_arrays(pa.array([0, 1, None]), pa.array(["a", None])),
     pa.DictionaryArray.from_arrays(pa.array([0, 127, None], pa.int8()), pa.array(list(map(str, range(128))))),
     pa.DictionaryArray.from_arrays(pa.array([0, 1, 1]), pa.array(["a", "a"], pa.string_view())),
+    *(pa.array([[], [None], None], pa.list_(pa.null())), pa.array([[True], [False, None], None])),
+    *(
+        pa.array([[1], [2**53 + 1, 0], None]),
+        pa.array([[b"a", b"\xff"], []]),
+        pa.array([["a"], None], pa.list_view(pa.string())),
+    ),
+    pa.array([[["a"]], None]),
+    pa.array([[("a", 1)], None], pa.map_(pa.string(), pa.int64())),
+    pa.array([(1, 2, 3), None], pa.month_day_nano_interval()),
+    pa.UnionArray.from_dense(
+        pa.array([0, 1], pa.int8()), pa.array([0, 0], pa.int32()), [pa.array([1]), pa.array(["a"])]
+    ),
+    pa.UnionArray.from_sparse(pa.array([0, 1], pa.int8()), [pa.array([1, 0]), pa.array(["1", "a"])]),
+    pa.RunEndEncodedArray.from_arrays([2, 3], ["a", None]),
+    pa.array([b"0" * 16, None], pa.uuid()),
+    pa.array(['"a"', None], pa.json_()),
+    pa.ExtensionArray.from_storage(pa.bool8(), pa.array([0, 1, None], pa.int8())),
 ]
 COLUMNS: dict[str, dict[str, Any]] = {
     "texts": {"space": "categories", "values": ["1", "true"], "outside": "category", "missing": "category"},
@@ -57,18 +79,52 @@ COLUMNS: dict[str, dict[str, Any]] = {
 }
 
 
+def _codes(column: Column, array: Any) -> Any:
+    """The codes of a column, or None where its type is refused."""
+    try:
+        return treatment(column)([array] * len(column.sources)).tolist()
+    except (InputError, TypeError, pa.ArrowException):  # the last two are told as a refusal of the type
+        return None
+
+
 @pytest.mark.parametrize("array", ARRAYS, ids=lambda array: str(array.type))
 @pytest.mark.parametrize("name", COLUMNS)
 def test_a_type_is_read_or_refused_whatever_it_holds(array: Any, name: str) -> None:
     column = read_column("x", Reader(COLUMNS[name], ()))
-    treat = treatment(column)
-
-    def codes(part: Any) -> Any:
-        try:
-            return treat([part] * len(column.sources)).tolist()
-        except (InputError, TypeError, pa.ArrowException):  # the last two are told as a refusal of the type
-            return None
-
-    alone = [codes(array.slice(n, 1)) for n in range(len(array))]
-    together = codes(array)
+    alone = [_codes(column, array.slice(n, 1)) for n in range(len(array))]
+    together = _codes(column, array)
     assert (alone == [None] * len(array)) if together is None else ([code for (code,) in alone] == together)
+
+
+def _relation(array: Any) -> Any:
+    return duckdb.connect().from_arrow(pa.table({"x": array}))
+
+
+@pytest.mark.parametrize(
+    "make", [lambda a: pa.table({"x": a}), lambda a: polars.from_arrow(pa.table({"x": a})), _relation]
+)
+def test_where_a_batch_ends_changes_nothing(make: Any) -> None:
+    """Every engine that has types: rows in one batch, or each in a batch of its own."""
+    for array in (a for a in ARRAYS if not pa.types.is_decimal256(a.type)):  # on which Polars panics
+        try:
+            whole = make(array)
+            (batch,) = open_source(whole).read(["x"])
+        except (
+            pa.ArrowException,
+            duckdb.Error,
+            polars.exceptions.PolarsError,
+            InputError,
+            ValueError,
+            NotImplementedError,
+        ):
+            continue  # a type that the engine has not got
+        with pytest.MonkeyPatch.context() as patch:
+            for engine in (dproof.engines.arrow, dproof.engines.polars):
+                patch.setattr(engine, "BATCH_ROWS", 1)
+            parts = list(open_source(whole).read(["x"]))
+        assert [part.num_rows for part in parts] == [1] * batch.num_rows
+        for name, given in COLUMNS.items():
+            column = read_column("x", Reader(given, ()))
+            found = [_codes(column, one.column(0)) for one in (batch, *parts)]
+            together = found[0] and [[code] for code in found[0]]
+            assert found[1:] == (together or [None] * len(parts)), (str(array.type), name)

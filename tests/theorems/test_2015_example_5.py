@@ -51,11 +51,13 @@ def test_scales(epsilon: str, delta: str, published: float, exact: float) -> Non
 
 
 def test_the_profile_by_quadrature() -> None:
-    """max over sets of P(A) − e^ε Q(A), on a fine grid of the densities."""
+    """max over sets of P(A) − e^ε Q(A), on a fine grid of the densities: the δ to which that scale is the tight one."""
     scale, shift, epsilon = 0.7, 1.0, 0.4
     x, dx = np.linspace(-30, 31, 2_000_001, retstep=True)
     p, q = (np.exp(-abs(x - m) / scale) / (2 * scale) for m in (0, shift))
-    assert np.maximum(0, p - exp(epsilon) * q).sum() * dx == pytest.approx(profile(epsilon, shift, scale), abs=1e-5)
+    delta = np.maximum(0, p - exp(epsilon) * q).sum() * dx
+    assert delta == pytest.approx(profile(epsilon, shift, scale), abs=1e-5)
+    assert float(tight_scale(Fraction(1), Privacy("0.4", float(delta)))) == pytest.approx(scale, abs=1e-4)
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ from itertools import combinations
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dproof.laws.pair import hockey_stick, worst_set
 from tests import brute_force
 from tests.strategies import laws, odds
 
@@ -21,15 +22,10 @@ def unions(sets: list[frozenset[int]]) -> set[frozenset[int]]:
     return {frozenset().union(*some) for size in range(len(sets) + 1) for some in combinations(sets, size)}
 
 
-def test_finite_unions_of_intervals_are_the_algebra_of_all_sets() -> None:
-    assert len(INTERVALS) == 10
-    assert unions(INTERVALS) == {frozenset(s) for s in brute_force.subsets(range(4))}
-
-
 @given(PAIR, odds)
 def test_on_the_algebra_the_inequality_is_decided(pair: tuple[list[int], list[int]], at: Fraction) -> None:
     p, q = pair
-    assert brute_force.delta(p, q, at, unions(INTERVALS)) == brute_force.delta(p, q, at)
+    assert brute_force.delta(p, q, at, unions(INTERVALS)) == hockey_stick(p, q, 1, at)
 
 
 @given(PAIR, odds)
@@ -39,11 +35,13 @@ def test_on_a_coarser_algebra_it_is_decided_for_what_that_can_see(
     """The algebra of {0, 1} and {2, 3}: it decides the σ-algebra that it generates, and no finer one."""
     p, q = pair
     coarse = [(), (0, 1), (2, 3), (0, 1, 2, 3)]
-    seen = brute_force.delta([p[0] + p[1], p[2] + p[3]], [q[0] + q[1], q[2] + q[3]], at)
-    assert brute_force.delta(p, q, at, coarse) == seen <= brute_force.delta(p, q, at)
+    seen = hockey_stick([p[0] + p[1], p[2] + p[3]], [q[0] + q[1], q[2] + q[3]], 1, at)
+    assert brute_force.delta(p, q, at, coarse) == seen <= hockey_stick(p, q, 1, at)
 
 
 def test_a_generating_family_that_is_no_algebra_misses_the_worst_set() -> None:
-    p, q = [Fraction(x, 10) for x in (4, 1, 4, 1)], [Fraction(x, 10) for x in (1, 4, 1, 4)]
-    assert brute_force.delta(p, q, Fraction(1), INTERVALS) == Fraction(3, 10)
-    assert brute_force.delta(p, q, Fraction(1), unions(INTERVALS)) == Fraction(6, 10)
+    p, q = [4, 1, 4, 1], [1, 4, 1, 4]
+    assert brute_force.delta(p, q, Fraction(1), INTERVALS) == 3
+    worst = worst_set(p, q, Fraction(1))
+    assert frozenset(worst) in unions(INTERVALS) and frozenset(worst) not in INTERVALS
+    assert brute_force.excess(p, q, worst, Fraction(1)) == hockey_stick(p, q, 1, Fraction(1)) == 6

@@ -16,8 +16,10 @@ import pytest
 from hypothesis import given
 
 from dproof import Categories, product_sanitisation, response_with
+from dproof.certification.sufficient_sets import count_checks
 from dproof.exact import exp_below
 from dproof.laws import Matrix
+from dproof.spaces.rows import one_row_apart, table_space
 from tests import brute_force
 from tests.strategies import matrices, odds
 
@@ -53,12 +55,10 @@ def test_with_different_parents_the_worst_of_them_decides(one: Matrix, two: Matr
 
 @pytest.mark.parametrize(("values", "rows", "pairs"), [(3, 2, 18), (2, 3, 12), (5, 2, 100)])
 def test_how_much_work_the_theorem_saves(values: int, rows: int, pairs: int) -> None:
-    listed = brute_force.tables(range(values), rows)
-    assert len(brute_force.neighbours(listed)) // 2 == rows * comb(values, 2) * values ** (rows - 1) == pairs
-    sets = 2 ** len(listed)
-    assert sets == 2 ** (values**rows) != 2 ** (values * rows), "the right count, and the printed one"
-    assert len(list(brute_force.subsets(range(values)))) == 2**values, "for one row this is all there is"
-
-
-def test_the_count_of_sets_for_three_values_and_two_rows() -> None:
-    assert len(list(brute_force.subsets(range(3**2)))) == 512 != 2 ** (3 * 2) == 64
+    """All pairs of neighbouring tables and all sets of tables, against the pairs and sets of one row."""
+    parent = response_with(Categories(range(values)), Fraction(1, 2 * values))
+    apart = one_row_apart(table_space(Categories(range(values)), rows))
+    assert int(apart.sum()) // 2 == rows * comb(values, 2) * values ** (rows - 1) == pairs
+    whole, one = (count_checks(mechanism)["brute force"] for mechanism in (product_sanitisation(parent, rows), parent))
+    assert whole == 2 * pairs * (2 ** (values**rows) - 2), "not 2^(|D| n), as printed"
+    assert one == values * (values - 1) * (2**values - 2), "for one row this is all there is"

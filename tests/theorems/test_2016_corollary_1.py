@@ -14,9 +14,10 @@ from hypothesis import strategies as st
 
 from dproof import Categories, discrete_exponential, sufficient_sets
 from dproof.exact import exp_below
+from dproof.laws.pair import hockey_stick
 from tests import brute_force
 from tests.strategies import odds
-from tests.theorems.test_2016_theorem_3 import UTILITIES, exponential_laws, level_sets
+from tests.theorems.test_2016_theorem_3 import UTILITIES, exponential_laws, mechanism_of
 
 CYCLE = Categories(range(5), metric=[[min((i - j) % 5, (j - i) % 5) for j in range(5)] for i in range(5)])
 
@@ -24,12 +25,12 @@ CYCLE = Categories(range(5), metric=[[min((i - j) % 5, (j - i) % 5) for j in ran
 @given(UTILITIES, st.sampled_from([Fraction(2), Fraction(27, 10)]), odds)
 def test_level_sets_decide_pure_privacy(utilities, base: Fraction, at: Fraction) -> None:
     laws = exponential_laws(utilities, base)
-    levels = level_sets(utilities, laws)
+    mechanism = mechanism_of(laws)
+    levels = sufficient_sets(mechanism, 0, 1).levels
     on_levels = all(brute_force.excess(*laws, level, at) <= 0 for level in levels)
-    assert on_levels == (brute_force.delta(*laws, at) <= 0)
+    assert on_levels == (hockey_stick(*mechanism.weights()[0], 1, at) == 0)
     if levels:
-        steepest = max(levels, key=lambda level: laws[0][level[0]] / laws[1][level[0]])
-        assert on_levels == (brute_force.excess(*laws, steepest, at) <= 0), "the largest α alone decides"
+        assert on_levels == (brute_force.excess(*laws, levels[0], at) <= 0), "the largest α alone decides"
 
 
 def test_level_sets_do_not_suffice_for_a_positive_delta() -> None:

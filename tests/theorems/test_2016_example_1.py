@@ -3,7 +3,10 @@
 from collections import Counter
 from itertools import product
 
-from dproof import Categories, Privacy, randomised_response
+import pyarrow as pa
+
+from dproof import Categories, Privacy, randomised_response, sanitise
+from dproof.queries.sensitivity import sensitivity
 
 HOBBIES = Categories(["Sports", "Cars", "Television", "Computer games", "Reading"])
 TABLE = ("Sports", "Computer games", "Television", "Sports", "Reading", "Television")
@@ -29,23 +32,38 @@ def test_the_example_has_m_equal_to_4() -> None:
 
 
 def test_the_answers_on_the_six_rows() -> None:
-    assert distinct(TABLE) == 4
-    assert watch_television(TABLE) == 2
+    """At so large an ε nothing is changed: what is asked of the release is what the six people said."""
+    plan = {
+        "privacy": {"epsilon": 600},
+        "columns": {"hobby": {"space": "categories", "values": list(HOBBIES.values)}},
+    }
+    release = sanitise(pa.table({"hobby": list(TABLE)}), plan)
+    (row,) = release.raw("SELECT count(*) AS n, count(DISTINCT hobby) AS k FROM release").rows
+    assert (row["n"], row["k"]) == (6, distinct(TABLE)) == (6, 4)
+    (row,) = release.raw("SELECT count(*) AS n FROM release WHERE hobby = 'Television'").rows
+    assert row["n"] == watch_television(TABLE) == 2
+    assert three_most_common(tuple(release.to_arrow()["hobby"].to_pylist())) == three_most_common(TABLE)
     assert three_most_common(TABLE) == {"Sports", "Television", "Computer games"}
 
 
 def test_counts_and_distinct_counts_have_sensitivity_1_under_both_relations() -> None:
-    values = HOBBIES.values[:3]
-    for query in (distinct, lambda table: table.count(values[0])):
+    """As the product derives it, and over every table of up to three rows with three values."""
+    space = Categories(HOBBIES.values[:3])
+    questions = {
+        "SELECT count(DISTINCT hobby) FROM data": distinct,
+        "SELECT count(*) FROM data WHERE hobby = 'Sports'": lambda table: table.count("Sports"),
+    }
+    for question, query in questions.items():
         changed = added = 0
         for n in range(4):
-            for table in product(values, repeat=n):
-                for value in values:
+            for table in product(space.values, repeat=n):
+                for value in space.values:
                     added = max(added, abs(query((*table, value)) - query(table)))
                     for row in range(n):
                         other = (*table[:row], value, *table[row + 1 :])
                         changed = max(changed, abs(query(other) - query(table)))
-        assert (changed, added) == (1, 1)
+        for relation, found in (("change-one", changed), ("add-remove", added)):
+            assert sensitivity(question, {"hobby": space}, relation).l1 == found == 1
 
 
 def test_any_of_these_queries_can_be_asked_of_the_sanitised_rows() -> None:

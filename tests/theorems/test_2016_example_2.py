@@ -75,17 +75,18 @@ def test_the_count_in_exact_polynomials() -> None:
     ties, checks = 0, 0
     for i, j in PAIRS:
         d, e = TABLES[i], TABLES[j]
-        greater = 0
+        greater = []
         for s in TABLES:
             left = shifted(polynomial(e), distance(d, s))
             right = shifted(polynomial(d), distance(e, s))
             if left == right:
                 ties += 1
-            else:
-                greater += sum(c * exp(-n) for n, c in enumerate(left)) > sum(c * exp(-n) for n, c in enumerate(right))
-        checks += 2**greater - 1
+            elif sum(c * exp(-n) for n, c in enumerate(left)) > sum(c * exp(-n) for n, c in enumerate(right)):
+                greater.append(s)
+        checks += 2 ** len(greater) - 1
+        assert [tuple(y.values()) for y in sufficient_sets(MECHANISM, label(d), label(e)).S] == greater
     assert ties == 36
-    assert checks == 924
+    assert checks == count_checks(MECHANISM)["theorem 2"] == 924
 
 
 def test_the_printed_figures_are_an_artefact_of_summing_floats_from_left_to_right() -> None:
@@ -105,7 +106,8 @@ def test_the_printed_figures_are_an_artefact_of_summing_floats_from_left_to_righ
 
     assert sizes(left_to_right) == {3: 21, 6: 15}
     assert 21 * 7 + 15 * 63 == 1092, "as printed"
-    assert sizes(fsum) == {3: 24, 6: 12}, "correctly rounded sums put it right"
+    exactly = Counter(len(sufficient_sets(MECHANISM, label(TABLES[i]), label(TABLES[j])).S) for i, j in PAIRS)
+    assert sizes(fsum) == exactly == {3: 24, 6: 12}, "correctly rounded sums put it right, as whole numbers do"
 
 
 def test_the_normalisers_take_three_values() -> None:
@@ -115,6 +117,8 @@ def test_the_normalisers_take_three_values() -> None:
     found = sorted({round(sum(c * exp(-n) for n, c in enumerate(polynomial(d))), 9) for d in TABLES})
     assert found == pytest.approx([2.2596545, 2.6092183, 3.0128589], abs=1e-7)
     assert found == pytest.approx([edge * edge, edge * middle, middle * middle], abs=1e-8)
+    kept = sorted({round(float(1 / row[i]), 7) for i, row in enumerate(brute_force.probabilities(MECHANISM))})
+    assert kept == pytest.approx(found, abs=1e-6), "a table is kept with probability 1/C_d"
 
 
 def test_tight_epsilon_is_2_and_one_step_costs_more_than_1() -> None:

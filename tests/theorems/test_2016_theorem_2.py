@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dproof import Categories, InputError, discrete_exponential, solution_matrix, sufficient_sets
+from dproof.laws.pair import hockey_stick, worst_set
 from tests import brute_force
 from tests.strategies import laws, odds
 
@@ -20,15 +21,16 @@ PAIR = st.integers(2, 6).flatmap(lambda outputs: st.tuples(laws(outputs, 30), la
 @given(PAIR, odds)
 def test_subsets_of_S_suffice_for_any_two_laws(pair: tuple[list[int], list[int]], at: Fraction) -> None:
     p, q = pair
-    greater = [y for y in range(len(p)) if p[y] > q[y]]
+    greater = worst_set(p, q, Fraction(1))
+    assert list(greater) == [y for y in range(len(p)) if p[y] > q[y]]
     assert brute_force.delta(p, q, at, brute_force.subsets(greater)) == brute_force.delta(p, q, at)
 
 
 @given(PAIR, odds)
 def test_the_one_set_of_positive_terms_suffices(pair: tuple[list[int], list[int]], at: Fraction) -> None:
     p, q = pair
-    positive = [y for y in range(len(p)) if p[y] > at * q[y]]
-    assert max(Fraction(0), brute_force.excess(p, q, positive, at)) == brute_force.delta(p, q, at)
+    found = max(Fraction(0), brute_force.excess(p, q, worst_set(p, q, at), at))
+    assert found == hockey_stick(p, q, 1, at) == brute_force.delta(p, q, at)
 
 
 def test_the_sets_of_a_mechanism() -> None:

@@ -41,6 +41,7 @@ def test_values() -> None:
     largest = (exp(0.5) + 2 * 0.1) / 0.9
     assert largest == pytest.approx(2.0541347452, abs=1e-10)
     assert log(largest) == pytest.approx(0.7198547107, abs=1e-10)
+    assert discrete_exponential(Categories(range(3)), "0.7198547107").delta("0.5") == pytest.approx(0.1, abs=1e-9)
 
 
 @pytest.mark.parametrize("n", [1, 2, 3])

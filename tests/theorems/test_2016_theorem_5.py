@@ -8,6 +8,7 @@ from math import exp
 
 import pytest
 
+from dproof import Categories, Privacy, lower_bound, randomised_response
 from tests.theorems.hamming_law import SHAPES, hamming_mechanism
 
 
@@ -33,5 +34,8 @@ def test_the_bounds_and_that_both_are_attained(m: int, n: int) -> None:
 
 def test_values() -> None:
     """m = 4, ε = 1, δ = 0: 0.5953903248 ≤ E/n ≤ 0.8."""
+    five = Categories(range(5))
     assert 1 / (1 + exp(1) / 4) == pytest.approx(0.5953903248, abs=1e-10)
-    assert Fraction(4, 5) == Fraction(4, 4 + 1)
+    assert float(lower_bound(five, Privacy(1)).value) == pytest.approx(0.5953903248, abs=1e-10)
+    assert float(randomised_response(five, Privacy(1)).error) == pytest.approx(0.5953903248, abs=1e-10)
+    assert randomised_response(five, Privacy(0)).error == Fraction(4, 5)

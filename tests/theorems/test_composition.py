@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 from itertools import product
-from math import comb, exp, log, sqrt
+from math import comb, exp, log, prod, sqrt
 
 import numpy as np
 import pytest
@@ -173,14 +173,55 @@ def test_add_remove_read_as_change_one() -> None:
 
 def test_blocks() -> None:
     promises = [Privacy("0.1", "0.01"), Privacy("0.5"), Privacy("0.3", "0.02")]
-    assert parallel(promises).epsilon == Fraction(4, 5)  # a changed row leaves one block and enters another
+    assert parallel(promises, of="table").epsilon == Fraction(4, 5)  # a changed row leaves one block and enters another
     assert parallel(promises, blocks="position").epsilon == Fraction(1, 2)
     added = [Privacy(p.epsilon, p.delta, neighbours="add-remove") for p in promises]
     assert parallel(added) == Privacy("0.5", "0.02", neighbours="add-remove")
+    with pytest.raises(InputError, match="says nothing about a block with a row more or less"):
+        parallel(promises)
+    with pytest.raises(InputError, match="to other positions"):
+        parallel(added, blocks="position")
     with pytest.raises(InputError, match="different neighbours"):
         parallel([promises[0], added[0]])
     with pytest.raises(InputError, match="different neighbours"):
         basic([promises[0], added[0]])
+
+
+def tight(laws: dict[int, list[Fraction]], pairs: list[tuple[int, int]]) -> Fraction | None:
+    """The largest ratio of two laws over the pairs, both ways; None where it is infinite."""
+    ratios = [(p, q) for a, b in pairs for x, y in ((a, b), (b, a)) for p, q in zip(laws[x], laws[y], strict=True) if p]
+    return None if any(q == 0 for _, q in ratios) else max(p / q for p, q in ratios)
+
+
+def test_blocks_by_enumeration() -> None:
+    """All tables of three rows over two blocks and a third value: what the answers on the blocks show together.
+
+    An answer on a block is a law over the block's count, 0 to 3. One that hides the count by a factor of two a row
+    is a promise of the whole table, and two of them cost the sum. One that shows the count, and so is perfectly
+    private between blocks of one size, costs without bound: that reading is refused.
+    """
+    tables = list(product("abc", repeat=3))
+    numbered = dict(enumerate(tables))
+    changed = [(i, j) for i, x in numbered.items() for j, y in numbered.items() if sum(map(str.__ne__, x, y)) == 1]
+    weights = {c: [2 ** (3 - abs(c - y)) for y in range(4)] for c in range(4)}
+    hides = {c: [Fraction(w, sum(row)) for w in row] for c, row in weights.items()}
+    shows = {c: [Fraction(int(c == y)) for y in range(4)] for c in range(4)}
+
+    def together(law: dict[int, list[Fraction]], blocks: str) -> dict[int, list[Fraction]]:
+        """The law of independent answers on these blocks, for each table."""
+        answers = {n: product(*(law[x.count(block)] for block in blocks)) for n, x in numbered.items()}
+        return {n: [prod(chances) for chances in lists] for n, lists in answers.items()}
+
+    alone = tight(together(hides, "a"), changed)
+    both = tight(together(hides, "ab"), changed)
+    assert alone is not None and both is not None
+    epsilon = Privacy(Fraction(log(alone)))
+    assert alone < both <= alone**2 * (1 + Fraction(1, 10**12))
+    assert exp(parallel([epsilon, epsilon], of="table").epsilon) == pytest.approx(float(alone**2))
+    # The second law looks at a block's size alone: under change-one of the block it is (0, 0)-private.
+    assert tight(together(shows, "ab"), changed) is None
+    with pytest.raises(InputError, match="says nothing about a block"):
+        parallel([Privacy(0), Privacy(0)], of="block")
 
 
 def test_two_blocks_under_change_one_really_cost_the_sum() -> None:
@@ -197,6 +238,7 @@ def test_two_blocks_under_change_one_really_cost_the_sum() -> None:
         lambda: advanced(Privacy(1), -1, "0.1"),
         lambda: group(Privacy(1), -1),
         lambda: parallel([Privacy(1)], blocks="row"),  # type: ignore[arg-type]
+        lambda: parallel([Privacy(1)], of="rows"),  # type: ignore[arg-type]
         lambda: basic([Privacy(1), Privacy(1, neighbours="add-remove")]),
     ],
 )

@@ -12,6 +12,7 @@ from dproof import Interval, Privacy, bounded_laplace, certify, gaussian, laplac
 from dproof.errors import InputError
 from dproof.exact import exp_below
 from dproof.laws.gaussian import gaussian as gaussian_law
+from dproof.laws.normal import normal_delta
 from dproof.laws.stairs import stairs
 from dproof.laws.two_sided import two_sided
 from dproof.mechanisms.bounded_laplace import _scale
@@ -48,12 +49,14 @@ def test_published_constants_fail_for_large_epsilon(delta: float, first_wrong: f
     for constant, failing in ((2, first_wrong), (1.25, wrong_common)):
         for epsilon, private in ((failing - 0.1, True), (failing + 0.1, False)):
             sigma = sqrt(2 * log(constant / delta)) / epsilon
-            assert (balle_wang(epsilon, 1 / sigma) <= delta) == private
+            exactly = normal_delta(Fraction(1 / sigma), Fraction(epsilon))
+            assert (exactly <= delta) == private and float(exactly) == pytest.approx(balle_wang(epsilon, 1 / sigma))
 
 
 def test_published_constants_waste_noise_below() -> None:
     assert sqrt(2 * log(2 / 1e-5)) == pytest.approx(4.941, abs=1e-3)
     assert sqrt(2 * log(1.25 / 1e-5)) == pytest.approx(4.845, abs=1e-3)
+    assert sqrt(integer_gaussian(400**2, Privacy(1, "1e-5"), coordinates=1).variance) / 400 < 3.74
 
 
 @pytest.mark.parametrize(("sigma", "shift", "epsilon"), [(1.0, 1, 0.5), (3.5, 2, 0.3), (12.0, 5, 1.0)])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,7 @@ PLAN: dict[str, Any] = {
 }
 COUNTS = "SELECT hobby, count(*) AS n FROM data GROUP BY hobby"
 MEAN = "SELECT avg(age) AS a FROM data"
+Z = 1.959963984540054
 
 
 def even_table(rows: int) -> Any:
@@ -30,7 +32,7 @@ def even_table(rows: int) -> Any:
 
 def test_the_expected_errors_are_those_of_a_trial() -> None:
     rows, times = 4000, 40
-    advice = dp.advise(PLAN, [COUNTS, MEAN], rows)
+    advice = dp.advise(PLAN, rows=rows, questions=[COUNTS, MEAN])
     table = even_table(rows)
     counts, means = [], []
     truth = np.full(4, rows / 4)
@@ -39,40 +41,98 @@ def test_the_expected_errors_are_those_of_a_trial() -> None:
             release = dp.sanitise(table, PLAN)
             counts.append([row["n"].estimate for row in release.query(COUNTS.replace("data", "release")).rows])
             means.append(release.query(MEAN.replace("data", "release")).rows[0]["a"].estimate)
-    trial = np.sqrt(((np.array(counts) - truth) ** 2).mean())
-    assert advice.comparisons[0].sanitised == pytest.approx(trial, rel=0.2)
+    trial = Z * np.sqrt(((np.array(counts) - truth) ** 2).mean())
+    assert advice.comparisons[0].release == pytest.approx(trial, rel=0.2)
     true_mean = np.mean(table["age"].to_numpy())
-    mean_trial = np.sqrt(np.mean((np.array(means) - true_mean) ** 2))
-    assert advice.comparisons[1].sanitised == pytest.approx(mean_trial, rel=0.4)
-    # The curator: Laplace noise on whole numbers with a = e^(−ε/2), whose variance is 2a/(1 − a)².
-    for found, a in ((advice.comparisons[0].asked_alone, np.exp(-2)), (advice.comparisons[0].asked, np.exp(-1))):
-        assert found == pytest.approx(np.sqrt(2 * a) / (1 - a), rel=1e-3)
+    mean_trial = Z * np.sqrt(np.mean((np.array(means) - true_mean) ** 2))
+    assert advice.comparisons[1].release == pytest.approx(mean_trial, rel=0.4)
+    # The curator: Laplace noise on whole numbers with a = e^(−ε/2), P(|noise| > w) = 2a^(w+1)/(1 + a).
+    for found, a in ((advice.comparisons[0].ask, np.exp(-2)), (advice.comparisons[0].ask_shared, np.exp(-1))):
+        assert found is not None and 2 * a ** (found + 1) / (1 + a) <= 0.05 < 2 * a**found / (1 + a)
+
+
+def test_the_widths_are_those_that_a_query_and_a_preview_tell(tmp_path: Path) -> None:
+    rows = 4000
+    table = even_table(rows)
+    advice = dp.advise(PLAN, rows=rows, questions=[COUNTS, MEAN])
+    with seeded_coins(1):
+        release = dp.sanitise(table, PLAN)
+    told = [(row["n"].high - row["n"].low) / 2 for row in release.query(COUNTS.replace("data", "release")).rows]
+    assert advice.comparisons[0].release == pytest.approx(np.sqrt(np.mean(np.square(told))), rel=0.05)
+    curator = dp.Curator(table, PLAN, ledger=tmp_path / "budget.db")
+    assert curator.preview(COUNTS, epsilon=4).half_widths["n"] == advice.comparisons[0].ask
+    assert curator.preview(MEAN, epsilon=2).half_widths["a"] == advice.comparisons[1].ask_shared
 
 
 def test_the_more_questions_the_better_is_a_release() -> None:
-    few, many = (dp.advise(PLAN, [COUNTS] * n, 2000) for n in (1, 200))
+    few, many = (dp.advise(PLAN, rows=2000, questions=[COUNTS] * n) for n in (1, 200))
     assert few.better == "ask" and many.better == "sanitise"
     assert few.break_even == many.break_even == few.comparisons[0].break_even
     assert 1 < (few.break_even or 0) < 200
-    turning = dp.advise(PLAN, [COUNTS] * (few.break_even or 1), 2000).comparisons[0]
-    assert turning.asked >= 0.95 * turning.sanitised
+    turning = dp.advise(PLAN, rows=2000, questions=[COUNTS] * (few.break_even or 1)).comparisons[0]
+    assert turning.ask_shared is not None and turning.release is not None
+    assert turning.ask_shared >= 0.9 * turning.release
 
 
 def test_the_more_rows_the_better_is_a_curator() -> None:
-    small, large = (dp.advise(PLAN, COUNTS, rows).break_even for rows in (100, 100_000))
+    small, large = (dp.advise(PLAN, rows=rows, questions=COUNTS).break_even for rows in (100, 100_000))
     assert small is not None and large is not None and large > 10 * small
 
 
 def test_advice_is_shown_and_travels() -> None:
-    advice = dp.advise(PLAN, [COUNTS, MEAN], 1000)
-    assert "sanitising wins from" in str(advice) and "ask the table" in str(advice)
+    advice = dp.advise(PLAN, rows=1000, questions=[COUNTS, MEAN])
+    assert "a release is better from" in str(advice) and "ask the table" in str(advice)
     assert advice.to_json()["better"] == "ask" and len(advice.to_json()["comparisons"]) == 2
 
 
+def test_what_depends_on_the_data_is_left_open() -> None:
+    advice = dp.advise(PLAN, rows=1000, questions=["SELECT median(age) AS m, count(*) AS n FROM release", COUNTS])
+    assert [(c.column, c.release is None, c.ask is None) for c in advice.comparisons] == [
+        ("m", True, True),
+        ("n", True, True),
+        ("n", False, False),
+    ]
+    public = {**PLAN, "columns": {**PLAN["columns"], "region": {"public": True}}}
+    (found,) = dp.advise(public, rows=1000, questions="SELECT count(*) FROM data WHERE region = 'x'").comparisons
+    assert found.release is not None and found.ask is None  # nobody declared the regions to a curator
+
+
+def test_a_plan_brings_its_own_questions() -> None:
+    plan = {**PLAN, "questions": [{"sql": COUNTS, "weight": 3}, {"sql": MEAN}]}
+    own, given = dp.advise(plan, rows=1000), dp.advise(PLAN, rows=1000, questions=[COUNTS, MEAN])
+    assert [c.release for c in own.comparisons] == [c.release for c in given.comparisons]
+    assert [c.weight for c in own.comparisons] == [3, 1]
+    assert own.break_even != given.break_even, "weights count"
+
+
 @pytest.mark.parametrize(
-    ("queries", "rows", "said"),
-    [([], 10, "at least one question"), (COUNTS, 0, "whole number"), ("SELECT median(age) FROM data", 10, "quantiles")],
+    ("questions", "rows", "said"),
+    [
+        ([], 10, "questions must be one or more"),
+        (None, 10, "questions must be one or more"),
+        (COUNTS, 0, "rows must be a whole number"),
+        ("SELECT count(*) FROM data WHERE hoby = 'Cars'", 10, "did you mean 'hobby'"),
+        ("SELECT count(*) FROM people", 10, "ask FROM data or FROM release"),
+    ],
 )
-def test_what_cannot_be_advised_is_refused(queries: Any, rows: int, said: str) -> None:
+def test_what_cannot_be_advised_is_refused(questions: Any, rows: int, said: str) -> None:
     with pytest.raises(InputError, match=said):
-        dp.advise(PLAN, queries, rows)
+        dp.advise(PLAN, rows=rows, questions=questions)
+
+
+@pytest.mark.parametrize(
+    ("questions", "said"),
+    [
+        ('[[questions]]\nsql = "SELECT count(*) FROM data"\n[[questions]]\nsql = "SELECT hoby FROM data"', "line 9"),
+        ('[[questions]]\nsql = "SELECT hobby, count(*) FROM data"', r"line 7: questions\.1\.sql is wrong: .*GROUP BY"),
+        ('[[questions]]\nsql = "SELECT count(*) FROM data"\nweight = 0', r"line 8: .*weight must be positive"),
+        ('[[questions]]\nsql = "SELECT count(*) FROM data"\nwieght = 2', "did you mean 'weight'"),
+        ('[questions]\nsql = "SELECT count(*) FROM data"', r"write \[\[questions\]\]"),
+        ("[[questions]]\nsql = 3", "must be text"),
+        ("[[questions]]\nweight = 3", "sql is missing"),
+    ],
+)
+def test_questions_are_checked_with_the_plan(questions: str, said: str) -> None:
+    plan = '[privacy]\nepsilon = 1\n[columns.hobby]\nspace = "categories"\nvalues = ["Cars", "Chess"]\n'
+    with pytest.raises(InputError, match=said):
+        dp.Plan.parse(plan + questions)

@@ -218,24 +218,28 @@ def _set(*path_and_value: Any):
         ("randomised response", _set("laws", 0, "tight", "epsilon", 0.5), "larger epsilon than it says"),
         ("with delta", _set("laws", 0, "tight", "delta", 0.01), "larger delta than it says"),
         ("randomised response", _set("laws", 0, "law", "keep", "9999999999999999"), "is not \\(1, 0\\)-private"),
-        ("randomised response", _set("laws", 0, "law", "keep", "-1"), "negative weight"),
+        ("randomised response", _set("laws", 0, "law", "keep", "-1"), "law.keep must be a whole number"),
         ("bits", _set("laws", 0, "law", "flip", "1"), "is not \\(1, 0\\)-private: inputs 0 and 7"),
-        ("bits", _set("laws", 0, "law", "stay", "-1"), "negative weight"),
+        ("bits", _set("laws", 0, "law", "stay", "-1"), "law.stay must be a whole number"),
         ("matrix", _set("laws", 0, "law", "rows", 0, 0, "5"), "does not sum to its total"),
         ("matrix", _set("laws", 0, "law", "rows", 0, ["8", "0", "0", "0"]), "-private"),
-        ("matrix", _set("laws", 0, "law", "rows", 0, ["9", "-1", "0", "0"]), "does not sum to its total"),
+        ("matrix", _set("laws", 0, "law", "rows", 0, ["9", "-1", "0", "0"]), "law.rows must be a whole number"),
         ("neighbours", _set("laws", 0, "law", "neighbours", []), "-private"),
-        ("metric privacy", _set("laws", 0, "distances", 0, 1, "1/100"), "-private"),
-        ("metric privacy", _set("laws", 0, "law", "kind", "bits"), "needs a law for each input"),
-        ("matrix", _set("laws", 0, "law", "kind", "poem"), "'poem' is not known"),
-        ("matrix", _set("laws", []), "no law to check"),
-        ("matrix", _set("neighbours", "somebody"), "neighbours are not stated"),
+        ("metric privacy", _set("laws", 0, "distances", 0, 1, "1/100"), "the distances are none"),
+        (
+            "metric privacy",
+            _set("laws", 0, "law", {"kind": "bits", "bits": 2, "stay": "2", "flip": "1"}),
+            "for each input",
+        ),
+        ("matrix", _set("laws", 0, "law", "kind", "poem"), "law is of a kind that is not known"),
+        ("matrix", _set("laws", []), "laws must be a list of 1 to"),
+        ("matrix", _set("neighbours", "somebody"), "must be 'change-one' or 'add-remove'"),
         ("matrix", _set("version", 2), "version 1"),
-        ("matrix", _set("epsilon", "1e999999999"), "no number"),
-        ("matrix", _set("epsilon", "-1"), "no number"),
-        ("matrix", _set("epsilon", "2000"), "not a promise"),
-        ("matrix", _set("delta", "2"), "not a promise"),
-        ("matrix", _set("laws", 0, "epsilon", "nan"), "no number"),
+        ("matrix", _set("epsilon", "1e999999999"), "must be a number such as"),
+        ("matrix", _set("epsilon", "-1"), "must lie between 0 and 1000"),
+        ("matrix", _set("epsilon", "2000"), "must lie between 0 and 1000"),
+        ("matrix", _set("delta", "2"), "must lie between 0 and 1"),
+        ("matrix", _set("laws", 0, "epsilon", "nan"), "must be a number such as"),
     ],
 )
 def test_a_forgery_with_a_new_seal_is_found_where_it_matters(name: str, change, why: str) -> None:
@@ -271,11 +275,25 @@ def test_what_was_drawn_with_seeded_coins_is_not_private(tmp_path: Path, capsys:
     assert said.startswith("holds: ") and "not private" in said
 
 
+def release_of(files: dict[str, str]) -> dict[str, Any]:
+    tight = {"epsilon": 1.0, "delta": 0.0, "exact": True}
+    return {
+        "rows": 4,
+        "columns": ["row"],
+        "public": [],
+        "order": "kept",
+        "lattices": {},
+        "tight": tight,
+        "person": {"rows": 1, "epsilon": 1.0, "delta": 0.0, "tight": tight},
+        "files": files,
+    }
+
+
 def test_files_beside_a_certificate_must_be_the_recorded_ones(tmp_path: Path) -> None:
     sound = CERTIFICATES["randomised response"]
     data = tmp_path / "release.parquet"
     data.write_bytes(b"rows")
-    release = {"rows": 4, "files": {"release.parquet": hashlib.sha256(b"rows").hexdigest()}}
+    release = release_of({"release.parquet": hashlib.sha256(b"rows").hexdigest()})
     certificate = Certificate(sound.privacy, sound.parts, release).to_json()
     verify_certificate.verify(certificate, tmp_path)
     data.write_bytes(b"Rows")
@@ -289,7 +307,7 @@ def test_files_beside_a_certificate_must_be_the_recorded_ones(tmp_path: Path) ->
 @pytest.mark.parametrize("name", ["../secret", "a/b", "a\\b", "/etc/passwd"])
 def test_files_elsewhere_are_not_looked_at(name: str, tmp_path: Path) -> None:
     sound = CERTIFICATES["randomised response"]
-    certificate = Certificate(sound.privacy, sound.parts, {"files": {name: "0"}}).to_json()
+    certificate = Certificate(sound.privacy, sound.parts, release_of({name: "0"})).to_json()
     with pytest.raises(verify_certificate.Refused, match="lies elsewhere"):
         verify_certificate.verify(certificate, tmp_path)
 

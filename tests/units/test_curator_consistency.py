@@ -32,7 +32,7 @@ from dproof.testing import seeded_coins
 PLAN: dict[str, Any] = {
     "privacy": {"epsilon": 100},
     "columns": {
-        "place": {"space": "interval", "low": 0, "high": 39, "step": 1},
+        "place": {"space": "interval", "low": 0, "high": 39, "step": 1, "missing": 0},
         "sex": {"space": "categories", "values": ["f", "m"]},  # anything else counts in no group
     },
 }
@@ -93,7 +93,7 @@ def test_a_histogram_adds_up_and_errs_less() -> None:
         cells = [row["n"] for row in answer.rows]
         assert sum(cell.estimate for cell in cells) == 300
         assert all(isinstance(cell.estimate, int) and cell.low <= cell.estimate <= cell.high for cell in cells)
-        assert "public number, 300" in " ".join(answer.notes)
+        assert "public number of rows, 300" in " ".join(answer.notes)
         before.append(sum((max(0, cell.raw) - c) ** 2 for cell, c in zip(cells, truth, strict=True)))
         after.append(sum((cell.estimate - c) ** 2 for cell, c in zip(cells, truth, strict=True)))
     assert np.mean(after) < 0.7 * np.mean(before)  # than counts that are only moved to 0
@@ -138,20 +138,22 @@ def test_what_is_calculated_from_counts_agrees_with_them() -> None:
 
 
 @pytest.mark.parametrize(
-    "measurement",
+    ("measurement", "public"),
     [
-        measured(HISTOGRAM, neighbours="add-remove"),
-        measured(HISTOGRAM, by_person=True),
-        measured(HISTOGRAM, rows_per_person=2),
-        measured(HISTOGRAM.replace("GROUP", "WHERE sex = 'f' GROUP")),
-        measured(HISTOGRAM.replace("count(*)", "count(sex)")),
-        measured("SELECT count(*) AS n FROM data"),
+        (measured(HISTOGRAM, neighbours="add-remove"), False),
+        (measured(HISTOGRAM, by_person=True), False),
+        (measured(HISTOGRAM, rows_per_person=2), False),
+        (measured(HISTOGRAM.replace("GROUP", "WHERE sex = 'f' GROUP")), True),
+        (measured(HISTOGRAM.replace("count(*)", "count(sex)")), True),
+        (measured("SELECT count(*) AS n FROM data"), True),
     ],
 )
-def test_where_the_number_of_rows_is_private_or_not_all_nothing_is_told(measurement: Measurement) -> None:
+def test_where_the_number_of_rows_is_private_it_is_not_told_and_where_not_all_count_nothing_is_adjusted(
+    measurement: Measurement, public: bool
+) -> None:
     counted = tally(open_source(sparse()), Plan.from_dict(PLAN), measurement)
     released = draw(measurement, counted, current())
-    assert "rows" not in released
+    assert released.get("rows") == (300 if public else None)
     answer = Answering(measurement, released, 0.95).answer()
     assert all(row["n"].estimate == max(0, row["n"].raw) for row in answer.rows)
 

@@ -121,7 +121,7 @@ def spoilt(clean: pa.Table, ages: list[int | None]) -> pa.Table:
 @pytest.mark.parametrize("text", [*QUESTIONS, "SELECT likes, mode(grade), median(age) FROM data GROUP BY likes"])
 @pytest.mark.parametrize("ages", [[], [None], [2**62], [-5]])
 def test_duckdb_counts_the_same(text: str, ages: list[int | None], tmp_path: Path) -> None:
-    """Sums of fractions and dirty numbers are read row by row; all else must agree, on Arrow and on Parquet."""
+    """Sums of fractions and of clamped numbers are read row by row; all must agree, on Arrow and on Parquet."""
     joined = [";".join(items) for items in table(400, seed=9)["likes"].to_pylist()]
     data = spoilt(table(400, seed=9), ages).set_column(5, "likes", pa.array(joined))
     pyarrow.parquet.write_table(data, tmp_path / "data.parquet")
@@ -130,7 +130,7 @@ def test_duckdb_counts_the_same(text: str, ages: list[int | None], tmp_path: Pat
     measurement = measure(question, schema_of(plan), Privacy(1))
     slowly = tally(open_source(data), plan, measurement)
     summed = {column for part in measurement.noisy for column in getattr(part.statistic, "columns", ())}
-    whole = not summed & {"height", "rooms"} and not (ages and "age" in summed)
+    whole = not summed & {"height", "rooms"} and not (ages not in ([], [None]) and "age" in summed)
     for thing in (data, tmp_path / "data.parquet", duckdb.connect().from_arrow(data)):
         quickly = tally_in_duckdb(readable(thing), plan, measurement)
         assert (quickly is not None) == whole

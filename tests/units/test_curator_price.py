@@ -46,6 +46,10 @@ QUESTIONS = [
 ]
 
 
+GAPS = Schema("data", SCHEMA.spaces, frozenset("xyg"))  # numbers that may be missing
+GAP_ROWS = [dict(zip("xyg", r, strict=True)) for r in product([*range(-2, 4), None], [5, 0, 2, None], ["a", "b", None])]
+
+
 def effect(measurement: Measurement, row: dict[str, Any]) -> dict[Any, int]:
     """What one row adds to each noisy number, written out from the definition."""
     question = measurement.question
@@ -68,13 +72,15 @@ def effect(measurement: Measurement, row: dict[str, Any]) -> dict[Any, int]:
 
 @pytest.mark.parametrize("by_person", [False, True])
 @pytest.mark.parametrize("neighbours", ["change-one", "add-remove"])
-@pytest.mark.parametrize("text", [*QUESTIONS, "SELECT count(*), avg(x) FROM data"])
-def test_no_pair_of_rows_costs_more_than_epsilon(text: str, neighbours: Any, by_person: bool) -> None:
+@pytest.mark.parametrize("gaps", [False, True])
+@pytest.mark.parametrize("text", [*QUESTIONS, "SELECT count(*), avg(x) FROM data", "SELECT count(x), sum(x) FROM data"])
+def test_no_pair_of_rows_costs_more_than_epsilon(text: str, gaps: bool, neighbours: Any, by_person: bool) -> None:
     """Where rows say who owns them, a person's only row may also be there in one table and not in the other."""
-    question = resolve(parse(text), SCHEMA)
+    schema, rows = (GAPS, GAP_ROWS) if gaps else (SCHEMA, ROWS)
+    question = resolve(parse(text), schema)
     privacy = Privacy("0.7", neighbours=neighbours)
-    measurement = measure(question, SCHEMA, privacy, by_person=by_person)
-    effects = [effect(measurement, row) for row in ROWS]
+    measurement = measure(question, schema, privacy, by_person=by_person)
+    effects = [effect(measurement, row) for row in rows]
     price = [log_above(n.noise.law.ratio) if n.noise is not None else None for n in measurement.noisy]
     most = Fraction(0)
     others: list[dict[Any, int]] = [{}] if neighbours == "add-remove" else [*effects, *[{}] * by_person]
@@ -99,6 +105,20 @@ def test_a_person_with_more_rows_gets_more_noise(text: str, rows: int) -> None:
     several = measure(question, SCHEMA, Privacy(1), rows_per_person=rows)
     for a, b in zip(one.noisy, several.noisy, strict=True):
         assert b.sensitivity >= rows * a.sensitivity
+
+
+@pytest.mark.parametrize("rows", [1, 2, 3])
+def test_gaussian_noise_and_choices_are_for_all_rows_of_a_person(rows: int) -> None:
+    """r rows move a sum r times as far, its square r² times, and a choice costs r times what one row makes it cost."""
+    privacy = Privacy("0.1", "0.01", neighbours="add-remove")
+    question = resolve(parse("SELECT sum(x) FROM data"), SCHEMA)
+    (noisy,) = measure(question, SCHEMA, privacy, rows_per_person=rows).noisy
+    assert noisy.noise is not None and noisy.noise.meets(privacy)
+    assert (noisy.noise.name, noisy.sensitivity, noisy.noise.size) == ("Gaussian", 3 * rows, (3 * rows) ** 2)
+    for chosen in ("min(x)", "median(x)", "mode(g)", "top(g, 2)"):
+        question = resolve(parse(f"SELECT {chosen} FROM data"), SCHEMA)
+        one, several = (measure(question, SCHEMA, privacy, rows_per_person=r).chosen[0] for r in (1, rows))
+        assert several.rate * rows == one.rate
 
 
 def test_delta_buys_narrower_noise_and_is_split_too() -> None:

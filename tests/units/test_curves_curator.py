@@ -114,11 +114,15 @@ def test_no_neighbour_moves_the_sums_further_than_is_charged(question, neighbour
     assert max(moved) >= least * measurement.noise.size  # charged, and not wasted
 
 
-def test_a_broken_curve_counts_as_the_centre() -> None:
+@pytest.mark.parametrize("missing", ["refuse", "centre"])
+def test_a_broken_curve_is_missing_or_counts_as_the_centre(missing: str) -> None:
     rows = [LOADS[0].tolist(), None, [1.0] * 12, [2.0] * 12 + [None]]
-    plain = [LOADS[0].tolist(), *([2.5] * POINTS for _ in range(3))]
+    plain = [LOADS[0].tolist(), *([2.5] * POINTS for _ in range(3 if missing == "centre" else 0))]
     for question in QUESTIONS:
-        found = [exact(question, "change-one", Privacy(1), table(r, ["flat"] * 4))[1] for r in (rows, plain)]
+        found = [
+            exact(question, "change-one", Privacy(1), table(r, ["flat"] * len(r)), missing=missing)[1]
+            for r in (rows, plain)
+        ]
         assert (found[0] == found[1]).all()
 
 
@@ -132,7 +136,7 @@ def test_order_of_rows_and_batches_changes_nothing() -> None:
 
 def test_a_session(tmp_path: Path) -> None:
     with seeded_coins(5):
-        curator = Curator(table(), plan(), ledger=tmp_path / "l.db")
+        curator = Curator(table(), plan(missing="centre"), ledger=tmp_path / "l.db")
         before = curator.preview("SELECT avg(load) FROM data", epsilon=8, delta="1e-6")
         assert not before.free and before.half_widths["avg(load)"] > 0 and "noise" in str(before)
         answer = curator.ask("SELECT avg(load) FROM data", epsilon=8, delta="1e-6")
@@ -166,9 +170,12 @@ def test_the_estimates_are_unbiased_in_every_mode(tmp_path: Path) -> None:
             assert (curve.stderr > 0).all()
 
 
-def test_the_covariance_of_coefficients(tmp_path: Path) -> None:
-    given = {**plan(), "privacy": {"epsilon": 900}}
-    curator = Curator(table(), given, ledger=tmp_path / "l.db")
+@pytest.mark.parametrize("missing", ["refuse", "centre"])
+def test_the_covariance_of_coefficients(missing: str, tmp_path: Path) -> None:
+    """Where curves may be missing those that are there are counted with noise, and the missing ones do not matter."""
+    given = {**plan(missing=missing), "privacy": {"epsilon": 900}}
+    gaps = [None] * 100 if missing == "refuse" else []
+    curator = Curator(table([*LOADS.tolist(), *gaps], [*KIND, *gaps]), given, ledger=tmp_path / "l.db")
     answer = curator.ask("SELECT covar(load, load) FROM data", epsilon=800)
     space = Plan.of(given).column("load").space
     coefficients = (LOADS - 2.5) @ space.functions()[0].analysis(space.space).T
@@ -182,7 +189,7 @@ def test_the_covariance_of_coefficients(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("row", [None, [1.0] * 12, [float("nan")] * POINTS, [float("inf")] * POINTS, [1e300] * POINTS])
 def test_neighbouring_tables_behave_alike(tmp_path: Path, row: object) -> None:
-    """A broken curve stops nothing: it counts as the centre, and the answer has the same shape."""
+    """A broken curve stops nothing: it is missing, and the answer has the same shape."""
     for n, curve in enumerate(([1.0] * POINTS, row)):
         rows = [*LOADS[:20].tolist(), curve]
         curator = Curator(table(rows, ["flat"] * 21), plan(outside="refuse"), ledger=tmp_path / f"{n}.db")

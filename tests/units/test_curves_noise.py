@@ -17,6 +17,7 @@ from dproof.errors import InputError
 from dproof.exact import exp_below
 from dproof.laws.convolved import Convolved, convolved
 from dproof.laws.normal import normal_delta
+from dproof.laws.recorded import recorded_noise
 from dproof.privacy import Privacy
 from dproof.spaces.curves import Curves
 from dproof.testing import seeded_coins
@@ -89,7 +90,8 @@ def test_mechanisms_keep_their_promise_and_are_read_back(expansion, privacy) -> 
     mechanism = curve_noise(expansion, privacy)
     certificate = certify(mechanism, privacy)
     assert mechanism.delta(privacy.epsilon) <= privacy.delta and mechanism.epsilon(privacy.delta) <= privacy.epsilon
-    again = recorded_curve_law(expansion, certificate.parts[0].law)
+    law = certificate.parts[0].law
+    again = recorded_curve_law(expansion, law, recorded_noise(law["noise"]))
     assert again.family.record() == mechanism.family.record() and again.name == mechanism.name
     assert again.epsilon(privacy.delta) == mechanism.epsilon(privacy.delta)
     assert mechanism.epsilon(privacy.delta) > 0.999 * float(privacy.epsilon)

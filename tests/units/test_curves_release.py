@@ -7,9 +7,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from dproof.certification.verify_certificate import Refused, coefficients, normal_below, seal, verify
+from dproof.certification.verify_certificate import LAW, Refused, normal_below, seal, verify
+from dproof.certification.verify_certificate import coefficients as bound
 from dproof.curves.noise import CurveMechanism
-from dproof.errors import InputError, VerificationFailed
+from dproof.errors import DproofWarning, InputError, VerificationFailed
 from dproof.laws.normal import normal_delta
 from dproof.sanitisation.plan import Plan
 from dproof.sanitisation.release import load
@@ -37,6 +38,10 @@ def listed(**load) -> dict:
 
 def wide(rows: np.ndarray) -> object:
     return pa.table({"region": ["n"] * len(rows), **{name: rows[:, n] for n, name in enumerate(HOURS)}})
+
+
+def coefficients(record: dict, epsilon: Fraction) -> Fraction:
+    return bound(LAW(record, "law"), epsilon)
 
 
 CURVES = np.random.default_rng(1).uniform(0, 5, (60, 24))
@@ -201,7 +206,8 @@ def test_a_mistake_in_the_plan_is_told_before_any_data_is_opened(change: dict, m
 
 
 def test_an_empty_table_and_an_uneven_grid() -> None:
-    assert sanitise(wide(np.empty((0, 24))), plan()).rows == 0
+    with pytest.warns(DproofWarning, match="no rows"):
+        assert sanitise(wide(np.empty((0, 24))), plan()).rows == 0
     uneven = [n * n for n in range(24)]
     assert sanitise(wide(CURVES), plan(grid=uneven, basis="b-spline")).rows == 60
 

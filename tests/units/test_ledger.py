@@ -18,7 +18,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dproof.curation.account import Amount, Unit
-from dproof.curation.ledger import _START, Ledger, _link, record_release
+from dproof.curation.ledger import _START, Ledger, _link
 from dproof.errors import InputError, OverBudget, VerificationFailed
 from dproof.privacy import Privacy
 
@@ -160,6 +160,21 @@ def test_analysts_have_budgets_of_their_own_under_one_roof(file: Path) -> None:
         Ledger(file, analysts={"ann": Privacy(9)})
 
 
+def test_delta_has_limits_of_its_own(file: Path) -> None:
+    """ε may be left in plenty where δ is spent: of the whole, of an analyst's part, under a plan's ceiling."""
+    whole, part = Privacy(9, "1e-6"), Privacy(5, "1e-7")
+    ledger = Ledger(file, budget=whole, analysts={"ann": part, "bob": whole})
+    with pytest.raises(OverBudget):
+        ledger.debit("q", Privacy(1, "2e-7"), analyst="ann")
+    ledger.store(ledger.debit("q", Privacy(1, "9e-7"), analyst="bob"), {"n": 1})
+    assert ledger.remaining("ann") == Amount(Fraction(5), Fraction(1, 10**7))
+    with pytest.raises(OverBudget):
+        ledger.debit("r", Privacy(1, "2e-7"), analyst="bob")
+    assert Ledger(file, ceiling=Privacy(9, "9.5e-7")).remaining("ann").delta == Fraction(5, 10**8)
+    # A stored answer serves where it was paid at least as well in both.
+    assert ledger.find("q", Privacy(1, "9e-7")) == {"n": 1} and ledger.find("q", Privacy(1, "1e-6")) is None
+
+
 def test_a_budget_is_not_raised_and_relations_are_not_mixed(file: Path) -> None:
     ledger = Ledger(file, budget=Privacy(1))
     with pytest.raises(InputError, match="cannot be changed"):
@@ -169,10 +184,10 @@ def test_a_budget_is_not_raised_and_relations_are_not_mixed(file: Path) -> None:
 
 
 def test_a_release_is_a_spend_too(file: Path) -> None:
-    record_release(file, Privacy(2), "out/", budget=Privacy(3))
+    Ledger(file, budget=Privacy(3)).release(Privacy(2), "out/")
     assert Ledger(file).remaining().epsilon == 1
     with pytest.raises(OverBudget):
-        record_release(file, Privacy(2), "out/", budget=Privacy(3))
+        Ledger(file).release(Privacy(2), "out/")
 
 
 def tampered(file: Path, *statements: str) -> None:
@@ -355,14 +370,12 @@ def test_a_ledger_counts_the_loss_of_one_unit(file: Path) -> None:
     for other in (Unit(), Unit("change-one", "id", 2), Unit("change-one", "name", 3), Unit("add-remove", "id", 3)):
         with pytest.raises(InputError, match="do not add up"):
             Ledger(file, unit=other)
-    with pytest.raises(InputError, match="do not add up"):
-        record_release(file, Privacy("1/9"), "out", budget=Privacy(1), unit=Unit())
     assert Ledger(file).spent() == Amount()
 
 
 def test_a_release_needs_no_analyst(file: Path) -> None:
     Ledger(file, budget=Privacy(1), analysts={"ann": Privacy("1/2")})
-    record_release(file, Privacy("3/4"), "out/", budget=Privacy(1))
+    Ledger(file).release(Privacy("3/4"), "out/")
     assert Ledger(file).remaining("ann").epsilon == Fraction(1, 4)
 
 

@@ -75,7 +75,7 @@ MISTAKES = {
     "joined twice": (
         'columns = ["gender", "read"]',
         'columns = ["gender", "read"]\n[[joint]]\ncolumns = ["hobby", "read"]',
-        "line 24: joint.columns joins 'read' twice",
+        "line 26: joint.2.columns joins 'read' twice",
     ),
     "used twice": (
         "[columns.name]\ndrop = true",

@@ -140,10 +140,10 @@ def test_a_forged_certificate_is_found(folder: Path) -> None:
         "exceed the promised epsilon": {"epsilon": "1"},
         "another number of rows": {"release": {**record["release"], "rows": 99}},
         "other columns than the certificate": {"release": {**record["release"], "columns": ["hobby"]}},
-        "does not name the files": {"release": {**record["release"], "files": {}}},
+        "names no file": {"release": {**record["release"], "files": {}}},
         "laws for other columns": {"laws": record["laws"][:1]},
         "not one of a release": {"release": None},
-        "is not .*-private": {"laws": [{**record["laws"][0], "epsilon": "0.1"}, record["laws"][1]]},
+        "is not .*-private": {"laws": [{**record["laws"][0], "epsilon": "1/10"}, record["laws"][1]]},
     }
     for message, changes in forgeries.items():
         (folder / CERTIFICATE).write_text(json.dumps(record), "utf-8")
@@ -192,12 +192,12 @@ def test_whatever_a_certificate_holds_it_is_refused_in_words(folder: Path) -> No
     for law in ({**first["law"], "keep": float("inf")}, {"kind": "matrix", "rows": [[float("inf")]], "total": 1}, None):
         forge(folder, laws=[{**first, "law": law}, *record["laws"][1:]])
         for read in (dp.verify, dp.load):
-            with pytest.raises(VerificationFailed, match="cannot be read"):
+            with pytest.raises(VerificationFailed, match=r"no number|of a kind that is not known|cannot be read"):
                 read(folder)
     forge(folder, laws=record["laws"])
     body = {key: value for key, value in record.items() if key not in ("private", "seal")}
     (folder / CERTIFICATE).write_text(json.dumps({**body, "seal": seal(body)}), "utf-8")
-    with pytest.raises(VerificationFailed, match="cannot be read"):
+    with pytest.raises(VerificationFailed, match="must be a record of"):
         dp.verify(folder)
 
 
@@ -209,7 +209,7 @@ def test_a_law_for_some_pairs_of_values_is_no_law_of_a_release(tmp_path: Path) -
     (law,) = json.loads((tmp_path / "out" / CERTIFICATE).read_text("utf-8"))["laws"]
     identity = {**law["law"], "rows": [["1", "0", "0"], ["0", "1", "0"], ["0", "0", "1"]], "total": "1"}
     forge(tmp_path / "out", laws=[{**law, "law": {**identity, "neighbours": [[0, 0]]}}])
-    with pytest.raises(VerificationFailed, match="not written as"):
+    with pytest.raises(VerificationFailed, match="every pair of values"):
         dp.verify(tmp_path / "out")
 
 
@@ -274,7 +274,7 @@ def test_of_two_releases_under_one_name_the_second_is_refused(tmp_path: Path, mo
 # Every call into the operating system that Python audits (opening, making, renaming, flushing, …) is a moment at which
 # the work can be killed. Each child counts them and kills itself, for real, at one of ten random moments.
 KILLED = """
-import json, os, random, signal, sys
+import glob, json, os, random, signal, sys
 import pyarrow as pa
 import dproof as dp
 
@@ -311,6 +311,8 @@ for moment in sorted(random.sample(range(1, moments), 9)) + [moments - 1]:
     seen.append({"killed": killed, "there": os.path.exists(target)})
     if os.path.exists(target):
         os.rename(target, f"{target}-{moment}")
+    for left in glob.glob(os.path.join(os.path.dirname(target), ".out.unfinished-*")):
+        os.rename(left, left.replace(".out", f".killed-{moment}"))  # the next run would delete it
 print(json.dumps({"moments": moments, "seen": seen}))
 """
 

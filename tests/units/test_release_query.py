@@ -193,16 +193,26 @@ def test_other_methods_never_give_negative_counts(method: str) -> None:
 
 def test_the_answer_travels() -> None:
     answer = RELEASE.query("SELECT hobby, count(*) AS n FROM release GROUP BY hobby")
-    assert answer.to_pandas().columns.tolist() == ["hobby", "n", "n_low", "n_high", "n_stderr", "n_raw"]
+    assert answer.to_pandas().columns.tolist() == [
+        "hobby",
+        "n",
+        "n_low",
+        "n_high",
+        "n_stderr",
+        "n_raw",
+        "n_informative",
+    ]
     assert answer.to_polars().height == answer.to_arrow().num_rows == 4
     assert "<table>" in answer._repr_html_() and "Cars" in str(answer)
     found = json.loads(json.dumps(answer.to_json()))
-    assert set(found["rows"][0]["n"]) == {"estimate", "low", "high", "stderr", "raw"} and found["level"] == 0.95
+    assert set(found["rows"][0]["n"]) == {"estimate", "low", "high", "stderr", "raw", "informative"}
+    assert found["level"] == 0.95
 
 
 def test_an_empty_table_is_answered() -> None:
     plan = {"privacy": {"epsilon": 1}, "columns": {"hobby": {"space": "categories", "values": HOBBIES}}}
-    release = dp.sanitise(pa.table({"hobby": pa.array([], pa.string())}), plan)
+    with pytest.warns(dp.DproofWarning, match="no rows"):
+        release = dp.sanitise(pa.table({"hobby": pa.array([], pa.string())}), plan)
     rows = release.query("SELECT hobby, count(*) AS n FROM release GROUP BY hobby").rows
     assert [row["n"].estimate for row in rows] == [0, 0, 0, 0]
     (row,) = release.query("SELECT count(*) AS n, proportion(hobby = 'Cars') AS p FROM release").rows

@@ -276,6 +276,7 @@ TYPES = {
 }
 
 
+@pytest.mark.filterwarnings("ignore:the table has no rows")
 @pytest.mark.parametrize("kind", TYPES)
 @pytest.mark.parametrize("treatment", [*TOTAL, "lists", "flags"])
 def test_every_type_is_understood_or_refused_in_words(kind: str, treatment: str) -> None:
@@ -313,9 +314,18 @@ def test_public_columns_that_cannot_be_stored_are_refused_in_words(tmp_path: Pat
     (tmp_path / "x.csv").write_bytes(b"read,word\n0,\xff\n")
     with pytest.raises(InputError, match="'word' holds bytes that are no UTF-8"):
         dp.sanitise(tmp_path / "x.csv", plan)
-    words = pandas.Series([None] * BATCH_ROWS + [1], dtype=object)
+    (tmp_path / "parts").mkdir()
+    for name, word in (("a", "x"), ("b", 1)):
+        pa.parquet.write_table(pa.table({"read": [0], "word": [word]}), tmp_path / "parts" / f"{name}.parquet")
     with pytest.raises(InputError, match="one type in some rows"):
-        dp.sanitise(pandas.DataFrame({"read": 0, "word": words}), plan)
+        dp.sanitise(tmp_path / "parts", plan)
+
+
+def test_public_objects_are_texts_in_every_batch() -> None:
+    plan = plan_for({"read": {"space": "categories", "values": [0, 1]}, "word": {"public": True}})
+    words = pandas.Series([None] * BATCH_ROWS + [1, "a", ["b", 2.0]], dtype=object)
+    stored = dp.sanitise(pandas.DataFrame({"read": 0, "word": words}), {**plan, "order": "keep"}).to_arrow()["word"]
+    assert stored.type == pa.string() and stored.to_pylist()[-4:] == [None, "1", "a", '["b", "2"]']
 
 
 def test_a_source_that_is_gone_is_refused_in_words() -> None:

@@ -10,12 +10,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from dproof.curves.expansion import expand
 from dproof.errors import InputError
 from dproof.queries.predicates import Among, And, Compare, Contains, Missing, Not, Or, Predicate
 from dproof.queries.question import Aggregate, Item, Key, Question
 from dproof.queries.schema import Schema
 from dproof.queries.sensitivity import sensitivity
 from dproof.spaces import Categories, Subsets
+from dproof.spaces.curves import Curves
+from dproof.spaces.interval import Interval
 
 SPACES = {
     "sex": Categories(["f", "m", None]),
@@ -116,12 +119,12 @@ def effect(question: Question, row: dict[str, Any], mark: int) -> dict[Any, Frac
         assert isinstance(aggregate, Aggregate)
         there = all(row[column] is not None for column in aggregate.columns)
         if there and holds(aggregate.where, row) is True:
-            found[mark, n, group] = Fraction(row["books"] if aggregate.kind == "sum" else 1)
+            found[mark, n, group] = Fraction(row[aggregate.columns[0]] if aggregate.kind == "sum" else 1)
     return found
 
 
-def truth(questions: list[Question], neighbours: str, power: int) -> Fraction:
-    vectors = [{k: v for mark, q in enumerate(questions) for k, v in effect(q, row, mark).items()} for row in RECORDS]
+def truth(questions: list[Question], neighbours: str, power: int, records: list[dict[str, Any]]) -> Fraction:
+    vectors = [{k: v for mark, q in enumerate(questions) for k, v in effect(q, row, mark).items()} for row in records]
     distinct = [dict(items) for items in {tuple(sorted(v.items(), key=repr)) for v in vectors}]
     if neighbours == "add-remove":
         return max(sum((abs(x) ** power for x in v.values()), Fraction(0)) for v in distinct)
@@ -135,8 +138,53 @@ def truth(questions: list[Question], neighbours: str, power: int) -> Fraction:
 def test_sensitivity_is_what_the_definition_says(questions: list[Question], neighbours: Any) -> None:
     found = sensitivity(questions, SCHEMA, neighbours)
     assert found.kind == "exact"
-    assert found.l1 == truth(questions, neighbours, 1)
-    assert found.l2_squared == truth(questions, neighbours, 2)
+    assert found.l1 == truth(questions, neighbours, 1, RECORDS)
+    assert found.l2_squared == truth(questions, neighbours, 2, RECORDS)
+
+
+# Numbers, sets and curves that may be missing. Nothing but whether it is there can be asked of a curve in passing.
+GAPS = Schema(
+    "data",
+    {"hours": Interval(-1, 2, 1), "likes": SPACES["likes"], "load": expand(Curves(0, 1, 3, 0, 1), terms=2)},  # type: ignore[dict-item]
+    frozenset({"hours", "likes", "load"}),
+)
+GAP_VALUES = {"hours": [-1, 0, 1, 2, None], "likes": [*VALUES["likes"], None], "load": ["a curve", None]}
+GAP_RECORDS = [dict(zip(GAP_VALUES, row, strict=True)) for row in product(*GAP_VALUES.values())]
+GAP_LEAVES: st.SearchStrategy[Predicate] = st.one_of(
+    st.builds(
+        Compare,
+        st.just("hours"),
+        st.sampled_from(["=", "<>", "<", "<=", ">", ">="]),
+        st.sampled_from([Fraction(-1), Fraction(0), Fraction(2)]),
+    ),
+    st.builds(Contains, st.just("likes"), st.sampled_from(["a", "b"])),
+    st.builds(Missing, st.sampled_from(["hours", "likes", "load"])),
+)
+GAP_WHERE = st.none() | GAP_LEAVES | GAP_LEAVES.map(Not) | st.tuples(GAP_LEAVES, GAP_LEAVES.map(Not)).map(Or)
+GAP_AGGREGATES = st.one_of(
+    st.builds(Aggregate, st.just("count"), st.sampled_from([(), ("hours",), ("likes",), ("load",)]), where=GAP_WHERE),
+    st.builds(Aggregate, st.just("sum"), st.just(("hours",)), where=GAP_WHERE),
+)
+GAP_KEYS = st.lists(
+    st.sampled_from([Key("hours"), Key("likes"), Key("hours", Fraction(2))]), max_size=2, unique=True
+).map(tuple)
+GAP_QUESTIONS = st.builds(
+    lambda parts, where, keys: Question(
+        "data", tuple(Item(f"x{n}", part) for n, part in enumerate(parts)), where, keys
+    ),
+    st.lists(GAP_AGGREGATES, min_size=1, max_size=2),
+    GAP_WHERE,
+    GAP_KEYS,
+)
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.lists(GAP_QUESTIONS, min_size=1, max_size=2), st.sampled_from(["add-remove", "change-one"]))
+def test_a_row_may_change_from_missing_to_present(questions: list[Question], neighbours: Any) -> None:
+    found = sensitivity(questions, GAPS, neighbours)
+    assert found.kind == "exact" and found.witness is not None
+    assert found.l1 == truth(questions, neighbours, 1, GAP_RECORDS)
+    assert found.l2_squared == truth(questions, neighbours, 2, GAP_RECORDS)
 
 
 @settings(max_examples=60, deadline=None)

@@ -50,7 +50,7 @@ def test_every_column_is_tried_and_missing_values_too() -> None:
             declare("total", lambda rows, column=column: sum(row[column] for row in rows), 5, many)
     # One value that is missing makes this fail, which counts as 0: far from what the other rows add up to.
     declare("total", total, 7, BOOKS)
-    with pytest.raises(NotPrivate) as refused:
+    with pytest.raises(NotPrivate, match="a missing value is None") as refused:
         declare("total", total, 7, Schema("data", BOOKS, frozenset(["books"])))
     assert any(row["books"] is None for row in (*refused.value.witness.before, *refused.value.witness.after))
 
@@ -130,7 +130,7 @@ def test_a_declared_query_is_asked_and_paid_like_any_other(tmp_path: Path) -> No
 def test_a_sensitivity_is_used_for_the_neighbours_it_is_declared_for(
     privacy: dict[str, Any], right: Any, size: int, tmp_path: Path
 ) -> None:
-    columns = {"id": {"drop": True}, "books": {"space": "interval", "low": 0, "high": 7, "step": 1}}
+    columns = {"id": {"drop": True}, "books": {"space": "interval", "low": 0, "high": 7, "step": 1, "missing": 3}}
     table = pa.table({"id": range(40), "books": [3] * 40})
     plan = {"privacy": {"epsilon": 9, **privacy}, "columns": columns}
     curator = dp.Curator(table, plan, ledger=tmp_path / "b.db")

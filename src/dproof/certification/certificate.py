@@ -11,6 +11,7 @@ from math import inf
 from pathlib import Path
 from typing import Any
 
+from dproof.arguments import expect, listed
 from dproof.certification.verify_certificate import seal
 from dproof.errors import InputError
 from dproof.exact import exact, float_above
@@ -97,6 +98,9 @@ class Certificate:
     private: bool = True  # False where seeded coins were used
 
     def __post_init__(self) -> None:
+        expect(self.privacy, Privacy, "privacy", "a Privacy")
+        for part in listed(self.parts, "parts", "a list of certified parts"):
+            expect(part, Part, "each of the parts", "a certified part")
         epsilon = sum((part.privacy.epsilon for part in self.parts), Fraction(0))
         delta = sum((part.privacy.delta for part in self.parts), Fraction(0))
         if epsilon > self.privacy.epsilon or delta > self.privacy.delta:

@@ -6,13 +6,14 @@ from dataclasses import replace
 from fractions import Fraction
 from itertools import combinations
 
+from dproof.arguments import expect, flag
 from dproof.certification.certificate import Certificate, certified_part
 from dproof.certification.witness import find_witness
 from dproof.errors import NotPrivate, TooLarge
 from dproof.exact import exact, exp_above, exp_below, float_above, log_above
 from dproof.laws.family import Family, Worst, listed
 from dproof.laws.matrix import Matrix
-from dproof.mechanisms.mechanism import Mechanism
+from dproof.mechanisms.mechanism import Mechanism, as_mechanism
 from dproof.privacy import Privacy
 
 _BITS = (128, 512, 4096)
@@ -29,7 +30,10 @@ def certify(mechanism: Mechanism, privacy: Privacy, *, metric_privacy: bool = Fa
     >>> certify(randomised_response(Categories(["yes", "no"]), Privacy(1)), Privacy(1)).epsilon
     0.9999999999999998
     """
-    if metric_privacy:
+    as_mechanism(mechanism)
+    privacy = Privacy.of(privacy)
+    expect(name, str, "name", "a text: what the part is called in the certificate")
+    if flag(metric_privacy, "metric_privacy"):
         return _certify_metric(mechanism, privacy, name)
     holds, worst = decide(mechanism.family, privacy.epsilon, privacy.delta)
     if not holds:

@@ -100,22 +100,45 @@ def as_change_one(privacy: Privacy) -> Privacy:
     return Privacy(doubled.epsilon, doubled.delta)
 
 
-def parallel(promises: Sequence[Privacy], *, blocks: Literal["value", "position"] = "value") -> Privacy:
-    """What answers on disjoint blocks of the rows cost together.
+def parallel(
+    promises: Sequence[Privacy],
+    *,
+    blocks: Literal["value", "position"] = "value",
+    of: Literal["block", "table"] = "block",
+) -> Privacy:
+    """What answers on disjoint blocks of the rows cost together; each promise is that of one answer.
 
-    Blocks by position: one row touches one block, so the largest promise holds. Blocks by the row's own value: the
-    same under add-remove, but a changed row can leave one block and enter another: the two largest add up.
+    `of` says which tables a promise compares: two states of its own block ("block"), or of the whole table, of which
+    the answer looks at one block ("table").
 
-    >>> parallel([Privacy(1), Privacy(2), Privacy(3)]).epsilon
+    Blocks by the row's own value: under add-remove a row is in one block, and the largest promise holds. Under
+    change-one a changed row can leave one block and enter another. Then promises of the whole table add up, the two
+    largest of them. Promises of a block say nothing: the block has a row less, and change-one compares equal sizes.
+    Blocks by position: a changed row stays where it is, so the largest promise holds; under add-remove rows have no
+    place of their own.
+
+    >>> parallel([Privacy(1), Privacy(2), Privacy(3)], of="table").epsilon
     Fraction(5, 1)
+    >>> parallel([Privacy(1, neighbours="add-remove"), Privacy(2, neighbours="add-remove")]).epsilon
+    Fraction(2, 1)
     """
     if blocks not in ("value", "position"):
         raise InputError("blocks are made by 'value' or by 'position'")
+    if of not in ("block", "table"):
+        raise InputError("a promise is of its 'block' or of the whole 'table'")
     relation = _one_relation(promises)
-    count = 2 if relation == "change-one" and blocks == "value" else 1
+    moves = relation == "change-one" and blocks == "value"
+    if moves and of == "block":
+        raise InputError(
+            "a changed row can move to another block, and a change-one promise of a block says nothing about a block "
+            "with a row more or less: state the promises for add-remove, or, where each holds for the whole table, "
+            "say of='table'"
+        )
+    if relation == "add-remove" and blocks == "position":
+        raise InputError("a row that is added moves those behind it to other positions: make the blocks by value")
     # Every pair of blocks can be the pair that a row moves between, so ε and δ are each the worst over the pairs.
     epsilon, delta = (
-        sum(sorted((getattr(p, name) for p in promises), reverse=True)[:count], Fraction(0))
+        sum(sorted((getattr(p, name) for p in promises), reverse=True)[: 2 if moves else 1], Fraction(0))
         for name in ("epsilon", "delta")
     )
     return Privacy(epsilon, min(delta, Fraction(1)), neighbours=relation)

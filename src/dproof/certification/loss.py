@@ -147,7 +147,7 @@ def compose(losses: Sequence[Loss]) -> Composed:
         smaller = min((0, 1), key=lambda n: len(halves[n].atoms))
         if len(halves[smaller].atoms) * len(part.atoms) > _MOST_ATOMS:
             raise TooLarge(
-                "too many different losses to compose exactly, above about 20; add up the promises of some of them instead"
+                "too many different losses to compose exactly, above about 20; add up the promises of some of them"
             )
         halves[smaller] *= part
     return Composed(*halves)

@@ -14,7 +14,7 @@ from dproof.errors import InputError
 from dproof.exact import exp_below
 from dproof.laws.family import listed
 from dproof.laws.pair import worst_set
-from dproof.mechanisms.mechanism import Mechanism
+from dproof.mechanisms.mechanism import Mechanism, as_mechanism
 from dproof.privacy import Privacy
 
 _SAME_LEVEL = Fraction(1, 10**9)  # whole numbers round the ideal exponentials, far more closely than this
@@ -65,6 +65,7 @@ def sufficient_sets(mechanism: Mechanism, d: Any, d_prime: Any) -> SufficientSet
     >>> sets.S, sets.checks["brute force"], sets.checks["theorem 2"]
     (('a',), 6, 1)
     """
+    as_mechanism(mechanism)
     source, target = mechanism.inputs.code(d), mechanism.inputs.code(d_prime)
     if source == target:
         raise InputError("give two different inputs")

@@ -2,11 +2,16 @@
 
     python verify_certificate.py certificate.json
 
-For every law it holds, this program computes the largest P(A) − e^ε Q(A) over all neighbouring inputs and all sets
-A, in whole numbers, with a fraction that is proven to lie below e^ε; it must not exceed δ, nor the tight values that
-are claimed. Then the promises of the laws must add up to no more than the promise for the whole row, the seal must
-fit, and the files of the release must lie beside the certificate and have the recorded hashes.
+First every name, type and number of the certificate must lie in the range that is written down below. Then, for every
+law, this program computes the largest P(A) − e^ε Q(A) over all neighbouring inputs and all sets A, in whole numbers,
+with a fraction that is proven to lie below e^ε; it must not exceed δ, nor the tight values that are claimed. The
+promises of the laws must add up to no more than the promise for the whole row, the seal must fit, the files of the
+release must lie beside the certificate and have the recorded hashes, and the plan among them must make the same
+promise for the same columns.
 Exit code 0: all of it holds. 1: something does not.
+
+Not checked here, but by `dproof verify`: the stored values, and what else the certificate says of its release (the
+tight values of a whole row and of a person, errors). Taken as said by both: names of mechanisms, lower bounds.
 """
 
 from __future__ import annotations
@@ -15,16 +20,20 @@ import hashlib
 import json
 import re
 import sys
+import tomllib
 from bisect import bisect_left
 from collections.abc import Callable, Iterator
 from fractions import Fraction
-from itertools import accumulate, combinations, pairwise
-from math import comb, isqrt
+from functools import cache
+from itertools import accumulate, combinations, compress, pairwise
+from math import comb, isqrt, lcm
+from operator import gt
 from pathlib import Path
 from typing import Any
 
 Law = list[int]
 Pair = tuple[int, int, Law, Law, int]  # two inputs, their laws and the total
+Reader = Callable[[Any, str], Any]  # what was written, and where: gives the value, or raises Refused
 
 
 class Refused(Exception):
@@ -36,15 +45,235 @@ def require(condition: bool, why: str) -> None:
         raise Refused(why)
 
 
-def number(given: Any) -> Fraction:
-    """A number of at least 0 and of a reasonable length, such as 1/10, 0.25 or 1e-06."""
-    text = str(given)
-    require(bool(re.fullmatch(r"\d{1,2000}(/\d{1,2000}|(\.\d{1,2000})?(e-?\d{1,3})?)", text)), "a number is no number")
-    return Fraction(text)
+# How a number, a text, a list and a record are read ------------------------------------------------------------------
+# There is one way to write each value, so that nobody reads a certificate in another way than this program does.
+
+
+def whole(low: int, high: int) -> Reader:
+    """A whole number of JSON; true is none, and neither is 1.0."""
+
+    def read(given: Any, where: str) -> int:
+        require(type(given) is int and low <= given <= high, f"{where} must be a whole number from {low} to {high}")
+        return int(given)
+
+    return read
+
+
+def digits(low: int, high: int) -> Reader:
+    """A whole number in digits, as a text."""
+    pattern = re.compile("0|[1-9][0-9]{0,1999}")  # not \d, which other alphabets have too
+    most = high if high < 1 << 64 else f"a number of {len(str(high))} digits"
+
+    def read(given: Any, where: str) -> int:
+        value = int(given) if type(given) is str and pattern.fullmatch(given) else low - 1
+        if not low <= value <= high:
+            raise Refused(f"{where} must be a whole number in digits, from {low} to {most}")
+        return value
+
+    return read
+
+
+def fraction(low: Fraction | int | None, high: Fraction | int | None, longest: int = 2000) -> Reader:
+    """A fraction in lowest terms, as a text, such as 2 or 1/10."""
+    pattern = re.compile(f"-?(0|[1-9][0-9]{{0,{longest - 1}}})(/[1-9][0-9]{{0,{longest - 1}}})?")
+
+    def read(given: Any, where: str) -> Fraction:
+        require(type(given) is str and pattern.fullmatch(given) is not None, f"{where} must be a number such as 1/10")
+        value = Fraction(given)
+        require(str(value) == given, f"{where} must be in lowest terms")
+        inside = (low is None or low <= value) and (high is None or value <= high)
+        require(inside, f"{where} must lie between {low} and {high}")
+        return value
+
+    return read
+
+
+def decimal(high: int, *words: str) -> Reader:
+    """A decimal number of JSON of at least 0, or one of a few words."""
+
+    def read(given: Any, where: str) -> Any:
+        if given in words:
+            return given
+        good = type(given) is float and 0 <= given <= high and str(given)[0] != "-"
+        require(good, f"{where} must be a decimal number from 0 to {high}")
+        return Fraction(repr(given))
+
+    return read
+
+
+def truth(given: Any, where: str) -> bool:
+    require(type(given) is bool, f"{where} must be true or false")
+    return bool(given)
+
+
+def text(given: Any, where: str) -> str:
+    require(type(given) is str and len(given) <= 4096, f"{where} must be a text of at most 4096 letters")
+    return str(given)
+
+
+def one_of(*words: str) -> Reader:
+    def read(given: Any, where: str) -> str:
+        require(type(given) is str and given in words, f"{where} must be {' or '.join(map(repr, words))}")
+        return str(given)
+
+    return read
+
+
+def missing_or(reader: Reader) -> Reader:
+    return lambda given, where: None if given is None else reader(given, where)
+
+
+def many(reader: Reader, least: int, most: int) -> Reader:
+    """A list, each of its entries in the same range."""
+
+    def read(given: Any, where: str) -> list[Any]:
+        good = type(given) is list and least <= len(given) <= most
+        require(good, f"{where} must be a list of {least} to {most} entries")
+        return [reader(entry, where) for entry in given]
+
+    return read
+
+
+def named(reader: Reader) -> Reader:
+    """A record with names of its own."""
+
+    def read(given: Any, where: str) -> dict[str, Any]:
+        require(type(given) is dict and len(given) <= 1 << 16, f"{where} must be a record")
+        return {text(name, where): reader(value, where) for name, value in given.items()}
+
+    return read
+
+
+def record(shape: dict[str, Reader], maybe: dict[str, Reader] | None = None) -> Reader:
+    """A record with exactly these names; those of `maybe` may be absent."""
+    known = {**shape, **(maybe or {})}
+
+    def read(given: Any, where: str) -> dict[str, Any]:
+        good = type(given) is dict and shape.keys() <= given.keys() <= known.keys()
+        require(good, f"{where} must be a record of {', '.join(shape)}")
+        return {name: known[name](value, f"{where}.{name}") for name, value in given.items()}
+
+    return read
+
+
+def by_kind(shapes: dict[str, dict[str, Reader]], maybe: dict[str, dict[str, Reader]] | None = None) -> Reader:
+    """A record whose `kind` says which of several shapes it has."""
+
+    def read(given: Any, where: str) -> Any:
+        kind = str(given.get("kind")) if type(given) is dict else ""
+        require(kind in shapes, f"{where} is of a kind that is not known")
+        return record({"kind": text, **shapes[kind]}, (maybe or {}).get(kind))(given, where)
+
+    return read
+
+
+# What a certificate may hold: every name, and the range of every number ----------------------------------------------
+
+VERSION = 1
+LARGEST_FILE = 1 << 27  # bytes of a certificate
+MOST_ENTRIES = 1 << 22  # of all matrices of a certificate together
+MOST_COMPARISONS = 1 << 27  # of two weights, likewise
+MOST_BLOCKS = 1 << 10  # of a table of noise, within its reach
+
+EPSILON, DELTA = fraction(0, 1000), fraction(0, 1)
+WEIGHT, TOTAL = digits(0, 10**2000 - 1), digits(1, 10**2000 - 1)
+TABLED = digits(1, 1 << 128)  # a weight of noise: none is 0
+SIZE = 1 << 62
+LEVELS: dict[str, Reader] = {"epsilon": decimal(1000, "inf"), "delta": decimal(1)}
+
+NOISES: dict[str, dict[str, Reader]] = {
+    "two-sided": {
+        "lower": many(many(TABLED, 128, 128), 0, 9),
+        "top": many(many(TABLED, 2, 1024), 2, 2),
+        "reach": missing_or(whole(1, SIZE)),
+    },
+    "gaussian": {
+        "square": fraction(Fraction(1, 1 << 24), 1 << 30),
+        "weights": many(TABLED, 1, 1 << 17),
+        "unit": whole(1, 1 << 50),
+    },
+    "stairs": {
+        "width": digits(1, SIZE),
+        "inner": digits(1, SIZE),
+        "first": many(TABLED, 2, 4096),
+        "tail": many(TABLED, 2, 4096),
+    },
+    "convolved": {"square": fraction(8, 1 << 18), "step": whole(1, 128), "draws": whole(1, 9)},
+}
+NOISE = by_kind(NOISES)
+
+LAWS: dict[str, dict[str, Reader]] = {
+    "keep-or-other": {"size": whole(1, SIZE), "keep": WEIGHT, "other": WEIGHT},
+    "bits": {"bits": whole(1, 62), "stay": WEIGHT, "flip": WEIGHT},
+    "matrix": {"total": TOTAL, "rows": many(many(WEIGHT, 1, MOST_ENTRIES), 1, MOST_ENTRIES)},
+    "unary": {"size": whole(1, 62), "own": WEIGHT, "other": WEIGHT, "whole": TOTAL},
+    "subset-selection": {"size": whole(1, 62), "width": whole(1, 62), "high": WEIGHT, "low": WEIGHT},
+    "lattice": {"size": digits(1, SIZE), "clamped": truth, "noise": NOISE},
+    "coefficients": {
+        "norm": one_of("l1", "l2"),
+        "terms": whole(1, 256),
+        "radius": missing_or(whole(1, 1 << 20)),
+        "box": missing_or(many(whole(0, 1 << 20), 1, 256)),
+        "noise": NOISE,
+    },
+}
+PAIRS = many(many(whole(0, 1 << 20), 2, 2), 0, MOST_ENTRIES)
+LAW = by_kind(LAWS, {"matrix": {"neighbours": PAIRS}})
+
+LONG = fraction(0, None, 4300)
+PART = record(
+    {
+        "name": text,
+        "mechanism": text,
+        "source": text,
+        "epsilon": EPSILON,
+        "delta": DELTA,
+        "law": LAW,
+        "tight": record(LEVELS),
+        "error": missing_or(LONG),
+        "lower_bound": missing_or(LONG),
+    },
+    {"distances": many(many(fraction(0, None, 400), 1, 4096), 1, 4096)},
+)
+
+ROW = record({**LEVELS, "exact": truth})
+POINT = fraction(None, None, 400)
+RELEASE = record(
+    {
+        "rows": whole(0, SIZE),
+        "columns": many(text, 1, 1 << 16),
+        "public": many(text, 0, 1 << 16),
+        "order": text,
+        "lattices": named(record({"low": POINT, "high": POINT, "step": fraction(Fraction(1, 10**400), None, 400)})),
+        "tight": ROW,
+        "person": record({"rows": whole(1, SIZE), "epsilon": decimal(1000), "delta": decimal(1), "tight": ROW}),
+        "files": named(text),
+    }
+)
+CERTIFICATE = record(
+    {
+        "format": one_of("dproof certificate"),
+        "version": whole(VERSION, VERSION),
+        "private": truth,
+        "neighbours": one_of("change-one", "add-remove"),
+        "epsilon": EPSILON,
+        "delta": DELTA,
+        "laws": many(PART, 1, 4096),
+        "release": missing_or(RELEASE),
+        "seal": text,
+    }
+)
+
+
+# How far two laws lie apart ------------------------------------------------------------------------------------------
 
 
 def exp_below(x: Fraction, bits: int = 256) -> Fraction:
-    """A fraction at most e^x, for x ≥ 0: a truncated series of positive terms, every step rounded down."""
+    """A fraction at most e^x, for x ≥ 0: a truncated series of positive terms, every step rounded down.
+
+    Past e^8192, which no weight of 2000 digits needs, it is that.
+    """
+    x = min(x, Fraction(1 << 13))
     halvings = max(0, x.numerator.bit_length() - x.denominator.bit_length()) + 8
     small = (x.numerator << bits) // (x.denominator << halvings)
     total = term = 1 << bits
@@ -58,63 +287,91 @@ def exp_below(x: Fraction, bits: int = 256) -> Fraction:
     return Fraction(total, 1 << bits) if x else Fraction(1)
 
 
-def divergence(p: Law, q: Law, total: int, odds: Fraction) -> Fraction:
-    """Σ max(0, P − odds·Q): the least δ for which P(A) ≤ odds·Q(A) + δ on every set A."""
-    a, b = odds.numerator, odds.denominator
-    return Fraction(sum(max(0, x * b - y * a) for x, y in zip(p, q, strict=True)), b * total)
+def exceeded(q: Law, odds: Fraction) -> Law:
+    """⌊odds·Q⌋: a whole number exceeds odds·Q if and only if it exceeds this."""
+    return [y * odds.numerator // odds.denominator for y in q]
+
+
+def divergence(p: Law, q: Law, total: int, odds: Fraction, bounds: Law) -> Fraction:
+    """Σ max(0, P − odds·Q): the least δ for which P(A) ≤ odds·Q(A) + δ on every set A; `bounds` are ⌊odds·Q⌋."""
+    worst = list(map(gt, p, bounds))
+    own, other = sum(compress(p, worst)), sum(compress(q, worst))
+    return Fraction(own * odds.denominator - other * odds.numerator, odds.denominator * total)
 
 
 def alike(inputs: int, own: int, other: int, total: int) -> Iterator[Pair]:
     """All pairs of inputs are alike: their laws differ on two groups of outputs only, and there change places."""
-    require(inputs > 0 and min(own, other) >= 0 < total, "a law has a negative weight")
+    require(total > 0, "a law has no weight")
     if inputs > 1:
         yield 0, 1, [own, other], [other, own], total
 
 
-def keep_or_other(record: dict[str, Any], _: Fraction) -> Iterator[Pair]:
+def keep_or_other(law: dict[str, Any], _: Fraction) -> Iterator[Pair]:
     """Two inputs differ in the outputs that keep them."""
-    size, keep, other = (int(record[key]) for key in ("size", "keep", "other"))
+    size, keep, other = law["size"], law["keep"], law["other"]
     return alike(size, keep, other, keep + (size - 1) * other)
 
 
-def bits(record: dict[str, Any], _: Fraction) -> Iterator[Pair]:
+def bits(law: dict[str, Any], _: Fraction) -> Iterator[Pair]:
     """The worst pair differs in every bit; outputs are grouped by how many bits turned."""
-    h, stay, flip = (int(record[key]) for key in ("bits", "stay", "flip"))
-    require(0 < h <= 64 and min(stay, flip) >= 0 < stay + flip, "a law has a negative weight")
-    law = [comb(h, r) * stay ** (h - r) * flip**r for r in range(h + 1)]
-    yield 0, (1 << h) - 1, law, law[::-1], (stay + flip) ** h
+    h, stay, flip = law["bits"], law["stay"], law["flip"]
+    require(stay + flip > 0, "a law has no weight")
+    masses = [comb(h, r) * stay ** (h - r) * flip**r for r in range(h + 1)]
+    yield 0, (1 << h) - 1, masses, masses[::-1], (stay + flip) ** h
 
 
-def matrix(record: dict[str, Any], odds: Fraction) -> Iterator[Pair]:
+def matrix(law: dict[str, Any], odds: Fraction) -> Iterator[Pair]:
     """Every pair of rows, or the neighbouring ones; outputs that no pair holds at more than the odds do not count."""
-    total, rows = int(record["total"]), [[int(w) for w in row] for row in record["rows"]]
-    for row in rows:
-        require(min(row) >= 0 and sum(row) == total > 0, "a law does not sum to its total")
-    columns = [column for column in zip(*rows, strict=True) if max(column) > odds * min(column)]
-    for i, j in (record.get("neighbours") or combinations(range(len(rows)), 2)) if columns else ():
-        yield i, j, [column[i] for column in columns], [column[j] for column in columns], total
+    total, rows = law["total"], law["rows"]
+    k = len(rows)
+    require(all(len(row) == len(rows[0]) for row in rows), "the rows of a law have different lengths")
+    require(all(sum(row) == total for row in rows), "a law does not sum to its total")
+    listed = law.get("neighbours")
+    require(not listed or all(i != j and max(i, j) < k for i, j in listed), "a pair of neighbours is none")
+    extremes = zip(map(max, *rows), map(min, *rows), strict=True) if k > 1 else ()
+    columns = [n for n, (most, least) in enumerate(extremes) if most > odds * least]
+    if not columns:
+        return
+    short = [[row[n] for n in columns] for row in rows]
+    if not listed:  # a pair that shows it comes first: at delta 0 no other need be looked at
+        first = [row[0] for row in short]
+        listed = [sorted(first.index(end(first)) for end in (max, min)), *combinations(range(k), 2)]
+    for i, j in listed:
+        yield i, j, short[i], short[j], total
 
 
-def unary(record: dict[str, Any], _: Fraction) -> Iterator[Pair]:
+def unary(law: dict[str, Any], _: Fraction) -> Iterator[Pair]:
     """Two inputs differ in the law of their two bits; the outputs are what these two show."""
-    size, own, other, whole = (int(record[key]) for key in ("size", "own", "other", "whole"))
-    require(0 <= min(own, other) <= max(own, other) <= whole, "a law has a negative weight")
-    return alike(size, own * (whole - other), other * (whole - own), whole**2)
+    own, other, whole = law["own"], law["other"], law["whole"]
+    require(max(own, other) <= whole, "a law has a negative weight")
+    return alike(law["size"], own * (whole - other), other * (whole - own), whole**2)
 
 
-def subset_selection(record: dict[str, Any], _: Fraction) -> Iterator[Pair]:
+def subset_selection(law: dict[str, Any], _: Fraction) -> Iterator[Pair]:
     """Two inputs differ on the sets that hold one of them and not the other."""
-    k, w, high, low = (int(record[key]) for key in ("size", "width", "high", "low"))
-    require(min(high, low) >= 0 < w <= k, "a law has a negative weight")
+    k, w, high, low = law["size"], law["width"], law["high"], law["low"]
+    require(w <= k, "a set is larger than the values it is of")
     sets = comb(k - 2, w - 1) if k > 1 else 0
     return alike(k, sets * high, sets * low, comb(k - 1, w - 1) * high + comb(k - 1, w) * low)
 
 
-def lattice(record: dict[str, Any], epsilon: Fraction) -> Fraction:
+PAIRWISE: dict[str, Callable[[dict[str, Any], Fraction], Iterator[Pair]]] = {
+    "keep-or-other": keep_or_other,
+    "bits": bits,
+    "matrix": matrix,
+    "unary": unary,
+    "subset-selection": subset_selection,
+}
+
+
+# Numbers plus noise --------------------------------------------------------------------------------------------------
+
+
+def lattice(law: dict[str, Any], epsilon: Fraction) -> Fraction:
     """A number plus noise: all inputs lie within a shift of size − 1; clamping the outputs only post-processes."""
-    noise, shift = record["noise"], int(record["size"]) - 1
-    require(shift >= 0 and noise["kind"] in NOISE, "the noise is not known")
-    return NOISE[noise["kind"]](noise, shift, exp_below(epsilon)) if shift else Fraction(0)
+    noise, shift = law["noise"], law["size"] - 1
+    require(noise["kind"] in SHIFTED, "the noise does not fit its law")
+    return SHIFTED[noise["kind"]](noise, shift, exp_below(epsilon)) if shift else Fraction(0)
 
 
 def power(x: Fraction, n: int, up: int) -> Fraction:
@@ -135,11 +392,12 @@ def two_sided(noise: dict[str, Any], shift: int, odds: Fraction) -> Fraction:
     Where that is more than the odds: with a = 1/r, P(k) ≥ P(0)·a^|k|, so P is the mixture of the ideal law
     L(k) = (1−a)/(1+a)·a^|k|, with weight c = P(0)/L(0), and something else: δ ≤ c·δ_L + 1 − c.
     """
-    ratio, reach = step_odds(noise), None if noise["reach"] is None else int(noise["reach"])
+    ratio, reach = step_odds(noise), noise["reach"]
     if reach is None and power(ratio, shift, 1) <= odds:
         return Fraction(0)
+    require(ratio > 1, "a table of noise does not fall")
     lower, top, both = tables(noise)
-    whole, a = sum(both), 1 / ratio
+    sums, a = sum(both), 1 / ratio
 
     def ideal(k: int, up: int) -> Fraction:
         """P(X ≤ k) for the ideal law on all of Z, rounded down or up."""
@@ -147,91 +405,41 @@ def two_sided(noise: dict[str, Any], shift: int, odds: Fraction) -> Fraction:
 
     def beyond(sign: int, g: int) -> Fraction:
         """P(this sign and G > g), where the noise is G or −1 − G."""
-        digits: list[tuple[list[int], int]] = []
+        places: list[tuple[list[int], int]] = []
         for table in lower:
             g, digit = divmod(g, 128)
-            digits.append((table, digit))
+            places.append((table, digit))
         block, digit = divmod(g, len(both) - 1)
-        so_far = Fraction(top[sign][-1] * both[-1] ** (block - 1), whole**block) if block else Fraction(1)
+        require(block <= MOST_BLOCKS, "the noise reaches too far beyond its table")
+        so_far = Fraction(top[sign][-1] * both[-1] ** (block - 1), sums**block) if block else Fraction(1)
         row = both if block else top[sign]
-        more, same = so_far * sum(row[digit + 1 :]) / whole, so_far * row[digit] / whole
-        for table, digit in reversed(digits):
+        more, same = so_far * sum(row[digit + 1 :]) / sums, so_far * row[digit] / sums
+        for table, digit in reversed(places):
             more, same = more + same * sum(table[digit + 1 :]) / sum(table), same * table[digit] / sum(table)
         return more
 
-    mine = Fraction(top[0][0], whole)
+    mine = Fraction(top[0][0], sums)
     for table in lower:
         mine *= Fraction(table[0], sum(table))
     # The worst set is {k ≤ cut}; cells that the shift leaves without a partner belong to it in any case.
     cut = bisect_left(range(shift + 1), True, key=lambda k: power(a, k, 0) <= odds * power(a, shift - k, 0))
     near, gone = [k for k in range(cut - 2, cut + 2) if k >= 0], [Fraction(0)] * 2
     if reach is not None:  # both laws are conditioned on |X| ≤ reach
-        require(reach > 0, "a table of noise is not whole")
         first = shift - reach - 1
         near, gone = [min(max(k, first), reach) for k in (*near, first)], [ideal(-reach - 1, up) for up in (0, 1)]
         mine /= 1 - beyond(0, reach) - beyond(1, reach - 1)
     kept, excess = 1 - 2 * gone[1], Fraction(0)
-    require(kept > 0, "a table of noise is not whole")
+    require(kept > 0, "the reach of the noise is too short")
     for k in near:
         own, other = ideal(k, 1) - gone[0], max(Fraction(0), ideal(k - shift, 0) - gone[1])
         excess = max(excess, (own - odds * other) / kept)
     return min(Fraction(1), excess + max(Fraction(0), 1 - mine * (1 + a) / (1 - a) * kept))
 
 
-def gaussian(noise: dict[str, Any], shift: int, odds: Fraction) -> Fraction:
-    """A log-concave table: the ratio P(h)/P(h−d) falls with h, so the worst set is a half-line."""
-    half, unit = [int(w) for w in noise["weights"]], int(noise["unit"])
-    falls = all(y * y >= x * z for x, y, z in zip(half, half[1:], half[2:], strict=False))
-    require(falls and half[0] == max(half) and min(half) > 0 and unit % 2 == 1, "a table is not log-concave")
-    table = half[:0:-1] + half
-    sums = [0, *accumulate(table)]
-
-    def apart(d: int) -> Fraction:
-        if d >= len(table):
-            return Fraction(1)
-        cut = d + bisect_left(range(d, len(table)), True, key=lambda n: table[n] <= odds * table[n - d])
-        return (sums[cut] - odds * sums[cut - d]) / sums[-1] if d else Fraction(0)
-
-    d, rest = divmod(shift, unit)  # values come in cells of `unit`: so many of each cell move one cell farther
-    return ((unit - rest) * apart(d) + rest * apart(d + 1)) / unit
-
-
-def stairs(noise: dict[str, Any], shift: int, odds: Fraction) -> Fraction:
-    """Stairs as wide as the shift or wider: only the cells that move one stair down count."""
-    width, inner = int(noise["width"]), int(noise["inner"])
-    first, tail = [int(w) for w in noise["first"]], [int(w) for w in noise["tail"]]
-    require(inner > 0 and shift <= width and min(*first, *tail) > 0 and len(tail) > 1, "the stairs are no stairs")
-    cells, escape = 2 * inner - 1, Fraction(first[-1], sum(first))
-    heights = [Fraction(first[0], sum(first) * cells)]
-    heights += [Fraction(w, sum(first) * 2 * width) for w in first[1:-1]]
-    block = [escape * w / (sum(tail) * 2 * width) for w in tail[:-1]]
-    later = Fraction(tail[-1], sum(tail))  # each block is the one before it, this much lower
-    steps = [*pairwise([*heights, block[0]])], [*pairwise([*block, block[0] * later])]
-    require(all(x >= y for x, y in steps[0] + steps[1]), "a stair is higher than the one before it")
-    down, again = ([max(Fraction(0), x - odds * y) for x, y in part] for part in steps)
-    return min(shift, cells) * down[0] + shift * (sum(down[1:]) + sum(again) / (1 - later))
-
-
-NOISE: dict[str, Callable[[dict[str, Any], int, Fraction], Fraction]] = {
-    "two-sided": two_sided,
-    "gaussian": gaussian,
-    "stairs": stairs,
-}
-
-KINDS: dict[str, Callable[[dict[str, Any], Fraction], Iterator[Pair]]] = {
-    "keep-or-other": keep_or_other,
-    "bits": bits,
-    "matrix": matrix,
-    "unary": unary,
-    "subset-selection": subset_selection,
-}
-
-
 def tables(noise: dict[str, Any]) -> tuple[list[Law], list[Law], Law]:
     """The lower digits, the top digit for each sign, and the top digit whatever the sign."""
-    lower, top = ([[int(w) for w in table] for table in noise[name]] for name in ("lower", "top"))
-    whole = all(len(t) == 128 for t in lower) and len(top) == 2 and len(top[0]) == len(top[1]) > 1
-    require(whole and min(map(min, lower + top)) > 0, "a table of noise is not whole")
+    lower, top = noise["lower"], noise["top"]
+    require(len(top[0]) == len(top[1]), "a table of noise is not whole")
     return lower, top, [a + b for a, b in zip(*top, strict=True)]
 
 
@@ -252,6 +460,61 @@ def step_odds(noise: dict[str, Any]) -> Fraction:
     return max(Fraction(max(pair), min(pair)) for pair in pairs)
 
 
+def gaussian(noise: dict[str, Any], shift: int, odds: Fraction) -> Fraction:
+    """A log-concave table: the ratio P(h)/P(h−d) falls with h, so the worst set is a half-line."""
+    half: Law = noise["weights"]
+    unit: int = noise["unit"]
+    falls = all(y * y >= x * z for x, y, z in zip(half, half[1:], half[2:], strict=False))
+    require(falls and half[0] == max(half), "a table is not log-concave")
+    require(unit % 2 == 1, "the cells of a table do not lie around their middle")
+    table = half[:0:-1] + half
+    sums = [0, *accumulate(table)]
+
+    def apart(d: int) -> Fraction:
+        if d >= len(table):
+            return Fraction(1)
+        cut = d + bisect_left(range(d, len(table)), True, key=lambda n: table[n] <= odds * table[n - d])
+        return (sums[cut] - odds * sums[cut - d]) / sums[-1] if d else Fraction(0)
+
+    d, rest = divmod(shift, unit)  # values come in cells of `unit`: so many of each cell move one cell farther
+    return ((unit - rest) * apart(d) + rest * apart(d + 1)) / unit
+
+
+def stairs(noise: dict[str, Any], shift: int, odds: Fraction) -> Fraction:
+    """Stairs as wide as the shift or wider: only the cells that move one stair down count."""
+    first: Law = noise["first"]
+    tail: Law = noise["tail"]
+    width, inner = int(noise["width"]), int(noise["inner"])
+    require(shift <= width, "the stairs are narrower than the shift")
+    cells, later, escape = 2 * inner - 1, sum(tail), first[-1]
+    # Heights over one denominator. The stairs that follow the first come in blocks, each tail[-1]/later as high as the
+    # one before it; a block's last stair stands before the first of the next.
+    heights = [first[0] * 2 * width * later**2, *(w * cells * later**2 for w in first[1:-1])]
+    block = [escape * w * cells * later for w in tail[:-1]]
+    denominator = sum(first) * cells * 2 * width * later**2
+    steps = [*pairwise([*heights, block[0]])], [*pairwise([*block, escape * tail[0] * cells * tail[-1]])]
+    require(all(x >= y for x, y in steps[0] + steps[1]), "a stair is higher than the one before it")
+    a, b = odds.numerator, odds.denominator
+    down, again = ([max(0, x * b - y * a) for x, y in part] for part in steps)
+    repeated = Fraction(later, later - tail[-1])
+    return (min(shift, cells) * down[0] + shift * (sum(down[1:]) + repeated * sum(again))) / (b * denominator)
+
+
+SHIFTED: dict[str, Callable[[dict[str, Any], int, Fraction], Fraction]] = {
+    "two-sided": two_sided,
+    "gaussian": gaussian,
+    "stairs": stairs,
+}
+
+
+@cache
+def root_of_two_pi(bits: int) -> int:
+    """√(2π)·2^bits, by Machin's π = 16 atan(1/5) − 4 atan(1/239)."""
+    one = 1 << bits
+    inverse = [sum((-1) ** k * one // ((2 * k + 1) * m ** (2 * k + 1)) for k in range(bits)) for m in (5, 239)]
+    return isqrt((32 * inverse[0] - 8 * inverse[1]) * one)
+
+
 def normal_below(x: Fraction, bits: int = 640) -> Fraction:
     """P(Z ≤ x) for a standard normal Z, within 2^-400: 1/2 + (x + x³/3 + x⁵/15 + …) e^(−x²/2)/√(2π)."""
     if abs(x) > 24:
@@ -263,29 +526,29 @@ def normal_below(x: Fraction, bits: int = 640) -> Fraction:
         n += 2
         term = (term * square >> bits) // n
         total += term
-    inverse = [sum((-1) ** k * one // ((2 * k + 1) * m ** (2 * k + 1)) for k in range(bits)) for m in (5, 239)]
-    root = isqrt((32 * inverse[0] - 8 * inverse[1]) * one)  # √(2π), by Machin's π = 16 atan(1/5) − 4 atan(1/239)
-    return Fraction(1, 2) + Fraction(total, root) / exp_below(x * x / 2, bits)
+    return Fraction(1, 2) + Fraction(total, root_of_two_pi(bits)) / exp_below(x * x / 2, bits)
 
 
-def coefficients(record: dict[str, Any], epsilon: Fraction) -> Fraction:
+def coefficients(law: dict[str, Any], epsilon: Fraction) -> Fraction:
     """δ at ε of noise on a vector of whole numbers that lies in a ball or a box.
 
     Laplace noise costs the odds of one step for every step of the l1 diameter. Gaussian noise, m^(n−1)·H + … + H of
     lattice Gaussians H, costs what two normal laws do that lie the l2 diameter apart, but for factors that are
     charged: e^(1/8σ²) and e^(K²/8σ⁴) for rounding, with all values beyond K = D + 10σ, and 2^-66 for each table.
     """
-    terms, radius, box, noise = int(record["terms"]), record["radius"], record["box"], record["noise"]
-    sides = [2 * int(b) for b in box] if box is not None else []
-    require(terms > 0 and (len(sides) == terms if box is not None else int(radius) > 0), "a region is not one")
-    square = sum(side * side for side in sides) if sides else 4 * int(radius) ** 2
-    if record["norm"] == "l1":
+    terms, radius, box, noise = int(law["terms"]), law["radius"], law["box"], law["noise"]
+    require((radius is None) != (box is None), "the region is a ball or a box")
+    require(box is None or len(box) == terms, "the box has a bound for each term")
+    sides = [2 * bound for bound in box or ()]
+    square = sum(side * side for side in sides) if sides else 4 * radius**2
+    if law["norm"] == "l1":
         require(noise["kind"] == "two-sided" and noise["reach"] is None, "the noise does not fit its norm")
         size = sum(sides) if sides else isqrt(terms * square)
-        return Fraction(int(size > 0 and step_odds(noise) > exp_below(epsilon / size)))
-    require(record["norm"] == "l2" and noise["kind"] == "convolved", "the noise does not fit its norm")
-    table, step, draws = number(noise["square"]), int(noise["step"]), int(noise["draws"])
-    require(step > 0 < draws < 20 and table >= 4 * (step**2 + 1), "the tables of noise are too narrow")
+        return Fraction(int(step_odds(noise) > exp_below(epsilon / size))) if size else Fraction(0)
+    require(noise["kind"] == "convolved", "the noise does not fit its norm")
+    table: Fraction = noise["square"]
+    step, draws = int(noise["step"]), int(noise["draws"])
+    require(table >= 4 * (step**2 + 1), "the tables of noise are too narrow")
     variance = table * sum(step ** (2 * n) for n in range(draws))
     sigma, root = Fraction(isqrt(int(variance * 4**32)), 2**32), Fraction(isqrt(square * 4**32) + 1, 2**32)
     ripple = Fraction(draws, 1 << 108)
@@ -302,34 +565,81 @@ def coefficients(record: dict[str, Any], epsilon: Fraction) -> Fraction:
 BOUNDS: dict[str, Callable[[dict[str, Any], Fraction], Fraction]] = {"coefficients": coefficients, "lattice": lattice}
 
 
+# The whole certificate -----------------------------------------------------------------------------------------------
+
+
 def largest(part: dict[str, Any], epsilon: Fraction) -> tuple[Fraction, int, int]:
-    """The largest divergence of one law at ε over its pairs of inputs, in both orders, and the pair that has it."""
-    record, distances, kind = part["law"], part.get("distances"), part["law"]["kind"]
-    if kind in BOUNDS and distances is None:
-        return BOUNDS[kind](record, epsilon), 0, 1
-    require(kind in KINDS, f"the kind of law {kind!r} is not known")
-    require(distances is None or kind == "matrix", "metric privacy needs a law for each input")
+    """The largest divergence of one law at ε over its pairs of inputs, in both orders, and the pair that has it.
+
+    Beyond the promised δ the first pair that shows it will do.
+    """
+    law, distances, kind = part["law"], part.get("distances"), part["law"]["kind"]
+    if kind in BOUNDS:
+        require(distances is None, "metric privacy needs a law for each input")
+        return BOUNDS[kind](law, epsilon), 0, 1
+    if distances is not None:
+        require(kind == "matrix", "metric privacy needs a law for each input")
+        check_distances(distances, len(law["rows"]))
     odds, worst = exp_below(epsilon), (Fraction(0), 0, 0)
-    for i, j, p, q, total in KINDS[kind](record, Fraction(1) if distances else odds):
-        at = exp_below(epsilon * number(distances[i][j])) if distances else odds
-        worst = max(worst, (max(divergence(p, q, total, at), divergence(q, p, total, at)), i, j))
+    bounds: dict[int, Law] = {}
+    for i, j, p, q, total in PAIRWISE[kind](law, Fraction(1) if distances else odds):
+        at = exp_below(epsilon * distances[i][j]) if distances else odds
+        for n, masses in ((i, p), (j, q)):
+            if distances or n not in bounds:
+                bounds[n] = exceeded(masses, at)
+        apart = max(divergence(p, q, total, at, bounds[j]), divergence(q, p, total, at, bounds[i]))
+        worst = max(worst, (apart, i, j))
+        if worst[0] > part["delta"]:
+            break
     return worst
+
+
+def check_distances(distances: list[list[Fraction]], inputs: int) -> None:
+    square = len(distances) == inputs and all(len(row) == inputs for row in distances)
+    require(square, "there must be a distance for each pair of inputs")
+    mutual = all(distances[i][j] == distances[j][i] > 0 for i, j in combinations(range(inputs), 2))
+    require(mutual and not any(distances[i][i] for i in range(inputs)), "the distances are none")
 
 
 def check_law(part: dict[str, Any]) -> None:
     """The promise of one law, and the tight values it claims."""
-    name, epsilon, delta, tight = part["name"], number(part["epsilon"]), number(part["delta"]), part["tight"]
+    name, epsilon, delta, tight = part["name"], part["epsilon"], part["delta"], part["tight"]
     worst, i, j = largest(part, epsilon)
     require(worst <= delta, f"{name!r} is not ({epsilon}, {delta})-private: inputs {i} and {j} show it")
-    require(worst <= number(tight["delta"]), f"{name!r} has a larger delta than it says")
+    require(worst <= tight["delta"], f"{name!r} has a larger delta than it says")
     if tight["epsilon"] != "inf":
-        require(largest(part, number(tight["epsilon"]))[0] <= delta, f"{name!r} has a larger epsilon than it says")
+        require(largest(part, tight["epsilon"])[0] <= delta, f"{name!r} has a larger epsilon than it says")
+
+
+def check_work(laws: list[dict[str, Any]]) -> None:
+    """Refuse matrices that would take hours to go through."""
+    entries = comparisons = 0
+    for part in laws:
+        if part["law"]["kind"] == "matrix":
+            k, outputs = len(part["law"]["rows"]), len(part["law"]["rows"][0])
+            entries += k * outputs
+            listed = len(part["law"].get("neighbours") or ())
+            # At delta 0 one output that exceeds the odds refutes the promise, and else no pair need be gone through.
+            all_pairs = k * (k - 1) // 2 if part["delta"] or "distances" in part else 1
+            comparisons += (listed or all_pairs) * outputs
+    small = entries <= MOST_ENTRIES and comparisons <= MOST_COMPARISONS
+    require(small, "the matrices are too large for this program to go through")
+
+
+def check_sum(laws: list[dict[str, Any]], name: str, promised: Fraction) -> None:
+    """Basic composition: the promises of independent laws add up."""
+    common = 1
+    for part in laws:
+        common = lcm(common, part[name].denominator)
+        require(common.bit_length() < 1 << 16, f"the values of {name} have too long a common denominator")
+    spent = sum((part[name] for part in laws), Fraction(0))
+    require(spent <= promised, f"the laws together exceed the promised {name}")
 
 
 def read(text: str) -> dict[str, Any]:
     """The certificate of a JSON text in which every digit counts and no name stands twice."""
 
-    def named(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         require(len(dict(pairs)) == len(pairs), "a name stands twice")
         return dict(pairs)
 
@@ -337,7 +647,11 @@ def read(text: str) -> dict[str, Any]:
         require(repr(float(decimal)) == decimal, "a number is not written as it was")
         return float(decimal)
 
-    found: dict[str, Any] = json.loads(text, object_pairs_hook=named, parse_float=shortest)
+    def no_number(word: str) -> None:
+        raise Refused(f"{word} is no number")
+
+    require(len(text) <= LARGEST_FILE, "the certificate is too large to be one")
+    found: dict[str, Any] = json.loads(text, object_pairs_hook=once, parse_float=shortest, parse_constant=no_number)
     return found
 
 
@@ -348,28 +662,60 @@ def seal(body: dict[str, Any]) -> str:
 
 
 def check_files(release: dict[str, Any], folder: Path) -> None:
-    for name, digest in release.get("files", {}).items():
-        require("/" not in name and "\\" not in name, "a file of the release lies elsewhere")
+    require(bool(release["files"]), "the certificate names no file of its release")
+    for name, digest in release["files"].items():
+        require(bool(re.fullmatch("[A-Za-z0-9._-]+", name)), "a file of the release lies elsewhere")
         require((folder / name).is_file(), f"the file {name} of the release is missing")
         with (folder / name).open("rb") as stream:
             require(hashlib.file_digest(stream, "sha256").hexdigest() == digest, f"the file {name} has changed")
 
 
+def check_plan(certificate: dict[str, Any], plan: dict[str, Any]) -> None:
+    """The plan must make the promise that the certificate makes, and call the same columns public."""
+
+    def plain(given: Any) -> Fraction:
+        decimal = r"\+?([0-9]{1,2000}\.?[0-9]{0,2000}|\.[0-9]{1,2000})(e[+-]?[0-9]{1,3})?"
+        written = str(given).strip().lower()
+        require(bool(re.fullmatch(f"{decimal}(/{decimal})?", written)), "the plan promises what is no number")
+        top, _, bottom = written.partition("/")
+        return Fraction(top) / Fraction(bottom or 1)
+
+    promise, columns = plan["privacy"], plan["columns"]
+    said = plain(promise["epsilon"]), plain(promise.get("delta", 0)), promise.get("neighbours", "change-one")
+    same = said == (certificate["epsilon"], certificate["delta"], certificate["neighbours"])
+    require(same, "the certificate promises something else than the plan")
+    public = [name for name, column in columns.items() if column.get("public") is True and not column.get("drop")]
+    require(public == certificate["release"]["public"], "the plan calls other columns public than the certificate")
+    joined = {name: " × ".join(joint["columns"]) for joint in plan.get("joint", ()) for name in joint["columns"]}
+    private = [name for name, column in columns.items() if not column.get("public") and not column.get("drop")]
+    names = list(dict.fromkeys(joined.get(name, name) for name in private))
+    require(names == [part["name"] for part in certificate["laws"]], "the certificate has laws for other columns")
+
+
 def verify(certificate: dict[str, Any], folder: Path | None = None) -> None:
     """Raise Refused unless the whole certificate holds."""
+    known = (certificate.get("format"), certificate.get("version")) == ("dproof certificate", VERSION)
+    require(known, f"not a certificate, version {VERSION}")
+    found = CERTIFICATE(certificate, "the certificate")
     body = {key: value for key, value in certificate.items() if key != "seal"}
-    require((body.get("format"), body.get("version")) == ("dproof certificate", 1), "not a certificate, version 1")
-    require(certificate.get("seal") == seal(body), "the seal does not fit: the certificate was changed")
-    require(body["neighbours"] in ("change-one", "add-remove"), "the neighbours are not stated")
-    require(bool(body["laws"]), "there is no law to check")
-    require(number(body["epsilon"]) <= 1000 and number(body["delta"]) <= 1, "the promise is not a promise")
+    require(found["seal"] == seal(body), "the seal does not fit: the certificate was changed")
+    release = found["release"]
+    if release is not None:
+        one = found["neighbours"] == "change-one"
+        require(one, "a release shows how many rows it has, so it can only promise change-one")
+        every = not any("neighbours" in part["law"] or "distances" in part for part in found["laws"])
+        require(every, "the laws of a release must be private for every pair of values")
     for promise in ("epsilon", "delta"):
-        spent = sum(number(part[promise]) for part in body["laws"])
-        require(spent <= number(body[promise]), f"the laws together exceed the promised {promise}")
-    for part in body["laws"]:
+        check_sum(found["laws"], promise, found[promise])
+    check_work(found["laws"])
+    for part in found["laws"]:
         check_law(part)
-    if folder is not None and body.get("release"):
-        check_files(body["release"], folder)
+    if folder is not None and release is not None:
+        check_files(release, folder)
+        plan = folder / "plan.toml"
+        if plan.name in release["files"]:
+            require(plan.stat().st_size <= 1 << 22, "the plan is too long to be one")
+            check_plan(found, tomllib.loads(plan.read_text(encoding="utf-8")))
 
 
 def main(arguments: list[str]) -> int:
@@ -378,6 +724,7 @@ def main(arguments: list[str]) -> int:
         return 2
     path = Path(arguments[0])
     try:
+        require(path.stat().st_size <= LARGEST_FILE, "the certificate is too large to be one")
         certificate = read(path.read_text(encoding="utf-8"))
         verify(certificate, path.parent)
     except Refused as refused:
@@ -389,8 +736,10 @@ def main(arguments: list[str]) -> int:
     promise = f"epsilon = {certificate['epsilon']}, delta = {certificate['delta']}, {certificate['neighbours']}"
     limits = ", for the listed pairs of inputs" * any("neighbours" in part["law"] for part in certificate["laws"])
     limits += ", epsilon times the distance of two inputs" * any("distances" in part for part in certificate["laws"])
+    public = (certificate["release"] or {}).get("public", ())
+    limits += f"; not protected, because called public: {', '.join(map(repr, public))}" if public else ""
     print(f"holds: {promise}, {len(certificate['laws'])} law(s){limits}")
-    if certificate.get("private") is not True:
+    if not certificate["private"]:
         print("but it was drawn with seeded coins: not private")
         return 1
     return 0

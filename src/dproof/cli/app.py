@@ -1,25 +1,32 @@
 """The command `dproof`: which commands there are, and what becomes of an error.
 
-Exit codes: 0 done and it holds; 1 the answer is no; 2 bad input or usage. A user's mistake is one sentence on
-stderr and never a traceback.
+Exit codes: 0 done and it holds; 1 the answer is no; 2 bad input or usage; 130 interrupted. A user's mistake is one
+sentence on stderr and never a traceback.
 """
 
 from __future__ import annotations
 
 import os
+import signal
 import sys
+import threading
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from importlib import import_module
 from io import TextIOWrapper
+from math import inf
 from pathlib import Path
+from shutil import get_terminal_size
+from time import monotonic
 from traceback import extract_tb
 from typing import Annotated, Any
 
 import typer
 
 from dproof import __version__
-from dproof.errors import DproofError, InputError
+from dproof.cli.output import advise
+from dproof.errors import DproofError, DproofWarning, InputError
 
 # A new command is one file with one function of its name, and one line here: the first line of the function's
 # docstring. `dproof --help` shows them in this order, and loads none of them.
@@ -27,6 +34,7 @@ COMMANDS = {
     "demo": "Make up a survey, sanitise it, and ask it questions both ways.",
     "init": "Draft a plan from the names of a table's columns.",
     "plan": "Show what a plan will do to each column, and what to expect.",
+    "check": "Count what a plan does not foresee in its table: for your eyes only.",
     "sanitise": "Sanitise a table once; then anyone may ask it anything.",
     "query": "Ask a release anything: debiased answers with intervals, free.",
     "ask": "Ask the private table a question; the ledger pays first.",
@@ -38,6 +46,7 @@ COMMANDS = {
     "explain": "Say what a guarantee means for one person.",
 }
 ALIASES = {"sanitize": "sanitise"}
+_WIDEST = 100  # columns that help takes, however wide the terminal is
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -48,24 +57,67 @@ def main(arguments: Sequence[str] | None = None) -> None:
             stream.reconfigure(errors="replace")
     words = list(sys.argv[1:] if arguments is None else arguments)
     chosen = next((word for word in _typed() or words if not word.startswith("-")), None)
+    signals: list[int] = []
     try:
-        with warnings.catch_warnings():
+        with _noting(signals), warnings.catch_warnings():
             warnings.showwarning = _show_warning
+            warnings.simplefilter("always", DproofWarning)  # told as a line, whatever the environment makes of warnings
             _app(chosen)(words, prog_name="dproof")
-    except KeyboardInterrupt:
-        sys.exit(130)
-    except DproofError as error:
-        _leave(str(error), 2 if isinstance(error, InputError) else 1)
-    except OSError as error:
-        where = f"{error.filename}: " if error.filename else ""
-        _leave(f"{where}{error.strerror or error}", 2)
-    except MemoryError:
-        _leave("this needs more memory than there is; a smaller problem or a larger machine would do", 2)
-    except Exception as fault:
-        # Whatever this is, its text might quote the data: it is told by its kind and place alone.
-        place = extract_tb(fault.__traceback__)[-1]
-        kind, where = type(fault).__name__, f"{Path(place.filename).name}, line {place.lineno}"
-        _leave(f"a fault of dproof itself, not of yours: {kind} at {where}; please report it with the command", 2)
+    except BaseException as error:
+        if signals:  # whatever native code has made of it
+            noted = hasattr(error, "__notes__")
+            _leave(error, "interrupted" if noted else "interrupted; nothing was written", 128 + signals[0])
+        _leave_with(error)
+
+
+def _leave_with(error: BaseException) -> None:
+    """Say in one sentence what went wrong, and leave with its code."""
+    match error:
+        case DproofError():
+            _leave(error, str(error), 2 if isinstance(error, InputError) else 1)
+        case OSError():
+            where = f"{error.filename}: " if error.filename else ""
+            _leave(error, f"{where}{error.strerror or error}", 2)
+        case MemoryError():
+            _leave(error, "this needs more memory than there is; a smaller problem or a larger machine would do", 2)
+        case Exception():
+            # Whatever this is, its text might quote the data: it is told by its kind and place alone.
+            place = extract_tb(error.__traceback__)[-1]
+            what = f"{type(error).__name__} at {Path(place.filename).name}, line {place.lineno}"
+            _leave(error, f"a fault of dproof itself, not of yours: {what}; please report it with the command", 2)
+    raise error
+
+
+class _Stopped(BaseException):
+    """A signal asks the command to stop. It is no KeyboardInterrupt, which typer would answer for itself."""
+
+
+@contextmanager
+def _noting(signals: list[int]) -> Iterator[None]:
+    """Let Ctrl-C, or a request to end, stop the command by an exception, and note the signal.
+
+    A second one within a second is the same impatience: it does not stop what cleans up.
+    """
+    at = -inf
+
+    def stop(number: int, _: Any) -> None:
+        nonlocal at
+        now = monotonic()
+        if now - at > 1:
+            at = now
+            signals.append(number)
+            raise _Stopped
+
+    here = threading.current_thread() is threading.main_thread()  # no other thread may say what a signal does
+    before = {n: signal.getsignal(n) for n in (signal.SIGINT, signal.SIGTERM) if here}
+    before = {n: how for n, how in before.items() if how not in (None, signal.SIG_IGN)}
+    for number in before:
+        signal.signal(number, stop)
+    try:
+        yield
+    finally:
+        for number, how in before.items():
+            signal.signal(number, how)
 
 
 def _typed() -> list[str]:
@@ -102,12 +154,14 @@ def _flowing(function: Callable[..., None]) -> str:
 
 def _app(chosen: str | None) -> typer.Typer:
     """The application with the chosen command loaded and the others only listed, so that help is quick."""
+    width = get_terminal_size().columns
     app = typer.Typer(
         name="dproof",
         help="Differential privacy for numbers, categories, sets and curves under one roof, with a proof.",
         no_args_is_help=True,
+        rich_markup_mode=None,  # plain help: quick, and whole in a narrow terminal
         pretty_exceptions_enable=False,
-        context_settings={"help_option_names": ["-h", "--help"]},
+        context_settings={"help_option_names": ["-h", "--help"], "terminal_width": min(width, _WIDEST) - 2},
     )
     app.callback()(_options)
     for word, name in {**{name: name for name in COMMANDS}, **ALIASES}.items():
@@ -116,10 +170,11 @@ def _app(chosen: str | None) -> typer.Typer:
     return app
 
 
-def _leave(message: str, code: int) -> None:
-    print(f"dproof: {' '.join(message.split())}", file=sys.stderr)
+def _leave(error: BaseException, message: str, code: int) -> None:
+    """Tell the error and what the command noted on it, such as what is paid for already."""
+    advise("; ".join([message, *getattr(error, "__notes__", ())]))
     sys.exit(code)
 
 
 def _show_warning(message: Warning | str, *_: Any, **__: Any) -> None:
-    print(f"dproof: warning: {message}", file=sys.stderr)
+    advise(f"warning: {message}")

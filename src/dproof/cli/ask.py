@@ -7,11 +7,13 @@ from tempfile import TemporaryDirectory
 from typing import Annotated, Any
 
 from dproof.cli.init import Data, Table
-from dproof.cli.options import AsJson, argument, flag, option
-from dproof.cli.output import emit, escape
+from dproof.cli.options import AsJson, Plot, argument, flag, option
+from dproof.cli.output import advise, emit, escape, having_done
 from dproof.cli.query import page
 from dproof.curation.curator import Curator
 from dproof.curation.ledger import is_begun
+from dproof.errors import InputError
+from dproof.report.picture_file import picture_file
 
 
 def ask(
@@ -27,13 +29,17 @@ def ask(
     mark: Annotated[str | None, option("HASH", "A mark of the ledger that was kept.")] = None,
     table: Table = None,
     preview: Annotated[bool, flag("--preview", "Show cost and accuracy; spend and read nothing.")] = False,
+    plot: Plot = None,
+    every: Annotated[bool, flag("--all", "Answer more than 1,000 groups too, and print every one.")] = False,
     as_json: AsJson = False,
 ) -> None:
     """Ask the private table a question; the ledger pays first.
 
     The answer has noise of whole numbers and an interval. The same question again is free: its answer is the same.
     """
+    picture = None if plot is None else picture_file(plot)  # before anything is paid
     wanted: dict[str, Any] = {"epsilon": epsilon, "delta": delta, "accuracy": accuracy, "level": level}
+    wanted["all_groups"] = every
     if preview or not is_begun(ledger):
         # A preview, or a first question that is refused, begins no ledger: it is tried on one that is thrown away.
         with TemporaryDirectory() as folder:
@@ -46,4 +52,13 @@ def ask(
             return
     curator = Curator(data, plan, ledger=ledger, analyst=analyst, mark=mark, table=table)
     answer = curator.ask(question, **wanted)
-    emit({**answer.to_json(), "remaining": curator.remaining().to_json()}, as_json, lambda: page(answer))
+    with having_done("the question is paid for and its answer kept: asked again, it is free"):
+        remaining = {"remaining": curator.remaining().to_json()}
+        emit({**answer.to_json(), **remaining}, as_json, lambda: page(answer, every))
+        if picture is not None:
+            try:
+                answer.plot(picture)
+            except InputError as problem:  # the answer is paid for and printed; only its picture is missing
+                advise(f"no picture: {problem}")
+            else:
+                advise(f"the picture is in {picture}")

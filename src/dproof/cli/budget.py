@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Container
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -45,7 +46,8 @@ def budget(
 
 
 def _answer(opened: Ledger) -> dict[str, Any]:
-    whole, spent, limits = amount(opened.budget), opened.spent(), opened.analysts
+    whole, spent, limits, entries = amount(opened.budget), opened.spent(), opened.analysts, opened.entries
+    published = {entry["release"] for entry in entries if entry["kind"] == "published"}
     closed = {name for name, limit in limits.items() if limit is None} if any(limits.values()) else set()
     return {
         "budget": whole.to_json(),
@@ -62,7 +64,7 @@ def _answer(opened: Ledger) -> dict[str, Any]:
             }
             for name, limit in limits.items()
         ],
-        "entries": [_entry(entry) for entry in opened.entries if entry["kind"] != "answer"],
+        "entries": [_entry(entry, published) for entry in entries if entry["kind"] not in ("answer", "published")],
         "mark": opened.mark,
     }
 
@@ -71,10 +73,13 @@ def _above(spent: Amount) -> dict[str, float]:
     return {"epsilon": float_above(spent.epsilon), "delta": float_above(spent.delta)}
 
 
-def _entry(entry: dict[str, Any]) -> dict[str, Any]:
-    """An entry without the digest of the plan that its question was asked under, and its cost as numbers."""
+def _entry(entry: dict[str, Any], published: Container[int]) -> dict[str, Any]:
+    """An entry without the digest of its plan, with its cost as numbers; a release tells whether it was published."""
     asked = {"question": entry["key"].rpartition(" -- ")[0] or entry["key"]} if "key" in entry else {}
-    return {key: value for key, value in entry.items() if key != "key"} | asked | _above(paid(entry))
+    made = {"published": entry["number"] in published} if "plan" in entry else {}
+    return (
+        {key: value for key, value in entry.items() if key not in ("key", "plan")} | asked | made | _above(paid(entry))
+    )
 
 
 def _page(answer: dict[str, Any]) -> Page:
@@ -88,6 +93,7 @@ def _page(answer: dict[str, Any]) -> Page:
     entries = []
     for entry in answer["entries"]:
         what = entry.get("question") or entry.get("description") or _WORDS[entry["kind"]]
+        what += "" if entry.get("published", True) else ", paid for and not published yet"
         when = entry["at"][:16].replace("T", " ")
         entries.append((_figures(entry), *map(escape, (what, entry.get("analyst", ""), when))))
     yield ""

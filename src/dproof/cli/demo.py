@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import shutil
 from pathlib import Path
 from tempfile import mkdtemp
 from typing import Annotated, Any
@@ -12,7 +13,7 @@ import typer
 from numpy.typing import NDArray
 
 from dproof.cli.options import AsJson, option
-from dproof.cli.output import Page, emit, escape, table
+from dproof.cli.output import Page, emit, escape, having_done, table
 from dproof.coins import Coins
 from dproof.errors import InputError
 
@@ -77,13 +78,18 @@ def demo(
         raise InputError(f"{str(out)!r} is there already: choose another name")
     folder = Path(mkdtemp(prefix="dproof-demo-")) if out is None else out
     folder.mkdir(exist_ok=True)
-    survey = made_up(people)
-    pyarrow.parquet.write_table(survey, folder / "survey.parquet")
-    (folder / "plan.toml").write_text(PLAN, "utf-8")
-    release = sanitise(folder / "survey.parquet", folder / "plan.toml", folder / "release")
-    answers = [_compared(release, survey, sql) for sql in QUESTIONS]
+    try:
+        survey = made_up(people)
+        pyarrow.parquet.write_table(survey, folder / "survey.parquet")
+        (folder / "plan.toml").write_text(PLAN, "utf-8")
+        release = sanitise(folder / "survey.parquet", folder / "plan.toml", folder / "release")
+        answers = [_compared(release, survey, sql) for sql in QUESTIONS]
+    except BaseException:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise
     answer = {"people": people, "folder": str(folder), "epsilon": 5.0, "delta": 0.0, "answers": answers}
-    emit(answer, as_json, lambda: _page(answer))
+    with having_done(f"what was made is in {folder}"):
+        emit(answer, as_json, lambda: _page(answer))
 
 
 def made_up(people: int) -> Any:
@@ -157,7 +163,7 @@ def _page(answer: dict[str, Any]) -> Page:
     folder = escape(answer["folder"])
     yield (
         f"\n[bold]{answer['people']:,} people[/bold] who do not exist were asked for their hobby, region, interests, "
-        f"age and hours of television.\nEach row was sanitised with [bold]ε = {answer['epsilon']:g}[/bold], certified "
+        f"age and hours of television. Each row was sanitised with [bold]ε = {answer['epsilon']:g}[/bold], certified "
         "before the data was opened. Anyone may now ask anything:\n"
     )
     for asked in answer["answers"]:
@@ -165,14 +171,17 @@ def _page(answer: dict[str, Any]) -> Page:
         rows = (_cells(row, 2 if asked["figure"] == "hours" else 0) for row in asked["rows"])
         yield table(("", "truth", "as the rows stand", "debiased, 95%", ""), rows, left=(0,))
         yield ""
-    yield "One interval in twenty misses, by design. What was made is yours to look at:\n"
-    yield f"  {folder}/release/report.html    read about it"
-    yield f"  dproof query {folder}/release 'SELECT …'"
-    yield f"  dproof verify {folder}/release\n"
+    yield "One interval in twenty misses, by design. What was made is yours to look at."
+    yield f"\nAsk it anything, for ever:\n  dproof query {folder}/release 'SELECT … FROM release'"
+    yield f"Check it again:\n  dproof verify {folder}/release"
+    yield f"Read about it:\n  {folder}/release/report.html\n"
 
 
 def _cells(row: dict[str, Any], digits: int) -> tuple[str, ...]:
-    truth, raw, estimate, low, high = (f"{row[key]:,.{digits}f}" for key in ("truth", "raw", "estimate", "low", "high"))
+    shown = {**row, "estimate": min(max(row["estimate"], row["low"]), row["high"])}  # moved into its interval
+    truth, raw, estimate, low, high = (
+        f"{shown[key]:,.{digits}f}" for key in ("truth", "raw", "estimate", "low", "high")
+    )
     mark = "[green]holds[/green]" if row["low"] <= row["truth"] <= row["high"] else "[yellow]misses[/yellow]"
     label = escape(", ".join(map(str, row["group"])))
     return label, truth, raw, f"[bold]{estimate}[/bold]  {low} … {high}", mark

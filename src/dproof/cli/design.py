@@ -59,12 +59,12 @@ def design(
         metric_privacy=metric_privacy,
     )
     answer = _answer(mechanism, privacy)
-    if law is not None:
-        _write_law(mechanism, law)
     if picture is not None:
         from dproof.report.charts import law_chart, svg
 
         picture.write_text(svg(law_chart(mechanism)), encoding="utf-8")
+    if law is not None:
+        _write_law(mechanism, law)
     emit(answer, as_json, lambda: _page(answer, space.name))
     for written in filter(None, (law, picture)):
         advise(f"written to {written}")

@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from dproof.cli.options import AsJson, argument, option
+from dproof.cli.options import AsJson, argument, flag, option
 from dproof.cli.output import advise, emit
 from dproof.engines import Source, open_source
+from dproof.engines.layout import USUAL, Layout, ending
 from dproof.sanitisation.toml import to_toml
 
-Data = Annotated[Path, argument("DATA", "A .csv, .parquet, .arrow or .duckdb file, or a folder of files.")]
-Table = Annotated[str | None, option("NAME", "The table inside a DuckDB file.")]
+Data = Annotated[Path, argument("DATA", "A .csv, .tsv, .xlsx, .parquet, .arrow or .duckdb file, or a folder.")]
+Table = Annotated[str | None, option("NAME", "The table inside a DuckDB file, or the sheet of an .xlsx.")]
 
+_LOOKED = """\
+# CONFIDENTIAL until a person has checked it: --look read rows of the table to
+# guess the kinds of the columns and how the file is written. Keep what you
+# could say without having seen the table, mend the rest, delete these lines.
+
+"""
 _HEAD = """\
 # A draft: the names of the columns and nothing of their values. Everything in
 # a plan is public knowledge, so declare from what you know, not from the data.
@@ -29,34 +37,89 @@ _HEAD = """\
 #                of lists
 # or write public = true (released as it is) or drop = true (left out).
 # share = 2 doubles a column's part of epsilon.
+# [file] says how the file is written: separator, encoding, decimal, thousands,
+# sheet.
 
 """
-
-
-def init(data: Data, table: Table = None, as_json: AsJson = False) -> None:
-    """Draft a plan from the names of a table's columns.
-
-    The draft goes to standard output: `dproof init people.csv > plan.toml`, then declare the spaces. No value of the
-    table is copied.
-    """
-    source = open_source(data, table)
-    kinds = _kinds(source)
-    columns = {name: _DRAFTS[kinds[name]] for name in source.names}
-    text = _HEAD + to_toml({"privacy": {"epsilon": "1", "delta": "0", "neighbours": "change-one"}, "columns": columns})
-    answer = {"plan": text, "columns": [{"name": name, "kind": kinds[name]} for name in source.names]}
-    if as_json:
-        emit(answer, True, list)
-    else:
-        typer.echo(text, nl=False)
-        advise("declare the values and bounds in this draft, then look at it with `dproof plan`")
-
-
 _DRAFTS: dict[str, dict[str, Any]] = {
     "categories": {"space": "categories", "values": []},
     "truth": {"space": "categories", "values": [True, False]},
     "interval": {"space": "interval", "low": "?", "high": "?"},
     "subsets": {"space": "subsets", "values": []},
+    "date": {"drop": True},
+    "nameless": {"drop": True},
 }
+_COMMENTS = {
+    "date": "# A date, for which there is no space yet: make it a number, such as a\n# year, or leave it out.\n",
+    "nameless": "# A column without a name.\n",
+}
+
+
+def init(
+    data: Data,
+    table: Table = None,
+    look: Annotated[bool, flag("--look", "Also read some rows, for kinds, encoding and decimal sign.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Draft a plan from the names of a table's columns.
+
+    The draft goes to standard output: `dproof init people.csv > plan.toml`, then declare the spaces. It is made from
+    the header and the types in the file. With --look some rows are read too, so that the draft is confidential until
+    you have checked it. No value and no bound of the table is copied.
+    """
+    layout = _seen_layout(data, table, look)
+    source = open_source(data, table, layout)
+    kinds = _kinds(source)
+    if look:
+        from dproof.cli.look import sample, seen_kind, seen_numerals
+
+        texts = sample(source)
+        layout = replace(layout, numerals=seen_numerals(texts, layout.separator or ","))
+        kinds |= {name: seen_kind(found, layout.numerals) or kinds[name] for name, found in texts.items() if name}
+    text = _draft(kinds, layout, look)
+    columns = [{"name": name, "kind": kind} for name, kind in kinds.items()]
+    if as_json:
+        emit({"plan": text, "columns": columns, "confidential": look}, True, list)
+        return
+    typer.echo(text, nl=False)
+    advise("declare the values and bounds in this draft, then look at it with `dproof plan`")
+    if look:
+        advise("the draft was made from rows of the table: keep it to yourself until you have checked it")
+
+
+def _draft(kinds: dict[str, str], layout: Layout, looked: bool) -> str:
+    parts = [(_LOOKED if looked else "") + _HEAD.rstrip("\n") + "\n"]
+    signs = {"decimal": layout.numerals.decimal, "thousands": layout.numerals.thousands}
+    usual = {"encoding": USUAL.encoding, "decimal": USUAL.numerals.decimal, "thousands": USUAL.numerals.thousands}
+    file = {"separator": layout.separator, "encoding": layout.encoding, **signs, "sheet": layout.sheet}
+    given = {key: value for key, value in file.items() if value != usual.get(key)}
+    parts += (
+        ["# How the file is written, as far as it shows: check each line.\n" + to_toml({"file": given})]
+        if given
+        else []
+    )
+    parts.append(to_toml({"privacy": {"epsilon": "1", "delta": "0", "neighbours": "change-one"}}))
+    parts += [_COMMENTS.get(kind, "") + to_toml({"columns": {name: _DRAFTS[kind]}}) for name, kind in kinds.items()]
+    return "\n".join(parts)
+
+
+def _seen_layout(data: Path, table: str | None, look: bool) -> Layout:
+    """How a file is written, as far as its header shows it, or its first rows."""
+    from dproof.engines.delimited import header_encoding, header_line, separator_of, usual_separator
+    from dproof.engines.files import files_of
+
+    path = files_of(data)[0] if data.is_dir() else data
+    if ending(path) == ".xlsx":
+        return Layout(sheet=table)
+    if not ending(path).startswith((".csv", ".tsv")) or not path.exists():
+        return USUAL
+    encoding = header_encoding(path)
+    if look:
+        from dproof.cli.look import seen_encoding
+
+        encoding = seen_encoding(path, encoding)
+    separator = separator_of(header_line(path, encoding).decode("utf-8", "replace"), path)
+    return Layout(separator=None if separator == usual_separator(path) else separator, encoding=encoding)
 
 
 def _kinds(source: Source) -> dict[str, str]:
@@ -64,7 +127,7 @@ def _kinds(source: Source) -> dict[str, str]:
     import pyarrow as pa
 
     first = next(iter(source.read(source.names)), None)
-    kinds = dict.fromkeys(source.names, "categories")
+    kinds = {name: "categories" if name else "nameless" for name in source.names}
     for field in () if first is None else first.schema:
         if pa.types.is_boolean(field.type):
             kinds[field.name] = "truth"
@@ -72,4 +135,6 @@ def _kinds(source: Source) -> dict[str, str]:
             kinds[field.name] = "interval"
         elif pa.types.is_list(field.type) or pa.types.is_large_list(field.type):
             kinds[field.name] = "subsets"
+        elif pa.types.is_temporal(field.type):
+            kinds[field.name] = "date"
     return kinds

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -26,3 +27,5 @@ Epsilon = Annotated[str, option("E", "ε of the guarantee: a decimal or a fracti
 Delta = Annotated[str, option("D", "δ of the guarantee, between 0 and 1.")]
 Neighbours = Annotated[str, option("RELATION", "Who is a neighbour: change-one (same size) or add-remove.")]
 AsJson = Annotated[bool, flag("--json", "Print one JSON object and nothing else.")]
+EveryRow = Annotated[bool, flag("--all", "Print every row, not only the first 50.")]
+Plot = Annotated[Path | None, option("FILE", "Draw it into FILE: .svg, .png or .html.")]

@@ -5,7 +5,10 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Callable, Container, Iterable, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from shutil import get_terminal_size
+from textwrap import fill
 from typing import Any
 
 Page = Iterable[Any]  # what a person is shown: markup and renderables of rich
@@ -25,8 +28,21 @@ def emit(answer: Mapping[str, Any], as_json: bool, human: Callable[[], Page]) ->
 
 
 def advise(message: str) -> None:
-    """Say something beside the answer, on stderr."""
-    print(f"dproof: {message}", file=sys.stderr)
+    """Say something beside the answer, on stderr: one line, which breaks between words where a terminal shows it."""
+    text = f"dproof: {' '.join(message.split())}"
+    if sys.stderr.isatty():
+        text = fill(text, get_terminal_size().columns, break_long_words=False, break_on_hyphens=False)
+    print(text, file=sys.stderr)
+
+
+@contextmanager
+def having_done(what: str) -> Iterator[None]:
+    """Whatever stops the command in here tells as well what was done before."""
+    try:
+        yield
+    except BaseException as error:
+        error.add_note(what)
+        raise
 
 
 def escape(text: object) -> str:
@@ -45,17 +61,21 @@ def several(count: int, what: str) -> str:
     return f"{count:,} {what}{'' if count == 1 else 's'}"
 
 
+def not_protected(public: Sequence[str]) -> str:
+    """The end of a sentence that states a promise: which columns it does not cover.
+
+    >>> not_protected(["name", "town"])
+    '; not protected, because the plan calls them public: name, town'
+    """
+    them = "it" if len(public) == 1 else "them"
+    return f"; not protected, because the plan calls {them} public: {', '.join(public)}" if public else ""
+
+
 def table(headings: Iterable[str], rows: Iterable[Iterable[str]], left: Container[int] = ()) -> Any:
     """A table of figures on the right of their columns; those numbered in `left` hold names instead."""
-    from rich import box
-    from rich.table import Table
+    from dproof.cli.fitting import FittingTable
 
-    made = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
-    for n, heading in enumerate(headings):
-        made.add_column(heading, justify="left" if n in left else "right", overflow="fold")
-    for row in rows:
-        made.add_row(*row)
-    return made
+    return FittingTable(headings, rows, left)
 
 
 def pairs(rows: Iterable[tuple[Any, ...]]) -> Any:
@@ -71,7 +91,8 @@ def pairs(rows: Iterable[tuple[Any, ...]]) -> Any:
 def _page(parts: Page) -> str:
     from rich.console import Console
 
-    console = Console(highlight=False)
+    width, height = get_terminal_size()  # rich itself takes every dumb terminal for one of 80 columns
+    console = Console(highlight=False, width=width, height=height)
     with console.capture() as page:
         for part in parts:
             console.print(part)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from dproof.cli.options import AsJson, argument, option
-from dproof.cli.output import Page, advise, emit, escape, table
+from dproof.cli.output import Page, advise, emit, escape, pairs
 from dproof.errors import InputError
 from dproof.exact import float_above
 from dproof.meaning import advice
@@ -22,12 +22,17 @@ def plan(
     path: Annotated[Path, argument("PLAN.toml", "The plan.")],
     rows: Annotated[int | None, option("N", "How many rows the table has.")] = None,
     half_width: Annotated[str | None, option("W", "Find the epsilon with which a count is right to ± this.")] = None,
+    question: Annotated[
+        list[str] | None, option("SQL", "What ± its answer would have; repeatable, instead of the plan's own.")
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Show what a plan will do to each column, and what to expect.
 
     For each column: its mechanism, its part of ε, the expected error of a value and the bound that no mechanism can
-    beat; with --rows, ± at 95% of a debiased count or mean. With --half-width too, the least ε for such counts.
+    beat; with --rows, ± at 95% of a debiased count or mean, and what would make it smaller. With --half-width too, the
+    least ε for such counts. With questions, given here or listed in the plan, ± of each from a release and from
+    `dproof ask` at the same ε.
     """
     chosen = Plan.read(path)
     solved = None
@@ -37,8 +42,10 @@ def plan(
         solved = epsilon_for(chosen, rows, half_width)
         promise = Privacy(solved, chosen.privacy.delta, neighbours=chosen.privacy.neighbours)
         chosen = replace(chosen, privacy=promise)
+    if question and rows is None:
+        raise InputError("--question needs --rows: how good an answer is depends on how many rows there are")
     law = with_bounds(certify_row(chosen))
-    answer = _answer(law, rows, solved)
+    answer = {**_answer(law, rows, solved), **_advice(law, rows, question)}
     emit(answer, as_json, lambda: _page(answer, path.name))
     for said in advice(chosen.privacy):
         advise(said)
@@ -79,6 +86,24 @@ def _answer(law: RowLaw, rows: int | None, solved: Fraction | None) -> dict[str,
     }
 
 
+def _advice(law: RowLaw, rows: int | None, questions: list[str] | None) -> dict[str, Any]:
+    """Whether the answers will be of use and what would help, and what the questions would give."""
+    if rows is None:
+        own = [{"question": one.sql, "weight": float(one.weight)} for one in law.plan.questions]
+        return {"verdict": None, "advice": [], "questions": own, "better": None}
+    from dproof.report.advise import advise as compare
+    from dproof.report.plan_advice import plan_advice
+
+    found = plan_advice(law, rows)
+    asked = compare(law.plan, rows=rows, questions=questions or None) if questions or law.plan.questions else None
+    return {
+        "verdict": found.verdict,
+        "advice": [hint.to_json() for hint in found.hints],
+        "questions": [] if asked is None else asked.to_json()["comparisons"],
+        "better": None if asked is None else asked.verdict,
+    }
+
+
 def _page(answer: dict[str, Any], name: str) -> Page:
     yield (
         f"\n[bold]{escape(name)}[/bold]: one row may lose [bold]ε = {answer['epsilon']:.6g}, "
@@ -88,6 +113,8 @@ def _page(answer: dict[str, Any], name: str) -> Page:
     person = answer["person"]
     if person["rows"] > 1:
         yield f"A person with {person['rows']} rows: ε = {person['epsilon']:.6g}, δ = {person['delta']:.6g}."
+    if answer["verdict"]:
+        yield f"[yellow]{escape(answer['verdict'])}[/yellow]"
     yield ""
     headings = ["column", "mechanism", "share", "ε", "error", "at best"]
     headings += [] if answer["rows"] is None else [f"± over {answer['rows']:,}"]
@@ -103,12 +130,47 @@ def _page(answer: dict[str, Any], name: str) -> Page:
         )[: len(headings)]
         for column in answer["columns"]
     ]
-    yield table(headings, rows, left=(0, 1))
+    from dproof.cli.fitting import FittingTable  # rich, which --json does not need
+
+    yield FittingTable(headings, rows, left=(0, 1), spare=(2, 5, 4, 1, 3))
     yield "\nThe error is that of a released value, expected at worst; at best is what no mechanism can go below."
     for word, names in (("Released as they are", answer["public"]), ("Left out", answer["dropped"])):
         if names:
             yield f"\n{word}: {escape(', '.join(names))}."
+    if answer["advice"]:
+        yield "\nWhat would help:"
+        yield pairs(("•", escape(hint["text"])) for hint in answer["advice"])
+    yield from _questions(answer)
     yield ""
+
+
+def _questions(answer: dict[str, Any]) -> Page:
+    """What each question would give, one after another: they are too long for a table."""
+    several = len({asked["question"] for asked in answer["questions"]})
+    if answer["questions"] and answer["rows"] is None:
+        yield "\nThe plan has questions: with --rows you see how well they would be answered."
+        return
+    last = None
+    for asked in answer["questions"]:
+        if asked["question"] != last:
+            yield f"\n{escape(last := asked['question'])}"
+        yield pairs([("•", f"{escape(asked['column'])}: {_ways(asked, several)}")])
+    if answer["better"]:
+        yield f"\n{answer['better']}"
+
+
+def _ways(asked: dict[str, Any], several: int) -> str:
+    """± from a release and from a curator, of one column of an answer."""
+    release, ask, shared = (asked[way] for way in ("release", "ask", "ask_shared"))
+    if release is None and ask is None:
+        return "± depends on the data"
+    ways = ["from a release, ± depends on the data" if release is None else f"± {_figure(release)} from a release"]
+    if ask is None:
+        ways.append("`dproof ask` cannot tell ± beforehand")
+    else:
+        ways.append(f"± {_figure(ask)} from `dproof ask` for all of ε")
+        ways += [f"± {_figure(shared)} where {several} questions share it"] if several > 1 else []
+    return "; ".join(ways)
 
 
 def _expected(column: dict[str, Any]) -> str:

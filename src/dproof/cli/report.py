@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Annotated
 
 from dproof.cli.options import AsJson, argument, option
-from dproof.cli.output import emit
+from dproof.cli.output import emit, having_done
 from dproof.report.page import page
 from dproof.sanitisation.expectation import half_widths
 from dproof.sanitisation.release import REPORT, load
@@ -27,4 +27,5 @@ def report(
     text = page(opened.law, opened.certificate, half_widths(opened.law, opened.rows))
     target.write_text(text, encoding="utf-8")
     answer = {"report": str(target), "bytes": len(text.encode())}
-    emit(answer, as_json, lambda: [f"The page is in {target}: open it in a browser."])
+    with having_done(f"the page is in {target}"):
+        emit(answer, as_json, lambda: [f"The page is in {target}: open it in a browser."])

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any
 
 from dproof.cli.init import Data, Table
 from dproof.cli.options import AsJson, option
-from dproof.cli.output import Page, emit, escape, several
-from dproof.engines import Source, open_source
+from dproof.cli.output import Page, advise, emit, escape, having_done, not_protected, several
+from dproof.curation.release_payment import ReleasePayment
 from dproof.exact import float_above
 from dproof.sanitisation import sanitise as sanitisation
-from dproof.sanitisation.folder import check_absent
-from dproof.sanitisation.plan import Plan
+from dproof.sanitisation.product import Progress
 from dproof.sanitisation.release import Release
-from dproof.sanitisation.row_law import certify_row
+
+_WIDE = 60  # columns of a terminal from which the bar tells the rate as well
 
 
 def sanitise(
@@ -32,24 +32,25 @@ def sanitise(
     """Sanitise a table once; then anyone may ask it anything.
 
     The plan's law is certified first. Then every row is drawn from it, and DIR appears with the sanitised table, the
-    plan, the certificate and a page that explains it all. DIR appears whole or not at all.
-    """
-    law = certify_row(Plan.read(plan))  # refuses here, before the data is touched
-    check_absent(out)
-    source = open_source(data, table)
-    law.plan.check_names(source.names)
-    if ledger is not None:
-        from dproof.curation.account import Unit
-        from dproof.curation.ledger import record_release
+    plan, the certificate and a page that explains it all. DIR appears whole or not at all. `dproof check` shows you
+    first what the plan does not foresee in the table.
 
-        # Before the rows are read: what comes after may stop half-way, and what was spent stays spent. A ledger
-        # counts what a person loses, as a curator does, and a person may own several rows.
-        unit = Unit.of(law.plan)
-        record_release(ledger, law.person, f"release {out.name}", budget=law.person, unit=unit)
-    with _progress(source, as_json) as progress:
-        release = sanitisation.sanitise(source, law.plan, out, progress=progress)
-    answer = _answer(release, out)
-    emit(answer, as_json, lambda: _page(answer))
+    With --ledger, the release is paid for once all that can fail without data is done. If it stops after that, the same
+    command makes the release at no further cost: nothing of the first attempt was published.
+    """
+    payment = None if ledger is None else ReleasePayment(ledger, out.name)
+    try:
+        with _progress(as_json) as progress:
+            release = sanitisation.sanitise(data, plan, out, table=table, progress=progress, payment=payment)
+    except BaseException as error:
+        if payment is not None and payment.outstanding:
+            error.add_note("no release was made, and it is paid for: the same command makes it at no further cost")
+        raise
+    with having_done(f"the release is made, in {out}"):
+        if payment is not None and payment.resumed:
+            advise("the ledger had paid for this release, and no run had published it: it cost nothing more")
+        answer = _answer(release, out)
+        emit(answer, as_json, lambda: _page(answer))
 
 
 def _answer(release: Release, out: Path) -> dict[str, Any]:
@@ -58,6 +59,7 @@ def _answer(release: Release, out: Path) -> dict[str, Any]:
         "release": str(out),
         "rows": release.rows,
         "columns": about["columns"],
+        "public": about["public"],
         "epsilon": float_above(privacy.epsilon),
         "delta": float_above(privacy.delta),
         "neighbours": privacy.neighbours,
@@ -74,26 +76,35 @@ def _page(answer: dict[str, Any]) -> Page:
     yield (
         f"\n[bold]{where}[/bold] holds {several(answer['rows'], 'sanitised row')}. "
         f"Each row is differentially private with "
-        f"[bold]ε = {answer['epsilon']:.6g}, δ = {answer['delta']:.6g}[/bold] ({answer['neighbours']})."
+        f"[bold]ε = {answer['epsilon']:.6g}, δ = {answer['delta']:.6g}[/bold] ({answer['neighbours']})"
+        f"{escape(not_protected(answer['public']))}."
     )
     if not answer["private"]:
         yield "[bold red]NOT PRIVATE: it was drawn with seeded coins.[/bold red]"
-    yield f"\n  dproof query {where} 'SELECT … FROM release'    ask it anything, for ever"
-    yield f"  dproof verify {where}                           check it again"
-    yield f"  {where}/report.html                             read about it\n"
+    yield f"\nAsk it anything, for ever:\n  dproof query {where} 'SELECT … FROM release'"
+    yield f"Check it again:\n  dproof verify {where}"
+    yield f"Read about it:\n  {where}/report.html\n"
 
 
 @contextmanager
-def _progress(source: Source, quiet: bool) -> Iterator[Callable[[int], None] | None]:
+def _progress(quiet: bool) -> Iterator[Progress | None]:
     """A bar with rate and time left on stderr, where that is a terminal."""
+    from rich import progress
     from rich.console import Console
-    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
     console = Console(stderr=True)
     if quiet or not console.is_terminal:
         yield None
         return
-    rate = TextColumn("{task.completed:,.0f} rows, {task.speed:,.0f} a second")
-    with Progress(BarColumn(), rate, TimeRemainingColumn(), console=console, transient=True) as bar:
-        task = bar.add_task("rows", total=source.rows)
-        yield lambda rows: bar.advance(task, rows)
+    text = progress.TextColumn("{task.completed:,.0f} rows{task.fields[rate]}")
+    columns = progress.BarColumn(None), text, progress.TimeRemainingColumn()
+    with progress.Progress(*columns, console=console, transient=True) as bar:
+        task = bar.add_task("rows", total=None, rate="")
+
+        def advance(rows: int, total: int | None) -> None:
+            bar.update(task, advance=rows, total=total)
+            speed = bar.tasks[0].speed  # there is none before the second step
+            if speed is not None and console.width >= _WIDE:
+                bar.update(task, rate=f", {speed:,.0f} a second")
+
+        yield advance

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from dproof.cli.options import AsJson, argument
-from dproof.cli.output import Page, emit, escape, several
+from dproof.cli.output import Page, emit, escape, not_protected, several
 from dproof.errors import VerificationFailed
 from dproof.exact import float_above
 from dproof.sanitisation.release import read_certificate
@@ -39,6 +39,7 @@ def verify(
             "neighbours": certificate["neighbours"],
             "laws": len(certificate["laws"]),
             "pairs": "listed" if any("neighbours" in part["law"] for part in certificate["laws"]) else "all",
+            "public": (certificate["release"] or {}).get("public", []),
             "metric_privacy": any("distances" in part for part in certificate["laws"]),
             "release": certificate["release"],
         }
@@ -54,8 +55,9 @@ def _page(answer: dict[str, Any], path: Path) -> Page:
         return
     limits = ", for the listed pairs of inputs" if answer["pairs"] == "listed" else ""
     limits += ", ε times the distance of two inputs" if answer["metric_privacy"] else ""
+    limits += escape(not_protected(answer["public"]))
     rows = f", {several(answer['release']['rows'], 'row')}" if answer["release"] else ""
     yield (
         f"[bold]{name}[/bold] [bold green]holds[/bold green]: ε = {answer['epsilon']:.6g}, δ = {answer['delta']:.6g}, "
-        f"{answer['neighbours']}, {several(answer['laws'], 'law')}{limits}{rows}."
+        f"{answer['neighbours']}, {several(answer['laws'], 'law')}{rows}{limits}."
     )

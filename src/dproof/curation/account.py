@@ -93,6 +93,7 @@ class Account:
     spent_by: dict[str, Amount] = field(default_factory=dict)
     questions: dict[int, dict[str, Any]] = field(default_factory=dict)
     answers: dict[str, list[tuple[Amount, int]]] = field(default_factory=dict)
+    unpublished: dict[int, dict[str, Any]] = field(default_factory=dict)  # releases that were paid for
 
     def add(self, number: int, kind: str, told: Mapping[str, Any]) -> None:
         """Take in one more entry."""
@@ -105,6 +106,8 @@ class Account:
         elif kind == "answer":
             question = self.questions.pop(told["question"])
             self.answers.setdefault(question["key"], []).append((paid(question), number))
+        elif kind == "published":
+            del self.unpublished[told["release"]]
         else:
             self.spent += cost
             who = told.get("analyst")
@@ -112,6 +115,8 @@ class Account:
                 self.spent_by[who] = self.spent_by.get(who, Amount()) + cost
             if kind == "question":
                 self.questions[number] = dict(told)
+            elif "plan" in told:
+                self.unpublished[number] = dict(told)
 
     def left(self, ceiling: Privacy | None) -> Amount:
         """What may still be spent under the budget, and under the ceiling where there is one."""

@@ -20,14 +20,16 @@ from dproof.curation.consistency import adding_up
 from dproof.curation.drawing import Released, promise
 from dproof.curation.formulas import Statistics, evaluate, is_affine, is_doubtful
 from dproof.curation.measurement import Measurement, Noisy
-from dproof.queries.answer import Answer, Cell, arranged
+from dproof.queries.answer import Answer, Cell, arranged, cautions
 from dproof.queries.linear import terms
 from dproof.queries.question import Aggregate, Expression, Key, aggregates, parts_of
+from dproof.queries.ranges import possible
 from dproof.queries.regions import grouping
 from dproof.queries.schema import Open, plain
 from dproof.spaces import Subsets
 
 _DRAWS, _MOST_DRAWS = 4000, 1 << 22
+WAYS_OUT = "a larger ε, fewer columns in the question, or coarser conditions"  # of an answer that tells nothing
 
 
 class Answering:
@@ -81,18 +83,19 @@ class Answering:
             kept = np.array(arranged(self.question, known, every.tolist()), np.int64)
             columns = {item.alias: self._column(item.expression, kept) for item in self.question.select}
         rows = [{alias: values[n] for alias, values in columns.items()} for n in range(len(kept))]
-        return Answer(tuple(columns), rows, self.level, tuple(self._notes()))
+        notes = (*cautions(rows, WAYS_OUT), *self._notes())
+        return Answer(tuple(columns), rows, self.level, notes)
 
     def _notes(self) -> Iterator[str]:
         """What was done to the numbers that were drawn, and how far a choice may be from the best."""
         counts = [a for a in aggregates(self.question) if a.kind in ("count", "distinct")]
         if any(statistic in self.consistent for a in counts for statistic in self._statistics(a)):
             yield (
-                f"Counts of all rows are made to add up to their public number, {self.rows:,}, those in no declared "
-                "group included: the nearest whole numbers from 0 on. That is free; `raw` has what was drawn."
+                f"Counts of all rows are adjusted to add up to the public number of rows, {self.rows:,} (rows in no "
+                "declared group included), and none is below 0. This costs nothing; `raw` has the numbers as drawn."
             )
         elif any(self.noise[statistic].noise for a in counts for statistic in self._statistics(a)):
-            yield "A count below 0 is shown as 0, which costs nothing; `raw` has what was drawn."
+            yield "A count below 0 is shown as 0. This costs nothing; `raw` has the numbers as drawn."
         yield from (promise(choice, self.level) for choice in self.measurement.chosen)
 
     def _column(self, expression: Expression, kept: NDArray[np.int64], *, bare: bool = False) -> list[Any]:
@@ -118,25 +121,27 @@ class Answering:
         raw = evaluate(expression, stats, self.schema, clip=False)
         random = [s for s in needed if self.noise[s].noise is not None]
         if fixed:
-            low = high = spread = np.full(len(places), np.nan)
+            low = high = spread = np.full(len(places), np.nan)  # chosen, not measured
         elif not random:
             low, high, spread = estimate, estimate, np.zeros(len(places))
         elif len(random) == 1 and is_affine(expression, self.schema, self._is_exact):
             low, high, spread = self._exactly(expression, stats, random[0], raw)
         else:
             low, high, spread = self._simulated(expression, stats, random)
-        # An interval around what was drawn holds what it was made into too: it only covers more.
-        low, high = np.minimum(low, estimate), np.maximum(high, estimate)
+        if not fixed:  # an interval around what was drawn holds what it was made into too: it only covers more
+            low, high = np.fmin(low, estimate), np.fmax(high, estimate)
         whole = self._whole(expression, places)
+        reach = possible(expression, self.question, self.schema, self.rows)
         cells = []
         for n, value in enumerate(estimate.tolist()):
-            a, b, c = (float(x[n]) if np.isfinite(x[n]) else None for x in (low, high, spread))
+            a, b = (None if np.isnan(x[n]) else float(x[n]) for x in (low, high))
+            c = float(spread[n]) if np.isfinite(spread[n]) else None
             if whole is None:
                 cells.append(Cell(value, a, b, c, float(raw[n])))
             else:
                 is_sum = expression == parts[0] and parts[0].kind == "sum"
                 cells.append(Cell(whole[n] if is_sum else int(value), a, b, c, whole[n]))
-        return cells
+        return [reach.cut(cell) for cell in cells]
 
     def _statistics(self, aggregate: Aggregate) -> tuple[Any, ...]:
         return (aggregate,) if aggregate.kind == "distinct" else terms(aggregate, self.schema)
@@ -185,8 +190,11 @@ class Answering:
                 moved[statistic] = here - noise.law.draw(draws * len(here), coins).reshape(draws, len(here))
             ends = [evaluate(expression, moved, self.schema, doubt=doubt) for doubt in doubts]
             least, most = np.minimum.reduce(ends), np.maximum.reduce(ends)
+            # What cannot be calculated, such as 0/0, could be anything.
+            least, most = np.where(np.isnan(least), -np.inf, least), np.where(np.isnan(most), np.inf, most)
             tail = (1 - self.level) / 2
-            pieces.append([np.quantile(least, tail, 0), np.quantile(most, 1 - tail, 0), np.mean(ends, 0).std(0)])
+            low, high = np.quantile(least, tail, 0, method="lower"), np.quantile(most, 1 - tail, 0, method="higher")
+            pieces.append([low, high, np.mean(ends, 0).std(0)])
         low, high, spread = np.hstack(pieces)
         return low, high, spread
 

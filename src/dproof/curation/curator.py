@@ -11,6 +11,7 @@ from fractions import Fraction
 from functools import partial
 from typing import Any
 
+from dproof.arguments import as_path, expect
 from dproof.coins import current
 from dproof.curation.account import Amount, Unit, amount
 from dproof.curation.answering import Answering
@@ -18,13 +19,14 @@ from dproof.curation.curve_session import ask_curve, ask_functions, measured, pr
 from dproof.curation.drawing import Released, draw
 from dproof.curation.duckdb_tally import readable, tally_in_duckdb
 from dproof.curation.ledger import Ledger, is_begun
-from dproof.curation.measurement import Measurement, measure
+from dproof.curation.measurement import Measurement, check_groups, measure
 from dproof.curation.preview import Preview, preview, spreads
+from dproof.curation.stand_ins import stand_ins
 from dproof.curation.tally import Counter, answerable, read_rows, schema_of, tally
 from dproof.curves.expansion import Expansion
 from dproof.engines import open_source
 from dproof.errors import InputError
-from dproof.exact import exact
+from dproof.exact import exact, level_of
 from dproof.mechanisms.noise import integer_laplace
 from dproof.privacy import Privacy
 from dproof.queries.answer import Answer, Cell
@@ -73,17 +75,21 @@ class Curator:
         """
         self.plan = Plan.of(plan)
         self.schema = schema_of(self.plan)
-        promised = self.plan.privacy if budget is None else budget
+        neighbours = self.plan.privacy.neighbours
+        promised = self.plan.privacy if budget is None else Privacy.of(budget, "budget", neighbours=neighbours)
         if promised.neighbours != self.plan.privacy.neighbours:
             raise InputError(
                 f"the budget counts {promised.neighbours} neighbours and the plan {self.plan.privacy.neighbours} ones: "
                 "give both the same"
             )
+        if analyst is not None:
+            expect(analyst, str, "analyst", "a name")
         if hasattr(source, "read_all"):
             source = source.read_all()  # a stream can be read once, and there will be other questions
-        self.source = open_source(source, table)
+        self.source = open_source(source, table, self.plan.file)
         self._readable = readable(source) if table is None else None
         self.plan.check_names(self.source.names)
+        as_path(ledger, "ledger")
         given = None if budget is None and is_begun(ledger) else promised
         # An older ledger may allow more than the plan does now.
         unit = Unit.of(self.plan)
@@ -96,27 +102,43 @@ class Curator:
         return self.ledger.remaining(self.analyst)
 
     def preview(
-        self, asked: Asked, *, epsilon: Any = None, delta: Any = 0, accuracy: Any = None, level: float = 0.95
+        self,
+        asked: Asked,
+        *,
+        epsilon: Any = None,
+        delta: Any = 0,
+        accuracy: Any = None,
+        level: float = 0.95,
+        all_groups: bool = False,
     ) -> Preview:
         """What a question would cost and how good its answer would be; spends nothing and reads no row."""
-        question, level = as_question(asked), _level(level)
+        question, level = as_question(asked), level_of(level)
         if asked_curve(question, self.schema) is not None:
-            return preview_curve(self, measured(self, question, epsilon, delta), level)
-        measurement = self._measurement(question, epsilon, delta, accuracy, level)
+            return preview_curve(self, measured(self, question, epsilon, delta, all_groups=all_groups), level)
+        measurement = self._measurement(question, epsilon, delta, accuracy, level, all_groups)
         stored = measurement.free or self.ledger.find(self._key(measurement), measurement.privacy) is not None
-        return preview(measurement, level, stored=stored, remaining=self.remaining(), rows=self.public_rows)
+        left, notes = self.remaining(), stand_ins(self.plan, columns(measurement.question))
+        return preview(measurement, level, stored=stored, remaining=left, rows=self.public_rows, notes=notes)
 
     def ask(
-        self, asked: Asked, *, epsilon: Any = None, delta: Any = 0, accuracy: Any = None, level: float = 0.95
+        self,
+        asked: Asked,
+        *,
+        epsilon: Any = None,
+        delta: Any = 0,
+        accuracy: Any = None,
+        level: float = 0.95,
+        all_groups: bool = False,
     ) -> Answer:
         """Answer a question at the price ε (and δ), or at the least price whose interval is ± `accuracy` or better.
 
-        The order is: understand the question, debit the ledger, read the table, add noise, store the answer.
+        The order is: understand the question, debit the ledger, read the table, add noise, store the answer. More than
+        1,000 groups are refused before the debit, unless `all_groups` asks for them.
         """
-        question, level = as_question(asked), _level(level)
+        question, level = as_question(asked), level_of(level)
         if asked_curve(question, self.schema) is not None:
-            return ask_curve(self, measured(self, question, epsilon, delta), level)
-        measurement = self._measurement(question, epsilon, delta, accuracy, level)
+            return ask_curve(self, measured(self, question, epsilon, delta, all_groups=all_groups), level)
+        measurement = self._measurement(question, epsilon, delta, accuracy, level, all_groups)
         if measurement.free:
             released, free = self._drawn(measurement), True
         else:
@@ -126,20 +148,22 @@ class Curator:
                 measurement = self._measure(measurement.question, self.paid(released))
         found = Answering(measurement, released, level).answer()
         receipt = self.receipt(measurement.privacy, released, free)
-        return replace(found, method=_method(measurement), notes=(*receipt, *found.notes))
+        stood_in = stand_ins(self.plan, columns(measurement.question))
+        return replace(found, method=_method(measurement), notes=(*receipt, *stood_in, *found.notes))
 
     def curves(
-        self, asked: Asked, *, epsilon: Any, delta: Any = 0, level: float = 0.95
+        self, asked: Asked, *, epsilon: Any, delta: Any = 0, level: float = 0.95, all_groups: bool = False
     ) -> list[tuple[tuple[Any, ...], CurveEstimate]]:
         """The answer to AVG or SUM of a curve column as functions with simultaneous bands: (group, function) pairs."""
-        question, level = as_question(asked), _level(level)
+        question, level = as_question(asked), level_of(level)
         if asked_curve(question, self.schema) is None:
             raise InputError("the question asks for no curve: AVG or SUM of a curve column is one")
-        return ask_functions(self, measured(self, question, epsilon, delta), level)
+        return ask_functions(self, measured(self, question, epsilon, delta, all_groups=all_groups), level)
 
     def ask_declared(self, query: Declared, *, epsilon: Any, level: float = 0.95) -> Answer:
         """Answer a query of the user's own at the price ε, with noise for the sensitivity that its author declares."""
-        cost, level = self.price(epsilon, 0), _level(level)
+        expect(query, Declared, "query", "a query that declare(…) made")
+        cost, level = self.price(epsilon, 0), level_of(level)
         replaced = cost.neighbours == "change-one" and not self.plan.row_is_person
         if query.neighbours != ("add-remove" if replaced else cost.neighbours):
             raise InputError(
@@ -165,7 +189,7 @@ class Curator:
         spread = float(query.step) * noise.variance**0.5
         cell = Cell(plain(value), float(value - half), float(value + half), spread, plain(value))
         declared = "The sensitivity is declared by the author of the query and was only tested, not proven."
-        notes = (*self.receipt(self.paid(kept), kept, free), declared)
+        notes = (*self.receipt(self.paid(kept), kept, free), declared, *stand_ins(self.plan, known))
         return Answer((query.name,), [{query.name: cell}], level, notes, "Laplace noise, sensitivity declared")
 
     def buy(self, key: str, cost: Privacy, fresh: Callable[[], Released]) -> tuple[Released, bool]:
@@ -176,7 +200,11 @@ class Curator:
                 return stored, True
             number = self.ledger.debit(key, cost, analyst=self.analyst)
             paid = {"epsilon": str(cost.epsilon), "delta": str(cost.delta)}
-            return self.ledger.store(number, {**fresh(), **paid}), False
+            try:
+                return self.ledger.store(number, {**fresh(), **paid}), False
+            except BaseException as error:
+                error.add_note("the question was paid for and not answered: asked again, it is paid again")
+                raise
 
     def paid(self, released: Released) -> Privacy:
         """The price of a stored answer."""
@@ -188,9 +216,9 @@ class Curator:
         return notes if released.get("private", True) else [*notes, "NOT PRIVATE: drawn with seeded coins."]
 
     def key(self, text: str, names: Iterable[str]) -> str:
-        """A question in one form, and a digest of how the plan treats the columns in it."""
+        """A question in one form, and a digest of how the plan reads and treats the columns in it."""
         treated = [answerable(self.plan.column(name)) for name in sorted(names)]
-        under = repr((treated, self.plan.person, self.plan.rows_per_person))
+        under = repr((treated, self.plan.person, self.plan.rows_per_person, self.plan.file))
         return f"{text} -- plan {hashlib.sha256(under.encode()).hexdigest()[:16]}"
 
     def _key(self, measurement: Measurement) -> str:
@@ -202,8 +230,12 @@ class Curator:
             counted = tally(self.source, self.plan, measurement) if counted is None else counted
         return draw(measurement, counted, current())
 
-    def _measurement(self, asked: Asked, epsilon: Any, delta: Any, accuracy: Any, level: float) -> Measurement:
+    def _measurement(
+        self, asked: Asked, epsilon: Any, delta: Any, accuracy: Any, level: float, all_groups: bool = False
+    ) -> Measurement:
         question = resolve(as_question(asked), self.schema)
+        if not all_groups:
+            check_groups(question.group_by, self.schema)
         if (epsilon is None) == (accuracy is None):
             raise InputError("say what the question may cost with epsilon, or how good it must be with accuracy")
         if accuracy is None:
@@ -234,7 +266,8 @@ class Curator:
             if unknown is not None:
                 raise InputError(
                     f"how wide the interval of {unknown!r} is depends on the table, so no price can promise it: give "
-                    "epsilon instead of accuracy; it is known of counts, sums, and means of a known number of rows"
+                    "epsilon instead of accuracy; it is known of counts, sums, and means of a public number of values "
+                    "(the plan must say what stands for a missing one)"
                 )
             return made, all(Fraction(width) <= wanted for width in widths.values() if width is not None)
 
@@ -251,14 +284,6 @@ class Curator:
         """The number of rows, where that is public and known."""
         public = self.plan.row_is_person and self.plan.privacy.neighbours == "change-one"
         return self.source.rows if public else None
-
-
-def _level(level: Any) -> float:
-    """A probability as a plain float, which is written out as itself."""
-    known = float(exact(level, "level"))
-    if not 0 < known < 1:
-        raise InputError("level must lie between 0 and 1, such as 0.95")
-    return known
 
 
 def _method(measurement: Measurement) -> str:

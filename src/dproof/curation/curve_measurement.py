@@ -15,7 +15,8 @@ from dproof.curves.expansion import CurveLattice, Expansion, Split
 from dproof.curves.noise import VectorNoise, vector_noise
 from dproof.errors import InputError
 from dproof.privacy import Privacy
-from dproof.queries.canonical import canonical
+from dproof.queries.canonical import canonical, normalise
+from dproof.queries.predicates import Missing, Not, both
 from dproof.queries.question import Aggregate, Item, Key, Question
 from dproof.queries.regions import grouping
 from dproof.queries.schema import Schema, asked_curve, counting, resolve
@@ -67,20 +68,26 @@ def measure_curve(question: Question, plan: Plan, schema: Schema, privacy: Priva
     checked = resolve(counting(question), schema)
     groups = prod(len(grouping(key, schema).labels) for key in checked.group_by)
     alone = plan.row_is_person and checked.where is None and not checked.group_by
-    public = alone and privacy.neighbours == "change-one"
-    if aggregate.kind == "covar" and not public:
+    every = alone and privacy.neighbours == "change-one"
+    if aggregate.kind == "covar" and not every:
         raise InputError(
             "the covariance of curves is told of all rows, and where their number is public: "
             "without WHERE and GROUP BY, under change-one neighbours"
         )
-    expansion = plan.column(aggregate.columns[0]).space
+    (column, *_) = aggregate.columns
+    expansion = plan.column(column).space
     assert isinstance(expansion, Expansion)
+    if column in schema.nullable:  # the curves that are there are measured, and how many these are is private
+        present = both(checked.where, Not(Missing(column)))
+        assert present is not None
+        checked = replace(checked, where=normalise(present))
+    public = every and checked.where is None
     splits: tuple[Split, ...] = ("gaussian", "laplace") if privacy.delta else ("laplace",)
     made: list[CurveMeasurement] = []
     for split in splits:
         lattice = expansion.lattice(split)
         size, weight, first = _size(lattice, split, privacy, aggregate.kind, public, groups)
-        coordinates = lattice.terms * (lattice.terms + 3) // 2 if first else lattice.terms + (weight > 0)
+        coordinates = (lattice.terms * (lattice.terms + 3) // 2 if first else lattice.terms) + (weight > 0)
         try:
             moved = size * plan.rows_per_person ** (1 if split == "laplace" else 2)
             noise = vector_noise(split, moved, groups * coordinates, privacy)
@@ -117,7 +124,7 @@ def _size(
     norm: Literal["l1", "l2"] = "l1" if split == "laplace" else "l2"
     one, two = lattice.size(norm, "add-remove"), lattice.size(norm, "change-one")
     if kind == "covar":
-        return _covariance_size(lattice, split, two)
+        return _covariance_size(lattice, split, two, public)
     if public:
         return two, 0, 0
     if privacy.neighbours == "add-remove":
@@ -132,12 +139,18 @@ def _size(
     return max(two, 2 * moved if groups > 1 else moved), weight, 0
 
 
-def _covariance_size(lattice: CurveLattice, split: Split, two: int) -> tuple[int, int, int]:
-    """For a·z and the products z_i z_k, i ≤ k: |zzᵀ − z'z'ᵀ|² = |z|⁴ + |z'|⁴ − 2(z·z')² ≤ 2·max|z|⁴."""
+def _covariance_size(lattice: CurveLattice, split: Split, two: int, public: bool) -> tuple[int, int, int]:
+    """For a·z and the products z_i z_k, i ≤ k: |zzᵀ − z'z'ᵀ|² = |z|⁴ + |z'|⁴ − 2(z·z')² ≤ 2·max|z|⁴.
+
+    A curve that enters or leaves moves these by at most a·|z| and half as much of the products, so that a count of the
+    curves, where their number is private, may weigh what is left: it costs nothing.
+    """
     length = lattice.size("l2", "add-remove")
     if split == "gaussian":
         first = isqrt(length) // 2
-        return first**2 * two + 2 * length**2, 0, first
+        left = first**2 * (two - length) + length**2
+        return first**2 * two + 2 * length**2, 0 if public else isqrt(left), first
     whole = lattice.size("l1", "add-remove")
     first = whole // 2
-    return first * two + whole**2 + length, 0, first
+    left = first * (two - whole) + (whole**2 + length) // 2
+    return first * two + whole**2 + length, 0 if public else left, first

@@ -12,7 +12,9 @@ from dproof.coins import current
 from dproof.curation.curve_measurement import CurveMeasurement, measure_curve
 from dproof.curation.curves import answer_curve, draw_curve, estimated_curves
 from dproof.curation.drawing import Released
+from dproof.curation.measurement import check_groups
 from dproof.curation.preview import Preview
+from dproof.curation.stand_ins import stand_ins
 from dproof.errors import InputError
 from dproof.queries.answer import Answer
 from dproof.queries.curve_estimate import CurveEstimate
@@ -22,21 +24,24 @@ if TYPE_CHECKING:
     from dproof.curation.curator import Curator
 
 
-def measured(curator: Curator, question: Question, epsilon: Any, delta: Any) -> CurveMeasurement:
+def measured(
+    curator: Curator, question: Question, epsilon: Any, delta: Any, *, all_groups: bool = False
+) -> CurveMeasurement:
     """A question about curves, understood and priced."""
     if epsilon is None:
         raise InputError("say with epsilon what a question about curves may cost")
-    return measure_curve(question, curator.plan, curator.schema, curator.price(epsilon, delta))
+    measurement = measure_curve(question, curator.plan, curator.schema, curator.price(epsilon, delta))
+    if not all_groups:
+        check_groups(measurement.keys, curator.schema)
+    return measurement
 
 
 def ask_curve(curator: Curator, measurement: CurveMeasurement, level: float) -> Answer:
     """The answer, with what it cost and how it was made."""
     measurement, released, free = _released(curator, measurement)
-    return replace(
-        answer_curve(measurement, released, level),
-        method=_method(measurement),
-        notes=_notes(curator, measurement, released, free),
-    )
+    found = answer_curve(measurement, released, level)
+    notes = (*_notes(curator, measurement, released, free), *found.notes)
+    return replace(found, method=_method(measurement), notes=notes)
 
 
 def ask_functions(
@@ -67,6 +72,7 @@ def preview_curve(curator: Curator, measurement: CurveMeasurement, level: float)
         {alias: width},
         {alias: error},
         level,
+        _stand_ins(curator, measurement),
     )
 
 
@@ -86,7 +92,15 @@ def _released(curator: Curator, measurement: CurveMeasurement) -> tuple[CurveMea
 
 
 def _key(curator: Curator, measurement: CurveMeasurement) -> str:
-    return curator.key(measurement.text, {measurement.column, *columns(measurement.question)})
+    return curator.key(measurement.text, _columns(measurement))
+
+
+def _columns(measurement: CurveMeasurement) -> set[str]:
+    return {measurement.column, *columns(measurement.question)}
+
+
+def _stand_ins(curator: Curator, measurement: CurveMeasurement) -> tuple[str, ...]:
+    return stand_ins(curator.plan, sorted(_columns(measurement)))
 
 
 def _method(measurement: CurveMeasurement) -> str:
@@ -96,4 +110,5 @@ def _method(measurement: CurveMeasurement) -> str:
 
 
 def _notes(curator: Curator, measurement: CurveMeasurement, released: Released, free: bool) -> tuple[str, ...]:
-    return (*curator.receipt(measurement.privacy, released, free), "A row is its whole curve.")
+    receipt = curator.receipt(measurement.privacy, released, free)
+    return (*receipt, *_stand_ins(curator, measurement), "A row is its whole curve.")

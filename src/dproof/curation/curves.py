@@ -13,16 +13,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dproof.coins import Coins
+from dproof.curation.answering import WAYS_OUT
 from dproof.curation.curve_measurement import CurveMeasurement
 from dproof.curation.drawing import Released
 from dproof.curation.tally import Codes, count_parts
 from dproof.curves.bands import band_quantile, drawn_quantile, fine
 from dproof.engines import Source
 from dproof.errors import InputError
-from dproof.queries.answer import Answer, Cell
+from dproof.queries.answer import Answer, Cell, cautions
 from dproof.queries.cells import Grid, cut
 from dproof.queries.curve_estimate import CurveEstimate
 from dproof.queries.question import Key, columns
+from dproof.queries.ranges import possible
 from dproof.queries.regions import grouping
 from dproof.sanitisation.plan import Plan
 
@@ -50,18 +52,11 @@ def _summed(measurement: CurveMeasurement, batches: Iterator[tuple[int, Codes]])
     groups = len(measurement.labels)
     totals, rows = np.zeros((groups, measurement.noise.terms // groups), np.int64), 0
     for count, codes in batches:
-        coordinates = _coordinates(measurement, _vectors(measurement, codes[measurement.column]))
+        coordinates = _coordinates(measurement, measurement.lattice.coefficients(codes[measurement.column]))
         member = _members(measurement, grid, codes, count)
         np.add.at(totals, member[member >= 0], coordinates[member >= 0])
         rows += count
     return totals.tolist(), rows
-
-
-def _vectors(measurement: CurveMeasurement, places: Vectors) -> Vectors:
-    """Lattice vectors; a curve that is not there, or broken, counts as the centre."""
-    z = measurement.lattice.coefficients(places)
-    z[places[:, 0] < 0] = 0
-    return z
 
 
 def _members(measurement: CurveMeasurement, grid: Grid, codes: dict[str, Vectors], rows: int) -> Vectors:
@@ -77,12 +72,13 @@ def _members(measurement: CurveMeasurement, grid: Grid, codes: dict[str, Vectors
 
 
 def _coordinates(measurement: CurveMeasurement, z: Vectors) -> Vectors:
+    parts = [z]
     if measurement.kind == "covar":
         i, k = np.triu_indices(z.shape[1])
-        return np.concatenate([measurement.first * z, z[:, i] * z[:, k]], axis=1)
-    if not measurement.weight:
-        return z
-    return np.concatenate([z, np.full((len(z), 1), measurement.weight)], axis=1)
+        parts = [measurement.first * z, z[:, i] * z[:, k]]
+    if measurement.weight:
+        parts.append(np.full((len(z), 1), measurement.weight))
+    return np.concatenate(parts, axis=1)
 
 
 def answer_curve(measurement: CurveMeasurement, released: Released, level: float) -> Answer:
@@ -90,15 +86,16 @@ def answer_curve(measurement: CurveMeasurement, released: Released, level: float
     if measurement.kind == "covar":
         return _covariance(measurement, released, level)
     names = tuple(item.alias for item in measurement.question.select)
+    whole = possible(measurement.aggregate, measurement.question, measurement.schema, released.get("rows"))
     rows = []
     for labels, estimate in estimated_curves(measurement, released, level):
         keys = dict(zip(measurement.keys, labels, strict=True))
         row: dict[str, Any] = {}
         for item in measurement.question.select:
             part = item.expression
-            row[item.alias] = keys[part] if isinstance(part, Key) else estimate.cell()
+            row[item.alias] = keys[part] if isinstance(part, Key) else whole.cut(estimate.cell())
         rows.append(row)
-    return Answer(names, rows, level)
+    return Answer(names, rows, level, tuple(cautions(rows, WAYS_OUT)))
 
 
 def estimated_curves(
@@ -146,18 +143,22 @@ def _curve(
 
 def _covariance(measurement: CurveMeasurement, released: Released, level: float) -> Answer:
     """Cov of the coefficients c_j = scales_j · z_j, entry by entry, with intervals that hold for all at once."""
-    lattice, noise, rows = measurement.lattice, measurement.noise, max(2, int(released["rows"]))
+    lattice, noise, weight = measurement.lattice, measurement.noise, measurement.weight
     values = np.array(released["noisy"][0], np.float64)
+    rows = max(2.0, values[-1] / weight if weight else released["rows"])
     mean = values[: lattice.terms] / measurement.first / rows
     i, k = np.triu_indices(lattice.terms)
     unit = lattice.scales[i] * lattice.scales[k]
-    estimate = unit * (values[lattice.terms :] - rows * mean[i] * mean[k]) / (rows - 1)
+    products = values[lattice.terms : lattice.terms + len(i)]
+    estimate = unit * (products - rows * mean[i] * mean[k]) / (rows - 1)
     moved = np.where(i == k, 4 * mean[i] ** 2, mean[i] ** 2 + mean[k] ** 2) / measurement.first**2
+    if weight:  # one curve more moves the estimate by (mean · mean − covariance) / (rows − 1)
+        moved += ((mean[i] * mean[k] - estimate / unit) / weight) ** 2
     sigma = float(noise.variance) ** 0.5
     stderr = unit * sigma * np.sqrt(1 + moved) / (rows - 1)
     half = drawn_quantile(np.eye(len(i)), noise.law, sigma, level, _public_coins(released)) * stderr
     cells = [
-        {"i": int(a) + 1, "j": int(b) + 1, "covariance": Cell(*map(float, (y, y - h, y + h, s, y)))}
+        {"i": int(a) + 1, "j": int(b) + 1, "covariance": Cell(float(y), float(y - h), float(y + h), float(s), float(y))}
         for a, b, y, h, s in zip(i, k, estimate, half, stderr, strict=True)
     ]
     return Answer(("i", "j", "covariance"), cells, level)

@@ -23,14 +23,13 @@ Released = dict[str, Any]  # plain JSON: what a ledger keeps
 def draw(measurement: Measurement, counted: Tally, coins: Coins) -> Released:
     """The released numbers: `noisy`, a whole number for each statistic and group, and `chosen`, a code or codes.
 
-    Where groups hold all rows, and how many there are is public, `rows` tells it.
+    Where the number of all rows is public, `rows` tells it.
     """
-    noisy, rows = [], None
+    noisy = []
     for part in measurement.noisy:
         statistic = part.statistic
         if isinstance(statistic, Term):
             exact = counted.sums[statistic]
-            rows = sum(exact) if statistic == measurement.partition else rows
         else:
             exact = [len(histogram) for histogram in counted.histograms[statistic]]
         if part.noise is not None:
@@ -42,7 +41,7 @@ def draw(measurement: Measurement, counted: Tally, coins: Coins) -> Released:
         for choice in measurement.chosen
     ]
     released: Released = {"noisy": noisy, "chosen": chosen, "private": coins.private}
-    return released if rows is None else {**released, "rows": rows}
+    return {**released, "rows": counted.rows} if measurement.rows_are_public else released
 
 
 def _choose(choice: Chosen, histogram: Mapping[int, int], schema: Schema, coins: Coins) -> int | list[int]:
@@ -52,6 +51,8 @@ def _choose(choice: Chosen, histogram: Mapping[int, int], schema: Schema, coins:
         rounds = int(choice.aggregate.argument or 1)
         top = _top(choice, _scores(space, histogram), rounds, coins)
         return top if choice.aggregate.kind == "top" else top[0]
+    if choice.aggregate.kind not in ("min", "max", "quantile"):
+        raise KeyError(f"{choice.aggregate.kind} is no choice among values")
     ladder = rungs(space)
     counts = {place: histogram[code] for place, code in enumerate(ladder) if code in histogram} if ladder else histogram
     lengths, misses = _runs(choice, counts, len(ladder) if ladder else space.size)
@@ -120,7 +121,7 @@ def promise(choice: Chosen, level: float) -> str:
     >>> from dproof.queries.question import Aggregate
     >>> median = Aggregate("quantile", ("age",), Fraction(1, 2))
     >>> print(promise(Chosen(median, "exponential", Fraction(1, 4), 111), 0.95))
-    quantile("age", 0.5): with probability 0.95 at most 0.5 of the rows and 15 more are below it, 0.5 and 15 above it.
+    quantile("age", 0.5): with probability 0.95 at most 50% of the rows plus 15 are below it, and 50% plus 15 above it.
     """
     aggregate = choice.aggregate
     rounds = int(aggregate.argument or 1) if aggregate.kind == "top" else 1
@@ -136,8 +137,8 @@ def promise(choice: Chosen, level: float) -> str:
     else:
         assert aggregate.argument is not None
         low, more = aggregate.argument, -(-most // aggregate.argument.denominator)
-        shares = [f"{float(share):g}" for share in (low, 1 - low)]
-        text = f"at most {shares[0]} of the rows and {more:,} more are below it, {shares[1]} and {more:,} above it"
+        shares = [f"{float(100 * share):g}%" for share in (low, 1 - low)]
+        text = f"at most {shares[0]} of the rows plus {more:,} are below it, and {shares[1]} plus {more:,} above it"
     return f"{expression(aggregate)}: with probability {level:g} {text}."
 
 

@@ -2,8 +2,9 @@
 
 Rows that are alike in every column that decides where they count are brought together by GROUP BY, and whole numbers
 are added up as they are. What a value means is decided here, once for each kind of row, by the plan as always. Where
-a number lies outside its bounds, or is none, the rows are read one by one instead. One row may decide which way is
-taken, so both must count the same: a column that DuckDB and Arrow may read differently is always read row by row.
+a number lies outside its bounds, or the plan's stand-in takes its place, the rows are read one by one instead. One row
+may decide which way is taken, so both must count the same: a column that DuckDB and Arrow may read differently is
+always read row by row.
 """
 
 from __future__ import annotations
@@ -24,13 +25,16 @@ from dproof.curation.measurement import Measurement
 from dproof.curation.tally import Counter, Tally, answerable
 from dproof.queries.canonical import name
 from dproof.queries.linear import Term
+from dproof.queries.regions import MISSING
 from dproof.queries.schema import Schema
+from dproof.sanitisation.column import Column
 from dproof.sanitisation.plan import Plan
 from dproof.sanitisation.treatment import treatment
 from dproof.spaces.interval import Interval
 
 _MOST_KINDS = 1 << 17
 _WHOLE = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER")
+_IS_THERE = "{} IS NOT NULL"
 _ALIKE = (*_WHOLE, "UBIGINT", "BOOLEAN", "FLOAT", "DOUBLE", "VARCHAR")  # values that Arrow and DuckDB agree on
 
 
@@ -79,15 +83,21 @@ def tally_in_duckdb(table: Readable, plan: Plan, measurement: Measurement) -> Ta
     if not simple or not known or not all(_adds_up(table.relation, plan, column) for column in summed):
         return None
     pairs = [names for names, _ in counter.sums if len(names) == 2]
+    # Of a number that is added up it may matter no more than whether it is there; mostly all are.
+    there = [c.name for c in looked_at if c.name in summed and c.name not in counter.valued]
+    keys = {c.sources[0]: "{}" for c in looked_at if c.name not in there}
+    spaces = {column: plan.column(column).space for column in summed}
     try:
-        kinds = _kinds(
-            table, [column.sources[0] for column in looked_at], {c: plan.column(c).space for c in summed}, pairs
-        )
+        kinds = _kinds(table, keys, spaces, pairs)
+        if not all(kinds.column(f"there {column}").equals(kinds.column("n")) for column in there):
+            kinds = _kinds(table, keys | dict.fromkeys(there, _IS_THERE), spaces, pairs)
     except duckdb.Error:
         return None
-    if kinds.num_rows > _MOST_KINDS or not all(_is_clean(kinds, column) for column in summed):
+    if kinds.num_rows > _MOST_KINDS or not all(_is_clean(kinds, plan.column(column)) for column in summed):
         return None
-    codes = {c.name: treatment(c)([kinds.column(f"key {c.sources[0]}").combine_chunks()]) for c in looked_at}
+    codes = {column: _presence(kinds, column) for column in there}
+    for column in (column for column in looked_at if column.name not in there):
+        codes[column.name] = treatment(column)([kinds.column(f"key {column.sources[0]}").combine_chunks()])
     wanted = dict.fromkeys([*counter.sums, ((), False)])
     counter.add_alike(codes, {key: _sums(Term(key[0], None, key[1]), kinds, measurement.schema) for key in wanted})
     return counter.finish()
@@ -113,30 +123,41 @@ def _adds_up(relation: Any, plan: Plan, column: str) -> bool:
     return kind in _WHOLE and isinstance(space, Interval) and space.step == 1 and space.low.denominator == 1
 
 
+def _presence(kinds: Any, column: str) -> NDArray[np.int64]:
+    """Codes of numbers of which it matters only whether they are there: the first code, or that of a missing value."""
+    return np.where(np.asarray(kinds.column(f"there {column}")) > 0, 0, MISSING)
+
+
 def _kinds(
-    table: Readable, keys: Sequence[str], summed: Mapping[str, Interval], pairs: Sequence[tuple[str, ...]]
+    table: Readable, keys: Mapping[str, str], summed: Mapping[str, Interval], pairs: Sequence[tuple[str, ...]]
 ) -> Any:
-    """One row for each kind of row: what it is like, how many there are, and what their numbers add up to."""
-    wanted = [f"{name(key)} AS {name(f'key {key}')}" for key in keys] + ["count(*) AS n"]
+    """One row for each kind of row: what it is like, how many there are, and what their numbers add up to.
+
+    A key is a column and what is looked at of it.
+    """
+    looked_at = {key: what.format(name(key)) for key, what in keys.items()}
+    wanted = [f"{what} AS {name(f'key {key}')}" for key, what in looked_at.items()] + ["count(*) AS n"]
     for column, space in summed.items():
         x, low, high = name(column), int(space.low), int(space.high)
         inside = f"CASE WHEN min({x}) >= {low} AND max({x}) <= {high} THEN count({x}) END"
         inside = f"count_if({x} BETWEEN {low} AND {high})" if table.parquet else inside
-        wanted += [f"{inside} AS {name(f'inside {column}')}", f"sum({x})::VARCHAR AS {name(f'sum {(column,)}')}"]
+        wanted += [f"{inside} AS {name(f'inside {column}')}", f"count({x}) AS {name(f'there {column}')}"]
+        wanted += [f"sum({x})::VARCHAR AS {name(f'sum {(column,)}')}"]
     for x, y in pairs:
         product = f"sum({name(x)}::HUGEINT * {name(y)}::HUGEINT)::VARCHAR"
         wanted.append(f"{product} AS {name(f'sum {(x, y)}')}")
-    return table.relation.aggregate(", ".join(wanted), ", ".join(name(key) for key in keys)).to_arrow_table()
+    return table.relation.aggregate(", ".join(wanted), ", ".join(looked_at.values())).to_arrow_table()
 
 
-def _is_clean(kinds: Any, column: str) -> bool:
-    """Whether every number is there and within its bounds, so that nothing had to be done to any of them."""
-    rows, inside = kinds.column("n").to_pylist(), kinds.column(f"inside {column}").to_pylist()
+def _is_clean(kinds: Any, column: Column) -> bool:
+    """Whether every number lies within its bounds, and none has a stand-in: nothing had to be done to any of them."""
+    every = "n" if column.missing is not None else f"there {column.name}"
+    rows, inside = kinds.column(every).to_pylist(), kinds.column(f"inside {column.name}").to_pylist()
     return all(n == (found or 0) for n, found in zip(rows, inside, strict=True))
 
 
 def _sums(term: Term, kinds: Any, schema: Schema) -> list[int]:
-    """Σ ∏ (a + b·x) over each kind of row, from Σ 1, Σ x and Σ x·y."""
+    """Σ ∏ (a + b·x) over each kind of row, from Σ 1, Σ x and Σ x·y; kinds in which a number is missing do not count."""
     n = np.array(kinds.column("n").to_pylist(), object)
     if not term.columns:
         return list(n.tolist())

@@ -42,14 +42,24 @@ def evaluate(expression: Expression, stats: Statistics, schema: Schema, *, clip:
 
 def _aggregate(aggregate: Aggregate, stats: Statistics, schema: Schema, clip: bool, doubt: int) -> Floats:
     needed = terms(aggregate, schema)
-    if aggregate.kind == "count":
-        return np.maximum(stats[needed[0]], 0) if clip else stats[needed[0]]
-    if aggregate.kind == "sum":
-        return stats[needed[0]] * float(needed[0].unit(schema))
-    n = np.maximum(stats[needed[0]], 1)
-    if aggregate.kind == "avg":
-        return _mean(aggregate, needed[1], n, stats, schema, clip)
-    moments = {term.columns: stats[term] for term in needed}
+    match aggregate.kind:
+        case "count":
+            return np.maximum(stats[needed[0]], 0) if clip else stats[needed[0]]
+        case "sum":
+            return stats[needed[0]] * float(needed[0].unit(schema))
+        case "avg":
+            return _mean(aggregate, needed[1], np.maximum(stats[needed[0]], 1), stats, schema, clip)
+        case "var" | "stddev" | "covar" | "corr":
+            return _moment(aggregate, needed, stats, schema, clip, doubt)
+        case other:
+            raise KeyError(f"{other} is no formula of sums over rows")
+
+
+def _moment(
+    aggregate: Aggregate, needed: tuple[Term, ...], stats: Statistics, schema: Schema, clip: bool, doubt: int
+) -> Floats:
+    """A variance, its root, a covariance or a correlation."""
+    n, moments = np.maximum(stats[needed[0]], 1), {term.columns: stats[term] for term in needed}
     x, y = aggregate.columns * 2 if len(aggregate.columns) == 1 else aggregate.columns
     value = _central(x, y, moments, n)
     if doubt:

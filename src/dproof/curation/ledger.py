@@ -22,9 +22,10 @@ from pathlib import Path
 from typing import Any
 from weakref import WeakSet, finalize
 
+from dproof.arguments import as_path, expect, mapping
 from dproof.curation.account import Account, Amount, Unit, amount, paid
 from dproof.errors import DproofError, InputError, OverBudget, VerificationFailed
-from dproof.privacy import Privacy
+from dproof.privacy import Neighbours, Privacy
 
 _START = hashlib.sha256(b"dproof ledger 1").hexdigest()
 _Files = tuple[tuple[int, int] | None, tuple[int, int] | None]
@@ -65,16 +66,23 @@ class Ledger:
         `ceiling` holds whoever spends through this object to less than the budget.
         `mark` is the hash of an entry that was noted down earlier: a file without it is an older copy or another one.
         """
-        self.path = Path(path)
+        self.path = as_path(path, "path")
+        if unit is not None:
+            expect(unit, Unit, "unit", "what Unit.of(plan) makes")
+        neighbours = (unit or Unit()).neighbours
+        budget = None if budget is None else Privacy.of(budget, "budget", neighbours=neighbours)
+        limits = {} if analysts is None else _limits(analysts, neighbours)
+        if mark is not None:
+            expect(mark, str, "mark", "a text")
         self._file = self.path.resolve()  # SQLite keeps the journal beside the file itself, not beside a link to it
-        self.ceiling = ceiling
+        self.ceiling = None if ceiling is None else Privacy.of(ceiling, "ceiling", neighbours=neighbours)
         self._database: sqlite3.Connection | None = None
         self._journal = ""
         self._files: _Files | None = None
         self._forget()
         if budget is None and not self.path.exists():
             raise InputError(f"there is no ledger {str(self.path)!r}: begin one with a plan or a budget")
-        with self._transaction(writing=bool(budget or analysts)) as (database, account):
+        with self._transaction(writing=bool(budget or limits)) as (database, account):
             if begun := account.budget is None:
                 if budget is None:
                     raise InputError(f"{self.path.name!r} is no ledger: it is empty")
@@ -89,7 +97,7 @@ class Ledger:
                     f"the ledger counts {account.unit}, and the plan {unit}: these do not add up, "
                     "so let the plan say what the ledger says"
                 )
-            for name, limit in (analysts or {}).items():
+            for name, limit in limits.items():
                 known = account.limits.get(name)
                 if known not in (None, amount(limit)):
                     raise InputError(f"the budget of analyst {name!r} is {known}, and that cannot be changed")
@@ -151,7 +159,8 @@ class Ledger:
 
     def debit(self, key: str, cost: Privacy, *, analyst: str | None = None) -> int:
         """Pay for a question before anything is read; the number of the entry, or OverBudget and no entry."""
-        who = {} if analyst is None else {"analyst": analyst}
+        expect(key, str, "key", "the text of a question")
+        who = {} if analyst is None else {"analyst": expect(analyst, str, "analyst", "a name")}
         with self._transaction(writing=True) as (database, account):
             left = account.left_to(analyst, self.ceiling)
             return self._spend(database, "question", {"key": key, **who}, cost, left)
@@ -170,12 +179,29 @@ class Ledger:
             self._append(database, "answer", {"question": number, "answer": answer})
             return answer
 
-    def release(self, cost: Privacy, description: str) -> int:
-        """Pay for a sanitised release of the table."""
+    def release(self, cost: Privacy, description: str, *, plan: str | None = None) -> int:
+        """Pay for a sanitised release of the table; with the digest of its plan, until it is published."""
+        expect(description, str, "description", "a text")
+        under = {} if plan is None else {"plan": plan}
         with self._transaction(writing=True) as (database, account):
-            return self._spend(database, "release", {"description": description}, cost, account.left(self.ceiling))
+            body = {"description": description, **under}
+            return self._spend(database, "release", body, cost, account.left(self.ceiling))
+
+    def unpublished(self, cost: Privacy, description: str, plan: str) -> int | None:
+        """The number of such a release that was paid for and never published, if there is one."""
+        told = {"description": description, "plan": plan, **_told(cost)}
+        with self._transaction() as (_, account):
+            return next((n for n, paid_for in account.unpublished.items() if told.items() <= paid_for.items()), None)
+
+    def publish(self, number: int) -> None:
+        """Take down, before anybody can see it, that a release is published: once for each that was paid for."""
+        with self._transaction(writing=True) as (database, account):
+            if number not in account.unpublished:
+                raise InputError("another run has published this release meanwhile: nothing was written")
+            self._append(database, "published", {"release": number})
 
     def _spend(self, database: sqlite3.Connection, kind: str, body: dict[str, Any], cost: Privacy, left: Amount) -> int:
+        cost = Privacy.of(cost, "cost", neighbours=self.budget.neighbours)
         if cost.neighbours != self.budget.neighbours:
             raise InputError(
                 f"the ledger counts {self.budget.neighbours} neighbours and this costs {cost.neighbours} ones: "
@@ -305,18 +331,13 @@ def is_begun(path: str | os.PathLike[str]) -> bool:
     return Path(path).exists() and Path(path).stat().st_size > 0
 
 
-def record_release(
-    path: str | os.PathLike[str], privacy: Privacy, description: str, *, budget: Privacy, unit: Unit | None = None
-) -> int:
-    """Pay for a sanitised release before the table is read; the ledger is begun with `budget` if there is none.
-
-    >>> import tempfile
-    >>> file = Path(tempfile.mkdtemp()) / "budget.db"
-    >>> record_release(file, Privacy(2), "out/", budget=Privacy(3)), Ledger(file).remaining().epsilon
-    (2, Fraction(1, 1))
-    """
-    ledger = Ledger(path, budget=None if is_begun(path) else budget, unit=unit)
-    return ledger.release(privacy, description)
+def _limits(analysts: Any, neighbours: Neighbours) -> dict[str, Privacy]:
+    """The budgets of people, by their names."""
+    limits = {}
+    for name, limit in mapping(analysts, "analysts", "a mapping from names to budgets").items():
+        expect(name, str, "each of the analysts", "a name")
+        limits[name] = Privacy.of(limit, f"the budget in analysts of {name!r}", neighbours=neighbours)
+    return limits
 
 
 def _find(database: sqlite3.Connection, account: Account, key: str, cost: Amount) -> Any | None:

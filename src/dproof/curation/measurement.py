@@ -8,6 +8,7 @@ top lists are chosen by how many rows miss the mark. Different aggregates share 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Literal
@@ -40,6 +41,7 @@ _MOST_WORDS = 1 << 27  # for those of all groups
 _MOST_CHOICES = 1 << 14  # groups, each with a choice of its own
 _MOST_VALUES = 1 << 16  # among which a mode or a top list is chosen
 _MOST_SCORES = 1 << 24  # that are compared for those of all groups
+_MOST_GROUPS = 1000  # that are answered without being asked for expressly
 _SURE = 3  # e^-3: the chance that a minimum is taken from beyond the rows, about
 
 
@@ -81,10 +83,15 @@ class Measurement:
         return math.prod(len(grouping(key, self.schema).labels) for key in self.keys)
 
     @property
+    def rows_are_public(self) -> bool:
+        """Whether neighbours have equally many rows, so that their number may be told."""
+        return self.privacy.neighbours == "change-one" and not self.by_person
+
+    @property
     def partition(self) -> Term | None:
         """The noisy count of every row in its group: where the number of rows is public, what it must add up to."""
         every = Term((), None)
-        known = self.privacy.neighbours == "change-one" and not self.by_person and self.question.where is None
+        known = self.rows_are_public and self.question.where is None
         return every if known and any(n.statistic == every and n.noise is not None for n in self.noisy) else None
 
     @property
@@ -136,6 +143,16 @@ def measure(
         raise TooLarge(f"a value would be chosen in each of {groups} groups: ask for {_MOST_CHOICES} at most")
     choices = [_choice(a, schema, _part(privacy, share), rows_per_person, groups) for a in picked]
     return Measurement(question, keys, schema, privacy, by_person, (*linear, *counts), tuple(choices))
+
+
+def check_groups(keys: Iterable[Key], schema: Schema) -> None:
+    """Refuse groups that nobody would read, as every set of many items is: each gets noise, and is paid for."""
+    groups = math.prod(len(grouping(key, schema).labels) - (key.column in schema.nullable) for key in keys)
+    if groups > _MOST_GROUPS:
+        raise InputError(
+            f"the question has {groups:,} groups, and more than {_MOST_GROUPS:,} are answered only with --all (in "
+            "Python all_groups=True): group by fewer columns or wider bins, or ask for items of a set by list_contains"
+        )
 
 
 def _check_numbers(whole: Expression, schema: Schema, *, alone: bool = False) -> None:
@@ -258,11 +275,12 @@ def _choice(aggregate: Aggregate, schema: Schema, privacy: Privacy, rows: int, g
     mechanism: Literal["permute-and-flip", "exponential"] = (
         "permute-and-flip" if candidates <= min(_MOST_FLIPS, _MOST_WORDS // groups) else "exponential"
     )
-    if aggregate.kind in ("min", "max") or aggregate.argument in (0, 1):
+    if aggregate.kind in ("min", "max") or (aggregate.kind == "quantile" and aggregate.argument in (0, 1)):
         rate = epsilon / (4 if changed and several else 2)
         rank = math.ceil(Fraction(math.log(candidates) + _SURE) / rate)
         return Chosen(aggregate, mechanism, rate, candidates, rank)
-    assert aggregate.argument is not None
+    if aggregate.kind != "quantile" or aggregate.argument is None:
+        raise KeyError(f"{aggregate.kind} is no choice among values")
     a, b = aggregate.argument.numerator, aggregate.argument.denominator
     # A row that comes or goes moves misses by up to max(a, b − a), one that changes by up to b: on one side of the
     # quantile up, on the other down, so that the cost is twice as much.

@@ -13,7 +13,9 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from dproof.engines.objects import texts
 from dproof.errors import InputError
+from dproof.spaces.arrow import as_numpy
 
 
 def counted_rows(arrays: Iterable[Any], rows_per_person: int) -> NDArray[np.bool_]:
@@ -22,7 +24,8 @@ def counted_rows(arrays: Iterable[Any], rows_per_person: int) -> NDArray[np.bool
     >>> counted_rows([pa.array(["ann", "bob", "ann", "ann"])], 2).sum()
     np.int64(3)
     """
-    chunks = [array.cast(array.type.value_type) if pa.types.is_dictionary(array.type) else array for array in arrays]
+    found = [texts(array) for array in arrays]
+    chunks = [array.cast(array.type.value_type) if pa.types.is_dictionary(array.type) else array for array in found]
     if not chunks:
         return np.ones(0, bool)
     try:
@@ -32,7 +35,7 @@ def counted_rows(arrays: Iterable[Any], rows_per_person: int) -> NDArray[np.bool
         raise InputError(
             f"the column that names persons has the type {kinds}: give each a text, or each a number"
         ) from None
-    persons = coded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
+    persons = as_numpy(coded.indices).astype(np.int64)
     order = np.argsort(persons, kind="stable")
     first = np.flatnonzero(np.diff(persons[order], prepend=-1))
     start = np.repeat(first, np.diff(first, append=len(order)))

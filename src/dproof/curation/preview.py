@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from itertools import groupby
 from typing import Any
@@ -12,15 +12,17 @@ from typing import Any
 import numpy as np
 
 from dproof.curation.account import Amount, amount
+from dproof.curation.answering import WAYS_OUT
 from dproof.curation.drawing import promise
 from dproof.curation.formulas import Statistics, evaluate, is_affine
 from dproof.curation.measurement import Measurement, Noisy
 from dproof.errors import InputError
-from dproof.exact import float_above
+from dproof.exact import float_above, written
 from dproof.privacy import Privacy
 from dproof.queries.canonical import canonical, condition, expression
 from dproof.queries.linear import Term, terms
 from dproof.queries.question import Aggregate, Expression, parts_of
+from dproof.queries.ranges import Range, possible
 from dproof.queries.schema import plain
 from dproof.queries.sensitivity import Sensitivity, sensitivity
 
@@ -29,7 +31,9 @@ from dproof.queries.sensitivity import Sensitivity, sensitivity
 class Preview:
     """The price, the sensitivity with its evidence, the mechanisms, and the half-width of each interval.
 
-    `half_widths` and `errors` (the expected absolute error) are None where they depend on the table.
+    `half_widths` and `errors` (the expected absolute error) are None where they depend on the table. `ranges` has what
+    is possible at all where that is narrower than the half-width: such an answer would tell nothing. What is `chosen`
+    and not measured has no interval.
     """
 
     asked: str
@@ -41,6 +45,9 @@ class Preview:
     half_widths: dict[str, float | None]
     errors: dict[str, float | None]
     level: float
+    notes: tuple[str, ...] = ()
+    ranges: dict[str, Range] = field(default_factory=dict)
+    chosen: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         return "\n".join(self._lines())
@@ -58,12 +65,18 @@ class Preview:
                 yield f"  attained by {_table(found.witness.before)} and {_table(found.witness.after)}"
         yield from (f"mechanism: {text}" for text in self.mechanisms)
         for name, width in self.half_widths.items():
-            if width is not None:
-                off = f"{self.errors[name]:.6g} off on average"
-                yield f"{name}: ± {width:.6g} with probability {self.level:g}, {off}"
-        unknown = [name for name, width in self.half_widths.items() if width is None]
-        if unknown:
-            yield f"known to the table alone: how wide the interval is of {', '.join(unknown)}"
+            if name in self.chosen:
+                yield f"{name}: chosen, not measured, so it has no interval; the mechanism above says how good it is"
+                continue
+            if width is None:
+                yield f"{name}: the interval depends on the data, so it cannot be previewed"
+                continue
+            off = f"{written(self.errors[name])} off on average"
+            yield f"{name}: ± {written(width)} with probability {self.level:g}, {off}"
+            if name in self.ranges:
+                low, high = (written(end) for end in (self.ranges[name].low, self.ranges[name].high))
+                yield f"  no information at this ε: {name} lies between {low} and {high} anyway. Ways out: {WAYS_OUT}"
+        yield from self.notes
 
     def to_json(self) -> dict[str, Any]:
         """One JSON object."""
@@ -88,7 +101,9 @@ class Preview:
             "mechanisms": list(self.mechanisms),
             "half_widths": self.half_widths,
             "errors": self.errors,
+            "informative": {name: name not in self.ranges for name in self.half_widths},
             "level": self.level,
+            "notes": list(self.notes),
         }
 
 
@@ -99,6 +114,7 @@ def preview(
     stored: bool = False,
     remaining: Amount | None = None,
     rows: int | None = None,
+    notes: tuple[str, ...] = (),
 ) -> Preview:
     """Say all that is public about an answer; `rows` is their public number, if it is public."""
     question, schema, privacy = measurement.question, measurement.schema, measurement.privacy
@@ -111,7 +127,11 @@ def preview(
     mechanisms = [*(_noise_text(noisy) for noisy in measurement.noisy)]
     mechanisms += [f"{promise(c, level)} ({c.mechanism}, rate {plain(c.rate):.6g})" for c in measurement.chosen]
     asked = canonical(question)
-    return Preview(asked, privacy, stored, remaining, found, tuple(mechanisms), widths, errors, level)
+    reached = {i.alias: possible(i.expression, question, schema, rows) for i in question.select if i.alias in spread}
+    useless = {name: reach for name, reach in reached.items() if 0 < reach.high - reach.low <= (widths[name] or 0)}
+    picked = tuple(i.alias for i in question.select if any(c.aggregate == i.expression for c in measurement.chosen))
+    facts = (tuple(mechanisms), widths, errors, level, notes)
+    return Preview(asked, privacy, stored, remaining, found, *facts, useless, picked)
 
 
 def spreads(measurement: Measurement, level: float, rows: int | None) -> dict[str, tuple[float | None, float | None]]:
@@ -130,7 +150,7 @@ def _noise_text(noisy: Noisy) -> str:
         return f"{what}: exact, no row can change it"
     return (
         f"{what}: {noisy.noise.name} noise on whole numbers, sensitivity {noisy.sensitivity}, "
-        f"standard deviation {noisy.noise.variance**0.5:.6g}"
+        f"standard deviation {written(noisy.noise.variance**0.5)}"
     )
 
 

@@ -24,7 +24,7 @@ from dproof.engines.source import Bound
 from dproof.errors import TooLarge
 from dproof.queries.cells import cut
 from dproof.queries.linear import Term, present
-from dproof.queries.predicates import both
+from dproof.queries.predicates import Missing, both, leaves
 from dproof.queries.question import Aggregate, columns
 from dproof.queries.regions import grouping
 from dproof.queries.schema import Open, Schema
@@ -38,14 +38,12 @@ _SHORT = 1 << 40  # codes below this add up in a machine word over a batch
 _PART = 21  # bits: a batch of such numbers adds up below 2^53, where floats are exact
 
 Codes = dict[str, NDArray[Any]]
+Places = NDArray[np.int64] | int  # of each row, or of all
 
 
 def answerable(column: Column) -> Column:
-    """A column treated so that no value stops the work: what the plan refuses is not there, or the middle number."""
-    if column.kind != "interval":
-        return replace(column, gaps=True)
-    missing = column.space.size // 2 if column.missing is None else column.missing
-    return replace(column, clamp=True, missing=missing, outside=missing)
+    """A column treated so that no value stops the work: what the plan refuses is missing."""
+    return replace(column, gaps=True)
 
 
 def schema_of(plan: Plan) -> Schema:
@@ -53,19 +51,21 @@ def schema_of(plan: Plan) -> Schema:
     asked = ("categories", "interval", "subsets", "curves")
     spaces = {c.name: c.space if c.kind in asked else Open() for c in plan.columns if c.kind != "drop"}
     gaps = [
-        c.name
-        for c in plan.columns
-        if c.kind in ("categories", "subsets") and ((c.outside is None and not c.clamp) or c.missing is None)
+        c.name for c in plan.columns if c.kind in asked and ((c.outside is None and not c.clamp) or c.missing is None)
     ]
     return Schema("data", spaces, frozenset(gaps))
 
 
 @dataclass(frozen=True, slots=True)
 class Tally:
-    """What was counted: for each sum a whole number per group, for each choice a histogram of codes per group."""
+    """What was counted: for each sum a whole number per group, for each choice a histogram of codes per group.
+
+    And all rows that there are, whether or not they satisfy a condition.
+    """
 
     sums: dict[Term, list[int]]
     histograms: dict[Aggregate, list[dict[int, int]]]
+    rows: int
 
 
 def source_columns(plan: Plan, names: Sequence[str]) -> list[str]:
@@ -138,19 +138,19 @@ def _counted(measurement: Measurement, batches: Iterator[tuple[int, Codes]]) -> 
         counter.add(rows, codes)
     found = counter.finish()
     histograms = [[list(group.items()) for group in groups] for groups in found.histograms.values()]
-    return [list(found.sums.values()), histograms]
+    return [list(found.sums.values()), histograms, found.rows]
 
 
 def _added(empty: Tally, parts: Sequence[Any]) -> Tally:
     """The tally of the whole table: whole numbers add up, whatever the order."""
-    for sums, histograms in parts:
+    for sums, histograms, _ in parts:
         for totals, more in zip(empty.sums.values(), sums, strict=True):
             totals[:] = [a + b for a, b in zip(totals, more, strict=True)]
         for groups, found in zip(empty.histograms.values(), histograms, strict=True):
             for group, counts in zip(groups, found, strict=True):
                 for code, count in counts:
                     group[code] = group.get(code, 0) + count
-    return empty
+    return replace(empty, rows=sum(rows for _, _, rows in parts))
 
 
 class _Sum:
@@ -160,23 +160,26 @@ class _Sum:
         self.scales = [(name, term.scale(name, schema)) for name in term.columns]
         self.parts = np.zeros((3, cells), np.int64)
         self.large: dict[int, int] = defaultdict(int)  # what was added up elsewhere, by cell
-        # Numbers on a short lattice are never missing here, so their codes can be added up as they are.
         spaces = [schema.spaces[name] for name in term.columns]
-        self.quick = all(isinstance(space, Interval) and space.size < _SHORT for space in spaces)
+        self.short = all(isinstance(space, Interval) and space.size < _SHORT for space in spaces)
 
-    def add(self, rows: int, codes: Codes, place: NDArray[np.int64] | None) -> None:
-        """Add a batch; without places all of it belongs to the only cell."""
-        if not self.scales:
-            self.parts[0] += rows if place is None else np.bincount(place, minlength=self.parts.shape[1])
+    def add(self, rows: int, codes: Codes, place: Places) -> None:
+        """Add a batch to these cells."""
+        if not self.scales and isinstance(place, int):
+            self.parts[0, place] += rows
             return
-        if place is None and len(self.scales) == 1 and self.quick:
+        if not self.scales:
+            self.parts[0] += np.bincount(place, minlength=self.parts.shape[1])
+            return
+        if isinstance(place, int) and self.short and len(self.scales) == 1:
+            # In one cell all numbers are there, or all are missing, and what that cell holds no sum takes.
             ((name, scale),) = self.scales
-            self.large[0] += scale.shift * rows + scale.factor * int(codes[name].sum(dtype=np.int64))
+            self.large[place] += scale.shift * rows + scale.factor * int(codes[name].sum(dtype=np.int64))
             return
         product = math.prod(scale.whole(codes[name]) for name, scale in self.scales)
         assert isinstance(product, np.ndarray)
-        if place is None:
-            self.large[0] += (int((product >> 32).sum()) << 32) + int((product & 0xFFFFFFFF).sum())
+        if isinstance(place, int):
+            self.large[place] += (int((product >> 32).sum()) << 32) + int((product & 0xFFFFFFFF).sum())
             return
         for n in range(3):
             part = product >> (_PART * n) if n == 2 else product >> (_PART * n) & ((1 << _PART) - 1)
@@ -210,44 +213,62 @@ class Counter:
         products = {(term.columns, term.centred): replace(term, where=None) for term in self.terms}
         self.sums = {key: _Sum(term, self.schema, self.groups * self.cells) for key, term in products.items()}
         self.pieces: dict[Aggregate, list[tuple[NDArray[Any], NDArray[Any]]]] = {s: [] for s in self.picked}
+        self.rows = 0
 
     def add(self, rows: int, codes: Codes) -> None:
         """Count a batch of rows."""
-        group, cell = self._places(rows, codes)
-        place = group * self.cells + cell if self.groups * self.cells > 1 else None
+        self.rows += rows
+        group, cell = self._places(codes)
         for product in self.sums.values():
-            product.add(rows, codes, place)
-        for aggregate, where in self.picked.items():
-            chosen = self.grid.mask(where).ravel()[cell]
-            found = group[chosen] * self._size(aggregate) + codes[aggregate.columns[0]][chosen].astype(np.int64)
-            self.pieces[aggregate].append(np.unique(found, return_counts=True))
+            product.add(rows, codes, group * self.cells + cell)
+        for aggregate in self.picked:
+            self.pieces[aggregate].append(np.unique(self._found(aggregate, codes, group, cell)[0], return_counts=True))
 
     def add_alike(self, codes: Codes, sums: Mapping[tuple[tuple[str, ...], bool], Sequence[int]]) -> None:
         """Count rows that were brought together where they are alike: their codes, and the sums over each kind."""
         counts = np.array(sums[(), False], np.int64)
-        group, cell = self._places(len(counts), codes) if self.looked_at else (np.zeros(1, np.int64),) * 2
+        self.rows += int(counts.sum())
+        group, cell = self._places(codes)
+        places = np.broadcast_to(group * self.cells + cell, counts.shape).tolist()
         for key, totals in self.sums.items():
-            for place, total in zip((group * self.cells + cell).tolist(), sums[key], strict=True):
+            for place, total in zip(places, sums[key], strict=True):
                 totals.large[place] += total
-        for aggregate, where in self.picked.items():
-            chosen = self.grid.mask(where).ravel()[cell]
-            found = group[chosen] * self._size(aggregate) + codes[aggregate.columns[0]][chosen].astype(np.int64)
+        for aggregate in self.picked:
+            found, chosen = self._found(aggregate, codes, group, cell)
             self.pieces[aggregate].append((found, counts[chosen]))
 
-    def _places(self, rows: int, codes: Codes) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """The group and the cell of each row; none where there is only one of each."""
-        group = cell = np.zeros(rows if self.looked_at else 0, np.int64)
+    def _places(self, codes: Codes) -> tuple[Places, Places]:
+        """The group and the cell of each row, or of all."""
+        group: Places = 0
+        cell: Places = 0
         for column, groups in self.keys:
             group = group * len(groups.labels) + groups.of(codes[column])
         for axis in self.grid.axes:
-            cell = cell * axis.blocks + axis.of(codes[axis.column])
+            found = codes[axis.column]
+            # Where conditions only leave out missing values, and none is, all rows lie in one cell.
+            block = axis.of_all(found)
+            cell = cell * axis.blocks + (axis.of(found) if block is None else block)
         return group, cell
+
+    def _found(self, aggregate: Aggregate, codes: Codes, group: Places, cell: Places) -> tuple[Any, Any]:
+        """The groups and values of the rows that a choice looks at, as one number each, and which rows these are."""
+        values = codes[aggregate.columns[0]]
+        chosen = np.broadcast_to(self.grid.mask(self.picked[aggregate]).ravel()[cell], values.shape)
+        groups = np.broadcast_to(group, values.shape)[chosen]
+        return groups * self._size(aggregate) + values[chosen].astype(np.int64), chosen
 
     @property
     def looked_at(self) -> list[str]:
         """The columns whose values decide where a row counts."""
         picked = [aggregate.columns[0] for aggregate in self.picked]
         return list(dict.fromkeys([*(c for c, _ in self.keys), *(a.column for a in self.grid.axes), *picked]))
+
+    @property
+    def valued(self) -> set[str]:
+        """Those of which more matters than whether a value is there."""
+        wheres = [*self.terms.values(), *self.picked.values()]
+        tested = {leaf.column for where in wheres for leaf in leaves(where) if not isinstance(leaf, Missing)}
+        return tested | {c for c, _ in self.keys} | {aggregate.columns[0] for aggregate in self.picked}
 
     def _size(self, aggregate: Aggregate) -> int:
         space = self.schema.spaces[aggregate.columns[0]]
@@ -259,7 +280,7 @@ class Counter:
         for term, where in self.terms.items():
             totals = self.sums[term.columns, term.centred].totals().reshape(self.groups, self.cells)
             sums[term] = [int(x) for x in totals[:, self.grid.mask(where).ravel()].sum(axis=1)]
-        return Tally(sums, {aggregate: self._histograms(aggregate) for aggregate in self.picked})
+        return Tally(sums, {aggregate: self._histograms(aggregate) for aggregate in self.picked}, self.rows)
 
     def _histograms(self, aggregate: Aggregate) -> list[dict[int, int]]:
         histograms: list[dict[int, int]] = [{} for _ in range(self.groups)]

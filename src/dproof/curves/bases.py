@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dproof.errors import InputError, did_you_mean
+from dproof.arguments import choice, whole
+from dproof.errors import InputError
 from dproof.spaces.curves import Curves
 
 Floats = NDArray[np.float64]
@@ -76,12 +77,9 @@ class Basis:
 
 def basis(name: str, space: Curves, terms: int) -> Basis:
     """A basis by name: "cosine", "fourier" (periodic), "b-spline" (cubic) or "bernstein" (polynomials)."""
-    if name not in _BASES:
-        raise InputError(f"basis {str(name)[:40]!r} is not known{did_you_mean(name, _BASES)}")
-    if isinstance(terms, bool) or not isinstance(terms, int) or not 1 <= terms <= min(_MOST_TERMS, space.points):
-        raise InputError(
-            f"terms must be a whole number from 1 to {min(_MOST_TERMS, space.points)}: the grid sees no more"
-        )
+    choice(name, tuple(_BASES), "basis")
+    if whole(terms, "terms", 1) > (most := min(_MOST_TERMS, space.points)):
+        raise InputError(f"terms must be at most {most}: a grid of {space.points} points sees no more")
     functions, breaks = _BASES[name](terms)
     return Basis(name, float(space.start), float(space.stop), terms, breaks, functions)
 

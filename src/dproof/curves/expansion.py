@@ -17,6 +17,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from dproof.arguments import expect, listed, whole
 from dproof.curves.bases import Basis, Floats, basis
 from dproof.curves.kernels import Kernel, eigenbasis
 from dproof.errors import InputError
@@ -52,6 +53,8 @@ class Expansion:
     centre: tuple[Fraction, ...] | None = None
 
     def __post_init__(self) -> None:
+        expect(self.basis, str, "basis", "the name of a basis")
+        whole(self.terms, "terms", 1)
         if self.radius is not None:
             object.__setattr__(self, "radius", _positive(self.radius, "radius"))
         if self.box is not None:
@@ -228,8 +231,10 @@ def expand(
     >>> expand(Curves(0, 1, 9, 0, 1), kernel="matern-3/2", length="0.3", radius=2, terms=5).kernel.name
     'matern-3/2'
     """
+    expect(space, Curves, "the space", "a space of Curves")
     if (kernel is None) != (length is None):
         raise InputError("a kernel needs its length, and a length its kernel")
     chosen = None if kernel is None else Kernel(kernel, length)
-    bounds, middle = (None if given is None else tuple(given) for given in (box, centre))
+    bounds = None if box is None else tuple(listed(box, "box", "a list of bounds, one for each term"))
+    middle = None if centre is None else tuple(listed(centre, "centre", "a list of values, one for each grid point"))
     return Expansion(space, basis, terms, radius, bounds, chosen, middle)

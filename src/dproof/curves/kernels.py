@@ -16,8 +16,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dproof.arguments import choice
 from dproof.curves.bases import Basis, Floats, quadrature
-from dproof.errors import InputError, did_you_mean
+from dproof.errors import InputError
 from dproof.exact import exact
 from dproof.spaces.curves import Curves
 
@@ -42,8 +43,7 @@ class Kernel:
     length: Fraction
 
     def __init__(self, name: str, length: Any) -> None:
-        if name not in _ORDERS:
-            raise InputError(f"kernel {str(name)[:40]!r} is not known{did_you_mean(name, _ORDERS)}")
+        choice(name, tuple(_ORDERS), "kernel")
         scale = exact(length, "length")
         if scale <= 0:
             raise InputError("the length of a kernel must be positive: the distance over which a curve varies")

@@ -18,14 +18,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dproof import coins
+from dproof.arguments import choice
 from dproof.coins import Coins
 from dproof.curves.bases import Floats
-from dproof.curves.expansion import CurveLattice, Expansion, Integers, Split
-from dproof.errors import InputError, did_you_mean
+from dproof.curves.expansion import CurveLattice, Expansion, Integers, Split, expand
+from dproof.errors import InputError
 from dproof.exact import exp_below
 from dproof.laws.convolved import Convolved, convolved
 from dproof.laws.family import Family, Odds, Worst
-from dproof.laws.gaussian import Gaussian
 from dproof.laws.normal import normal_delta
 from dproof.laws.search import tight_odds
 from dproof.laws.two_sided import TwoSided
@@ -121,6 +121,10 @@ class CurveLaw(Family):
         return None
 
     outputs = total = inputs
+
+    @property
+    def farthest(self) -> int | None:
+        return self.noise.law.farthest
 
     def weights(self, source: int) -> NDArray[Any]:
         raise InputError("a law on functions has no finite table of weights")
@@ -229,9 +233,9 @@ def curve_noise(
     >>> curve_noise(Curves(0, 24, 25, low=0, high=5), Privacy(1)).name
     'Laplace noise on 8 cosine coefficients'
     """
-    expansion = curves if isinstance(curves, Expansion) else Expansion(curves)
-    if noise not in ("auto", *_SPLITS):
-        raise InputError(f"noise {str(noise)[:40]!r} is not known{did_you_mean(noise, ('auto', *_SPLITS))}")
+    expansion = curves if isinstance(curves, Expansion) else expand(curves)
+    choice(noise, ("auto", *_SPLITS), "noise")
+    privacy = Privacy.of(privacy)
     lattice, drawn = best_noise(expansion, privacy, noise)
     return mechanism_of(lattice, drawn)
 
@@ -265,19 +269,14 @@ def mechanism_of(lattice: CurveLattice, noise: VectorNoise) -> CurveMechanism:
     return CurveMechanism(name, expansion.space, lattice, CurveLaw(lattice, noise), _SOURCES[noise.split])  # type: ignore[arg-type]
 
 
-def recorded_curve_law(expansion: Expansion, record: Mapping[str, Any]) -> CurveMechanism:
-    """The mechanism that a certificate speaks of; its region must be that of the expansion."""
+def recorded_curve_law(expansion: Expansion, record: Mapping[str, Any], law: TwoSided | Convolved) -> CurveMechanism:
+    """The mechanism that a certificate speaks of, with this noise; its region must be that of the expansion."""
     split: Split = "laplace" if record["norm"] == "l1" else "gaussian"
     lattice = expansion.lattice(split)
     box = None if record["box"] is None else tuple(record["box"])
     if (lattice.terms, lattice.radius, lattice.box) != (record["terms"], record["radius"], box):
         raise ValueError("the region of the certificate is not that of the plan")
-    noise = record["noise"]
-    law: TwoSided | Convolved
-    if split == "laplace":
-        first, second = (tuple(int(w) for w in table) for table in noise["top"])
-        law = TwoSided(tuple(tuple(int(w) for w in table) for table in noise["lower"]), (first, second))
-    else:
-        law = Convolved(Gaussian(Fraction(noise["square"])), int(noise["step"]), int(noise["draws"]))
+    if isinstance(law, TwoSided) != (split == "laplace"):
+        raise ValueError("the noise of the certificate does not fit its norm")
     size = lattice.size(record["norm"], "change-one")
     return mechanism_of(lattice, VectorNoise(split, law, size, lattice.terms))

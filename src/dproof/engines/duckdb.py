@@ -10,6 +10,7 @@ import duckdb
 import pyarrow as pa
 
 from dproof.engines.arrow import batches
+from dproof.engines.layout import Layout
 from dproof.engines.source import Source, refusing
 from dproof.errors import InputError, did_you_mean
 
@@ -19,12 +20,17 @@ def _example(table: Any) -> Any:
 
 
 EXAMPLES = (_example,)
+# Whoever made the file may have put a view into it that reads another one, over the network too.
+_ALONE: dict[str, Any] = {
+    "enable_external_access": "false",
+    "autoload_known_extensions": "false",
+    "autoinstall_known_extensions": "false",
+    "lock_configuration": "true",
+}
 
 
 def open_(thing: Any, table: str | None = None) -> Source:
-    """Open a relation, or one table of a database file, which is only read."""
-    if isinstance(thing, Path):
-        return _open_file(thing, table)
+    """Open a relation."""
     if not isinstance(thing, duckdb.DuckDBPyRelation):
         raise InputError(f"a DuckDB source is a relation or a file, not a {type(thing).__name__}")
     with refusing("the DuckDB relation cannot be read", duckdb.Error):
@@ -37,31 +43,36 @@ def _read(relation: Any, columns: Sequence[str]) -> Iterator[Any]:
         yield from batches(pa.RecordBatchReader.from_stream(chosen), columns, "the DuckDB relation")
 
 
-def _open_file(path: Path, table: str | None) -> Source:
-    with refusing(f"{path.name!r} cannot be opened as a DuckDB file", duckdb.Error):
-        with duckdb.connect(str(path), read_only=True) as database:
-            known = [str(name) for (name,) in database.execute("SELECT table_name FROM duckdb_tables()").fetchall()]
-            known += [
-                str(name)
-                for (name,) in database.execute("SELECT view_name FROM duckdb_views() WHERE NOT internal").fetchall()
-            ]
+def open_file(path: Path, table: str | None, layout: Layout) -> Source:
+    """Open one table or view of a database file, which is only read, and nothing beside it."""
+    with refusing(f"{path.name!r} cannot be opened as a DuckDB file", duckdb.Error), _connected(path) as database:
+        tables = _names(database, "SELECT table_name FROM duckdb_tables()")
+        known = [*tables, *_names(database, "SELECT view_name FROM duckdb_views() WHERE NOT internal")]
         if table is None and len(known) == 1:
             table = known[0]
         if table is None:
             raise InputError(f"{path.name!r} holds {len(known)} tables: name one of them{did_you_mean('', known)}")
         if table not in known:
             raise InputError(f"{path.name!r} has no table {table!r}{did_you_mean(table, known)}")
-        with duckdb.connect(str(path), read_only=True) as database:
-            names = tuple(database.table(quoted(table)).columns)
-            found = database.execute(f"SELECT count(*) FROM {quoted(table)}").fetchone()
-    chosen = table
+        chosen, errors = table, () if table in tables else (duckdb.Error,)
+        why = "it needs something outside the file, which is not followed; store what it shows as a table"
+        with refusing(f"the view {chosen!r} of {path.name!r} cannot be read", *errors, why=why):
+            names = tuple(database.table(quoted(chosen)).columns)
+            found = database.execute(f"SELECT count(*) FROM {quoted(chosen)}").fetchone()
     return Source(names, lambda columns: _read_file(path, chosen, columns), int(found[0]) if found else None)
 
 
 def _read_file(path: Path, table: str, columns: Sequence[str]) -> Iterator[Any]:
-    what = f"{path.name!r} cannot be read"
-    with refusing(what, duckdb.Error), duckdb.connect(str(path), read_only=True) as database:
+    with refusing(f"{path.name!r} cannot be read", duckdb.Error), _connected(path) as database:
         yield from _read(database.table(quoted(table)), columns)
+
+
+def _names(database: Any, question: str) -> list[str]:
+    return [str(name) for (name,) in database.execute(question).fetchall()]
+
+
+def _connected(path: Path) -> Any:
+    return duckdb.connect(str(path), read_only=True, config=_ALONE)
 
 
 def quoted(name: str) -> str:

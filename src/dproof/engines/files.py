@@ -1,38 +1,37 @@
-"""Files that Arrow reads: CSV, Parquet, IPC, and folders of them."""
+"""Files by their endings, and folders of files of one kind; those that Arrow reads by itself: Parquet and IPC."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.csv
 import pyarrow.ipc
 import pyarrow.parquet
 
 from dproof.engines.arrow import batches
+from dproof.engines.delimited import open_delimited
+from dproof.engines.layout import Layout, ending
 from dproof.engines.source import BATCH_ROWS, Source, refusing
+from dproof.engines.workbook import open_workbook
 from dproof.errors import InputError
 
-_LONGEST_LINE = 1 << 23  # bytes of CSV read at a time; a longer line is refused
 _LARGEST_CHUNK = 1 << 32  # bytes that one column of one row group may unpack to
 _BROKEN = (pa.ArrowException, OSError, UnicodeError)
-_CSV = "CSV is UTF-8 with commas between fields, and each line has as many as the first"
-_SPLIT_BY = {b";": "semicolons", b"\t": "tabs"}
-# Text is taken as it stands: what it means is the plan's business, and no type is ever guessed from the data.
-_TEXT = pa.dictionary(pa.int32(), pa.binary())
 
 
-def open_(path: Path, table: str | None = None) -> Source:
-    """Open one file by its ending, or a folder of files of one kind."""
+def open_file(path: Path, table: str | None, layout: Layout) -> Source:
+    """Open one file by its ending, or a folder of files of one kind; `table` is a sheet of a workbook."""
     if path.is_dir():
-        return _open_folder(path)
+        return _open_folder(path, layout)
+    if ending(path) == ".xlsx":
+        return open_workbook(path, table or layout.sheet, layout.numerals)
     with refusing(f"{path.name!r} cannot be opened", *_BROKEN):
-        return _OPENERS[path.suffix.lower()](path)
+        return _OPENERS[ending(path)](path, layout)
 
 
-def _open_parquet(path: Path) -> Source:
+def _open_parquet(path: Path, layout: Layout) -> Source:
     file = pa.parquet.ParquetFile(path)
     names, rows = tuple(file.schema_arrow.names), file.metadata.num_rows
     file.close()
@@ -53,37 +52,7 @@ def _read_parquet(path: Path, columns: Sequence[str]) -> Iterator[Any]:
             yield from batches(stream, columns, what)
 
 
-def _open_csv(path: Path) -> Source:
-    with path.open("rb") as file:
-        head = file.readline(_LONGEST_LINE)
-    for sign, name in _SPLIT_BY.items():
-        if sign in head and b"," not in head:  # as spreadsheets write it where the comma is in the numbers
-            raise InputError(f"{path.name!r} has {name} between its fields: save it with commas, and 1.5 for 1,5")
-    with refusing(f"{path.name!r} cannot be opened", *_BROKEN, why=_CSV):
-        reader = _csv_reader(path, [])
-    names = tuple(reader.schema.names)
-    reader.close()
-    return Source(names, lambda columns: _read_csv(path, columns, len(names)))
-
-
-def _read_csv(path: Path, columns: Sequence[str], width: int) -> Iterator[Any]:
-    with refusing(f"{path.name!r} cannot be read", *_BROKEN, why=_CSV):
-        # A blank line is a row with a missing value where there is one column, and nothing where there are more.
-        yield from batches(_csv_reader(path, columns, blank_lines=width == 1), columns, f"{path.name!r}")
-
-
-def _csv_reader(path: Path, columns: Sequence[str], *, blank_lines: bool = False) -> Any:
-    return pa.csv.open_csv(
-        path,
-        read_options=pa.csv.ReadOptions(block_size=_LONGEST_LINE),
-        parse_options=pa.csv.ParseOptions(newlines_in_values=True, ignore_empty_lines=not blank_lines),
-        convert_options=pa.csv.ConvertOptions(
-            column_types=dict.fromkeys(columns, _TEXT), include_columns=list(columns), check_utf8=False
-        ),
-    )
-
-
-def _open_ipc(path: Path) -> Source:
+def _open_ipc(path: Path, layout: Layout) -> Source:
     with _ipc_reader(path) as reader:
         names = tuple(reader.schema.names)
     return Source(names, lambda columns: _read_ipc(path, columns))
@@ -115,21 +84,31 @@ def _checked(batch: Any) -> Any:
     return batch
 
 
-_OPENERS = {
+_OPENERS: dict[str, Callable[[Path, Layout], Source]] = {
     ".parquet": _open_parquet,
-    ".csv": _open_csv,
+    ".csv": open_delimited,
+    ".csv.gz": open_delimited,
+    ".tsv": open_delimited,
+    ".tsv.gz": open_delimited,
+    ".xlsx": lambda path, layout: open_workbook(path, layout.sheet, layout.numerals),
     ".arrow": _open_ipc,
     ".feather": _open_ipc,
     ".ipc": _open_ipc,
 }
 
 
-def _open_folder(folder: Path) -> Source:
-    """Files of one kind and the same columns, in the order of their names."""
-    paths = sorted(p for p in folder.iterdir() if p.suffix.lower() in _OPENERS and p.name[0] not in "._")
-    if len({p.suffix.lower() for p in paths}) != 1:
+def files_of(folder: Path) -> list[Path]:
+    """The files of a folder, which are of one kind, in the order of their names."""
+    paths = sorted(p for p in folder.iterdir() if ending(p) in _OPENERS and p.name[0] not in "._")
+    if len({ending(p) for p in paths}) != 1:
         raise InputError(f"the folder {folder.name!r} must hold files of one kind: {', '.join(_OPENERS)}")
-    parts = [open_(path) for path in paths]
+    return paths
+
+
+def _open_folder(folder: Path, layout: Layout) -> Source:
+    """Files of one kind and the same columns."""
+    paths = files_of(folder)
+    parts = [open_file(path, None, layout) for path in paths]
     for path, part in zip(paths, parts, strict=True):
         if set(part.names) != set(parts[0].names):
             raise InputError(f"{path.name!r} has other columns than {paths[0].name!r}: a folder is one table")

@@ -41,13 +41,22 @@ def _read(array: Any, columns: Sequence[str]) -> Iterator[Any]:
 
 
 def array_of(column: Any) -> Any:
-    """One column as Arrow; where objects of several types meet, as their text."""
+    """One column as Arrow; objects, and what Arrow has no type for, one by one."""
+    hidden = None
     if isinstance(column, np.ma.MaskedArray):  # what lies under a mask is missing
-        hidden, column = np.ma.getmaskarray(column), column.data.astype(object)
-        column[hidden] = None
-    if column.dtype == object:
-        return object_array(column)
-    try:
-        return pa.array(np.ascontiguousarray(column))
-    except (pa.ArrowException, TypeError, ValueError, OverflowError):
-        return object_array(column.tolist())
+        hidden, column = np.ma.getmaskarray(column), column.data
+    if column.dtype != object and column.ndim == 1:
+        try:
+            return pa.array(np.ascontiguousarray(column), mask=hidden)
+        except UnicodeError:  # texts with half a surrogate pair: still a column of texts
+            return pa.array(
+                [text.encode("utf-8", "surrogatepass") for text in column.tolist()], pa.binary(), mask=hidden
+            )
+        except (pa.ArrowException, TypeError, ValueError, OverflowError):
+            pass
+    return object_array(column if hidden is None else _shown(column, hidden))
+
+
+def _shown(column: Any, hidden: Any) -> list[Any]:
+    """The objects that no mask hides; of an array within a row every element is hidden by itself."""
+    return [np.ma.array(x, mask=m) if np.ndim(m) else None if m else x for x, m in zip(column, hidden, strict=True)]

@@ -1,39 +1,92 @@
-"""Columns of Python objects: each is read as it would be alone, whatever the other rows hold."""
+"""Columns of Python objects: each is read by itself, by its own type, whatever the other rows hold.
+
+Such a column has no type of its own, so none may be inferred from its rows: one row would decide how all are read. Each
+value becomes a text, a list of texts, or nothing. Rows of one builtin type are kept in that type, which is quicker and
+means the same.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import json
+from collections.abc import Callable, Iterable, Sequence
+from decimal import Decimal
+from enum import Enum
+from fractions import Fraction
+from itertools import chain
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from pyarrow import types
 
 _LONG = 10**16  # from here on a float is written with an exponent
-# Types in which every value means what it does alone. Decimals take the scale of the longest, moments the finest unit.
-_ALIKE = (types.is_string, types.is_large_string, types.is_binary, types.is_boolean, types.is_integer, types.is_null)
-_LISTS = (types.is_list, types.is_large_list)
+_NO_TEXT = b"\xff"  # no UTF-8, so no text of a plan: a value that is there, and is none of those declared
+_ABSENT = ("NAType", "NaTType")  # how pandas says missing, told without loading it
+_SINGLE = frozenset({type(None), str, bytes, bool, int, float, np.int64, np.float64})  # which stand for themselves
+_MANY = (list, tuple, set, frozenset, np.ndarray)
+# Rows of these types alone, or missing, are what Arrow makes of them. Among texts a float can only be NaN: any other
+# is refused by Arrow, and then every value is written. Truth values are left out: Arrow has them, curves do not.
+_ALIKE = (
+    (frozenset({int, np.int64}), pa.int64()),
+    (frozenset({float, np.float64}), pa.float64()),
+    (frozenset({str, float}), pa.large_string()),
+)
+
+
+class Objects(pa.ExtensionType):  # type: ignore[misc]
+    """Arrow's type of a column of objects: the `text` of each value, null where it is missing, or its `items`."""
+
+    def __init__(self, storage: Any) -> None:
+        super().__init__(storage, "dproof.objects")
+
+    def __arrow_ext_serialize__(self) -> bytes:
+        return b""
+
+    @classmethod
+    def __arrow_ext_deserialize__(cls, storage: Any, serialized: bytes) -> Objects:
+        return cls(storage)
 
 
 def object_array(values: Iterable[Any]) -> Any:
-    """Objects as Arrow: in the one type they have where that keeps what each means, else as their texts.
+    """Objects as Arrow, each read as it would be alone.
 
-    >>> object_array([True, False]).type, object_array([True, "x", 1.0]).to_pylist()
-    (DataType(bool), [b'true', b'x', b'1'])
+    >>> array = object_array([True, "x", 1.0, None, ["a", 2]])
+    >>> single(array).to_pylist(), listed(array).to_pylist()[-1]
+    ([b'true', b'x', b'1', None, b'\\xff'], [b'a', b'2'])
     """
-    try:
-        array = pa.array(values, from_pandas=True)
-        array = array.combine_chunks() if isinstance(array, pa.ChunkedArray) else array
-        number = types.is_integer(array.type) or types.is_floating(array.type)
-        if number and not {bool, np.bool_}.isdisjoint(map(type, values)):
-            raise TypeError  # Arrow takes a truth value among numbers for one of them
-        if types.is_floating(array.type):
-            return array.cast(pa.float64())
-        if _keeps(array.type):
-            return array
-    except (pa.ArrowException, TypeError, ValueError, OverflowError):
-        pass
-    return pa.array([_bytes(value) for value in values], pa.binary())
+    found = _unwrapped(list(values))
+    lists: list[Any] = [None] * len(found)
+    if not set(map(type, found)) <= _SINGLE:
+        lists = [_elements(value) for value in found]
+        found = [value if items is None else _NO_TEXT for value, items in zip(found, lists, strict=True)]
+    storage = pa.StructArray.from_arrays([_singles(found), _items(lists)], ["text", "items"])
+    return pa.ExtensionArray.from_storage(Objects(storage.type), storage)
+
+
+def single(array: Any) -> Any:
+    """The value of each row where objects are meant to be no lists; any other column as it is stored."""
+    return array.storage.field("text") if isinstance(array.type, Objects) else _stored(array)
+
+
+def listed(array: Any) -> Any:
+    """The list of each row where objects are meant to be lists, null for what is none; others as they are stored."""
+    return array.storage.field("items") if isinstance(array.type, Objects) else _stored(array)
+
+
+def _stored(array: Any) -> Any:
+    """A column without what others' extensions of Arrow make of it, which some work does with some values only."""
+    return array.storage if isinstance(array.type, pa.BaseExtensionType) else array
+
+
+def texts(array: Any) -> Any:
+    """Objects as texts, a list as JSON; any other column as it is. The type is the same whatever the objects are."""
+    if not isinstance(array.type, Objects):
+        return array
+    lists = [None if items is None else [_bytes(item) for item in items] for items in listed(array).to_pylist()]
+    whole = [
+        _bytes(value) if items is None else _json(items)
+        for value, items in zip(single(array).to_pylist(), lists, strict=True)
+    ]
+    return pa.array(whole, pa.large_binary())
 
 
 def written(value: Any) -> str:
@@ -42,28 +95,103 @@ def written(value: Any) -> str:
     >>> written(True), written(1.0), written(0.25)
     ('true', '1', '0.25')
     """
+    if isinstance(value, str):
+        return str.__str__(value)
     if isinstance(value, (bool, np.bool_)):
         return "true" if value else "false"
+    if isinstance(value, np.timedelta64):  # which is a whole number to NumPy
+        return str(value)
+    if isinstance(value, (int, np.integer)):
+        return int.__repr__(value if isinstance(value, int) else int(value))
+    if isinstance(value, Fraction):
+        value = float(value)
     if isinstance(value, (float, np.floating)):
         value = float(value)
         return str(int(value)) if value.is_integer() and abs(value) < _LONG else repr(value)
     return str(value)
 
 
-def _keeps(kind: Any) -> bool:
-    if any(check(kind) for check in _LISTS):
-        return types.is_floating(kind.value_type) or _keeps(kind.value_type)
-    if types.is_dictionary(kind):
-        return types.is_float64(kind.value_type) or _keeps(kind.value_type)
-    return any(check(kind) for check in _ALIKE)
+def _unwrapped(values: list[Any]) -> list[Any]:
+    if set(map(type, values)) <= _SINGLE | {list, tuple}:
+        return values
+    return [_guarded(_meant, value, _NO_TEXT) for value in values]
+
+
+def _meant(value: Any) -> Any:
+    """What a member of an enumeration or an array without dimensions stands for; others stand for themselves."""
+    if isinstance(value, Enum):
+        value = value.value
+    if isinstance(value, np.ndarray) and value.ndim == 0:
+        value = None if value is np.ma.masked else value[()]
+    return value
+
+
+def _elements(value: Any) -> Sequence[Any] | None:
+    """The elements of a list, a tuple, a set, an array or a series; None for what is none of these."""
+    kind = type(value)
+    if kind in (list, tuple):
+        return value  # type: ignore[no-any-return]
+    if isinstance(value, np.ndarray) and value.ndim == 1 and not isinstance(value, np.ma.MaskedArray):
+        return value  # type: ignore[return-value]
+    if isinstance(value, _MANY) or (hasattr(kind, "__len__") and hasattr(kind, "to_numpy")):
+        return _guarded(list, value, [_NO_TEXT])  # type: ignore[no-any-return]
+    return None
+
+
+def _items(lists: list[Any]) -> Any:
+    """Lists as Arrow: their elements one after the other, each read by itself."""
+    some = [items for items in lists if items is not None]
+    if not some:
+        return pa.nulls(len(lists), pa.large_list(pa.large_binary()))
+    kinds = {getattr(items, "dtype", None) for items in some}
+    flat = pa.array(np.concatenate(some), from_pandas=True) if kinds <= {np.dtype(np.float64)} else None
+    flat = _singles(_unwrapped(list(chain.from_iterable(some)))) if flat is None else flat
+    ends = np.cumsum([0, *(0 if items is None else len(items) for items in lists)])
+    absent = pa.array([items is None for items in lists])
+    return pa.LargeListArray.from_arrays(pa.array(ends, pa.int64()), flat, mask=absent)
+
+
+def _singles(values: list[Any]) -> Any:
+    """Values that are no lists: as they are where they are of one builtin type, else as texts."""
+    kinds = set(map(type, values)) - {type(None)}
+    for alike, arrow in _ALIKE:
+        if kinds <= alike:
+            try:
+                return pa.array(values, arrow, from_pandas=True)
+            except (pa.ArrowException, OverflowError, UnicodeError):
+                break  # a number among texts, a number beyond 64 bits, half a surrogate pair
+    return pa.array([_bytes(value) for value in values], pa.large_binary())
 
 
 def _bytes(value: Any) -> bytes | None:
     """The text in UTF-8, and bytes as they are; None for what is missing, which no object says in the same way."""
-    if isinstance(value, bytes):
-        return value
-    if value is None or type(value).__name__ in ("NAType", "NaTType"):
+    return _guarded(_encoded, value, _NO_TEXT)  # type: ignore[no-any-return]
+
+
+def _encoded(value: Any) -> bytes | None:
+    if _is_absent(value):
         return None
-    if isinstance(value, (float, np.floating)) or type(value).__name__ == "Decimal":
-        return None if value != value else written(value).encode()
-    return written(value).encode("utf-8", "surrogatepass")
+    if isinstance(value, (bytes, bytearray, memoryview)):
+        return bytes(memoryview(value))
+    return _NO_TEXT if isinstance(value, _MANY) else written(value).encode("utf-8", "surrogatepass")
+
+
+def _is_absent(value: Any) -> bool:
+    if isinstance(value, (float, np.floating)):
+        return bool(value != value)
+    if isinstance(value, (np.datetime64, np.timedelta64)):
+        return bool(np.isnat(value))
+    return value is None or type(value).__name__ in _ABSENT or (isinstance(value, Decimal) and value.is_nan())
+
+
+def _guarded(read: Callable[[Any], Any], value: Any, otherwise: Any) -> Any:
+    """What an object's own methods tell of it; no object stops the work."""
+    try:
+        return read(value)
+    except Exception:
+        return otherwise
+
+
+def _json(items: list[bytes | None]) -> bytes:
+    decoded = [None if item is None else item.decode("utf-8", "surrogateescape") for item in items]
+    return json.dumps(decoded, ensure_ascii=False).encode("utf-8", "surrogateescape")

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 from importlib import import_module
-from pathlib import Path
 from typing import Any
 
+from dproof.arguments import as_path, described, expect
+from dproof.engines.layout import USUAL, Layout, ending
 from dproof.engines.source import Source
 from dproof.errors import InputError
 
@@ -21,9 +22,15 @@ ENGINES = {
     "pyspark": "dproof.engines.spark",
 }
 
-# The ending of a file, and the module here that reads it.
+_NO_TABLES = "only a DuckDB file holds tables, and a workbook sheets, to choose from: leave `table` out"
+
+# The ending of a file, and the module here that reads it. Each has `open_file(path, table, layout)`.
 FILES = {
     ".csv": "dproof.engines.files",
+    ".csv.gz": "dproof.engines.files",
+    ".tsv": "dproof.engines.files",
+    ".tsv.gz": "dproof.engines.files",
+    ".xlsx": "dproof.engines.files",
     ".parquet": "dproof.engines.files",
     ".arrow": "dproof.engines.files",
     ".feather": "dproof.engines.files",
@@ -33,8 +40,11 @@ FILES = {
 }
 
 
-def open_source(thing: Any, table: str | None = None) -> Source:
-    """Open a path, a frame, a relation or an array; `table` names the table inside a DuckDB file.
+def open_source(thing: Any, table: str | None = None, layout: Layout = USUAL) -> Source:
+    """Open a path, a frame, a relation or an array.
+
+    `table` names the table inside a DuckDB file, or the sheet of a workbook; `layout` is how a plan says that its file
+    is written.
 
     >>> import pyarrow
     >>> open_source(pyarrow.table({"age": [41]})).names
@@ -42,22 +52,35 @@ def open_source(thing: Any, table: str | None = None) -> Source:
     """
     if isinstance(thing, Source):
         return thing
+    if table is not None:
+        expect(table, str, "table", "the name of a table inside a DuckDB file, or of a sheet")
+    source: Source
     if isinstance(thing, (str, os.PathLike)):
-        path = Path(thing)
+        path = as_path(thing, "source")
         if not path.exists():
             raise InputError(f"there is no file or folder {str(path)!r}")
-        engine = "dproof.engines.files" if path.is_dir() else FILES.get(path.suffix.lower())
+        engine = "dproof.engines.files" if path.is_dir() else FILES.get(ending(path))
         if engine is None:
             raise InputError(f"{path.name!r} ends in no known way: expected one of {', '.join(FILES)}, or a folder")
-        thing = path
-    else:
-        engine = ENGINES.get(type(thing).__module__.split(".")[0])
-        if engine is None:
-            raise InputError(
-                f"a source is a path, or a table of {', '.join(k for k in ENGINES if k[0] != '_')}; "
-                f"not a {type(thing).__name__}"
-            )
-    if table is not None and engine != "dproof.engines.duckdb":
-        raise InputError("only a DuckDB file holds tables to choose from: leave `table` out")
-    source: Source = import_module(engine).open_(thing, table)
+        if table is not None and ending(path) not in (".duckdb", ".db", ".xlsx"):
+            raise InputError(_NO_TABLES)
+        source = import_module(engine).open_file(path, table, layout)
+        return source
+    engine = ENGINES.get(type(thing).__module__.split(".")[0])
+    if engine is None:
+        raise InputError(
+            f"source must be a path, or a table of {', '.join(k for k in ENGINES if k[0] != '_')}; "
+            f"not {described(thing)}"
+        )
+    if table is not None:
+        raise InputError(_NO_TABLES)
+    if layout.numerals != USUAL.numerals:
+        # Among mixed objects a number is read by its text, so the signs of a file would decide how it is read by what
+        # the other rows hold.
+        raise InputError(
+            f"the plan reads numbers with decimal = {layout.numerals.decimal!r} and thousands = "
+            f"{layout.numerals.thousands!r}, which is for files: give the file's path, or turn texts of the frame into "
+            "numbers and leave both out"
+        )
+    source = import_module(engine).open_(thing, table)
     return source

@@ -8,7 +8,7 @@ from typing import Any
 import pandas
 import pyarrow as pa
 
-from dproof.engines.objects import object_array
+from dproof.engines.objects import Objects, object_array
 from dproof.engines.source import BATCH_ROWS, Source
 from dproof.errors import InputError
 
@@ -33,12 +33,19 @@ def _read(frame: Any, columns: Sequence[str]) -> Iterator[Any]:
 
 
 def array_of(series: Any) -> Any:
-    """One column as Arrow; where objects of several types meet, as their text."""
-    kind = series.cat.categories.dtype if isinstance(series.dtype, pandas.CategoricalDtype) else series.dtype
-    if pandas.api.types.is_object_dtype(kind):
+    """One column as Arrow; objects, and what Arrow has no type for, one by one."""
+    if isinstance(series.dtype, pandas.CategoricalDtype):
+        known = array_of(pandas.Series(series.cat.categories, dtype=series.cat.categories.dtype))
+        if isinstance(known.type, Objects):
+            return object_array(series.astype(object))
+        return pa.DictionaryArray.from_arrays(pa.array(series.cat.codes, mask=series.isna()), known)
+    if pandas.api.types.is_object_dtype(series.dtype):
         return object_array(series)
     try:
         array = pa.array(series, from_pandas=True)
+    except UnicodeError:  # texts with half a surrogate pair: still a column of texts
+        return pa.array([None if x is pandas.NA or x != x else x.encode("utf-8", "surrogatepass") for x in series])
     except (pa.ArrowException, TypeError, ValueError, OverflowError):
-        return object_array(list(series))
-    return array.combine_chunks() if isinstance(array, pa.ChunkedArray) else array
+        return object_array(series)
+    array = array.combine_chunks() if isinstance(array, pa.ChunkedArray) else array
+    return object_array(series) if isinstance(array.type, pa.BaseExtensionType) else array

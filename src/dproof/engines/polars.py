@@ -6,8 +6,10 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import polars
+import pyarrow as pa
 
 from dproof.engines.arrow import batches
+from dproof.engines.objects import object_array
 from dproof.engines.source import BATCH_ROWS, Source, refusing
 from dproof.errors import InputError
 
@@ -29,11 +31,18 @@ def open_(thing: Any, table: str | None = None) -> Source:
 
 def _read_eager(frame: Any, columns: Sequence[str]) -> Iterator[Any]:
     for part in frame.select(columns).iter_slices(BATCH_ROWS):
-        yield from batches(part.to_arrow().to_batches(), columns, "the frame")
+        yield from batches(_arrow(part).to_batches(), columns, "the frame")
 
 
 def _read_lazy(frame: Any, columns: Sequence[str]) -> Iterator[Any]:
     with refusing("the lazy frame cannot be read", polars.exceptions.PolarsError):
         # Order is kept so that `order = "keep"` means what it says.
         for part in frame.select(columns).collect_batches(chunk_size=BATCH_ROWS, maintain_order=True):
-            yield from batches(part.to_arrow().to_batches(), columns, "the lazy frame")
+            yield from batches(_arrow(part).to_batches(), columns, "the lazy frame")
+
+
+def _arrow(part: Any) -> Any:
+    """A frame as Arrow; of objects Polars would hand over where they lie in memory, so they are read one by one."""
+    typed = {name for name, kind in part.schema.items() if kind != polars.Object}
+    known = part.select(column for column in part.columns if column in typed).to_arrow()
+    return pa.table([known[name] if name in typed else object_array(part[name]) for name in part.columns], part.columns)

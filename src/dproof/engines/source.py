@@ -68,7 +68,8 @@ class Source:
     def __post_init__(self) -> None:
         repeated = [name for name, times in Counter(self.names).items() if times > 1]
         if repeated:
-            raise InputError(f"the source has more than one column named {repeated[0]!r}: rename all but one")
+            what = f"named {repeated[0]!r}: rename" if repeated[0] else "without a name: name"
+            raise InputError(f"the source has more than one column {what} all but one")
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,24 +13,28 @@ from typing import Any
 
 import numpy as np
 
+from dproof.arguments import expect, flag
 from dproof.curves.bands import fine, tube_quantile
 from dproof.curves.expansion import CurveLattice
 from dproof.curves.noise import CurveMechanism
 from dproof.errors import InputError
 from dproof.estimation.contingency import Contingency, Target
 from dproof.estimation.frame import Combos, Frame, fits, schema_of
-from dproof.estimation.measuring import Options, refuse_singular
+from dproof.estimation.measuring import WAYS_OUT, Options, refuse_singular
 from dproof.estimation.reading import connected
 from dproof.laws.axes import Kept, is_rough
 from dproof.laws.inverse import Array
-from dproof.queries.answer import Answer, Cell
+from dproof.queries.answer import Answer, Cell, cautions
 from dproof.queries.canonical import name
 from dproof.queries.curve_estimate import CurveEstimate
 from dproof.queries.predicates import Predicate, both
 from dproof.queries.question import Aggregate, Item, Key, Question
+from dproof.queries.ranges import possible
 from dproof.queries.schema import counting, resolve
 from dproof.queries.sql import parse_predicate
 from dproof.sanitisation.column import Column
+from dproof.sanitisation.release import Release
+from dproof.spaces.arrow import as_numpy
 
 _BATCH = 1 << 16
 _FEW = 30  # rows below which a mean of noise is not yet normal
@@ -57,6 +61,9 @@ def mean_curve(
     >>> mean_curve(release, "load").estimate.shape
     (9,)
     """
+    expect(release, Release, "release", "a release, as sanitise or load gives it")
+    expect(column, str, "column", "the name of a curve column")
+    flag(total, "total")
     options = Options(level=level, target=target)
     counted = Aggregate("count", where=None if where is None else parse_predicate(where))
     question = resolve(Question("release", (Item("rows", counted),)), schema_of(release.law))
@@ -72,7 +79,8 @@ def curve_answer(release: Any, question: Question, column: str, options: Options
     """SELECT keys, AVG(curve), SUM(curve) FROM release WHERE .. GROUP BY keys: cells whose every field is a list."""
     if question.having or question.order_by or question.limit is not None:
         raise InputError("HAVING, ORDER BY and LIMIT do not go with curves: leave them out")
-    checked = resolve(counting(question), schema_of(release.law))
+    schema = schema_of(release.law)
+    checked = resolve(counting(question), schema)
     columns: dict[str, list[Any]] = {}
     labels: list[tuple[Any, ...]] = []
     for asked, item in zip(question.select, checked.select, strict=True):
@@ -85,7 +93,9 @@ def curve_answer(release: Any, question: Question, column: str, options: Options
             assert isinstance(counted, Aggregate)
             where = both(checked.where, counted.where)
             labels, found = _estimates(release, column, where, checked.group_by, part.kind == "sum", options)
-            columns[item.alias] = [Cell(None) if each is None else each.cell() for each in found]
+            whole = possible(replace(part, columns=(column,)), checked, schema, release.rows)
+            cells = [Cell(None, informative=False) if each is None else each.cell() for each in found]
+            columns[item.alias] = [whole.cut(cell) for cell in cells]
         elif not isinstance(counted, Key):
             raise InputError(f"of the curves {column!r} a release can tell AVG and SUM; ask for the rest apart")
     for item in checked.select:
@@ -94,8 +104,8 @@ def curve_answer(release: Any, question: Question, column: str, options: Options
     names = tuple(item.alias for item in checked.select)
     rows = [dict(zip(names, values, strict=True)) for values in zip(*(columns[alias] for alias in names), strict=True)]
     method = f"mean of the released curves (unbiased); simultaneous bands for the {options.target}"
-    notes = () if release.private else ("NOT PRIVATE: drawn with seeded coins",)
-    return Answer(names, rows, options.level, notes, method)
+    notes = cautions(rows, WAYS_OUT) + ([] if release.private else ["NOT PRIVATE: drawn with seeded coins"])
+    return Answer(names, rows, options.level, tuple(notes), method)
 
 
 def _estimates(
@@ -151,9 +161,9 @@ def _moments(release: Any, column: Column, lattice: CurveLattice, frame: Frame, 
         for batch in database.sql(f"SELECT {', '.join(wanted)} FROM stored").to_arrow_reader(_BATCH):
             keys, held = batch.columns[: len(frame.expressions)], batch.columns[len(frame.expressions) :]
             if column.form == "wide":
-                values = np.column_stack([part.to_numpy(zero_copy_only=False) for part in held])
+                values = np.column_stack([as_numpy(part) for part in held])
             else:
-                values = held[0].flatten().to_numpy(zero_copy_only=False).reshape(batch.num_rows, -1)
+                values = as_numpy(held[0].flatten()).reshape(batch.num_rows, -1)
             z = np.column_stack([np.ones(len(values)), (values - lattice.centre(times)) @ undo])
             cell, _ = frame.cells(keys, batch.num_rows, combos)
             for each in np.unique(cell):

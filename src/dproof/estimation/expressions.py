@@ -21,7 +21,8 @@ _UNSURE = 3.0  # standard errors from zero below which a divisor may well be zer
 class Value:
     """A function of the sums in every group: its value, its gradient, and whether it divides by what may be zero.
 
-    Var g(T) ≈ ∇g · Cov(T) · ∇g, the delta method. `ratio` is set where the value is shift + factor · (a / b).
+    Var g(T) ≈ ∇g · Cov(T) · ∇g, the delta method. `ratio` is set where the value is shift + factor · (a / b), and
+    `square` where it is the square root of another value.
     """
 
     value: Array  # (groups,)
@@ -29,6 +30,7 @@ class Value:
     covariance: Array  # (groups, sums, sums), of the sums
     unsure: Array  # (groups,)
     ratio: Ratio | None = None
+    square: Value | None = None
     __array_ufunc__ = None  # NumPy's numbers leave calculations with a value to it
 
     @property
@@ -48,7 +50,8 @@ class Value:
         ratio = self.ratio
         if ratio is not None:
             ratio = replace(ratio, factor=ratio.factor * factor, shift=ratio.shift * factor + shift)
-        return replace(self, value=self.value * factor + shift, gradient=self.gradient * factor, ratio=ratio)
+        moved, gradient = self.value * factor + shift, self.gradient * factor
+        return replace(self, value=moved, gradient=gradient, ratio=ratio, square=None)
 
     def __add__(self, other: Value | float) -> Value:
         if not isinstance(other, Value):
@@ -93,7 +96,8 @@ class Value:
             root = np.sqrt(self.value)
             gradient = self.gradient / (2 * root[:, None])
         spread = np.sqrt(np.maximum(self.variance, 0.0))
-        return Value(root, gradient, self.covariance, self.unsure | (self.value <= _UNSURE * spread))
+        unsure = self.unsure | (self.value <= _UNSURE * spread)
+        return Value(root, gradient, self.covariance, unsure, square=self)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -147,6 +151,8 @@ def aggregate_value(aggregate: Aggregate, where: Predicate | None, frame: Frame,
     x, y = names * 2 if len(names) == 1 else names
     if kind == "corr":
         return spread(x, y) / (spread(x, x) * spread(y, y)).root()
+    if kind not in ("var", "stddev", "covar"):
+        raise KeyError(f"{kind} is no formula of sums over rows")
     divisor = n - float(aggregate.argument or 0)
     value = spread(x, y) / divisor * (frame.numbers[x].unit * frame.numbers[y].unit)
     return value.root() if kind == "stddev" else value

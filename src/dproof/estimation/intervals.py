@@ -8,7 +8,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dproof.errors import InputError
 from dproof.laws.inverse import Array
 
 _FEW = 3.0  # standard errors of fewer heaviest scores than this are not normal
@@ -29,17 +28,6 @@ def normal_quantile(level: float) -> float:
     1.959964
     """
     return NormalDist().inv_cdf((1 + level) / 2)
-
-
-def check_level(level: float) -> float:
-    """A level of confidence between 0 and 1."""
-    try:
-        given = float(level)
-    except (TypeError, ValueError):
-        raise InputError("level must be a number such as 0.95") from None
-    if not 0 < given < 1:
-        raise InputError("level must lie between 0 and 1, such as 0.95")
-    return given
 
 
 def simultaneous(level: float, intervals: int) -> float:

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, Literal, get_args
+from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 
-from dproof.errors import InputError, did_you_mean
+from dproof.arguments import choice, flag
+from dproof.errors import InputError
 from dproof.estimation.contingency import Contingency, Estimates, Groups, Target
 from dproof.estimation.distribution import fold, likelihood, projection, shrinkage
 from dproof.estimation.expressions import Value, aggregate_value
 from dproof.estimation.frame import Frame, Needed
-from dproof.estimation.intervals import check_level, half_widths, normal_quantile, simultaneous
+from dproof.estimation.intervals import half_widths, normal_quantile, simultaneous
+from dproof.exact import level_of
 from dproof.laws.axes import Mixed
 from dproof.laws.inverse import Array
 from dproof.queries.answer import Cell
@@ -20,9 +22,12 @@ from dproof.queries.question import Aggregate, Expression, Question, evaluate
 from dproof.sanitisation.row_law import RowLaw
 
 Method = Literal["inverse", "likelihood", "projection", "shrinkage"]
-_ROUGH = "numbers under noise are told apart roughly, and the intervals allow for it"
+_ROUGH = "approximate: the noise is wider than the condition; the interval includes the bias"
 _FEW = "few rows carry noise here, so an interval is Bernstein's: it covers at least its level"
-_UNSURE = "a divisor is not clearly different from zero, so a ratio has no interval"
+WAYS_OUT = (  # of an answer that tells nothing
+    "a release with a larger ε, fewer columns in the question, coarser conditions, or `dproof ask` on the private table"
+)
+_UNSURE = "the denominator's interval contains 0, so the ratio has no interval"
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,12 +40,10 @@ class Options:
     simultaneous: bool = False
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "level", check_level(self.level))
+        object.__setattr__(self, "level", level_of(self.level))
         for name, options in (("method", get_args(Method)), ("target", get_args(Target))):
-            if getattr(self, name) not in options:
-                raise InputError(
-                    f"{name} {getattr(self, name)!r} is not known{did_you_mean(getattr(self, name), options)}"
-                )
+            choice(getattr(self, name), options, name)
+        flag(self.simultaneous, "simultaneous")
 
 
 @dataclass(slots=True)
@@ -89,37 +92,61 @@ class Measured:
 
         Whatever the method, an interval is that of the unbiased estimate, and holds the other one too.
         """
-        options = self.asked.options
         found = self.value(expression, self.found.values)
-        variance, level = found.variance, options.level
-        if options.simultaneous:
-            level = simultaneous(level, int((variance != 0).sum()))
-        widths = half_widths(variance, np.einsum("gi,gi->g", np.abs(found.gradient), self.found.heaviest), level)
-        doubt = np.einsum("gi,gi->g", np.abs(found.gradient), self.found.doubts)
-        low, high = found.value - widths.half - doubt, found.value + widths.half + doubt
-        unsure = found.unsure & (widths.half + doubt != 0)
-        if found.ratio is not None:
-            plain = ~widths.few & (doubt == 0) & (variance != 0)
-            ends = found.ratio.interval(normal_quantile(level))
-            low, high = (np.where(plain, end, other) for end, other in zip(ends, (low, high), strict=True))
-            unsure = np.where(plain, ~np.isfinite(low), unsure)
-        for note, which in ((_ROUGH, doubt > 0), (_FEW, widths.few), (_UNSURE, unsure)):
+        spread = self.spread(found)
+        low, high, exact = spread.low, spread.high, spread.exact
+        for note, which in ((_ROUGH, spread.rough), (_FEW, spread.few), (_UNSURE, spread.unsure)):
             for group in np.flatnonzero(which):
                 self.warnings[group][note] = None
         count = isinstance(expression, Aggregate) and expression.kind == "count"
         estimates = found.value
         if self.fitted is not None:
             estimates = self.value(expression, self.fitted).value
-            low, high = (np.maximum(low, 0.0), np.maximum(high, 0.0)) if count else (low, high)
             low, high = np.minimum(low, estimates), np.maximum(high, estimates)
         naive = self.value(expression, self.found.naive).value
         cells = []
         for n, estimate in enumerate(estimates):
-            exact = widths.half[n] + doubt[n] == 0
-            about = (None, None) if unsure[n] else (_number(low[n]), _number(high[n]))
-            stderr = None if np.isnan(variance[n]) else float(widths.stderr[n])
-            cells.append(Cell(_number(estimate, count and exact), *about, stderr, _number(naive[n], count)))
+            unsure = bool(spread.unsure[n])
+            about = (None, None) if unsure else (_number(low[n]), _number(high[n]))
+            stderr = None if np.isnan(spread.stderr[n]) else float(spread.stderr[n])
+            raw = _number(naive[n], count)
+            cells.append(Cell(_number(estimate, count and exact[n]), *about, stderr, raw, informative=not unsure))
         return cells
+
+    def spread(self, found: Value) -> Spread:
+        """The interval of a value in every group."""
+        variance, level = found.variance, self.asked.options.level
+        if self.asked.options.simultaneous:
+            level = simultaneous(level, int((variance != 0).sum()))
+        widths = half_widths(variance, np.einsum("gi,gi->g", np.abs(found.gradient), self.found.heaviest), level)
+        stderr = np.where(np.isnan(variance), np.nan, widths.stderr)
+        if found.square is not None:
+            # The root of an interval of the square covers as often, and needs no square that is far from zero.
+            own = self.spread(found.square)
+            low, high = (np.sqrt(np.maximum(end, 0.0)) for end in (own.low, own.high))
+            return own._replace(low=low, high=high, stderr=stderr)
+        doubt = np.einsum("gi,gi->g", np.abs(found.gradient), self.found.doubts)
+        low, high = found.value - widths.half - doubt, found.value + widths.half + doubt
+        exact = widths.half + doubt == 0
+        unsure = found.unsure & ~exact
+        if found.ratio is not None:
+            plain = ~widths.few & (doubt == 0) & (variance != 0)
+            ends = found.ratio.interval(normal_quantile(level))
+            low, high = (np.where(plain, end, other) for end, other in zip(ends, (low, high), strict=True))
+            unsure = np.where(plain, ~np.isfinite(low), unsure)
+        return Spread(low, high, stderr, exact, doubt > 0, widths.few, unsure)
+
+
+class Spread(NamedTuple):
+    """The interval and standard error of each estimate, and which are exact, rough, of few rows or without interval."""
+
+    low: Array
+    high: Array
+    stderr: Array
+    exact: Array
+    rough: Array
+    few: Array
+    unsure: Array
 
 
 def _number(number: Any, whole: bool = False) -> float | int | None:

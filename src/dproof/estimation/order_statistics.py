@@ -40,6 +40,8 @@ def special_cells(asked: Asked, aggregate: Aggregate, groups: Groups) -> list[Ce
     ((where, _),) = sums_of(counted, asked.question.where, schema_of(asked.law))
     if aggregate.kind in ("mode", "top"):
         return _most_frequent(asked, aggregate, where, groups)
+    if aggregate.kind not in ("min", "max", "quantile"):
+        raise KeyError(f"{aggregate.kind} is no order statistic")
     public = isinstance(schema_of(asked.law).spaces[aggregate.columns[0]], Open)
     steps = _public(asked, aggregate, where, groups) if public else _private(asked, aggregate, where)
     return [_cell(aggregate, asked.options.level, *each) for each in steps]

@@ -19,6 +19,7 @@ from dproof.laws.inverse import Array
 from dproof.queries.canonical import literal, name
 from dproof.sanitisation.column import Column
 from dproof.spaces import Categories, Subsets
+from dproof.spaces.arrow import as_numpy
 
 _TABLED_SETS = 1 << 12  # sets that are cheaper to tell apart by their whole text
 _GLOBS = frozenset("*?[]{}")
@@ -88,8 +89,8 @@ def count(data: Any, keys: Sequence[str], sums: Sequence[str]) -> tuple[list[Any
     else:
         found = _found(data, text)
     columns = [found.column(f"k{n}").combine_chunks() for n in range(len(keys))]
-    totals = [found.column(f"s{n}").to_numpy() for n in range(len(sums))]
-    return columns, found.column("n").to_numpy().astype(float), totals
+    totals = [as_numpy(found.column(f"s{n}")) for n in range(len(sums))]
+    return columns, as_numpy(found.column("n")).astype(float), totals
 
 
 def _found(data: Any, text: str) -> Any:
@@ -114,7 +115,7 @@ def _first(error: duckdb.Error) -> str:
 
 def integers(array: Any) -> Array:
     """An Arrow array of whole numbers or flags."""
-    return np.asarray(array.to_numpy(zero_copy_only=False)).astype(np.int64)
+    return as_numpy(array).astype(np.int64)
 
 
 def column_reader(column: Column, space: Any, bits: Sequence[int] | None) -> tuple[list[str], Decode]:
@@ -127,7 +128,7 @@ def column_reader(column: Column, space: Any, bits: Sequence[int] | None) -> tup
     if isinstance(space, Categories):
         return [name(column.name)], lambda arrays: space.encode(arrays[0]).astype(np.int64)
     low, step = float(space.low), float(space.step)
-    return [name(column.name)], lambda arrays: np.rint((arrays[0].to_numpy() - low) / step).astype(np.int64)
+    return [name(column.name)], lambda arrays: np.rint((as_numpy(arrays[0]) - low) / step).astype(np.int64)
 
 
 def _set_reader(column: Column, space: Subsets, bits: Sequence[int]) -> tuple[list[str], Decode]:

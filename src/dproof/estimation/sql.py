@@ -8,11 +8,12 @@ from dproof.errors import InputError, did_you_mean
 from dproof.estimation.curves import curve_answer
 from dproof.estimation.expressions import sums_of
 from dproof.estimation.frame import Frame, schema_of
-from dproof.estimation.measuring import Asked, Options, measure
+from dproof.estimation.measuring import WAYS_OUT, Asked, Options, measure
 from dproof.estimation.order_statistics import special_cells
-from dproof.queries.answer import Answer, arranged
+from dproof.queries.answer import Answer, arranged, cautions
 from dproof.queries.linear import terms
 from dproof.queries.question import Aggregate, Expression, Key, aggregates, expressions, parts_of
+from dproof.queries.ranges import possible
 from dproof.queries.schema import asked_curve, resolve
 from dproof.queries.sql import parse
 from dproof.sanitisation.row_law import RowLaw
@@ -53,7 +54,8 @@ def query(release: Any, sql: str, **options: Any) -> Answer:
     question = resolve(parsed, schema_of(law))
     asked = Asked(law, release.data, release.rows, question, Options(**options))
     answer = answer_rows(asked)
-    notes = [*asked.notes] if release.private else [*asked.notes, "NOT PRIVATE: drawn with seeded coins"]
+    notes = [*cautions(answer, WAYS_OUT), *asked.notes]
+    notes += [] if release.private else ["NOT PRIVATE: drawn with seeded coins"]
     return Answer(
         tuple(item.alias for item in question.select),
         answer,
@@ -80,13 +82,16 @@ def answer_rows(asked: Asked) -> list[dict[str, Any]]:
         if isinstance(expression, Key):
             place = question.group_by.index(expression)
             columns[expression] = [labels[place] for labels in groups.labels]
-        elif isinstance(expression, Aggregate) and expression in special:
-            columns[expression] = special[expression]
+            continue
+        if isinstance(expression, Aggregate) and expression in special:
+            cells = special[expression]
         else:
             for part in parts_of(expression):
                 if isinstance(part, Aggregate) and part in special:
                     raise InputError(f"{part.kind.upper()} cannot be calculated with: select it by itself")
-            columns[expression] = found.cells(expression)
+            cells = found.cells(expression)
+        whole = possible(expression, question, schema, asked.rows)
+        columns[expression] = [whole.cut(cell) for cell in cells]
     rows = arranged(question, columns, [n for n in range(len(groups.labels)) if occurs[n]])
     asked.notes += [note for n in rows for note in found.warnings[n]]
     return [{item.alias: columns[item.expression][n] for item in question.select} for n in rows]

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dproof.coins import Coins
+from dproof.errors import InputError
 from dproof.laws.axes import Kept, Seen, Unmixed
 from dproof.laws.family import Family, Odds, Worst
 from dproof.laws.guide import coin
@@ -32,6 +33,10 @@ class Bits(Family):
     bits: int
     stay: int
     flip: int
+
+    def __post_init__(self) -> None:
+        if self.bits < 0 or min(self.stay, self.flip) < 0 or self.stay + self.flip < 1:
+            raise InputError("a law of bits needs weights of at least 0, and one above it")
 
     @property
     def inputs(self) -> int:
@@ -62,7 +67,7 @@ class Bits(Family):
 
     def chances(self) -> tuple[str, Mapping[str, float]]:
         stays = self.stay / (self.stay + self.flip)
-        return "whether a set holds an item is", {"told as it is": stays, "turned": 1 - stays}
+        return "for each item, whether it is in the set is", {"kept": stays, "reversed": 1 - stays}
 
     def probability(self, source: int, target: int) -> Fraction:
         differing = (source ^ target).bit_count()

@@ -52,6 +52,10 @@ class Convolved:
     is_normal = True  # as nearly as matters to a band
 
     @property
+    def farthest(self) -> int:
+        return (len(self.table.weights) - 1) * sum(int(self.step**n) for n in range(self.draws))
+
+    @property
     def square(self) -> Fraction:
         """σ² of the Gaussian law that this one follows."""
         return self.table.square * _powers(self.step, self.draws)

@@ -77,6 +77,15 @@ class Family(Protocol):
         return None
 
     @property
+    def farthest(self) -> int | None:
+        """How many steps noise can move a value at most; None where there is no end, or no noise."""
+        return None
+
+    def possible(self) -> NDArray[np.bool_] | None:
+        """Which outputs some input can give, where it is not all of them."""
+        return None
+
+    @property
     def is_sharp(self) -> bool:
         """Whether a count of any values is undone exactly, however many others there are: values that are told apart
         cost no more than values that are not."""

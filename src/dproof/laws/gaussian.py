@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dproof.coins import Coins
-from dproof.errors import TooLarge
+from dproof.errors import InputError, TooLarge
 from dproof.exact import exp_above, exp_below, log_above, log_below
 from dproof.laws.guide import Guide, guide, uniform_below
 
@@ -45,6 +45,10 @@ class Gaussian:
     square: Fraction  # σ² in cells
     unit: int = 1
 
+    def __post_init__(self) -> None:
+        if self.square <= 0 or self.unit < 1 or self.unit % 2 == 0:
+            raise InputError("Gaussian noise needs a variance above 0, and cells of an odd number of values")
+
     @cached_property
     def weights(self) -> tuple[int, ...]:
         """The weights of |h| = 0, 1, …: each the one before it times a falling step, in 256 bits."""
@@ -58,6 +62,12 @@ class Gaussian:
         if not all(b * b >= a * c for a, b, c in zip(weights, weights[1:], weights[2:], strict=False)):
             raise AssertionError("the weights of a lattice Gaussian must be log-concave")
         return tuple(weights)
+
+    @property
+    def farthest(self) -> int:
+        return self.unit * (len(self.weights) - 1) + self.unit // 2
+
+    block = None
 
     @cached_property
     def _table(self) -> list[int]:

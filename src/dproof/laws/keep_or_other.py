@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dproof.coins import Coins
+from dproof.errors import InputError
 from dproof.laws.axes import Kept, Seen, Unmixed
 from dproof.laws.family import Family, Odds, Worst
 from dproof.laws.guide import Guide, guide, word_width
@@ -36,6 +37,10 @@ class KeepOrOther(Family):
     size: int
     keep: int
     other: int
+
+    def __post_init__(self) -> None:
+        if self.size < 1 or min(self.keep, self.other) < 0 or self.total < 1:
+            raise InputError("a law needs a value, weights of at least 0, and one above it")
 
     @property
     def inputs(self) -> int:

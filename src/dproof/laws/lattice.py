@@ -45,6 +45,16 @@ class NoiseLaw(Protocol):
         """E X, E|X| and E X²."""
         ...
 
+    @property
+    def farthest(self) -> int | None:
+        """How far it reaches from 0 at most; None where there is no end."""
+        ...
+
+    @property
+    def block(self) -> int | None:
+        """How many values its table has before it is gone through again; None where it is not."""
+        ...
+
     def draw(self, count: int, coins: Coins) -> NDArray[np.int64]: ...
 
     def record(self) -> Mapping[str, Any]: ...
@@ -79,6 +89,10 @@ class Lattice(Family):
     @property
     def total(self) -> int:
         return self.noise.denominator(self.size)
+
+    @property
+    def farthest(self) -> int | None:
+        return None if self.clamped else self.noise.farthest
 
     @property
     def moments(self) -> tuple[Fraction, Fraction, Fraction] | None:

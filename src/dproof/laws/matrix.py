@@ -134,6 +134,10 @@ class Matrix(Family):
     def draw(self, codes: NDArray[Any], coins: Coins) -> NDArray[Any]:
         return self._guide.draw(codes, coins)
 
+    def possible(self) -> NDArray[np.bool_] | None:
+        some = np.asarray((self.rows > 0).any(axis=0), bool)
+        return None if some.all() else some
+
     def count_variance(self, space: Space) -> float | None:
         if not self.inputs == self.outputs <= _LARGEST_INVERTED:
             return None
@@ -148,16 +152,6 @@ class Matrix(Family):
         rows = [[str(int(w)) for w in row] for row in self.rows]
         pairs = {} if self.neighbours is None else {"neighbours": np.argwhere(self._counts).tolist()}
         return {"kind": "matrix", "total": str(self.total), "rows": rows, **pairs}
-
-
-def as_neighbours(pairs: Any) -> NDArray[np.bool_] | None:
-    """A matrix of booleans as given by a user, or None for all pairs."""
-    if pairs is None:
-        return None
-    try:
-        return np.array(pairs, bool)
-    except ValueError:  # ragged
-        raise InputError("the neighbours of a law must be a square matrix over its inputs") from None
 
 
 def whole_law(weights: Sequence[Fraction], total: int) -> list[int]:

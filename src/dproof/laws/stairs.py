@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dproof.coins import Coins
-from dproof.errors import TooLarge
+from dproof.errors import InputError, TooLarge
 from dproof.laws.blocks import Blocks, falling, go_on
 from dproof.laws.guide import Guide, guide, uniform_below
 
@@ -44,6 +44,18 @@ class Stairs:
     first: tuple[int, ...]
     tail: tuple[int, ...]
 
+    def __post_init__(self) -> None:
+        """Only steps down are charged, so every stair must be at most as high as the one before it."""
+        short = min(self.width, self.inner) < 1 or min(len(self.first), len(self.tail)) < 2
+        if short or min(*self.first, *self.tail) < 1:
+            raise InputError("stairs need a width, a first block and a later one, and no weight of 0")
+        later, cells = sum(self.tail), self._cells(0)
+        first = [self.first[0] * 2 * self.width, *(w * cells for w in self.first[1:-1])]
+        first_end = first[-1] * later, self.first[-1] * self.tail[0] * cells
+        block_end = self.tail[-2] * later, self.tail[0] * self.tail[-1]
+        if any(a < b for a, b in (*pairwise(first), *pairwise(self.tail[:-1]), first_end, block_end)):
+            raise InputError("a stair is higher than the one before it")
+
     @cached_property
     def _blocks(self) -> Blocks:
         return Blocks(self.first, self.tail, sum(self.first))
@@ -53,6 +65,8 @@ class Stairs:
 
     def _stair(self, k: int) -> int:
         return max(0, -((self.inner - 1 - abs(k)) // self.width))
+
+    farthest = block = None  # it goes on for ever; a value far out is found by its stair
 
     def probability(self, k: int) -> Fraction:
         """P(X = k), exactly."""

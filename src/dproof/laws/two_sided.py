@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dproof.coins import Coins
-from dproof.errors import TooLarge
+from dproof.errors import InputError, TooLarge
 from dproof.exact import exp_above, log_above, log_below
 from dproof.laws.blocks import Blocks, falling, go_on
 from dproof.laws.guide import Guide, guide
@@ -52,6 +52,20 @@ class TwoSided:
     reach: int | None = None
 
     is_normal = False
+
+    def __post_init__(self) -> None:
+        digits = all(len(table) == _BASE for table in self.lower)
+        whole = digits and len(self.top) == 2 and len(self.top[0]) == len(self.top[1]) > 1
+        if not whole or min(map(min, (*self.lower, *self.top))) < 1 or (self.reach is not None and self.reach < 0):
+            raise InputError("noise in digits needs 128 weights for a digit, two equal top tables, and no weight of 0")
+
+    @property
+    def farthest(self) -> int | None:
+        return self.reach
+
+    @property
+    def block(self) -> int:
+        return self.unit * (len(self.top[0]) - 1)
 
     @property
     def unit(self) -> int:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
+from dproof.arguments import expect, flag
 from dproof.errors import InputError, TooLarge
 from dproof.exact import exp_below
 from dproof.laws.keep_or_other import KeepOrOther
@@ -33,6 +35,8 @@ def laplace(interval: Interval, privacy: Privacy, *, clamp: bool = False) -> Mec
     (0.826, True)
     """
 
+    privacy = Privacy.of(privacy)
+
     def noise(shift: int) -> NoiseLaw:
         return integer_laplace(shift, privacy, coordinates=1).law
 
@@ -51,6 +55,7 @@ def truncated_laplace(interval: Interval, privacy: Privacy, *, clamp: bool = Fal
     >>> round(float(m.error), 4), m.delta(1) <= 0.1
     (0.737, True)
     """
+    privacy = Privacy.of(privacy)
     if privacy.delta == 0 or privacy.epsilon == 0:
         raise InputError("truncated Laplace noise needs epsilon and delta above 0; without delta use laplace")
 
@@ -83,6 +88,8 @@ def gaussian(interval: Interval, privacy: Privacy, *, clamp: bool = False) -> Me
     (3.73, True)
     """
 
+    privacy = Privacy.of(privacy)
+
     def noise(shift: int) -> NoiseLaw:
         return integer_gaussian(shift**2, privacy, coordinates=1).law
 
@@ -101,6 +108,7 @@ def staircase(interval: Interval, privacy: Privacy, *, clamp: bool = False) -> M
     >>> round(float(m.error), 4), m.epsilon() <= 1
     (0.9595, True)
     """
+    privacy = Privacy.of(privacy)
     if privacy.epsilon == 0:
         raise InputError("staircase noise needs epsilon above 0")
 
@@ -113,7 +121,7 @@ def staircase(interval: Interval, privacy: Privacy, *, clamp: bool = False) -> M
 def _plus(interval: Interval, noise: Callable[[int], NoiseLaw], name: str, source: str, clamp: bool) -> Mechanism:
     """The points of the interval plus the noise that its width in steps takes; one point alone takes none."""
     demand_interval(interval)
-    name = f"clamped {name}" if clamp else name
+    name = f"clamped {name}" if flag(clamp, "clamp") else name
     if interval.size == 1:
         return alone(name, interval, source)
     family = Lattice(interval.size, noise(interval.size - 1), clamp)
@@ -125,15 +133,18 @@ def alone(name: str, interval: Interval, source: str) -> Mechanism:
     return Mechanism(name, interval, interval, KeepOrOther(1, 1, 1), source)
 
 
-def demand_interval(space: object) -> None:
-    if not isinstance(space, Interval):
-        raise InputError("noise is added to numbers: give an Interval")
+def demand_interval(space: Any) -> None:
+    expect(space, Interval, "interval", "an Interval, because noise is added to numbers")
 
 
-EXAMPLES = (
-    laplace(Interval(0, 110, 1), Privacy(1)),
-    laplace(Interval(-1, 1, "0.25"), Privacy("0.5", "0.05"), clamp=True),
-    truncated_laplace(Interval(0, 10, 1), Privacy(1, "0.01")),
-    gaussian(Interval(0, 10, 1), Privacy(1, "0.01")),
-    staircase(Interval(0, 10, 1), Privacy(1)),
-)
+def __getattr__(name: str) -> Any:
+    """`EXAMPLES`, calibrated when the tests ask for them and not whenever the module is loaded."""
+    if name != "EXAMPLES":
+        raise AttributeError(name)
+    return (
+        laplace(Interval(0, 110, 1), Privacy(1)),
+        laplace(Interval(-1, 1, "0.25"), Privacy("0.5", "0.05"), clamp=True),
+        truncated_laplace(Interval(0, 10, 1), Privacy(1, "0.01")),
+        gaussian(Interval(0, 10, 1), Privacy(1, "0.01")),
+        staircase(Interval(0, 10, 1), Privacy(1)),
+    )

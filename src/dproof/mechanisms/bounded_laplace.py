@@ -38,6 +38,7 @@ def bounded_laplace(interval: Interval, privacy: Privacy, *, sensitivity: Any = 
     >>> m.epsilon() <= 1, round(float(m.error), 3)
     (True, 0.415)
     """
+    privacy = Privacy.of(privacy)
     demand_interval(interval)
     n = interval.size - 1
     if n == 0:

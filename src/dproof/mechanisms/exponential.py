@@ -9,15 +9,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dproof.arguments import listed
 from dproof.errors import InputError, TooLarge
 from dproof.exact import exact, exp_below, has_shape, whole_numbers
 from dproof.laws.keep_or_other import keep_up_to
-from dproof.laws.matrix import Matrix, as_neighbours, whole_law
+from dproof.laws.matrix import Matrix, whole_law
 from dproof.mechanisms.mechanism import Mechanism
+from dproof.mechanisms.neighbours import as_neighbours
 from dproof.privacy import Privacy
 from dproof.spaces.categories import Categories
 from dproof.spaces.rows import Rows, one_row_apart
-from dproof.spaces.space import Space
+from dproof.spaces.space import Space, as_space
 
 _TOTAL = 1 << 56
 # Utilities are contracted by this much before they are rounded, which outweighs the rounding: the law of whole
@@ -34,13 +36,14 @@ def discrete_exponential(space: Space, k: Any = None, *, utility: Any = None, ne
     Under the discrete metric it is randomised response with e^k = 1/p − m, HLM16, Theorem 7, and it is
     (ε, δ)-private iff e^k ≤ (e^ε + mδ)/(1 − δ), HLM16, Theorem 4. HLM16, Definition 4 and equation (12).
 
-    `neighbours`, a square matrix of booleans, says which ordered pairs of inputs are neighbours; all by default.
+    `neighbours`, pairs of labels or a square matrix of booleans, says which inputs are neighbours; all by default.
     For `Rows`, a table of n rows, they are the tables that differ in one row.
 
     >>> from dproof import Categories
     >>> round(discrete_exponential(Categories(["a", "b", "c"]), 1).epsilon(), 9)
     1.0
     """
+    as_space(space)
     if (k is None) == (utility is None):
         raise InputError("give either k, for the utility −k times the distance, or a matrix of utilities")
     source, unit = "HLM16, Definition 4", Fraction(1)
@@ -54,11 +57,11 @@ def discrete_exponential(space: Space, k: Any = None, *, utility: Any = None, ne
             )
     if space.size > _LARGEST_SPACE:
         raise TooLarge(f"a law on {space.size} points is too large to write out; take at most {_LARGEST_SPACE}")
-    if neighbours is None and space.factors is not None:
-        neighbours = one_row_apart(space)
+    apart = neighbours is None and space.factors is not None
+    pairs = one_row_apart(space) if apart else as_neighbours(neighbours, space)
     if k is not None:
         utility = -np.array([space.distances(n) for n in range(space.size)])
-    family = _family(utility, (space.size, space.size), unit, None, as_neighbours(neighbours))
+    family = _family(utility, (space.size, space.size), unit, None, pairs)
     return Mechanism("discrete exponential", space, space, family, source)
 
 
@@ -74,8 +77,11 @@ def exponential(
     >>> round(m.epsilon(), 8)
     1.0
     """
+    as_space(inputs, "inputs")
+    as_space(outputs, "outputs")
     eps = Privacy(epsilon).epsilon
-    measure = [Fraction(1)] * outputs.size if base is None else [exact(x, "a base weight") for x in base]
+    given = [1] * outputs.size if base is None else listed(base, "base", "a list of weights, one for each output")
+    measure = [exact(x, "a base weight") for x in given]
     if len(measure) != outputs.size or min(measure) < 0 or not any(measure):
         raise InputError(f"the base measure needs {outputs.size} weights of at least 0, not all 0")
     family = _family(utility, (inputs.size, outputs.size), eps, measure, None)

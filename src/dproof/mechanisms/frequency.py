@@ -5,9 +5,10 @@ from __future__ import annotations
 from bisect import bisect_left
 from fractions import Fraction
 from math import comb, exp
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
-from dproof.errors import InputError, did_you_mean
+from dproof.arguments import choice, expect, whole
+from dproof.errors import InputError
 from dproof.exact import exp_below
 from dproof.laws.sets import SubsetSelection, Unary
 from dproof.mechanisms.mechanism import Mechanism
@@ -32,9 +33,9 @@ def unary_encoding(space: Categories, privacy: Privacy, *, form: Form = "optimis
     >>> round(m.delta("0.6"), 10), m.epsilon() <= 1
     (0.1205076793, True)
     """
+    privacy = Privacy.of(privacy)
     _demand(space)
-    if form not in get_args(Form):
-        raise InputError(f"the form {str(form)[:40]!r} is not known{did_you_mean(form, get_args(Form))}")
+    choice(form, get_args(Form), "form")
     odds, allowed = exp_below(privacy.epsilon), privacy.delta * _WHOLE**2
 
     def too_much(own: int, other: int) -> bool:
@@ -63,12 +64,12 @@ def subset_selection(space: Categories, privacy: Privacy, *, width: int | None =
     >>> m.family.width, m.epsilon() <= 1
     (3, True)
     """
+    privacy = Privacy.of(privacy)
     _demand(space)
     k = space.size
     if width is None:
         width = max(1, round(k / (1 + exp(min(float(privacy.epsilon), 700.0)))))
-    if not 1 <= width <= max(1, k - 1):
-        raise InputError(f"width must lie between 1 and {max(1, k - 1)}, below the number of categories")
+    whole(width, "width", 1, max(1, k - 1))
     if privacy.delta == 1:
         raise InputError("delta 1 promises nothing; ask for less than 1")
     # C(k−2, w−1)·(r − e^ε) ≤ δ·(C(k−1, w−1)·r + C(k−1, w)) for the ratio r, as large as it goes.
@@ -80,9 +81,8 @@ def subset_selection(space: Categories, privacy: Privacy, *, width: int | None =
     return Mechanism("subset selection", space, Subsets(space.values), family, "Ye and Barg 2018")
 
 
-def _demand(space: object) -> None:
-    if not isinstance(space, Categories):
-        raise InputError("frequencies are those of categories: give a Categories space")
+def _demand(space: Any) -> None:
+    expect(space, Categories, "space", "a space of Categories, whose frequencies are counted")
     if space.size > 62:
         raise InputError("a set of more than 62 categories does not fit a machine word; use randomised_response")
 

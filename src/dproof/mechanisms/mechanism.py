@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dproof import coins
+from dproof.arguments import expect
 from dproof.errors import InputError, TooLarge
 from dproof.exact import exp_below, float_above, log_above
 from dproof.laws.family import Family, listed
@@ -136,7 +137,10 @@ class Mechanism:
 
     def draw_codes(self, codes: Any) -> NDArray[Any]:
         """The sanitised codes of an array of codes, in the same dtype where the outputs fit it."""
-        given = np.asarray(codes)
+        try:
+            given = np.asarray(codes)
+        except ValueError:  # ragged
+            given = np.empty((0, 0))
         if given.ndim != 1 or given.dtype.kind not in "iu":
             raise InputError("codes must be a one-dimensional array of whole numbers")
         if len(given) and not (given.min() >= 0 and given.max() < self.inputs.size):
@@ -150,6 +154,11 @@ class Mechanism:
     def _repr_html_(self) -> str:
         """The law as a notebook shows it."""
         return str(import_module("dproof.report.notebook").mechanism_table(self))  # from above, only when asked
+
+
+def as_mechanism(value: Any, name: str = "mechanism") -> Mechanism:
+    """An argument that must be a mechanism."""
+    return expect(value, Mechanism, name, "a mechanism, such as randomised_response(space, privacy) makes")
 
 
 def _is_column(values: Any) -> bool:

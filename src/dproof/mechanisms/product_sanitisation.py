@@ -8,10 +8,11 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from dproof.errors import InputError, TooLarge
+from dproof.arguments import whole
+from dproof.errors import TooLarge
 from dproof.laws.family import listed
 from dproof.laws.matrix import Matrix
-from dproof.mechanisms.mechanism import Mechanism
+from dproof.mechanisms.mechanism import Mechanism, as_mechanism
 from dproof.mechanisms.randomised_response import response_with
 from dproof.mechanisms.solution_matrix import solution_matrix
 from dproof.spaces.categories import Categories
@@ -37,20 +38,18 @@ def product_sanitisation(parent: Mechanism, rows: int) -> Mechanism:
     >>> table.inputs.size, table.epsilon() == parent.epsilon()
     (8, True)
     """
-    if isinstance(rows, bool) or not isinstance(rows, int) or rows < 1:
-        raise InputError("the number of rows must be a whole number of at least 1")
-    family = parent.family
+    family, rows = as_mechanism(parent, "parent").family, whole(rows, "rows", 1)
     size, width, total = listed(family)
     if rows > _MOST_ROWS or (size * width) ** rows > _LARGEST_LAW:
         raise TooLarge(
-            f"the law of {rows} rows of {size} values is too large to write out; take fewer rows, or draw "
-            "from the parent row by row, which is the same for any number"
+            f"the law of so many rows of {size} values is too large to write out; take fewer rows, or draw from the "
+            "parent row by row, which is the same for any number"
         )
     inputs = table_space(parent.inputs, rows)
     outputs = inputs if parent.outputs is parent.inputs else table_space(cast(Space, parent.outputs), rows)
     one_row = np.array([family.weights(n) for n in range(size)], object)
-    whole: NDArray[Any] = reduce(np.kron, [one_row] * rows)
-    law = Matrix(whole, int(total**rows), one_row_apart(inputs))
+    table: NDArray[Any] = reduce(np.kron, [one_row] * rows)
+    law = Matrix(table, int(total**rows), one_row_apart(inputs))
     return Mechanism("product sanitisation", inputs, outputs, law, "HLM15, equation (7)")
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import Any
 
+from dproof.arguments import expect
 from dproof.errors import InputError, TooLarge
 from dproof.exact import exact, exp_above, exp_below
 from dproof.laws.bits import Bits
@@ -12,7 +13,7 @@ from dproof.laws.keep_or_other import KeepOrOther, keep_up_to
 from dproof.mechanisms.mechanism import Mechanism, Optimum
 from dproof.privacy import Privacy
 from dproof.spaces.categories import Categories
-from dproof.spaces.space import Space
+from dproof.spaces.space import Space, as_space
 from dproof.spaces.subsets import Subsets
 
 _LARGEST_SIZE = 1 << 48  # values; beyond this whole numbers of 62 bits grow coarse
@@ -34,7 +35,7 @@ def randomised_response(space: Space, privacy: Privacy) -> Mechanism:
     >>> round(float(m.law("a")["b"]), 10)
     0.1488475812
     """
-    m = space.size - 1
+    m, privacy = as_space(space).size - 1, Privacy.of(privacy)
     if m >= _LARGEST_SIZE:
         raise TooLarge(f"randomised response takes at most {_LARGEST_SIZE} values; treat the items of a set one by one")
     if m == 0:
@@ -66,7 +67,7 @@ def response_with(space: Space, p: Any) -> Mechanism:
     >>> response_with(Categories(["a", "b", "c", "d", "e"]), "0.1").family
     KeepOrOther(size=5, keep=6, other=1)
     """
-    chance, m = exact(p, "p"), space.size - 1
+    m, chance = as_space(space).size - 1, exact(p, "p")
     if not 0 <= chance * max(m, 1) <= 1:
         raise InputError(f"p must lie between 0 and 1/{max(m, 1)}, so that 1 − {m}p is a probability")
     family = KeepOrOther(space.size, chance.denominator - m * chance.numerator, chance.numerator)
@@ -85,8 +86,8 @@ def itemwise_response(space: Subsets, privacy: Privacy) -> Mechanism:
     >>> round(float(m.error), 7)
     1.2522894
     """
-    if not isinstance(space, Subsets):
-        raise InputError("itemwise response needs a space of subsets")
+    privacy = Privacy.of(privacy)
+    expect(space, Subsets, "space", "a space of Subsets for an itemwise response")
     h = len(space.values)
     ratio = min(exp_below(privacy.epsilon / h), Fraction(1 << 20))
     return Mechanism("itemwise response", space, space, Bits(h, int(_FLIP * ratio), _FLIP), "Warner 1965, item by item")

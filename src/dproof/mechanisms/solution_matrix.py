@@ -10,10 +10,11 @@ from numpy.typing import NDArray
 
 from dproof.errors import InputError
 from dproof.exact import whole_numbers
-from dproof.laws.matrix import Matrix, as_neighbours
+from dproof.laws.matrix import Matrix
 from dproof.mechanisms.mechanism import Mechanism
+from dproof.mechanisms.neighbours import as_neighbours
 from dproof.spaces.categories import Categories
-from dproof.spaces.space import Space
+from dproof.spaces.space import Space, as_space
 
 _TOLERANCE = Fraction(1, 10**9)
 
@@ -23,25 +24,26 @@ def solution_matrix(space: Space, rows: Any, *, outputs: Space | None = None, ne
 
     Entries are exact numbers, and a float means its shortest decimal. A row whose sum is off by at most 1e-9 is
     mended on its largest entry (the first of them): that moves the probabilities the least, relatively.
-    `outputs` is another space, for a law into it; `neighbours` a square matrix of booleans over the inputs, where
-    not every pair counts. HLM16, Definition 6.
+    `outputs` is another space, for a law into it; `neighbours`, where not every pair counts, are pairs of labels or a
+    square matrix of booleans over the inputs. HLM16, Definition 6.
 
     >>> from dproof import Categories
     >>> m = solution_matrix(Categories(["yes", "no"]), [[0.75, 0.25], ["1/4", "3/4"]])
     >>> m.law("yes")["no"], m.delta(0)
     (Fraction(1, 4), 0.5)
     """
-    target = space if outputs is None else outputs
+    as_space(space)
+    target = space if outputs is None else as_space(outputs, "outputs")
     _check_shape(rows, space.size, target.size)
     whole, total = whole_numbers(rows, "an entry of the solution matrix")
     _mend(whole, total)
-    law = Matrix(whole, total, as_neighbours(neighbours))
+    law = Matrix(whole, total, as_neighbours(neighbours, space))
     return Mechanism("solution matrix", space, target, law, "HLM16, Definition 6")
 
 
 def _check_shape(rows: Any, inputs: int, outputs: int) -> None:
-    if not isinstance(rows, (list, tuple)) and np.ndim(rows) != 2:
-        raise InputError("a solution matrix is a list of rows, one for each input")
+    if not isinstance(rows, (list, tuple)) and not (isinstance(rows, np.ndarray) and rows.ndim == 2):
+        raise InputError("rows must be a solution matrix: a list of rows, one for each input")
     if len(rows) != inputs:
         raise InputError(f"the solution matrix has {len(rows)} rows for {inputs} inputs; give one row for each")
     for n, row in enumerate(rows, 1):

@@ -16,7 +16,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from dproof.errors import InputError, did_you_mean
+from dproof.arguments import choice
 from dproof.exact import exact, exp_above, exp_below
 from dproof.optimality.closed_forms import Seen, least_two_level
 from dproof.optimality.design import Problem
@@ -24,7 +24,8 @@ from dproof.optimality.error import losses
 from dproof.optimality.symmetry import view
 from dproof.privacy import Privacy
 from dproof.spaces.categories import Categories
-from dproof.spaces.space import Space
+from dproof.spaces.curves import Curves
+from dproof.spaces.space import Space, as_space
 
 Outputs = Literal["inside", "anywhere"]
 _MOST_PACKED = 64  # points of a packing
@@ -56,9 +57,9 @@ def lower_bound(space: Space, privacy: Privacy, *, outputs: Outputs = "inside") 
 
 def lower_bounds(space: Space, privacy: Privacy, *, outputs: Outputs = "inside") -> list[Bound]:
     """Every bound that applies, the published ones first."""
-    if outputs not in get_args(Outputs):
-        raise InputError(f"outputs {str(outputs)[:40]!r} is not known{did_you_mean(outputs, get_args(Outputs))}")
-    return list(_bounds(space, privacy, outputs == "inside"))
+    choice(outputs, get_args(Outputs), "outputs")
+    known = space if isinstance(space, Curves) else as_space(space)  # only their diameter is looked at
+    return list(_bounds(known, Privacy.of(privacy), outputs == "inside"))
 
 
 def _bounds(space: Any, privacy: Privacy, inside: bool) -> Iterator[Bound]:

@@ -19,7 +19,7 @@ from dproof.optimality.error import bias_and_variance
 from dproof.privacy import Privacy
 from dproof.spaces.categories import Categories
 from dproof.spaces.interval import Interval
-from dproof.spaces.space import Space
+from dproof.spaces.space import Space, as_space
 from dproof.spaces.subsets import Subsets
 
 _MOST_DESIGNED = 101  # points for which the linear programme is solved while one waits
@@ -83,6 +83,8 @@ def compare(space: Space, privacy: Privacy) -> Comparison:
     >>> [row.name for row in shown.rows][:3]
     ['optimal design', 'clamped staircase', 'clamped Laplace']
     """
+    as_space(space)
+    privacy = Privacy.of(privacy)
     rows: list[Row] = []
     left_out: list[tuple[str, str]] = []
     within, anywhere = (float(lower_bound(space, privacy, outputs=where).value) for where in get_args(Outputs))

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dproof.arguments import flag, listed
 from dproof.errors import DproofWarning, InputError, TooLarge
 from dproof.exact import exact, exp_below
 from dproof.laws.matrix import Matrix
@@ -25,7 +26,7 @@ from dproof.optimality.symmetry import Symmetry, find_symmetry, view
 from dproof.optimality.unbiased import RoundedAtRandom, output_lattice, unbiased_law
 from dproof.privacy import Privacy
 from dproof.spaces.interval import Interval
-from dproof.spaces.space import Space
+from dproof.spaces.space import Space, as_space
 
 _LARGEST_LAW = 1 << 22  # entries
 _LARGEST_PROGRAMME = 20_000  # constraints
@@ -91,9 +92,11 @@ class Problem:
     metric_privacy: bool = False
 
     def __post_init__(self) -> None:
-        if not isinstance(self.inputs, Space):
-            raise InputError("a design is for a space of finitely many values: categories, an interval, subsets, rows")
-        object.__setattr__(self, "outputs", self.inputs if self.outputs is None else self.outputs)
+        as_space(self.inputs)
+        object.__setattr__(self, "privacy", Privacy.of(self.privacy))
+        object.__setattr__(self, "outputs", self.inputs if self.outputs is None else as_space(self.outputs, "outputs"))
+        flag(self.unbiased, "unbiased")
+        flag(self.metric_privacy, "metric_privacy")
         object.__setattr__(self, "prior", _prior(self.prior, self.inputs.size))
 
     def best(self) -> Mechanism:
@@ -201,7 +204,8 @@ def _prior(prior: Any, size: int) -> NDArray[Any] | None:
     """The prior as fractions of sum 1."""
     if prior is None:
         return None
-    weights = [exact(p, "a probability of the prior") for p in prior]
+    given = listed(prior, "prior", "a list of probabilities, one for each value")
+    weights = [exact(p, "a probability of the prior") for p in given]
     if len(weights) != size:
         raise InputError(f"the prior has {len(weights)} probabilities for {size} values; give one for each")
     if min(weights) < 0 or sum(weights) == 0:

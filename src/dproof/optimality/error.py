@@ -54,7 +54,7 @@ def losses(inputs: Space, outputs: Space | None = None, loss: Any = None) -> Los
     if inputs.size * target.size > _LARGEST:
         raise TooLarge(f"losses of {inputs.size} inputs by {target.size} outputs are too many to write out")
     if loss is None or isinstance(loss, str):
-        name = loss or "metric"
+        name = "metric" if loss is None else loss
         if name not in ("metric", "squared"):
             raise InputError(f"loss {name[:40]!r} is not known{did_you_mean(name, ['metric', 'squared'])}; or a matrix")
         whole, unit = _distances(inputs, target)

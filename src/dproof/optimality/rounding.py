@@ -70,7 +70,6 @@ def _round(law: NDArray[np.float64], lift: Callable[[NDArray[Any]], None], holds
         lift(whole)
         largest = whole.argmax(axis=1)
         whole[np.arange(len(whole)), largest] += TOTAL - whole.sum(axis=1)
-        family = Matrix(whole, TOTAL)
-        if holds(family):
+        if (whole >= 0).all() and holds(family := Matrix(whole, TOTAL)):  # a law far off may be lifted beyond its total
             return family
     raise DproofError("the law could not be rounded to whole numbers; epsilon or delta is too small to matter")

@@ -8,6 +8,7 @@ from fractions import Fraction
 from functools import cache
 from typing import Any, Literal, get_args
 
+from dproof.arguments import choice, expect, mapping
 from dproof.errors import InputError, did_you_mean
 from dproof.exact import exact
 from dproof.mechanisms.mechanism import Mechanism
@@ -44,10 +45,12 @@ def design_row(
     >>> {name: str(share) for name, share in design_row(row, Privacy(2)).shares.items()}
     {'smoker': '1/6', 'hobby': '5/6'}
     """
-    if aim not in get_args(Aim):
-        raise InputError(f"aim {str(aim)[:40]!r} is not known{did_you_mean(aim, get_args(Aim))}")
-    scales = {name: exact((weights or {}).get(name, 1), f"the weight of {name!r}") for name in row.columns}
-    unknown = [name for name in weights or {} if name not in row.columns]
+    expect(row, Rows, "row", "a row of columns, as Rows({'age': …}) makes")
+    privacy = Privacy.of(privacy)
+    choice(aim, get_args(Aim), "aim")
+    given = {} if weights is None else mapping(weights, "weights", "a mapping from columns to weights")
+    scales = {name: exact(given.get(name, 1), f"the weight of {name!r}") for name in row.columns}
+    unknown = [name for name in given if name not in row.columns]
     if unknown:
         raise InputError(f"there is no column {unknown[0]!r} to weigh{did_you_mean(unknown[0], row.columns)}")
     if min(scales.values()) < 0:

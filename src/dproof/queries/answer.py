@@ -16,14 +16,21 @@ from dproof.queries.predicates import TESTS
 from dproof.queries.question import Expression, Question
 
 _SHOWN = 4  # points of a curve that a line of text shows
+SHOWN_ROWS = 50  # rows of a table that are printed unless all are wanted
+_NOTHING = "no information"
+_OUTSIDE = "≈: the interval lay outside of what is possible, so the nearest possible value is shown; it is not exact"
 
 
 @dataclass(frozen=True, slots=True)
 class Cell:
     """An estimate, the interval that covers the truth with the answer's level, and the number it was made from.
 
-    `low` and `high` are None for what is chosen and not measured, such as a curator's median: a note of the answer says
-    how good the choice is. For a curve every field is a list over its grid.
+    `estimate`, `stderr` and `raw` are as they were calculated; `low` and `high` are cut to what is possible. People are
+    shown the estimate moved into its interval. `informative` is False where the interval is all that is possible, or
+    where an estimate has none because it could be anything: nothing is learned then, and no number is shown.
+
+    `low` and `high` are None also for what is chosen and not measured, such as a curator's median: a note of the answer
+    says how good the choice is. For a curve every field but `informative` is a list over its grid.
     """
 
     estimate: Any
@@ -31,28 +38,55 @@ class Cell:
     high: Any = None
     stderr: Any = None
     raw: Any = None
+    informative: bool = True
+
+    @property
+    def moved(self) -> Any:
+        """The estimate, moved into its interval: what people are shown."""
+        if isinstance(self.low, (list, tuple)):
+            return [Cell(*ends).moved for ends in zip(self.estimate, self.low, self.high, strict=True)]
+        if self.low is None or self.high is None:
+            return self.estimate
+        if self.estimate is None or math.isnan(self.estimate):
+            return None
+        if self.low <= self.estimate <= self.high:
+            return self.estimate
+        return self.low if self.estimate < self.low else self.high
+
+    @property
+    def outside(self) -> bool:
+        """Whether nothing was left of an interval when it was cut: a single value that is not exact."""
+        if isinstance(self.low, (list, tuple)):
+            return any(a == b and s != 0 for a, b, s in zip(self.low, self.high, self.stderr, strict=True))
+        return self.low is not None and self.low == self.high and self.stderr != 0
 
     def __str__(self) -> str:
+        if not self.informative:
+            return _NOTHING
         if isinstance(self.low, (list, tuple)):  # a curve, point by point
-            points = [str(Cell(*point)) for point in zip(self.estimate, self.low, self.high, strict=True)]
+            fields = zip(self.estimate, self.low, self.high, self.stderr, strict=True)
+            points = [str(Cell(*point)) for point in fields]
             return ", ".join([*points[:_SHOWN], f"… ({len(points)} points)"] if len(points) > _SHOWN else points)
         if isinstance(self.estimate, (list, tuple)):
             return ", ".join(str(label) for label in self.estimate)
-        if not isinstance(self.estimate, (int, float)) or self.low is None or self.high is None:
-            return _number(self.estimate, None)
-        width = self.high - self.low
+        if self.low is None or self.high is None:
+            return "unknown" if self.estimate is None else _number(self.estimate, None)
+        width, moved = self.high - self.low, self.moved
         if width == 0:
-            return _number(self.estimate, None)
-        whole = isinstance(self.estimate, int)  # a curator's count, and then its bounds are whole as well
+            value = self.low if moved is None else moved
+            return f"≈ {_number(value, 4 * (self.stderr or 1))}" if self.outside else _number(value, None)
+        whole = isinstance(moved, int)  # a curator's count, and then its bounds are whole as well
         numbers = [int(n) if whole and float(n).is_integer() else n for n in (self.low, self.high, width / 2)]
         low, high, half = (_number(number, width) for number in numbers)
+        if moved is None:
+            return f"[{low}, {high}]"
         middle = (self.high + self.low) / 2
-        interval = f"± {half}" if abs(middle - self.estimate) < width / 50 else f"[{low}, {high}]"
-        return f"{_number(self.estimate, width)} {interval}"
+        interval = f"± {half}" if abs(middle - moved) < width / 50 else f"[{low}, {high}]"
+        return f"{_number(moved, width)} {interval}"
 
     def to_json(self) -> dict[str, Any]:
-        """The five fields, with None for what is not finite."""
-        fields = ("estimate", "low", "high", "stderr", "raw")
+        """The six fields, with None for what is not finite."""
+        fields = ("estimate", "low", "high", "stderr", "raw", "informative")
         return {field: _json(getattr(self, field)) for field in fields}
 
 
@@ -73,23 +107,32 @@ class Answer:
     method: str = ""
 
     def __str__(self) -> str:
-        lines = [list(self.columns), *self.texts()]
+        lines = [list(self.columns), *self.texts(SHOWN_ROWS)]
         widths = [max(len(line[n]) for line in lines) for n in range(len(self.columns))]
         table = [
             "  ".join(text.ljust(width) for text, width in zip(line, widths, strict=True)).rstrip() for line in lines
         ]
-        return "\n".join([*table, *([""] if self.notes else []), *self.notes])
+        return "\n".join([*table, *self._more(), *([""] if self.notes else []), *self.notes])
 
-    def texts(self) -> list[list[str]]:
-        """The rows as they are shown."""
-        return [[_shown(row[column]) for column in self.columns] for row in self.rows]
+    def texts(self, most: int | None = None) -> list[list[str]]:
+        """The rows as they are shown, or the first of them."""
+        return [[_shown(row[column]) for column in self.columns] for row in self.rows[:most]]
+
+    def _more(self) -> list[str]:
+        more = len(self.rows) - SHOWN_ROWS
+        return [f"… {more:,} more (all are in .rows)"] if more > 0 else []
+
+    @property
+    def has_intervals(self) -> bool:
+        """Whether any estimate has an interval."""
+        return any(isinstance(value, Cell) and value.low is not None for row in self.rows for value in row.values())
 
     def _repr_html_(self) -> str:
         """The table as a notebook shows it."""
         head = "".join(f"<th>{html.escape(column)}</th>" for column in self.columns)
-        lines = ("".join(f"<td>{html.escape(text)}</td>" for text in line) for line in self.texts())
+        lines = ("".join(f"<td>{html.escape(text)}</td>" for text in line) for line in self.texts(SHOWN_ROWS))
         body = "".join(f"<tr>{line}</tr>" for line in lines)
-        notes = "".join(f"<p>{html.escape(note)}</p>" for note in self.notes)
+        notes = "".join(f"<p>{html.escape(note)}</p>" for note in (*self._more(), *self.notes))
         return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{notes}"
 
     def to_json(self) -> dict[str, Any]:
@@ -99,7 +142,7 @@ class Answer:
         return {"columns": list(self.columns), "rows": rows, "level": self.level, "method": self.method, "notes": notes}
 
     def flat(self) -> dict[str, list[Any]]:
-        """Columns of plain values: an estimate n has beside it n_low, n_high, n_stderr and n_raw."""
+        """Columns of plain values: an estimate n has beside it n_low, n_high, n_stderr, n_raw and n_informative."""
         flat: dict[str, list[Any]] = {}
         for column in self.columns:
             values = [row[column] for row in self.rows]
@@ -108,7 +151,7 @@ class Answer:
                 continue
             cells = [value.to_json() if isinstance(value, Cell) else {"estimate": _json(value)} for value in values]
             flat[column] = [cell["estimate"] for cell in cells]
-            for field in ("low", "high", "stderr", "raw"):
+            for field in ("low", "high", "stderr", "raw", "informative"):
                 flat[f"{column}_{field}"] = [cell.get(field) for cell in cells]
         return flat
 
@@ -130,6 +173,17 @@ class Answer:
         import polars
 
         return polars.DataFrame(self.flat(), strict=False)
+
+
+def cautions(rows: Iterable[Mapping[str, Any]], ways_out: str) -> list[str]:
+    """What is to be said about cells that tell nothing, with the ways out, and about those that lay outside."""
+    cells = [value for row in rows for value in row.values() if isinstance(value, Cell)]
+    nothing = f"no information at this ε: the truth could be any possible value. Ways out: {ways_out}."
+    said = {
+        nothing: any(not cell.informative for cell in cells),
+        _OUTSIDE: any(cell.outside for cell in cells if cell.informative),
+    }
+    return [note for note, holds in said.items() if holds]
 
 
 def arranged(question: Question, columns: Mapping[Expression, Sequence[Any]], rows: Iterable[int]) -> list[int]:

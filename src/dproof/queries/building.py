@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, TypeAlias
 
+from dproof.arguments import expect, whole
 from dproof.exact import exact
 from dproof.queries.predicates import Compare, Predicate, Value, both
 from dproof.queries.question import Aggregate, Item, Key, Question
@@ -37,11 +38,12 @@ class Asking:
     def group_by(self, *columns: str, **widths: Any) -> Asking:
         """One answer for each value of these columns, or bins of these widths: group_by("sex", age=10)."""
         bins = tuple(Key(column, exact(width, "a width")) for column, width in widths.items())
-        return replace(self, keys=self.keys + tuple(Key(column) for column in columns) + bins)
+        return replace(self, keys=self.keys + tuple(Key(_column(column)) for column in columns) + bins)
 
     def also(self, other: Asking) -> Asking:
         """Ask for another aggregate of the same rows."""
-        return replace(self, aggregates=self.aggregates + other.aggregates)
+        added = expect(other, Asking, "other", "built from count(), total(), mean() and others").aggregates
+        return replace(self, aggregates=self.aggregates + added)
 
     def question(self, table: str = "data") -> Question:
         """The finished question."""
@@ -60,7 +62,9 @@ def as_question(asked: Asked, table: str = "data") -> Question:
     """
     if isinstance(asked, str):
         return parse(asked)
-    return asked.question(table) if isinstance(asked, Asking) else asked
+    if isinstance(asked, Asking):
+        return asked.question(table)
+    return expect(asked, Question, "a question", "SQL in a text, or built from count(), total(), mean() and others")
 
 
 def count() -> Asking:
@@ -70,22 +74,30 @@ def count() -> Asking:
 
 def total(column: str) -> Asking:
     """The sum of a column."""
+    column = _column(column)
     return Asking(((f"total_{column}", Aggregate("sum", (column,))),))
 
 
 def mean(column: str) -> Asking:
     """The mean of a column."""
+    column = _column(column)
     return Asking(((f"mean_{column}", Aggregate("avg", (column,))),))
 
 
 def quantile(column: str, probability: Any = Fraction(1, 2)) -> Asking:
     """The quantile of a column; its median unless told otherwise."""
-    return Asking(((f"quantile_{column}", Aggregate("quantile", (column,), exact(probability, "a probability"))),))
+    column, chance = _column(column), exact(probability, "probability")
+    return Asking(((f"quantile_{column}", Aggregate("quantile", (column,), chance)),))
 
 
 def top(column: str, number: int = 1) -> Asking:
     """The values, or the items of sets, that occur most often."""
-    return Asking(((f"top_{column}", Aggregate("top", (column,), Fraction(number))),))
+    column, many = _column(column), Fraction(whole(number, "number", 1))
+    return Asking(((f"top_{column}", Aggregate("top", (column,), many)),))
+
+
+def _column(name: Any) -> str:
+    return expect(name, str, "column", "the name of a column")
 
 
 def _value(value: Any) -> Value:

@@ -40,27 +40,57 @@ def literal(value: Value) -> str:
     return f"-{text}" if value < 0 else text
 
 
+def normalise(predicate: Predicate) -> Predicate:
+    """The one form of a predicate: flat, the parts of AND and OR in alphabetical order, none twice.
+
+    It is made from the inside out, so that what collapses to a single part is flat where it then stands. The form of a
+    form is itself, and two forms are equal where their texts are: a ledger may know a question by its text.
+
+    >>> from fractions import Fraction
+    >>> x, y, z = (Compare(column, "=", Fraction(1)) for column in "xyz")
+    >>> normalise(And((Or((And((x, y)), And((y, x)))), z))) == normalise(And((z, y, x))) == And((x, y, z))
+    True
+    """
+    return _ordered(normal(predicate))
+
+
+def _ordered(predicate: Predicate) -> Predicate:
+    match predicate:
+        case Among(column, values):
+            return Among(column, tuple(value for _, value in sorted({literal(v): v for v in values}.items())))
+        case Not(part):
+            return Not(_ordered(part))
+        case And(parts) | Or(parts):
+            joiner = type(predicate)
+            found: dict[str, Predicate] = {}
+            for part in map(_ordered, parts):
+                for piece in part.parts if isinstance(part, joiner) else (part,):
+                    found[_written(piece)] = piece
+            ordered = tuple(found[text] for text in sorted(found))
+            return ordered[0] if len(ordered) == 1 else joiner(ordered)
+        case _:
+            return predicate
+
+
 def condition(predicate: Predicate) -> str:
-    """A predicate in its normal form; the parts of AND and OR in alphabetical order, none twice."""
-    return _condition(normal(predicate))
+    """A predicate as text, in its one form."""
+    return _written(normalise(predicate))
 
 
-def _condition(predicate: Predicate) -> str:
+def _written(predicate: Predicate) -> str:
     match predicate:
         case Compare(column, operator, value):
             return f"{name(column)} {operator} {literal(value)}"
         case Among(column, values):
-            return f"{name(column)} IN ({', '.join(sorted({literal(value) for value in values}))})"
+            return f"{name(column)} IN ({', '.join(map(literal, values))})"
         case Contains(column, item):
             return f"list_contains({name(column)}, {literal(item)})"
         case Missing(column):
             return f"{name(column)} IS NULL"
         case Not(part):
-            return f"NOT {_condition(part)}"
+            return f"NOT {_written(part)}"
         case And(parts) | Or(parts):
-            texts = sorted({_condition(part) for part in parts})
-            joined = (" AND " if isinstance(predicate, And) else " OR ").join(texts)
-            return joined if len(texts) == 1 else f"({joined})"
+            return f"({(' AND ' if isinstance(predicate, And) else ' OR ').join(map(_written, parts))})"
 
 
 _FUNCTIONS = {"distinct": "count", "covar": "covar_samp"}

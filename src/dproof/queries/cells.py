@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from dproof.errors import TooLarge
 from dproof.queries.predicates import And, Atom, Or, Predicate, atoms, leaves, normal
 from dproof.queries.question import Key
-from dproof.queries.regions import MISSING, Bit, Region, Runs, grouping, region
+from dproof.queries.regions import MISSING, Bit, Region, Runs, grouping, region, size_of
 from dproof.queries.schema import Open, Schema
 from dproof.spaces import Subsets
 
@@ -55,12 +55,22 @@ class Axis:
     def of(self, codes: NDArray[Any]) -> NDArray[np.int64]:
         """The block of each code."""
         found = np.asarray(codes).astype(np.int64)
+        if found.ndim > 1:
+            found = found[:, 0]  # a curve has all its places, or none
         if self.bits is None:
             return self.block[np.searchsorted(self.first, found, side="right") - 1]
         block = np.zeros_like(found)
         for n, bit in enumerate(self.bits):
             block |= (found >> bit & 1) << n
         return np.where(found == MISSING, self.blocks - 1, block)
+
+    def of_all(self, codes: NDArray[Any]) -> int | None:
+        """The block that all codes lie in, where a look at the least and the greatest tells it."""
+        if self.bits is not None or not len(codes):
+            return None
+        ends = (codes.min(), codes.max()) if codes.ndim == 1 else (codes[:, 0].min(), codes[:, 0].max())
+        low, high = np.searchsorted(self.first, [int(end) for end in ends], side="right") - 1
+        return int(self.block[low]) if low == high else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,9 +176,9 @@ def _axis(column: str, schema: Schema, regions: Sequence[Region], keys: Sequence
     else:
         ends = {0, *(end for found in regions if isinstance(found, Runs) for end in found.ends)}
         ends |= {start for found in groups for start in found.starts.tolist()}
-        first = np.array([*_gap(column, schema), *sorted(end for end in ends if 0 <= end < space.size)])
+        first = np.array([*_gap(column, schema), *sorted(end for end in ends if 0 <= end < size_of(space))])
         # The groups decide first, so that their blocks come in their order.
         marks = [*(found.of(first) for found in groups), *(found.holds(first) for found in regions), first * 0]
         block = np.unique(np.stack(marks), axis=1, return_inverse=True)[1].reshape(-1)
-    last = np.append(first[1:], space.size) - 1
+    last = np.append(first[1:], size_of(space)) - 1
     return Axis(column, first, last, block, np.bincount(block, last - first + 1.0))

@@ -11,13 +11,14 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import chain, combinations, islice, product
-from typing import Any
+from typing import Any, get_args
 
+from dproof.arguments import choice, described, expect
 from dproof.curves.expansion import Expansion
 from dproof.errors import InputError, NotPrivate
 from dproof.exact import exact
 from dproof.privacy import Neighbours
-from dproof.queries.schema import Open, Schema
+from dproof.queries.schema import Open, Schema, as_schema
 from dproof.queries.sensitivity import Row, Sensitivity, Witness
 from dproof.spaces import Space
 
@@ -72,15 +73,21 @@ def declare(
     Traceback (most recent call last):
     dproof.errors.NotPrivate: the declared sensitivity 3 is too small: two neighbouring tables differ by 7
     """
-    schema = table if isinstance(table, Schema) else Schema("data", table)
-    query = Declared(name, function, exact(claimed, "the sensitivity"), exact(step, "step"), neighbours)
+    schema = as_schema(table)
+    expect(name, str, "name", "a text: what a ledger knows the query by")
+    choice(neighbours, get_args(Neighbours), "neighbours")
+    if not callable(function):
+        raise InputError(f"function must be a function of a list of rows, not {described(function)}")
+    query = Declared(name, function, exact(claimed, "claimed"), exact(step, "step"), neighbours)
     if query.sensitivity <= 0 or query.step <= 0 or not name:
         raise InputError("a declared query needs a name, a sensitivity above 0 and a step above 0")
     worst = max(_witnesses(query, schema), key=lambda witness: witness.distance)
     if worst.distance > query.sensitivity:
+        gaps = any(value is None for row in (*worst.before, *worst.after) for value in row.values())
         raise NotPrivate(
             f"the declared sensitivity {query.sensitivity} is too small: "
-            f"two neighbouring tables differ by {worst.distance}",
+            f"two neighbouring tables differ by {worst.distance}"
+            + (" (a missing value is None, and a function that fails counts as 0)" if gaps else ""),
             worst,
         )
     return query, Sensitivity(neighbours, query.sensitivity, query.sensitivity**2, "declared")

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 from math import gcd, lcm
-from typing import Any
+from typing import Any, assert_never
 
 import numpy as np
 from numpy.typing import NDArray
@@ -141,5 +141,7 @@ def terms(aggregate: Aggregate, schema: Schema) -> tuple[Term, ...]:
             x, y = names
             moments = [(x,), (y,), (x, y)] + ([(x, x), (y, y)] if aggregate.kind == "corr" else [])
             return n, *(Term(columns, where, True) for columns in dict.fromkeys(moments))
-        case _:
+        case "distinct" | "min" | "max" | "quantile" | "mode" | "top":
             return ()
+        case unknown:
+            assert_never(unknown)  # it raises: what no stage knows gets no number

@@ -10,6 +10,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from dproof.curves.expansion import Expansion
 from dproof.errors import InputError, TooLarge
 from dproof.queries.predicates import TESTS, Among, Atom, Compare, Contains, Missing, Not, Operator, Value, leaves
 from dproof.queries.question import Key
@@ -52,6 +53,11 @@ class Bit:
 Region: TypeAlias = Runs | Bit
 
 
+def size_of(space: Space) -> int:
+    """How many codes of a column its conditions know; of a curve no more than that it is there, which is code 0."""
+    return 1 if isinstance(space, Expansion) else space.size
+
+
 def region(atom: Atom, schema: Schema) -> Region:
     """The codes of the values that satisfy a checked condition; those missing satisfy neither it nor its negation.
 
@@ -70,7 +76,7 @@ def region(atom: Atom, schema: Schema) -> Region:
             return Bit(space.values.index(item), not negated)
         case Missing():
             # What nobody declared is not there, also where missing values are a category of their own.
-            return Runs((0, *gap, space.size) if negated else (MISSING, 0, *gap))
+            return Runs((0, *gap, size_of(space)) if negated else (MISSING, 0, *gap))
         case Among(_, values):
             ends = _singles({_code(space, value) for value in values})
         case Compare(_, operator, value):

@@ -7,10 +7,13 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
 from numbers import Number
+from typing import Any
 
+from dproof.arguments import expect, mapping
 from dproof.curves.expansion import Expansion
 from dproof.errors import InputError, did_you_mean
-from dproof.queries.canonical import condition, literal
+from dproof.exact import exact
+from dproof.queries.canonical import normalise
 from dproof.queries.predicates import (
     Among,
     And,
@@ -22,11 +25,11 @@ from dproof.queries.predicates import (
     Or,
     Predicate,
     Value,
-    normal,
 )
 from dproof.queries.question import Aggregate, Arithmetic, Expression, Key, Question, aggregates, expressions, parts_of
 from dproof.spaces import Categories, Space, Subsets
 from dproof.spaces.interval import Interval
+from dproof.spaces.space import as_space
 
 _OF_NUMBERS = ("sum", "avg", "min", "max", "quantile", "var", "stddev", "covar", "corr")
 
@@ -36,6 +39,10 @@ class Open:
     """A column whose values nobody declared: a public one, or numbers without bounds (but for `low`)."""
 
     low: Fraction | None = None
+
+    def __post_init__(self) -> None:
+        if self.low is not None:
+            object.__setattr__(self, "low", exact(self.low, "low"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,15 +57,30 @@ class Schema:
     spaces: Mapping[str, Space | Open]
     nullable: frozenset[str] = frozenset()
 
-    def find(self, column: str) -> str:
-        """The declared column of that name; case matters only where two names differ by nothing else."""
+    def find(self, column: str, *, gaps: bool = False) -> str:
+        """The declared column of that name; case matters only where two names differ by nothing else.
+
+        Of curves one may ask in passing only which are there (`gaps`), where some may be missing.
+        """
         same = [known for known in self.spaces if known.casefold() == column.casefold()]
         if column not in self.spaces and len(same) != 1:
             raise InputError(f"there is no column {column!r}{did_you_mean(column, self.spaces)}")
         found = column if column in self.spaces else same[0]
-        if isinstance(self.spaces[found], Expansion):
+        if isinstance(self.spaces[found], Expansion) and not (gaps and found in self.nullable):
             raise InputError(f"column {found!r} holds curves: ask for AVG({found}) or SUM({found}) by itself")
         return found
+
+
+def as_schema(table: Any) -> Schema:
+    """A schema as it is, or from a mapping of each column to its space."""
+    if isinstance(table, Schema):
+        return table
+    columns = mapping(table, "table", "a mapping from each column to its space")
+    for column, space in columns.items():
+        expect(column, str, "each column of the table", "a name")
+        if not isinstance(space, (Open, Expansion)):
+            as_space(space, f"the space of column {column[:40]!r} of the table")
+    return Schema("data", columns)
 
 
 def has_numbers(space: Space | Open) -> bool:
@@ -110,8 +132,10 @@ def resolve(question: Question, schema: Schema) -> Question:
 def asked_curve(question: Question, schema: Schema) -> str | None:
     """The curve column that a question asks about, if any."""
     curves = {name.casefold(): name for name, space in schema.spaces.items() if isinstance(space, Expansion)}
-    asked = (c for item in question.select if isinstance(item.expression, Aggregate) for c in item.expression.columns)
-    return next((curves[c.casefold()] for c in asked if c.casefold() in curves), None)
+    asked = [item.expression for item in question.select if isinstance(item.expression, Aggregate)]
+    named = [(part.kind, curves.get(column.casefold())) for part in asked for column in part.columns]
+    # How many curves there are, where some may be missing, is a count like any other.
+    return next((found for kind, found in named if found and (kind != "count" or found not in schema.nullable)), None)
 
 
 def counting(question: Question) -> Question:
@@ -144,8 +168,8 @@ def _expression(part: Expression, schema: Schema) -> Expression:
 
 
 def _aggregate(aggregate: Aggregate, schema: Schema) -> Aggregate:
-    columns = tuple(schema.find(column) for column in aggregate.columns)
     kind, argument = aggregate.kind, aggregate.argument
+    columns = tuple(schema.find(column, gaps=kind == "count") for column in aggregate.columns)
     for column in columns:
         if kind in _OF_NUMBERS and not has_numbers(schema.spaces[column]):
             raise InputError(f"{kind.upper()} needs numbers, and column {column!r} has none: COUNT it")
@@ -159,20 +183,18 @@ def _aggregate(aggregate: Aggregate, schema: Schema) -> Aggregate:
 
 
 def _predicate(predicate: Predicate | None, schema: Schema) -> Predicate | None:
-    return None if predicate is None else _checked(normal(predicate), schema)
+    """The condition with every name and value checked, in its one form: two spellings are one question to pay for."""
+    return None if predicate is None else normalise(_checked(predicate, schema))
 
 
 def _checked(predicate: Predicate, schema: Schema) -> Predicate:
     match predicate:
         case And(parts) | Or(parts):
-            # In one order and none twice, so that two spellings of a condition are one question to pay for.
-            written = {condition(part): part for part in (_checked(part, schema) for part in parts)}
-            ordered = tuple(written[text] for text in sorted(written))
-            return ordered[0] if len(ordered) == 1 else type(predicate)(ordered)
+            return type(predicate)(tuple(_checked(part, schema) for part in parts))
         case Not(part):
             return Not(_checked(part, schema))
         case Missing(column):
-            return Missing(schema.find(column))
+            return Missing(schema.find(column, gaps=True))
         case Contains(column, item):
             found = schema.find(column)
             if not isinstance(schema.spaces[found], (Subsets, Open)):
@@ -180,8 +202,7 @@ def _checked(predicate: Predicate, schema: Schema) -> Predicate:
             return Contains(found, _declared(item, found, schema.spaces[found]))
         case Among(column, values):
             found = schema.find(column)
-            known = {literal(value): _compared(value, "=", found, schema.spaces[found]) for value in values}
-            return Among(found, tuple(known[text] for text in sorted(known)))
+            return Among(found, tuple(_compared(value, "=", found, schema.spaces[found]) for value in values))
         case Compare(column, operator, value):
             found = schema.find(column)
             return Compare(found, operator, _compared(value, operator, found, schema.spaces[found]))

@@ -8,8 +8,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, Literal, cast
+from typing import Any, Literal, cast, get_args
 
+from dproof.arguments import choice, listed, whole
+from dproof.curves.expansion import Expansion
 from dproof.errors import InputError
 from dproof.privacy import Neighbours
 from dproof.queries.building import Asked, Asking, as_question
@@ -17,7 +19,7 @@ from dproof.queries.effects import Coordinate, Effects, Part, effects
 from dproof.queries.linear import Term, present, scale_of
 from dproof.queries.question import Aggregate, Arithmetic, Expression, Key, Number, Question, parts_of
 from dproof.queries.regions import MISSING, grouping
-from dproof.queries.schema import Open, Schema, plain, resolve
+from dproof.queries.schema import Open, Schema, as_schema, plain, resolve
 from dproof.spaces import Space
 
 Row = dict[str, Any]
@@ -69,11 +71,13 @@ def sensitivity(
     >>> genders.l1, genders.witness.before, genders.witness.after
     (Fraction(1, 1), (), ({'gender': 'Male'},))
     """
-    schema = table if isinstance(table, Schema) else Schema("data", table)
-    several = [asked] if isinstance(asked, (str, Question, Asking)) else list(asked)
+    schema = as_schema(table)
+    choice(neighbours, get_args(Neighbours), "neighbours")
+    whole(rows, "rows", 1)  # the empty table has no mean
+    several = [asked] if isinstance(asked, (str, Question, Asking)) else listed(asked, "asked", "one or more questions")
+    if not several:
+        raise InputError("asked must be one or more questions, and there is none")
     questions = [resolve(as_question(one, schema.table), schema) for one in several]
-    if rows < 1:
-        raise InputError("the number of rows must be at least 1: the empty table has no mean")
     items = [(n, item.expression) for n, question in enumerate(questions) for item in question.select]
     measured = [(n, expression) for n, expression in items if not isinstance(expression, (Key, Number))]
     for _, expression in measured:
@@ -104,7 +108,8 @@ def _row(codes: dict[str, int], schema: Schema) -> Row:
     for column, space in schema.spaces.items():
         if column in codes:
             known = not isinstance(space, Open) and codes[column] != MISSING
-            row[column] = cast(Space, space).label(codes[column]) if known else None
+            curve = isinstance(space, Expansion)
+            row[column] = None if not known else "a curve" if curve else cast(Space, space).label(codes[column])
     return row
 
 

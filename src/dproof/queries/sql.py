@@ -12,6 +12,7 @@ import sqlglot
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
+from dproof.arguments import expect
 from dproof.errors import InputError
 from dproof.queries.nodes import (
     COMPARISONS,
@@ -70,6 +71,7 @@ def parse_predicate(text: str) -> Predicate:
     >>> parse_predicate("sex = 'female'")
     Compare(column='sex', operator='=', value='female')
     """
+    expect(text, str, "a condition", "a text, as after WHERE")
     asked = parse(f"SELECT count(*) FROM data WHERE {text}")
     if asked.where is None or asked != Question("data", asked.select, asked.where):
         raise InputError("a condition alone was expected, as after WHERE")

@@ -1,53 +1,69 @@
-"""Sanitise or ask? Which of the two errs less for a list of questions, before there is any data."""
+"""Sanitise or ask? How good either is for a list of questions, before there is any data."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
-from math import ceil, exp, inf, isfinite, log
+from fractions import Fraction
+from math import ceil, exp, isfinite, log
 from typing import Any
 
 import numpy as np
 
+from dproof.arguments import listed, whole
 from dproof.curation import formulas
 from dproof.curation.measurement import Measurement
 from dproof.curation.measurement import measure as measure_noise
+from dproof.curation.preview import spreads
 from dproof.curation.tally import schema_of as curator_schema
 from dproof.errors import InputError
 from dproof.estimation.expressions import sums_of
 from dproof.estimation.frame import Frame, Needed, schema_of
+from dproof.estimation.intervals import half_widths, normal_quantile
 from dproof.estimation.measuring import Asked, Measured, Options, measure
 from dproof.laws.inverse import Array
 from dproof.privacy import Privacy
+from dproof.queries.building import count, mean
 from dproof.queries.linear import Term
-from dproof.queries.predicates import both
+from dproof.queries.predicates import Compare, Contains, both
 from dproof.queries.question import Expression, Key, Number, Question, aggregates
-from dproof.queries.schema import Schema, resolve
-from dproof.queries.sql import parse
+from dproof.queries.schema import Schema, asked_curve, resolve
 from dproof.sanitisation.plan import Plan
+from dproof.sanitisation.questions import Planned, checked_question
 from dproof.sanitisation.row_law import RowLaw, certify_row
+from dproof.spaces.categories import Categories
+from dproof.spaces.interval import Interval
+from dproof.spaces.subsets import Subsets
 
+Spread = tuple[float | None, float | None]  # a half-width and a standard error, over all groups
 _LINEAR = ("count", "sum", "avg", "var", "stddev", "covar", "corr")
+_LEVEL = 0.95
+_MOST_ROWS = 10**15
 
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """One column of one question: the root mean squared error of both ways, over all groups.
+    """One column of one question: ± of both ways, the half-width of the 95% interval, over all groups.
 
-    `asked_alone` is that of the curator who spends everything on this question, and `break_even` the number of
-    questions from which on a release errs less.
+    `release` is that of a release; `ask` that of a curator who spends all of ε on this question, and `ask_shared` of
+    one who shares ε evenly among all questions. None is what depends on the data, or cannot be answered that way.
+    `ratio` is how many times larger the standard error of the release is than that of the curator.
     """
 
     question: str
     column: str
-    sanitised: float
-    asked: float
-    asked_alone: float
+    weight: Fraction
+    release: float | None
+    ask: float | None
+    ask_shared: float | None
+    ratio: float | None = None
 
     @property
     def break_even(self) -> int | None:
-        return _questions(self.sanitised / self.asked_alone) if self.asked_alone > 0 else None
+        """The number of questions that share ε from which on a release errs less."""
+        return None if self.ratio is None else max(1, ceil(self.ratio))
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,82 +80,150 @@ class Advice:
 
     @property
     def break_even(self) -> int | None:
-        """The number of questions of this kind from which on a release errs less, over all of them."""
-        ratios = [c.sanitised / c.asked_alone for c in self.comparisons if c.asked_alone > 0 and c.sanitised > 0]
-        return _questions(exp(sum(map(log, ratios)) / len(ratios))) if ratios and all(map(isfinite, ratios)) else None
+        """The number of questions of this kind from which on a release errs less, over all of them by their weights."""
+        known = [(c.ratio, float(c.weight)) for c in self.comparisons if c.ratio is not None]
+        if not known:
+            return None
+        return max(1, ceil(exp(sum(w * log(ratio) for ratio, w in known) / sum(w for _, w in known))))
 
     @property
-    def better(self) -> str:
-        """ "sanitise" or "ask"."""
-        return "sanitise" if self.break_even is not None and self.questions >= self.break_even else "ask"
+    def better(self) -> str | None:
+        """ "sanitise" or "ask"; None where neither ± is known beforehand."""
+        if self.break_even is None:
+            return None
+        return "sanitise" if self.questions >= self.break_even else "ask"
 
     def __str__(self) -> str:
-        lines = [["question", "column", "sanitise: ±", "ask: ±", "sanitising wins from"]]
+        lines = [["question", "column", "release: ±", "ask: ±", "the release is better from"]]
         for c in self.comparisons:
-            wins = "never" if c.break_even is None else f"{c.break_even:,} questions"
-            lines.append([c.question, c.column, f"{c.sanitised:.4g}", f"{c.asked:.4g}", wins])
+            wins = "–" if c.break_even is None else f"{c.break_even:,} questions"
+            lines.append([c.question, c.column, shown(c.release), shown(c.ask_shared), wins])
         widths = [max(len(line[n]) for line in lines) for n in range(5)]
         table = ["  ".join(text.ljust(w) for text, w in zip(line, widths, strict=True)).rstrip() for line in lines]
-        verdict = "sanitise once and ask the release" if self.better == "sanitise" else "ask the table under a budget"
-        wins = "" if self.break_even is None else f"; sanitising wins from {self.break_even:,} questions like these"
-        return "\n".join([*table, "", f"For {self.questions} questions on {self.rows:,} rows: {verdict}{wins}."])
+        return "\n".join([*table, "", self.verdict])
+
+    @property
+    def verdict(self) -> str:
+        """Which way to go, in a sentence."""
+        many = "1 question" if self.questions == 1 else f"{self.questions} questions"
+        if self.break_even is None:
+            return f"For {many} on {self.rows:,} rows the two ways cannot be compared beforehand."
+        way = "sanitise once and ask the release" if self.better == "sanitise" else "ask the table under a budget"
+        wins = f"a release is better from {self.break_even:,} questions like these"
+        return f"For {many} on {self.rows:,} rows: {way}; {wins}."
 
     def to_json(self) -> dict[str, Any]:
         """One JSON object."""
-        fields = ("question", "column", "sanitised", "asked", "break_even")
+        fields = ("question", "column", "release", "ask", "ask_shared", "break_even")
+        found = [{"weight": float(c.weight), **{f: getattr(c, f) for f in fields}} for c in self.comparisons]
         return {
             "rows": self.rows,
             "epsilon": float(self.privacy.epsilon),
             "delta": float(self.privacy.delta),
+            "level": _LEVEL,
             "questions": self.questions,
             "better": self.better,
             "break_even": self.break_even,
-            "comparisons": [{field: getattr(c, field) for field in fields} for c in self.comparisons],
+            "comparisons": found,
         }
 
 
-def _questions(ratio: float) -> int | None:
-    return max(1, ceil(ratio)) if isfinite(ratio) else None
+def shown(width: float | None) -> str:
+    """A half-width in a few digits."""
+    return "–" if width is None else f"{width:,.0f}" if width >= 100 else f"{width:.3g}"
 
 
-def advise(plan: Plan | str | os.PathLike[str] | Mapping[str, Any], queries: str | Sequence[str], rows: int) -> Advice:
+def advise(
+    plan: Plan | str | os.PathLike[str] | Mapping[str, Any],
+    *,
+    rows: int,
+    questions: str | Sequence[str] | None = None,
+) -> Advice:
     """Compare a release with a curator, for the same promise, the same questions and a table of so many rows.
 
-    A release costs the same whatever is asked of it, and errs by the noise of every row; a curator errs by the noise
-    of one answer, which grows with the number of questions that share ε (HLM15, Theorem 4 against section 2.4).
+    The questions are the plan's own [[questions]] where none are given; each asks FROM data or FROM release. A release
+    costs the same whatever is asked of it, and errs by the noise of every row; a curator errs by the noise of one
+    answer, which grows with the number of questions that share ε (HLM15, Theorem 4 against section 2.4).
 
     >>> columns = {"hobby": {"space": "categories", "values": ["Cars", "Chess", "Golf"], "outside": "category",
     ...     "missing": "category"}}
     >>> plan = {"privacy": {"epsilon": 1}, "columns": columns}
-    >>> found = advise(plan, ["SELECT hobby, count(*) AS n FROM data GROUP BY hobby"], 10_000)
+    >>> found = advise(plan, rows=10_000, questions="SELECT hobby, count(*) AS n FROM data GROUP BY hobby")
     >>> found.better, found.break_even
     ('ask', 55)
     """
-    texts = [queries] if isinstance(queries, str) else list(queries)
-    if not texts or isinstance(rows, bool) or not isinstance(rows, int) or rows < 1:
-        raise InputError("advice needs at least one question, and the number of rows as a whole number from 1 on")
-    law = certify_row(Plan.of(plan))
-    promise = law.plan.privacy
-    share = Privacy(promise.epsilon / len(texts), promise.delta / len(texts), neighbours=promise.neighbours)
-    found: list[Comparison] = []
-    for text in texts:
-        parsed = parse(text)
-        release = resolve(replace(parsed, table="release"), schema_of(law))
-        data_schema = curator_schema(law.plan)
+    chosen = Plan.of(plan)
+    whole(rows, "rows", 1, _MOST_ROWS)
+    asked = chosen.questions if questions is None else _given(questions)
+    if not asked:
+        raise InputError("questions must be one or more: give them here, or as [[questions]] in the plan")
+    parsed = [checked_question(one.sql, chosen.columns) for one in asked]
+    law, promise = certify_row(chosen), chosen.privacy
+    shared = Privacy(promise.epsilon / len(asked), promise.delta / len(asked), neighbours=promise.neighbours)
+    found = (_compared(law, rows, one, question, shared) for one, question in zip(asked, parsed, strict=True))
+    return Advice(rows, promise, len(asked), tuple(c for part in found for c in part))
+
+
+def asked_width(plan: Plan, rows: int, column: str) -> float | None:
+    """± of `dproof ask` for all of ε: of the count of one value of a column, or for numbers of their mean."""
+    schema, space = curator_schema(plan), plan.column(column).space
+    asked = count()
+    if isinstance(space, Interval):
+        asked = mean(column)
+    elif isinstance(space, Subsets):
+        asked = replace(asked, condition=Contains(column, space.values[0]))  # type: ignore[arg-type]
+    elif isinstance(space, Categories):
+        asked = replace(asked, condition=Compare(column, "=", space.values[0]))  # type: ignore[arg-type]
+    else:
+        return None
+    own_rows, by_person = plan.rows_per_person, plan.person is not None
+    question = resolve(asked.question(), schema)
+    noise = measure_noise(question, schema, plan.privacy, rows_per_person=own_rows, by_person=by_person)
+    return next(iter(spreads(noise, _LEVEL, rows if plan.row_is_person else None).values()))[0]
+
+
+def _given(questions: Any) -> tuple[Planned, ...]:
+    texts = [questions] if isinstance(questions, str) else listed(questions, "questions", "one or more texts of SQL")
+    return tuple(Planned(text, Fraction(1)) for text in texts)
+
+
+def _compared(law: RowLaw, rows: int, one: Planned, parsed: Question, shared: Privacy) -> list[Comparison]:
+    """The columns of one question that hold answers."""
+    items = [item for item in parsed.select if not isinstance(item.expression, (Key, Number))]
+    unknown = [Comparison(one.sql, item.alias, one.weight, None, None, None) for item in items]
+    schema, data_schema = schema_of(law), curator_schema(law.plan)
+    if asked_curve(parsed, schema) is not None:
+        return unknown  # a band, not one ±
+    release = resolve(replace(parsed, table="release"), schema)
+    if any(aggregate.kind not in _LINEAR for aggregate in aggregates(release)):
+        return unknown  # how far a quantile or a top list is off depends on the data
+    own_rows, by_person = law.plan.rows_per_person, law.plan.person is not None
+    data: Question | None = None
+    noises: list[Measurement] = []
+    with suppress(InputError):  # a curator cannot be asked about public columns, whose values nobody declared
         data = resolve(replace(parsed, table=data_schema.table), data_schema)
-        if any(aggregate.kind not in _LINEAR for aggregate in aggregates(release)):
-            raise InputError("counts, sums, means and variances can be compared; quantiles and top lists cannot")
-        own_rows, by_person = law.plan.rows_per_person, law.plan.person is not None
-        once, shared = (
+        noises = [
             measure_noise(data, data_schema, privacy, rows_per_person=own_rows, by_person=by_person)
-            for privacy in (promise, share)
-        )
-        measured = _expected(law, release, rows, [n.statistic for n in once.noisy if isinstance(n.statistic, Term)])
-        for own, other in zip(release.select, data.select, strict=True):
-            if not isinstance(own.expression, (Key, Number)):
-                errors = [_asked_error(other.expression, m, measured, release, data_schema) for m in (shared, once)]
-                found.append(Comparison(text, own.alias, _sanitised_error(own.expression, measured), *errors))
-    return Advice(rows, promise, len(texts), tuple(found))
+            for privacy in (law.plan.privacy, shared)
+        ]
+    terms = [n.statistic for noise in noises[:1] for n in noise.noisy if isinstance(n.statistic, Term)]
+    measured = None
+    with suppress(InputError):  # a law that cannot be undone, or too large a table of counts
+        measured = _expected(law, release, rows, terms)
+    public_rows = rows if law.plan.row_is_person and law.plan.privacy.neighbours == "change-one" else None
+    found = []
+    for place, item in enumerate(release.select):
+        if isinstance(item.expression, (Key, Number)):
+            continue
+        width, error = (None, None) if measured is None else _of_release(item.expression, measured)
+        asked: list[Spread] = [(None, None), (None, None)]
+        if data is not None and noises:
+            expression = data.select[place].expression
+            asked = [_of_curator(item.alias, expression, noise, measured, release, public_rows) for noise in noises]
+        (ask, own_error), (ask_shared, _) = asked
+        ratio = error / own_error if error and own_error else None
+        found.append(Comparison(one.sql, item.alias, one.weight, width, ask, ask_shared, ratio))
+    return found
 
 
 def _expected(law: RowLaw, question: Question, rows: int, terms: list[Term]) -> Measured:
@@ -155,28 +239,40 @@ def _needed(term: Term, question: Question) -> Needed:
     return both(question.where, term.where), term.columns
 
 
-def _sanitised_error(expression: Expression, measured: Measured) -> float:
+def _of_release(expression: Expression, measured: Measured) -> Spread:
+    """± of the release's interval, as a query of it would tell, and the standard error."""
     value = measured.value(expression, measured.found.values)
-    doubt = np.einsum("gi,gi->g", np.abs(value.gradient), measured.found.doubts)
-    return _root_mean(value.variance + doubt**2)
+    slope = np.abs(value.gradient)
+    heaviest, doubt = (np.einsum("gi,gi->g", slope, each) for each in (measured.found.heaviest, measured.found.doubts))
+    width = half_widths(value.variance, heaviest, _LEVEL).half + doubt
+    return _mean_square(width), _mean_square(np.sqrt(np.maximum(value.variance, 0.0) + doubt**2))
 
 
-def _asked_error(
-    expression: Expression, noise: Measurement, measured: Measured, question: Question, schema: Schema
-) -> float:
-    """The delta method on the curator's noisy sums, around those of the evenly spread table."""
+def _of_curator(
+    alias: str,
+    expression: Expression,
+    noise: Measurement,
+    measured: Measured | None,
+    question: Question,
+    public_rows: int | None,
+) -> Spread:
+    """± of the curator's interval, exactly where it does not depend on the data; and the standard error."""
+    exact = spreads(noise, _LEVEL, public_rows)[alias][0]
+    if measured is None:
+        return exact, None
     noisy = {n.statistic: n.noise for n in noise.noisy if isinstance(n.statistic, Term)}
-    expected = {term: _whole(term, measured, question, schema) for term in noisy}
+    expected = {term: _whole(term, measured, question, noise.schema) for term in noisy}
     variance = np.zeros(len(measured.found.values))
     for term, law in noisy.items():
-        if law is not None:
+        if law is not None:  # the delta method, one noisy sum after another
             step = law.variance**0.5
             up, down = ({**expected, term: expected[term] + side * step} for side in (1, -1))
-            change = formulas.evaluate(expression, up, schema, clip=False) - formulas.evaluate(
-                expression, down, schema, clip=False
+            change = formulas.evaluate(expression, up, noise.schema, clip=False) - formulas.evaluate(
+                expression, down, noise.schema, clip=False
             )
             variance = variance + (change / 2) ** 2
-    return _root_mean(variance)
+    error = _mean_square(np.sqrt(np.maximum(variance, 0.0)))
+    return (exact if exact is not None or error is None else normal_quantile(_LEVEL) * error), error
 
 
 def _whole(term: Term, measured: Measured, question: Question, schema: Schema) -> Array:
@@ -192,6 +288,8 @@ def _whole(term: Term, measured: Measured, question: Question, schema: Schema) -
     return np.asarray(total / float(term.unit(schema)))
 
 
-def _root_mean(variance: Array) -> float:
-    finite = variance[np.isfinite(variance)]
-    return float(np.sqrt(np.maximum(finite, 0.0).mean())) if len(finite) else inf
+def _mean_square(widths: Array) -> float | None:
+    """The root of the mean square over the groups; None where none is known."""
+    finite = widths[np.isfinite(widths)]
+    found = float(np.sqrt((finite**2).mean())) if len(finite) else None
+    return found if found is None or isfinite(found) else None

@@ -9,28 +9,40 @@ from typing import Any
 
 import altair as alt
 import numpy as np
-import vl_convert
 
+from dproof.exact import written
 from dproof.laws.family import listed
 from dproof.mechanisms.mechanism import Mechanism
+from dproof.report import rendering
 from dproof.report.curve_charts import ACCENT, INK, noise_chart
 
 _MOST_LABELS = 24  # rows and columns of a picture that can still be read
 _MOST_CELLS = 48  # rows and columns that can be seen apart
+_LONGEST = 120  # width of a label
 _SCHEME = ["#f4f8f8", "#9cc9c6", "#2f8f8b", "#0b4f50"]
 
 
 def svg(chart: Any) -> str:
     """The chart as an SVG element, to stand inside a page."""
-    return str(vl_convert.vegalite_to_svg(styled(chart).to_dict(validate=False), vl_version=None))
+    return rendering.svg(styled(chart).to_dict(validate=False))
 
 
 def styled(chart: Any) -> Any:
     """The house style: quiet axes, one accent."""
     font = "Helvetica, Arial, sans-serif"
     return (
-        chart.configure_view(stroke=None)
-        .configure_axis(labelFont=font, titleFont=font, labelColor=INK, titleColor=INK, grid=False, titleFontWeight=500)
+        # A browser may have a wider font than the one that was measured: leave it some room.
+        chart.configure(padding={"left": 24, "right": 24, "top": 5, "bottom": 5}, background="transparent")
+        .configure_view(stroke=None)
+        .configure_axis(
+            labelFont=font,
+            titleFont=font,
+            labelColor=INK,
+            titleColor=INK,
+            grid=False,
+            titleFontWeight=500,
+            titlePadding=10,
+        )
         .configure_legend(labelFont=font, titleFont=font)
         .configure_text(font=font)
         .configure_title(font=font, color=INK, anchor="start", fontWeight=600)
@@ -76,11 +88,14 @@ def heat_map(mechanism: Mechanism) -> Any:
 
     def axis(title: str, space: Any, **options: Any) -> Any:
         if few:
-            return alt.Axis(title=title, **options)
+            return alt.Axis(title=title, labelLimit=_LONGEST, **options)
         ends = (label_text(space.label(n)) for n in (0, space.size - 1))
         return alt.Axis(title=f"{title}, from {' to '.join(ends)}", labels=False, ticks=False)
 
-    across, down = axis("released value", mechanism.outputs, labelAngle=-40), axis("true value", mechanism.inputs)
+    across, down = (
+        axis("released value", mechanism.outputs, labelAngle=-40),
+        axis("true value", mechanism.inputs, titlePadding=28),
+    )
     base = alt.Chart({"values": cells}).encode(
         x=alt.X("released value:N", sort=outputs, axis=across), y=alt.Y("true value:N", sort=inputs, axis=down)
     )
@@ -108,7 +123,7 @@ def one_law(mechanism: Mechanism) -> Any:
     kind = "Q" if numbers else "N"
     bars = [{"released value": float(y) if numbers else label_text(y), "probability": float(p)} for y, p in law]
     return (
-        alt.Chart({"values": bars}, title=f"what becomes of {label_text(label)}")
+        alt.Chart({"values": bars}, title=f"what becomes of {written(label) if numbers else label_text(label)}")
         .mark_bar(color=ACCENT, size=max(1, 480 // max(len(bars), 1)))
         .encode(
             x=alt.X(f"released value:{kind}", axis=alt.Axis(tickCount=8)),
@@ -154,8 +169,8 @@ def profile_chart(mechanisms: dict[str, Mechanism], top: float) -> Any:
         alt.Chart({"values": points})
         .mark_line(strokeWidth=2)
         .encode(
-            x=alt.X("epsilon:Q", axis=alt.Axis(title="ε")),
-            y=alt.Y("delta:Q", axis=alt.Axis(title="tight δ at ε")),
+            x=alt.X("epsilon:Q", axis=alt.Axis(title="ε", tickCount=8, labelSeparation=8)),
+            y=alt.Y("delta:Q", axis=alt.Axis(title="least δ at ε", tickCount=5)),
             color=alt.Color("column:N", legend=alt.Legend(title=None)),
         )
         .properties(width=520, height=200)

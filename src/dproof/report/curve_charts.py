@@ -11,8 +11,9 @@ import numpy as np
 from dproof.curves.expansion import centre_of
 from dproof.curves.projections import Projection
 
-INK, ACCENT, PALE, WARM = "#1f2933", "#0b6e6e", "#9cc9c6", "#b4552d"
+INK, ACCENT, PALE, BAND, WARM = "#1f2933", "#0b6e6e", "#9cc9c6", "#d3e7e5", "#b4552d"
 _WIDTH, _HEIGHT = 520, 220
+_ORIGINAL = "original"
 
 
 def noise_chart(mechanism: Any, title: str = "what becomes of the curve in the middle") -> Any:
@@ -21,7 +22,8 @@ def noise_chart(mechanism: Any, title: str = "what becomes of the curve in the m
     times = np.linspace(float(space.start), float(space.stop), 121)
     centre = np.interp(times, space.times, centre_of(mechanism.lattice.expansion))
     spread = 1.96 * mechanism.standard_error(times)
-    return _band(times, centre, centre - spread, centre + spread, title, "value")
+    names = ("the true curve", "19 in 20 released values at each point")
+    return _band(times, centre, centre - spread, centre + spread, title, "value", names=names)
 
 
 def mean_chart(
@@ -33,27 +35,36 @@ def mean_chart(
     original: Sequence[float] | None = None,
     title: str = "",
     value: str = "mean",
+    at: str | None = None,
 ) -> Any:
     """A mean curve with its simultaneous band and, for a curator's own eyes, the original beside it."""
-    chart = _band(np.asarray(times), estimate, low, high, title, value)
+    names = ("estimate", "band for the whole curve") + (() if original is None else (_ORIGINAL,))
+    chart = _band(np.asarray(times), estimate, low, high, title, value, at, names=names)
     if original is None:
         return chart
-    points = [{"t": float(t), "y": float(y)} for t, y in zip(times, original, strict=True)]
-    line = alt.Chart({"values": points}).mark_line(color=WARM, strokeDash=[5, 3], strokeWidth=2)
-    return chart + line.encode(x="t:Q", y="y:Q")
+    points = [{"t": float(t), "y": float(y), "other": _ORIGINAL} for t, y in zip(times, original, strict=True)]
+    line = alt.Chart({"values": points}).mark_line(strokeDash=[5, 3], strokeWidth=2)
+    return chart + line.encode(x="t:Q", y="y:Q", color="other:N")
 
 
-def _band(times: Any, middle: Any, low: Any, high: Any, title: str, value: str) -> Any:
+def _band(
+    times: Any, middle: Any, low: Any, high: Any, title: str, value: str, at: str | None = None, *, names: Sequence[str]
+) -> Any:
+    """A line in its band; `names` are those of the line, the band and what is drawn beside them, for the legend."""
     rows = [
-        {"t": float(t), "y": float(y), "low": float(a), "high": float(b)}
+        {"t": float(t), "y": float(y), "low": float(a), "high": float(b), "line": names[0], "band": names[1]}
         for t, y, a, b in zip(times, middle, low, high, strict=True)
     ]
     base = alt.Chart({"values": rows}, title=title).encode(
-        x=alt.X("t:Q", axis=alt.Axis(title=None, tickCount=12), scale=alt.Scale(nice=False))
+        x=alt.X("t:Q", axis=alt.Axis(title=at, tickCount=12, labelSeparation=6), scale=alt.Scale(nice=False))
+    )
+    scale = alt.Scale(domain=list(names), range=[ACCENT, BAND, WARM][: len(names)])
+    legend = alt.Legend(
+        title=None, orient="bottom", symbolType="stroke", symbolStrokeWidth=4, labelLimit=300, columnPadding=24
     )
     axis = alt.Y("low:Q", axis=alt.Axis(title=value, tickCount=6), scale=alt.Scale(zero=False))
-    area = base.mark_area(color=PALE, opacity=0.45).encode(y=axis, y2="high:Q")
-    line = base.mark_line(color=ACCENT, strokeWidth=2.5).encode(y="y:Q")
+    area = base.mark_area(opacity=1).encode(y=axis, y2="high:Q", color="band:N")
+    line = base.mark_line(strokeWidth=2.5).encode(y="y:Q", color=alt.Color("line:N", scale=scale, legend=legend))
     return (area + line).properties(width=_WIDTH, height=_HEIGHT)
 
 

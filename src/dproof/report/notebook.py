@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import html
 from collections.abc import Iterable, Sequence
-from fractions import Fraction
 from typing import Any
 
 from dproof.certification.certificate import Certificate, Part
+from dproof.exact import written
 from dproof.mechanisms.mechanism import Mechanism
 
 _MOST = 12  # inputs and outputs of a law that is shown whole
@@ -26,12 +26,13 @@ def mechanism_table(mechanism: Mechanism) -> str:
         [mechanism.inputs.label(n), *(f"{probability:.4f}" for probability in law)]
         for n, law in enumerate(mechanism.matrix())
     ]
-    return _table(f"{title}: private with ε = {mechanism.epsilon():.6g}", ["true value", *labels], rows)
+    return _table(f"{title}: private with ε = {written(mechanism.epsilon(), 6)}", ["true value", *labels], rows)
 
 
 def certificate_table(certificate: Certificate) -> str:
     """What each law promises and what it is: ε and δ as promised, ε as it is, the error and the least possible."""
-    promise = f"ε = {certificate.privacy.epsilon}, δ = {certificate.privacy.delta}, {certificate.privacy.neighbours}"
+    figures = f"ε = {written(certificate.privacy.epsilon)}, δ = {written(certificate.privacy.delta)}"
+    promise = f"{figures}, {certificate.privacy.neighbours}"
     seeded = "" if certificate.private else ". NOT PRIVATE: drawn with seeded coins"
     return _table(f"Certified: {promise}{seeded}", _PARTS, map(_part, certificate.parts))
 
@@ -45,13 +46,9 @@ _PARTS = ["law", "mechanism", "ε", "δ", "tight ε", "error", "at best"]
 
 
 def _part(part: Part) -> list[str]:
-    error, bound = ("" if value is None else _short(value) for value in (part.error, part.lower_bound))
-    promise = (_short(part.privacy.epsilon), _short(part.privacy.delta))
-    return [part.name, part.mechanism, *promise, f"{part.epsilon:.6g}", error, bound]
-
-
-def _short(value: Fraction) -> str:
-    return f"{float(value):.4g}"
+    error, bound = ("" if value is None else written(value) for value in (part.error, part.lower_bound))
+    promise = (written(part.privacy.epsilon), written(part.privacy.delta))
+    return [part.name, part.mechanism, *promise, written(part.epsilon, 6), error, bound]
 
 
 def _table(title: str, head: Sequence[Any], rows: Iterable[Sequence[Any]]) -> str:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from fractions import Fraction
 from html import escape
 from importlib.resources import files
+from math import floor, log10
 from typing import Any, NamedTuple
 
+from dproof.exact import written
 from dproof.meaning import advice, attack_accuracy, posterior
 from dproof.privacy import Privacy
 from dproof.report.charts import law_chart, profile_chart, svg
@@ -63,8 +64,8 @@ def page(
 def _promise(privacy: Privacy, release: Mapping[str, Any], private: bool) -> str:
     rows = release.get("rows")
     facts = [
-        ("ε", _plain(privacy.epsilon), "what one row may reveal"),
-        ("δ", _plain(privacy.delta), "chance of more than that"),
+        ("ε", written(privacy.epsilon), "what one row may reveal"),
+        ("δ", written(privacy.delta), "chance of more than that"),
         ("rows", f"{rows:,}" if rows is not None else "—", "their number is public"),
         ("neighbours", privacy.neighbours, "tables that differ in one row"),
     ]
@@ -73,12 +74,16 @@ def _promise(privacy: Privacy, release: Mapping[str, Any], private: bool) -> str
         for name, value, note in facts
     )
     warning = "" if private else '<p class="alarm">Drawn with seeded coins: this release is not private.</p>'
+    public = release.get("public") or []
+    if public:
+        warning += f'<p class="alarm">Not protected, because the plan calls it public: {_names(public)}.</p>'
     advised = "".join(f'<p class="alarm">{escape(text)}</p>' for text in advice(privacy))
     return (
         "<header><h1>A sanitised table</h1>"
-        "<p class='lead'>Every row of this table was changed at random before anyone saw it, by laws that are written "
-        "down below. What can be learned about one person from it is bounded, whatever else is known about them and "
-        "whatever is asked of the table, now or later.</p></header>"
+        "<p class='lead'>Every row of this table was changed at random before anyone saw it"
+        f"{', but for the columns that are public' if public else ''}. The probabilities of the "
+        "changes, called laws, are shown below. What the table can reveal about one person is limited, whatever else "
+        "is known about them and whatever is asked of the table, now or later.</p></header>"
         f'<section class="facts">{cards}</section>{warning}{advised}'
     )
 
@@ -87,17 +92,17 @@ def _denial(privacy: Privacy) -> str:
     rows = ""
     for prior in ("0.01", "0.1", "0.5", "0.9"):
         low, high = posterior(prior, privacy)
-        after = f"{float(low):.1%} to {float(high):.1%}"
+        after = f"{_percent(float(low))} to {_percent(float(high))}"
         rows += f"<tr><td>{float(prior):.0%}</td><td>{after}</td><td>{_bar(float(low), float(high))}</td></tr>"
     right = float(attack_accuracy(privacy))
     return (
         "<section><h2>What a person in the table can deny</h2>"
         "<p>Suppose an observer wonders which of two things is true of one person, and believes the first with some "
-        "probability before seeing the table. Afterwards, the belief lies in this range, at most:</p>"
+        "probability before seeing the table. Afterwards the belief lies within this range:</p>"
         "<table><thead><tr><th>belief before</th><th>belief after</th><th></th></tr></thead>"
         f"<tbody>{rows}</tbody></table>"
-        f"<p>An observer who must tell two equally likely rows apart is right at most <b>{right:.1%}</b> of the time; "
-        "tossing a coin gives 50 %.</p></section>"
+        f"<p>An attacker guessing between two equally likely values is right at most <b>{_percent(right)}</b> of the "
+        "time; tossing a coin gives 50%.</p></section>"
     )
 
 
@@ -124,24 +129,25 @@ def _group(group: Group, rows: int | None, width: float | None, picture: str) ->
     part = group.part
     facts = [
         f"mechanism: {part.mechanism} ({part.source})",
-        f"ε = {_plain(group.privacy.epsilon)}"
-        + (f", δ = {_plain(group.privacy.delta)}" if group.privacy.delta else ""),
+        f"ε = {written(group.privacy.epsilon)}"
+        + (f", δ = {written(group.privacy.delta)}" if group.privacy.delta else ""),
     ]
     if part.error is not None:
-        facts.append(f"expected error of a value: {float(part.error):.4g}")
+        facts.append(f"expected error of a value: {written(part.error)}")
     if part.lower_bound is not None:
-        facts.append(f"no mechanism with this guarantee errs less than {float(part.lower_bound):.4g}")
+        facts.append(f"no mechanism with this guarantee errs less than {written(part.lower_bound)}")
     if width is not None and rows:
-        facts.append(f"a count over the {rows:,} rows is right to about ± {width:,.0f}, 19 times out of 20")
+        told = "right to about" if width < rows else "no information at this ε:"
+        facts.append(f"a count over the {rows:,} rows is {told} ± {width:,.0f}, 19 times out of 20")
     items = "".join(f"<li>{escape(fact)}</li>" for fact in facts)
     return f'<article><h3>{escape(group.name)}</h3><ul>{items}</ul><figure class="law">{picture}</figure></article>'
 
 
 def _profile(picture: str) -> str:
     return (
-        "<section><h2>The whole guarantee</h2><p>Each column's law satisfies every pair on or above its curve, "
-        "computed from the whole numbers that were sampled. The promise is one point; a curve that reaches zero "
-        f"is proven never to leak more.</p><figure>{picture}</figure></section>"
+        "<section><h2>The whole guarantee</h2><p>For each ε, the curve of a column shows the least δ that its law "
+        "keeps, computed from the whole numbers that were sampled. Where a curve reaches zero, one row never reveals "
+        f"more than that ε allows.</p><figure>{picture}</figure></section>"
     )
 
 
@@ -153,9 +159,9 @@ def _asking(row: RowLaw) -> str:
     if first is not None and first.kind == "curves":
         sql = f"SELECT avg({quoted}) FROM release"
     return (
-        "<section><h2>How to ask it</h2><p>Counting the rows as they stand gives biased answers: the changes pull "
-        "every share towards the middle. dproof knows the laws, undoes the bias and gives an interval. Questions "
-        "are free, and there may be any number of them.</p>"
+        "<section><h2>How to ask it</h2><p>Counting the rows as they stand gives biased answers: the random changes "
+        "pull every share towards the middle. dproof knows the laws, removes the bias and gives an interval. Questions "
+        "cost nothing, and there may be any number of them.</p>"
         f"<pre>dproof query . {escape(json.dumps(sql))}</pre>"
         f"<pre>import dproof as dp\ndp.load('.').query({escape(repr(sql))})</pre></section>"
     )
@@ -164,8 +170,8 @@ def _asking(row: RowLaw) -> str:
 def _limits(row: RowLaw) -> str:
     points = [
         "The number of rows is public, and so is the plan: the names of the columns, their values and bounds.",
-        "What holds for people in general can be learned, and may be held against one who is not in the table.",
-        "The promise is for one row. Someone who owns several rows is covered as many times over"
+        "What holds for people in general can be learned from the table, also about people who are not in it.",
+        "The promise is for one row. With r rows your protection is r times weaker (ε × r)"
         + (f"; the plan allows {row.plan.rows_per_person} rows a person." if row.plan.rows_per_person > 1 else "."),
         "Sanitising the same table again is a second release: the two promises add up.",
     ]
@@ -184,9 +190,19 @@ def _proof(certificate: Mapping[str, Any]) -> str:
     )
 
 
-def _plain(number: Fraction) -> str:
-    text = f"{float(number):.6g}"
-    return text if Fraction(text) == number else str(number)
+def _percent(share: float) -> str:
+    """A share of a hundred that is never rounded to nothing or to all.
+
+    >>> [_percent(share) for share in (0.5, 0.9996646, 1 - 1e-9, 0.00003)]
+    ['50%', '99.97%', 'more than 99.9999%', '0.003%']
+    """
+    if share in (0, 1):
+        return f"{share:.0%}"
+    edge = min(share, 1 - share)
+    if edge < 1e-6:
+        return "less than 0.0001%" if share < 0.5 else "more than 99.9999%"
+    digits = max(1, -floor(log10(edge)) - 2)
+    return f"{100 * share:.{digits}f}".rstrip("0").rstrip(".") + "%"
 
 
 def _names(names: list[str]) -> str:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Literal
 
+from dproof.engines.layout import PLAIN, Numerals
 from dproof.errors import InputError
 from dproof.sanitisation.reader import Reader
 from dproof.spaces.categories import Categories
@@ -26,7 +27,7 @@ class Column:
     `sources` are the columns of the source that hold it: one, a flag for each item, or one for each grid point. A
     value outside the space becomes the nearest point (`clamp`), the value with the code `outside`, or is refused; a
     missing value becomes the value with the code `missing`, or is refused. With `gaps` what would be refused has the
-    code −1 instead.
+    code −1 instead. Texts are read as numbers by the signs of `numerals`.
     """
 
     name: str
@@ -41,6 +42,7 @@ class Column:
     outside: int | None = None
     missing: int | None = None
     gaps: bool = False
+    numerals: Numerals = PLAIN
 
     @property
     def private(self) -> bool:

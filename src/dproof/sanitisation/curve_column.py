@@ -7,15 +7,17 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from dproof.curves.expansion import TERMS, CurveLattice, Expansion, centre_of, expand
+from dproof.engines.layout import PLAIN, Numerals
+from dproof.engines.objects import listed, single
 from dproof.errors import InputError
 from dproof.sanitisation.reader import Reader
+from dproof.spaces.arrow import as_numpy, from_numpy
 from dproof.spaces.curves import Curves
 
-_NUMBER = r"^\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*$"
+_NUMBER = r"^\s*[+-]?((\d+\.?\d*|\.\d+)([eE][+-]?\d+)?|(?i:inf(inity)?))\s*$"
 
 
 def read_expansion(table: Reader, points: int | None) -> Expansion:
@@ -44,7 +46,14 @@ def _numbers(table: Reader, key: str) -> list[Any] | None:
 
 
 def curve_places(
-    name: str, expansion: Expansion, arrays: Sequence[Any], *, clamp: bool, centre: bool, gaps: bool
+    name: str,
+    expansion: Expansion,
+    arrays: Sequence[Any],
+    *,
+    clamp: bool,
+    centre: bool,
+    gaps: bool,
+    numerals: Numerals = PLAIN,
 ) -> NDArray[Any]:
     """The places of a column's curves, from wide columns in grid order or from one column of lists.
 
@@ -52,7 +61,10 @@ def curve_places(
     the declared range is clamped to it. Else either is refused; with `gaps` it has −1 for its places instead.
     """
     space = expansion.space
-    rows = np.column_stack([_floats(array) for array in arrays]) if len(arrays) > 1 else _lists(arrays[0], space.points)
+    if len(arrays) > 1:
+        rows = np.column_stack([_floats(array, numerals) for array in arrays])
+    else:
+        rows = _lists(arrays[0], space.points, numerals)
     missing = np.isnan(rows).any(axis=1)
     if missing.any() and not (centre or gaps):
         raise InputError(
@@ -69,31 +81,43 @@ def curve_places(
     return places
 
 
-def _lists(array: Any, points: int) -> NDArray[np.float64]:
+def _lists(array: Any, points: int, numerals: Numerals) -> NDArray[np.float64]:
     """The lists as rows; one that is missing or has another length is a row of NaN."""
+    array = listed(array)
+    if pa.types.is_null(array.type):
+        return np.full((len(array), points), np.nan)
     if not any(check(array.type) for check in (pa.types.is_list, pa.types.is_large_list, pa.types.is_fixed_size_list)):
         raise InputError(f"a column of type {array.type} holds no curves: they are lists of numbers, or wide columns")
+    import pyarrow.compute as pc  # slow to load, so where it is used
+
     whole = pc.fill_null(pc.equal(pc.list_value_length(array), points), False)
     rows = np.full((len(array), points), np.nan)
-    rows[np.asarray(whole)] = _floats(array.filter(whole).flatten()).reshape(-1, points)
+    rows[as_numpy(whole)] = _floats(array.filter(whole).flatten(), numerals).reshape(-1, points)
     return rows
 
 
-def _floats(array: Any) -> NDArray[np.float64]:
+def _floats(array: Any, numerals: Numerals) -> NDArray[np.float64]:
     """Numbers, or texts that are numbers; NaN for what is missing or none. No value stops the work, only a type."""
+    array = single(array)
     if pa.types.is_dictionary(array.type):
-        known = np.append(_floats(array.dictionary), np.nan)
-        return np.asarray(known[np.asarray(array.indices.cast(pa.int64()).fill_null(-1))])
+        known = np.append(_floats(array.dictionary, numerals), np.nan)
+        return np.asarray(known[as_numpy(array.indices.cast(pa.int64()), missing=-1)])
     if any(check(array.type) for check in (pa.types.is_binary_view, pa.types.is_string_view)):
-        array = array.cast(pa.binary())
+        array = array.cast(pa.large_binary())
     if pa.types.is_binary(array.type) or pa.types.is_large_binary(array.type):
-        array = array.cast(pa.string(), safe=False)
+        array = array.cast(pa.large_string(), safe=False)
     if pa.types.is_string(array.type) or pa.types.is_large_string(array.type):
+        import pyarrow.compute as pc
+
+        if numerals != PLAIN:
+            texts = array.cast(pa.large_binary()).to_pylist()  # which may be no UTF-8
+            read = [None if text is None else numerals.plain(text.decode("utf-8", "replace")) for text in texts]
+            array = pa.array(read, pa.string())
         array = pc.if_else(pc.match_substring_regex(array, _NUMBER), pc.ascii_trim_whitespace(array), None)
     try:
         if pa.types.is_boolean(array.type):  # among other objects True is a text, and no number
             raise pa.ArrowTypeError
-        return np.array(array.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False), np.float64)
+        return np.array(as_numpy(array.cast(pa.float64(), safe=False), missing=np.nan))
     except pa.ArrowException:
         raise InputError(f"a column of type {array.type} holds no numbers: cast it first") from None
 
@@ -102,6 +126,6 @@ def stored_curves(lattice: CurveLattice, z: NDArray[Any], *, wide: bool) -> list
     """The functions that lattice points stand for, on the grid: one array for each point, or one of lists."""
     values = lattice.evaluate(z)
     if wide:
-        return [pa.array(np.ascontiguousarray(column)) for column in values.T]
+        return [from_numpy(column) for column in values.T]
     offsets = np.arange(len(values) + 1, dtype=np.int32) * values.shape[1]
-    return [pa.ListArray.from_arrays(pa.array(offsets), pa.array(values.reshape(-1)))]
+    return [pa.ListArray.from_arrays(from_numpy(offsets), from_numpy(values.reshape(-1)))]

@@ -13,13 +13,13 @@ from dproof.exact import exact
 from dproof.optimality.error import bias_and_variance
 from dproof.privacy import Privacy
 from dproof.sanitisation.choice import choose
-from dproof.sanitisation.plan import Plan
+from dproof.sanitisation.plan import Plan, Wanted
 from dproof.sanitisation.row_law import RowLaw
 
 _THREE_DIGITS = Context(prec=3, rounding=ROUND_CEILING)
 _Z = NormalDist().inv_cdf(0.975)
 _LARGEST_EPSILON = 100
-_NOT_COUNTED = ("interval", "curves")
+NOT_COUNTED = ("interval", "curves")
 _BIAS = 1e-9  # of the interval's length, which rounding floats may feign
 
 
@@ -53,6 +53,12 @@ def mean_half_widths(law: RowLaw, rows: int) -> dict[str, float]:
     return widths
 
 
+def count_half_width(group: Wanted, part: Privacy, rows: int) -> float | None:
+    """± at 95% of a debiased count over so many rows, for columns with this part of the promise; None without one."""
+    variance = choose(group.kind, group.space, part, group.mechanism).family.count_variance(group.space)
+    return None if variance is None else _Z * sqrt(rows * variance)
+
+
 def epsilon_for(plan: Plan, rows: int, half_width: Any) -> Fraction:
     """The least ε, to three digits, with which every count over so many rows is right to ± the half-width.
 
@@ -63,15 +69,15 @@ def epsilon_for(plan: Plan, rows: int, half_width: Any) -> Fraction:
         raise InputError("the half-width and the number of rows must be positive")
 
     whole = sum((group.share for group in plan.groups), Fraction(0))
-    counted = [group for group in plan.groups if group.kind not in _NOT_COUNTED]
+    counted = [group for group in plan.groups if group.kind not in NOT_COUNTED]
     if not counted:
         raise InputError("no column of the plan is counted: choose epsilon by the error of its values instead")
 
     def enough(epsilon: Fraction) -> bool:
         for group in counted:
             part = Privacy(epsilon * group.share / whole, plan.privacy.delta * group.share / whole)
-            variance = choose(group.kind, group.space, part, group.mechanism).family.count_variance(group.space)
-            if variance is None or _Z * sqrt(rows * variance) > wanted:
+            width = count_half_width(group, part, rows)
+            if width is None or width > wanted:
                 return False
         return True
 

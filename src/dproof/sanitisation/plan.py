@@ -5,17 +5,23 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
+from dproof.arguments import described, expect, mapping
+from dproof.engines.layout import USUAL, Layout
 from dproof.errors import InputError, did_you_mean
 from dproof.privacy import Privacy
 from dproof.sanitisation.column import Column, read_column
+from dproof.sanitisation.file_table import read_layout
 from dproof.sanitisation.reader import Misplaced, Reader, read_text, read_toml
 from dproof.sanitisation.toml import to_toml, toml_key
 from dproof.spaces.rows import Rows
+
+if TYPE_CHECKING:
+    from dproof.sanitisation.questions import Planned
 
 Order = Literal["shuffle", "keep"]
 
@@ -59,7 +65,9 @@ class Plan:
     order: Order
     rows_per_person: int
     person: str | None
+    questions: tuple[Planned, ...]
     text: str
+    file: Layout = USUAL
 
     @property
     def row_is_person(self) -> bool:
@@ -74,12 +82,14 @@ class Plan:
     @classmethod
     def parse(cls, text: str, *, name: str = "plan") -> Plan:
         """The plan in a TOML text; a mistake is told with its key and line."""
+        expect(text, str, "text", "the TOML text of a plan")
+        expect(name, str, "name", "a text: what the plan is called in messages")
         return read_toml(text, name, lambda top: _plan(top, text))
 
     @classmethod
     def from_dict(cls, tables: Mapping[str, Any]) -> Plan:
         """The plan as nested mappings, with the keys of the TOML file."""
-        return cls.parse(to_toml(tables))
+        return cls.parse(to_toml(mapping(tables, "tables", "a mapping with the keys of a plan")))
 
     @classmethod
     def of(cls, plan: Plan | str | os.PathLike[str] | Mapping[str, Any]) -> Plan:
@@ -90,7 +100,7 @@ class Plan:
             return cls.from_dict(plan)
         if isinstance(plan, (str, os.PathLike)):
             return cls.read(plan)
-        raise InputError(f"a plan is a Plan, a path or a mapping, not a {type(plan).__name__}")
+        raise InputError(f"plan must be a Plan, a path or a mapping, not {described(plan)}")
 
     def column(self, name: str) -> Column:
         """The column of that name."""
@@ -141,13 +151,22 @@ def _plan(top: Reader, text: str) -> Plan:
         raise Misplaced(("privacy", "rows_per_person"), "must be at least 1")
     person = promise.text("person", None)
     promise.finish()
+    file = read_layout(top.table("file")) if "file" in top else USUAL
     given = top.table("columns")
-    columns = tuple(read_column(name, given.table(name)) for name in given)
+    columns = tuple(replace(read_column(name, given.table(name)), numerals=file.numerals) for name in given)
     groups = _groups(top, columns)
     order = top.choice("order", ("shuffle", "keep"), "shuffle")
+    given_questions = top.tables("questions")
+    questions = _questions(given_questions, columns) if given_questions else ()
     top.finish()
     _check(columns, person)
-    return Plan(privacy, columns, groups, order, rows_per_person, person, text)  # type: ignore[arg-type]
+    return Plan(privacy, columns, groups, order, rows_per_person, person, questions, text, file)  # type: ignore[arg-type]
+
+
+def _questions(tables: list[Reader], columns: tuple[Column, ...]) -> tuple[Planned, ...]:
+    from dproof.sanitisation.questions import read_questions  # takes a parser of SQL, which few plans need
+
+    return read_questions(tables, columns)
 
 
 def _groups(top: Reader, columns: tuple[Column, ...]) -> tuple[Wanted, ...]:
@@ -158,15 +177,15 @@ def _groups(top: Reader, columns: tuple[Column, ...]) -> tuple[Wanted, ...]:
         names = table.texts("columns")
         for name in names:
             if name not in known:
-                raise Misplaced(
-                    ("joint", "columns"), f"names {name!r}, which is no column of the plan{did_you_mean(name, known)}"
+                raise table.wrong(
+                    "columns", f"names {name!r}, which is no column of the plan{did_you_mean(name, known)}"
                 )
             if known[name].kind not in ("categories", "interval", "subsets"):
-                raise Misplaced(("joint", "columns"), f"names {name!r}, which has no finite space to join")
+                raise table.wrong("columns", f"names {name!r}, which has no finite space to join")
             if name in joined:
-                raise Misplaced(("joint", "columns"), f"joins {name!r} twice")
+                raise table.wrong("columns", f"joins {name!r} twice")
         if len(names) < 2:
-            raise Misplaced(("joint", "columns"), "needs at least two columns")
+            raise table.wrong("columns", "needs at least two columns")
         members = tuple(known[name] for name in names)
         # Joining columns leaves the other columns' parts of the budget as they were.
         share = table.share("share", sum((column.share for column in members), Fraction(0)))

@@ -13,14 +13,17 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from dproof.coins import Coins
+from dproof.curves.noise import CurveMechanism
+from dproof.engines.objects import texts
 from dproof.engines.source import Source
 from dproof.errors import DproofError, InputError
 from dproof.sanitisation.row_law import RowLaw
 from dproof.sanitisation.storage import column_codes, group_codes, output_spaces, stored_arrays, stored_types
 from dproof.sanitisation.treatment import Treatment, treatment
+from dproof.spaces.arrow import from_numpy
 
 REACH = 1 << 20  # rows that are shuffled together; a table up to this size is shuffled as a whole
-Progress = Callable[[int], None]
+Progress = Callable[[int, int | None], None]  # rows that were read, and how many there are where that is known
 _Rows = list[Any]  # as they were read: an array of codes for each group, and Arrow's for each public column
 _Treatments = list[list[tuple[tuple[str, ...], Treatment]]]
 
@@ -41,7 +44,7 @@ def sanitised_blocks(source: Source, law: RowLaw, coins: Coins, progress: Progre
             yield _sanitised([column[:REACH] for column in whole], law, coins)
             waiting, rows = [[column[REACH:] for column in whole]], rows - REACH
         if progress is not None:
-            progress(batch.num_rows)
+            progress(batch.num_rows, source.rows)
     if rows:
         yield _sanitised(_joined(waiting), law, coins)
 
@@ -70,7 +73,7 @@ def _sanitised(rows: _Rows, law: RowLaw, coins: Coins) -> Any:
     """
     if law.plan.order == "shuffle":
         order = permutation(len(rows[0]), coins)
-        rows = [c.take(order, axis=0) if isinstance(c, np.ndarray) else c.take(pa.array(order)) for c in rows]
+        rows = [c.take(order, axis=0) if isinstance(c, np.ndarray) else c.take(from_numpy(order)) for c in rows]
     names = law.plan.named("public")
     arrays: dict[str, Any] = dict(zip(names, rows[len(law.groups) :], strict=True))
     for group, codes in zip(law.groups, rows, strict=False):
@@ -78,6 +81,17 @@ def _sanitised(rows: _Rows, law: RowLaw, coins: Coins) -> Any:
         for column, space, part in zip(group.columns, output_spaces(group), parts, strict=True):
             arrays |= zip(column.stored, stored_arrays(column, space, part), strict=True)
     return pa.RecordBatch.from_pydict({name: arrays[name] for name in law.plan.stored})
+
+
+def made_up_rows(law: RowLaw, count: int, coins: Coins) -> Any:
+    """So many sanitised rows of a table that does not exist: every value the first of its space."""
+    rows: _Rows = []
+    for group in law.groups:
+        shape: Any = count
+        if isinstance(group.mechanism, CurveMechanism):
+            shape = count, group.mechanism.lattice.space.points
+        rows.append(np.zeros(shape, np.int64))
+    return _sanitised([*rows, *(pa.nulls(count, pa.string()) for _ in law.plan.named("public"))], law, coins)
 
 
 def _treated(batch: Any, names: tuple[str, ...], treat: Treatment) -> NDArray[Any]:
@@ -92,12 +106,13 @@ def _treated(batch: Any, names: tuple[str, ...], treat: Treatment) -> NDArray[An
 
 def _plain(name: str, array: Any) -> Any:
     """A public column without a dictionary, which could hold values that no row has; every kind of text as one."""
+    array = texts(array)
     if pa.types.is_dictionary(array.type):
         array = array.cast(array.type.value_type)
     views = (pa.types.is_binary_view, pa.types.is_string_view)
-    texts = (pa.types.is_binary, pa.types.is_large_string, *views, pa.types.is_null)
+    some = (pa.types.is_binary, pa.types.is_large_binary, pa.types.is_large_string, *views, pa.types.is_null)
     try:
-        return array.cast(pa.string()) if any(check(array.type) for check in texts) else array
+        return array.cast(pa.string()) if any(check(array.type) for check in some) else array
     except pa.ArrowException:
         raise InputError(
             f"the public column {name!r} holds bytes that are no UTF-8 text: drop it, or mend them"

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import os
 import tomllib
-from collections.abc import Callable, Iterator, Mapping
-from difflib import get_close_matches
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from fractions import Fraction
-from pathlib import Path
 from typing import Any, TypeVar
 
-from dproof.errors import InputError, did_you_mean
+from dproof.arguments import as_path
+from dproof.errors import InputError, did_you_mean, nearest
 from dproof.exact import exact
 from dproof.sanitisation.toml import line_of
 
@@ -20,7 +19,7 @@ _LONGEST = 1 << 22  # bytes
 
 def read_text(path: str | os.PathLike[str], what: str) -> str:
     """The text of a TOML file; `what` it holds is for the messages."""
-    where = Path(path)
+    where = as_path(path, "path")
     try:
         if where.stat().st_size > _LONGEST:
             raise InputError(f"{where.name!r} is too long for a {what}")
@@ -76,8 +75,8 @@ class Reader:
         if key in self._table:
             return self._table[key]
         if not default:
-            near = get_close_matches(key, [other for other in self._table if other not in self._asked], n=1)
-            raise self.wrong(key, f"is missing{did_you_mean(key, near)}")
+            meant = nearest(key, [other for other in self._table if other not in self._asked])
+            raise self.wrong(key, "is missing") if meant is None else self._unknown(meant, [key])
         return default[0]
 
     def table(self, key: str) -> Reader:
@@ -87,7 +86,7 @@ class Reader:
         given = self.value(key, [])
         if not isinstance(given, list):
             raise self.wrong(key, f"must be a list of tables: write [[{key}]]")
-        return [Reader(table, (*self.path, key)) for table in given]
+        return [Reader(table, (*self.path, key, str(n))) for n, table in enumerate(given, 1)]
 
     def text(self, key: str, *default: Any) -> Any:
         given = self.value(key, *default)
@@ -149,4 +148,7 @@ class Reader:
         """Refuse what nobody asked for."""
         for key in self._table:
             if key not in self._asked:
-                raise self.wrong(key, f"is not a known key{did_you_mean(key, sorted(self._asked))}")
+                raise self._unknown(key, sorted(self._asked))
+
+    def _unknown(self, key: str, known: Iterable[str]) -> Misplaced:
+        return self.wrong(key, f"is not a known key{did_you_mean(key, known)}")

@@ -2,76 +2,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from fractions import Fraction
+from collections.abc import Mapping
 from typing import Any
-
-import numpy as np
 
 from dproof.certification.certificate import Part
 from dproof.curves.noise import recorded_curve_law
-from dproof.errors import VerificationFailed
-from dproof.laws.bits import Bits
+from dproof.errors import InputError, VerificationFailed
 from dproof.laws.family import Family
-from dproof.laws.gaussian import Gaussian
-from dproof.laws.keep_or_other import KeepOrOther
-from dproof.laws.lattice import Lattice, NoiseLaw
-from dproof.laws.matrix import Matrix
-from dproof.laws.stairs import Stairs
-from dproof.laws.two_sided import TwoSided
+from dproof.laws.recorded import recorded_law, recorded_noise, recorded_number
 from dproof.mechanisms.mechanism import Mechanism, Optimum
 from dproof.sanitisation.plan import Plan
-from dproof.sanitisation.row_law import Group, RowLaw
+from dproof.sanitisation.row_law import Group, RowLaw, promises
 from dproof.spaces.interval import Interval
 
 
-def _whole(record: Mapping[str, Any], *keys: str) -> list[Any]:
-    """Numbers that are written as text, and tables of them as tuples."""
-
-    def read(value: Any) -> Any:
-        return tuple(map(read, value)) if isinstance(value, list) else int(value)
-
-    return [read(record[key]) for key in keys]
-
-
-def _matrix(record: Mapping[str, Any]) -> Matrix:
-    rows, total = _whole(record, "rows", "total")
-    return Matrix(np.array(rows, np.int64 if total < 1 << 62 else object), total)
-
-
-def _two_sided(record: Mapping[str, Any]) -> TwoSided:
-    lower, top = _whole(record, "lower", "top")
-    return TwoSided(lower, top, record["reach"])
-
-
-NOISES: dict[str, Callable[[Mapping[str, Any]], NoiseLaw]] = {
-    "two-sided": _two_sided,
-    "stairs": lambda r: Stairs(*_whole(r, "width", "inner", "first", "tail")),
-    "gaussian": lambda r: Gaussian(Fraction(r["square"]), int(r["unit"])),
-}
-
-# How each kind of law is written, and the family it stands for.
-FAMILIES: dict[str, Callable[[Mapping[str, Any]], Family]] = {
-    "keep-or-other": lambda r: KeepOrOther(*_whole(r, "size", "keep", "other")),
-    "bits": lambda r: Bits(*_whole(r, "bits", "stay", "flip")),
-    "matrix": _matrix,
-    "lattice": lambda r: Lattice(int(r["size"]), NOISES[r["noise"]["kind"]](r["noise"]), bool(r["clamped"])),
-}
-
-
-def recorded_law(plan: Plan, certificate: Mapping[str, Any]) -> RowLaw:
+def recorded_row_law(plan: Plan, certificate: Mapping[str, Any]) -> RowLaw:
     """The law of the rows of a release, from its plan and certificate; refused where they do not fit each other."""
     try:
         return _read(plan, certificate)
+    except InputError as error:  # it quotes nothing but the plan and the certificate
+        raise VerificationFailed(f"the certificate cannot be read: {error}") from None
     except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
         raise VerificationFailed(f"the certificate cannot be read ({type(error).__name__})") from None
 
 
 def _outputs(space: Any, family: Family, lattice: Mapping[str, str] | None) -> Any:
     """Where a law ends up: anywhere on the lattice under noise that nothing bounds, else where it is recorded."""
-    if isinstance(family, Lattice) and not family.clamped:
+    if family.outputs is None:
         return space.line
     return space if lattice is None else Interval(lattice["low"], lattice["high"], lattice["step"])
+
+
+def _part(record: Mapping[str, Any]) -> Part:
+    for key in ("error", "lower_bound"):
+        if record[key] is not None:
+            recorded_number(record, key)
+    return Part.from_json(record)
 
 
 def _read(plan: Plan, certificate: Mapping[str, Any]) -> RowLaw:
@@ -81,14 +47,19 @@ def _read(plan: Plan, certificate: Mapping[str, Any]) -> RowLaw:
     records = certificate["laws"]
     if [want.name for want in plan.groups] != [record["name"] for record in records]:
         raise VerificationFailed("the certificate has laws for other columns than the plan")
+    if promise.neighbours != certificate["neighbours"]:
+        raise VerificationFailed("the certificate names other neighbours than the plan")
     groups = []
-    for want, part in zip(plan.groups, map(Part.from_json, records), strict=True):
+    for want, share, part in zip(plan.groups, promises(plan), map(_part, records), strict=True):
+        if part.privacy != share:
+            raise VerificationFailed(f"the law of {want.name!r} keeps another part of the promise than its share")
         if want.kind == "curves":
-            mechanism: Mechanism = recorded_curve_law(want.space, part.law)
+            noise = recorded_noise(part.law["noise"])
+            mechanism: Mechanism = recorded_curve_law(want.space, part.law, noise)
         else:
-            family = FAMILIES[part.law["kind"]](part.law)
+            family = recorded_law(part.law)
             outputs = _outputs(want.space, family, certificate["release"]["lattices"].get(want.name))
-            if family.inputs != want.space.size or (family.outputs != outputs.size and not isinstance(family, Lattice)):
+            if family.inputs != want.space.size or (family.outputs is not None and family.outputs != outputs.size):
                 raise VerificationFailed(f"the law of {want.name!r} is for another space than the plan's")
             error, bound = part.error, part.lower_bound
             optimum = None if error is None or bound is None else Optimum("metric", error, bound)

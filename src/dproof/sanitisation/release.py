@@ -13,25 +13,25 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.parquet
 
-from dproof.certification.certificate import certified_part
-from dproof.certification.verify_certificate import Refused
+from dproof.arguments import as_path
+from dproof.certification.certificate import Certificate, certified_part
+from dproof.certification.verify_certificate import LARGEST_FILE, Refused
 from dproof.certification.verify_certificate import read as read_strictly
 from dproof.certification.verify_certificate import verify as verify_certificate
 from dproof.errors import InputError, VerificationFailed
-from dproof.sanitisation.expectation import half_widths
 from dproof.sanitisation.folder import appearing, is_unfinished
 from dproof.sanitisation.plan import Plan
 from dproof.sanitisation.product import REACH, stored_schema
-from dproof.sanitisation.recorded import recorded_law
+from dproof.sanitisation.recorded import recorded_row_law
 from dproof.sanitisation.remote import fetch, is_remote, remote_table
 from dproof.sanitisation.row_law import Group, RowLaw, with_bounds
+from dproof.sanitisation.support import check_support
 from dproof.spaces.interval import Interval
 
 DATA, PARTS = "release.parquet", "part-*.parquet"  # one file, or as many as there are
 PLAN, CERTIFICATE, REPORT = "plan.toml", "certificate.json", "report.html"
-_LARGEST_CERTIFICATE, _NAME = 1 << 28, b"dproof certificate"  # bytes that it has at most, and that it has
+_NAME = b"dproof certificate"  # stands in every one
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -95,7 +95,11 @@ class Release:
         """The sanitised rows as an Arrow table."""
         if isinstance(self.folder, str):
             return remote_table(self.folder).to_table()
-        return self.table if self.folder is None else pa.concat_tables(map(pa.parquet.read_table, self.files))
+        if self.folder is None:
+            return self.table
+        from pyarrow.parquet import read_table
+
+        return pa.concat_tables(map(read_table, self.files))
 
     def to_pandas(self) -> Any:
         """The sanitised rows as a pandas frame."""
@@ -121,8 +125,10 @@ class Release:
 
     def save(self, out: str | os.PathLike[str]) -> Release:
         """Store a release that is held in memory, in a new folder."""
-        with appearing(Path(out)) as folder:
-            pa.parquet.write_table(self.to_arrow(), folder / DATA, **PARQUET)
+        from pyarrow.parquet import write_table
+
+        with appearing(as_path(out, "out")) as folder:
+            write_table(self.to_arrow(), folder / DATA, **PARQUET)
             finish(folder, prepare(self.law), self.rows, {DATA: digest(folder / DATA)}, self.private)
         return load(out)
 
@@ -140,21 +146,34 @@ PARQUET: dict[str, Any] = {
 Prepared = tuple[RowLaw, Any]  # the law of a row with its bounds, and the pictures of it
 
 
+def start_charts() -> None:
+    """Let the renderer of the charts warm up."""
+    _upstairs("report.rendering", "start")()
+
+
 def prepare(law: RowLaw) -> Prepared:
-    """What can be said about a release before it is drawn: work that needs no data, done while the rows are drawn."""
-    return with_bounds(law), _upstairs("report.page", "draw_pictures")(law)
+    """What can be said about a release before it is drawn, and said once for a table of no rows: so it can be said."""
+    prepared = with_bounds(law), _upstairs("report.page", "draw_pictures")(law)
+    _described(prepared, 0, {}, True)
+    return prepared
+
+
+def _described(prepared: Prepared, rows: int, files: Mapping[str, str], private: bool) -> tuple[Certificate, str]:
+    """The certificate of a release, and the page about it."""
+    from dproof.sanitisation.expectation import half_widths
+
+    law, pictures = prepared
+    certificate = law.certificate(about(law, rows, files), private=private)
+    return certificate, _upstairs("report.page", "page")(law, certificate.to_json(), half_widths(law, rows), pictures)
 
 
 def finish(folder: Path, prepared: Prepared, rows: int, files: Mapping[str, str], private: bool) -> dict[str, Any]:
     """Write the plan, the certificate and the page about a folder's stored table, whose files have these hashes."""
-    law, pictures = prepared
-    (folder / PLAN).write_text(law.plan.text, "utf-8")
-    certificate = law.certificate(about(law, rows, {**files, PLAN: digest(folder / PLAN)}), private=private)
-    record = certificate.to_json()
-    page = _upstairs("report.page", "page")(law, record, half_widths(law, rows), pictures)
+    (folder / PLAN).write_text(prepared[0].plan.text, "utf-8")
+    certificate, page = _described(prepared, rows, {**files, PLAN: digest(folder / PLAN)}, private)
     (folder / REPORT).write_text(page, "utf-8")
     certificate.write(folder / CERTIFICATE)
-    return record
+    return certificate.to_json()
 
 
 def _upstairs(module: str, name: str) -> Any:
@@ -196,22 +215,22 @@ def load(path: str | os.PathLike[str]) -> Release:
         with TemporaryDirectory() as here:
             fetch(path, Path(here), (CERTIFICATE, PLAN))
             return replace(load(here), folder=path)
-    folder = Path(path)
+    folder = as_path(path, "path")
     if not (folder / CERTIFICATE).is_file() or is_unfinished(folder):
         raise InputError(f"{str(folder)!r} is not a release: a release is a folder that `dproof sanitise` made")
     plan = Plan.read(folder / PLAN)
     certificate = read_certificate(folder / CERTIFICATE)
     if not isinstance(certificate.get("release"), dict):
         raise VerificationFailed("the certificate is not one of a release")
-    return Release(recorded_law(plan, certificate), certificate, folder)
+    return Release(recorded_row_law(plan, certificate), certificate, folder)
 
 
 def verify(path: str | os.PathLike[str]) -> Release | None:
     """Check a release, or a certificate alone (then there is no release to return); raises where it does not hold.
 
     The laws are certified again from their whole numbers, the promises added up, the files hashed; the plan must be
-    the one the laws are for, and the stored table must have the recorded rows and the schema the plan determines. What
-    else the certificate says must follow from the plan and the laws.
+    the one the laws are for, and the stored table must have the recorded rows, the schema the plan determines and only
+    values that the laws can give. What else the certificate says must follow from the plan and the laws.
     """
     if is_remote(path):
         release = load(path)
@@ -219,7 +238,7 @@ def verify(path: str | os.PathLike[str]) -> Release | None:
             fetch(path, Path(here))
             verify(here)
         return release
-    place = Path(path)
+    place = as_path(path, "path")
     if not place.exists():
         raise InputError(f"there is no file or folder {str(place)!r}")
     file = place / CERTIFICATE if place.is_dir() else place
@@ -227,7 +246,7 @@ def verify(path: str | os.PathLike[str]) -> Release | None:
         raise VerificationFailed(f"{str(place)!r} was left by a run that did not finish: it is no release")
     if not file.is_file():
         raise InputError(f"{str(place)!r} is no release: there is no {CERTIFICATE} in it")
-    if place.is_file() and (place.stat().st_size > _LARGEST_CERTIFICATE or _NAME not in place.read_bytes()):
+    if place.is_file() and (place.stat().st_size > LARGEST_FILE or _NAME not in place.read_bytes()):
         raise InputError(f"{str(place)!r} is no certificate: give the folder of a release, or the {CERTIFICATE} in it")
     certificate = read_certificate(file)
     try:
@@ -249,8 +268,11 @@ def _check_said(release: Release) -> None:
     said, groups = release.certificate, []
     for group in release.law.groups:
         part = certified_part(group.name, group.mechanism, group.privacy)
-        if part.law != group.part.law:
-            raise VerificationFailed(f"the law of {group.name!r} is not written as the one that it is")
+        if not _agree(group.part.law, dict(part.law)):
+            raise VerificationFailed(f"the law of {group.name!r} is not written as dproof writes it")
+        bound = group.part.lower_bound
+        if bound is not None and part.error is not None and bound > part.error:
+            raise VerificationFailed(f"the law of {group.name!r} errs less than the lower bound that is said")
         groups.append(replace(group, part=replace(part, lower_bound=group.part.lower_bound)))
     law = replace(release.law, groups=tuple(groups))
     true = law.certificate(about(law, release.rows, said["release"]["files"]), private=release.private).to_json()
@@ -265,21 +287,26 @@ def _agree(said: Any, true: Any) -> bool:
         return isinstance(said, dict) and said.keys() == true.keys() and all(_agree(said[k], true[k]) for k in true)
     if isinstance(true, list):
         return isinstance(said, list) and len(said) == len(true) and all(map(_agree, said, true))
-    return said >= true if isinstance(said, float) and isinstance(true, float) else bool(said == true)
+    if type(said) is not type(true):
+        return False  # True is no 1, and neither is 1.0
+    return said >= true if isinstance(said, float) else bool(said == true)
 
 
 def _check_stored(release: Release) -> None:
     if not release.files or set(release.certificate["release"]["files"]) != {*(f.name for f in release.files), PLAN}:
         raise VerificationFailed("the certificate does not name the files of the release")
+    from pyarrow.parquet import ParquetFile
+
     rows = 0
     for file in release.files:
         try:
-            with pa.parquet.ParquetFile(file) as stored:
+            with ParquetFile(file) as stored:
                 schema = stored.schema_arrow
+                _check_schema(release, schema)
                 rows += stored.metadata.num_rows
+            check_support(file, release.law)
         except (pa.ArrowException, OSError):
             raise VerificationFailed("the stored table cannot be read") from None
-        _check_schema(release, schema)
         if release.private and b"dproof" in (schema.metadata or {}):
             raise VerificationFailed(
                 "the stored table was drawn with seeded coins, and the certificate does not say so"
@@ -301,7 +328,7 @@ def _check_schema(release: Release, schema: Any) -> None:
 def read_certificate(file: Path) -> dict[str, Any]:
     """The JSON object in a certificate's file; nothing about it is checked yet."""
     try:
-        if file.stat().st_size > _LARGEST_CERTIFICATE:
+        if file.stat().st_size > LARGEST_FILE:
             raise VerificationFailed("the certificate is too large to be one")
         certificate = read_strictly(file.read_text("utf-8"))
     except Refused as refused:

@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any, TypeGuard
 
 import pyarrow as pa
-import pyarrow.fs
 
 from dproof.errors import InputError
 
@@ -48,15 +47,19 @@ def remote_table(uri: str) -> Any:
 
 def _listed(system: Any, root: str) -> list[str]:
     """The files of a folder, but those that are hidden."""
-    found = system.get_file_info(pa.fs.FileSelector(root))
+    from pyarrow.fs import FileSelector
+
+    found = system.get_file_info(FileSelector(root))
     return sorted(file.base_name for file in found if file.is_file and file.base_name[0] not in "._")
 
 
 @contextmanager
 def _reached(uri: str) -> Iterator[tuple[Any, str]]:
+    from pyarrow.fs import FileSystem
+
     scheme, _, rest = uri.partition("://")
     try:
-        yield pa.fs.FileSystem.from_uri(f"{_ALSO.get(scheme, scheme)}://{rest.rstrip('/')}")
+        yield FileSystem.from_uri(f"{_ALSO.get(scheme, scheme)}://{rest.rstrip('/')}")
     except FileNotFoundError:
         raise InputError(f"{uri!r} is not a release: a release is a folder with a certificate, written last") from None
     except (pa.ArrowException, OSError):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from math import inf, prod
+from math import inf
 from typing import Any
 
 from dproof.certification.certificate import Certificate, Part
@@ -14,13 +14,12 @@ from dproof.certification.loss import compose, own_worst_pair
 from dproof.errors import InputError, TooLarge
 from dproof.exact import exact, float_above, log_above
 from dproof.mechanisms.mechanism import Mechanism
-from dproof.optimality.bounds import lower_bound
 from dproof.privacy import Privacy
-from dproof.sanitisation.choice import choose
 from dproof.sanitisation.column import Column
 from dproof.sanitisation.plan import Plan, Wanted
 
 _LARGEST_JOINT = 1 << 31  # points of the space that columns are joined into
+_MOST_COMPOSED = 256  # laws; their exact composition takes seconds then, and much longer beyond
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,10 +50,6 @@ class Tight:
 
     def to_json(self) -> dict[str, Any]:
         return {"epsilon": "inf" if self.epsilon == inf else self.epsilon, "delta": self.delta, "exact": self.exact}
-
-
-def _epsilon(odds: Fraction | None) -> float:
-    return inf if odds is None else float_above(log_above(odds))
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,9 +93,11 @@ class RowLaw:
         promise, families = self.promise(rows), [group.mechanism.family for group in self.groups]
         if not promise.delta:
             odds = [family.odds(Fraction(0)).value for family in families]
-            whole = None if None in odds else prod(value for value in odds if value is not None) ** rows
-            return Tight(_epsilon(whole), 0.0, exact=True)
-        own = [own_worst_pair(family) for family in families]
+            # In logarithms: the odds of a million rows have a hundred million digits.
+            logs = [log_above(value) for value in odds if value is not None]
+            whole = inf if None in odds else float_above(rows * sum(logs, Fraction(0)))
+            return Tight(whole, 0.0, exact=True)
+        own = [own_worst_pair(family) for family in families] if len(families) * rows <= _MOST_COMPOSED else [None]
         with suppress(TooLarge):  # so many different laws that only their sum is told
             if None not in own:
                 together = compose([loss for loss in own if loss is not None] * rows)
@@ -128,6 +125,8 @@ def with_bounds(law: RowLaw) -> RowLaw:
 
 
 def _bound(group: Group) -> Fraction:
+    from dproof.optimality.bounds import lower_bound
+
     mechanism = group.mechanism
     if mechanism.optimum is not None and mechanism.optimum.loss == "metric":
         return mechanism.optimum.lower_bound
@@ -144,6 +143,16 @@ def certify_row(plan: Plan) -> RowLaw:
     >>> [str(group.privacy.epsilon) for group in certify_row(plan).groups]
     ['1/2', '3/2']
     """
+    groups = []
+    for want, privacy in zip(plan.groups, promises(plan), strict=True):
+        mechanism = _calibrated(want, privacy)
+        (part,) = certify(mechanism, privacy, name=want.name).parts
+        groups.append(Group(want.columns, mechanism, replace(part, lower_bound=None)))
+    return RowLaw(plan, tuple(groups))
+
+
+def promises(plan: Plan) -> list[Privacy]:
+    """The part of the promise that each group of columns gets by its share; refused where no release can keep it."""
     if plan.privacy.neighbours != "change-one":
         raise InputError(
             "a release keeps the number of rows, so it can only promise neighbours = 'change-one'; "
@@ -151,16 +160,13 @@ def certify_row(plan: Plan) -> RowLaw:
         )
     Privacy(plan.rows_per_person * plan.privacy.epsilon)  # refuses what is beyond any use, for a person too
     whole = sum((want.share for want in plan.groups), Fraction(0))
-    groups = []
-    for want in plan.groups:
-        privacy = Privacy(plan.privacy.epsilon * want.share / whole, plan.privacy.delta * want.share / whole)
-        mechanism = _calibrated(want, privacy)
-        (part,) = certify(mechanism, privacy, name=want.name).parts
-        groups.append(Group(want.columns, mechanism, replace(part, lower_bound=None)))
-    return RowLaw(plan, tuple(groups))
+    parts = (want.share / whole for want in plan.groups)
+    return [Privacy(plan.privacy.epsilon * part, plan.privacy.delta * part) for part in parts]
 
 
 def _calibrated(want: Wanted, privacy: Privacy) -> Mechanism:
+    from dproof.sanitisation.choice import choose  # designs are loaded where a law is chosen, and not to read one
+
     space = want.space
     try:
         if want.kind == "joint" and space.size > _LARGEST_JOINT:

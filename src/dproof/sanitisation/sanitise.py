@@ -5,23 +5,25 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Mapping
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
+from dproof.arguments import as_path, described
 from dproof.coins import current
 from dproof.engines import open_source
-from dproof.errors import DproofWarning
-from dproof.sanitisation.folder import appearing, check_absent
+from dproof.errors import DproofWarning, InputError
+from dproof.sanitisation.folder import appearing, check_absent, check_room
+from dproof.sanitisation.payment import NoAccount, Payment
 from dproof.sanitisation.plan import Plan
 from dproof.sanitisation.product import Progress, sanitised_blocks
-from dproof.sanitisation.release import Release, about, finish, prepare
+from dproof.sanitisation.release import Release, about, finish, prepare, start_charts
 from dproof.sanitisation.remote import is_remote
 from dproof.sanitisation.row_law import certify_row
-from dproof.sanitisation.writing import aligned, write_elsewhere, write_parts, write_whole
+from dproof.sanitisation.writing import aligned, rehearse, write_elsewhere, write_parts, write_whole
 
+_ROOM = 4e6  # bytes for the page and the certificate
 _RARE = 1 / 100  # expected number of rows published as they are, from which a curator is warned
 
 
@@ -32,6 +34,7 @@ def sanitise(
     *,
     table: str | None = None,
     progress: Progress | None = None,
+    payment: Payment | None = None,
 ) -> Release:
     """The sanitised table of a path, a frame, a relation or an array: stored in the folder `out`, or held in memory.
 
@@ -40,30 +43,41 @@ def sanitise(
     The law of a row is certified before any data is opened. Then every row is drawn from the law of its own values,
     independently (product sanitisation, HLM15, equation (7)), and the table costs what one row costs (Theorem 5).
 
+    Whatever can fail without data (the plan, the law, the charts and the page, the folder, room on the disk) fails
+    before `payment` is asked to pay, and that comes before the first row is read.
+
     >>> import pyarrow
     >>> plan = {"privacy": {"epsilon": 1}, "columns": {"read": {"space": "categories", "values": [0, 1]}}}
     >>> sanitise(pyarrow.table({"read": [0, 1, 1]}), plan).rows
     3
     """
-    law = certify_row(Plan.of(plan))
+    chosen = Plan.of(plan)
+    if progress is not None and not callable(progress):
+        raise InputError(f"progress must be a function of the rows done so far, not {described(progress)}")
+    if out is not None:
+        start_charts()  # they are drawn beside this process, which has other work first
+    law = certify_row(chosen)
     if out is not None and not is_remote(out):
-        check_absent(Path(out))
-    opened = open_source(source, table)
+        check_absent(as_path(out, "out"))
+    opened = open_source(source, table, law.plan.file)
     law.plan.check_names(opened.names)
-    coins = current()
+    coins, payer = current(), payment or NoAccount()
     blocks = aligned(sanitised_blocks(opened, law, coins, progress), law, coins.private)
     if out is None:
+        payer.pay(law)
         schema, batches = next(blocks), list(blocks)
         held = pa.Table.from_batches(batches, schema)
         certificate = law.certificate(about(law, held.num_rows, {}), private=coins.private).to_json()
         release = Release(law, certificate, table=held)
+        payer.settle()
     elif is_remote(out):
-        release = write_elsewhere(opened, law, out)
+        release = write_elsewhere(opened, law, out, payer)
     else:
-        with appearing(Path(out)) as folder, ThreadPoolExecutor(1) as beside:
-            preparing, spread = beside.submit(prepare, law), opened.spread
+        with appearing(Path(out), payer.settle) as folder:
+            prepared, spread = prepare(law), opened.spread
+            check_room(folder, _ROOM + rehearse(law) * (opened.rows or 0))
+            payer.pay(law)
             rows, files = write_whole(blocks, folder) if spread is None else write_parts(spread, law, folder)
-            prepared = preparing.result()
             certificate = finish(folder, prepared, rows, files, coins.private)
         release = Release(prepared[0], certificate, Path(out))
     _warn(release)
@@ -74,6 +88,8 @@ sanitize = sanitise  # the American spelling
 
 
 def _warn(release: Release) -> None:
+    if not release.rows:  # which a release shows, and change-one has made public
+        warnings.warn("the table has no rows: this is a release of nobody", DproofWarning, stacklevel=3)
     expected = float(release.rows * release.plan.privacy.delta)
     if expected > _RARE:
         warnings.warn(

@@ -15,6 +15,7 @@ from dproof.curves.expansion import CurveLattice
 from dproof.sanitisation.column import Column
 from dproof.sanitisation.curve_column import stored_curves
 from dproof.sanitisation.row_law import Group
+from dproof.spaces.arrow import as_numpy, from_numpy, from_texts
 from dproof.spaces.categories import Categories
 from dproof.spaces.interval import Interval, Line
 from dproof.spaces.rows import Rows
@@ -65,42 +66,43 @@ def stored_arrays(column: Column, space: Any, codes: NDArray[Any]) -> list[Any]:
         # A point that no 64-bit number holds is too far out to be told from the farthest that one does.
         farthest = int(((1 << 62) - abs(line.origin)) // line.step)
         codes = codes.clip(-farthest, farthest) if farthest < 1 << 61 else codes
-        return [pa.array(codes if line == _WHOLE else line.numbers(codes), pa.int64())]
-    return [pa.array(line.numbers(codes), pa.float64())]
+        return [from_numpy((codes if line == _WHOLE else line.numbers(codes)).astype(np.int64, copy=False))]
+    return [from_numpy(line.numbers(codes).astype(np.float64, copy=False))]
 
 
 @lru_cache(maxsize=256)
-def _values(space: Categories) -> Any:
+def stored_labels(space: Categories) -> Any:
     """The labels of a space as Arrow, without the missing one."""
     labels: list[Any] = [label for label in space.values if label is not None]
-    if isinstance(labels[0], (str, bool)):
-        return pa.array(labels)
-    return pa.array(labels, pa.int64() if all(isinstance(label, int) for label in labels) else pa.float64())
+    if isinstance(labels[0], str):
+        return from_texts(labels)
+    if isinstance(labels[0], bool):
+        return from_numpy(np.array(labels))
+    return from_numpy(np.array(labels, np.int64 if all(isinstance(label, int) for label in labels) else np.float64))
 
 
 def _category_array(space: Categories, codes: NDArray[Any]) -> Any:
-    values = _values(space)
+    values = stored_labels(space)
     # Where missing is a value of its own it has the last code, and is stored as null.
     absent = codes == len(values) if len(values) < space.size else None
     if not pa.types.is_string(values.type):
-        numbers = values.to_numpy(zero_copy_only=False)
-        return pa.array(numbers.take(codes, mode="clip"), values.type, mask=absent)
+        return from_numpy(as_numpy(values).take(codes, mode="clip"), absent)
     index = np.int8 if space.size <= 1 << 7 else np.int16 if space.size <= 1 << 15 else np.int32
     narrow = codes.astype(index, copy=False)
-    return pa.DictionaryArray.from_arrays(pa.array(narrow, mask=absent), values)
+    return pa.DictionaryArray.from_arrays(from_numpy(narrow, absent), values)
 
 
 def _joined(column: Column, space: Subsets, codes: NDArray[Any]) -> list[Any]:
     if space.size <= _TABLED_SETS:
-        return [_joined_texts(space, column.separator).take(pa.array(codes))]
+        return [_joined_texts(space, column.separator).take(from_numpy(codes))]
     distinct, places = np.unique(codes, return_inverse=True)
     texts = [_join(space, int(code), column.separator) for code in distinct]
-    return [pa.array(texts, pa.string()).take(pa.array(places))]
+    return [from_texts(texts).take(from_numpy(places))]
 
 
 @lru_cache(maxsize=64)
 def _joined_texts(space: Subsets, separator: str) -> Any:
-    return pa.array([_join(space, code, separator) for code in range(space.size)])
+    return from_texts([_join(space, code, separator) for code in range(space.size)])
 
 
 def _join(space: Subsets, code: int, separator: str) -> str:
@@ -111,12 +113,12 @@ def _list(column: Column, space: Subsets, codes: NDArray[Any]) -> list[Any]:
     bits = np.arange(len(space.values))
     held = (codes[:, None].astype(np.int64) >> bits) & 1 == 1
     offsets = np.concatenate([[0], np.cumsum(held.sum(axis=1))]).astype(np.int32)
-    items = pa.array(space.values, pa.string()).take(pa.array(np.nonzero(held)[1]))
-    return [pa.ListArray.from_arrays(pa.array(offsets), items)]
+    items = from_texts([str(item) for item in space.values]).take(from_numpy(np.nonzero(held)[1]))
+    return [pa.ListArray.from_arrays(from_numpy(offsets), items)]
 
 
 def _flags(column: Column, space: Subsets, codes: NDArray[Any]) -> list[Any]:
-    return [pa.array((codes >> codes.dtype.type(n)) & 1 == 1) for n in range(len(space.values))]
+    return [from_numpy((codes >> codes.dtype.type(n)) & 1 == 1) for n in range(len(space.values))]
 
 
 _FORMS = {"joined": _joined, "list": _list, "flags": _flags}

@@ -4,25 +4,35 @@ from __future__ import annotations
 
 import json
 import tomllib
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
+
+from dproof.arguments import expect
 
 Path = tuple[str, ...]
 
 
 def line_of(text: str, path: Path) -> int | None:
-    """The line of a key, or of the nearest table around it that the text names.
+    """The line of a key, or of the nearest table around it that the text names; [[tables]] are counted from 1.
 
     >>> line_of("[columns.age]\\nlow = 0\\nhigh = 9", ("columns", "age", "high"))
     3
+    >>> line_of("[[joint]]\\ncolumns = []\\n[[joint]]\\ncolumns = []", ("joint", "2", "columns"))
+    4
     """
     found: dict[Path, int] = {}
     table: Path = ()
+    times: Counter[Path] = Counter()
     for number, line in enumerate(text.splitlines(), 1):
         stripped = line.strip()
         if stripped.startswith("["):
             table = _header(stripped) or table
             found.setdefault(table, number)
+            if stripped.startswith("[["):
+                times[table] += 1
+                table = (*table, str(times[table]))
+                found.setdefault(table, number)
         elif "=" in stripped:
             keys = _keys(stripped.split("=", 1)[0] + "= 0")
             if keys:
@@ -83,6 +93,7 @@ def _body(table: Mapping[str, Any]) -> list[str]:
 
 def toml_key(name: str) -> str:
     """A name as a key: in quotes where TOML needs them."""
+    expect(name, str, "each key of a plan", "a text")
     bare = name.isascii() and name.replace("_", "").replace("-", "").isalnum()
     return name if bare else _text(name)
 

@@ -18,11 +18,13 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from dproof.engines.objects import written
+from dproof.engines.layout import Numerals
+from dproof.engines.objects import listed, single, written
 from dproof.errors import InputError
 from dproof.exact import exact
 from dproof.sanitisation.column import Column
 from dproof.sanitisation.curve_column import curve_places
+from dproof.spaces.arrow import as_numpy
 from dproof.spaces.categories import Categories
 from dproof.spaces.space import narrowest
 
@@ -45,7 +47,7 @@ def treatment(column: Column) -> Treatment:
     """
     if column.kind == "curves":
         how = {"clamp": column.clamp, "centre": column.missing is not None, "gaps": column.gaps}
-        return lambda arrays: curve_places(column.name, column.space, arrays, **how)
+        return lambda arrays: curve_places(column.name, column.space, arrays, numerals=column.numerals, **how)
     if column.form == "flags":
         return lambda arrays: _flags(column, arrays)
     if column.form == "list":
@@ -53,10 +55,12 @@ def treatment(column: Column) -> Treatment:
     # A value is understood once and remembered, whatever the number of batches.
     look_up = lru_cache(maxsize=_REMEMBERED, typed=True)(_LOOKUPS[column.kind](column))
     if column.kind == "interval":
-        return lambda arrays: (_numbers if _is_number(arrays[0].type) else partial(_distinct, look_up))(
-            column, arrays[0]
-        )
-    return lambda arrays: _distinct(look_up, column, arrays[0])
+        return lambda arrays: _interval(look_up, column, single(arrays[0]))
+    return lambda arrays: _distinct(look_up, column, single(arrays[0]))
+
+
+def _interval(look_up: Lookup, column: Column, array: Any) -> NDArray[Any]:
+    return _numbers(column, array) if _is_number(array.type) else _distinct(look_up, column, array)
 
 
 def _distinct(look_up: Lookup, column: Column, array: Any) -> NDArray[Any]:
@@ -66,8 +70,8 @@ def _distinct(look_up: Lookup, column: Column, array: Any) -> NDArray[Any]:
     table = _settled(column, np.array([*found, _MISSING], np.int64))
     positions = array.indices
     if positions.null_count:
-        positions = positions.cast(pa.int64()).fill_null(len(found))
-    codes = table.take(positions.to_numpy(zero_copy_only=False), mode="clip")
+        positions = positions.cast(pa.int64())
+    codes = table.take(as_numpy(positions, missing=len(found)), mode="clip")
     return _accepted(column, codes) if (table >= column.space.size).any() else codes
 
 
@@ -104,13 +108,14 @@ def _settled(column: Column, found: NDArray[np.int64]) -> NDArray[Any]:
 def _accepted(column: Column, codes: NDArray[Any]) -> NDArray[Any]:
     """The codes, unless one of them is beyond the space."""
     size, name = column.space.size, column.name
-    if column.gaps:
-        return np.where(codes >= size, _OUTSIDE, codes.astype(np.int64))
     worst = int(codes.max()) if len(codes) else 0
+    if column.gaps:
+        return codes if worst < size else np.where(codes >= size, _OUTSIDE, codes.astype(np.int64))
     if worst == size:
         way = "outside = 'clamp'" if column.kind != "categories" else "outside = 'category'"
         raise InputError(
-            f"column {name!r} has a value outside its declared space: declare it, or set {way} in the plan"
+            f"column {name!r} has a value outside its declared space: declare it, or set {way} in the plan; "
+            "`dproof check` shows what is outside"
         )
     if worst > size:
         what = "a missing value, or a text that is no number" if column.kind == "interval" else "a missing value"
@@ -128,15 +133,18 @@ def _text(value: Any) -> str | None:
     return written(value) if isinstance(value, (str, bool, float, int, Decimal)) else None
 
 
-def _exact(value: Any) -> Fraction | None:
-    """The number that a value is or is written as; None for what is none."""
+def _exact(value: Any, numerals: Numerals) -> Fraction | None:
+    """The number that a value is or is written as, with the signs of the plan's file; None for what is none."""
     if isinstance(value, bool):
         return Fraction(value)
     if isinstance(value, (bytes, str)):
         value = _text(value)
         if value is None or len(value) > _LONGEST_NUMBER or "/" in value:
             return None
-        value = {"true": "1", "false": "0"}.get(value, value)  # as where the column is of truth values
+        truth = {"true": "1", "false": "0"}.get(value)  # as where the column is of truth values
+        value = numerals.plain(value) if truth is None else truth
+        if value is None:
+            return None
     try:
         return exact(value)
     except InputError:
@@ -151,7 +159,8 @@ def _is_missing(value: Any) -> bool:
 def _look_up_category(column: Column) -> Lookup:
     values = column.space.values
     sample = values[0]
-    key = _truth if isinstance(sample, bool) else _text if isinstance(sample, str) else _exact
+    number = partial(_exact, numerals=column.numerals)
+    key: Callable[[Any], Any] = _truth if isinstance(sample, bool) else _text if isinstance(sample, str) else number
     known = {key(value): n for n, value in enumerate(values) if value is not None}
     known.pop(None, None)
 
@@ -172,7 +181,7 @@ def _look_up_number(column: Column) -> Lookup:
     def look_up(value: Any) -> int:
         if _is_missing(value):
             return _MISSING
-        number = _exact(value)
+        number = _exact(value, column.numerals)
         if number is None:
             sign = _infinite(value)
             if sign == 0:
@@ -197,8 +206,7 @@ def _is_number(kind: Any) -> bool:
 
 def _numbers(column: Column, array: Any) -> NDArray[Any]:
     """The nearest lattice points of whole or floating numbers, all rows at once."""
-    space, missing = column.space, np.asarray(array.is_null(nan_is_null=True))
-    values = (array.fill_null(0) if array.null_count else array).to_numpy(zero_copy_only=False)
+    space, missing, values = column.space, as_numpy(array.is_null(nan_is_null=True)), as_numpy(array, missing=0)
     some = bool(missing.any())
     if some:
         values = np.where(missing, values.dtype.type(0), values)
@@ -234,6 +242,8 @@ def _look_up_set(column: Column) -> Lookup:
 
 def _lists(column: Column, array: Any) -> NDArray[Any]:
     """Masks of a list column: one bit per item, gathered over each list."""
+    missing, array = np.asarray(single(array).is_null()), listed(array)
+    none = np.asarray(array.is_null()) & ~missing  # an object that is there and no list, so no part of it is an item
     try:
         array = array.cast(pa.large_list(pa.string() if pa.types.is_null(array.type) else array.type.value_type))
     except (pa.ArrowException, AttributeError):
@@ -243,17 +253,17 @@ def _lists(column: Column, array: Any) -> NDArray[Any]:
     item_codes = {item: n for n, item in enumerate(column.space.values)}
     items = _as_dictionary(column, array.flatten())
     found = [item_codes.get(_text(v) if v is not None else None, _OUTSIDE) for v in _values(items)]
-    positions = items.indices.cast(pa.int64()).fill_null(len(found)).to_numpy(zero_copy_only=False)
+    positions = as_numpy(items.indices.cast(pa.int64()), missing=len(found))
     bits = np.array([*found, _OUTSIDE], np.int64)[positions]
-    lengths = np.asarray(array.value_lengths().fill_null(0))
+    lengths = as_numpy(array.value_lengths(), missing=0)
     owners = np.repeat(np.arange(len(array)), lengths)
     known = bits >= 0
     masks = np.zeros(len(array), np.int64)
     np.bitwise_or.at(masks, owners[known], np.int64(1) << bits[known])
     if not column.clamp:
         masks[owners[~known]] = _OUTSIDE
-    if array.null_count:
-        masks[np.asarray(array.is_null())] = _MISSING
+        masks[none] = _OUTSIDE
+    masks[missing] = _MISSING
     return _accepted(column, _settled(column, masks))
 
 
@@ -268,7 +278,7 @@ def _flags(column: Column, arrays: Sequence[Any]) -> NDArray[Any]:
             outside=0 if column.clamp else None,
             missing=None if column.missing is None else column.missing >> n & 1,
         )
-        masks |= _distinct(_look_up_flag(item), flag, array).astype(np.int64) << n
+        masks |= _distinct(_look_up_flag(item), flag, single(array)).astype(np.int64) << n
     if column.gaps:
         return np.where(masks < 0, _OUTSIDE, masks)
     return masks.astype(narrowest(column.space.size))

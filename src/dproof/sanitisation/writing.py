@@ -17,13 +17,15 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet
 
-from dproof.coins import current
+from dproof.coins import Coins, current
 from dproof.engines.source import Source, Spread
 from dproof.errors import InputError
-from dproof.sanitisation.product import sanitised_blocks, stored_schema
+from dproof.sanitisation.payment import Payment
+from dproof.sanitisation.product import made_up_rows, sanitised_blocks, stored_schema
 from dproof.sanitisation.release import CERTIFICATE, DATA, PARQUET, PLAN, REPORT, Release, digest, finish, prepare
 from dproof.sanitisation.row_law import RowLaw
 
+_REHEARSED, _MARGIN = 1 << 12, 1.25  # rows; of how much they say about more of them
 Written = tuple[int, dict[str, str]]  # how many rows, and the hash of each file
 
 
@@ -31,6 +33,17 @@ def write_whole(blocks: Iterator[Any], folder: Path) -> Written:
     """Write aligned blocks as the one file of a release."""
     rows = _write(blocks, folder / DATA)
     return rows, {DATA: digest(folder / DATA)}
+
+
+def rehearse(law: RowLaw) -> float:
+    """Draw and write rows of a table that does not exist, in memory; the bytes that a row takes, and some more.
+
+    What fails in drawing and writing without any data fails here. A public column counts as empty.
+    """
+    sink, coins = pa.BufferOutputStream(), Coins(os.urandom(32))
+    block = made_up_rows(law, _REHEARSED, coins)
+    pa.parquet.write_table(pa.Table.from_batches([block]), sink, **PARQUET)
+    return float(_MARGIN * sink.tell() / _REHEARSED)
 
 
 def write_parts(spread: Spread, law: RowLaw, folder: Path) -> Written:
@@ -56,13 +69,15 @@ def write_parts(spread: Spread, law: RowLaw, folder: Path) -> Written:
     return (rows, files) if files else write_whole(aligned(iter(()), law, current().private), folder)
 
 
-def write_elsewhere(source: Source, law: RowLaw, uri: str) -> Release:
+def write_elsewhere(source: Source, law: RowLaw, uri: str, payment: Payment) -> Release:
     """Have the engine write the release to a file system of its own: the rows, then the rest, the certificate last."""
     if source.store is None:
         raise InputError(f"only Spark writes to {uri.partition(':')[0]}://: give the name of a folder on a disk")
     draw, types, deal = partial(_draw, law), partial(_types, law), law.plan.order == "shuffle"
+    prepared = prepare(law)
+    payment.pay(law)
+    payment.settle()  # from now on there are rows that others may see
     with source.store(uri, law.plan.sources, draw, types, deal) as (rows, files, put), TemporaryDirectory() as here:
-        prepared = prepare(law)
         certificate = finish(Path(here), prepared, rows, files, current().private)
         for name in (PLAN, REPORT, CERTIFICATE):
             put(Path(here) / name)

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dproof.arguments import COLUMN, listed
 from dproof.errors import InputError, did_you_mean
 from dproof.exact import has_shape, whole_numbers
 from dproof.spaces.arrow import arrow_codes, is_arrow
@@ -101,7 +102,7 @@ class Categories(Space):
         """The codes of a column; a value that was not declared is refused without being named."""
         if is_arrow(values):
             return arrow_codes(values, self.values).astype(narrowest(self.size))
-        return np.array([self.code(value) for value in values], narrowest(self.size))
+        return np.array([self.code(value) for value in listed(values, "values", COLUMN)], narrowest(self.size))
 
     def values_of(self, codes: NDArray[Any]) -> NDArray[np.float64]:
         labels: list[Any] = [0.0 if label is None else label for label in self.values]

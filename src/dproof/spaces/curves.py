@@ -12,7 +12,8 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from dproof.errors import InputError, did_you_mean
+from dproof.arguments import choice, listed, whole
+from dproof.errors import InputError
 from dproof.exact import exact
 from dproof.spaces.arrow import as_numpy, is_arrow
 
@@ -43,12 +44,13 @@ class Curves:
         self, start: Any, stop: Any, points: int | Sequence[Any], low: Any, high: Any, norm: Norm = "sup"
     ) -> None:
         first, last = exact(start, "start"), exact(stop, "stop")
-        many = points if isinstance(points, int) else len(points)
-        if isinstance(points, bool) or not 2 <= many <= _MOST_POINTS:
-            raise InputError(f"a curve needs from 2 to {_MOST_POINTS} grid points")
-        if isinstance(points, int):
-            points = [first + (last - first) * n / (many - 1) for n in range(many)]
-        grid = tuple(exact(t, "a point") for t in points)
+        if isinstance(points, (int, np.integer)):
+            many = whole(points, "points, the number of grid points,", 2, _MOST_POINTS)
+            grid = tuple(first + (last - first) * n / (many - 1) for n in range(many))
+        else:
+            given = listed(points, "points", "the number of grid points or a list of them")
+            whole(len(given), "the number of grid points", 2, _MOST_POINTS)
+            grid = tuple(exact(t, "each of the points") for t in given)
         if any(a >= b for a, b in pairwise(grid)):
             raise InputError("the grid points must rise, each above the one before")
         if (grid[0], grid[-1]) != (first, last):
@@ -56,8 +58,7 @@ class Curves:
         bottom, top = exact(low, "low"), exact(high, "high")
         if bottom >= top:
             raise InputError("low must lie below high")
-        if norm not in get_args(Norm):
-            raise InputError(f"norm {str(norm)[:40]!r} is not known{did_you_mean(norm, get_args(Norm))}")
+        choice(norm, get_args(Norm), "norm")
         for name, value in {"grid": grid, "low": bottom, "high": top, "norm": norm}.items():
             object.__setattr__(self, name, value)
 
@@ -109,9 +110,10 @@ class Curves:
         return sum(((v - u) * (a * a + a * b + b * b) / 3 for (u, v), (a, b) in pieces), Fraction(0))
 
     def _difference(self, f: Sequence[Any], g: Sequence[Any]) -> list[Fraction]:
-        if len(f) != self.points or len(g) != self.points:
-            raise InputError(f"a curve has {self.points} values here, one for each grid point")
-        return [exact(x, "a value") - exact(y, "a value") for x, y in zip(f, g, strict=True)]
+        first, second = (listed(given, name, "a list of values") for given, name in ((f, "f"), (g, "g")))
+        if len(first) != self.points or len(second) != self.points:
+            raise InputError(f"a curve has {self.points} values here, one for each grid point: so must f and g")
+        return [exact(x, "a value of f") - exact(y, "a value of g") for x, y in zip(first, second, strict=True)]
 
     def evaluate(self, curves: Any, at: Any) -> NDArray[np.float64]:
         """The curves between their grid points, by linear interpolation; one row each.
@@ -119,7 +121,10 @@ class Curves:
         >>> Curves(0, 2, 2, 0, 4).evaluate([[0, 4]], [0.5, 1]).tolist()
         [[1.0, 2.0]]
         """
-        times = np.atleast_1d(np.asarray(at, np.float64))
+        try:
+            times = np.atleast_1d(np.asarray(at, np.float64))
+        except (TypeError, ValueError, OverflowError):
+            raise InputError("at must be a number or a list of numbers, where the curves are evaluated") from None
         if not ((times >= float(self.start)) & (times <= float(self.stop))).all():
             raise InputError("a curve can be evaluated between its first and its last grid point only")
         return np.array([np.interp(times, self.times, row) for row in self.read(curves, outside="keep")])

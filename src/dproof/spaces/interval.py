@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dproof.arguments import COLUMN
 from dproof.errors import InputError, TooLarge
 from dproof.exact import exact
 from dproof.spaces.arrow import as_numpy, is_arrow
@@ -118,6 +119,8 @@ class Interval(Space):
         chosen = _fine_step(length) if step is None else exact(step, "step")
         if chosen <= 0:
             raise InputError("step must be above 0")
+        if length and chosen > length:
+            raise InputError("step must not be longer than the interval from low to high")
         if (length / chosen).denominator != 1:
             last = bottom + length // chosen * chosen
             raise InputError(
@@ -197,6 +200,8 @@ class Interval(Space):
                 raise _no_number()
             values = as_numpy(values)
         column = values if isinstance(values, np.ndarray) else np.array(values, object)
+        if column.ndim != 1:
+            raise InputError(f"values must be {COLUMN}")
         if column.dtype == object:
             column = _narrowed(column)
         if len(column) == 0:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from dproof.arguments import listed
 from dproof.errors import InputError
 
 
@@ -16,11 +17,9 @@ def numbered(values: Iterable[Any], what: str) -> tuple[tuple[Hashable, ...], di
     >>> numbered(["yes", "no"], "category")
     (('yes', 'no'), {'yes': 0, 'no': 1})
     """
-    if isinstance(values, (str, bytes)) or not isinstance(values, Iterable):
-        raise InputError(f"give a list with at least one {what}")
-    labels = tuple(map(plain, values))
+    labels = tuple(map(plain, listed(values, "values", f"a list with at least one {what}")))
     if not labels:
-        raise InputError(f"give a list with at least one {what}")
+        raise InputError(f"values must be a list with at least one {what}")
     try:
         places = {label: place for place, label in enumerate(labels)}
     except TypeError:  # a list, say, cannot be looked up

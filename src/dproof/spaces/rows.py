@@ -11,9 +11,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dproof.arguments import COLUMN, listed
 from dproof.errors import InputError
 from dproof.spaces.categories import Categories
-from dproof.spaces.space import Space, narrowest
+from dproof.spaces.space import Space, as_space, narrowest
 from dproof.spaces.subsets import Subsets
 
 
@@ -33,8 +34,9 @@ class Rows(Space):
 
     def __init__(self, columns: Mapping[str, Space]) -> None:
         if not isinstance(columns, Mapping) or not columns:
-            raise InputError("a row needs a mapping from the name of each column, one at least, to its space")
-        object.__setattr__(self, "columns", dict(columns))
+            raise InputError("columns must be a mapping from the name of each column, one at least, to its space")
+        spaces = {name: as_space(space, f"the space of column {str(name)[:40]!r}") for name, space in columns.items()}
+        object.__setattr__(self, "columns", spaces)
 
     @property
     def size(self) -> int:
@@ -83,7 +85,7 @@ class Rows(Space):
         return {name: space.label(digit) for (name, space), digit in parts}
 
     def encode(self, values: Any) -> NDArray[Any]:
-        return np.array([self.code(value) for value in values], narrowest(self.size))
+        return np.array([self.code(value) for value in listed(values, "values", COLUMN)], narrowest(self.size))
 
     def decode(self, codes: NDArray[Any]) -> list[dict[str, Any]]:
         return [self.label(code) for code in codes]

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
+from dproof.arguments import described
 from dproof.errors import InputError
 
 if TYPE_CHECKING:
@@ -107,6 +108,16 @@ class Space(Protocol):
         That is whether a row has a given value or, for sets, whether it holds a given item.
         """
         return 1, lambda: np.eye(self.size)
+
+
+def as_space(value: Any, name: str = "space") -> Space:
+    """An argument that must be a space of finitely many values."""
+    if isinstance(value, Space) and not isinstance(value, type):
+        return value
+    raise InputError(
+        f"{name} must be a space of finitely many values, such as Categories, Interval or Subsets, "
+        f"not {described(value)}"
+    )
 
 
 def narrowest(size: int) -> np.dtype[Any]:

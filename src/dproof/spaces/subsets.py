@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dproof.errors import InputError, TooLarge, did_you_mean
+from dproof.arguments import COLUMN, choice, listed
+from dproof.errors import InputError, TooLarge
 from dproof.spaces.arrow import is_arrow
 from dproof.spaces.labels import numbered, plain
 from dproof.spaces.space import Space, narrowest
@@ -38,8 +39,7 @@ class Subsets(Space):
         items, places = numbered(values, "item")
         if len(items) > _MOST_ITEMS:
             raise InputError(f"there are {len(items)} items; a space of subsets takes up to {_MOST_ITEMS}")
-        if metric not in ("symmetric", "discrete"):
-            raise InputError(f"metric {metric!r} is not known{did_you_mean(metric, ['symmetric', 'discrete'])}")
+        choice(metric, ("symmetric", "discrete"), "metric")
         object.__setattr__(self, "values", items)
         object.__setattr__(self, "metric", metric)
         object.__setattr__(self, "_bits", {item: 1 << place for item, place in places.items()})
@@ -105,7 +105,7 @@ class Subsets(Space):
     def encode(self, values: Any) -> NDArray[Any]:
         if is_arrow(values):
             values = values.to_pylist()
-        return np.array([self.code(value) for value in values], narrowest(self.size))
+        return np.array([self.code(value) for value in listed(values, "values", COLUMN)], narrowest(self.size))
 
     def decode(self, codes: NDArray[Any]) -> list[frozenset[Hashable]]:
         return [self.label(int(code)) for code in codes]

@@ -1,0 +1,268 @@
+"""`dproof check`, which alone shows figures without noise, and `dproof init --look`, which reads rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import FrozenInstanceError
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet
+import pytest
+
+import dproof as dp
+from dproof.sanitisation.inspection import CONFIDENTIAL
+from tests.workbooks import write_workbook
+
+Dproof = Callable[..., Any]
+PLAN = """
+[file]
+separator = ";"
+encoding = "cp1252"
+decimal = ","
+thousands = "."
+[privacy]
+epsilon = "2"
+person = "id"
+rows_per_person = 2
+[columns.id]
+drop = true
+[columns.town]
+space = "categories"
+values = ["Köln", "Bonn"]
+[columns.pay]
+space = "interval"
+low = 0
+high = 5000
+step = 1
+missing = 0
+[columns.likes]
+space = "subsets"
+values = ["Chess", "Cars"]
+separator = ","
+missing = []
+[columns.region]
+public = true
+[columns.load]
+space = "curves"
+columns = ["a", "b"]
+low = 0
+high = 2
+missing = "centre"
+"""
+ROWS = """\
+id;town;pay;likes;region;a;b
+1;Köln;1.234,5;Chess, Cars;x;1;1
+1;Bonn;7000;Chess;;1;9
+1;Münster;n/a;Golf;x;;1
+2;Münster;65,000;;x;1;1
+2;;;Golf;x;x;1
+3;Zürich;12;Cars;x;0,5;1
+"""
+
+
+@pytest.fixture
+def survey(tmp_path: Path) -> Path:
+    (tmp_path / "survey.csv").write_bytes(ROWS.encode("cp1252"))
+    (tmp_path / "plan.toml").write_text(PLAN, "utf-8")
+    return tmp_path
+
+
+def test_the_custodian_sees_what_the_plan_does_not_foresee(dproof: Dproof, survey: Path) -> None:
+    ran = dproof("check", survey / "survey.csv", "--plan", survey / "plan.toml", "--json")
+    assert (ran.code, ran.err) == (0, "")
+    assert ran.json["confidential"] == CONFIDENTIAL and ran.json["rows"] == 6
+    found = {column.pop("name"): column for column in ran.json["columns"]}
+    figures = ("missing", "outside", "no_number", "clamped")
+    assert {name: tuple(column[key] for key in figures) for name, column in found.items()} == {
+        "town": (1, 3, 0, 0),
+        "pay": (1, 0, 1, 1),  # 65,000 is sixty-five here
+        "likes": (0, 2, 0, 0),
+        "region": (1, 0, 0, 0),
+        "load": (2, 0, 0, 1),
+    }
+    assert found["town"]["values"] == [{"value": "Münster", "rows": 2}, {"value": "Zürich", "rows": 1}]
+    assert found["pay"]["values"] == [{"value": "n/a", "rows": 1}]
+    assert ran.json["persons"] == {"column": "id", "persons": 3, "most_rows": 3, "rows_per_person": 2, "above": 1}
+    hints = "\n".join(ran.json["hints"])
+    for hint in ("Most values of 'town' are outside", "'pay' are no numbers", "'town' stop", "more rows than rows_per"):
+        assert hint in hints, hint
+
+
+def test_the_page_begins_with_a_warning(dproof: Dproof, survey: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for columns in ("60", "100"):
+        monkeypatch.setenv("COLUMNS", columns)
+        ran = dproof("check", survey / "survey.csv", "--plan", survey / "plan.toml")
+        assert ran.code == 0 and ran.out.startswith("CONFIDENTIAL: no noise protects these figures.")
+        assert "town: 'Münster' 2, 'Zürich' 1" in ran.out and "'id' names 3 persons" in ran.out
+        assert all(len(line) <= int(columns) for line in ran.out.splitlines())
+
+
+def test_a_wrong_encoding_is_told(dproof: Dproof, survey: Path) -> None:
+    plan = PLAN.replace('encoding = "cp1252"\n', "")
+    (survey / "plan.toml").write_text(plan, "utf-8")
+    ran = dproof("check", survey / "survey.csv", "--plan", survey / "plan.toml", "--json")
+    assert "Values of 'town' are no utf-8 text: is `encoding` under [file] right?" in ran.json["hints"][0]
+    assert ran.json["columns"][0]["undecodable"] == 4
+    assert {"value": "M\\xfcnster", "rows": 2} in ran.json["columns"][0]["values"]
+    (survey / "plan.toml").write_text(PLAN.replace("cp1252", "ascii"), "utf-8")
+    ran = dproof("check", survey / "survey.csv", "--plan", survey / "plan.toml", "--json")
+    assert ran.json["columns"][0]["undecodable"] == 4
+
+
+def test_only_five_values_are_shown_and_none_can_move_the_cursor(dproof: Dproof, survey: Path) -> None:
+    (survey / "x.csv").write_bytes(
+        b"x\n" + b"\x1b[2J\n" * 99 + b"".join(b"%d%s\n" % (n, b"a" * 99) for n in range(200))
+    )
+    (survey / "x.toml").write_text('[privacy]\nepsilon = "1"\n[columns.x]\nspace = "categories"\nvalues = ["a"]\n')
+    shown = dproof("check", survey / "x.csv", "--plan", survey / "x.toml")
+    assert "\x1b" not in shown.out and "'\\x1b[2J' 99" in shown.out
+    found = dp.check(survey / "x.csv", survey / "x.toml").columns[0]
+    assert len(found.values) == 5 and all(len(value) <= 60 for value, _ in found.values)
+
+
+def test_from_python_and_for_typed_columns() -> None:
+    plan = {
+        "privacy": {"epsilon": 1},
+        "columns": {
+            "age": {"space": "interval", "low": 0, "high": 99, "outside": "refuse"},
+            "code": {"space": "categories", "values": [1, 2], "outside": "category", "outside_value": 0},
+            "sets": {"space": "subsets", "values": ["a"], "outside": "clamp"},
+            "flags": {"space": "subsets", "columns": ["p", "q"]},
+        },
+    }
+    table = pa.table(
+        {
+            "age": [1.0, np.nan, 120.0, None],
+            "code": [1, 7, None, 7],
+            "sets": [["a"], ["b"], None, []],
+            "p": [True, None, False, True],
+            "q": ["yes", "1", "0", "1"],
+        }
+    )
+    found = dp.check(table, plan)
+    figures = [(c.missing, c.outside, c.no_number, c.clamped) for c in found.columns]
+    assert figures == [(2, 1, 0, 0), (1, 2, 0, 0), (1, 0, 0, 1), (1, 1, 0, 0)]
+    assert found.columns[1].values == (("7", 2),) and found.persons is None
+    with pytest.raises(FrozenInstanceError):
+        found.rows = 0  # type: ignore[misc]
+
+
+def test_an_empty_table_and_a_plan_for_another(dproof: Dproof, survey: Path, refused: Callable[..., str]) -> None:
+    (survey / "none.csv").write_text(ROWS.splitlines()[0])
+    ran = dproof("check", survey / "none.csv", "--plan", survey / "plan.toml", "--json")
+    assert ran.json["rows"] == 0 and ran.json["hints"] == ["The table has no rows."]
+    assert ran.json["persons"]["persons"] == 0
+    (survey / "other.csv").write_text("town\n")
+    assert "no column" in refused("check", survey / "other.csv", "--plan", survey / "plan.toml")
+
+
+def test_a_release_of_nobody_is_told(dproof: Dproof, tmp_path: Path) -> None:
+    (tmp_path / "x.csv").write_text("x\n")
+    (tmp_path / "x.toml").write_text(
+        '[privacy]\nepsilon = "1"\n[columns.x]\nspace = "categories"\nvalues = ["a", "b"]\n'
+    )
+    ran = dproof("sanitise", tmp_path / "x.csv", "--plan", tmp_path / "x.toml", "--out", tmp_path / "out", "--json")
+    assert ran.code == 0 and ran.json["rows"] == 0
+    assert ran.err == "dproof: warning: the table has no rows: this is a release of nobody\n"
+
+
+def test_a_survey_in_a_workbook_is_checked_sanitised_and_asked(dproof: Dproof, tmp_path: Path) -> None:
+    rows: list[list[Any]] = [["town", "pay"], *[["Köln", 1.5], ["Bonn", "1,5"], [None, None], ["Ulm", "x"]] * 50]
+    write_workbook(tmp_path / "survey.xlsx", {"Intro": [["hello"]], "Data": rows})
+    plan = tmp_path / "plan.toml"
+    plan.write_text(
+        '[file]\nsheet = "Data"\ndecimal = ","\n[privacy]\nepsilon = "2"\n[columns.town]\nspace = "categories"\n'
+        'values = ["Köln", "Bonn", "Ulm"]\n[columns.pay]\nspace = "interval"\nlow = 0\nhigh = 2\nmissing = 0\n',
+        "utf-8",
+    )
+    found = dproof("check", tmp_path / "survey.xlsx", "--plan", plan, "--json").json
+    assert found["rows"] == 150 and found["columns"][1]["no_number"] == 50
+    ran = dproof("sanitise", tmp_path / "survey.xlsx", "--plan", plan, "--out", tmp_path / "out", "--json")
+    assert ran.code == 0 and ran.json["rows"] == 150
+    question = "SELECT count(*) AS n FROM data WHERE town = 'Ulm'"
+    arguments = ("ask", tmp_path / "survey.xlsx", "--plan", plan, "--ledger", tmp_path / "b.db", "--epsilon", "2")
+    assert abs(dproof(*arguments, question, "--json").json["rows"][0]["n"]["estimate"] - 50) < 30
+
+
+# Drafts --------------------------------------------------------------------------------------------------------------
+
+CANARY = "Zanzibar"
+MESSY = f"Größe;Ort;Tag;ok;n;\r\n1,75;{CANARY};3.02.2020;true;1.234,5;\r\n1,6;;4.02.2020;false;n/a;\r\n;Ulm;;;17;\r\n"
+
+
+def test_a_draft_from_the_header_has_the_separator_and_the_encoding(dproof: Dproof, tmp_path: Path) -> None:
+    (tmp_path / "x.csv").write_bytes(MESSY.encode("cp1252"))
+    ran = dproof("init", tmp_path / "x.csv", "--json")
+    assert ran.json["confidential"] is False and "CONFIDENTIAL" not in ran.json["plan"]
+    assert '[file]\nseparator = ";"\nencoding = "cp1252"\n\n' in ran.json["plan"]
+    assert [column["kind"] for column in ran.json["columns"]] == ["categories"] * 5 + ["nameless"]
+    (tmp_path / "x.csv").write_bytes(MESSY.encode("utf-16"))
+    assert 'separator = ";"\nencoding = "utf-16"\n' in dproof("init", tmp_path / "x.csv").out
+    (tmp_path / "x.tsv").write_text("a\tb\n1\t2\n")
+    assert "[file]\n" not in dproof("init", tmp_path / "x.tsv").out
+
+
+def test_a_draft_depends_on_no_row_unless_it_may_look(dproof: Dproof, tmp_path: Path) -> None:
+    drafts = set()
+    for rows in ("", "1;x\n", "1,5;2020-01-01\n", "\xff;\n"):
+        (tmp_path / "x.csv").write_bytes(b"a;b\n" + rows.encode("latin-1"))
+        drafts.add(dproof("init", tmp_path / "x.csv").out)
+    assert len(drafts) == 1
+
+
+def test_looking_guesses_kinds_and_signs_and_writes_no_value(dproof: Dproof, tmp_path: Path) -> None:
+    (tmp_path / "x.csv").write_bytes(MESSY.encode("cp1252"))
+    ran = dproof("init", tmp_path / "x.csv", "--look", "--json")
+    draft = ran.json["plan"]
+    assert ran.json["confidential"] is True and draft.startswith("# CONFIDENTIAL until a person has checked it")
+    kinds = {column["name"]: column["kind"] for column in ran.json["columns"]}
+    assert kinds == {
+        "Größe": "interval",
+        "Ort": "categories",
+        "Tag": "date",
+        "ok": "truth",
+        "n": "interval",
+        "": "nameless",
+    }
+    assert 'decimal = ","\nthousands = "."\n' in draft
+    assert "no space yet" in draft and "[columns.Tag]\ndrop = true" in draft
+    assert all(value not in draft for value in (CANARY, "Ulm", "75", "234", "2020", "n/a"))
+    assert all(len(line) <= 80 for line in draft.splitlines())
+    said = dproof("init", tmp_path / "x.csv", "--look")
+    assert said.out == draft and "keep it to yourself" in said.err
+    finished = draft.replace("values = []", 'values = ["a"]').replace('low = "?"\nhigh = "?"', "low = 0\nhigh = 9")
+    assert dp.check(tmp_path / "x.csv", dp.Plan.parse(finished)).rows == 3
+
+
+@pytest.mark.parametrize(
+    ("content", "file"),
+    [
+        ('a,b\n"65,000",x\n"1,200",y\n', 'thousands = ","'),
+        ("a;b\n65,000;x\n1,200;y\n", 'decimal = ","'),
+        ("a;b\n65 000,5;x\n", 'thousands = " "'),
+        ("a,b\n65'000.5,x\n", 'thousands = "\'"'),
+        ("a,b\n65000.5,x\n", None),
+        ("a,b\nMünchen,x\n", 'encoding = "cp1252"'),
+    ],
+)
+def test_signs_that_a_sample_shows(dproof: Dproof, tmp_path: Path, content: str, file: str | None) -> None:
+    (tmp_path / "x.csv").write_bytes(content.encode("cp1252"))
+    draft = dproof("init", tmp_path / "x.csv", "--look").out
+    assert "[file]\n" not in draft if file is None else f"\n{file}\n" in draft
+
+
+def test_dates_by_their_type_are_dropped(dproof: Dproof, tmp_path: Path) -> None:
+    table = pa.table({"day": pa.array([1], pa.date32()), "at": pa.array([1], pa.timestamp("s")), "n": [1]})
+    pa.parquet.write_table(table, tmp_path / "x.parquet")
+    ran = dproof("init", tmp_path / "x.parquet", "--json")
+    assert [column["kind"] for column in ran.json["columns"]] == ["date", "date", "interval"]
+    assert "[columns.day]\ndrop = true" in ran.json["plan"]
+
+
+def test_a_draft_of_one_sheet_names_it(dproof: Dproof, tmp_path: Path) -> None:
+    write_workbook(tmp_path / "x.xlsx", {"Intro": [["hello"]], "Data": [["town"], ["Ulm"]]})
+    assert '[file]\nsheet = "Data"\n' in dproof("init", tmp_path / "x.xlsx", "--table", "Data").out
+    assert "[columns.hello]" in dproof("init", tmp_path / "x.xlsx").out

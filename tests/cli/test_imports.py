@@ -1,0 +1,86 @@
+"""A command imports what it needs: a cold start is most of what a person waits for."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+PLAN = """\
+[privacy]
+epsilon = "2"
+[columns.hobby]
+space = "categories"
+values = ["Cars", "Chess"]
+missing = "category"
+[columns.likes]
+space = "subsets"
+values = ["Music", "Football"]
+separator = ";"
+[columns.age]
+space = "interval"
+low = 0
+high = 110
+step = 1
+missing = 40
+"""
+RUN = """
+import sys
+from dproof.cli.app import main
+try:
+    main(sys.argv[2:])
+except SystemExit as left:
+    assert not left.code, left.code
+print("loaded:", *sorted(set(sys.argv[1].split(",")) & set(sys.modules)))
+"""
+HEAVY = ["pandas", "polars", "altair", "vl_convert", "scipy", "dp_accounting", "highspy", "IPython", "sklearn"]
+QUESTION = "SELECT hobby, count(*) AS n, avg(age) AS a FROM {} WHERE list_contains(likes, 'Music') GROUP BY hobby"
+ASKED = ["ask", "people.csv", "--plan", "plan.toml", "--ledger", "budget.db", "--epsilon", "1", QUESTION.format("data")]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    import dproof as dp
+
+    made = tmp_path_factory.mktemp("imports")
+    (made / "plan.toml").write_text(PLAN, "utf-8")
+    (made / "people.csv").write_text("hobby,likes,age\n" + "Cars,Music;Football,41\nChess,,20\n,Music,\n" * 30, "utf-8")
+    dp.sanitise(made / "people.csv", made / "plan.toml", made / "release")
+    return made
+
+
+@pytest.fixture
+def loaded(folder: Path) -> Callable[..., list[str]]:
+    """Which of these packages a command loads."""
+
+    def run(packages: list[str], *words: str) -> list[str]:
+        ran: Any = subprocess.run(
+            [sys.executable, "-c", RUN, ",".join(packages), *words], cwd=folder, capture_output=True, text=True
+        )
+        assert ran.returncode == 0, ran.stderr
+        return ran.stdout.rpartition("loaded:")[2].split()
+
+    return run
+
+
+@pytest.mark.parametrize(
+    ("words", "more"),
+    [
+        (["query", "release", QUESTION.format("release")], ["cryptography", "dproof.optimality.design", "pyarrow.fs"]),
+        (["verify", "release"], ["duckdb", "sqlglot", "cryptography", "dproof.optimality.design"]),
+        (ASKED, []),
+        (["--help"], ["numpy", "pyarrow", "duckdb", "rich", "pydantic", "sqlglot"]),
+    ],
+    ids=["query", "verify", "ask", "help"],
+)
+def test_a_command_loads_no_more_than_it_needs(loaded: Any, words: list[str], more: list[str]) -> None:
+    assert loaded([*HEAVY, *more], *words) == []
+
+
+def test_sanitising_loads_what_draws_charts_and_not_pandas(loaded: Any) -> None:
+    words = ["sanitise", "people.csv", "--plan", "plan.toml", "--out", "another"]
+    assert loaded(["pandas", "polars", "altair", "vl_convert", "scipy", "dp_accounting"], *words) == ["altair"]

@@ -1,0 +1,70 @@
+"""Which noise a curve gets, the region that a certificate may speak of, and integrals of functions with joints."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+
+from dproof.curves.bases import basis
+from dproof.curves.expansion import expand
+from dproof.curves.noise import curve_noise, recorded_curve_law, vector_noise
+from dproof.errors import InputError
+from dproof.exact import exp_below
+from dproof.privacy import Privacy
+from dproof.spaces.curves import Curves
+
+DAY = Curves(0, 24, 25, 0, 5, norm="l2")
+
+
+@pytest.mark.parametrize("terms", [1, 3, 8, 20])
+@pytest.mark.parametrize("privacy", [Privacy(1, "1e-6"), Privacy(5, "1e-9"), Privacy("0.1", "0.01")], ids=str)
+def test_auto_takes_the_noise_with_the_lesser_error(terms: int, privacy: Privacy) -> None:
+    expansion = expand(DAY, terms=terms)
+    both = [curve_noise(expansion, privacy, noise=kind) for kind in ("laplace", "gaussian")]
+    chosen = curve_noise(expansion, privacy)
+    assert chosen.l2_error == min(mechanism.l2_error for mechanism in both)
+    assert chosen.name in [mechanism.name for mechanism in both]
+
+
+def test_each_kind_of_noise_is_the_better_one_somewhere() -> None:
+    names = {curve_noise(expand(DAY, terms=terms), Privacy(1, "1e-6")).name.split()[0] for terms in (1, 20)}
+    assert names == {"Laplace", "Gaussian"}
+
+
+@pytest.mark.parametrize("change", [{"terms": 7}, {"radius": 16383}, {"radius": None, "box": [16384] * 8}, {"box": []}])
+def test_a_certificate_of_another_region_is_refused(change: dict[str, Any]) -> None:
+    expansion = expand(DAY)
+    family = curve_noise(expansion, Privacy(1)).family
+    record, law = dict(family.record()), family.noise.law
+    assert recorded_curve_law(expansion, record, law).family.record() == record
+    with pytest.raises(ValueError, match="region"):
+        recorded_curve_law(expansion, {**record, **change}, law)
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 16384**2, 4 * 16384**2])
+@pytest.mark.parametrize("terms", [1, 64])
+def test_gaussian_noise_keeps_its_promise_by_the_lattices_own_bound(size: int, terms: int) -> None:
+    """Where a step is as wide as the noise the normal law alone would promise too much: then none is drawn."""
+    kept = 0
+    for epsilon, delta in (("0.1", "1e-3"), ("1", "1e-6"), ("8", "1e-2"), ("20", "1e-12")):
+        with suppress(InputError):
+            noise = vector_noise("gaussian", size, terms, Privacy(epsilon, delta))
+            assert noise.worst(exp_below(Fraction(epsilon))) <= Fraction(delta)
+            kept += 1
+    assert kept or size < 4
+
+
+@pytest.mark.parametrize("name", ["b-spline", "bernstein", "cosine", "fourier"])
+@pytest.mark.parametrize("points", [7, 12])
+def test_integrals_see_the_joints_of_the_basis_between_grid_points(name: str, points: int) -> None:
+    """∫ f φ_j of a piecewise linear f, against a sum over a quarter of a million points."""
+    space = Curves(0, 2, points, 0, 1)
+    functions = basis(name, space, 7)
+    curve = np.random.default_rng(points).uniform(size=points)
+    t = (np.arange(1 << 18) + 0.5) * 2 / (1 << 18)
+    expected = (functions.evaluate(t) * np.interp(t, space.times, curve)).mean(axis=1) * 2
+    assert np.allclose(functions.analysis(space) @ curve, expected, atol=1e-9)

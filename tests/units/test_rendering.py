@@ -1,0 +1,76 @@
+"""Charts are rendered beside this process: a fork does not stop them, nor does an interrupt mix them up."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dproof.errors import DproofError
+from dproof.report import rendering
+
+
+def chart(title: str) -> dict[str, Any]:
+    return {"title": title, "data": {"values": [{"x": 1}]}, "mark": "point", "encoding": {"x": {"field": "x"}}}
+
+
+def test_a_chart_is_svg_or_png() -> None:
+    assert rendering.svg(chart("one")).startswith("<svg") and "one" in rendering.svg(chart("one"))
+    assert rendering.png(chart("one")).startswith(b"\x89PNG")
+
+
+def test_what_cannot_be_drawn_is_told_and_the_next_chart_is_drawn() -> None:
+    with pytest.raises(DproofError, match="a chart cannot be drawn"):
+        rendering.svg({"mark": "no such mark", "data": 3})
+    assert "two" in rendering.svg(chart("two"))
+
+
+def test_a_renderer_that_ended_is_told_and_the_next_chart_has_a_new_one() -> None:
+    rendering.start()
+    assert rendering._renderer is not None
+    rendering._renderer.kill()
+    with pytest.raises(DproofError, match="it ended"):
+        rendering.svg(chart("three"))
+    rendering._renderer.wait()
+    assert "three" in rendering.svg(chart("three"))
+
+
+def test_an_interrupted_chart_is_not_taken_for_the_next(monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(*_: Any) -> Any:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as stopped, pytest.raises(KeyboardInterrupt):
+        stopped.setattr(rendering.json, "loads", interrupted)
+        rendering.svg(chart("four"))
+    assert "five" in rendering.svg(chart("five"))
+
+
+FORKED = """
+import os, sys
+import pyarrow as pa
+import dproof as dp
+
+plan = {"privacy": {"epsilon": 1}, "columns": {"read": {"space": "categories", "values": [0, 1]}}}
+rows = pa.table({"read": [0, 1] * 50})
+dp.sanitise(rows, plan, os.path.join(sys.argv[1], "parent"))
+for n in range(2):
+    if os.fork() == 0:
+        dp.sanitise(rows, plan, os.path.join(sys.argv[1], f"child-{n}"))
+        os._exit(0)
+for n in range(2):
+    assert os.wait()[1] == 0
+dp.sanitise(rows, plan, os.path.join(sys.argv[1], "parent-again"))
+print("vl_convert" in sys.modules)
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="nothing forks")
+def test_a_process_that_has_rendered_may_fork_and_render_again(tmp_path: Path) -> None:
+    ran = subprocess.run(
+        [sys.executable, "-c", FORKED, tmp_path], capture_output=True, text=True, timeout=120, check=True
+    )
+    assert ran.stdout == "False\n"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["child-0", "child-1", "parent", "parent-again"]
