@@ -26,7 +26,6 @@ from dproof.queries.question import Aggregate, Expression, Key, aggregates, part
 from dproof.queries.ranges import possible
 from dproof.queries.regions import grouping
 from dproof.queries.schema import Open, plain
-from dproof.spaces import Subsets
 
 _DRAWS, _MOST_DRAWS = 4000, 1 << 22
 WAYS_OUT = "a larger ε, fewer columns in the question, or coarser conditions"  # of an answer that tells nothing
@@ -59,8 +58,7 @@ class Answering:
         space = self.schema.spaces[aggregate.columns[0]]
         assert not isinstance(space, Open)
         if aggregate.kind == "top":
-            names = space.values if isinstance(space, Subsets) else [space.label(n) for n in range(space.size)]
-            return [[names[code] for code in several] for several in codes]
+            return [[space.candidate(place) for place in several] for several in codes]
         return [space.label(code) for code in codes]
 
     def _groups(self) -> tuple[dict[Key, list[Any]], NDArray[np.int64]]:

@@ -23,7 +23,6 @@ from dproof.curation.measurement import Measurement, check_groups, measure
 from dproof.curation.preview import Preview, preview, spreads
 from dproof.curation.stand_ins import stand_ins
 from dproof.curation.tally import Counter, answerable, read_rows, schema_of, tally
-from dproof.curves.expansion import Expansion
 from dproof.engines import open_source
 from dproof.errors import InputError
 from dproof.exact import exact, level_of
@@ -176,7 +175,9 @@ class Curator:
         )
         # All rows of a person may go, and as many others come.
         noise = integer_laplace(query.steps * self.plan.rows_per_person * (2 if replaced else 1), cost)
-        known = [name for name, space in self.schema.spaces.items() if not isinstance(space, (Open, Expansion))]
+        known = [
+            name for name, space in self.schema.spaces.items() if not isinstance(space, Open) and not space.holds_curves
+        ]
 
         def fresh() -> Released:
             whole = query.whole(list(read_rows(self.source, self.plan, known, self.schema)))

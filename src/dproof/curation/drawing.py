@@ -15,7 +15,7 @@ from dproof.exact import exact
 from dproof.queries.canonical import expression
 from dproof.queries.linear import Term, scale_of
 from dproof.queries.schema import Open, Schema
-from dproof.spaces import Categories, Space, Subsets
+from dproof.spaces import Space
 
 Released = dict[str, Any]  # plain JSON: what a ledger keeps
 
@@ -49,7 +49,7 @@ def _choose(choice: Chosen, histogram: Mapping[int, int], schema: Schema, coins:
     assert not isinstance(space, Open)
     if choice.aggregate.kind in ("mode", "top"):
         rounds = int(choice.aggregate.argument or 1)
-        top = _top(choice, _scores(space, histogram), rounds, coins)
+        top = _top(choice, space.tallies(histogram), rounds, coins)
         return top if choice.aggregate.kind == "top" else top[0]
     if choice.aggregate.kind not in ("min", "max", "quantile"):
         raise KeyError(f"{choice.aggregate.kind} is no choice among values")
@@ -59,15 +59,6 @@ def _choose(choice: Chosen, histogram: Mapping[int, int], schema: Schema, coins:
     choose = exponential if choice.mechanism == "exponential" else permute_and_flip
     place = choose(lengths, misses, choice.rate, coins)
     return ladder[place] if ladder else place
-
-
-def _scores(space: Space, histogram: Mapping[int, int]) -> dict[int, int]:
-    """How often each value that can be there, or each item of sets, occurs."""
-    if isinstance(space, Subsets):
-        bits = range(len(space.values))
-        return {bit: sum(count for mask, count in histogram.items() if mask >> bit & 1) for bit in bits}
-    absent = space.values.index(None) if isinstance(space, Categories) and None in space.values else -1
-    return {code: histogram.get(code, 0) for code in range(space.size) if code != absent}
 
 
 def _top(choice: Chosen, scores: Mapping[int, int], rounds: int, coins: Coins) -> list[int]:
@@ -81,7 +72,7 @@ def _top(choice: Chosen, scores: Mapping[int, int], rounds: int, coins: Coins) -
 
 def rungs(space: Space) -> list[int] | None:
     """The codes of a space of numbers from the least to the greatest; None where they are in order already."""
-    if not isinstance(space, Categories):
+    if space.line is not None:
         return None
     codes = [code for code in range(space.size) if space.label(code) is not None]
     return sorted(codes, key=scale_of(space, False).whole(np.arange(space.size)).tolist().__getitem__)

@@ -120,7 +120,8 @@ def _adds_up(relation: Any, plan: Plan, column: str) -> bool:
     declared = plan.column(column)
     kind = str(dict(zip(relation.columns, relation.types, strict=True)).get(declared.sources[0]))
     space = declared.space
-    return kind in _WHOLE and isinstance(space, Interval) and space.step == 1 and space.low.denominator == 1
+    line = space.line
+    return kind in _WHOLE and line is not None and line.step == 1 and line.origin.denominator == 1
 
 
 def _presence(kinds: Any, column: str) -> NDArray[np.int64]:
@@ -164,8 +165,9 @@ def _sums(term: Term, kinds: Any, schema: Schema) -> list[int]:
     lines = []
     for column in term.columns:
         scale, space = term.scale(column, schema), schema.spaces[column]
-        assert isinstance(space, Interval)
-        lines.append((scale.shift - scale.factor * int(space.low), scale.factor, _whole(kinds, f"sum {(column,)}")))
+        assert space.line is not None
+        shift = scale.shift - scale.factor * int(space.line.origin)
+        lines.append((shift, scale.factor, _whole(kinds, f"sum {(column,)}")))
     (a, b, x) = lines[0]
     if len(lines) == 1:
         return list((a * n + b * x).tolist())

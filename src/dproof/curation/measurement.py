@@ -34,7 +34,6 @@ from dproof.queries.question import (
 )
 from dproof.queries.regions import grouping
 from dproof.queries.schema import Open, Schema, has_numbers
-from dproof.spaces import Categories, Subsets
 
 _MOST_FLIPS = 1 << 20  # candidates up to which permute-and-flip reads a word for each of them
 _MOST_WORDS = 1 << 27  # for those of all groups
@@ -256,8 +255,7 @@ def _choice(aggregate: Aggregate, schema: Schema, privacy: Privacy, rows: int, g
         raise InputError("a quantile, an extreme, a mode or a top list needs epsilon above 0")
     space = schema.spaces[aggregate.columns[0]]
     assert not isinstance(space, Open)
-    absent = isinstance(space, Categories) and None in space.values
-    candidates = len(space.values) if isinstance(space, Subsets) else space.size - absent
+    candidates = space.candidates
     if aggregate.kind in ("mode", "top"):
         rounds = int(aggregate.argument or 1)
         if candidates > _MOST_VALUES:

@@ -31,7 +31,6 @@ from dproof.queries.schema import Open, Schema
 from dproof.sanitisation.column import Column
 from dproof.sanitisation.plan import Plan
 from dproof.sanitisation.treatment import treatment
-from dproof.spaces.interval import Interval
 
 _MOST_CELLS = 1 << 24
 _SHORT = 1 << 40  # codes below this add up in a machine word over a batch
@@ -161,7 +160,7 @@ class _Sum:
         self.parts = np.zeros((3, cells), np.int64)
         self.large: dict[int, int] = defaultdict(int)  # what was added up elsewhere, by cell
         spaces = [schema.spaces[name] for name in term.columns]
-        self.short = all(isinstance(space, Interval) and space.size < _SHORT for space in spaces)
+        self.short = all(space.line is not None and space.size < _SHORT for space in spaces)
 
     def add(self, rows: int, codes: Codes, place: Places) -> None:
         """Add a batch to these cells."""

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 from math import isqrt, sqrt
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -51,6 +51,20 @@ class Expansion:
     box: tuple[Fraction, ...] | None = None
     kernel: Kernel | None = None
     centre: tuple[Fraction, ...] | None = None
+
+    # What a question may ask of a column, as of every space.
+    holds_curves: ClassVar[bool] = True
+    has_numbers: ClassVar[bool] = False
+    has_order: ClassVar[bool] = False
+    line: ClassVar[None] = None
+    items: ClassVar[None] = None
+    labels: ClassVar[None] = None
+    absent: ClassVar[None] = None
+
+    @property
+    def ends(self) -> tuple[Fraction, Fraction]:
+        """What a curve lies between at every point."""
+        return self.space.low, self.space.high
 
     def __post_init__(self) -> None:
         expect(self.basis, str, "basis", "the name of a basis")
@@ -96,6 +110,10 @@ def _functions(space: Curves, name: str, terms: int, kernel: Kernel | None) -> t
 class CurveLattice:
     """Curves as vectors z of whole numbers: f ≈ centre + Σ scales_j · z_j · φ_j, with z in a ball or a box."""
 
+    labels: ClassVar[None] = None
+    items: ClassVar[None] = None
+    line: ClassVar[None] = None
+    holds_curves: ClassVar[bool] = True
     expansion: Expansion
     scales: Floats
     radius: int | None

@@ -21,8 +21,6 @@ from dproof.queries.answer import Cell
 from dproof.queries.predicates import Compare, Contains, Predicate, both
 from dproof.queries.question import Aggregate, Key
 from dproof.queries.schema import Open, plain
-from dproof.spaces import Subsets
-from dproof.spaces.interval import Interval
 
 _MOST_STEPS = 512  # thresholds at which a distribution is estimated
 # A distribution in one group at rising values: the values, T(t) − q·n for each, its half-width, and the naive one.
@@ -103,7 +101,7 @@ def _spelled(asked: Asked, column: str, where: Predicate | None) -> Frame:
     space: Any = schema_of(asked.law).spaces[column]
     most = _MOST_STEPS if asked.law.group_of(column).mechanism.family.is_sharp else NODES
     cuts: list[Predicate] = []
-    if isinstance(space, Interval) and space.size > most:
+    if space.line is not None and space.size > most:
         places = np.unique(np.linspace(0, space.size - 1, most + 1).astype(np.int64)[1:-1])
         cuts = [Compare(column, "<=", space.low + space.step * int(place)) for place in places]
     needed: list[Needed] = [(condition, ()) for condition in (where, *cuts)]
@@ -165,8 +163,8 @@ def _most_frequent(asked: Asked, aggregate: Aggregate, where: Predicate | None, 
             if label is not None:
                 counts[tuple(group)].append((float(value), float(raw), label))
 
-    if isinstance(space, Subsets):
-        for item in space.values:
+    if not isinstance(space, Open) and space.items is not None:
+        for item in space.items:
             add(both(where, Contains(column, item)), (), (item,))  # type: ignore[arg-type]
     else:
         add(where, (Key(column),), ())

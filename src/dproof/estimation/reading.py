@@ -18,7 +18,7 @@ from dproof.laws.axes import Axis
 from dproof.laws.inverse import Array
 from dproof.queries.canonical import literal, name
 from dproof.sanitisation.column import Column
-from dproof.spaces import Categories, Subsets
+from dproof.spaces import Subsets
 from dproof.spaces.arrow import as_numpy
 
 _TABLED_SETS = 1 << 12  # sets that are cheaper to tell apart by their whole text
@@ -123,9 +123,9 @@ def column_reader(column: Column, space: Any, bits: Sequence[int] | None) -> tup
 
     Of a set only the given bits are read, and the code has only these.
     """
-    if isinstance(space, Subsets):
+    if space.items is not None:
         return _set_reader(column, space, range(len(space.values)) if bits is None else bits)
-    if isinstance(space, Categories):
+    if space.labels is not None:
         return [name(column.name)], lambda arrays: space.encode(arrays[0]).astype(np.int64)
     low, step = float(space.low), float(space.step)
     return [name(column.name)], lambda arrays: np.rint((as_numpy(arrays[0]) - low) / step).astype(np.int64)

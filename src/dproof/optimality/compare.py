@@ -17,10 +17,7 @@ from dproof.optimality.bounds import Outputs, lower_bound
 from dproof.optimality.design import Problem
 from dproof.optimality.error import bias_and_variance
 from dproof.privacy import Privacy
-from dproof.spaces.categories import Categories
-from dproof.spaces.interval import Interval
 from dproof.spaces.space import Space, as_space
-from dproof.spaces.subsets import Subsets
 
 _MOST_DESIGNED = 101  # points for which the linear programme is solved while one waits
 
@@ -106,7 +103,7 @@ def compare(space: Space, privacy: Privacy) -> Comparison:
 
 def _candidates(space: Space) -> Iterator[tuple[str, Callable[[Any, Privacy], Mechanism]]]:
     yield "design", _design
-    if isinstance(space, Interval):
+    if space.line is not None:
         yield "Laplace", laplace
         yield "clamped Laplace", partial(laplace, clamp=True)
         yield "truncated Laplace", truncated_laplace
@@ -115,9 +112,9 @@ def _candidates(space: Space) -> Iterator[tuple[str, Callable[[Any, Privacy], Me
         yield "staircase", staircase
         yield "clamped staircase", partial(staircase, clamp=True)
     yield "randomised response", randomised_response
-    if isinstance(space, Subsets):
+    if space.items is not None:
         yield "itemwise response", itemwise_response
-    if isinstance(space, Categories):
+    if space.labels is not None:
         yield "optimised unary encoding", unary_encoding
         yield "symmetric unary encoding", partial(unary_encoding, form="symmetric")
         yield "subset selection", subset_selection
@@ -139,7 +136,7 @@ def _row(mechanism: Mechanism, bound: float) -> Row:
 
 def _variance(mechanism: Mechanism) -> float | None:
     """The largest variance of a released number over all inputs, or what one row adds to that of a rare count."""
-    if isinstance(mechanism.inputs, Interval):
+    if mechanism.inputs.line is not None:
         found = bias_and_variance(mechanism)
         return None if found is None else found[1]
     try:

@@ -12,8 +12,8 @@ from importlib import import_module
 from typing import Any
 
 from dproof.errors import InputError
-from dproof.queries.predicates import TESTS
 from dproof.queries.question import Expression, Question
+from dproof.spaces.space import COMPARISONS
 
 _SHOWN = 4  # points of a curve that a line of text shows
 SHOWN_ROWS = 50  # rows of a table that are printed unless all are wanted
@@ -199,7 +199,7 @@ def _passes(question: Question, columns: Mapping[Expression, Sequence[Any]], n: 
     for test in question.having:
         left, right = _plain(columns[test.left][n]), _plain(columns[test.right][n])
         try:
-            if left is None or right is None or not TESTS[test.operator](left, right):
+            if left is None or right is None or not COMPARISONS[test.operator](left, right):
                 return False
         except TypeError:
             problem = "HAVING compares things of different kinds: numbers with numbers, texts with texts"

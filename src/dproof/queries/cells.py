@@ -20,7 +20,6 @@ from dproof.queries.predicates import And, Atom, Or, Predicate, atoms, leaves, n
 from dproof.queries.question import Key
 from dproof.queries.regions import MISSING, Bit, Region, Runs, grouping, region, size_of
 from dproof.queries.schema import Open, Schema
-from dproof.spaces import Subsets
 
 _MOST_ITEMS = 16
 _MOST_CELLS = 1 << 24
@@ -141,7 +140,7 @@ def cut(
     axes = []
     for column, found in by_column.items():
         own = [key for key in keys if key.column == column]
-        bits = isinstance(schema.spaces[column], Open) or (isinstance(schema.spaces[column], Subsets) and not own)
+        bits = isinstance(schema.spaces[column], Open) or (schema.spaces[column].items is not None and not own)
         axes.append(_bit_axis(column, schema, found) if bits else _axis(column, schema, found, own, column in spelled))
     if math.prod(axis.blocks for axis in axes) > _MOST_CELLS:
         raise TooLarge(f"the conditions and groups make more than {_MOST_CELLS} cells: ask for fewer at once")

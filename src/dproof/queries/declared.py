@@ -14,7 +14,6 @@ from itertools import chain, combinations, islice, product
 from typing import Any, get_args
 
 from dproof.arguments import choice, described, expect
-from dproof.curves.expansion import Expansion
 from dproof.errors import InputError, NotPrivate
 from dproof.exact import exact
 from dproof.privacy import Neighbours
@@ -119,7 +118,7 @@ def _rows(schema: Schema) -> list[Row]:
     """Different rows: first those that differ from one row in a single column, so that every column is tried."""
     choices: dict[str, list[Any]] = {}
     for column, space in schema.spaces.items():
-        if isinstance(space, Expansion):
+        if space.holds_curves:
             continue  # a row has the columns with declared values, and curves have none
         if isinstance(space, Open):
             low = space.low or Fraction(0)

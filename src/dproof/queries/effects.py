@@ -23,7 +23,6 @@ from dproof.queries.predicates import Predicate, both, leaves
 from dproof.queries.question import Key
 from dproof.queries.regions import Grouping, grouping
 from dproof.queries.schema import Schema
-from dproof.spaces import Categories
 
 _MOST_RECORDS = 1 << 18
 _MOST_EFFECTS = 1 << 11  # effects of which every pair is looked at
@@ -184,7 +183,7 @@ def _ends(axis: Axis, degree: int, schema: Schema) -> Sequence[int]:
     """Codes of an axis among which the extremes of every coordinate are found, each on its own."""
     if degree == 0:
         return list(map(int, axis.samples))
-    if isinstance(schema.spaces[axis.column], Categories):
+    if schema.spaces[axis.column].line is None:
         return _all(axis)  # numbers in any order
     # The least square is at the middle of the range, for which numbers are centred.
     middle = int(axis.last[-1]) // 2

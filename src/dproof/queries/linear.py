@@ -21,7 +21,6 @@ from dproof.queries.predicates import Missing, Not, Predicate, both
 from dproof.queries.question import Aggregate
 from dproof.queries.regions import MISSING
 from dproof.queries.schema import Open, Schema
-from dproof.spaces import Categories
 
 _LARGEST = 1 << 62
 
@@ -63,15 +62,15 @@ def scale_of(space: Any, centred: bool) -> Scale:
 
 @lru_cache(maxsize=256)  # a question needs it again and again
 def _scale(space: Any, centred: bool) -> Scale:
-    if isinstance(space, Categories):
-        numbers = [None if label is None else exact(label) for label in space.values]
+    if space.line is None:
+        numbers = [None if label is None else exact(label) for label in space.labels]
         known = [number for number in numbers if number is not None]
         low, high = min(known), max(known)
         origin = (low + high) / 2 if centred else Fraction(0)
         unit = _unit([number - origin for number in known])
         table = tuple(0 if number is None else int((number - origin) / unit) for number in numbers)
         return Scale(unit, origin, (int((low - origin) / unit), int((high - origin) / unit)), 0, 0, table)
-    low, step = space.low, space.step
+    low, step = space.line.origin, space.line.step
     origin = low + step * (space.size - 1) / 2 if centred else Fraction(0)
     unit = _unit([low - origin, step])
     shift, factor = int((low - origin) / unit), int(step / unit)
@@ -113,8 +112,7 @@ def present(aggregate: Aggregate, schema: Schema) -> Predicate | None:
     where = aggregate.where
     for column in dict.fromkeys(aggregate.columns):
         space = schema.spaces[column]
-        gaps = isinstance(space, Categories) and None in space.values
-        if column in schema.nullable or gaps:
+        if column in schema.nullable or (not isinstance(space, Open) and space.absent is not None):
             where = both(where, Not(Missing(column)))
     return where
 

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import operator
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
 Value: TypeAlias = str | bool | Fraction
 Operator = Literal["=", "<>", "<", "<=", ">", ">="]
-TESTS: dict[Operator, Callable[[Any, Any], bool]] = {
-    "=": operator.eq, "<>": operator.ne, "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge,
-}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)

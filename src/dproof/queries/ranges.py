@@ -11,15 +11,11 @@ from fractions import Fraction
 from math import inf, isfinite, prod, sqrt
 from typing import Any, TypeAlias
 
-from dproof.curves.expansion import Expansion
-from dproof.exact import exact
 from dproof.queries.answer import Cell
 from dproof.queries.linear import present
 from dproof.queries.predicates import And, Predicate
 from dproof.queries.question import Aggregate, Arithmetic, Expression, Number, Question
 from dproof.queries.schema import Open, Schema
-from dproof.spaces import Categories
-from dproof.spaces.interval import Interval
 
 _LARGEST = 10**300
 End: TypeAlias = Fraction | float  # exact, or −∞ or ∞
@@ -158,14 +154,9 @@ def _number_of_rows(aggregate: Aggregate, question: Question, schema: Schema, ro
 
 def _values(space: Any) -> Range:
     """What a number of a column, or a curve at any point, lies between."""
-    if isinstance(space, Categories):
-        numbers = [exact(label) for label in space.values if label is not None]
-        return Range(min(numbers), max(numbers))
-    if isinstance(space, Expansion):
-        return Range(space.space.low, space.space.high)
-    if isinstance(space, Interval):
-        return Range(space.low, space.low + space.step * (space.size - 1))
-    return Range() if space.low is None else Range(space.low)
+    if isinstance(space, Open):
+        return Range() if space.low is None else Range(space.low)
+    return Range(*space.ends)
 
 
 def _mean(top: Expression, bottom: Expression, schema: Schema) -> Range | None:

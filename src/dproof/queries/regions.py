@@ -10,13 +10,12 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from dproof.curves.expansion import Expansion
 from dproof.errors import InputError, TooLarge
-from dproof.queries.predicates import TESTS, Among, Atom, Compare, Contains, Missing, Not, Operator, Value, leaves
+from dproof.queries.predicates import Among, Atom, Compare, Contains, Missing, Not, Value, leaves
 from dproof.queries.question import Key
-from dproof.queries.schema import Open, Schema, has_numbers, plain
-from dproof.spaces import Categories, Space, Subsets
-from dproof.spaces.interval import Interval
+from dproof.queries.schema import Open, Schema, plain
+from dproof.spaces import Space
+from dproof.spaces.interval import Line
 
 MISSING = -1  # the code of a value that is not there
 _MOST_GROUPS = 1 << 17
@@ -55,7 +54,7 @@ Region: TypeAlias = Runs | Bit
 
 def size_of(space: Space) -> int:
     """How many codes of a column its conditions know; of a curve no more than that it is there, which is code 0."""
-    return 1 if isinstance(space, Expansion) else space.size
+    return 1 if space.holds_curves else space.size
 
 
 def region(atom: Atom, schema: Schema) -> Region:
@@ -68,19 +67,19 @@ def region(atom: Atom, schema: Schema) -> Region:
     (leaf,), negated = leaves(atom), isinstance(atom, Not)
     space = schema.spaces[leaf.column]
     assert not isinstance(space, Open)  # its conditions are known by their positions, not by codes
-    absent = space.values.index(None) if isinstance(space, Categories) and None in space.values else None
+    absent = space.absent
     gap = () if absent is None else (absent, absent + 1)
     match leaf:
         case Contains(_, item):
-            assert isinstance(space, Subsets)
-            return Bit(space.values.index(item), not negated)
+            assert space.items is not None
+            return Bit(space.items.index(item), not negated)
         case Missing():
             # What nobody declared is not there, also where missing values are a category of their own.
             return Runs((0, *gap, size_of(space)) if negated else (MISSING, 0, *gap))
         case Among(_, values):
             ends = _singles({_code(space, value) for value in values})
         case Compare(_, operator, value):
-            ends = _compared(space, operator, value)
+            ends = space.selected(operator, value)
     found = Runs((0, *ends, space.size) if negated else ends)
     return Runs(tuple(sorted((*found.ends, *gap)))) if gap and found.holds(np.array(absent)) else found
 
@@ -91,20 +90,6 @@ def _code(space: Space, value: Value) -> int:
 
 def _singles(codes: set[int]) -> tuple[int, ...]:
     return tuple(end for code in sorted(codes) for end in (code, code + 1))
-
-
-def _compared(space: Space, operator: Operator, value: Value) -> tuple[int, ...]:
-    if isinstance(space, Categories):
-        test, labels = TESTS[operator], space.values
-        if operator in ("=", "<>") or has_numbers(space):
-            return _singles({n for n, label in enumerate(labels) if label is not None and test(label, value)})
-        return _singles({code for code in range(space.size) if test(code, labels.index(value))})
-    assert isinstance(value, Fraction) and isinstance(space, Interval)
-    place = (value - space.low) / space.step  # a code, if it is whole and in range
-    # How many codes have a value < and ≤ this one.
-    below, upto = (min(max(n, 0), space.size) for n in (math.ceil(place), math.floor(place) + 1))
-    ends = {"<": (0, below), "<=": (0, upto), ">": (upto, space.size), ">=": (below, space.size), "=": (below, upto)}
-    return (0, below, upto, space.size) if operator == "<>" else ends[operator]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -132,8 +117,8 @@ def grouping(key: Key, schema: Schema) -> Grouping:
     space = schema.spaces[key.column]
     if isinstance(space, Open):
         raise InputError(f"column {key.column!r} has no declared values to group by: give it a space in the plan")
-    if key.width is not None and isinstance(space, Interval):
-        labels, starts = _bins(key, space, key.width)
+    if key.width is not None and space.line is not None:
+        labels, starts = _bins(key, space.line, space.size, key.width)
         groups = np.arange(len(labels))
     else:
         _fits(key, space.size)
@@ -152,10 +137,10 @@ def _edge(label: Any, width: Fraction | None) -> Any:
     return label if label is None or width is None else plain(math.floor(Fraction(label) / width) * width)
 
 
-def _bins(key: Key, space: Interval, width: Fraction) -> tuple[list[Any], NDArray[np.int64]]:
+def _bins(key: Key, line: Line, size: int, width: Fraction) -> tuple[list[Any], NDArray[np.int64]]:
     """The lower edges of the bins, and the first code in each."""
-    low, step = space.low, space.step
-    first, last = math.floor(low / width), math.floor((low + step * (space.size - 1)) / width)
+    low, step = line.origin, line.step
+    first, last = math.floor(low / width), math.floor((low + step * (size - 1)) / width)
     _fits(key, last - first + 1)
     # Everything in whole numbers of one unit.
     unit = math.lcm(low.denominator, step.denominator, width.denominator)

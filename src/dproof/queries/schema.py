@@ -6,11 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
-from numbers import Number
 from typing import Any
 
 from dproof.arguments import expect, mapping
-from dproof.curves.expansion import Expansion
 from dproof.errors import InputError, did_you_mean
 from dproof.exact import exact
 from dproof.queries.canonical import normalise
@@ -27,8 +25,7 @@ from dproof.queries.predicates import (
     Value,
 )
 from dproof.queries.question import Aggregate, Arithmetic, Expression, Key, Question, aggregates, expressions, parts_of
-from dproof.spaces import Categories, Space, Subsets
-from dproof.spaces.interval import Interval
+from dproof.spaces import Space
 from dproof.spaces.space import as_space
 
 _OF_NUMBERS = ("sum", "avg", "min", "max", "quantile", "var", "stddev", "covar", "corr")
@@ -39,6 +36,8 @@ class Open:
     """A column whose values nobody declared: a public one, or numbers without bounds (but for `low`)."""
 
     low: Fraction | None = None
+    line = items = None
+    holds_curves = False
 
     def __post_init__(self) -> None:
         if self.low is not None:
@@ -66,7 +65,7 @@ class Schema:
         if column not in self.spaces and len(same) != 1:
             raise InputError(f"there is no column {column!r}{did_you_mean(column, self.spaces)}")
         found = column if column in self.spaces else same[0]
-        if isinstance(self.spaces[found], Expansion) and not (gaps and found in self.nullable):
+        if self.spaces[found].holds_curves and not (gaps and found in self.nullable):
             raise InputError(f"column {found!r} holds curves: ask for AVG({found}) or SUM({found}) by itself")
         return found
 
@@ -78,22 +77,19 @@ def as_schema(table: Any) -> Schema:
     columns = mapping(table, "table", "a mapping from each column to its space")
     for column, space in columns.items():
         expect(column, str, "each column of the table", "a name")
-        if not isinstance(space, (Open, Expansion)):
+        if not isinstance(space, Open) and not getattr(space, "holds_curves", False):
             as_space(space, f"the space of column {column[:40]!r} of the table")
     return Schema("data", columns)
 
 
 def has_numbers(space: Space | Open) -> bool:
     """Whether the values of a column can be added up."""
-    if isinstance(space, Categories):
-        labels = [label for label in space.values if label is not None]
-        return all(isinstance(label, Number) and not isinstance(label, bool) for label in labels)
-    return isinstance(space, (Open, Interval))
+    return isinstance(space, Open) or space.has_numbers
 
 
 def has_order(space: Space | Open) -> bool:
     """Whether < has a meaning: numbers, or categories declared in order."""
-    return has_numbers(space) or (isinstance(space, Categories) and space.metric == "ordinal")
+    return isinstance(space, Open) or space.has_order
 
 
 def resolve(question: Question, schema: Schema) -> Question:
@@ -131,7 +127,7 @@ def resolve(question: Question, schema: Schema) -> Question:
 
 def asked_curve(question: Question, schema: Schema) -> str | None:
     """The curve column that a question asks about, if any."""
-    curves = {name.casefold(): name for name, space in schema.spaces.items() if isinstance(space, Expansion)}
+    curves = {name.casefold(): name for name, space in schema.spaces.items() if space.holds_curves}
     asked = [item.expression for item in question.select if isinstance(item.expression, Aggregate)]
     named = [(part.kind, curves.get(column.casefold())) for part in asked for column in part.columns]
     # How many curves there are, where some may be missing, is a count like any other.
@@ -177,7 +173,7 @@ def _aggregate(aggregate: Aggregate, schema: Schema) -> Aggregate:
         raise InputError("QUANTILE needs a probability between 0 and 1, as in QUANTILE(age, 0.25)")
     if kind == "top" and not (argument is not None and argument >= 1 and argument.denominator == 1):
         raise InputError("TOP needs how many, a whole number from 1 on, as in TOP(hobby, 3)")
-    if kind == "mode" and isinstance(schema.spaces[columns[0]], Subsets):
+    if kind == "mode" and schema.spaces[columns[0]].items is not None:
         raise InputError(f"column {columns[0]!r} holds sets: ask TOP({columns[0]}, 1)")
     return replace(aggregate, columns=columns, where=_predicate(aggregate.where, schema))
 
@@ -197,7 +193,7 @@ def _checked(predicate: Predicate, schema: Schema) -> Predicate:
             return Missing(schema.find(column, gaps=True))
         case Contains(column, item):
             found = schema.find(column)
-            if not isinstance(schema.spaces[found], (Subsets, Open)):
+            if schema.spaces[found].items is None and not isinstance(schema.spaces[found], Open):
                 raise InputError(f"column {found!r} does not hold sets: compare it with =")
             return Contains(found, _declared(item, found, schema.spaces[found]))
         case Among(column, values):
@@ -210,7 +206,7 @@ def _checked(predicate: Predicate, schema: Schema) -> Predicate:
 
 def _compared(value: Value, operator: Operator, column: str, space: Space | Open) -> Value:
     """A value to compare with: a declared one, or where the order of numbers matters any number."""
-    if isinstance(space, Subsets):
+    if space.items is not None:
         raise InputError(f"column {column!r} holds sets: ask list_contains({column}, {str(value)!r})")
     if operator not in ("=", "<>"):
         if not has_order(space):
@@ -222,20 +218,9 @@ def _compared(value: Value, operator: Operator, column: str, space: Space | Open
 
 def _declared(value: Value, column: str, space: Space | Open) -> Value:
     """A value that the column may have."""
-    if isinstance(space, (Categories, Subsets)):
-        if any(value == label and isinstance(value, bool) == isinstance(label, bool) for label in space.values):
-            return value
-        known = [label for label in space.values if label is not None]
-        shown = repr(value) if isinstance(value, str) else str(value)
-        raise InputError(f"column {column!r} has no value {shown}{did_you_mean(value, known)}")
-    if isinstance(space, Interval):
-        if not isinstance(value, Fraction):
-            raise InputError(f"column {column!r} holds numbers, and {str(value)!r} is not one")
-        if not (space.low <= value <= space.high and ((value - space.low) / space.step).denominator == 1):
-            low, high, step = space.label(0), space.label(space.size - 1), plain(space.step)
-            raise InputError(
-                f"column {column!r} never has the value {plain(value)}: it goes from {low} to {high} by {step}"
-            )
+    why = None if isinstance(space, Open) else space.refusal(value)
+    if why is not None:
+        raise InputError(f"column {column!r} {why}")
     return value
 
 

@@ -11,7 +11,6 @@ from fractions import Fraction
 from typing import Any, Literal, cast, get_args
 
 from dproof.arguments import choice, listed, whole
-from dproof.curves.expansion import Expansion
 from dproof.errors import InputError
 from dproof.privacy import Neighbours
 from dproof.queries.building import Asked, Asking, as_question
@@ -108,7 +107,7 @@ def _row(codes: dict[str, int], schema: Schema) -> Row:
     for column, space in schema.spaces.items():
         if column in codes:
             known = not isinstance(space, Open) and codes[column] != MISSING
-            curve = isinstance(space, Expansion)
+            curve = space.holds_curves
             row[column] = None if not known else "a curve" if curve else cast(Space, space).label(codes[column])
     return row
 

@@ -33,9 +33,6 @@ from dproof.queries.schema import Schema, asked_curve, resolve
 from dproof.sanitisation.plan import Plan
 from dproof.sanitisation.questions import Planned, checked_question
 from dproof.sanitisation.row_law import RowLaw, certify_row
-from dproof.spaces.categories import Categories
-from dproof.spaces.interval import Interval
-from dproof.spaces.subsets import Subsets
 
 Spread = tuple[float | None, float | None]  # a half-width and a standard error, over all groups
 _LINEAR = ("count", "sum", "avg", "var", "stddev", "covar", "corr")
@@ -168,12 +165,12 @@ def asked_width(plan: Plan, rows: int, column: str) -> float | None:
     """± of `dproof ask` for all of ε: of the count of one value of a column, or for numbers of their mean."""
     schema, space = curator_schema(plan), plan.column(column).space
     asked = count()
-    if isinstance(space, Interval):
+    if space.line is not None:
         asked = mean(column)
-    elif isinstance(space, Subsets):
-        asked = replace(asked, condition=Contains(column, space.values[0]))  # type: ignore[arg-type]
-    elif isinstance(space, Categories):
-        asked = replace(asked, condition=Compare(column, "=", space.values[0]))  # type: ignore[arg-type]
+    elif space.items is not None:
+        asked = replace(asked, condition=Contains(column, space.items[0]))
+    elif space.labels is not None:
+        asked = replace(asked, condition=Compare(column, "=", space.labels[0]))
     else:
         return None
     own_rows, by_person = plan.rows_per_person, plan.person is not None

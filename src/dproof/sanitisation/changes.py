@@ -11,7 +11,6 @@ from typing import Any
 from dproof.privacy import Privacy
 from dproof.sanitisation.expectation import NOT_COUNTED, count_half_width
 from dproof.sanitisation.plan import Plan, Wanted
-from dproof.spaces.categories import Categories
 from dproof.spaces.subsets import Subsets
 
 _CLEARLY = 0.9  # of the ± of the plan: a change that leaves more is not worth telling
@@ -114,12 +113,9 @@ class Prices:
             space, many = column.space, len(getattr(column.space, "values", ()))
             if before is None or len(group.columns) > 1 or many < _MANY_VALUES:
                 continue
-            if isinstance(space, Subsets):
-                fewer: Any = Subsets(space.values[:_KEPT_VALUES], space.metric)
-            elif isinstance(space, Categories) and space.metric != "matrix":
-                fewer = Categories(space.values[:_KEPT_VALUES], space.metric)
-            else:
+            if space.metric == "matrix":
                 continue
+            fewer = type(space)(space.values[:_KEPT_VALUES], space.metric)
             other = replace(group, columns=(replace(column, space=fewer),))
             after = self.widths([other if g is group else g for g in self.plan.groups])[group.name]
             yield Change("values", (column.name,), before, after, (many, _KEPT_VALUES))
@@ -140,7 +136,7 @@ class Prices:
 
 def _is_flag(group: Wanted) -> bool:
     space = group.columns[0].space
-    return isinstance(space, Categories) and {str(label).lower() for label in space.values} in _FLAGS
+    return space.labels is not None and {str(label).lower() for label in space.labels} in _FLAGS
 
 
 def _names(groups: Sequence[Wanted]) -> tuple[str, ...]:

@@ -13,7 +13,6 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from dproof.coins import Coins
-from dproof.curves.noise import CurveMechanism
 from dproof.engines.objects import texts
 from dproof.engines.source import Source
 from dproof.errors import DproofError, InputError
@@ -88,8 +87,9 @@ def made_up_rows(law: RowLaw, count: int, coins: Coins) -> Any:
     rows: _Rows = []
     for group in law.groups:
         shape: Any = count
-        if isinstance(group.mechanism, CurveMechanism):
-            shape = count, group.mechanism.lattice.space.points
+        inputs: Any = group.mechanism.inputs
+        if group.mechanism.family.inputs is None:
+            shape = count, inputs.points
         rows.append(np.zeros(shape, np.int64))
     return _sanitised([*rows, *(pa.nulls(count, pa.string()) for _ in law.plan.named("public"))], law, coins)
 

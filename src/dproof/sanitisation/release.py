@@ -27,7 +27,6 @@ from dproof.sanitisation.recorded import recorded_row_law
 from dproof.sanitisation.remote import fetch, is_remote, remote_table
 from dproof.sanitisation.row_law import Group, RowLaw, with_bounds
 from dproof.sanitisation.support import check_support
-from dproof.spaces.interval import Interval
 
 DATA, PARTS = "release.parquet", "part-*.parquet"  # one file, or as many as there are
 PLAN, CERTIFICATE, REPORT = "plan.toml", "certificate.json", "report.html"
@@ -201,8 +200,8 @@ def about(law: RowLaw, rows: int, files: Mapping[str, str]) -> dict[str, Any]:
 
 def _elsewhere(group: Group) -> bool:
     """Whether numbers are released on a lattice of their own."""
-    outputs = group.mechanism.outputs
-    return isinstance(outputs, Interval) and outputs != group.mechanism.inputs
+    outputs, inputs = group.mechanism.outputs, group.mechanism.inputs
+    return group.mechanism.family.outputs is not None and outputs.line is not None and outputs != inputs
 
 
 def _lattice(interval: Any) -> dict[str, str]:

@@ -11,14 +11,12 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from dproof.curves.expansion import CurveLattice
 from dproof.sanitisation.column import Column
 from dproof.sanitisation.curve_column import stored_curves
 from dproof.sanitisation.row_law import Group
 from dproof.spaces.arrow import as_numpy, from_numpy, from_texts
 from dproof.spaces.categories import Categories
-from dproof.spaces.interval import Interval, Line
-from dproof.spaces.rows import Rows
+from dproof.spaces.interval import Line
 from dproof.spaces.space import narrowest
 from dproof.spaces.subsets import Subsets
 
@@ -28,7 +26,7 @@ _WHOLE = Line(Fraction(0), Fraction(1))  # whose points are their own codes
 
 def column_codes(group: Group, codes: NDArray[Any]) -> list[NDArray[Any]]:
     """The codes of each column of a group, from the codes of the group."""
-    if not isinstance(group.mechanism.outputs, Rows):
+    if len(group.columns) == 1:
         return [codes]
     return list(np.unravel_index(codes, [space.size for space in output_spaces(group)]))
 
@@ -43,25 +41,25 @@ def group_codes(group: Group, parts: Sequence[NDArray[Any]]) -> NDArray[Any]:
 
 def output_spaces(group: Group) -> list[Any]:
     """The space that each column of a group is released in."""
-    outputs = group.mechanism.outputs
-    return list(outputs.columns.values()) if isinstance(outputs, Rows) else [outputs]
+    outputs: Any = group.mechanism.outputs
+    return [outputs] if len(group.columns) == 1 else list(outputs.factors.values())
 
 
 def stored_types(column: Column, space: Any) -> list[Any]:
     """The Arrow types of a column's fields: those of no rows at all."""
-    nothing = np.zeros((0, space.terms) if isinstance(space, CurveLattice) else 0, np.int64)
+    nothing = np.zeros((0, space.terms) if space.holds_curves else 0, np.int64)
     return [array.type for array in stored_arrays(column, space, nothing)]
 
 
 def stored_arrays(column: Column, space: Any, codes: NDArray[Any]) -> list[Any]:
     """The Arrow arrays of a column, one for each of its fields; a set keeps the form it has in the source."""
-    if isinstance(space, Categories):
+    if space.labels is not None:
         return [_category_array(space, codes)]
-    if isinstance(space, CurveLattice):
+    if space.holds_curves:
         return stored_curves(space, codes, wide=column.form == "wide")
-    if isinstance(space, Subsets):
+    if space.items is not None:
         return _FORMS[column.form](column, space, codes)
-    line = space.line if isinstance(space, Interval) else space
+    line = space.line
     if line.origin.denominator == line.step.denominator == 1:
         # A point that no 64-bit number holds is too far out to be told from the farthest that one does.
         farthest = int(((1 << 62) - abs(line.origin)) // line.step)

@@ -25,7 +25,6 @@ from dproof.sanitisation.column import Column
 from dproof.sanitisation.row_law import Group, RowLaw
 from dproof.sanitisation.storage import output_spaces, stored_labels
 from dproof.spaces.categories import Categories
-from dproof.spaces.interval import Interval
 from dproof.spaces.subsets import Subsets
 
 _BATCH = 1 << 17  # rows looked at together: they stay in cache
@@ -61,11 +60,11 @@ def check_support(file: Path, law: RowLaw) -> None:
 def _holds(column: Column, space: Any, group: Group) -> Holds:
     family = group.mechanism.family
     given = family.possible() if len(group.columns) == 1 else None
-    if isinstance(space, CurveLattice):
+    if space.holds_curves:
         return _curves(space, family)
-    if isinstance(space, Categories):
+    if space.labels is not None:
         return _categories(space, given)
-    if isinstance(space, Subsets):
+    if space.items is not None:
         return _subsets(column, space, given)
     return _numbers(space, family, given)
 
@@ -88,15 +87,14 @@ def _categories(space: Categories, given: NDArray[np.bool_] | None) -> Holds:
 
 def _numbers(space: Any, family: Family, given: NDArray[np.bool_] | None) -> Holds:
     """Lattice points, written as their codes would be, and no farther out than the noise reaches."""
-    line = space.line if isinstance(space, Interval) else space
-    step, origin = line.step, line.origin
+    step, origin = space.line.step, space.line.origin
     reach = family.farthest
     scale = lcm(step.denominator, origin.denominator)
     top, bottom = int(step * scale), int(origin * scale)
     first: int | None = None
     last: int | None = None
-    if isinstance(space, Interval):
-        first, last = 0, space.size - 1
+    if family.outputs is not None:
+        first, last = 0, family.outputs - 1
     elif reach is not None:
         first, last = -reach, (family.inputs or 1) - 1 + reach
 

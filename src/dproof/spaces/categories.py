@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+from numbers import Number
 from typing import Any
 
 import numpy as np
@@ -12,10 +13,10 @@ from numpy.typing import NDArray
 
 from dproof.arguments import COLUMN, listed
 from dproof.errors import InputError, did_you_mean
-from dproof.exact import has_shape, whole_numbers
+from dproof.exact import exact, has_shape, whole_numbers
 from dproof.spaces.arrow import arrow_codes, is_arrow
-from dproof.spaces.labels import numbered, plain
-from dproof.spaces.space import Space, narrowest
+from dproof.spaces.labels import numbered, plain, undeclared
+from dproof.spaces.space import COMPARISONS, Space, narrowest
 
 
 @dataclass(frozen=True, init=False, eq=False)
@@ -79,6 +80,39 @@ class Categories(Space):
     @property
     def spacing(self) -> Fraction | None:
         return Fraction(1) if self.metric == "ordinal" else None
+
+    @property
+    def labels(self) -> tuple[Hashable, ...]:
+        return self.values
+
+    @property
+    def absent(self) -> int | None:
+        return self.values.index(None) if None in self.values else None
+
+    @property
+    def has_numbers(self) -> bool:
+        there = [label for label in self.values if label is not None]
+        return all(isinstance(label, Number) and not isinstance(label, bool) for label in there)
+
+    @property
+    def has_order(self) -> bool:
+        return self.has_numbers or self.metric == "ordinal"
+
+    @property
+    def ends(self) -> tuple[Fraction, Fraction]:
+        numbers = [exact(label) for label in self.values if label is not None]
+        return min(numbers), max(numbers)
+
+    def refusal(self, value: Any) -> str | None:
+        return undeclared(value, self.values)
+
+    def selected(self, sign: str, value: Any) -> tuple[int, ...]:
+        test = COMPARISONS[sign]
+        if sign in ("=", "<>") or self.has_numbers:
+            chosen = [n for n, label in enumerate(self.values) if label is not None and test(label, value)]
+        else:  # in the order of the plan
+            chosen = [n for n in range(self.size) if test(n, self.values.index(value))]
+        return tuple(end for n in chosen for end in (n, n + 1))
 
     def distance(self, x: Hashable, y: Hashable) -> Fraction:
         return Fraction(self.distances(self.code(x))[self.code(y)])

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
-from math import lcm
-from typing import Any
+from math import ceil, floor, lcm
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,6 +37,9 @@ class Line:
 
     origin: Fraction
     step: Fraction
+    labels: ClassVar[None] = None
+    items: ClassVar[None] = None
+    holds_curves: ClassVar[bool] = False
 
     @property
     def line(self) -> Line:
@@ -152,6 +155,25 @@ class Interval(Space):
     @property
     def spacing(self) -> Fraction:
         return self.step
+
+    @property
+    def ends(self) -> tuple[Fraction, Fraction]:
+        return self.low, self.high
+
+    def refusal(self, value: Any) -> str | None:
+        if not isinstance(value, Fraction):
+            return f"holds numbers, and {str(value)!r} is not one"
+        if self.low <= value <= self.high and ((value - self.low) / self.step).denominator == 1:
+            return None
+        low, high, step = map(_plain, (self.low, self.high, self.step))
+        return f"never has the value {_plain(value)}: it goes from {low} to {high} by {step}"
+
+    def selected(self, sign: str, value: Any) -> tuple[int, ...]:
+        place = (exact(value) - self.low) / self.step  # a code, if it is whole and in range
+        # How many codes have a value < and ≤ this one.
+        below, upto = (min(max(n, 0), self.size) for n in (ceil(place), floor(place) + 1))
+        ends = {"<": (0, below), "<=": (0, upto), ">": (upto, self.size), ">=": (below, self.size), "=": (below, upto)}
+        return (0, below, upto, self.size) if sign == "<>" else ends[sign]
 
     def distances_from(self, value: Any) -> NDArray[Any]:
         place = (_number(value) - self.low) / self.step

@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
 
 from dproof.arguments import listed
-from dproof.errors import InputError
+from dproof.errors import InputError, did_you_mean
+
+
+def undeclared(value: Any, labels: Sequence[Any]) -> str | None:
+    """Why a value is none of these labels, as the end of a sentence; None where it is one."""
+    if any(value == label and isinstance(value, bool) == isinstance(label, bool) for label in labels):
+        return None
+    shown = repr(value) if isinstance(value, str) else str(value)
+    return f"has no value {shown}{did_you_mean(value, [label for label in labels if label is not None])}"
 
 
 def numbered(values: Iterable[Any], what: str) -> tuple[tuple[Hashable, ...], dict[Hashable, int]]:

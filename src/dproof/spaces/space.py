@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+import operator
+from collections.abc import Callable, Hashable, Mapping
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
@@ -14,6 +15,16 @@ from dproof.errors import InputError
 
 if TYPE_CHECKING:
     from dproof.spaces.interval import Line
+
+
+COMPARISONS: Mapping[str, Callable[[Any, Any], bool]] = {
+    "=": operator.eq,
+    "<>": operator.ne,
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+}
 
 
 @runtime_checkable
@@ -70,9 +81,63 @@ class Space(Protocol):
         return None
 
     @property
+    def labels(self) -> tuple[Hashable, ...] | None:
+        """The values, where each was declared by itself."""
+        return None
+
+    @property
+    def absent(self) -> int | None:
+        """The code of a missing value, where that is a value of its own."""
+        return None
+
+    @property
     def spacing(self) -> Fraction | None:
         """The distance of neighbouring points, where all points lie on a line, equally far apart, in their order."""
         return None
+
+    @property
+    def holds_curves(self) -> bool:
+        return False
+
+    # What a question may ask of a column -----------------------------------------------------------------------------
+
+    @property
+    def has_numbers(self) -> bool:
+        """Whether the values can be added up."""
+        return self.line is not None
+
+    @property
+    def has_order(self) -> bool:
+        """Whether < has a meaning."""
+        return self.has_numbers
+
+    @property
+    def ends(self) -> tuple[Fraction, Fraction]:
+        """The least and the greatest number."""
+        raise InputError("the values of this space are no numbers")
+
+    def refusal(self, value: Any) -> str | None:
+        """Why a value cannot be asked about, as the end of a sentence that begins with the column; None if it can."""
+        return None
+
+    def selected(self, sign: str, value: Any) -> tuple[int, ...]:
+        """The codes of the values that compare so with a value, as ends of runs: from the first up to the second, …"""
+        raise InputError("the values of this space are not compared")
+
+    # A mode or a list of the most frequent is chosen among the values that are there, or among the items of sets.
+
+    @property
+    def candidates(self) -> int:
+        """How many there are to choose among."""
+        return self.size - (self.absent is not None)
+
+    def candidate(self, place: int) -> Any:
+        """What is chosen with a place."""
+        return self.label(place)
+
+    def tallies(self, histogram: Mapping[int, int]) -> dict[int, int]:
+        """How many rows have each candidate, by its place, from how many have each code."""
+        return {code: histogram.get(code, 0) for code in range(self.size) if code != self.absent}
 
     # What follows from the rest, quicker where a space knows better -------------------------------------------------
 

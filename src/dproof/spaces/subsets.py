@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from dproof.arguments import COLUMN, choice, listed
 from dproof.errors import InputError, TooLarge
 from dproof.spaces.arrow import is_arrow
-from dproof.spaces.labels import numbered, plain
+from dproof.spaces.labels import numbered, plain, undeclared
 from dproof.spaces.space import Space, narrowest
 
 _MOST_ITEMS = 62  # a set is a mask in one machine word
@@ -65,6 +65,20 @@ class Subsets(Space):
     @property
     def items(self) -> tuple[Hashable, ...]:
         return self.values
+
+    def refusal(self, value: Any) -> str | None:
+        return undeclared(value, self.values)
+
+    @property
+    def candidates(self) -> int:
+        return len(self.values)
+
+    def candidate(self, place: int) -> Hashable:
+        return self.values[place]
+
+    def tallies(self, histogram: Mapping[int, int]) -> dict[int, int]:
+        bits = range(len(self.values))
+        return {bit: sum(count for mask, count in histogram.items() if mask >> bit & 1) for bit in bits}
 
     def largest_sum(self) -> Fraction:
         return self.size * self.diameter / 2 if self.metric == "symmetric" else Fraction(self.size - 1)
