@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import operator
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Mapping
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,40 +28,50 @@ COMPARISONS: Mapping[str, Callable[[Any, Any], bool]] = {
 }
 
 
-@runtime_checkable
-class Space(Protocol):
+class Space(ABC):
     """D inside (U, ρ): a finite set of values with distances, each value known by a code 0, 1, …, size − 1.
 
-    A space of one's own subclasses this and says what has no default; what a space does not have is None.
+    A space of one's own subclasses this and says what is abstract; what a space does not have is None.
     """
 
+    __slots__ = ()
+
     @property
+    @abstractmethod
     def size(self) -> int: ...
 
     @property
+    @abstractmethod
     def diameter(self) -> Fraction:
         """The largest distance between two points. HLM15, equation (1)."""
         ...
 
     @property
+    @abstractmethod
     def separation(self) -> Fraction:
         """The least distance between two distinct points; 0 where there is one point only."""
         ...
 
+    @abstractmethod
     def distance(self, x: Any, y: Any) -> Fraction: ...
 
+    @abstractmethod
     def distances(self, code: int) -> NDArray[Any]:
         """The exact distances from one point to all points, in the order of their codes."""
         ...
 
+    @abstractmethod
     def code(self, value: Any) -> int: ...
 
+    @abstractmethod
     def label(self, code: int) -> Any: ...
 
+    @abstractmethod
     def encode(self, values: Any) -> NDArray[Any]:
         """The codes of a column of values: a sequence, a NumPy array or an Arrow array."""
         ...
 
+    @abstractmethod
     def decode(self, codes: NDArray[Any]) -> list[Any]: ...
 
     # What only some spaces have -------------------------------------------------------------------------------------
