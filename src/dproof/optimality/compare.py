@@ -76,6 +76,7 @@ class Comparison:
 def compare(space: Space, privacy: Privacy) -> Comparison:
     """Every mechanism that fits the space, calibrated to the promise.
 
+    >>> from dproof import Interval
     >>> shown = compare(Interval(0, 1, "0.05"), Privacy(1))
     >>> [row.name for row in shown.rows][:3]
     ['optimal design', 'clamped staircase', 'clamped Laplace']

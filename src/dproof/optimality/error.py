@@ -70,7 +70,7 @@ def losses(inputs: Space, outputs: Space | None = None, loss: Any = None) -> Los
 def bias_and_variance(mechanism: Mechanism) -> tuple[float, float] | None:
     """The largest bias and the largest variance of a released number over the true ones; None where none is released.
 
-    >>> from dproof import Privacy, laplace
+    >>> from dproof import Interval, Privacy, laplace
     >>> bias, variance = bias_and_variance(laplace(Interval(0, 1, "0.01"), Privacy(1)))
     >>> bias < 1e-9, round(variance, 2)
     (True, 2.0)

@@ -93,6 +93,7 @@ def possible(expression: Expression, question: Question, schema: Schema, rows: i
     share, or a sum over the number of rows that it is at most a sum of, is a mean.
 
     >>> from dproof.queries.sql import parse
+    >>> from dproof.spaces import Interval
     >>> table = Schema("data", {"age": Interval(0, 110)})
     >>> asked = parse("SELECT sum(age) AS s, 100 * proportion(age < 20) AS p FROM data")
     >>> [possible(item.expression, asked, table, 50) for item in asked.select]

@@ -60,6 +60,7 @@ def size_of(space: Space) -> int:
 def region(atom: Atom, schema: Schema) -> Region:
     """The codes of the values that satisfy a checked condition; those missing satisfy neither it nor its negation.
 
+    >>> from dproof.spaces import Categories
     >>> table = Schema("data", {"size": Categories(["S", "M", "L"])})
     >>> region(Among("size", ("S", "L")), table), region(Not(Among("size", ("S", "L"))), table)
     (Runs(ends=(0, 1, 2, 3)), Runs(ends=(0, 0, 1, 2, 3, 3)))
@@ -109,6 +110,7 @@ class Grouping:
 def grouping(key: Key, schema: Schema) -> Grouping:
     """The groups of a key as a table over its codes. A column with missing values has a last group None for them.
 
+    >>> from dproof.spaces import Categories
     >>> table = Schema("data", {"size": Categories([1, 2, 10])})
     >>> groups = grouping(Key("size", Fraction(5)), table)
     >>> groups.labels, groups.of(np.array([0, 1, 2]))

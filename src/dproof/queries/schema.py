@@ -48,6 +48,7 @@ class Open:
 class Schema:
     """The name of the table, the space of each column, and the columns in which a value may be missing.
 
+    >>> from dproof.spaces import Categories
     >>> Schema("data", {"hobby": Categories(["Cars", "Reading"])}).find("HOBBY")
     'hobby'
     """
@@ -96,6 +97,7 @@ def resolve(question: Question, schema: Schema) -> Question:
     """The question with every name and value checked and spelt as declared.
 
     >>> from dproof.queries.sql import parse
+    >>> from dproof.spaces import Categories
     >>> hobbies = Schema("data", {"hobby": Categories(["Cars", "Reading"])})
     >>> resolve(parse("SELECT count(*) FROM data WHERE hobby = 'Car'"), hobbies)
     Traceback (most recent call last):
