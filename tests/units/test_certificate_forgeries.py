@@ -391,3 +391,11 @@ def test_a_sample_of_forgeries_is_refused_or_true(name: str) -> None:
 def test_every_forgery_is_refused_or_true(name: str) -> None:
     count, accepted = sweep(name, 1)
     assert 0 < accepted < count / 5, "names and looser values stand, and little else"
+
+
+def test_a_box_inside_out_needs_as_much_noise() -> None:
+    """Its sides would sum to nothing, and noise for a small box would do for a large one."""
+    body = _curves("laplace", Privacy(40), [1, 1])
+    assert stands(sealed(body))
+    body["laws"][0]["law"]["box"] = [40, -40]
+    assert not stands(sealed(body))
