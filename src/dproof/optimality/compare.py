@@ -16,7 +16,7 @@ from dproof.mechanisms.randomised_response import itemwise_response, randomised_
 from dproof.optimality.bounds import Outputs, lower_bound
 from dproof.optimality.design import Problem
 from dproof.optimality.error import bias_and_variance
-from dproof.privacy import Privacy
+from dproof.privacy import Privacy, Promise
 from dproof.spaces.categories import Categories
 from dproof.spaces.interval import Interval
 from dproof.spaces.space import Space, as_space
@@ -76,7 +76,7 @@ class Comparison:
         return error + bound
 
 
-def compare(space: Space, privacy: Privacy) -> Comparison:
+def compare(space: Space, privacy: Promise) -> Comparison:
     """Every mechanism that fits the space, calibrated to the promise.
 
     >>> shown = compare(Interval(0, 1, "0.05"), Privacy(1))
