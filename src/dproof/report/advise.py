@@ -165,7 +165,7 @@ def advise(
 
 
 def asked_width(plan: Plan, rows: int, column: str) -> float | None:
-    """± of `dproof ask` for all of ε, where no value is missing: of the count of one value, or of the mean of numbers."""
+    """± of `dproof ask` for all of ε, where no value is missing: of the count of one value, or of a mean."""
     schema, space = replace(curator_schema(plan), nullable=frozenset()), plan.column(column).space
     asked = count()
     if isinstance(space, Interval):
