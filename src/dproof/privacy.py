@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
-from typing import Any, Literal, get_args
+from typing import Any, Literal, TypeAlias, get_args
 
 import numpy as np
 
@@ -15,6 +15,7 @@ from dproof.exact import exact
 
 Neighbours = Literal["change-one", "add-remove"]
 _LARGEST_EPSILON = 1000
+Promise: TypeAlias = "Privacy | int | float | str | Fraction | Decimal"  # as callers may give it: see `Privacy.of`
 
 
 @dataclass(frozen=True, slots=True, init=False)
@@ -45,7 +46,7 @@ class Privacy:
         object.__setattr__(self, "neighbours", neighbours)
 
     @classmethod
-    def of(cls, value: Privacy | Any, name: str = "privacy", *, neighbours: Neighbours = "change-one") -> Privacy:
+    def of(cls, value: Promise, name: str = "privacy", *, neighbours: Neighbours = "change-one") -> Privacy:
         """A promise as it is, or the number ε alone, with δ = 0.
 
         >>> Privacy.of(1) == Privacy(1)

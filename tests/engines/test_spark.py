@@ -461,7 +461,7 @@ def test_the_curator_sums_where_the_rows_are(spark: SparkSession, tmp_path: Path
 
 def test_only_so_many_rows_of_a_person_count_whatever_their_order(spark: SparkSession, tmp_path: Path) -> None:
     """Of 1000 rows Ann has, a fifth is 0, and two fifths each are 1 and 2; everybody else, or nobody, has one row."""
-    columns = {"read": {"space": "interval", "low": 0, "high": 2}, "name": {"drop": True}}
+    columns = {"read": {"space": "interval", "low": 0, "high": 2, "step": 1}, "name": {"drop": True}}
     promise = {"epsilon": 10, "person": "name", "rows_per_person": 50, "neighbours": "add-remove"}
     given = {"privacy": promise, "columns": columns}
     rows = table(spark).selectExpr("if(place % 5 = 0, 0, 1 + place % 2) AS read", "'ann' AS name")

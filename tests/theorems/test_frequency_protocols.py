@@ -137,7 +137,7 @@ def test_refusals(make: object) -> None:
 def test_unknown_forms_and_widths_are_refused() -> None:
     with pytest.raises(InputError, match="did you mean 'optimised'"):
         unary_encoding(FIVE, Privacy(1), form="optimized")  # type: ignore[arg-type]
-    with pytest.raises(InputError, match="between 1 and 4"):
+    with pytest.raises(InputError, match="from 1 to 4"):
         subset_selection(FIVE, Privacy(1), width=5)
 
 

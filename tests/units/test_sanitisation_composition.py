@@ -20,7 +20,7 @@ from dproof.sanitisation.row_law import certify_row
 
 SMALL = st.one_of(
     st.builds(
-        lambda size, keep, other: KeepOrOther(size, max(keep, other), min(keep, other)),
+        lambda size, keep, other: KeepOrOther(size, max(keep, other, 1), min(keep, other)),
         st.integers(1, 3),
         *[st.integers(0, 9)] * 2,
     ).filter(lambda f: f.total > 0 and f.keep > 0),

@@ -65,7 +65,7 @@ def _drawn() -> Any:
     question = Question("data", (Item("p", PRODUCT),))
     made = Measurement(question, (), SCHEMA, Privacy(1), False, (), (CHOICE,))
     with seeded_coins(1) as coins:
-        return draw(made, Tally({}, {PRODUCT: [{1: 1}]}), coins)
+        return draw(made, Tally({}, {PRODUCT: [{1: 1}]}, 1), coins)
 
 
 @pytest.mark.parametrize(

@@ -14,13 +14,13 @@ from dproof.exact import exact, exp_above, exp_below, float_above, log_above
 from dproof.laws.family import Family, Worst, listed
 from dproof.laws.matrix import Matrix
 from dproof.mechanisms.mechanism import Mechanism, as_mechanism
-from dproof.privacy import Privacy
+from dproof.privacy import Privacy, Promise
 
 _BITS = (128, 512, 4096)
 _LARGEST_PAIRWISE = 1 << 24  # pairs of inputs times outputs
 
 
-def certify(mechanism: Mechanism, privacy: Privacy, *, metric_privacy: bool = False, name: str = "row") -> Certificate:
+def certify(mechanism: Mechanism, privacy: Promise, *, metric_privacy: bool = False, name: str = "row") -> Certificate:
     """The certificate that P(Y_d ∈ A) ≤ e^ε P(Y_d' ∈ A) + δ for all inputs d, d' and all sets A.
 
     Raises NotPrivate with the witness (d, d', A) where it does not hold. Only the law of whole numbers is read.

@@ -27,7 +27,7 @@ from dproof.engines import open_source
 from dproof.errors import InputError
 from dproof.exact import exact, level_of
 from dproof.mechanisms.noise import integer_laplace
-from dproof.privacy import Privacy
+from dproof.privacy import Privacy, Promise
 from dproof.queries.answer import Answer, Cell
 from dproof.queries.building import Asked, as_question
 from dproof.queries.canonical import canonical
@@ -60,9 +60,9 @@ class Curator:
         source: Any,
         plan: Plan | str | os.PathLike[str] | Mapping[str, Any],
         *,
-        budget: Privacy | None = None,
+        budget: Promise | None = None,
         ledger: str | os.PathLike[str],
-        analysts: Mapping[str, Privacy] | None = None,
+        analysts: Mapping[str, Promise] | None = None,
         analyst: str | None = None,
         table: str | None = None,
         mark: str | None = None,

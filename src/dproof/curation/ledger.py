@@ -25,7 +25,7 @@ from weakref import WeakSet, finalize
 from dproof.arguments import as_path, expect, mapping
 from dproof.curation.account import Account, Amount, Unit, amount, paid
 from dproof.errors import DproofError, InputError, OverBudget, VerificationFailed
-from dproof.privacy import Neighbours, Privacy
+from dproof.privacy import Neighbours, Privacy, Promise
 
 _START = hashlib.sha256(b"dproof ledger 1").hexdigest()
 _Files = tuple[tuple[int, int] | None, tuple[int, int] | None]
@@ -54,11 +54,11 @@ class Ledger:
         self,
         path: str | os.PathLike[str],
         *,
-        budget: Privacy | None = None,
+        budget: Promise | None = None,
         unit: Unit | None = None,
-        analysts: Mapping[str, Privacy] | None = None,
+        analysts: Mapping[str, Promise] | None = None,
         mark: str | None = None,
-        ceiling: Privacy | None = None,
+        ceiling: Promise | None = None,
     ) -> None:
         """Open a ledger and check it from end to end, or with a budget begin one where there is none.
 
@@ -157,7 +157,7 @@ class Ledger:
 
     # What is added to it -------------------------------------------------------------------------------------------
 
-    def debit(self, key: str, cost: Privacy, *, analyst: str | None = None) -> int:
+    def debit(self, key: str, cost: Promise, *, analyst: str | None = None) -> int:
         """Pay for a question before anything is read; the number of the entry, or OverBudget and no entry."""
         expect(key, str, "key", "the text of a question")
         who = {} if analyst is None else {"analyst": expect(analyst, str, "analyst", "a name")}
@@ -179,7 +179,7 @@ class Ledger:
             self._append(database, "answer", {"question": number, "answer": answer})
             return answer
 
-    def release(self, cost: Privacy, description: str, *, plan: str | None = None) -> int:
+    def release(self, cost: Promise, description: str, *, plan: str | None = None) -> int:
         """Pay for a sanitised release of the table; with the digest of its plan, until it is published."""
         expect(description, str, "description", "a text")
         under = {} if plan is None else {"plan": plan}
@@ -200,7 +200,7 @@ class Ledger:
                 raise InputError("another run has published this release meanwhile: nothing was written")
             self._append(database, "published", {"release": number})
 
-    def _spend(self, database: sqlite3.Connection, kind: str, body: dict[str, Any], cost: Privacy, left: Amount) -> int:
+    def _spend(self, database: sqlite3.Connection, kind: str, body: dict[str, Any], cost: Promise, left: Amount) -> int:
         cost = Privacy.of(cost, "cost", neighbours=self.budget.neighbours)
         if cost.neighbours != self.budget.neighbours:
             raise InputError(

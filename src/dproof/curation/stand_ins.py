@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from dproof.exact import exact
+from dproof.queries.schema import plain
 from dproof.sanitisation.column import Column
 from dproof.sanitisation.plan import Plan
 
@@ -32,4 +34,4 @@ def _shown(column: Column) -> str | None:
         return f"the set of {', '.join(map(repr, sorted(label)))}" if label else "the empty set"
     if isinstance(label, (str, bool)):
         return repr(label)
-    return None if label is None else f"{label:,}"
+    return None if label is None else f"{plain(exact(label)):,}"

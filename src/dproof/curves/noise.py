@@ -31,7 +31,7 @@ from dproof.laws.search import tight_odds
 from dproof.laws.two_sided import TwoSided
 from dproof.mechanisms.mechanism import Mechanism
 from dproof.mechanisms.noise import integer_laplace
-from dproof.privacy import Privacy
+from dproof.privacy import Privacy, Promise
 from dproof.spaces.curves import Curves, root_above
 
 _SPLITS: tuple[Split, ...] = ("laplace", "gaussian")
@@ -220,7 +220,7 @@ class CurveMechanism(Mechanism):
 
 
 def curve_noise(
-    curves: Curves | Expansion, privacy: Privacy, *, noise: Literal["auto", "laplace", "gaussian"] = "auto"
+    curves: Curves | Expansion, privacy: Promise, *, noise: Literal["auto", "laplace", "gaussian"] = "auto"
 ) -> CurveMechanism:
     """Sanitise curves by noise on their coefficients, the same guarantee for any two curves whatever.
 

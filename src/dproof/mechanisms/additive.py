@@ -15,13 +15,13 @@ from dproof.laws.stairs import stairs
 from dproof.laws.two_sided import TwoSided, two_sided
 from dproof.mechanisms.mechanism import Mechanism
 from dproof.mechanisms.noise import integer_gaussian, integer_laplace
-from dproof.privacy import Privacy
+from dproof.privacy import Privacy, Promise
 from dproof.spaces.interval import Interval
 
 _FARTHEST, _FLATTEST = 4096, 1000  # a reach, in scales, and a scale, in reaches, that no useful law has
 
 
-def laplace(interval: Interval, privacy: Privacy, *, clamp: bool = False) -> Mechanism:
+def laplace(interval: Interval, privacy: Promise, *, clamp: bool = False) -> Mechanism:
     """The number plus Laplace noise on its lattice: P(Y_d = d + k·step) ∝ e^(−k·step/b).
 
     b = diam/ε at δ = 0, and about diam/(ε − 2 ln(1 − δ)) with δ, the least scale that the exact lattice profile
@@ -43,7 +43,7 @@ def laplace(interval: Interval, privacy: Privacy, *, clamp: bool = False) -> Mec
     return _plus(interval, noise, "Laplace", "HLM15, Example 5", clamp)
 
 
-def truncated_laplace(interval: Interval, privacy: Privacy, *, clamp: bool = False) -> Mechanism:
+def truncated_laplace(interval: Interval, privacy: Promise, *, clamp: bool = False) -> Mechanism:
     """Laplace noise of scale diam/ε, conditioned on |noise| ≤ A; needs δ > 0.
 
     A is the least reach for which the D lattice points that a shift leaves without a partner weigh at most δ:
@@ -75,7 +75,7 @@ def truncated_laplace(interval: Interval, privacy: Privacy, *, clamp: bool = Fal
     return _plus(interval, noise, "truncated Laplace", "Geng et al. 2020", clamp)
 
 
-def gaussian(interval: Interval, privacy: Privacy, *, clamp: bool = False) -> Mechanism:
+def gaussian(interval: Interval, privacy: Promise, *, clamp: bool = False) -> Mechanism:
     """The number plus Gaussian noise on its lattice, P(Y_d = d + k·step) ∝ e^(−k²/2σ²), with the least σ; needs δ > 0.
 
     On a fine lattice σ solves Φ(D/2σ − εσ/D) − e^ε Φ(−D/2σ − εσ/D) = δ with D the diameter.
@@ -96,7 +96,7 @@ def gaussian(interval: Interval, privacy: Privacy, *, clamp: bool = False) -> Me
     return _plus(interval, noise, "Gaussian", "Balle and Wang 2018, on the lattice", clamp)
 
 
-def staircase(interval: Interval, privacy: Privacy, *, clamp: bool = False) -> Mechanism:
+def staircase(interval: Interval, privacy: Promise, *, clamp: bool = False) -> Mechanism:
     """The number plus staircase noise: flat stairs as wide as the diameter, each e^ε lower than the last.
 
     The first stair has the width γ·diam, γ = 1/(1 + e^(ε/2)), which gives E|noise| = diam·e^(ε/2)/(e^ε − 1), the

@@ -15,7 +15,7 @@ from dproof.laws.search import least
 from dproof.mechanisms.additive import alone, demand_interval
 from dproof.mechanisms.mechanism import Mechanism
 from dproof.mechanisms.noise import demand_noise
-from dproof.privacy import Privacy
+from dproof.privacy import Privacy, Promise
 from dproof.spaces.interval import Interval
 
 _MOST_POINTS = 501
@@ -24,7 +24,7 @@ _WORKING = 192  # bits in which the weights are computed before they are rounded
 _NUDGES = (0, -44, -36, -28, -20, -14, -10)  # what rounding to whole numbers may cost, as powers of two
 
 
-def bounded_laplace(interval: Interval, privacy: Privacy, *, sensitivity: Any = None) -> Mechanism:
+def bounded_laplace(interval: Interval, privacy: Promise, *, sensitivity: Any = None) -> Mechanism:
     """P(Y_d = y) = e^(−|y−d|/b) / C_d for y in the interval, with the least b that is (ε, δ)-private.
 
     `sensitivity` is the largest distance D of two neighbouring inputs; all inputs are neighbours by default.

@@ -12,7 +12,7 @@ from dproof.errors import InputError
 from dproof.exact import exp_below
 from dproof.laws.sets import SubsetSelection, Unary
 from dproof.mechanisms.mechanism import Mechanism
-from dproof.privacy import Privacy
+from dproof.privacy import Privacy, Promise
 from dproof.spaces.categories import Categories
 from dproof.spaces.subsets import Subsets
 
@@ -21,7 +21,7 @@ _WHOLE = 1 << 56
 _LOW = 1 << 30
 
 
-def unary_encoding(space: Categories, privacy: Privacy, *, form: Form = "optimised") -> Mechanism:
+def unary_encoding(space: Categories, privacy: Promise, *, form: Form = "optimised") -> Mechanism:
     """A set of categories: the true one is in it with probability p, each other one with probability q.
 
     δ(ε) = p(1−q) − e^ε q(1−p). "optimised" has p = 1/2 and the least q, "symmetric" has q = 1 − p and the largest p,
@@ -52,7 +52,7 @@ def unary_encoding(space: Categories, privacy: Privacy, *, form: Form = "optimis
     return Mechanism(f"{form} unary encoding", space, Subsets(space.values), family, "Wang et al. 2017")
 
 
-def subset_selection(space: Categories, privacy: Privacy, *, width: int | None = None) -> Mechanism:
+def subset_selection(space: Categories, privacy: Promise, *, width: int | None = None) -> Mechanism:
     """A set of w categories, e^ε times likelier if it holds the true one.
 
     P(S | x) ∝ e^ε if x ∈ S, else 1, over all sets of size w, by default near k/(1 + e^ε); w = 1 is randomised

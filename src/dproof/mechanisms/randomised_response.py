@@ -11,7 +11,7 @@ from dproof.exact import exact, exp_above, exp_below
 from dproof.laws.bits import Bits
 from dproof.laws.keep_or_other import KeepOrOther, keep_up_to
 from dproof.mechanisms.mechanism import Mechanism, Optimum
-from dproof.privacy import Privacy
+from dproof.privacy import Privacy, Promise
 from dproof.spaces.categories import Categories
 from dproof.spaces.space import Space, as_space
 from dproof.spaces.subsets import Subsets
@@ -20,7 +20,7 @@ _LARGEST_SIZE = 1 << 48  # values; beyond this whole numbers of 62 bits grow coa
 _FLIP = 1 << 36
 
 
-def randomised_response(space: Space, privacy: Privacy) -> Mechanism:
+def randomised_response(space: Space, privacy: Promise) -> Mechanism:
     """Keep the value, or take each other one with probability p = (1 − δ)/(m + e^ε), on m + 1 values.
 
     P(Y_d = d) = (e^ε + mδ)/(e^ε + m), P(Y_d = d') = (1 − δ)/(e^ε + m).
@@ -74,7 +74,7 @@ def response_with(space: Space, p: Any) -> Mechanism:
     return Mechanism("randomised response", space, space, family, "HLM16, equation (19)")
 
 
-def itemwise_response(space: Subsets, privacy: Privacy) -> Mechanism:
+def itemwise_response(space: Subsets, privacy: Promise) -> Mechanism:
     """Randomised response on every item of a set, each with an equal part of ε.
 
     P(Y_a = b) = stay^(h−r) flip^r / (stay + flip)^h where r items differ, with (stay/flip)^h ≤ e^ε.

@@ -22,7 +22,7 @@ from dproof.optimality.closed_forms import Seen, least_two_level
 from dproof.optimality.design import Problem
 from dproof.optimality.error import losses
 from dproof.optimality.symmetry import view
-from dproof.privacy import Privacy
+from dproof.privacy import Privacy, Promise
 from dproof.spaces.categories import Categories
 from dproof.spaces.curves import Curves
 from dproof.spaces.space import Space, as_space
@@ -43,7 +43,7 @@ class Bound:
     name: str
 
 
-def lower_bound(space: Space, privacy: Privacy, *, outputs: Outputs = "inside") -> Bound:
+def lower_bound(space: Space, privacy: Promise, *, outputs: Outputs = "inside") -> Bound:
     """The largest of all bounds that apply, with its name.
 
     `outputs="inside"` is for mechanisms that release points of the space; "anywhere" for any outputs at all.
@@ -55,7 +55,7 @@ def lower_bound(space: Space, privacy: Privacy, *, outputs: Outputs = "inside") 
     return max(lower_bounds(space, privacy, outputs=outputs), key=lambda bound: bound.value)
 
 
-def lower_bounds(space: Space, privacy: Privacy, *, outputs: Outputs = "inside") -> list[Bound]:
+def lower_bounds(space: Space, privacy: Promise, *, outputs: Outputs = "inside") -> list[Bound]:
     """Every bound that applies, the published ones first."""
     choice(outputs, get_args(Outputs), "outputs")
     known = space if isinstance(space, Curves) else as_space(space)  # only their diameter is looked at

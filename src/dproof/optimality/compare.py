@@ -16,7 +16,7 @@ from dproof.mechanisms.randomised_response import itemwise_response, randomised_
 from dproof.optimality.bounds import Outputs, lower_bound
 from dproof.optimality.design import Problem
 from dproof.optimality.error import bias_and_variance
-from dproof.privacy import Privacy
+from dproof.privacy import Privacy, Promise
 from dproof.spaces.space import Space, as_space
 
 _MOST_DESIGNED = 101  # points for which the linear programme is solved while one waits
@@ -73,7 +73,7 @@ class Comparison:
         return error + bound
 
 
-def compare(space: Space, privacy: Privacy) -> Comparison:
+def compare(space: Space, privacy: Promise) -> Comparison:
     """Every mechanism that fits the space, calibrated to the promise.
 
     >>> from dproof import Interval

@@ -24,7 +24,7 @@ from dproof.optimality.pure import pure_law
 from dproof.optimality.rounding import SLACK, certified_law, certified_metric_law
 from dproof.optimality.symmetry import Symmetry, find_symmetry, view
 from dproof.optimality.unbiased import RoundedAtRandom, output_lattice, unbiased_law
-from dproof.privacy import Privacy
+from dproof.privacy import Privacy, Promise
 from dproof.spaces.interval import Interval
 from dproof.spaces.space import Space, as_space
 
@@ -39,7 +39,7 @@ _SOURCE = "linear programme, HLM15, section 6, and HLM16, section 4.3"
 
 def design(
     space: Space,
-    privacy: Privacy,
+    privacy: Promise,
     *,
     loss: Any = None,
     outputs: Space | None = None,
@@ -65,7 +65,7 @@ def design(
     >>> round(float(best.error), 8), best.optimum.gap < Fraction(1, 10**8)
     (0.30251461, True)
     """
-    found = Problem(space, privacy, loss, outputs, prior, unbiased, metric_privacy).best()
+    found = Problem(space, Privacy.of(privacy), loss, outputs, prior, unbiased, metric_privacy).best()
     if found.family.is_sharp:
         return found  # randomised response
     said = []
@@ -93,7 +93,6 @@ class Problem:
 
     def __post_init__(self) -> None:
         as_space(self.inputs)
-        object.__setattr__(self, "privacy", Privacy.of(self.privacy))
         object.__setattr__(self, "outputs", self.inputs if self.outputs is None else as_space(self.outputs, "outputs"))
         flag(self.unbiased, "unbiased")
         flag(self.metric_privacy, "metric_privacy")

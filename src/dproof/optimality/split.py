@@ -13,7 +13,7 @@ from dproof.errors import InputError, did_you_mean
 from dproof.exact import exact
 from dproof.mechanisms.mechanism import Mechanism
 from dproof.optimality.design import Problem
-from dproof.privacy import Privacy
+from dproof.privacy import Privacy, Promise
 from dproof.spaces.rows import Rows
 
 Aim = Literal["largest", "sum"]
@@ -31,7 +31,7 @@ class RowDesign:
 
 
 def design_row(
-    row: Rows, privacy: Privacy, *, aim: Aim = "largest", weights: Mapping[str, Any] | None = None
+    row: Rows, privacy: Promise, *, aim: Aim = "largest", weights: Mapping[str, Any] | None = None
 ) -> RowDesign:
     """Optimal mechanisms for the columns of a row that together keep the promise, with the best split of it.
 

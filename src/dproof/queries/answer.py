@@ -57,8 +57,8 @@ class Cell:
     def outside(self) -> bool:
         """Whether nothing was left of an interval when it was cut: a single value that is not exact."""
         if isinstance(self.low, (list, tuple)):
-            return any(a == b and s != 0 for a, b, s in zip(self.low, self.high, self.stderr, strict=True))
-        return self.low is not None and self.low == self.high and self.stderr != 0
+            return any(Cell(*point).outside for point in zip(self.estimate, self.low, self.high, strict=True))
+        return self.low is not None and self.low == self.high != self.estimate
 
     def __str__(self) -> str:
         if not self.informative:
@@ -74,7 +74,9 @@ class Cell:
         width, moved = self.high - self.low, self.moved
         if width == 0:
             value = self.low if moved is None else moved
-            return f"≈ {_number(value, 4 * (self.stderr or 1))}" if self.outside else _number(value, None)
+            if self.outside:
+                return f"≈ {_number(value, 4 * (self.stderr or 1))}"
+            return f"{_number(value, None)} ± 0" if self.stderr else _number(value, None)
         whole = isinstance(moved, int)  # a curator's count, and then its bounds are whole as well
         numbers = [int(n) if whole and float(n).is_integer() else n for n in (self.low, self.high, width / 2)]
         low, high, half = (_number(number, width) for number in numbers)

@@ -162,8 +162,8 @@ def advise(
 
 
 def asked_width(plan: Plan, rows: int, column: str) -> float | None:
-    """± of `dproof ask` for all of ε: of the count of one value of a column, or for numbers of their mean."""
-    schema, space = curator_schema(plan), plan.column(column).space
+    """± of `dproof ask` for all of ε, where no value is missing: of the count of one value, or of a mean."""
+    schema, space = replace(curator_schema(plan), nullable=frozenset()), plan.column(column).space
     asked = count()
     if space.line is not None:
         asked = mean(column)

@@ -48,7 +48,7 @@ def plan_advice(law: RowLaw, rows: int) -> PlanAdvice:
     >>> plan = Plan.from_dict({"privacy": {"epsilon": 1}, "columns": {"state": states}})
     >>> found = plan_advice(certify_row(plan), 2000)
     >>> print(found.verdict)
-    With 2,000 rows the count of one value of 'state' is known to ± 366 (18% of all rows). That is too noisy for most
+    With 2,000 rows the count of one value of 'state' is known to ± 589 (29% of all rows). That is too noisy for most
     uses.
     >>> [hint.kind for hint in found.hints]
     ['ask', 'values']

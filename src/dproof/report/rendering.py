@@ -78,7 +78,9 @@ def _rendered(kind: str, specification: dict[str, Any]) -> str:
 
 def _started() -> Popen[str]:
     global _renderer
-    if _renderer is None or _renderer.poll() is not None:
+    if _renderer is not None and _renderer.poll() is not None:
+        _stop()
+    if _renderer is None:
         found = find_spec("vl_convert")
         assert found is not None and found.origin is not None
         # Isolated: nothing of the user's is imported there. In a session of its own: an interrupt is for this process.

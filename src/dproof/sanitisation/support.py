@@ -24,6 +24,7 @@ from dproof.laws.family import Family
 from dproof.sanitisation.column import Column
 from dproof.sanitisation.row_law import Group, RowLaw
 from dproof.sanitisation.storage import output_spaces, stored_labels
+from dproof.spaces.arrow import as_numpy, from_numpy, from_texts
 from dproof.spaces.categories import Categories
 from dproof.spaces.subsets import Subsets
 
@@ -72,7 +73,7 @@ def _holds(column: Column, space: Any, group: Group) -> Holds:
 def _categories(space: Categories, given: NDArray[np.bool_] | None) -> Holds:
     labels = stored_labels(space)
     possible = np.ones(space.size, bool) if given is None else given
-    allowed = labels.filter(pa.array(possible[: len(labels)]))
+    allowed = labels.filter(from_numpy(possible[: len(labels)]))
     absent = bool(possible[len(labels) :].any())  # missing is a value of its own, with the last code
 
     def holds(arrays: list[Any]) -> bool:
@@ -107,7 +108,7 @@ def _numbers(space: Any, family: Family, given: NDArray[np.bool_] | None) -> Hol
         (array,) = arrays
         if array.null_count:
             return False
-        numbers = array.to_numpy(zero_copy_only=False)
+        numbers = as_numpy(array)
         if not len(numbers):
             return True
         least, most = numbers.min().item(), numbers.max().item()
@@ -130,15 +131,15 @@ def _numbers(space: Any, family: Family, given: NDArray[np.bool_] | None) -> Hol
 
 
 def _subsets(column: Column, space: Subsets, given: NDArray[np.bool_] | None) -> Holds:
-    items = pa.array(space.values, pa.string())
+    items = from_texts([str(item) for item in space.values])
 
     def places(array: Any) -> tuple[NDArray[np.int64], NDArray[np.int64]] | None:
         """The items and their rows, or None where something else is stored: each item once, in the plan's order."""
         lists = pc.split_pattern(array, column.separator) if column.form == "joined" else array
-        rows = pc.list_parent_indices(lists).to_numpy(zero_copy_only=False)
-        found = pc.fill_null(pc.index_in(lists.flatten(), value_set=items), -1).to_numpy(zero_copy_only=False)
+        rows = as_numpy(pc.list_parent_indices(lists))
+        found = as_numpy(pc.index_in(lists.flatten(), value_set=items), missing=-1)
         if column.form == "joined":  # a set without items is one empty text
-            some = pc.not_equal(array, "").to_numpy(zero_copy_only=False)[rows]
+            some = (as_numpy(pc.binary_length(array)) > 0)[rows]
             rows, found = rows[some], found[some]
         if (found < 0).any() or ((np.diff(found) <= 0) & (np.diff(rows) == 0)).any():
             return None
@@ -150,7 +151,7 @@ def _subsets(column: Column, space: Subsets, given: NDArray[np.bool_] | None) ->
         if column.form == "flags":
             if given is None:
                 return True
-            flags = [array.to_numpy(zero_copy_only=False).astype(np.int64) << n for n, array in enumerate(arrays)]
+            flags = [as_numpy(array).astype(np.int64) << n for n, array in enumerate(arrays)]
             return bool(given[np.bitwise_or.reduce(flags)].all())
         array = arrays[0].dictionary if column.form == "joined" else arrays[0]
         pair = places(array)
@@ -175,14 +176,14 @@ def _curves(lattice: CurveLattice, family: Any) -> Holds:
             return False
         if len(arrays) == 1:
             points = lattice.space.points
-            if len(arrays[0]) and not pc.all(pc.equal(pc.list_value_length(arrays[0]), points)).as_py():
+            if (as_numpy(pc.list_value_length(arrays[0])) != points).any():
                 return False
             flat = arrays[0].flatten()
-            rows = flat.to_numpy(zero_copy_only=False).reshape(-1, points)
+            rows = as_numpy(flat).reshape(-1, points)
             if flat.null_count:
                 return False
         else:
-            rows = np.column_stack([array.to_numpy(zero_copy_only=False) for array in arrays])
+            rows = np.column_stack([as_numpy(array) for array in arrays])
         if not np.isfinite(rows).all():
             return False
         z = (rows - centre) @ back
