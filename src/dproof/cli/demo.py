@@ -9,7 +9,6 @@ from tempfile import mkdtemp
 from typing import Annotated, Any
 
 import numpy as np
-import typer
 from numpy.typing import NDArray
 
 from dproof.cli.options import AsJson, option
@@ -61,7 +60,7 @@ QUESTIONS = (
 
 def demo(
     out: Annotated[Path | None, option("DIR", "The folder to make for the demo; a temporary one by default.")] = None,
-    people: Annotated[int, typer.Option(help="How many people to make up.", metavar="N", min=1, max=10**7)] = 20_000,
+    people: Annotated[int, option("N", "How many people to make up.", limits=(1, 10**7))] = 20_000,
     as_json: AsJson = False,
 ) -> None:
     """Make up a survey, sanitise it, and ask it questions both ways.
