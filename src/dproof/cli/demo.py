@@ -152,8 +152,8 @@ def _compared(release: Any, survey: Any, sql: str) -> dict[str, Any]:
     truth = {row[:-1]: row[-1] for row in found}
     groups = [[row[key] for key in keys] for row in asked.rows]
     rows = [
-        {"group": group, "truth": float(truth.get(tuple(group), 0)), **row[figure].to_json()}
-        for group, row in zip(groups, asked.rows, strict=True)
+        {"group": group, "truth": float(truth.get(tuple(group), 0)), "shown": cell.moved, **cell.to_json()}
+        for group, cell in zip(groups, (row[figure] for row in asked.rows), strict=True)
     ]
     return {"sql": sql, "figure": figure, "rows": rows}
 
@@ -177,10 +177,7 @@ def _page(answer: dict[str, Any]) -> Page:
 
 
 def _cells(row: dict[str, Any], digits: int) -> tuple[str, ...]:
-    shown = {**row, "estimate": min(max(row["estimate"], row["low"]), row["high"])}  # moved into its interval
-    truth, raw, estimate, low, high = (
-        f"{shown[key]:,.{digits}f}" for key in ("truth", "raw", "estimate", "low", "high")
-    )
+    truth, raw, estimate, low, high = (f"{row[key]:,.{digits}f}" for key in ("truth", "raw", "shown", "low", "high"))
     mark = "[green]holds[/green]" if row["low"] <= row["truth"] <= row["high"] else "[yellow]misses[/yellow]"
     label = escape(", ".join(map(str, row["group"])))
     return label, truth, raw, f"[bold]{estimate}[/bold]  {low} … {high}", mark
