@@ -12,7 +12,7 @@ from packaging.requirements import Requirement
 
 from benchmarks.measure import Grid, Section, in_turns, number
 
-HEAVY = ("pyarrow", "scipy", "duckdb", "pandas", "polars", "highspy", "dp_accounting", "typer", "rich", "altair")
+HEAVY = ("pyarrow", "scipy", "duckdb", "pandas", "polars", "highspy", "dp_accounting", "click", "rich", "altair")
 PEERS = {  # distribution: what its documentation imports first
     "opendp": "opendp.prelude",
     "diffprivlib": "diffprivlib.tools",

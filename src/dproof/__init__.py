@@ -7,6 +7,7 @@ __version__ = "0.1.0"
 
 _PUBLIC = {
     "Privacy": "dproof.privacy",
+    "Space": "dproof.spaces.space",
     "Categories": "dproof.spaces.categories",
     "Subsets": "dproof.spaces.subsets",
     "Interval": "dproof.spaces.interval",

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet
 import pytest
@@ -266,3 +267,13 @@ def test_a_draft_of_one_sheet_names_it(dproof: Dproof, tmp_path: Path) -> None:
     write_workbook(tmp_path / "x.xlsx", {"Intro": [["hello"]], "Data": [["town"], ["Ulm"]]})
     assert '[file]\nsheet = "Data"\n' in dproof("init", tmp_path / "x.xlsx", "--table", "Data").out
     assert "[columns.hello]" in dproof("init", tmp_path / "x.xlsx").out
+
+
+def test_objects_are_checked_as_they_are_read() -> None:
+    frame = pd.DataFrame({"sex": ["f", "m", "q", None], "note": ["x", None, None, 3]}, dtype=object)
+    plan = {
+        "privacy": {"epsilon": 1},
+        "columns": {"sex": {"space": "categories", "values": ["f", "m"]}, "note": {"public": True}},
+    }
+    sex, note = dp.check(frame, plan).columns
+    assert (sex.missing, sex.outside, sex.values, note.missing) == (1, 1, (("q", 1),), 2)

@@ -297,7 +297,7 @@ def test_a_workbook_that_is_none_is_refused(tmp_path: Path, monkeypatch: pytest.
             open_source(path)
     path.write_bytes(whole)
     monkeypatch.setitem(sys.modules, "python_calamine", None)
-    with pytest.raises(InputError, match=r"`python -m pip install python-calamine`, or save it as .csv"):
+    with pytest.raises(InputError, match=r"needs the extra excel"):
         open_source(path)
 
 

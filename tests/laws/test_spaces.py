@@ -191,7 +191,9 @@ def test_many_items_without_a_list_of_all_sets(items: int) -> None:
         assert int(whole.draw_codes(codes).max()) < space.size
         assert whole.error == Fraction(whole.family.other * items * space.size, 2 * whole.family.total)
     if items > 26:
-        for refused in (lambda: mechanism.law(set()), mechanism.matrix, lambda: space.distances(0)):
+        law = mechanism.law(set())
+        assert 0 < law[set()] < 1  # a single probability can always be told
+        for refused in (law.items, mechanism.matrix, lambda: space.distances(0)):
             with pytest.raises(TooLarge):
                 refused()
 

@@ -225,7 +225,7 @@ def _set(*path_and_value: Any):
         ("matrix", _set("laws", 0, "law", "rows", 0, ["8", "0", "0", "0"]), "-private"),
         ("matrix", _set("laws", 0, "law", "rows", 0, ["9", "-1", "0", "0"]), "law.rows must be a whole number"),
         ("neighbours", _set("laws", 0, "law", "neighbours", []), "-private"),
-        ("metric privacy", _set("laws", 0, "distances", 0, 1, "1/100"), "the distances are none"),
+        ("metric privacy", _set("laws", 0, "distances", 0, 1, "1/100"), "distances must be symmetric"),
         (
             "metric privacy",
             _set("laws", 0, "law", {"kind": "bits", "bits": 2, "stay": "2", "flip": "1"}),

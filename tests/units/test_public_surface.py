@@ -9,7 +9,7 @@ import pytest
 
 import dproof
 
-HEAVY = ("pyarrow", "scipy", "duckdb", "pandas", "polars", "highspy", "dp_accounting", "typer", "rich", "altair")
+HEAVY = ("pyarrow", "scipy", "duckdb", "pandas", "polars", "highspy", "dp_accounting", "click", "rich", "altair")
 NAMES = [
     *("Privacy", "Categories", "Subsets", "Interval", "Curves", "Rows"),
     *("randomised_response", "discrete_exponential", "laplace", "gaussian", "staircase", "bounded_laplace"),

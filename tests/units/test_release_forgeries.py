@@ -179,7 +179,7 @@ def test_an_output_that_no_input_can_give_is_refused(tmp_path: Path) -> None:
     from dproof.spaces.categories import Categories
 
     family = dp.solution_matrix(Categories(list("abc")), [["1/2", "1/2", 0]] * 3).family
-    given = support._given(family)
+    given = family.possible()
     assert given is not None and given.tolist() == [True, True, False]
     holds = support._categories(Categories(list("abc")), given)
     assert holds([pa.array(["a", "b"])]) and not holds([pa.array(["a", "c"])])

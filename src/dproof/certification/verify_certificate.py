@@ -327,7 +327,8 @@ def matrix(law: dict[str, Any], odds: Fraction) -> Iterator[Pair]:
     require(all(len(row) == len(rows[0]) for row in rows), "the rows of a law have different lengths")
     require(all(sum(row) == total for row in rows), "a law does not sum to its total")
     listed = law.get("neighbours")
-    require(not listed or all(i != j and max(i, j) < k for i, j in listed), "a pair of neighbours is none")
+    different = not listed or all(i != j and max(i, j) < k for i, j in listed)
+    require(different, "neighbours must be two different inputs of the law")
     extremes = zip(map(max, *rows), map(min, *rows), strict=True) if k > 1 else ()
     columns = [n for n, (most, least) in enumerate(extremes) if most > odds * least]
     if not columns:
@@ -439,7 +440,7 @@ def two_sided(noise: dict[str, Any], shift: int, odds: Fraction) -> Fraction:
 def tables(noise: dict[str, Any]) -> tuple[list[Law], list[Law], Law]:
     """The lower digits, the top digit for each sign, and the top digit whatever the sign."""
     lower, top = noise["lower"], noise["top"]
-    require(len(top[0]) == len(top[1]), "a table of noise is not whole")
+    require(len(top[0]) == len(top[1]), "the two top tables must have the same length")
     return lower, top, [a + b for a, b in zip(*top, strict=True)]
 
 
@@ -466,7 +467,7 @@ def gaussian(noise: dict[str, Any], shift: int, odds: Fraction) -> Fraction:
     unit: int = noise["unit"]
     falls = all(y * y >= x * z for x, y, z in zip(half, half[1:], half[2:], strict=False))
     require(falls and half[0] == max(half), "a table is not log-concave")
-    require(unit % 2 == 1, "the cells of a table do not lie around their middle")
+    require(unit % 2 == 1, "unit must be odd")
     table = half[:0:-1] + half
     sums = [0, *accumulate(table)]
 
@@ -598,7 +599,8 @@ def check_distances(distances: list[list[Fraction]], inputs: int) -> None:
     square = len(distances) == inputs and all(len(row) == inputs for row in distances)
     require(square, "there must be a distance for each pair of inputs")
     mutual = all(distances[i][j] == distances[j][i] > 0 for i, j in combinations(range(inputs), 2))
-    require(mutual and not any(distances[i][i] for i in range(inputs)), "the distances are none")
+    itself = any(distances[i][i] for i in range(inputs))
+    require(mutual and not itself, "distances must be symmetric, 0 on the diagonal and positive elsewhere")
 
 
 def check_law(part: dict[str, Any]) -> None:
@@ -676,7 +678,7 @@ def check_plan(certificate: dict[str, Any], plan: dict[str, Any]) -> None:
     def plain(given: Any) -> Fraction:
         decimal = r"\+?([0-9]{1,2000}\.?[0-9]{0,2000}|\.[0-9]{1,2000})(e[+-]?[0-9]{1,3})?"
         written = str(given).strip().lower()
-        require(bool(re.fullmatch(f"{decimal}(/{decimal})?", written)), "the plan promises what is no number")
+        require(bool(re.fullmatch(f"{decimal}(/{decimal})?", written)), "epsilon or delta of the plan is not a number")
         top, _, bottom = written.partition("/")
         return Fraction(top) / Fraction(bottom or 1)
 

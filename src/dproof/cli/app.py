@@ -20,11 +20,12 @@ from pathlib import Path
 from shutil import get_terminal_size
 from time import monotonic
 from traceback import extract_tb
-from typing import Annotated, Any
+from typing import Any
 
-import typer
+import click
 
 from dproof import __version__
+from dproof.cli.options import Command, Commands, parameters
 from dproof.cli.output import advise
 from dproof.errors import DproofError, DproofWarning, InputError
 
@@ -89,7 +90,7 @@ def _leave_with(error: BaseException) -> None:
 
 
 class _Stopped(BaseException):
-    """A signal asks the command to stop. It is no KeyboardInterrupt, which typer would answer for itself."""
+    """A signal asks the command to stop. It is no KeyboardInterrupt, which click would answer for itself."""
 
 
 @contextmanager
@@ -124,27 +125,14 @@ def _typed() -> list[str]:
     """What stands on the line that a shell wants completed; nothing where dproof is run for itself."""
     if "_DPROOF_COMPLETE" not in os.environ:
         return []
-    line = os.environ.get("COMP_WORDS") or os.environ.get("_TYPER_COMPLETE_ARGS", "")
+    line = os.environ.get("COMP_WORDS", "")
     return line.split()[1:]
 
 
-def _version(wanted: bool) -> None:
+def _version(context: click.Context, _: click.Parameter, wanted: bool) -> None:
     if wanted:
         print(f"dproof {__version__}")
-        raise typer.Exit
-
-
-def _options(
-    version: Annotated[
-        bool,
-        typer.Option("--version", help="Print the version and leave.", is_eager=True, callback=_version),
-    ] = False,
-) -> None:
-    pass
-
-
-def _not_chosen() -> None:
-    """Stands for a command that this run only lists."""
+        context.exit()
 
 
 def _flowing(function: Callable[..., None]) -> str:
@@ -152,21 +140,31 @@ def _flowing(function: Callable[..., None]) -> str:
     return "\n\n".join(" ".join(part.split()) for part in (function.__doc__ or "").split("\n\n"))
 
 
-def _app(chosen: str | None) -> typer.Typer:
+def _app(chosen: str | None) -> click.Group:
     """The application with the chosen command loaded and the others only listed, so that help is quick."""
-    width = get_terminal_size().columns
-    app = typer.Typer(
-        name="dproof",
-        help="Differential privacy for numbers, categories, sets and curves under one roof, with a proof.",
-        no_args_is_help=True,
-        rich_markup_mode=None,  # plain help: quick, and whole in a narrow terminal
-        pretty_exceptions_enable=False,
-        context_settings={"help_option_names": ["-h", "--help"], "terminal_width": min(width, _WIDEST) - 2},
+    settings = {"help_option_names": ["-h", "--help"], "terminal_width": min(get_terminal_size().columns, _WIDEST) - 2}
+    version = click.Option(
+        ["--version"],
+        is_flag=True,
+        is_eager=True,
+        expose_value=False,
+        callback=_version,
+        help="Print the version and leave.",
     )
-    app.callback()(_options)
+    app = Commands(
+        "dproof",
+        help="Differential privacy for numbers, categories, sets and curves under one roof, with a proof.",
+        params=[version],
+        context_settings=settings,
+    )
     for word, name in {**{name: name for name in COMMANDS}, **ALIASES}.items():
-        function = getattr(import_module(f"dproof.cli.{name}"), name) if word == chosen else _not_chosen
-        app.command(word, help=_flowing(function), short_help=COMMANDS[name], hidden=word != name)(function)
+        named = {"short_help": COMMANDS[name], "hidden": word != name}
+        if word != chosen:
+            app.add_command(click.Command(word, **named))  # type: ignore[arg-type]
+            continue
+        function = getattr(import_module(f"dproof.cli.{name}"), name)
+        params = parameters(function)
+        app.add_command(Command(word, callback=function, params=params, help=_flowing(function), **named))  # type: ignore[arg-type]
     return app
 
 

@@ -7,7 +7,7 @@ from math import inf
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
+import click
 
 from dproof.certification import certify as certification
 from dproof.certification.witness import Witness, find_witness
@@ -47,7 +47,7 @@ def certify(
     answer = _answer(mechanism, privacy, holds, worst)
     emit(answer, as_json, lambda: _page(answer, matrix.name))
     if not holds:
-        raise typer.Exit(1)
+        raise click.exceptions.Exit(1)
     if certificate is not None:
         certification.certify(mechanism, privacy).write(certificate)
         advise(f"the certificate is in {certificate}")

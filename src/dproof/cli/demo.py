@@ -9,7 +9,6 @@ from tempfile import mkdtemp
 from typing import Annotated, Any
 
 import numpy as np
-import typer
 from numpy.typing import NDArray
 
 from dproof.cli.options import AsJson, option
@@ -61,7 +60,7 @@ QUESTIONS = (
 
 def demo(
     out: Annotated[Path | None, option("DIR", "The folder to make for the demo; a temporary one by default.")] = None,
-    people: Annotated[int, typer.Option(help="How many people to make up.", metavar="N", min=1, max=10**7)] = 20_000,
+    people: Annotated[int, option("N", "How many people to make up.", limits=(1, 10**7))] = 20_000,
     as_json: AsJson = False,
 ) -> None:
     """Make up a survey, sanitise it, and ask it questions both ways.
@@ -153,8 +152,8 @@ def _compared(release: Any, survey: Any, sql: str) -> dict[str, Any]:
     truth = {row[:-1]: row[-1] for row in found}
     groups = [[row[key] for key in keys] for row in asked.rows]
     rows = [
-        {"group": group, "truth": float(truth.get(tuple(group), 0)), **row[figure].to_json()}
-        for group, row in zip(groups, asked.rows, strict=True)
+        {"group": group, "truth": float(truth.get(tuple(group), 0)), "shown": cell.moved, **cell.to_json()}
+        for group, cell in zip(groups, (row[figure] for row in asked.rows), strict=True)
     ]
     return {"sql": sql, "figure": figure, "rows": rows}
 
@@ -178,10 +177,7 @@ def _page(answer: dict[str, Any]) -> Page:
 
 
 def _cells(row: dict[str, Any], digits: int) -> tuple[str, ...]:
-    shown = {**row, "estimate": min(max(row["estimate"], row["low"]), row["high"])}  # moved into its interval
-    truth, raw, estimate, low, high = (
-        f"{shown[key]:,.{digits}f}" for key in ("truth", "raw", "estimate", "low", "high")
-    )
+    truth, raw, estimate, low, high = (f"{row[key]:,.{digits}f}" for key in ("truth", "raw", "shown", "low", "high"))
     mark = "[green]holds[/green]" if row["low"] <= row["truth"] <= row["high"] else "[yellow]misses[/yellow]"
     label = escape(", ".join(map(str, row["group"])))
     return label, truth, raw, f"[bold]{estimate}[/bold]  {low} … {high}", mark

@@ -105,7 +105,7 @@ def _sections(answer: dict[str, Any]) -> Iterator[tuple[str, Any]]:
     )
     yield (
         "Attack",
-        "Who must tell two equally likely values of your row apart is right at most "
+        "An attacker guessing between two equally likely values of your row is right at most "
         f"{_percent(answer['attack_accuracy'])} of the time; guessing is right 50% of the time.",
     )
     groups = ((str(g["size"]), _figure(g["epsilon"]), _figure(g["delta"])) for g in answer["group"])

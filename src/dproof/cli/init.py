@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
+import click
 
 from dproof.cli.options import AsJson, argument, flag, option
 from dproof.cli.output import advise, emit
@@ -81,7 +81,7 @@ def init(
     if as_json:
         emit({"plan": text, "columns": columns, "confidential": look}, True, list)
         return
-    typer.echo(text, nl=False)
+    click.echo(text, nl=False)
     advise("declare the values and bounds in this draft, then look at it with `dproof plan`")
     if look:
         advise("the draft was made from rows of the table: keep it to yourself until you have checked it")

@@ -21,7 +21,6 @@ _SAMPLE_BYTES = 1 << 20
 _MOST = 0.5  # of the values that are there: people write "n/a" and "none" among numbers
 _DATE = re.compile(r"\d{4}-\d\d?-\d\d?([T ]\d\d?:\d\d.*)?|\d\d?([./-])\d\d?\2\d{2,4}( \d\d?:\d\d.*)?|\d{4}/\d\d?/\d\d?")
 _TRUTH = {"true", "false"}
-_NUMBER = re.compile(r"[+-]?[0-9]*\.?[0-9]+([eE][+-]?[0-9]+)?")
 
 Sample = Mapping[str, Sequence[str]]
 
@@ -72,5 +71,4 @@ def seen_kind(texts: Sequence[str], numerals: Numerals) -> str | None:
 
 
 def _is_number(text: str, numerals: Numerals) -> bool:
-    plain = numerals.plain(text)
-    return plain is not None and _NUMBER.fullmatch(plain) is not None
+    return numerals.plain(text) is not None

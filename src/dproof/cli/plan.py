@@ -89,8 +89,9 @@ def _answer(law: RowLaw, rows: int | None, solved: Fraction | None) -> dict[str,
 def _advice(law: RowLaw, rows: int | None, questions: list[str] | None) -> dict[str, Any]:
     """Whether the answers will be of use and what would help, and what the questions would give."""
     if rows is None:
-        own = [{"question": one.sql, "weight": float(one.weight)} for one in law.plan.questions]
-        return {"verdict": None, "advice": [], "questions": own, "better": None}
+        unknown = dict.fromkeys(("column", "release", "ask", "ask_shared", "break_even"))
+        own = [{"weight": float(one.weight), "question": one.sql, **unknown} for one in law.plan.questions]
+        return {"verdict": None, "advice": [], "questions": own, "better": None, "questions_verdict": None}
     from dproof.report.advise import advise as compare
     from dproof.report.plan_advice import plan_advice
 
@@ -100,7 +101,8 @@ def _advice(law: RowLaw, rows: int | None, questions: list[str] | None) -> dict[
         "verdict": found.verdict,
         "advice": [hint.to_json() for hint in found.hints],
         "questions": [] if asked is None else asked.to_json()["comparisons"],
-        "better": None if asked is None else asked.verdict,
+        "better": None if asked is None else asked.better,
+        "questions_verdict": None if asked is None else asked.verdict,
     }
 
 
@@ -155,7 +157,7 @@ def _questions(answer: dict[str, Any]) -> Page:
         if asked["question"] != last:
             yield f"\n{escape(last := asked['question'])}"
         yield pairs([("•", f"{escape(asked['column'])}: {_ways(asked, several)}")])
-    if answer["better"]:
+    if answer["questions_verdict"]:
         yield f"\n{answer['better']}"
 
 

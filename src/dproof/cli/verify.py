@@ -6,7 +6,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
+import click
 
 from dproof.cli.options import AsJson, argument
 from dproof.cli.output import Page, emit, escape, not_protected, several
@@ -45,7 +45,7 @@ def verify(
         }
     emit(answer, as_json, lambda: _page(answer, path))
     if not answer["holds"]:
-        raise typer.Exit(1)
+        raise click.exceptions.Exit(1)
 
 
 def _page(answer: dict[str, Any], path: Path) -> Page:

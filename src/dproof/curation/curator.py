@@ -283,8 +283,7 @@ class Curator:
     @property
     def public_rows(self) -> int | None:
         """The number of rows, where that is public and known."""
-        public = self.plan.row_is_person and self.plan.privacy.neighbours == "change-one"
-        return self.source.rows if public else None
+        return self.source.rows if self.plan.rows_are_public else None
 
 
 def _method(measurement: Measurement) -> str:

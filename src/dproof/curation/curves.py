@@ -6,6 +6,7 @@ import hashlib
 import json
 from collections.abc import Iterator
 from dataclasses import replace
+from fractions import Fraction
 from functools import partial
 from typing import Any
 
@@ -24,7 +25,7 @@ from dproof.queries.answer import Answer, Cell, cautions
 from dproof.queries.cells import Grid, cut
 from dproof.queries.curve_estimate import CurveEstimate
 from dproof.queries.question import Key, columns
-from dproof.queries.ranges import possible
+from dproof.queries.ranges import Range, possible
 from dproof.queries.regions import grouping
 from dproof.sanitisation.plan import Plan
 
@@ -157,8 +158,9 @@ def _covariance(measurement: CurveMeasurement, released: Released, level: float)
     sigma = float(noise.variance) ** 0.5
     stderr = unit * sigma * np.sqrt(1 + moved) / (rows - 1)
     half = drawn_quantile(np.eye(len(i)), noise.law, sigma, level, _public_coins(released)) * stderr
-    cells = [
-        {"i": int(a) + 1, "j": int(b) + 1, "covariance": Cell(float(y), float(y - h), float(y + h), float(s), float(y))}
-        for a, b, y, h, s in zip(i, k, estimate, half, stderr, strict=True)
-    ]
-    return Answer(("i", "j", "covariance"), cells, level)
+    cells = []
+    for a, b, y, h, s in zip(i, k, estimate, half, stderr, strict=True):
+        cell = Cell(float(y), float(y - h), float(y + h), float(s), float(y))
+        reach = Range(Fraction(0)) if a == b else Range()  # no variance is negative
+        cells.append({"i": int(a) + 1, "j": int(b) + 1, "covariance": reach.cut(cell)})
+    return Answer(("i", "j", "covariance"), cells, level, tuple(cautions(cells, WAYS_OUT)))

@@ -21,15 +21,16 @@ class Numerals:
     thousands: str = ""
 
     def plain(self, text: str) -> str | None:
-        """The number with a decimal point and nothing between its digits; None where the signs do not stand so.
+        """The number with a decimal point and nothing between its digits; None for a text that is no number.
 
-        A group has three digits: what looks like a number of another custom is none, rather than another number.
+        Digits are those of ASCII. A group has three of them: what looks like a number of another custom is none, rather
+        than another number.
 
         >>> signs = Numerals(",", ".")
         >>> signs.plain("65.000,5"), signs.plain("65.00"), Numerals(thousands=",").plain("1,5")
         ('65000.5', None, None)
         """
-        if self == PLAIN:
+        if text.strip().lstrip("+-").casefold() in ("inf", "infinity"):
             return text
         found = _written(self).fullmatch(text.strip())
         if found is None:

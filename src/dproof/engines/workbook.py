@@ -32,7 +32,7 @@ def open_workbook(path: Path, sheet: str | None, numerals: Numerals) -> Source:
         import python_calamine as calamine
     except ImportError:
         raise InputError(
-            f"reading {path.name!r} needs a package: `python -m pip install python-calamine`, or save it as .csv"
+            f"reading {path.name!r} needs the extra excel: `python -m pip install 'dproof[excel]'`; or save it as .csv"
         ) from None
     broken = (calamine.CalamineError, BadZipFile, OSError, NotImplementedError, RuntimeError)
     why = "it is damaged, has a password, or is no .xlsx workbook"

@@ -181,6 +181,6 @@ def listed(family: Family, most: int | None = None) -> tuple[int, int, int]:
     if most is not None and inputs * outputs > most:
         raise TooLarge(
             f"a law of {inputs} inputs by {outputs} outputs is too large to write out: at most {most} entries; ask for "
-            "one input at a time"
+            "law(value) of one input"
         )
     return inputs, outputs, total

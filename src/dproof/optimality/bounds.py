@@ -24,7 +24,6 @@ from dproof.optimality.error import losses
 from dproof.optimality.symmetry import view
 from dproof.privacy import Privacy, Promise
 from dproof.spaces.categories import Categories
-from dproof.spaces.curves import Curves
 from dproof.spaces.space import Space, as_space
 
 Outputs = Literal["inside", "anywhere"]
@@ -58,7 +57,8 @@ def lower_bound(space: Space, privacy: Promise, *, outputs: Outputs = "inside") 
 def lower_bounds(space: Space, privacy: Promise, *, outputs: Outputs = "inside") -> list[Bound]:
     """Every bound that applies, the published ones first."""
     choice(outputs, get_args(Outputs), "outputs")
-    known = space if isinstance(space, Curves) else as_space(space)  # only their diameter is looked at
+    curves = getattr(space, "holds_curves", False)  # of which only the diameter is looked at
+    known = space if curves else as_space(space)
     return list(_bounds(known, Privacy.of(privacy), outputs == "inside"))
 
 

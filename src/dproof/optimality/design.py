@@ -25,7 +25,6 @@ from dproof.optimality.rounding import SLACK, certified_law, certified_metric_la
 from dproof.optimality.symmetry import Symmetry, find_symmetry, view
 from dproof.optimality.unbiased import RoundedAtRandom, output_lattice, unbiased_law
 from dproof.privacy import Privacy, Promise
-from dproof.spaces.interval import Interval
 from dproof.spaces.space import Space, as_space
 
 _LARGEST_LAW = 1 << 22  # entries
@@ -174,10 +173,11 @@ class Problem:
         return certified_metric_law(law, edges, delta), bound
 
     def _best_unbiased(self) -> Mechanism:
-        space, target, epsilon = self.inputs, self.outputs, self.privacy.epsilon
+        space: Any = self.inputs
+        target, epsilon = self.outputs, self.privacy.epsilon
         if self.loss is not None and not (isinstance(self.loss, str) and self.loss == "squared"):
             raise InputError("an unbiased design has the least worst-case variance; leave the loss out")
-        if not isinstance(space, Interval) or not isinstance(target, Interval):
+        if space.line is None or target.line is None:
             raise InputError("an unbiased design is for numbers: give an Interval, and outputs, if any, as one too")
         if self.prior is not None or self.metric_privacy or self.privacy.delta > 0:
             raise InputError("an unbiased design is for the largest variance at delta = 0; leave the rest out")

@@ -176,7 +176,7 @@ def asked_width(plan: Plan, rows: int, column: str) -> float | None:
     own_rows, by_person = plan.rows_per_person, plan.person is not None
     question = resolve(asked.question(), schema)
     noise = measure_noise(question, schema, plan.privacy, rows_per_person=own_rows, by_person=by_person)
-    return next(iter(spreads(noise, _LEVEL, rows if plan.row_is_person else None).values()))[0]
+    return next(iter(spreads(noise, _LEVEL, rows if plan.rows_are_public else None).values()))[0]
 
 
 def _given(questions: Any) -> tuple[Planned, ...]:
@@ -207,7 +207,7 @@ def _compared(law: RowLaw, rows: int, one: Planned, parsed: Question, shared: Pr
     measured = None
     with suppress(InputError):  # a law that cannot be undone, or too large a table of counts
         measured = _expected(law, release, rows, terms)
-    public_rows = rows if law.plan.row_is_person and law.plan.privacy.neighbours == "change-one" else None
+    public_rows = rows if law.plan.rows_are_public else None
     found = []
     for place, item in enumerate(release.select):
         if isinstance(item.expression, (Key, Number)):

@@ -8,9 +8,8 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
-from dproof.privacy import Privacy
 from dproof.sanitisation.expectation import NOT_COUNTED, count_half_width
-from dproof.sanitisation.plan import Plan, Wanted
+from dproof.sanitisation.plan import Plan, Wanted, split
 from dproof.spaces.subsets import Subsets
 
 _CLEARLY = 0.9  # of the ± of the plan: a change that leaves more is not worth telling
@@ -66,11 +65,9 @@ class Prices:
 
     def widths(self, groups: Sequence[Wanted]) -> dict[str, float]:
         """± of the counts of each group, where ε is split over these groups; those without counts are left out."""
-        whole, promise = sum((group.share for group in groups), Fraction(0)), self.plan.privacy
         found = {}
-        for group in groups:
+        for group, part in zip(groups, split(self.plan.privacy, groups), strict=True):
             if group.kind not in NOT_COUNTED:
-                part = Privacy(promise.epsilon * group.share / whole, promise.delta * group.share / whole)
                 key = (group.kind, group.columns, group.mechanism, part)
                 if key not in self._known:
                     self._known[key] = count_half_width(group, part, self.rows)
@@ -123,7 +120,7 @@ class Prices:
     def _flags(self) -> Iterator[Change]:
         """Columns of yes and no as one set: its items may share ε better than columns do."""
         flags = [g for g in self.plan.groups if g.name in self.now and len(g.columns) == 1 and _is_flag(g)]
-        if not 2 <= len(flags) <= len(self.plan.groups):
+        if len(flags) < 2:
             return
         names = _names(flags)
         column = replace(flags[0].columns[0], name=" × ".join(names), kind="subsets", space=Subsets(names))

@@ -13,7 +13,7 @@ from dproof.exact import exact
 from dproof.optimality.error import bias_and_variance
 from dproof.privacy import Privacy
 from dproof.sanitisation.choice import choose
-from dproof.sanitisation.plan import Plan, Wanted
+from dproof.sanitisation.plan import Plan, Wanted, split
 from dproof.sanitisation.row_law import RowLaw
 
 _THREE_DIGITS = Context(prec=3, rounding=ROUND_CEILING)
@@ -68,15 +68,13 @@ def epsilon_for(plan: Plan, rows: int, half_width: Any) -> Fraction:
     if wanted <= 0 or rows < 1:
         raise InputError("the half-width and the number of rows must be positive")
 
-    whole = sum((group.share for group in plan.groups), Fraction(0))
-    counted = [group for group in plan.groups if group.kind not in NOT_COUNTED]
-    if not counted:
+    if all(group.kind in NOT_COUNTED for group in plan.groups):
         raise InputError("no column of the plan is counted: choose epsilon by the error of its values instead")
 
     def enough(epsilon: Fraction) -> bool:
-        for group in counted:
-            part = Privacy(epsilon * group.share / whole, plan.privacy.delta * group.share / whole)
-            width = count_half_width(group, part, rows)
+        promise = Privacy(epsilon, plan.privacy.delta)
+        for group, part in zip(plan.groups, split(promise, plan.groups), strict=True):
+            width = count_half_width(group, part, rows) if group.kind not in NOT_COUNTED else 0.0
             if width is None or width > wanted:
                 return False
         return True

@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from dproof.engines import open_source
-from dproof.engines.objects import written
+from dproof.engines.objects import texts, written
 from dproof.errors import InputError
 from dproof.sanitisation.column import Column
 from dproof.sanitisation.plan import Plan
@@ -163,9 +163,10 @@ def _refused(codes: NDArray[Any]) -> NDArray[np.bool_]:
 
 def _flat(array: Any) -> Any:
     """An array without a dictionary; texts as bytes, for in a file they may be none."""
+    array = texts(array)  # objects as their texts
     array = array.cast(array.type.value_type) if pa.types.is_dictionary(array.type) else array
-    texts = (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view, pa.types.is_binary_view)
-    return array.cast(pa.large_binary()) if any(check(array.type) for check in texts) else array
+    written_out = (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view, pa.types.is_binary_view)
+    return array.cast(pa.large_binary()) if any(check(array.type) for check in written_out) else array
 
 
 def _blank(array: Any) -> NDArray[np.bool_]:

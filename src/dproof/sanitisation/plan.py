@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
@@ -47,6 +47,13 @@ class Wanted:
         return Rows({column.name: column.space for column in self.columns})
 
 
+def split(promise: Privacy, groups: Sequence[Wanted]) -> list[Privacy]:
+    """The part of a promise that each group gets by its share."""
+    whole = sum((group.share for group in groups), Fraction(0))
+    parts = (group.share / whole for group in groups)
+    return [Privacy(promise.epsilon * p, promise.delta * p, neighbours=promise.neighbours) for p in parts]
+
+
 @dataclass(frozen=True, slots=True)
 class Plan:
     """What a row may lose, the space of every column and how each is treated; validated before any data is opened.
@@ -73,6 +80,11 @@ class Plan:
     def row_is_person(self) -> bool:
         """Whether every row is another person: only then have neighbours under change-one equally many rows."""
         return self.person is None and self.rows_per_person == 1
+
+    @property
+    def rows_are_public(self) -> bool:
+        """Whether neighbours have equally many rows, so that their number may be told."""
+        return self.row_is_person and self.privacy.neighbours == "change-one"
 
     @classmethod
     def read(cls, path: str | os.PathLike[str]) -> Plan:

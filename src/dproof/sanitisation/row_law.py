@@ -16,7 +16,7 @@ from dproof.exact import exact, float_above, log_above
 from dproof.mechanisms.mechanism import Mechanism
 from dproof.privacy import Privacy
 from dproof.sanitisation.column import Column
-from dproof.sanitisation.plan import Plan, Wanted
+from dproof.sanitisation.plan import Plan, Wanted, split
 
 _LARGEST_JOINT = 1 << 31  # points of the space that columns are joined into
 _MOST_COMPOSED = 256  # laws; their exact composition takes seconds then, and much longer beyond
@@ -159,9 +159,7 @@ def promises(plan: Plan) -> list[Privacy]:
             "under 'add-remove' ask a curator instead"
         )
     Privacy(plan.rows_per_person * plan.privacy.epsilon)  # refuses what is beyond any use, for a person too
-    whole = sum((want.share for want in plan.groups), Fraction(0))
-    parts = (want.share / whole for want in plan.groups)
-    return [Privacy(plan.privacy.epsilon * part, plan.privacy.delta * part) for part in parts]
+    return split(plan.privacy, plan.groups)
 
 
 def _calibrated(want: Wanted, privacy: Privacy) -> Mechanism:

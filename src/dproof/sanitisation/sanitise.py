@@ -53,7 +53,10 @@ def sanitise(
     """
     chosen = Plan.of(plan)
     if progress is not None and not callable(progress):
-        raise InputError(f"progress must be a function of the rows done so far, not {described(progress)}")
+        raise InputError(
+            "progress must be a function of two numbers, the rows just read and how many there are, "
+            f"not {described(progress)}"
+        )
     if out is not None:
         start_charts()  # they are drawn beside this process, which has other work first
     law = certify_row(chosen)

@@ -77,10 +77,14 @@ def write_elsewhere(source: Source, law: RowLaw, uri: str, payment: Payment) -> 
     prepared = prepare(law)
     payment.pay(law)
     payment.settle()  # from now on there are rows that others may see
-    with source.store(uri, law.plan.sources, draw, types, deal) as (rows, files, put), TemporaryDirectory() as here:
-        certificate = finish(Path(here), prepared, rows, files, current().private)
-        for name in (PLAN, REPORT, CERTIFICATE):
-            put(Path(here) / name)
+    try:
+        with source.store(uri, law.plan.sources, draw, types, deal) as (rows, files, put), TemporaryDirectory() as here:
+            certificate = finish(Path(here), prepared, rows, files, current().private)
+            for name in (PLAN, REPORT, CERTIFICATE):
+                put(Path(here) / name)
+    except BaseException as error:
+        error.add_note(f"a part of the release may have been seen in {uri}, so what was paid for it is spent")
+        raise
     return Release(prepared[0], certificate, uri)
 
 

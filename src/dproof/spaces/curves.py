@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
 from math import isqrt
-from typing import Any, Literal, get_args
+from typing import Any, ClassVar, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,6 +39,12 @@ class Curves:
     low: Fraction
     high: Fraction
     norm: Norm
+
+    # Of what finite spaces have, curves have none.
+    holds_curves: ClassVar[bool] = True
+    line: ClassVar[None] = None
+    items: ClassVar[None] = None
+    labels: ClassVar[None] = None
 
     def __init__(
         self, start: Any, stop: Any, points: int | Sequence[Any], low: Any, high: Any, norm: Norm = "sup"

@@ -1,0 +1,46 @@
+"""No decision is made twice: which space or which law it is, is asked in the folders that hold them and nowhere else."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+
+SOURCE = Path(__file__).parent.parent / "src" / "dproof"
+
+
+def _classes(folder: str) -> set[str]:
+    trees = (ast.parse(path.read_text("utf-8")) for path in (SOURCE / folder).glob("*.py"))
+    return {node.name for tree in trees for node in tree.body if isinstance(node, ast.ClassDef)}
+
+
+def _tests(path: Path) -> list[tuple[int, set[str]]]:
+    """The lines with `isinstance`, and the names that they ask for."""
+    found = []
+    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "isinstance":
+            kinds = ast.walk(node.args[1])
+            found.append((node.lineno, {part.id for part in kinds if isinstance(part, ast.Name)}))
+    return found
+
+
+@pytest.mark.parametrize(
+    ("folder", "others"),
+    [
+        # A Space or a Line is what a mechanism's outputs are: with an end, or without one.
+        ("spaces", {"Space"}),
+        # An axis is what a law gives to be counted along, and not a law.
+        ("laws", {"Kept", "Mixed", "Moments"}),
+    ],
+)
+def test_nobody_asks_which_one_it_is(folder: str, others: set[str]) -> None:
+    known = _classes(folder) - others
+    asked = [
+        f"{path.relative_to(SOURCE)}:{line} asks for {', '.join(sorted(names & known))}"
+        for path in SOURCE.rglob("*.py")
+        if path.relative_to(SOURCE).parts[0] not in (folder, "curves")
+        for line, names in _tests(path)
+        if names & known
+    ]
+    assert asked == []
