@@ -1,7 +1,68 @@
 """Differential privacy on numerical, categorical, set-valued and functional data under one roof."""
 
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:  # what tools see; at run time a name is loaded when it is first used
+    from dproof.certification.certificate import Certificate as Certificate
+    from dproof.certification.certify import certify as certify
+    from dproof.certification.sufficient_sets import sufficient_sets as sufficient_sets
+    from dproof.curation.curator import Curator as Curator
+    from dproof.curation.ledger import Ledger as Ledger
+    from dproof.curves.expansion import expand as expand
+    from dproof.curves.kernels import Kernel as Kernel
+    from dproof.curves.noise import curve_noise as curve_noise
+    from dproof.errors import DproofError as DproofError
+    from dproof.errors import DproofWarning as DproofWarning
+    from dproof.errors import InputError as InputError
+    from dproof.errors import NotPrivate as NotPrivate
+    from dproof.errors import OverBudget as OverBudget
+    from dproof.errors import VerificationFailed as VerificationFailed
+    from dproof.estimation.curves import mean_curve as mean_curve
+    from dproof.mechanisms.additive import gaussian as gaussian
+    from dproof.mechanisms.additive import laplace as laplace
+    from dproof.mechanisms.additive import staircase as staircase
+    from dproof.mechanisms.additive import truncated_laplace as truncated_laplace
+    from dproof.mechanisms.bounded_laplace import bounded_laplace as bounded_laplace
+    from dproof.mechanisms.exponential import discrete_exponential as discrete_exponential
+    from dproof.mechanisms.exponential import exponential as exponential
+    from dproof.mechanisms.frequency import subset_selection as subset_selection
+    from dproof.mechanisms.frequency import unary_encoding as unary_encoding
+    from dproof.mechanisms.mechanism import Mechanism as Mechanism
+    from dproof.mechanisms.product_sanitisation import product_sanitisation as product_sanitisation
+    from dproof.mechanisms.randomised_response import itemwise_response as itemwise_response
+    from dproof.mechanisms.randomised_response import randomised_response as randomised_response
+    from dproof.mechanisms.randomised_response import response_with as response_with
+    from dproof.mechanisms.solution_matrix import solution_matrix as solution_matrix
+    from dproof.optimality.bounds import lower_bound as lower_bound
+    from dproof.optimality.bounds import lower_bounds as lower_bounds
+    from dproof.optimality.compare import compare as compare
+    from dproof.optimality.design import design as design
+    from dproof.optimality.split import design_row as design_row
+    from dproof.privacy import Privacy as Privacy
+    from dproof.queries.building import count as count
+    from dproof.queries.building import mean as mean
+    from dproof.queries.building import quantile as quantile
+    from dproof.queries.building import top as top
+    from dproof.queries.building import total as total
+    from dproof.queries.declared import declare as declare
+    from dproof.queries.schema import Open as Open
+    from dproof.queries.sensitivity import sensitivity as sensitivity
+    from dproof.report.advise import advise as advise
+    from dproof.sanitisation.inspection import check as check
+    from dproof.sanitisation.plan import Plan as Plan
+    from dproof.sanitisation.release import Release as Release
+    from dproof.sanitisation.release import load as load
+    from dproof.sanitisation.release import verify as verify
+    from dproof.sanitisation.sanitise import sanitise as sanitise
+    from dproof.sanitisation.sanitise import sanitize as sanitize
+    from dproof.sklearn import Sanitiser as Sanitiser
+    from dproof.spaces.categories import Categories as Categories
+    from dproof.spaces.curves import Curves as Curves
+    from dproof.spaces.interval import Interval as Interval
+    from dproof.spaces.rows import Rows as Rows
+    from dproof.spaces.space import Space as Space
+    from dproof.spaces.subsets import Subsets as Subsets
 
 __version__ = "0.1.0"
 
@@ -70,13 +131,15 @@ _PUBLIC = {
 __all__ = ["__version__", *_PUBLIC]
 
 
-def __getattr__(name: str) -> Any:
-    """Load a public name when it is first used, so that importing dproof stays quick."""
-    if name not in _PUBLIC:
-        raise AttributeError(f"module 'dproof' has no attribute {name!r}")
-    value = getattr(import_module(_PUBLIC[name]), name)
-    globals()[name] = value
-    return value
+if not TYPE_CHECKING:  # else every name would pass a type checker
+
+    def __getattr__(name: str) -> Any:
+        """Load a public name when it is first used, so that importing dproof stays quick."""
+        if name not in _PUBLIC:
+            raise AttributeError(f"module 'dproof' has no attribute {name!r}")
+        value = getattr(import_module(_PUBLIC[name]), name)
+        globals()[name] = value
+        return value
 
 
 def __dir__() -> list[str]:
