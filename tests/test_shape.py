@@ -1,4 +1,4 @@
-"""No decision is made twice: which space or which law it is, is asked in the folders that hold them and nowhere else."""
+"""No decision is made twice: which space or law it is, is asked in the folders that hold them and nowhere else."""
 
 from __future__ import annotations
 

@@ -17,6 +17,13 @@ _WEAK_EPSILON = 5
 _LARGE_DELTA = Fraction(1, 10**6)
 
 
+# What the guarantee is about: what an attacker cannot tell apart.
+GUESSED: dict[Neighbours, str] = {
+    "change-one": "between two equally likely values of a row",
+    "add-remove": "whether a person is in the table",
+}
+
+
 def odds_factor(privacy: Privacy) -> tuple[Fraction, Fraction]:
     """How many times an observer's odds between two values of a row can move, and how often that may fail.
 
@@ -137,9 +144,10 @@ def advice(privacy: Privacy) -> tuple[str, ...]:
     said = []
     if privacy.epsilon > _WEAK_EPSILON:
         accuracy = float(attack_accuracy(privacy))
+        often = f"up to {accuracy:.2%} of the time" if accuracy < 0.9999 else "practically always"
         said.append(
-            f"ε is above {_WEAK_EPSILON}: an attacker guessing between two equally likely values is right up to "
-            f"{accuracy:.4%} of the time. Values up to 1 are usual."
+            f"ε is above {_WEAK_EPSILON}: an attacker guessing {GUESSED[privacy.neighbours]} is right {often}. "
+            "Values up to 1 are usual."
         )
     if privacy.delta == 1:
         said.append("δ = 1 promises nothing: publishing the table as it is would satisfy it.")

@@ -19,6 +19,10 @@ _RELATION = {
     "change-one": "two tables of the same, public size that differ in one person's row",
     "add-remove": "a table with one person's row, and the same table without it",
 }
+_COMPARED = {
+    "change-one": "any two values of your row",
+    "add-remove": "your row being in the table or not",
+}
 
 
 def explain(
@@ -83,7 +87,7 @@ def _sections(answer: dict[str, Any]) -> Iterator[tuple[str, Any]]:
     failing = answer["odds_factor_fails_with_probability"]
     yield (
         "Beliefs",
-        "The odds they give to any two values of your row move by a factor of at most "
+        f"The odds they give to {_COMPARED[answer['neighbours']]} move by a factor of at most "
         f"{_figure(answer['odds_factor'])}" + (f", except with probability {_figure(failing)}." if failing else "."),
     )
     moves = (
@@ -105,7 +109,7 @@ def _sections(answer: dict[str, Any]) -> Iterator[tuple[str, Any]]:
     )
     yield (
         "Attack",
-        "An attacker guessing between two equally likely values of your row is right at most "
+        f"An attacker guessing {meaning.GUESSED[answer['neighbours']]} is right at most "
         f"{_percent(answer['attack_accuracy'])} of the time; guessing is right 50% of the time.",
     )
     groups = ((str(g["size"]), _figure(g["epsilon"]), _figure(g["delta"])) for g in answer["group"])
@@ -114,7 +118,8 @@ def _sections(answer: dict[str, Any]) -> Iterator[tuple[str, Any]]:
     yield (
         "Neighbours",
         f"Stated for add-remove, they mean ({_figure(changed['epsilon'])}, {_figure(changed['delta'])}) for "
-        "change-one. Stated for change-one, they say nothing for add-remove: the number of rows is public.",
+        "change-one, which is about two values of your row. Stated for change-one, they say nothing for add-remove: "
+        "the number of rows is public.",
     )
 
 

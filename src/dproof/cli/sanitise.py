@@ -12,6 +12,7 @@ from dproof.cli.options import AsJson, option
 from dproof.cli.output import Page, advise, emit, escape, having_done, not_protected, several
 from dproof.curation.release_payment import ReleasePayment
 from dproof.exact import float_above
+from dproof.meaning import advice
 from dproof.sanitisation import sanitise as sanitisation
 from dproof.sanitisation.product import Progress
 from dproof.sanitisation.release import Release
@@ -68,6 +69,7 @@ def _answer(release: Release, out: Path) -> dict[str, Any]:
         "order": about["order"],
         "private": release.private,
         "seal": release.certificate["seal"],
+        "advice": list(advice(privacy)),
     }
 
 
@@ -81,6 +83,7 @@ def _page(answer: dict[str, Any]) -> Page:
     )
     if not answer["private"]:
         yield "[bold red]NOT PRIVATE: it was drawn with seeded coins.[/bold red]"
+    yield from (f"[yellow]Take care: {escape(text)}[/yellow]" for text in answer["advice"])
     yield f"\nAsk it anything, for ever:\n  dproof query {where} 'SELECT … FROM release'"
     yield f"Check it again:\n  dproof verify {where}"
     yield f"Read about it:\n  {where}/report.html\n"

@@ -209,7 +209,8 @@ class Ledger:
             )
         if not left.covers(amount(cost)):
             raise OverBudget(
-                f"this costs {amount(cost)}, and what is left is {left}: nothing was read and nothing was spent"
+                f"this costs {amount(cost)}, and what is left is {left.at_least(Amount())}: nothing was read, and "
+                "nothing was spent"
             )
         return self._append(database, kind, {**body, **_told(cost)})
 

@@ -23,7 +23,7 @@ from dproof.queries.canonical import canonical, condition, expression
 from dproof.queries.linear import Term, terms
 from dproof.queries.question import Aggregate, Expression, parts_of
 from dproof.queries.ranges import Range, possible
-from dproof.queries.schema import plain
+from dproof.queries.schema import Schema, plain
 from dproof.queries.sensitivity import Sensitivity, sensitivity
 
 
@@ -124,7 +124,7 @@ def preview(
             found = sensitivity(question, schema, privacy.neighbours, rows=rows or 1)
     spread = spreads(measurement, level, rows)
     widths, errors = ({alias: pair[n] for alias, pair in spread.items()} for n in (0, 1))
-    mechanisms = [*(_noise_text(noisy) for noisy in measurement.noisy)]
+    mechanisms = [*(_noise_text(noisy, schema) for noisy in measurement.noisy)]
     mechanisms += [f"{promise(c, level)} ({c.mechanism}, rate {plain(c.rate):.6g})" for c in measurement.chosen]
     asked = canonical(question)
     reached = {i.alias: possible(i.expression, question, schema, rows) for i in question.select if i.alias in spread}
@@ -143,13 +143,15 @@ def spreads(measurement: Measurement, level: float, rows: int | None) -> dict[st
     }
 
 
-def _noise_text(noisy: Noisy) -> str:
+def _noise_text(noisy: Noisy, schema: Schema) -> str:
     statistic = noisy.statistic
     what = expression(statistic) if isinstance(statistic, Aggregate) else _term_text(statistic)
     if noisy.noise is None:
         return f"{what}: exact, no row can change it"
+    worth = Fraction(1) if isinstance(statistic, Aggregate) else statistic.unit(schema)
+    unit = "" if worth == 1 else f" of {written(worth)}"
     return (
-        f"{what}: {noisy.noise.name} noise on whole numbers, sensitivity {noisy.sensitivity}, "
+        f"{what}: {noisy.noise.name} noise on whole numbers{unit}, sensitivity {noisy.sensitivity}, "
         f"standard deviation {written(noisy.noise.variance**0.5)}"
     )
 

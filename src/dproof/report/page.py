@@ -152,7 +152,8 @@ def _profile(picture: str) -> str:
 
 
 def _asking(row: RowLaw) -> str:
-    first = row.groups[0].columns[0] if row.groups else None
+    columns = [column for group in row.groups for column in group.columns]
+    first = next((column for column in columns if column.space.labels is not None), columns[0] if columns else None)
     column = first.name if first is not None else "column"
     quoted = column if column.isidentifier() else '"' + column.replace('"', '""') + '"'
     sql = f"SELECT {quoted}, count(*) FROM release GROUP BY {quoted}"
@@ -183,8 +184,9 @@ def _limits(row: RowLaw) -> str:
 
 def _proof(certificate: Mapping[str, Any]) -> str:
     return (
-        "<section><h2>How to check it</h2><p>The certificate holds the laws as whole numbers. A short program without "
-        "dependencies, shipped with dproof, checks every pair of values again in exact arithmetic:</p>"
+        "<section><h2>How to check it</h2><p>The certificate holds the laws as whole numbers. In this page's folder</p>"
+        "<pre>dproof verify .</pre><p>checks every pair of values again in exact arithmetic, the files and what they "
+        "hold. Without dproof its verify_certificate.py, one file that needs nothing but Python, checks the laws:</p>"
         "<pre>python verify_certificate.py certificate.json</pre>"
         f"<p class='seal'>seal {escape(str(certificate['seal']))}</p></section>"
     )

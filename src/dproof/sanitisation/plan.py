@@ -6,6 +6,7 @@ import os
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from difflib import get_close_matches
 from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -141,10 +142,13 @@ class Plan:
         unknown = [name for name in names if name not in known]
         absent = sorted(known - set(names))
         if unknown:
-            near = did_you_mean(unknown[0], absent)
-            add = f"; add [columns.{toml_key(unknown[0])}] with its space, or with drop = true"
-            way = near if "did you mean" in near else add
-            raise InputError(f"the source has a column {unknown[0]!r} that the plan does not mention{way}")
+            more = f" (nor {len(unknown) - 1} others)" if len(unknown) > 1 else ""
+            near = get_close_matches(unknown[0].casefold(), [name.casefold() for name in absent], 1)
+            meant = next((name for name in absent if name.casefold() in near), None)
+            way = f"add [columns.{toml_key(unknown[0])}] with its space, or with drop = true"
+            if meant is not None:
+                way = f"the plan has {meant!r} instead; write it as the file does"
+            raise InputError(f"the source has a column {unknown[0]!r} that the plan does not mention{more}: {way}")
         if absent:
             raise InputError(f"the source has no column {absent[0]!r}{did_you_mean(absent[0], names)}")
 

@@ -35,7 +35,8 @@ def read_toml(text: str, name: str, build: Callable[[Reader], T]) -> T:
     try:
         return build(Reader(tomllib.loads(text), ()))
     except tomllib.TOMLDecodeError as error:
-        raise InputError(f"{name}: not valid TOML: {error}") from None
+        hint = "text needs quotes, and yes and no are written true and false" if "value" in str(error).lower() else ""
+        raise InputError(f"{name}: not valid TOML: {error}{hint and f'; {hint}'}") from None
     except Misplaced as error:
         line = line_of(text, error.path)
         raise InputError(f"{name}{f', line {line}' if line else ''}: {error}") from None

@@ -10,7 +10,7 @@ from functools import partial
 from importlib import import_module
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
@@ -26,6 +26,9 @@ from dproof.sanitisation.product import REACH, stored_schema
 from dproof.sanitisation.recorded import recorded_row_law
 from dproof.sanitisation.remote import fetch, is_remote, remote_table
 from dproof.sanitisation.row_law import Group, RowLaw, with_bounds
+
+if TYPE_CHECKING:
+    from dproof.queries.answer import Answer
 
 DATA, PARTS = "release.parquet", "part-*.parquet"  # one file, or as many as there are
 PLAN, CERTIFICATE, REPORT = "plan.toml", "certificate.json", "report.html"
@@ -107,13 +110,15 @@ class Release:
         """The sanitised rows as a Polars frame."""
         return import_module("polars").from_arrow(self.to_arrow())
 
-    def query(self, sql: str, **options: Any) -> Any:
+    def query(self, sql: str, **options: Any) -> Answer:
         """Debiased answers with intervals; the table is called `release`."""
-        return _upstairs("estimation", "query")(self, sql, **options)
+        answer: Answer = _upstairs("estimation", "query")(self, sql, **options)
+        return answer
 
-    def raw(self, sql: str, **options: Any) -> Any:
+    def raw(self, sql: str, **options: Any) -> Answer:
         """The same SQL on the sanitised rows as they are."""
-        return _upstairs("estimation", "raw")(self, sql, **options)
+        answer: Answer = _upstairs("estimation", "raw")(self, sql, **options)
+        return answer
 
     def on(self, session: Any) -> Release:
         """The same stored release, counted by the workers of a Spark session, who must see its folder."""

@@ -1,0 +1,57 @@
+"""What a user's type checker sees: real types, and no name that is not there."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import dproof as dp
+
+GOOD = """
+from fractions import Fraction
+
+import dproof as dp
+
+space = dp.Categories(["yes", "no"])
+mechanism: dp.Mechanism = dp.randomised_response(space, dp.Privacy(1))
+error: Fraction = mechanism.error
+certificate: dp.Certificate = dp.certify(mechanism, 1)
+plan = dp.Plan.read("plan.toml")
+release: dp.Release = dp.sanitise("people.csv", plan, "out")
+rows: list[dict[str, object]] = release.query("SELECT count(*) AS n FROM release").rows
+curator = dp.Curator("people.csv", plan, ledger="budget.db")
+level: float = curator.ask("SELECT count(*) FROM data", epsilon="0.1").level
+"""
+WRONG = """
+import dproof as dp
+
+dp.no_such_name(1)
+number: int = dp.Privacy(1)
+text: str = dp.load("out").query("SELECT count(*) FROM release")
+"""
+
+
+def test_tools_see_the_names_that_there_are() -> None:
+    source = Path(dp.__file__ or "").read_text("utf-8")
+    seen = {
+        alias.asname: node.module
+        for node in ast.walk(ast.parse(source))
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("dproof.")
+        for alias in node.names
+    }
+    assert seen == dp._PUBLIC
+
+
+def test_a_users_script_is_typed(tmp_path: Path) -> None:
+    (tmp_path / "good.py").write_text(GOOD, "utf-8")
+    (tmp_path / "wrong.py").write_text(WRONG, "utf-8")
+    folder = Path(dp.__file__ or "").parents[1]
+    # Silent about what is imported, as a type checker is about an installed package.
+    options = ["--strict", "--follow-imports", "silent", "--cache-dir", str(tmp_path / "cache")]
+    command = [sys.executable, "-m", "mypy", *options, "good.py", "wrong.py"]
+    ran = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, env={"MYPYPATH": str(folder)})
+    told = [line.partition(": error: ")[0] for line in ran.stdout.splitlines() if ": error: " in line]
+    assert [line for line in told if not line.startswith("wrong.py")] == [], ran.stdout
+    assert [line.split(":")[1] for line in told] == ["4", "5", "6"], ran.stdout
