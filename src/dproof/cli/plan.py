@@ -17,6 +17,8 @@ from dproof.sanitisation.expectation import epsilon_for, half_widths, mean_half_
 from dproof.sanitisation.plan import Plan
 from dproof.sanitisation.row_law import RowLaw, certify_row, with_bounds
 
+_SHOWN = 8  # names of columns that are left out
+
 
 def plan(
     path: Annotated[Path, argument("PLAN.toml", "The plan.")],
@@ -135,13 +137,18 @@ def _page(answer: dict[str, Any], name: str) -> Page:
     from dproof.cli.fitting import FittingTable  # rich, which --json does not need
 
     yield FittingTable(headings, rows, left=(0, 1), spare=(2, 5, 4, 1, 3))
-    yield "\nThe error is that of a released value, expected at worst; at best is what no mechanism can go below."
-    for word, names in (("Released as they are", answer["public"]), ("Left out", answer["dropped"])):
-        if names:
-            yield f"\n{word}: {escape(', '.join(names))}."
+    yield (
+        "\nerror: how far a released value is from the true one on average, for the worst true value; at best: the "
+        "least that any method with this ε allows. Numbers are released beyond their range, so that means are right."
+    )
     if answer["advice"]:
         yield "\nWhat would help:"
         yield pairs(("•", escape(hint["text"])) for hint in answer["advice"])
+    if answer["public"]:
+        yield f"\nReleased as they are: {escape(', '.join(answer['public']))}."
+    if answer["dropped"]:
+        shown, more = answer["dropped"][:_SHOWN], len(answer["dropped"]) - _SHOWN
+        yield f"\nLeft out: {escape(', '.join(shown))}{f' and {more} more columns' if more > 0 else ''}."
     yield from _questions(answer)
     yield ""
 
@@ -158,7 +165,7 @@ def _questions(answer: dict[str, Any]) -> Page:
             yield f"\n{escape(last := asked['question'])}"
         yield pairs([("•", f"{escape(asked['column'])}: {_ways(asked, several)}")])
     if answer["questions_verdict"]:
-        yield f"\n{answer['better']}"
+        yield f"\n{answer['questions_verdict']}"
 
 
 def _ways(asked: dict[str, Any], several: int) -> str:

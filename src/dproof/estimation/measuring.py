@@ -23,11 +23,11 @@ from dproof.sanitisation.row_law import RowLaw
 
 Method = Literal["inverse", "likelihood", "projection", "shrinkage"]
 _ROUGH = "approximate: the noise is wider than the condition; the interval includes the bias"
-_FEW = "few rows carry noise here, so an interval is Bernstein's: it covers at least its level"
+_FEW = "few rows carry noise here, so intervals are wider, to be safe (Bernstein's inequality)"
 WAYS_OUT = (  # of an answer that tells nothing
     "a release with a larger ε, fewer columns in the question, coarser conditions, or `dproof ask` on the private table"
 )
-_UNSURE = "the denominator's interval contains 0, so the ratio has no interval"
+_UNSURE = "a group may be empty: the denominator's interval contains 0, so the ratio has no interval"
 
 
 @dataclass(frozen=True, slots=True)
