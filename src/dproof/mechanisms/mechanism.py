@@ -70,6 +70,7 @@ class Law(Mapping[Any, Fraction]):
 
     def items(self) -> Any:
         """The pairs (output, probability), the weights read once."""
+        len(self)  # refuses what is too long to list
         weights, (_, _, total) = self.family.weights(self.source), listed(self.family)
         return [(self.outputs.label(n), Fraction(int(w), total)) for n, w in enumerate(weights)]
 
