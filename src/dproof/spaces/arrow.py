@@ -10,6 +10,8 @@ from numpy.typing import NDArray
 
 from dproof.errors import InputError
 
+_FEW = 1 << 10  # texts that are looked up one by one
+
 
 def is_arrow(values: Any) -> bool:
     """Whether a column is an Arrow array, told without loading Arrow."""
@@ -74,14 +76,21 @@ def from_texts(texts: Sequence[str | None]) -> Any:
 def arrow_codes(column: Any, labels: Sequence[Any]) -> NDArray[np.int64]:
     """The position of each value of an Arrow column among the labels; an undeclared one is refused."""
     import pyarrow as pa
-    import pyarrow.compute as pc
 
     if isinstance(column, pa.ChunkedArray):
         column = column.combine_chunks()
     if pa.types.is_dictionary(column.type):
         column = column.cast(column.type.value_type)
+    texts = pa.types.is_string(column.type) and all(label is None or isinstance(label, str) for label in labels)
+    if texts and len(column) <= _FEW:
+        places = {label: place for place, label in enumerate(labels)}
+        codes = np.array([places.get(value, -1) for value in column.to_pylist()], np.int64)
+        if (codes < 0).any():
+            raise InputError(f"a value is not one of the {len(labels)} declared categories; declare it")
+        return codes
+    import pyarrow.compute as pc  # slow to load, and quick with many values
+
     try:
-        texts = pa.types.is_string(column.type) and all(label is None or isinstance(label, str) for label in labels)
         known = from_texts(labels) if texts else pa.array(labels, type=column.type)
         positions = pc.index_in(column, value_set=known)
     except pa.ArrowException:
