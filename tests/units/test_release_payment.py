@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import os
 import shutil
+import signal
+import stat
+import subprocess
+import sys
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.csv
 import pytest
 
 import dproof as dp
 from dproof.curation.ledger import Ledger
 from dproof.curation.release_payment import ReleasePayment
-from dproof.errors import InputError, OverBudget
+from dproof.errors import DproofWarning, InputError, OverBudget, VerificationFailed
 from dproof.report import page, rendering
 from dproof.sanitisation import folder, product, writing
 from dproof.sanitisation.folder import UNFINISHED, appearing
@@ -40,7 +46,7 @@ def paying(tmp_path: Path) -> Any:
     """Sanitise under a ledger; every call is a run of its own."""
 
     def run(plan: Any = PLAN, name: str = "out", **options: Any) -> ReleasePayment:
-        payment = ReleasePayment(tmp_path / "budget.db", name)
+        payment = ReleasePayment(tmp_path / "budget.db", tmp_path / name)
         dp.sanitise(TABLE, plan, tmp_path / name, payment=payment, **options)
         return payment
 
@@ -123,7 +129,10 @@ def test_a_debit_without_a_release_is_resumed_and_not_paid_twice(
 def test_what_was_published_is_paid_again(paying: Any, tmp_path: Path) -> None:
     assert not paying().resumed
     shutil.rmtree(tmp_path / "out")  # it may have been copied before
-    with pytest.raises(OverBudget):
+    with (
+        pytest.raises(OverBudget),
+        pytest.warns(DproofWarning, match="published here before, and it is gone"),
+    ):
         paying()
 
 
@@ -131,9 +140,11 @@ def test_another_plan_or_name_is_another_release(paying: Any, tmp_path: Path, mo
     with monkeypatch.context() as broken, pytest.raises(Stopped):
         broken.setattr(product, "_read", stop)
         paying()
+    (tmp_path / "aside").mkdir()
     for plan, name in (
         ({**PLAN, "order": "keep"}, "out"),
         (PLAN, "elsewhere"),
+        (PLAN, "aside/out"),
         ({**PLAN, "privacy": {"epsilon": "1/2"}}, "out"),
     ):
         with pytest.raises(OverBudget):
@@ -164,7 +175,7 @@ def test_of_two_runs_that_one_debit_pays_for_one_publishes(paying: Any, tmp_path
 def test_the_ledger_says_published_before_anybody_can_see_it(
     paying: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def settled(self: ReleasePayment) -> None:
+    def settled(self: ReleasePayment, seal: str) -> None:
         assert not (tmp_path / "out").exists()
         raise Stopped
 
@@ -187,3 +198,218 @@ def test_a_killed_run_is_swept_by_the_next_and_a_running_one_is_not(tmp_path: Pa
             raise Stopped
         (running / "file").write_text("whole")
     assert sorted(path.name for path in tmp_path.iterdir()) == [other.name, "out"]
+
+
+# Between the ledger's word that a release is published and its name ------------------------------------------------
+
+
+def left_behind(tmp_path: Path) -> list[Path]:
+    return list(tmp_path.glob(f".out{UNFINISHED}*"))
+
+
+def full(*_: Any, **__: Any) -> Any:
+    raise OSError(28, "No space left on device")
+
+
+@pytest.fixture
+def waiting(paying: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A release that is drawn, paid for and published, and could not get its name."""
+    with monkeypatch.context() as broken, pytest.raises(OSError, match="No space left on device") as told:
+        broken.setattr(Path, "rename", full)
+        paying()
+    (left,) = left_behind(tmp_path)
+    assert told.value.__notes__ == [
+        f"the release is finished and paid for, and waits as {left.name!r}: while nothing else is called 'out', the "
+        "same command gives it that name at no further cost"
+    ]
+    return left
+
+
+def test_a_published_release_that_got_no_name_gets_it_from_the_next_run(
+    paying: Any, tmp_path: Path, waiting: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    drawn = (waiting / "release.parquet").read_bytes()
+    with monkeypatch.context() as broken, pytest.raises(OSError, match="No space") as told:
+        broken.setattr(Path, "rename", full)
+        paying()  # the disk is still full
+    assert waiting.name in told.value.__notes__[0] and left_behind(tmp_path) == [waiting]
+    monkeypatch.setattr(product, "_read", stop)  # no row is read again
+    payment = paying()
+    assert payment.finished and not payment.outstanding and spent(tmp_path) == 1
+    assert (tmp_path / "out" / "release.parquet").read_bytes() == drawn and not left_behind(tmp_path)
+    assert dp.verify(tmp_path / "out") is not None
+    assert stat.S_IMODE((tmp_path / "out").stat().st_mode) == 0o777 & ~folder._umask()
+
+
+def test_a_name_that_is_taken_in_the_last_moment_costs_no_release(
+    paying: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    publish = Ledger.publish
+
+    def quicker(*arguments: Any) -> None:
+        publish(*arguments)
+        (tmp_path / "out").mkdir()
+        (tmp_path / "out" / "file").write_text("of somebody")
+
+    with monkeypatch.context() as broken, pytest.raises(InputError, match="is there already") as told:
+        broken.setattr(Ledger, "publish", quicker)
+        paying()
+    assert "while nothing else is called 'out'" in told.value.__notes__[0]
+    shutil.rmtree(tmp_path / "out")
+    assert paying().finished and spent(tmp_path) == 1
+
+
+def test_ctrl_c_just_after_the_ledger_has_published(
+    paying: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    publish = Ledger.publish
+
+    def cut(*arguments: Any) -> None:
+        publish(*arguments)
+        raise KeyboardInterrupt
+
+    payment = ReleasePayment(tmp_path / "budget.db", tmp_path / "out")
+    with monkeypatch.context() as broken, pytest.raises(KeyboardInterrupt) as told:
+        broken.setattr(Ledger, "publish", cut)
+        dp.sanitise(TABLE, PLAN, tmp_path / "out", payment=payment)
+    assert not payment.outstanding  # no other draw is free
+    assert "is finished and paid for" in told.value.__notes__[0] and len(left_behind(tmp_path)) == 1
+    assert paying().finished and spent(tmp_path) == 1 and not left_behind(tmp_path)
+
+
+def test_ctrl_c_just_before_the_ledger_publishes(paying: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupt(*_: Any) -> None:
+        raise KeyboardInterrupt
+
+    payment = ReleasePayment(tmp_path / "budget.db", tmp_path / "out")
+    with monkeypatch.context() as broken, pytest.raises(KeyboardInterrupt):
+        broken.setattr(Ledger, "publish", interrupt)
+        dp.sanitise(TABLE, PLAN, tmp_path / "out", payment=payment)
+    assert payment.outstanding and not left_behind(tmp_path)
+    again = paying()
+    assert again.resumed and not again.finished and spent(tmp_path) == 1
+
+
+def test_ctrl_c_just_after_the_debit_is_told_as_paid(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    release = Ledger.release
+
+    def cut(*arguments: Any, **options: Any) -> None:
+        release(*arguments, **options)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Ledger, "release", cut)
+    payment = ReleasePayment(tmp_path / "budget.db", tmp_path / "out")
+    with pytest.raises(KeyboardInterrupt):
+        dp.sanitise(TABLE, PLAN, tmp_path / "out", payment=payment)
+    assert payment.outstanding
+
+
+def test_what_stops_a_release_that_has_its_name_says_so(
+    paying: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    flush = folder._flush
+
+    def failing(path: Path) -> None:
+        flush(path) if path != tmp_path else full()
+
+    monkeypatch.setattr(folder, "_flush", failing)
+    with pytest.raises(OSError, match="No space") as told:
+        paying()
+    assert told.value.__notes__ == [f"the release is made, in {str(tmp_path / 'out')!r}"]
+    assert dp.verify(tmp_path / "out") is not None
+
+
+def test_a_waiting_release_is_checked_before_it_gets_its_name(paying: Any, tmp_path: Path, waiting: Path) -> None:
+    with (waiting / "release.parquet").open("ab") as stored:
+        stored.write(b"more")
+    with pytest.raises(VerificationFailed, match=r"that was changed since .*: delete it to make a new release"):
+        paying()
+    assert waiting.exists() and not (tmp_path / "out").exists() and spent(tmp_path) == 1
+
+
+def test_a_waiting_release_that_is_gone_is_told(paying: Any, tmp_path: Path, waiting: Path) -> None:
+    shutil.rmtree(waiting)
+    with pytest.raises(OverBudget), pytest.warns(DproofWarning, match="what it cost stays spent"):
+        paying()
+
+
+def test_a_waiting_release_that_another_run_holds_is_left_to_it(paying: Any, tmp_path: Path, waiting: Path) -> None:
+    held = folder._hold(waiting)
+    assert held is not None
+    with pytest.raises(InputError, match="another run is just finishing"):
+        paying()
+    os.close(held)
+    assert paying().finished and spent(tmp_path) == 1
+
+
+def test_nobody_else_can_read_a_draw_before_it_is_published(
+    paying: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen, publish = list[int](), Ledger.publish
+
+    def look(*arguments: Any) -> None:
+        seen.extend(stat.S_IMODE(path.stat().st_mode) for path in left_behind(tmp_path))
+        publish(*arguments)
+
+    monkeypatch.setattr(Ledger, "publish", look)
+    paying()
+    assert seen == [0o700]
+
+
+SIGNALLED = """
+import os, signal, sys
+from dproof.cli.app import main
+from dproof.curation.ledger import Ledger
+
+publish = Ledger.publish
+
+def signalled(*arguments):
+    if sys.argv[1] == "after":
+        publish(*arguments)
+    os.kill(os.getpid(), signal.Signals[sys.argv[2]])
+
+Ledger.publish = signalled
+main(sys.argv[3:])
+"""
+
+
+@pytest.fixture
+def command(tmp_path: Path) -> Any:
+    """Run the command after such words of Python's."""
+    pa.csv.write_csv(TABLE, tmp_path / "people.csv")
+    (tmp_path / "plan.toml").write_text(Plan.of(PLAN).text, "utf-8")
+    line = ["sanitise", "people.csv", "--plan", "plan.toml", "--out", "out", "--ledger", "budget.db"]
+
+    def run(*words: str) -> subprocess.CompletedProcess[str]:
+        whole, environment = [sys.executable, *words, *line], {**os.environ, "COLUMNS": "200"}
+        return subprocess.run(whole, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+
+    return run
+
+
+@pytest.mark.parametrize(("moment", "said"), [("before", "no run had published it"), ("after", "has its name now")])
+def test_killed_around_the_word_published(command: Any, tmp_path: Path, moment: str, said: str) -> None:
+    assert command("-c", SIGNALLED, moment, "SIGKILL").returncode == -signal.SIGKILL
+    assert len(left_behind(tmp_path)) == 1
+    second = command("-m", "dproof")
+    assert second.returncode == 0 and said in second.stderr, second.stderr
+    assert spent(tmp_path) == 1 and not left_behind(tmp_path) and dp.verify(tmp_path / "out") is not None
+
+
+@pytest.mark.parametrize(
+    ("moment", "said"),
+    [
+        ("before", "no release was made, and it is paid for: the same command makes it at no further cost"),
+        ("after", "the release is finished and paid for, and waits as '.out.unfinished-"),
+    ],
+)
+def test_interrupted_around_the_word_published(command: Any, tmp_path: Path, moment: str, said: str) -> None:
+    first = command("-c", SIGNALLED, moment, "SIGINT")
+    assert first.returncode == 130 and f"interrupted; {said}" in first.stderr, first.stderr
+    assert first.stderr.count("\n") == 1 and len(left_behind(tmp_path)) == (moment == "after")
+    assert command("-m", "dproof").returncode == 0 and spent(tmp_path) == 1
+
+
+def test_the_ledger_tells_no_path(paying: Any, tmp_path: Path) -> None:
+    paying()
+    assert str(tmp_path) not in str(Ledger(tmp_path / "budget.db").entries)

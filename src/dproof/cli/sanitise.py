@@ -37,9 +37,10 @@ def sanitise(
     first what the plan does not foresee in the table.
 
     With --ledger, the release is paid for once all that can fail without data is done. If it stops after that, the same
-    command makes the release at no further cost: nothing of the first attempt was published.
+    command, with the same DIR, makes the release at no further cost: nothing of the first attempt was published. If it
+    stops when the release is drawn and only lacks its name, the same command gives it the name and reads nothing.
     """
-    payment = None if ledger is None else ReleasePayment(ledger, out.name)
+    payment = None if ledger is None else ReleasePayment(ledger, out)
     try:
         with _progress(as_json) as progress:
             release = sanitisation.sanitise(data, plan, out, table=table, progress=progress, payment=payment)
@@ -48,7 +49,9 @@ def sanitise(
             error.add_note("no release was made, and it is paid for: the same command makes it at no further cost")
         raise
     with having_done(f"the release is made, in {out}"):
-        if payment is not None and payment.resumed:
+        if payment is not None and payment.finished:
+            advise("an earlier run had paid for this release and drawn it: it has its name now, and cost nothing more")
+        elif payment is not None and payment.resumed:
             advise("the ledger had paid for this release, and no run had published it: it cost nothing more")
         answer = _answer(release, out)
         emit(answer, as_json, lambda: _page(answer))

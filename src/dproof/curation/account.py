@@ -94,6 +94,7 @@ class Account:
     questions: dict[int, dict[str, Any]] = field(default_factory=dict)
     answers: dict[str, list[tuple[Amount, int]]] = field(default_factory=dict)
     unpublished: dict[int, dict[str, Any]] = field(default_factory=dict)  # releases that were paid for
+    published: list[dict[str, Any]] = field(default_factory=list)  # the same with their seals, once they are
 
     def add(self, number: int, kind: str, told: Mapping[str, Any]) -> None:
         """Take in one more entry."""
@@ -107,7 +108,7 @@ class Account:
             question = self.questions.pop(told["question"])
             self.answers.setdefault(question["key"], []).append((paid(question), number))
         elif kind == "published":
-            del self.unpublished[told["release"]]
+            self.published.append({**self.unpublished.pop(told["release"]), "seal": told.get("seal")})
         else:
             self.spent += cost
             who = told.get("analyst")

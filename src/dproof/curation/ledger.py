@@ -180,7 +180,7 @@ class Ledger:
             return answer
 
     def release(self, cost: Promise, description: str, *, plan: str | None = None) -> int:
-        """Pay for a sanitised release of the table; with the digest of its plan, until it is published."""
+        """Pay for a sanitised release of the table; with a digest of its plan and place, until it is published."""
         expect(description, str, "description", "a text")
         under = {} if plan is None else {"plan": plan}
         with self._transaction(writing=True) as (database, account):
@@ -193,12 +193,19 @@ class Ledger:
         with self._transaction() as (_, account):
             return next((n for n, paid_for in account.unpublished.items() if told.items() <= paid_for.items()), None)
 
-    def publish(self, number: int) -> None:
+    def published(self, cost: Privacy, description: str, plan: str) -> set[str]:
+        """The seals of such releases that were published."""
+        told = {"description": description, "plan": plan, **_told(cost)}
+        with self._transaction() as (_, account):
+            return {done["seal"] for done in account.published if done["seal"] and told.items() <= done.items()}
+
+    def publish(self, number: int, seal: str | None = None) -> None:
         """Take down, before anybody can see it, that a release is published: once for each that was paid for."""
         with self._transaction(writing=True) as (database, account):
             if number not in account.unpublished:
                 raise InputError("another run has published this release meanwhile: nothing was written")
-            self._append(database, "published", {"release": number})
+            sealed = {} if seal is None else {"seal": seal}
+            self._append(database, "published", {"release": number, **sealed})
 
     def _spend(self, database: sqlite3.Connection, kind: str, body: dict[str, Any], cost: Promise, left: Amount) -> int:
         cost = Privacy.of(cost, "cost", neighbours=self.budget.neighbours)

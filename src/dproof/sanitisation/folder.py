@@ -39,12 +39,17 @@ def is_unfinished(folder: Path) -> bool:
 
 
 @contextmanager
-def appearing(target: Path, publish: Callable[[], None] = lambda: None) -> Iterator[Path]:
+def appearing(
+    target: Path,
+    publish: Callable[[], None] = lambda: None,
+    published: Callable[[Path], bool] = lambda sibling: False,
+) -> Iterator[Path]:
     """A temporary sibling to write into, which takes the target's name once everything in it is on the disk.
 
     Whatever stops the work before that deletes the sibling. Only a process that is killed leaves it, under a name that
     says that it is unfinished; the next run with this target deletes it. `publish` is called at the last moment at
-    which nobody can have seen anything.
+    which nobody can have seen anything. What stops the work after it leaves the sibling for `finish_earlier`: it asks
+    `published`, because an interrupt inside `publish` may come before or after the deed.
     """
     check_absent(target)
     place = target.absolute()
@@ -56,19 +61,56 @@ def appearing(target: Path, publish: Callable[[], None] = lambda: None) -> Itera
             _flush(file)
         _flush(sibling)
         check_absent(target)
-        sibling.chmod(0o777 & ~_umask())
         publish()
-        try:
-            sibling.rename(place)
-        except OSError:
-            check_absent(target)  # somebody was quicker
-            raise
-        _flush(place.parent)
-    except BaseException:
-        shutil.rmtree(sibling, ignore_errors=True)
+        _name(sibling, target)
+    except BaseException as error:
+        if published(sibling) or (place.exists() and not sibling.exists()):
+            _note(error, sibling, target)
+        else:
+            shutil.rmtree(sibling, ignore_errors=True)
         raise
     finally:
         os.close(held)
+
+
+def finish_earlier(target: Path, published: Callable[[Path], bool]) -> bool:
+    """Give the target's name to what an earlier run published and could not name any more, if there is such a thing."""
+    for left in _left(target.absolute()):
+        if published(left):
+            held = _hold(left)
+            if held is None:
+                raise InputError(f"another run is just finishing {str(target)!r}: nothing was spent")
+            try:
+                _name(left, target)
+            except BaseException as error:
+                _note(error, left, target)
+                raise
+            finally:
+                os.close(held)
+            return True
+    return False
+
+
+def _name(sibling: Path, target: Path) -> None:
+    """Let others see a sibling that is on the disk and published, under the target's name."""
+    place = target.absolute()
+    sibling.chmod(0o777 & ~_umask())
+    try:
+        sibling.rename(place)
+    except OSError:
+        check_absent(target)  # somebody was quicker
+        raise
+    _flush(place.parent)
+
+
+def _note(error: BaseException, sibling: Path, target: Path) -> None:
+    """Say, with what stopped the work after `publish`, where the release is."""
+    error.add_note(
+        f"the release is finished and paid for, and waits as {sibling.name!r}: while nothing else is called "
+        f"{target.name!r}, the same command gives it that name at no further cost"
+        if sibling.exists()
+        else f"the release is made, in {str(target)!r}"
+    )
 
 
 def _begun(place: Path) -> tuple[Path, int]:
@@ -89,11 +131,15 @@ def _sweep(place: Path) -> None:
 
     It was never published, and must not be: beside the release that appears, it would be a second draw.
     """
-    for left in place.parent.glob(f".{escape(place.name)}{UNFINISHED}*"):
+    for left in _left(place):
         held = _hold(left)
         if held is not None:
             shutil.rmtree(left, ignore_errors=True)
             os.close(held)
+
+
+def _left(place: Path) -> Iterator[Path]:
+    return place.parent.glob(f".{escape(place.name)}{UNFINISHED}*")
 
 
 def _hold(folder: Path) -> int | None:

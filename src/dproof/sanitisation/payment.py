@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Set
 from typing import Protocol
 
 from dproof.sanitisation.row_law import RowLaw
@@ -13,8 +14,14 @@ class Payment(Protocol):
     def pay(self, law: RowLaw) -> None:
         """Pay before the first row is read, or refuse by raising."""
 
-    def settle(self) -> None:
-        """Take down that what was paid for is published: the last step before anybody can see anything of it."""
+    def settle(self, seal: str | None) -> None:
+        """Take down that what was paid for is published: the last step before anybody can see anything of it.
+
+        The seal of its certificate tells it from other draws; there is none yet where rows are seen before it is made.
+        """
+
+    def published(self, law: RowLaw) -> Set[str]:
+        """The seals of those that were taken down as published, by this run or by earlier ones."""
 
 
 class NoAccount:
@@ -23,5 +30,8 @@ class NoAccount:
     def pay(self, law: RowLaw) -> None:
         pass
 
-    def settle(self) -> None:
+    def settle(self, seal: str | None) -> None:
         pass
+
+    def published(self, law: RowLaw) -> Set[str]:
+        return frozenset()

@@ -221,6 +221,10 @@ def load(path: str | os.PathLike[str]) -> Release:
     folder = as_path(path, "path")
     if not (folder / CERTIFICATE).is_file() or is_unfinished(folder):
         raise InputError(f"{str(folder)!r} is not a release: a release is a folder that `dproof sanitise` made")
+    return _opened(folder)
+
+
+def _opened(folder: Path) -> Release:
     plan = Plan.read(folder / PLAN)
     certificate = read_certificate(folder / CERTIFICATE)
     if not isinstance(certificate.get("release"), dict):
@@ -251,12 +255,17 @@ def verify(path: str | os.PathLike[str]) -> Release | None:
         raise InputError(f"{str(place)!r} is no release: there is no {CERTIFICATE} in it")
     if place.is_file() and (place.stat().st_size > LARGEST_FILE or _NAME not in place.read_bytes()):
         raise InputError(f"{str(place)!r} is no certificate: give the folder of a release, or the {CERTIFICATE} in it")
-    certificate = read_certificate(file)
+    return check(place)
+
+
+def check(place: Path) -> Release | None:
+    """What `verify` checks of a folder, whatever its name is, or of a certificate's file."""
+    certificate = read_certificate(place / CERTIFICATE if place.is_dir() else place)
     try:
         verify_certificate(dict(certificate), place if place.is_dir() else None)
         if not place.is_dir():
             return None
-        release = load(place)
+        release = _opened(place)
         _check_stored(release)
         _check_said(release)
         return release

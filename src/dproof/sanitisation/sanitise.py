@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from pathlib import Path
 from typing import Any
 
@@ -13,12 +13,22 @@ import pyarrow as pa
 from dproof.arguments import as_path, described
 from dproof.coins import current
 from dproof.engines import open_source
-from dproof.errors import DproofWarning, InputError
-from dproof.sanitisation.folder import appearing, check_absent, check_room
+from dproof.errors import DproofWarning, InputError, VerificationFailed
+from dproof.sanitisation.folder import appearing, check_absent, check_room, finish_earlier
 from dproof.sanitisation.payment import NoAccount, Payment
 from dproof.sanitisation.plan import Plan
 from dproof.sanitisation.product import Progress, sanitised_blocks
-from dproof.sanitisation.release import Release, about, finish, prepare, start_charts
+from dproof.sanitisation.release import (
+    CERTIFICATE,
+    Release,
+    about,
+    check,
+    finish,
+    load,
+    prepare,
+    read_certificate,
+    start_charts,
+)
 from dproof.sanitisation.remote import is_remote
 from dproof.sanitisation.row_law import certify_row
 from dproof.sanitisation.writing import aligned, rehearse, write_elsewhere, write_parts, write_whole
@@ -72,11 +82,14 @@ def sanitise(
         held = pa.Table.from_batches(batches, schema)
         certificate = law.certificate(about(law, held.num_rows, {}), private=coins.private).to_json()
         release = Release(law, certificate, table=held)
-        payer.settle()
+        payer.settle(certificate["seal"])
     elif is_remote(out):
         release = write_elsewhere(opened, law, out, payer)
+    elif finish_earlier(Path(out), lambda left: _checked(left, payer.published(law))):
+        release = load(out)
     else:
-        with appearing(Path(out), payer.settle) as folder:
+        settle, settled = lambda: payer.settle(certificate["seal"]), lambda left: _seal(left) in payer.published(law)
+        with appearing(Path(out), settle, settled) as folder:
             prepared, spread = prepare(law), opened.spread
             check_room(folder, _ROOM + rehearse(law) * (opened.rows or 0))
             payer.pay(law)
@@ -88,6 +101,29 @@ def sanitise(
 
 
 sanitize = sanitise  # the American spelling
+
+
+def _seal(folder: Path) -> str | None:
+    """The seal of the certificate in a folder; None where there is none that can be read."""
+    try:
+        seal = read_certificate(folder / CERTIFICATE).get("seal")
+    except VerificationFailed:
+        return None
+    return seal if isinstance(seal, str) else None
+
+
+def _checked(left: Path, published: Set[str]) -> bool:
+    """Whether this is a release that was published and is still as it was."""
+    if _seal(left) not in published:
+        return False
+    try:
+        check(left)
+    except VerificationFailed as error:
+        raise VerificationFailed(
+            f"an earlier run paid for this release and finished it as {str(left)!r}, and that was changed since "
+            f"({error}): delete it to make a new release, which costs as much again"
+        ) from None
+    return True
 
 
 def _warn(release: Release) -> None:

@@ -76,7 +76,7 @@ def write_elsewhere(source: Source, law: RowLaw, uri: str, payment: Payment) -> 
     draw, types, deal = partial(_draw, law), partial(_types, law), law.plan.order == "shuffle"
     prepared = prepare(law)
     payment.pay(law)
-    payment.settle()  # from now on there are rows that others may see
+    payment.settle(None)  # from now on there are rows that others may see
     try:
         with source.store(uri, law.plan.sources, draw, types, deal) as (rows, files, put), TemporaryDirectory() as here:
             certificate = finish(Path(here), prepared, rows, files, current().private)
