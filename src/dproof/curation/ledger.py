@@ -216,7 +216,7 @@ class Ledger:
             )
         if not left.covers(amount(cost)):
             raise OverBudget(
-                f"this costs {amount(cost)}, and what is left is {left.at_least(Amount())}: nothing was read, and "
+                f"this costs {amount(cost)}, and what is left is {left.at_least(Amount())}: nothing was read and "
                 "nothing was spent"
             )
         return self._append(database, kind, {**body, **_told(cost)})
