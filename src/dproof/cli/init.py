@@ -31,8 +31,11 @@ _HEAD = """\
 #                missing = "refuse" or "category"
 #   interval     low = 0, high = 100, step = 1; outside = "clamp" or "refuse";
 #                missing = a number
-#   subsets      values = ["a", "b"] and separator = ";", or
-#                columns = ["flag_a", "flag_b"]; missing = []
+#   subsets      values = ["Corn", "Peas"] and separator = ";", or a column for
+#                each box that can be ticked:
+#                columns = ["Sides? - Corn", "Sides? - Peas"]
+#                (ticked: the text in values, yes, true, 1, x; not ticked: no,
+#                false, 0 or a blank); missing = []
 #   curves       low = 0, high = 5, and columns = ["h00", "h01"] or one column
 #                of lists
 # or write public = true (released as it is) or drop = true (left out).
