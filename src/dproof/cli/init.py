@@ -129,7 +129,7 @@ def _kinds(source: Source) -> dict[str, str]:
     """The kind that each column's type suggests; text may be anything, and is drafted as categories."""
     import pyarrow as pa
 
-    first = next(iter(source.read(source.names)), None)
+    first = next(iter(source.read(source.names)), None) if source.typed else None  # texts have no types to look at
     kinds = {name: "categories" if name else "nameless" for name in source.names}
     for field in () if first is None else first.schema:
         if pa.types.is_boolean(field.type):

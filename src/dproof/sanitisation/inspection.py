@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from dproof.engines import open_source
+from dproof.engines import Source, open_source
 from dproof.engines.objects import texts, written
 from dproof.errors import InputError
 from dproof.sanitisation.column import Column
@@ -104,7 +104,7 @@ def check(
     chosen.check_names(opened.names)
     counting = [_Counting(column) for column in chosen.columns if column.kind != "drop"]
     rows, owners = 0, list[Any]()
-    for batch in opened.read([*chosen.sources, *([] if chosen.person is None else [chosen.person])]):
+    for batch in _batches(opened, [*chosen.sources, *([] if chosen.person is None else [chosen.person])]):
         rows += batch.num_rows
         for part in counting:
             part.add([batch.column(name) for name in part.column.sources])
@@ -113,6 +113,14 @@ def check(
     columns = tuple(part.finish() for part in counting)
     persons = None if chosen.person is None else _persons(owners, chosen.person, chosen.rows_per_person)
     return Inspection(rows, columns, persons, tuple(_hints(chosen, rows, columns, persons)))
+
+
+def _batches(source: Source, columns: Sequence[str]) -> Iterator[Any]:
+    """The rows; where they cannot be read the custodian is told the line."""
+    try:
+        yield from source.read(columns)
+    except InputError as refused:
+        raise InputError(source.fault() or str(refused)) from None
 
 
 class _Counting:
