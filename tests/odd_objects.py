@@ -94,6 +94,7 @@ COLUMNS: dict[str, dict[str, Any]] = {
     "curves": {"space": "curves", "points": 2, "low": 0, "high": 1, "terms": 1, "missing": "centre"},
     # What the plan refuses is a gap where the curator counts.
     "gaps": {"space": "categories", "values": ["f", "m", "a", "1"]},
+    "flags of gaps": {"space": "subsets", "columns": ["x - yes", "a"]},
     "list of gaps": {"space": "subsets", "values": ["a", "f", "1"]},
     "curves of gaps": {"space": "curves", "points": 2, "low": 0, "high": 1, "terms": 1, "outside": "refuse"},
 }

@@ -140,7 +140,7 @@ def test_from_python_and_for_typed_columns() -> None:
             "code": [1, 7, None, 7],
             "sets": [["a"], ["b"], None, []],
             "p": [True, None, False, True],
-            "q": ["yes", "1", "0", "1"],
+            "q": ["often", None, "0", "1"],
         }
     )
     found = dp.check(table, plan)

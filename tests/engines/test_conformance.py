@@ -182,5 +182,5 @@ def test_what_is_no_table_is_refused(tmp_path: Path) -> None:
 
 def test_two_columns_of_one_name_are_refused(tmp_path: Path) -> None:
     (tmp_path / "twice.csv").write_text("read,read\n1,2\n")
-    with pytest.raises(InputError, match="more than one column named 'read'"):
+    with pytest.raises(InputError, match="columns 1 and 2 share the name 'read'"):
         open_source(tmp_path / "twice.csv")

@@ -396,7 +396,7 @@ def test_a_wrong_plan_is_refused_before_spark_works(spark: SparkSession, tmp_pat
 def test_what_spark_must_not_be_asked(spark: SparkSession, tmp_path: Path) -> None:
     with pytest.raises(InputError, match="streaming"):
         open_source(spark.readStream.format("rate").load())
-    with pytest.raises(InputError, match="more than one column named 'read'"):
+    with pytest.raises(InputError, match="columns 1 and 2 share the name 'read'"):
         open_source(table(spark).selectExpr("read", "place AS read"))
     compared = "spark.sql.shuffle.orderIndependentChecksum.enableFullRetryOnMismatch"
     spark.conf.set(compared, "false")

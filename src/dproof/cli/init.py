@@ -11,7 +11,7 @@ import click
 from dproof.cli.options import AsJson, argument, flag, option
 from dproof.cli.output import advise, emit
 from dproof.engines import Source, open_source
-from dproof.engines.layout import USUAL, Layout, ending
+from dproof.engines.layout import PLAIN, USUAL, Layout, ending
 from dproof.sanitisation.toml import to_toml
 
 Data = Annotated[Path, argument("DATA", "A .csv, .tsv, .xlsx, .parquet, .arrow or .duckdb file, or a folder.")]
@@ -31,11 +31,15 @@ _HEAD = """\
 #                missing = "refuse" or "category"
 #   interval     low = 0, high = 100, step = 1; outside = "clamp" or "refuse";
 #                missing = a number
-#   subsets      values = ["a", "b"] and separator = ";", or
-#                columns = ["flag_a", "flag_b"]; missing = []
+#   subsets      values = ["Corn", "Peas"] and separator = ";", or a column for
+#                each box that can be ticked:
+#                columns = ["Sides? - Corn", "Sides? - Peas"]
+#                (ticked: the text in values, yes, true, 1, x; not ticked: no,
+#                false, 0 or a blank); missing = []
 #   curves       low = 0, high = 5, and columns = ["h00", "h01"] or one column
 #                of lists
-# or write public = true (released as it is) or drop = true (left out).
+# or write public = true (released as it is) or drop = true (left out), which
+# is where ids, names and free text belong.
 # share = 2 doubles a column's part of epsilon.
 # [file] says how the file is written: separator, encoding, decimal, thousands,
 # sheet.
@@ -49,6 +53,12 @@ _DRAFTS: dict[str, dict[str, Any]] = {
     "date": {"drop": True},
     "nameless": {"drop": True},
 }
+_HEADERLESS = """\
+# Is the first line a header? Its fields are all numbers. If they are a row of
+# the table, write the names of the columns above it and draft again.
+
+"""
+_BELOW = {"interval": "# step = 1\n# missing = 0    # what stands for a blank; without it a blank is refused\n"}
 _COMMENTS = {
     "date": "# A date, for which there is no space yet: make it a number, such as a\n# year, or leave it out.\n",
     "nameless": "# A column without a name.\n",
@@ -76,19 +86,23 @@ def init(
         texts = sample(source)
         layout = replace(layout, numerals=seen_numerals(texts, layout.separator or ","))
         kinds |= {name: seen_kind(found, layout.numerals) or kinds[name] for name, found in texts.items() if name}
-    text = _draft(kinds, layout, look)
+    named = [name for name in source.names if name]
+    headerless = bool(named) and not source.typed and all(PLAIN.plain(name) is not None for name in named)
+    text = (_LOOKED if look else "") + (_HEADERLESS if headerless else "") + _draft(kinds, layout)
     columns = [{"name": name, "kind": kind} for name, kind in kinds.items()]
     if as_json:
         emit({"plan": text, "columns": columns, "confidential": look}, True, list)
         return
     click.echo(text, nl=False)
     advise("declare the values and bounds in this draft, then look at it with `dproof plan`")
+    if headerless:
+        advise("is the first line a header? Its fields are all numbers")
     if look:
         advise("the draft was made from rows of the table: keep it to yourself until you have checked it")
 
 
-def _draft(kinds: dict[str, str], layout: Layout, looked: bool) -> str:
-    parts = [(_LOOKED if looked else "") + _HEAD.rstrip("\n") + "\n"]
+def _draft(kinds: dict[str, str], layout: Layout) -> str:
+    parts = [_HEAD.rstrip("\n") + "\n"]
     signs = {"decimal": layout.numerals.decimal, "thousands": layout.numerals.thousands}
     usual = {"encoding": USUAL.encoding, "decimal": USUAL.numerals.decimal, "thousands": USUAL.numerals.thousands}
     file = {"separator": layout.separator, "encoding": layout.encoding, **signs, "sheet": layout.sheet}
@@ -99,7 +113,10 @@ def _draft(kinds: dict[str, str], layout: Layout, looked: bool) -> str:
         else []
     )
     parts.append(to_toml({"privacy": {"epsilon": "1", "delta": "0", "neighbours": "change-one"}}))
-    parts += [_COMMENTS.get(kind, "") + to_toml({"columns": {name: _DRAFTS[kind]}}) for name, kind in kinds.items()]
+    parts += [
+        _COMMENTS.get(kind, "") + to_toml({"columns": {name: _DRAFTS[kind]}}) + _BELOW.get(kind, "")
+        for name, kind in kinds.items()
+    ]
     return "\n".join(parts)
 
 
@@ -126,7 +143,7 @@ def _kinds(source: Source) -> dict[str, str]:
     """The kind that each column's type suggests; text may be anything, and is drafted as categories."""
     import pyarrow as pa
 
-    first = next(iter(source.read(source.names)), None)
+    first = next(iter(source.read(source.names)), None) if source.typed else None  # texts have no types to look at
     kinds = {name: "categories" if name else "nameless" for name in source.names}
     for field in () if first is None else first.schema:
         if pa.types.is_boolean(field.type):

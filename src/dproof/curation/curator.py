@@ -88,6 +88,7 @@ class Curator:
         self.source = open_source(source, table, self.plan.file)
         self._readable = readable(source) if table is None else None
         self.plan.check_names(self.source.names)
+        self.source.start()
         as_path(ledger, "ledger")
         given = None if budget is None and is_begun(ledger) else promised
         # An older ledger may allow more than the plan does now.

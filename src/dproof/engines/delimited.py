@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import codecs
+import csv
 import gzip
 import io
 import re
 import zlib
 from collections.abc import Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -21,6 +23,7 @@ from dproof.errors import InputError
 
 SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
 _LONGEST_LINE = 1 << 23  # bytes of a file read at a time; a longer line is refused
+_MENDING = "text that has a separator, a quote or a line break needs quotes around it"
 _CHUNK = 1 << 18  # bytes of a file in another encoding read at a time
 _BROKEN = (pa.ArrowException, OSError, UnicodeError, EOFError, zlib.error)
 # Text is taken as it stands: what it means is the plan's business, and no type is ever guessed from the data.
@@ -45,14 +48,14 @@ def open_delimited(path: Path, layout: Layout) -> Source:
             f'"{written}" under [file] in the plan'
         )
     between = SEPARATORS.get(separator, repr(separator))
-    why = f"each line needs as many fields as the first, {between} between them, and quotes around text that has any"
+    why = (
+        f"each line needs as many fields as the first, {between} between them, and quotes around text that has any; "
+        "`dproof check` tells which line has not"
+    )
 
-    def reader(columns: Sequence[str], *, blank_lines: bool = False) -> Any:
-        # A header without a line end is a table without rows, which Arrow takes for no table.
-        whole = len(head) < _LONGEST_LINE and not head.endswith(b"\n")
-        content = io.BytesIO(head + b"\n") if whole else _content(path, layout.encoding)
+    def reader(text: Any, columns: Sequence[str], *, blank_lines: bool = False) -> Any:
         return pa.csv.open_csv(
-            content,
+            text,
             read_options=pa.csv.ReadOptions(block_size=_LONGEST_LINE),
             parse_options=pa.csv.ParseOptions(
                 delimiter=separator, newlines_in_values=True, ignore_empty_lines=not blank_lines
@@ -62,16 +65,27 @@ def open_delimited(path: Path, layout: Layout) -> Source:
             ),
         )
 
+    def content() -> Any:
+        # A header without a line end is a table without rows, which Arrow takes for no table.
+        whole = len(head) < _LONGEST_LINE and not head.endswith(b"\n")
+        return io.BytesIO(head + b"\n") if whole else _content(path, layout.encoding)
+
+    def start() -> None:
+        with refusing(f"{path.name!r} cannot be read", *_BROKEN, why=why):
+            reader(content(), []).close()  # Arrow reads a block ahead
+
     def read(columns: Sequence[str]) -> Iterator[Any]:
         with refusing(f"{path.name!r} cannot be read", *_BROKEN, why=why):
             # A blank line is a row with a missing value where there is one column, and nothing where there are more.
-            yield from batches(reader(columns, blank_lines=len(names) == 1), columns, f"{path.name!r}")
+            yield from batches(reader(content(), columns, blank_lines=len(names) == 1), columns, f"{path.name!r}")
 
-    with refusing(f"{path.name!r} cannot be opened", *_BROKEN, why=why):
-        opened = reader([])
+    with refusing(f"{path.name!r} cannot be opened", *_BROKEN, why="its header cannot be read"):
+        # Of the header alone, so that no row decides whether there are names.
+        opened = reader(io.BytesIO(_whole_header(path, layout.encoding, separator) + b"\n"), [])
         names = tuple(opened.schema.names)
         opened.close()
-    return Source(names, read)
+    fault = partial(_first_fault, path, layout.encoding, separator)
+    return Source(names, read, typed=False, start=start, fault=fault)
 
 
 def usual_separator(path: Path) -> str:
@@ -110,6 +124,54 @@ def header_line(path: Path, encoding: str) -> bytes:
             if line.removeprefix(codecs.BOM_UTF8).strip():
                 return line
     raise InputError(f"{path.name!r} is empty: it needs a header line")
+
+
+def _whole_header(path: Path, encoding: str, separator: str) -> bytes:
+    """The first record, in UTF-8: more than a line where a name in quotes goes on in the next."""
+    taken = list[str]()
+
+    def lines() -> Iterator[str]:
+        for line in _lines(path, encoding):
+            if taken or line.strip("\r\n"):
+                taken.append(line)
+                if len(line) == _LONGEST_LINE:
+                    raise InputError(f"the header of {path.name!r} is too long")
+                yield line
+        raise InputError(f"the header of {path.name!r} has a quote that is never closed")
+
+    try:
+        next(csv.reader(lines(), delimiter=separator))
+    except csv.Error:
+        raise InputError(f"the header of {path.name!r} has a name that is too long, or a quote left open") from None
+    return "".join(taken).encode("latin-1")
+
+
+def _first_fault(path: Path, encoding: str, separator: str) -> str | None:
+    """Which record is the first with more or fewer fields than the header; None where each has as many."""
+    records, fields, line = csv.reader(_lines(path, encoding), delimiter=separator), 0, 1
+    try:
+        for record in records:
+            fields = fields or len(record)
+            if record and len(record) != fields:
+                found = f"{len(record):,} field{'s' if len(record) > 1 else ''} and the header {fields:,}"
+                return f"{path.name!r} cannot be read: line {line:,} has {found}; {_MENDING}"
+            line = records.line_num + 1
+    except csv.Error:
+        return f"{path.name!r} cannot be read: line {line:,} begins a very long field: is a quote left open?"
+    except _BROKEN:
+        pass
+    return None
+
+
+def _lines(path: Path, encoding: str) -> Iterator[str]:
+    """The lines of a file with their ends, each character one byte of UTF-8: only separators and quotes matter."""
+    with unpacked(path) as raw:
+        file = raw if is_utf_8(encoding) else io.BufferedReader(_Transcoded(raw, encoding))
+        text = io.TextIOWrapper(file, "latin-1", newline="")
+        line = text.readline(_LONGEST_LINE).removeprefix(codecs.BOM_UTF8.decode("latin-1"))
+        while line:
+            yield line
+            line = text.readline(_LONGEST_LINE)
 
 
 def _is_utf_16(path: Path) -> bool:

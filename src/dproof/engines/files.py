@@ -113,8 +113,16 @@ def _open_folder(folder: Path, layout: Layout) -> Source:
         if set(part.names) != set(parts[0].names):
             raise InputError(f"{path.name!r} has other columns than {paths[0].name!r}: a folder is one table")
     rows = [part.rows for part in parts if part.rows is not None]
+
+    def start() -> None:
+        for part in parts:
+            part.start()
+
     return Source(
         parts[0].names,
         lambda columns: (batch for part in parts for batch in part.read(columns)),
         sum(rows) if len(rows) == len(parts) else None,
+        typed=any(part.typed for part in parts),
+        start=start,
+        fault=lambda: next(filter(None, (part.fault() for part in parts)), None),
     )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
@@ -11,6 +10,8 @@ from typing import Any, Protocol
 
 from dproof.errors import InputError
 
+_SHOWN = 5  # names, or places of columns
+_LONGEST_SHOWN = 40  # characters of a name
 BATCH_ROWS = 1 << 17  # rows in a batch at most: a column of codes then stays in the second-level cache
 Work = Callable[[Iterator[Any]], bytes]
 Draw = Callable[[Iterator[Any]], Iterator[Any]]
@@ -57,6 +58,9 @@ class Source:
     table, there, and returns its answers: one for each part, from one attempt, however many were made. With `deal`
     the rows are dealt over the parts at random first, so that no part says anything about its rows; with a `bound`
     only so many rows of each person are there. `store` writes what is drawn to a file system of the engine's own.
+
+    Where every value is a text the columns are not `typed`. `start` refuses a table whose first rows cannot be read:
+    it is called before anything is paid for. `fault` may tell in which line that is, for the custodian alone.
     """
 
     names: tuple[str, ...]
@@ -64,12 +68,40 @@ class Source:
     rows: int | None = None
     spread: Spread | None = None
     store: Store | None = None
+    typed: bool = True
+    start: Callable[[], None] = lambda: None
+    fault: Callable[[], str | None] = lambda: None
 
     def __post_init__(self) -> None:
-        repeated = [name for name, times in Counter(self.names).items() if times > 1]
-        if repeated:
-            what = f"named {repeated[0]!r}: rename" if repeated[0] else "without a name: name"
-            raise InputError(f"the source has more than one column {what} all but one")
+        faults = _name_faults(self.names)
+        if faults:
+            raise InputError(f"{'; '.join(faults)} (in a file the first line must be the header)")
+
+
+def _name_faults(names: Sequence[str]) -> list[str]:
+    """Every name that stands over more than one column, with their places."""
+    places: dict[str, list[str]] = {}
+    for place, name in enumerate(names, 1):
+        places.setdefault(name, []).append(f"{place}")
+    nameless = places.pop("", [])
+    shared = [(_listed(found), _cut(name)) for name, found in places.items() if len(found) > 1]
+    faults = [f"columns {_listed(nameless)} have no name: name all but one"] if len(nameless) > 1 else []
+    if shared:
+        (first, name), *others = shared
+        told = [f"columns {first} share the name {name!r}", *(f"{found} the name {name!r}" for found, name in others)]
+        more = f", and {len(told) - _SHOWN} more" if len(told) > _SHOWN else ""
+        faults.append(f"{', '.join(told[:_SHOWN])}{more}: rename all but one")
+    return faults
+
+
+def _listed(places: Sequence[str]) -> str:
+    """Places in words, such as 3, 5 and 9."""
+    last = places[-1] if len(places) <= _SHOWN else f"{len(places) - _SHOWN} more"
+    return f"{', '.join(places[:-1][:_SHOWN])} and {last}"
+
+
+def _cut(name: str) -> str:
+    return name if len(name) <= _LONGEST_SHOWN else f"{name[: _LONGEST_SHOWN - 1]}…"
 
 
 @dataclass(frozen=True, slots=True)

@@ -61,7 +61,7 @@ def open_workbook(path: Path, sheet: str | None, numerals: Numerals) -> Source:
         if waiting:
             yield _batch(waiting, columns)
 
-    return Source(names, read)
+    return Source(names, read, typed=False)
 
 
 def _rows(cells: Any) -> Iterator[list[Any]]:

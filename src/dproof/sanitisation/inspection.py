@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
@@ -16,12 +16,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from dproof.engines import open_source
+from dproof.engines import Source, open_source
 from dproof.engines.objects import texts, written
 from dproof.errors import InputError
 from dproof.sanitisation.column import Column
 from dproof.sanitisation.plan import Plan
-from dproof.sanitisation.treatment import treatment
+from dproof.sanitisation.treatment import HOW_FLAGS_ARE_READ, treatment
+from dproof.spaces.subsets import Subsets
 
 CONFIDENTIAL = (
     "CONFIDENTIAL: no noise protects these figures. They are for whoever holds the table, and for nobody else."
@@ -103,7 +104,7 @@ def check(
     chosen.check_names(opened.names)
     counting = [_Counting(column) for column in chosen.columns if column.kind != "drop"]
     rows, owners = 0, list[Any]()
-    for batch in opened.read([*chosen.sources, *([] if chosen.person is None else [chosen.person])]):
+    for batch in _batches(opened, [*chosen.sources, *([] if chosen.person is None else [chosen.person])]):
         rows += batch.num_rows
         for part in counting:
             part.add([batch.column(name) for name in part.column.sources])
@@ -112,6 +113,14 @@ def check(
     columns = tuple(part.finish() for part in counting)
     persons = None if chosen.person is None else _persons(owners, chosen.person, chosen.rows_per_person)
     return Inspection(rows, columns, persons, tuple(_hints(chosen, rows, columns, persons)))
+
+
+def _batches(source: Source, columns: Sequence[str]) -> Iterator[Any]:
+    """The rows; where they cannot be read the custodian is told the line."""
+    try:
+        yield from source.read(columns)
+    except InputError as refused:
+        raise InputError(source.fault() or str(refused)) from None
 
 
 class _Counting:
@@ -126,6 +135,9 @@ class _Counting:
             alone = replace(column, gaps=True)
             self._outside = treatment(replace(alone, clamp=False, outside=None, missing=0))
             self._missing = treatment(replace(alone, clamp=True, outside=0, missing=None))
+            flags = zip(column.space.values, column.sources, strict=True) if column.form == "flags" else ()
+            strict = replace(alone, clamp=False, missing=0)
+            self._flags = [treatment(replace(strict, sources=(s,), space=Subsets([item]))) for item, s in flags]
 
     def add(self, arrays: Sequence[Any]) -> None:
         column, blank = self.column, _blank(arrays[0])
@@ -139,9 +151,12 @@ class _Counting:
         self._counts["clamped" if column.clamp else "outside"] += int(outside.sum())
         strange = no_number if column.kind == "interval" else outside
         if column.form in ("plain", "joined") and strange.any():
-            self._remember(_flat(arrays[0]).filter(pa.array(strange)).value_counts())
+            self._remember(arrays[0], strange)
+        for flag, array in zip(self._flags, arrays, strict=False):
+            self._remember(array, _refused(flag([array])))
 
-    def _remember(self, found: Any) -> None:
+    def _remember(self, array: Any, strange: NDArray[np.bool_]) -> None:
+        found = _flat(array).filter(pa.array(strange)).value_counts()
         for value, rows in zip(found.field("values").to_pylist(), found.field("counts").to_pylist(), strict=True):
             raw = value if isinstance(value, bytes) else written(value).encode("utf-8", "surrogatepass")
             text = raw.decode("utf-8", "replace")
@@ -211,17 +226,23 @@ def _hints(plan: Plan, rows: int, columns: Sequence[ColumnInspection], persons: 
                 f"Values of {name} are no {plan.file.encoding} text: is `encoding` under [file] right? "
                 'Files from Windows often have "cp1252".'
             )
+        elif column.form == "flags":
+            if found.outside or found.clamped:
+                hints.append(
+                    f"Flags of {name} are neither ticked nor not: {HOW_FLAGS_ARE_READ}. Write the text of each option "
+                    "in `values`, in the order of `columns`."
+                )
         elif found.outside > present / 2:
             hints.append(f"Most values of {name} are outside: are all values in the plan, and is the encoding right?")
         if found.no_number:
             hints.append(f"Values of {name} are no numbers: are `decimal` and `thousands` under [file] right?")
-        if found.clamped > present / 2:
+        if found.clamped > present / 2 and column.form != "flags":
             hints.append(f"Most values of {name} are clamped: does the plan have the right bounds or values?")
         if rows and found.missing == rows:
             hints.append(f"All values of {name} are missing.")
         if column.private and found.missing + found.no_number and column.missing is None:
             hints.append(f"Missing values of {name} stop `sanitise`: say what stands for them, with `missing`.")
-        if column.private and found.outside and column.outside is None:
+        if column.private and found.outside and column.outside is None and column.form != "flags":
             way = '"category"' if column.kind == "categories" else '"clamp"'
             hints.append(f"Values of {name} outside stop `sanitise`: declare them, or set outside = {way}.")
     if persons is not None and persons.above:

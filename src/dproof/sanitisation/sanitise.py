@@ -74,6 +74,7 @@ def sanitise(
         check_absent(as_path(out, "out"))
     opened = open_source(source, table, law.plan.file)
     law.plan.check_names(opened.names)
+    opened.start()
     coins, payer = current(), payment or NoAccount()
     blocks = aligned(sanitised_blocks(opened, law, coins, progress), law, coins.private)
     if out is None:

@@ -8,7 +8,6 @@ that has a treatment for every value.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from decimal import Decimal
 from fractions import Fraction
 from functools import lru_cache, partial
@@ -25,13 +24,16 @@ from dproof.exact import exact
 from dproof.sanitisation.column import Column
 from dproof.sanitisation.curve_column import curve_places
 from dproof.spaces.arrow import as_numpy
-from dproof.spaces.categories import Categories
 from dproof.spaces.space import narrowest
 
 _OUTSIDE, _MISSING = -1, -2
 _LONGEST_NUMBER = 64  # characters; what is longer is no number that anybody meant
 _REMEMBERED = 1 << 16  # values of a column
-_FLAG = Categories([False, True])
+_YES, _NO = ("true", "1", "yes", "y", "x", "t", "✓"), ("false", "0", "no", "n", "f")
+HOW_FLAGS_ARE_READ = (
+    f"ticked is the item's own text (in `values`, or the column's name, or the part of it after the last ' - '), "
+    f"{', '.join(_YES[:-1])} or {_YES[-1]}; not ticked is {', '.join(_NO)} or a blank"
+)
 Lookup = Callable[[Any], int]
 Treatment = Callable[[Sequence[Any]], NDArray[Any]]
 
@@ -49,7 +51,8 @@ def treatment(column: Column) -> Treatment:
         how = {"clamp": column.clamp, "centre": column.missing is not None, "gaps": column.gaps}
         return lambda arrays: curve_places(column.name, column.space, arrays, numerals=column.numerals, **how)
     if column.form == "flags":
-        return lambda arrays: _flags(column, arrays)
+        flags = [_look_up_flag(*names) for names in zip(column.space.values, column.sources, strict=True)]
+        return lambda arrays: _flags(flags, column, arrays)
     if column.form == "list":
         return lambda arrays: _lists(column, arrays[0])
     # A value is understood once and remembered, whatever the number of batches.
@@ -65,14 +68,20 @@ def _interval(look_up: Lookup, column: Column, array: Any) -> NDArray[Any]:
 
 def _distinct(look_up: Lookup, column: Column, array: Any) -> NDArray[Any]:
     """Look up each distinct value once, and spread the codes over the rows."""
+    found, places = _looked_up(look_up, column, array)
+    table = _settled(column, found)
+    codes = table.take(places, mode="clip")
+    return _accepted(column, codes) if (table >= column.space.size).any() else codes
+
+
+def _looked_up(look_up: Lookup, column: Column, array: Any) -> tuple[NDArray[np.int64], NDArray[Any]]:
+    """What each distinct value is, and at last what a null is; and the place of each row's value among these."""
     array = _as_dictionary(column, array)
     found = [look_up(value) for value in _values(array)]
-    table = _settled(column, np.array([*found, _MISSING], np.int64))
     positions = array.indices
     if positions.null_count:
         positions = positions.cast(pa.int64())
-    codes = table.take(as_numpy(positions, missing=len(found)), mode="clip")
-    return _accepted(column, codes) if (table >= column.space.size).any() else codes
+    return np.array([*found, _MISSING], np.int64), as_numpy(positions, missing=len(found))
 
 
 def _as_dictionary(column: Column, array: Any) -> Any:
@@ -113,6 +122,11 @@ def _accepted(column: Column, codes: NDArray[Any]) -> NDArray[Any]:
         return codes if worst < size else np.where(codes >= size, _OUTSIDE, codes.astype(np.int64))
     if worst == size:
         way = "outside = 'clamp'" if column.kind != "categories" else "outside = 'category'"
+        if column.form == "flags":
+            raise InputError(
+                f"column {name!r} has a flag that is neither ticked nor not ({HOW_FLAGS_ARE_READ}): write the text of "
+                "each option in `values`; `dproof check` shows what is outside"
+            )
         raise InputError(
             f"column {name!r} has a value outside its declared space: declare it, or set {way} in the plan; "
             "`dproof check` shows what is outside"
@@ -267,31 +281,39 @@ def _lists(column: Column, array: Any) -> NDArray[Any]:
     return _accepted(column, _settled(column, masks))
 
 
-def _flags(column: Column, arrays: Sequence[Any]) -> NDArray[Any]:
-    """Masks of one true-or-false column per item; a missing flag is as the plan's stand-in has it."""
+def _flags(look_ups: Sequence[Lookup], column: Column, arrays: Sequence[Any]) -> NDArray[Any]:
+    """Masks of one column per item, ticked or not; a row is missing where all of them are blank."""
     masks = np.zeros(len(arrays[0]), np.int64)
-    for n, (item, array) in enumerate(zip(column.space.values, arrays, strict=True)):
-        flag = replace(
-            column,
-            name=column.sources[n],
-            space=_FLAG,
-            outside=0 if column.clamp else None,
-            missing=None if column.missing is None else column.missing >> n & 1,
-        )
-        masks |= _distinct(_look_up_flag(item), flag, single(array)).astype(np.int64) << n
-    if column.gaps:
-        return np.where(masks < 0, _OUTSIDE, masks)
-    return masks.astype(narrowest(column.space.size))
+    blank, outside = np.ones(len(masks), np.bool_), np.zeros(len(masks), np.bool_)
+    for n, (look_up, array) in enumerate(zip(look_ups, arrays, strict=True)):
+        found, places = _looked_up(look_up, column, single(array))
+        ticks = found.take(places, mode="clip")
+        masks |= (ticks == 1).astype(np.int64) << n
+        blank &= ticks == _MISSING
+        outside |= ticks == _OUTSIDE
+    if not column.clamp:
+        masks[outside] = _OUTSIDE
+    masks[blank] = _MISSING
+    return _accepted(column, _settled(column, masks))
 
 
-def _look_up_flag(item: str) -> Lookup:
+def _look_up_flag(item: str, source: str) -> Lookup:
+    own = {_plain(name) for name in (item, source, source.rpartition(" - ")[2])}
+    if len(own) == 1:
+        own -= set(_NO)  # nothing but a column called "0" or "no": there these words mean what they always do
+    ticks = dict.fromkeys(_NO, 0) | dict.fromkeys(_YES, 1) | dict.fromkeys(own, 1) | {"": _MISSING}
+
     def look_up(value: Any) -> int:
         if _is_missing(value):
             return _MISSING
-        truth = True if _text(value) == item else _truth(value)
-        return _OUTSIDE if truth is None else int(truth)
+        text = _text(value)
+        return _OUTSIDE if text is None else ticks.get(_plain(text), _OUTSIDE)
 
     return look_up
+
+
+def _plain(text: str) -> str:
+    return text.strip().casefold()
 
 
 _LOOKUPS: dict[str, Callable[[Column], Lookup]] = {
