@@ -57,7 +57,7 @@ def check_metadata(stored: Any, public: list[str]) -> None:
 
 def _require(condition: bool) -> None:
     if not condition:
-        raise VerificationFailed("a stored file carries a text beside its rows, which dproof did not write")
+        raise VerificationFailed("a stored file carries something beside its rows that dproof did not write")
 
 
 def _noted(kind: Any) -> bool:
