@@ -289,11 +289,18 @@ def release_of(files: dict[str, str]) -> dict[str, Any]:
     }
 
 
+FILES = "plan.toml", "release.parquet"
+
+
 def test_files_beside_a_certificate_must_be_the_recorded_ones(tmp_path: Path) -> None:
     sound = CERTIFICATES["randomised response"]
     data = tmp_path / "release.parquet"
     data.write_bytes(b"rows")
-    release = release_of({"release.parquet": hashlib.sha256(b"rows").hexdigest()})
+    (part,) = sound.parts
+    values = list(range(part.law["size"]))
+    plan = f'[privacy]\nepsilon = "{sound.privacy.epsilon}"\n[columns.{part.name}]\nspace = "categories"\n'
+    (tmp_path / "plan.toml").write_text(f"{plan}values = {values}\n", "utf-8")
+    release = release_of({name: hashlib.sha256((tmp_path / name).read_bytes()).hexdigest() for name in FILES})
     certificate = Certificate(sound.privacy, sound.parts, release).to_json()
     verify_certificate.verify(certificate, tmp_path)
     data.write_bytes(b"Rows")

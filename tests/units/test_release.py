@@ -140,7 +140,7 @@ def test_a_forged_certificate_is_found(folder: Path) -> None:
         "exceed the promised epsilon": {"epsilon": "1"},
         "another number of rows": {"release": {**record["release"], "rows": 99}},
         "other columns than the certificate": {"release": {**record["release"], "columns": ["hobby"]}},
-        "names no file": {"release": {**record["release"], "files": {}}},
+        "must name the plan": {"release": {**record["release"], "files": {}}},
         "laws for other columns": {"laws": record["laws"][:1]},
         "not one of a release": {"release": None},
         "is not .*-private": {"laws": [{**record["laws"][0], "epsilon": "1/10"}, record["laws"][1]]},

@@ -5,13 +5,16 @@
 First every name, type and number of the certificate must lie in the range that is written down below. Then, for every
 law, this program computes the largest P(A) − e^ε Q(A) over all neighbouring inputs and all sets A, in whole numbers,
 with a fraction that is proven to lie below e^ε; it must not exceed δ, nor the tight values that are claimed. The
-promises of the laws must add up to no more than the promise for the whole row, the seal must fit, the files of the
-release must lie beside the certificate and have the recorded hashes, and the plan among them must make the same
-promise for the same columns.
+promises of the laws must add up to no more than the promise for the whole row, and the seal must fit.
+Of a release, the plan and the stored table must lie beside the certificate and have the recorded hashes, with nothing
+else in the folder. The plan must make the same promise for the same columns, and each law must have as many inputs as
+the plan declares values.
 Exit code 0: all of it holds. 1: something does not.
 
-Not checked here, but by `dproof verify`: the stored values, and what else the certificate says of its release (the
-tight values of a whole row and of a person, errors). Taken as said by both: names of mechanisms, lower bounds.
+Not checked here, but by `dproof verify`: what the stored files hold; the region of a curve, of which the plan is not
+read here; that each law has its column's share of the promise; and what else the certificate says of its release (its
+columns, its rows, the tight values of a whole row and of a person, errors). Checked by neither: names of mechanisms
+and lower bounds, which are taken as said, and the files that are named as not checked, such as report.html.
 """
 
 from __future__ import annotations
@@ -26,7 +29,7 @@ from collections.abc import Callable, Iterator
 from fractions import Fraction
 from functools import cache
 from itertools import accumulate, combinations, compress, pairwise
-from math import comb, isqrt, lcm
+from math import comb, isqrt, lcm, prod
 from operator import gt
 from pathlib import Path
 from typing import Any
@@ -663,39 +666,101 @@ def seal(body: dict[str, Any]) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def check_files(release: dict[str, Any], folder: Path) -> None:
-    require(bool(release["files"]), "the certificate names no file of its release")
-    for name, digest in release["files"].items():
-        require(bool(re.fullmatch("[A-Za-z0-9._-]+", name)), "a file of the release lies elsewhere")
+STORED = r"release\.parquet|part-[A-Za-z0-9._-]*\.parquet"
+# What else may lie there: the page, this program, and what desktops and Spark leave; also Hadoop's sums of files.
+UNREAD = r"report\.html|verify_certificate\.py|\.DS_Store|_SUCCESS|_(started|committed)_[0-9]{1,20}"
+
+
+def check_files(release: dict[str, Any], folder: Path) -> list[str]:
+    """The plan and the stored table as they are recorded, and nothing else; returns what is there and not checked."""
+    files = release["files"]
+    named = all(name == "plan.toml" or re.fullmatch(STORED, name) for name in files)
+    require(named, "a file of the release has a name that no release has, or lies elsewhere")
+    require("plan.toml" in files and len(files) > 1, "the certificate must name the plan and the stored table")
+    for name, digest in files.items():
         require((folder / name).is_file(), f"the file {name} of the release is missing")
         with (folder / name).open("rb") as stream:
             require(hashlib.file_digest(stream, "sha256").hexdigest() == digest, f"the file {name} has changed")
+    rest = {entry.name for entry in folder.iterdir()} - files.keys() - {"certificate.json"}
+    sums = {f".{name}.crc" for name in (*files, "certificate.json", "report.html")}
+    unread = {name for name in rest if re.fullmatch(UNREAD, name)}
+    strange = min(rest - unread - sums, default=None)
+    require(strange is None, f"{strange!r} lies in the folder and is no part of the release: move it elsewhere")
+    return [*sorted(unread), *["Hadoop's .crc files"] * bool(rest & sums)]
+
+
+def number(given: Any) -> Fraction:
+    """A number of a plan; a float means the decimal that it is written as."""
+    decimal = r"([0-9]{1,2000}\.?[0-9]{0,2000}|\.[0-9]{1,2000})(e[+-]?[0-9]{1,3})?"
+    written = str(given).strip().lower().replace("_", "")
+    require(bool(re.fullmatch(f"[+-]?{decimal}(/[+-]?{decimal})?", written)), "a number of the plan cannot be read")
+    top, _, bottom = written.partition("/")
+    return Fraction(top) / Fraction(bottom or 1)
+
+
+def points(low: Fraction, high: Fraction, step: Fraction | None) -> int:
+    """How many points an interval has; without a step it is a power of ten that fits 5000 times or more."""
+    length = high - low
+    require(length >= 0 and (step is None or step > 0), "the plan declares an interval without points")
+    if step is None:
+        finest = Fraction(10) ** (len(str(int(length))) + 1)
+        while 0 < length / finest < 5000:
+            finest /= 10
+        steps = (finest / 10**n for n in range(3))
+        step = next((s for s in steps if (length / s).denominator == 1), length / 10_000)
+    return int(length / step) + 1
+
+
+def declared(column: dict[str, Any]) -> int | None:
+    """How many values a column of a plan has; None for curves, of which this program does not read the region."""
+    if column["space"] == "curves":
+        return None
+    if column["space"] == "interval":
+        step = column.get("step")
+        return points(number(column["low"]), number(column["high"]), None if step is None else number(step))
+    if column["space"] == "subsets":
+        return 1 << len(column["values"] if "values" in column else column["columns"])
+    require(column["space"] == "categories", "the plan has a space that is not known")
+    labels = list(column["values"])
+    other = column.get("outside_value", "(other)")
+    if column.get("outside") == "category" and other not in labels:
+        labels.append(other)
+    absent = column.get("missing") == "category" and "category" not in labels
+    return len(labels) + absent
+
+
+def inputs(law: dict[str, Any]) -> int | None:
+    """How many inputs a law is for; None for noise on the coefficients of a curve."""
+    if law["kind"] == "coefficients":
+        return None
+    if law["kind"] == "bits":
+        return 1 << int(law["bits"])
+    return len(law["rows"]) if law["kind"] == "matrix" else int(law["size"])
 
 
 def check_plan(certificate: dict[str, Any], plan: dict[str, Any]) -> None:
-    """The plan must make the promise that the certificate makes, and call the same columns public."""
-
-    def plain(given: Any) -> Fraction:
-        decimal = r"\+?([0-9]{1,2000}\.?[0-9]{0,2000}|\.[0-9]{1,2000})(e[+-]?[0-9]{1,3})?"
-        written = str(given).strip().lower()
-        require(bool(re.fullmatch(f"{decimal}(/{decimal})?", written)), "epsilon or delta of the plan is not a number")
-        top, _, bottom = written.partition("/")
-        return Fraction(top) / Fraction(bottom or 1)
-
+    """The plan must make the promise that the certificate makes, for the same columns with as many values."""
     promise, columns = plan["privacy"], plan["columns"]
-    said = plain(promise["epsilon"]), plain(promise.get("delta", 0)), promise.get("neighbours", "change-one")
+    said = number(promise["epsilon"]), number(promise.get("delta", 0)), promise.get("neighbours", "change-one")
     same = said == (certificate["epsilon"], certificate["delta"], certificate["neighbours"])
     require(same, "the certificate promises something else than the plan")
     public = [name for name, column in columns.items() if column.get("public") is True and not column.get("drop")]
     require(public == certificate["release"]["public"], "the plan calls other columns public than the certificate")
-    joined = {name: " × ".join(joint["columns"]) for joint in plan.get("joint", ()) for name in joint["columns"]}
+    joined = {name: joint["columns"] for joint in plan.get("joint", ()) for name in joint["columns"]}
     private = [name for name, column in columns.items() if not column.get("public") and not column.get("drop")]
-    names = list(dict.fromkeys(joined.get(name, name) for name in private))
-    require(names == [part["name"] for part in certificate["laws"]], "the certificate has laws for other columns")
+    groups = {" × ".join(members): members for members in (joined.get(name, [name]) for name in private)}
+    require(
+        list(groups) == [part["name"] for part in certificate["laws"]], "the certificate has laws for other columns"
+    )
+    for part, members in zip(certificate["laws"], groups.values(), strict=True):
+        sizes = [declared(columns[name]) for name in members]
+        values = None if None in sizes else prod(size for size in sizes if size is not None)
+        fits = inputs(part["law"]) == values
+        require(fits, f"the law of {part['name']!r} is for another number of values than the plan declares")
 
 
-def verify(certificate: dict[str, Any], folder: Path | None = None) -> None:
-    """Raise Refused unless the whole certificate holds."""
+def verify(certificate: dict[str, Any], folder: Path | None = None) -> list[str]:
+    """Raise Refused unless the whole certificate holds; returns the files in the folder that are not checked."""
     known = (certificate.get("format"), certificate.get("version")) == ("dproof certificate", VERSION)
     require(known, f"not a certificate, version {VERSION}")
     found = CERTIFICATE(certificate, "the certificate")
@@ -712,12 +777,13 @@ def verify(certificate: dict[str, Any], folder: Path | None = None) -> None:
     check_work(found["laws"])
     for part in found["laws"]:
         check_law(part)
-    if folder is not None and release is not None:
-        check_files(release, folder)
-        plan = folder / "plan.toml"
-        if plan.name in release["files"]:
-            require(plan.stat().st_size <= 1 << 22, "the plan is too long to be one")
-            check_plan(found, tomllib.loads(plan.read_text(encoding="utf-8")))
+    if folder is None or release is None:
+        return []
+    unread = check_files(release, folder)
+    plan = folder / "plan.toml"
+    require(plan.stat().st_size <= 1 << 22, "the plan is too long to be one")
+    check_plan(found, tomllib.loads(plan.read_text(encoding="utf-8")))
+    return unread
 
 
 def main(arguments: list[str]) -> int:
@@ -728,7 +794,7 @@ def main(arguments: list[str]) -> int:
     try:
         require(path.stat().st_size <= LARGEST_FILE, "the certificate is too large to be one")
         certificate = read(path.read_text(encoding="utf-8"))
-        verify(certificate, path.parent)
+        unread = verify(certificate, path.parent)
     except Refused as refused:
         print(f"does not hold: {refused}")
         return 1
@@ -741,6 +807,8 @@ def main(arguments: list[str]) -> int:
     public = (certificate["release"] or {}).get("public", ())
     limits += f"; not protected, because called public: {', '.join(map(repr, public))}" if public else ""
     print(f"holds: {promise}, {len(certificate['laws'])} law(s){limits}")
+    if certificate["release"] is not None:
+        print(f"not checked here: {', '.join(['what the stored table holds', *unread])}")
     if not certificate["private"]:
         print("but it was drawn with seeded coins: not private")
         return 1

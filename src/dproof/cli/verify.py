@@ -42,6 +42,7 @@ def verify(
             "public": (certificate["release"] or {}).get("public", []),
             "metric_privacy": any("distances" in part for part in certificate["laws"]),
             "release": certificate["release"],
+            "unchecked": [] if release is None else list(release.unchecked),
         }
     emit(answer, as_json, lambda: _page(answer, path))
     if not answer["holds"]:
@@ -61,3 +62,5 @@ def _page(answer: dict[str, Any], path: Path) -> Page:
         f"[bold]{name}[/bold] [bold green]holds[/bold green]: ε = {answer['epsilon']:.6g}, δ = {answer['delta']:.6g}, "
         f"{answer['neighbours']}, {several(answer['laws'], 'law')}{rows}{limits}."
     )
+    if answer["unchecked"]:
+        yield f"Not checked: {escape(', '.join(answer['unchecked']))}."

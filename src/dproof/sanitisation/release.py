@@ -47,6 +47,7 @@ class Release:
     folder: Path | str | None = None  # a folder here, or the URI of one elsewhere
     table: Any = None  # an Arrow table, where the release is held in memory
     session: Any = None  # of Spark, where its workers count the stored files
+    unchecked: tuple[str, ...] = ()  # files in its folder that `verify` does not look at
 
     @property
     def plan(self) -> Plan:
@@ -236,15 +237,16 @@ def verify(path: str | os.PathLike[str]) -> Release | None:
     """Check a release, or a certificate alone (then there is no release to return); raises where it does not hold.
 
     The laws are certified again from their whole numbers, the promises added up, the files hashed; the plan must be
-    the one the laws are for, and the stored table must have the recorded rows, the schema the plan determines and only
-    values that the laws can give. What else the certificate says must follow from the plan and the laws.
+    the one the laws are for, and the stored table must have the recorded rows, the schema the plan determines, only
+    values that the laws can give and no text beside its rows. What else the certificate says must follow from the plan
+    and the laws, and nothing else may lie in the folder; `unchecked` names what may, such as the page.
     """
     if is_remote(path):
         release = load(path)
         with TemporaryDirectory() as here:
             fetch(path, Path(here))
-            verify(here)
-        return release
+            checked = verify(here)
+        return checked and replace(release, unchecked=checked.unchecked)
     place = as_path(path, "path")
     if not place.exists():
         raise InputError(f"there is no file or folder {str(place)!r}")
@@ -262,13 +264,13 @@ def check(place: Path) -> Release | None:
     """What `verify` checks of a folder, whatever its name is, or of a certificate's file."""
     certificate = read_certificate(place / CERTIFICATE if place.is_dir() else place)
     try:
-        verify_certificate(dict(certificate), place if place.is_dir() else None)
+        unchecked = verify_certificate(dict(certificate), place if place.is_dir() else None)
         if not place.is_dir():
             return None
         release = _opened(place)
         _check_stored(release)
         _check_said(release)
-        return release
+        return replace(release, unchecked=tuple(unchecked))
     except Refused as refused:
         raise VerificationFailed(str(refused)) from None
     except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
@@ -309,6 +311,7 @@ def _check_stored(release: Release) -> None:
         raise VerificationFailed("the certificate does not name the files of the release")
     from pyarrow.parquet import ParquetFile
 
+    from dproof.sanitisation.metadata import SEEDED, check_metadata
     from dproof.sanitisation.support import check_support  # with all of Arrow's functions, which a query does not need
 
     rows = 0
@@ -317,11 +320,12 @@ def _check_stored(release: Release) -> None:
             with ParquetFile(file) as stored:
                 schema = stored.schema_arrow
                 _check_schema(release, schema)
+                check_metadata(stored, release.plan.named("public"))
                 rows += stored.metadata.num_rows
             check_support(file, release.law)
-        except (pa.ArrowException, OSError):
+        except (pa.ArrowException, OSError, ValueError, RecursionError):
             raise VerificationFailed("the stored table cannot be read") from None
-        if release.private and b"dproof" in (schema.metadata or {}):
+        if release.private and (schema.metadata or {}).keys() & SEEDED.keys():
             raise VerificationFailed(
                 "the stored table was drawn with seeded coins, and the certificate does not say so"
             )

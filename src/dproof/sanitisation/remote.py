@@ -28,7 +28,7 @@ def is_remote(place: Any) -> TypeGuard[str]:
 
 
 def fetch(uri: str, folder: Path, names: Sequence[str] = ()) -> None:
-    """Copy these files of a remote folder into one here, or all that are not hidden."""
+    """Copy these files of a remote folder into one here, or all of them."""
     with _reached(uri) as (system, root):
         for name in names or _listed(system, root):
             with system.open_input_stream(f"{root}/{name}") as stream, (folder / name).open("wb") as here:
@@ -41,16 +41,18 @@ def remote_table(uri: str) -> Any:
     from pyarrow.dataset import dataset  # slow: it loads pandas
 
     with _reached(uri) as (system, root):
-        files = [f"{root}/{name}" for name in _listed(system, root) if name.endswith(".parquet")]
+        files = [
+            f"{root}/{name}" for name in _listed(system, root) if name.endswith(".parquet") and name[0] not in "._"
+        ]
         return dataset(files, filesystem=system, format="parquet")
 
 
 def _listed(system: Any, root: str) -> list[str]:
-    """The files of a folder, but those that are hidden."""
+    """The files of a folder."""
     from pyarrow.fs import FileSelector
 
     found = system.get_file_info(FileSelector(root))
-    return sorted(file.base_name for file in found if file.is_file and file.base_name[0] not in "._")
+    return sorted(file.base_name for file in found if file.is_file)
 
 
 @contextmanager

@@ -20,6 +20,7 @@ import pyarrow.parquet
 from dproof.coins import Coins, current
 from dproof.engines.source import Source, Spread
 from dproof.errors import InputError
+from dproof.sanitisation.metadata import SEEDED
 from dproof.sanitisation.payment import Payment
 from dproof.sanitisation.product import made_up_rows, sanitised_blocks, stored_schema
 from dproof.sanitisation.release import CERTIFICATE, DATA, PARQUET, PLAN, REPORT, Release, digest, finish, prepare
@@ -160,7 +161,7 @@ def aligned(blocks: Iterator[Any], law: RowLaw, private: bool) -> Iterator[Any]:
     first = next(blocks, None)
     known = {field.name: field for field in (stored_schema(law) if first is None else first.schema)}
     schema = pa.schema([known.get(name, pa.field(name, pa.string())) for name in law.plan.stored])
-    schema = schema if private else schema.with_metadata({"dproof": "NOT PRIVATE: drawn with seeded coins"})
+    schema = schema if private else schema.with_metadata(SEEDED)
     yield schema
     for block in blocks if first is None else chain([first], blocks):
         yield block if block.schema == schema else block.cast(schema)
