@@ -248,7 +248,7 @@ def test_headers(tmp_path: Path, content: bytes, names: tuple[str, ...]) -> None
 def test_a_column_without_a_name_can_be_dropped(tmp_path: Path) -> None:
     (tmp_path / "x.csv").write_text("height,\n1.5,\n")
     given = {"privacy": SIGHTED, "columns": {"height": COLUMNS["height"]}}
-    with pytest.raises(InputError, match=r"a column '' that the plan does not mention; add \[columns\.\"\"\]"):
+    with pytest.raises(InputError, match=r"a column '' that the plan does not mention: add \[columns\.\"\"\]"):
         dp.sanitise(tmp_path / "x.csv", given)
     given["columns"][""] = {"drop": True}
     assert dp.sanitise(tmp_path / "x.csv", given).rows == 1
