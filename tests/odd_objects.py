@@ -59,7 +59,7 @@ ODD: list[Any] = [
     *(b"a", b"\xff", bytearray(b"a"), memoryview(b"a"), memoryview(b"abc")[::2], _released),
     *(True, False, np.True_, 0, 1, -1, 2, 2**53 + 1, 2**63, 2**70, -(10**100), 10**5000),
     *(np.int8(1), np.uint64(2**64 - 1), np.float16(0.5), np.float32(0.1), np.float64(0.5), np.longdouble(1) / 3),
-    *(np.longdouble("1e4000"), np.complex64(1), 1j, 0.0, -0.0, 0.5, 1.0, 0.15, 1e300, 5e-324, 1e16, 1e15),
+    *(np.longdouble("1e4000"), np.complex64(1), 1j, 0.0, -0.0, 0.5, 1.0, 0.15, 0.7, 1e300, 5e-324, 1e16, 1e15),
     *(float("inf"), -float("inf"), np.float32("inf"), Decimal("Infinity"), Decimal("0.50"), Decimal("1E+5")),
     *(Fraction(1, 2), Fraction(1, 3), Fraction(10**400), dt.date(2020, 1, 1), dt.time(1), dt.datetime(2020, 1, 1)),
     *(dt.timedelta(1), pandas.Timestamp("2020-01-01", tz="UTC"), pandas.Timedelta(1), pandas.Period("2020", "Y")),
@@ -95,6 +95,8 @@ COLUMNS: dict[str, dict[str, Any]] = {
     # What the plan refuses is a gap where the curator counts.
     "gaps": {"space": "categories", "values": ["f", "m", "a", "1"]},
     "flags of gaps": {"space": "subsets", "columns": ["x - yes", "a"]},
+    # No float is exactly at these bounds.
+    "bounds of gaps": {"space": "interval", "low": "0.15", "high": "0.7", "step": "0.05", "outside": "refuse"},
     "list of gaps": {"space": "subsets", "values": ["a", "f", "1"]},
     "curves of gaps": {"space": "curves", "points": 2, "low": 0, "high": 1, "terms": 1, "outside": "refuse"},
 }

@@ -261,7 +261,6 @@ SHEET: list[list[Any]] = [
     ["Köln", 1.75, 65000, date(2020, 2, 29)],
     ["Straßburg", "1,6", Formula("2*617", 1234), "soon"],
     ["Berlin", None, Fault("#N/A"), None],
-    [None, None, None, None],
     [None, 2, "800", date(1999, 12, 31)],
     ["Köln", "1.75", Formula("A1", None), True],
 ]

@@ -25,13 +25,15 @@ def counted_rows(arrays: Iterable[Any], rows_per_person: int) -> NDArray[np.bool
     np.int64(3)
     """
     found = [texts(array) for array in arrays]
-    chunks = [array.cast(array.type.value_type) if pa.types.is_dictionary(array.type) else array for array in found]
+    plain = [array.cast(array.type.value_type) if pa.types.is_dictionary(array.type) else array for array in found]
+    # As bytes: a text that is no UTF-8 comes as bytes, and would make a batch of them differ from the others in type.
+    chunks = [array.cast(pa.large_binary()) if _is_text(array.type) else array for array in plain]
     if not chunks:
         return np.ones(0, bool)
     try:
         coded = pa.chunked_array(chunks).dictionary_encode(null_encoding="encode").combine_chunks()
     except pa.ArrowException:
-        kinds = " and ".join(dict.fromkeys(str(chunk.type) for chunk in chunks))
+        kinds = " and ".join(dict.fromkeys(str(chunk.type) for chunk in plain))
         raise InputError(
             f"the column that names persons has the type {kinds}: give each a text, or each a number"
         ) from None
@@ -45,6 +47,11 @@ def counted_rows(arrays: Iterable[Any], rows_per_person: int) -> NDArray[np.bool
     kept = np.empty(len(order), bool)
     kept[by_mix] = np.arange(len(order)) - start < rows_per_person
     return kept
+
+
+def _is_text(kind: Any) -> bool:
+    texts_and_bytes = ("is_string", "is_large_string", "is_string_view", "is_binary", "is_binary_view")
+    return any(getattr(pa.types, check)(kind) for check in texts_and_bytes)
 
 
 def _mixed(numbers: NDArray[np.int64]) -> NDArray[np.uint64]:

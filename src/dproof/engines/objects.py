@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-_LONG = 10**16  # from here on a float is written with an exponent
+_LONG = 10**60  # from here on a float is written with an exponent; its digits would be no number that anybody meant
 _NO_TEXT = b"\xff"  # no UTF-8, so no text of a plan: a value that is there, and is none of those declared
 _ABSENT = ("NAType", "NaTType")  # how pandas says missing, told without loading it
 _SINGLE = frozenset({type(None), str, bytes, bool, int, float, np.int64, np.float64})  # which stand for themselves
@@ -92,8 +92,10 @@ def texts(array: Any) -> Any:
 def written(value: Any) -> str:
     """The text of a value, from nothing but the value: a whole number is written alike in every type.
 
-    >>> written(True), written(1.0), written(0.25)
-    ('true', '1', '0.25')
+    pandas makes floats of whole numbers where one of them is missing, so a float is written as they are.
+
+    >>> written(True), written(1.0), written(0.25), written(1e16)
+    ('true', '1', '0.25', '10000000000000000')
     """
     if isinstance(value, str):
         return str.__str__(value)
@@ -107,7 +109,8 @@ def written(value: Any) -> str:
         value = float(value)
     if isinstance(value, (float, np.floating)):
         value = float(value)
-        return str(int(value)) if value.is_integer() and abs(value) < _LONG else repr(value)
+        # By way of its shortest decimal, which is what a float means.
+        return str(int(Decimal(repr(value)))) if value.is_integer() and abs(value) < _LONG else repr(value)
     return str(value)
 
 

@@ -8,9 +8,15 @@ from typing import Any
 import pandas
 import pyarrow as pa
 
-from dproof.engines.objects import Objects, object_array
+from dproof.engines.objects import object_array
 from dproof.engines.source import BATCH_ROWS, Source
 from dproof.errors import InputError
+
+# Numbers, truth values and texts of these types are read as objects of their kind are, each by itself.
+_TELLING_NOTHING = (
+    *(pa.types.is_integer, pa.types.is_float64, pa.types.is_boolean),
+    *(pa.types.is_string, pa.types.is_large_string, pa.types.is_binary),
+)
 
 EXAMPLES = (lambda table: table.to_pandas(),)
 
@@ -35,8 +41,9 @@ def _read(frame: Any, columns: Sequence[str]) -> Iterator[Any]:
 def array_of(series: Any) -> Any:
     """One column as Arrow; objects, and what Arrow has no type for, one by one."""
     if isinstance(series.dtype, pandas.CategoricalDtype):
+        # Which type the categories share follows from the rows, so only where it tells nothing is it kept.
         known = array_of(pandas.Series(series.cat.categories, dtype=series.cat.categories.dtype))
-        if isinstance(known.type, Objects):
+        if not any(check(known.type) for check in _TELLING_NOTHING):
             return object_array(series.astype(object))
         return pa.DictionaryArray.from_arrays(pa.array(series.cat.codes, mask=series.isna()), known)
     if pandas.api.types.is_object_dtype(series.dtype):

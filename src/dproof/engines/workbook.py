@@ -46,10 +46,12 @@ def open_workbook(path: Path, sheet: str | None, numerals: Numerals) -> Source:
         header = next(_rows(cells), None)
     if header is None:
         raise InputError(f"the sheet {cells.name!r} of {path.name!r} is empty: it needs a header line")
-    names = tuple((_text(cell, numerals) or b"").decode() for cell in header)
+    used = [place for place, cell in enumerate(header) if cell != ""]
+    first, end = used[0], used[-1] + 1  # cells to the left and the right of the header belong to no column
+    names = tuple((_text(cell, numerals) or b"").decode() for cell in header[first:end])
 
     def read(columns: Sequence[str]) -> Iterator[Any]:
-        places = [names.index(column) for column in columns]
+        places = [first + names.index(column) for column in columns]
         waiting: list[list[bytes | None]] = []
         rows = _rows(cells)
         next(rows)
@@ -65,9 +67,8 @@ def open_workbook(path: Path, sheet: str | None, numerals: Numerals) -> Source:
 
 
 def _rows(cells: Any) -> Iterator[list[Any]]:
-    """The rows from the header on; a blank one is a missing value where there is one column, else it is nothing."""
-    below = dropwhile(_is_blank, cells.iter_rows())
-    return (row for row in below if len(row) == 1 or not _is_blank(row))
+    """The rows from the header to the last row with a cell in use; a blank one between them has missing values."""
+    return dropwhile(_is_blank, cells.iter_rows())
 
 
 def _is_blank(row: list[Any]) -> bool:

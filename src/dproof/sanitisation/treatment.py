@@ -225,9 +225,8 @@ def _numbers(column: Column, array: Any) -> NDArray[Any]:
     if some:
         values = np.where(missing, values.dtype.type(0), values)
     codes = space.encode(values, clamp=True)
-    if not column.clamp and len(values) and not (space.low <= values.min() and values.max() <= space.high):
-        # Compared as Python numbers, so that no bound is rounded to the column's type.
-        outside = np.array([not space.low <= x <= space.high for x in values.tolist()])
+    outside = np.zeros(0, bool) if column.clamp else ~space.holds(values)
+    if outside.any():
         codes, some = np.where(outside, _OUTSIDE, codes.astype(np.int64)), True
     if some:
         codes = _settled(column, np.where(missing, _MISSING, codes.astype(np.int64)))

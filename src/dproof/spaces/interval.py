@@ -236,6 +236,24 @@ class Interval(Space):
             codes = self._any(column, clamp)
         return codes.astype(narrowest(self.size), copy=False)
 
+    def holds(self, column: NDArray[Any]) -> NDArray[np.bool_]:
+        """Which numbers of a column of whole or floating ones lie inside, a float meaning its shortest decimal.
+
+        >>> Interval("0.3", "0.7", "0.1").holds(np.array([0.3, 0.7, 0.7000001])).tolist()
+        [True, True, False]
+        """
+        least, most = self._range(column.dtype)
+        return np.asarray((least <= column) & (column <= most))
+
+    def _range(self, kind: np.dtype[Any]) -> tuple[Any, Any]:
+        """The least and the most number of a type inside. Floats stand in the order of their shortest decimals."""
+        if kind.kind in "iu":
+            return ceil(self.low), floor(self.high)
+        with np.errstate(over="ignore"):
+            low, high = kind.type(self.low), kind.type(self.high)
+        least = min(x for x in (low, *_beside(low)) if _meant(x) >= self.low)
+        return least, max(x for x in (high, *_beside(high)) if _meant(x) <= self.high)
+
     def _whole(self, column: NDArray[Any], clamp: bool) -> NDArray[Any]:
         """⌊(x − low)/step + 1/2⌋ for whole numbers x, in whole numbers."""
         least, most = int(column.min()), int(column.max())
@@ -259,13 +277,16 @@ class Interval(Space):
 
     def _floats(self, column: NDArray[Any], clamp: bool) -> NDArray[Any]:
         """In floats, and exactly from the shortest decimal wherever floats cannot tell the nearest point."""
-        low, high = column.dtype.type(self.low), column.dtype.type(self.high)
+        low, high = self._range(column.dtype)
         least, most = column.min(), column.max()
         if np.isnan(least):
             raise _no_number()
-        if not (clamp or low <= least <= most <= high):
+        within = low <= least and most <= high
+        if not (clamp or within):
             raise _outside()
-        inside = (column if low <= least <= most <= high else column.clip(low, high)).astype(np.float64)
+        # What is cut off lies outside still, so that it has the code of an end also where floats are far between.
+        ends, furthest = (_beside(low)[0], _beside(high)[1]), np.finfo(column.dtype).max
+        inside = (column if within else column.clip(*ends).clip(-furthest, furthest)).astype(np.float64)
         place = (inside - float(self.low)) / float(self.step)
         place += 0.5
         codes = np.floor(place)
@@ -277,8 +298,7 @@ class Interval(Space):
         codes = codes.astype(np.int64)
         if len(near):
             distinct, inverse = np.unique(inside[near].astype(column.dtype), return_inverse=True)
-            texts = (np.format_float_scientific(x, unique=True, trim="k") for x in distinct)
-            codes[near] = np.array([self._nearest(Fraction(text)) for text in texts], np.int64)[inverse]
+            codes[near] = np.array([self._nearest(_meant(x)) for x in distinct], np.int64)[inverse]
         return codes.clip(0, self.size - 1)
 
     def _any(self, column: NDArray[Any], clamp: bool) -> NDArray[Any]:
@@ -290,6 +310,17 @@ class Interval(Space):
                 raise _outside()
             codes[n] = self._nearest(number)
         return codes
+
+
+def _meant(value: Any) -> Any:
+    """The shortest decimal of a float of any type, exactly; infinity is itself."""
+    return Fraction(np.format_float_scientific(value, unique=True, trim="k")) if np.isfinite(value) else float(value)
+
+
+def _beside(value: Any) -> tuple[Any, Any]:
+    """The floats next to one, below and above."""
+    with np.errstate(over="ignore"):
+        return np.nextafter(value, -np.inf, dtype=value.dtype), np.nextafter(value, np.inf, dtype=value.dtype)
 
 
 def _largest(numbers: NDArray[Any]) -> int:
