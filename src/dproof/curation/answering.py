@@ -18,7 +18,8 @@ from numpy.typing import NDArray
 from dproof.coins import Coins
 from dproof.curation.consistency import adding_up
 from dproof.curation.drawing import Released, promise
-from dproof.curation.formulas import Statistics, evaluate, is_affine, is_doubtful
+from dproof.curation.formulas import Floats, Statistics, evaluate, is_affine, is_curved, is_doubtful
+from dproof.curation.inversion import candidates_not_ruled_out
 from dproof.curation.measurement import Measurement, Noisy
 from dproof.queries.answer import Answer, Cell, arranged, cautions
 from dproof.queries.linear import terms
@@ -174,24 +175,38 @@ class Answering:
         return np.minimum(*ends), np.maximum(*ends), noise.variance**0.5 * np.abs(one_more - raw)
 
     def _simulated(self, expression: Expression, stats: Statistics, random: list[Any]) -> tuple[Any, Any, Any]:
-        """The interval of any calculation: what it gives once fresh noise of the same laws is taken away again."""
+        """The interval of any calculation: what it gives once fresh noise of the same laws is taken away again.
+
+        Quantiles of that, or where it is curved the least and the greatest that no test rules out.
+        """
         coins = Coins(self.seed, private=False)
         groups = len(next(iter(stats.values())))
         draws = _DRAWS if groups * _DRAWS <= _MOST_DRAWS else _DRAWS // 4
-        doubts = (-1, 1) if is_doubtful(expression) else (0,)
+        doubts, curved = (-1, 1) if is_doubtful(expression) else (0,), is_curved(expression)
+        noises = {s: noise for s in random if (noise := self.noise[s].noise) is not None}
+
+        def smooth(values: Statistics) -> Floats:
+            return evaluate(expression, values, self.schema, clip=False)
+
         pieces = []
         for start in range(0, groups, _MOST_DRAWS // draws):
-            moved = {s: values[start : start + _MOST_DRAWS // draws] for s, values in stats.items()}
-            for statistic in random:
-                noise, here = self.noise[statistic].noise, moved[statistic]
-                assert noise is not None
-                moved[statistic] = here - noise.law.draw(draws * len(here), coins).reshape(draws, len(here))
+            here = {s: values[start : start + _MOST_DRAWS // draws] for s, values in stats.items()}
+            size = (draws, len(next(iter(here.values()))))
+            drawn: Statistics = {
+                s: noise.law.draw(math.prod(size), coins).reshape(size).astype(float) for s, noise in noises.items()
+            }
+            moved = here | {s: here[s] - fresh for s, fresh in drawn.items()}
+            if curved:
+                moved, kept = candidates_not_ruled_out(smooth, here, drawn, noises, self.level, self.schema)
             ends = [evaluate(expression, moved, self.schema, doubt=doubt) for doubt in doubts]
             least, most = np.minimum.reduce(ends), np.maximum.reduce(ends)
             # What cannot be calculated, such as 0/0, could be anything.
             least, most = np.where(np.isnan(least), -np.inf, least), np.where(np.isnan(most), np.inf, most)
-            tail = (1 - self.level) / 2
-            low, high = np.quantile(least, tail, 0, method="lower"), np.quantile(most, 1 - tail, 0, method="higher")
+            if curved:
+                low, high = np.where(kept, least, np.inf).min(0), np.where(kept, most, -np.inf).max(0)
+            else:
+                tail = (1 - self.level) / 2
+                low, high = np.quantile(least, tail, 0, method="lower"), np.quantile(most, 1 - tail, 0, method="higher")
             pieces.append([low, high, np.mean(ends, 0).std(0)])
         low, high, spread = np.hstack(pieces)
         return low, high, spread

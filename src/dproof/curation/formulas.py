@@ -95,6 +95,16 @@ def is_doubtful(expression: Expression) -> bool:
     return any(isinstance(part, Aggregate) and part.kind in kinds for part in parts_of(expression))
 
 
+def is_curved(expression: Expression) -> bool:
+    """Whether noise moves an expression to one side: there are moments in it, or products of what is measured."""
+    match expression:
+        case Arithmetic(operator, left, right):
+            product = operator == "*" and not isinstance(left, Number) and not isinstance(right, Number)
+            return product or is_curved(left) or is_curved(right)
+        case _:
+            return is_doubtful(expression)
+
+
 def is_affine(expression: Expression, schema: Schema, exact: Callable[[Any], bool]) -> bool:
     """Whether an expression is a constant plus a multiple of each noisy number in it."""
     match expression:

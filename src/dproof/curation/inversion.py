@@ -1,0 +1,84 @@
+"""The interval of a curved calculation of noisy numbers, such as a variance: all values that no test rules out.
+
+Released are s = θ + e: sums θ, and noise e of known laws. For each θ that could be, a test asks whether the noise
+e = s − θ would be unusual there: whether one of its parts is beyond its own quantile, or whether |∇f(θ)·e|, how far it
+moves the calculation f, is beyond what such noise does at that θ. At the true θ the noise is unusual with probability
+1 − level at most, so that the f(θ) of all θ that are not ruled out cover the truth (test inversion; for a ratio of two
+numbers this is Fieller's interval). Taking fresh noise from s, and quantiles of what f then is, does not cover: where f
+is curved, −(Σx)²/n, the fresh noise moves f once more the way the noise in s has already moved it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dproof.curation.formulas import Floats, Statistics
+from dproof.exact import exact
+from dproof.mechanisms.noise import Noise
+from dproof.queries.linear import Term
+from dproof.queries.schema import Schema
+
+_SHARE = 10  # one tenth of what may be missed goes to the test of each noise by itself
+_STEP = 1e-3  # of a standard deviation, for slopes
+_DIRECTIONS = 16  # in which the quantile of |∇f·e| is taken; the greatest of them counts
+
+
+def candidates_not_ruled_out(
+    formula: Callable[[Statistics], Floats],
+    released: Statistics,
+    drawn: Statistics,
+    noises: dict[Any, Noise],
+    level: float,
+    schema: Schema,
+) -> tuple[Statistics, NDArray[np.bool_]]:
+    """Candidates for the sums θ, as far from s as the noises may be; and which of them no test rules out.
+
+    What is `drawn` from the laws of the noises has a row for each draw and a column for each group; so has a candidate.
+    """
+    missed = (1 - exact(repr(level))) / _SHARE
+    widest = {s: noise.quantile(1 - missed / len(noises)) for s, noise in noises.items()}
+    spread = {s: released[s] - _evenly(drawn[s], reach) for s, reach in widest.items()}
+    candidates = _possible(released | spread, noises, schema)
+    needed = {s: released[s] - candidates[s] for s in noises}  # the noise that would have led from θ to s
+    usual: NDArray[np.bool_] = np.all([np.abs(needed[s]) <= reach for s, reach in widest.items()], 0)
+
+    # Slopes and noises in standard deviations; f may have any unit, so slopes are made directions of length 1.
+    here = formula(candidates)
+    deviations = {s: noise.variance**0.5 for s, noise in noises.items()}
+    slopes = {s: formula(candidates | {s: candidates[s] + _STEP * d}) - here for s, d in deviations.items()}
+    length = np.sqrt(np.sum([slope**2 for slope in slopes.values()], 0))
+    direction = {s: slope / length for s, slope in slopes.items()}  # not a number where no noise moves f
+
+    def movement(noise: Statistics, direction: Statistics) -> Floats:
+        moves: Floats = np.sum([direction[s] * noise[s] / d for s, d in deviations.items()], 0)
+        return np.abs(moves)
+
+    share = float(exact(repr(level)) + missed)
+    several = [{s: of[n] for s, of in direction.items()} for n in range(_DIRECTIONS)]
+    quantiles = [np.quantile(movement(drawn, one), share, 0, method="higher") for one in several]
+    far: NDArray[np.bool_] = movement(needed, direction) > np.fmax.reduce(quantiles)  # not where no noise moves f
+    return candidates, usual & ~far
+
+
+def _evenly(drawn: Floats, reach: int) -> Floats:
+    """Numbers from −reach to reach in place of those drawn, in the same order: also far out there are as many."""
+    ranks = drawn.argsort(0, kind="stable").argsort(0)
+    return np.rint((2 * ranks / (len(drawn) - 1) - 1) * reach)
+
+
+def _possible(sums: Statistics, noises: dict[Any, Noise], schema: Schema) -> Statistics:
+    """The sums with each noisy Σx moved to what it can be, between na and nb of n rows with numbers from a to b.
+
+    Else next to no candidate would be possible where the noise is much wider than that, and (Σx)²/n is far off.
+    """
+    found = dict(sums)
+    for term in noises:
+        if isinstance(term, Term) and len(term.columns) == 1 and Term((), term.where) in sums:
+            n = np.maximum(sums[Term((), term.where)], 1)
+            low, high = term.scale(term.columns[0], schema).ends
+            found[term] = np.clip(sums[term], n * float(low), n * float(high))
+    return found
