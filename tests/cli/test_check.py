@@ -176,13 +176,14 @@ def test_a_survey_in_a_workbook_is_checked_sanitised_and_asked(dproof: Dproof, t
     plan = tmp_path / "plan.toml"
     plan.write_text(
         '[file]\nsheet = "Data"\ndecimal = ","\n[privacy]\nepsilon = "2"\n[columns.town]\nspace = "categories"\n'
-        'values = ["Köln", "Bonn", "Ulm"]\n[columns.pay]\nspace = "interval"\nlow = 0\nhigh = 2\nmissing = 0\n',
+        'values = ["Köln", "Bonn", "Ulm"]\nmissing = "category"\n'
+        '[columns.pay]\nspace = "interval"\nlow = 0\nhigh = 2\nmissing = 0\n',
         "utf-8",
     )
     found = dproof("check", tmp_path / "survey.xlsx", "--plan", plan, "--json").json
-    assert found["rows"] == 150 and found["columns"][1]["no_number"] == 50
+    assert found["rows"] == 200 and found["columns"][1]["no_number"] == 50
     ran = dproof("sanitise", tmp_path / "survey.xlsx", "--plan", plan, "--out", tmp_path / "out", "--json")
-    assert ran.code == 0 and ran.json["rows"] == 150
+    assert ran.code == 0 and ran.json["rows"] == 200
     question = "SELECT count(*) AS n FROM data WHERE town = 'Ulm'"
     arguments = ("ask", tmp_path / "survey.xlsx", "--plan", plan, "--ledger", tmp_path / "b.db", "--epsilon", "2")
     assert abs(dproof(*arguments, question, "--json").json["rows"][0]["n"]["estimate"] - 50) < 30
