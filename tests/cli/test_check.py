@@ -176,8 +176,8 @@ def test_a_survey_in_a_workbook_is_checked_sanitised_and_asked(dproof: Dproof, t
     plan = tmp_path / "plan.toml"
     plan.write_text(
         '[file]\nsheet = "Data"\ndecimal = ","\n[privacy]\nepsilon = "2"\n[columns.town]\nspace = "categories"\n'
-        'values = ["Köln", "Bonn", "Ulm"]\nmissing = "category"\n[columns.pay]\nspace = "interval"\nlow = 0\nhigh = 2\n'
-        "missing = 0\n",
+        'values = ["Köln", "Bonn", "Ulm"]\nmissing = "category"\n'
+        '[columns.pay]\nspace = "interval"\nlow = 0\nhigh = 2\nmissing = 0\n',
         "utf-8",
     )
     found = dproof("check", tmp_path / "survey.xlsx", "--plan", plan, "--json").json
