@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from dproof.coins import Coins
 from dproof.curation.consistency import adding_up
 from dproof.curation.drawing import Released, promise
-from dproof.curation.formulas import Floats, Statistics, evaluate, is_affine, is_curved, is_doubtful
+from dproof.curation.formulas import Statistics, evaluate, is_affine, is_curved, is_doubtful
 from dproof.curation.inversion import candidates_not_ruled_out
 from dproof.curation.measurement import Measurement, Noisy
 from dproof.queries.answer import Answer, Cell, arranged, cautions
@@ -184,10 +184,6 @@ class Answering:
         draws = _DRAWS if groups * _DRAWS <= _MOST_DRAWS else _DRAWS // 4
         doubts, curved = (-1, 1) if is_doubtful(expression) else (0,), is_curved(expression)
         noises = {s: noise for s in random if (noise := self.noise[s].noise) is not None}
-
-        def smooth(values: Statistics) -> Floats:
-            return evaluate(expression, values, self.schema, clip=False)
-
         pieces = []
         for start in range(0, groups, _MOST_DRAWS // draws):
             here = {s: values[start : start + _MOST_DRAWS // draws] for s, values in stats.items()}
@@ -197,7 +193,7 @@ class Answering:
             }
             moved = here | {s: here[s] - fresh for s, fresh in drawn.items()}
             if curved:
-                moved, kept = candidates_not_ruled_out(smooth, here, drawn, noises, self.level, self.schema)
+                moved, kept = candidates_not_ruled_out(expression, here, drawn, noises, self.level, self.schema)
             ends = [evaluate(expression, moved, self.schema, doubt=doubt) for doubt in doubts]
             least, most = np.minimum.reduce(ends), np.maximum.reduce(ends)
             # What cannot be calculated, such as 0/0, could be anything.

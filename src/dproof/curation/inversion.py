@@ -10,25 +10,25 @@ is curved, −(Σx)²/n, the fresh noise moves f once more the way the noise in 
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dproof.curation.formulas import Floats, Statistics
+from dproof.curation.formulas import Floats, Statistics, evaluate
 from dproof.exact import exact
 from dproof.mechanisms.noise import Noise
-from dproof.queries.linear import Term
+from dproof.queries.linear import Term, terms
+from dproof.queries.question import Aggregate, Expression, parts_of
 from dproof.queries.schema import Schema
 
 _SHARE = 10  # one tenth of what may be missed goes to the test of each noise by itself
-_STEP = 1e-3  # of a standard deviation, for slopes
+_STEP = 1e-5  # of a standard deviation, for slopes
 _DIRECTIONS = 16  # in which the quantile of |∇f·e| is taken; the greatest of them counts
 
 
 def candidates_not_ruled_out(
-    formula: Callable[[Statistics], Floats],
+    expression: Expression,
     released: Statistics,
     drawn: Statistics,
     noises: dict[Any, Noise],
@@ -43,8 +43,14 @@ def candidates_not_ruled_out(
     widest = {s: noise.quantile(1 - missed / len(noises)) for s, noise in noises.items()}
     spread = {s: released[s] - _evenly(drawn[s], reach) for s, reach in widest.items()}
     candidates = _possible(released | spread, noises, schema)
+    for part in parts_of(expression):
+        if isinstance(part, Aggregate) and part.kind == "corr":
+            candidates |= _correlated(part, candidates, noises, schema)
     needed = {s: released[s] - candidates[s] for s in noises}  # the noise that would have led from θ to s
     usual: NDArray[np.bool_] = np.all([np.abs(needed[s]) <= reach for s, reach in widest.items()], 0)
+
+    def formula(sums: Statistics) -> Floats:
+        return evaluate(expression, sums, schema, clip=False)
 
     # Slopes and noises in standard deviations; f may have any unit, so slopes are made directions of length 1.
     here = formula(candidates)
@@ -82,3 +88,21 @@ def _possible(sums: Statistics, noises: dict[Any, Noise], schema: Schema) -> Sta
             low, high = term.scale(term.columns[0], schema).ends
             found[term] = np.clip(sums[term], n * float(low), n * float(high))
     return found
+
+
+def _correlated(correlation: Aggregate, sums: Statistics, noises: dict[Any, Noise], schema: Schema) -> Statistics:
+    """The noisy sums of squares and of products that a correlation is of, moved to where there can be one.
+
+    Numbers that are whole and not all equal have Σ(x − x̄)² ≥ 1 − 1/n ≥ ½, and (Σ(x − x̄)(y − ȳ))² is at most the
+    product of two such sums.
+    """
+    needed = terms(correlation, schema)
+    found = {term.columns: sums[term] for term in needed}
+    n, (x, y) = np.maximum(found[()], 1), correlation.columns
+    for column in (x, y):
+        found[column, column] = np.maximum(found[column, column], found[column,] ** 2 / n + 0.5)
+    if x != y:
+        middle = found[x,] * found[y,] / n
+        most = np.sqrt((found[x, x] - found[x,] ** 2 / n) * (found[y, y] - found[y,] ** 2 / n))
+        found[x, y] = np.clip(found[x, y], middle - most, middle + most)
+    return {term: found[term.columns] for term in needed if term in noises}
