@@ -2,4 +2,4 @@
 
 from importlib.util import find_spec
 
-collect_ignore = [] if find_spec("pyspark") else ["src/dproof/engines/spark.py"]
+collect_ignore = [] if find_spec("pyspark") else ["src/dproof/tables/spark.py"]

@@ -14,9 +14,9 @@ import numpy as np
 import pyarrow.csv
 
 import dproof as dp
+from dproof.charts.style import svg
+from dproof.curves.charts import projection_chart
 from dproof.curves.projections import gaussian_delta, refine
-from dproof.report.charts import svg
-from dproof.report.curve_charts import projection_chart
 
 PLANS = Path(__file__).parent
 EXAMPLES = {

@@ -18,7 +18,6 @@ if TYPE_CHECKING:  # what tools see; at run time a name is loaded when it is fir
     from dproof.errors import NotPrivate as NotPrivate
     from dproof.errors import OverBudget as OverBudget
     from dproof.errors import VerificationFailed as VerificationFailed
-    from dproof.estimation.curves import mean_curve as mean_curve
     from dproof.mechanisms.additive import gaussian as gaussian
     from dproof.mechanisms.additive import laplace as laplace
     from dproof.mechanisms.additive import staircase as staircase
@@ -39,23 +38,23 @@ if TYPE_CHECKING:  # what tools see; at run time a name is loaded when it is fir
     from dproof.optimality.compare import compare as compare
     from dproof.optimality.design import design as design
     from dproof.optimality.split import design_row as design_row
+    from dproof.plans.plan import Plan as Plan
     from dproof.privacy import Privacy as Privacy
-    from dproof.queries.building import count as count
-    from dproof.queries.building import mean as mean
-    from dproof.queries.building import quantile as quantile
-    from dproof.queries.building import top as top
-    from dproof.queries.building import total as total
-    from dproof.queries.declared import declare as declare
-    from dproof.queries.schema import Open as Open
-    from dproof.queries.sensitivity import sensitivity as sensitivity
+    from dproof.questions.building import count as count
+    from dproof.questions.building import mean as mean
+    from dproof.questions.building import quantile as quantile
+    from dproof.questions.building import top as top
+    from dproof.questions.building import total as total
+    from dproof.questions.declared import declare as declare
+    from dproof.questions.schema import Open as Open
+    from dproof.questions.sensitivity import sensitivity as sensitivity
+    from dproof.releases.inspection import check as check
+    from dproof.releases.release import Release as Release
+    from dproof.releases.release import load as load
+    from dproof.releases.release import verify as verify
+    from dproof.releases.sanitise import sanitise as sanitise
+    from dproof.releases.sanitise import sanitize as sanitize
     from dproof.report.advise import advise as advise
-    from dproof.sanitisation.inspection import check as check
-    from dproof.sanitisation.plan import Plan as Plan
-    from dproof.sanitisation.release import Release as Release
-    from dproof.sanitisation.release import load as load
-    from dproof.sanitisation.release import verify as verify
-    from dproof.sanitisation.sanitise import sanitise as sanitise
-    from dproof.sanitisation.sanitise import sanitize as sanitize
     from dproof.sklearn import Sanitiser as Sanitiser
     from dproof.spaces.categories import Categories as Categories
     from dproof.spaces.curves import Curves as Curves
@@ -100,26 +99,25 @@ _PUBLIC = {
     "certify": "dproof.certification.certify",
     "Certificate": "dproof.certification.certificate",
     "sufficient_sets": "dproof.certification.sufficient_sets",
-    "Plan": "dproof.sanitisation.plan",
-    "check": "dproof.sanitisation.inspection",
-    "sanitise": "dproof.sanitisation.sanitise",
-    "sanitize": "dproof.sanitisation.sanitise",
-    "Release": "dproof.sanitisation.release",
-    "load": "dproof.sanitisation.release",
+    "Plan": "dproof.plans.plan",
+    "check": "dproof.releases.inspection",
+    "sanitise": "dproof.releases.sanitise",
+    "sanitize": "dproof.releases.sanitise",
+    "Release": "dproof.releases.release",
+    "load": "dproof.releases.release",
     "Sanitiser": "dproof.sklearn",
-    "verify": "dproof.sanitisation.release",
-    "mean_curve": "dproof.estimation.curves",
+    "verify": "dproof.releases.release",
     "advise": "dproof.report.advise",
     "Curator": "dproof.curation.curator",
     "Ledger": "dproof.curation.ledger",
-    "sensitivity": "dproof.queries.sensitivity",
-    "declare": "dproof.queries.declared",
-    "Open": "dproof.queries.schema",
-    "count": "dproof.queries.building",
-    "total": "dproof.queries.building",
-    "mean": "dproof.queries.building",
-    "quantile": "dproof.queries.building",
-    "top": "dproof.queries.building",
+    "sensitivity": "dproof.questions.sensitivity",
+    "declare": "dproof.questions.declared",
+    "Open": "dproof.questions.schema",
+    "count": "dproof.questions.building",
+    "total": "dproof.questions.building",
+    "mean": "dproof.questions.building",
+    "quantile": "dproof.questions.building",
+    "top": "dproof.questions.building",
     "DproofError": "dproof.errors",
     "DproofWarning": "dproof.errors",
     "InputError": "dproof.errors",

@@ -13,12 +13,12 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from dproof.engines import open_source
-from dproof.engines.numpy import array_of
 from dproof.errors import InputError
-from dproof.sanitisation.plan import Plan
-from dproof.sanitisation.row_law import certify_row
-from dproof.sanitisation.sanitise import sanitise
+from dproof.plans.plan import Plan
+from dproof.plans.row_law import certify_row
+from dproof.releases.sanitise import sanitise
+from dproof.tables import open_source
+from dproof.tables.numpy import array_of
 
 
 class Sanitiser(TransformerMixin, BaseEstimator):  # type: ignore[misc]

@@ -14,7 +14,7 @@ import pyarrow.parquet
 import pytest
 
 import dproof as dp
-from dproof.sanitisation.inspection import CONFIDENTIAL
+from dproof.releases.inspection import CONFIDENTIAL
 from tests.workbooks import write_workbook
 
 Dproof = Callable[..., Any]

@@ -19,7 +19,7 @@ import pytest
 import dproof as dp
 from dproof.cli import demo, explain, output
 from dproof.errors import DproofError
-from dproof.sanitisation import sanitise
+from dproof.releases import sanitise
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="its signals are others")
 

@@ -16,7 +16,7 @@ import pytest
 import dproof as dp
 from dproof.certification.verify_certificate import main as stand_alone
 from dproof.laws.matrix import Matrix
-from dproof.sanitisation.plan import Plan
+from dproof.plans.plan import Plan
 
 PLAN = """\
 [privacy]

@@ -10,11 +10,11 @@ import pandas
 import pytest
 
 from dproof.curation.persons import counted_rows
-from dproof.engines import open_source
-from dproof.engines.objects import written
-from dproof.sanitisation.column import read_column
-from dproof.sanitisation.reader import Reader
-from dproof.sanitisation.treatment import treatment
+from dproof.plans.column import read_column
+from dproof.plans.reader import Reader
+from dproof.plans.treatment import treatment
+from dproof.tables import open_source
+from dproof.tables.objects import written
 from tests.engines.test_objects_alone import READERS
 from tests.odd_objects import batches_of
 

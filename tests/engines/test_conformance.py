@@ -17,10 +17,10 @@ import pyarrow.parquet
 import pytest
 
 import dproof as dp
-from dproof.engines import open_source
-from dproof.engines.opening import ENGINES
-from dproof.engines.source import BATCH_ROWS
 from dproof.errors import InputError
+from dproof.tables import open_source
+from dproof.tables.opening import ENGINES
+from dproof.tables.source import BATCH_ROWS
 
 ROWS = 7
 TABLE = pa.table(
@@ -83,7 +83,7 @@ def _from_module(make: Callable[[pa.Table], Any]) -> Make:
 SOURCES: dict[str, Make] = {
     f"{module.rpartition('.')[2]}-{n}": _from_module(make)
     for module in dict.fromkeys(ENGINES.values())
-    if module != "dproof.engines.spark"  # which needs Java: test_spark.py runs this suite on it
+    if module != "dproof.tables.spark"  # which needs Java: test_spark.py runs this suite on it
     for n, make in enumerate(import_module(module).EXAMPLES)
 } | {
     "csv file": _written(pa.csv.write_csv, "people.csv"),

@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 import dproof as dp
-from dproof.engines import open_source
-from dproof.engines.layout import Layout
 from dproof.errors import InputError
-from dproof.sanitisation.file_table import _EAST_ASIAN, _NEVER_SECOND, ENCODINGS
+from dproof.plans.file_table import _EAST_ASIAN, _NEVER_SECOND, ENCODINGS
+from dproof.tables import open_source
+from dproof.tables.layout import Layout
 
 COLUMN = {"space": "categories", "values": ["a", "b"], "outside": "category", "missing": "category"}
 

@@ -20,14 +20,14 @@ import dproof as dp
 from dproof.curation.duckdb_tally import readable, tally_in_duckdb
 from dproof.curation.measurement import measure
 from dproof.curation.tally import schema_of, tally
-from dproof.engines import open_source
-from dproof.engines.delimited import _CHUNK
-from dproof.engines.layout import Layout, Numerals
 from dproof.errors import InputError
+from dproof.plans.treatment import treatment
 from dproof.privacy import Privacy
-from dproof.queries.schema import resolve
-from dproof.queries.sql import parse
-from dproof.sanitisation.treatment import treatment
+from dproof.questions.schema import resolve
+from dproof.questions.sql import parse
+from dproof.tables import open_source
+from dproof.tables.delimited import _CHUNK
+from dproof.tables.layout import Layout, Numerals
 from tests.workbooks import Fault, Formula, write_workbook
 
 SIGHTED = {"epsilon": 600}  # so large that nothing is changed: what comes out is what was read
@@ -308,7 +308,7 @@ def test_a_workbook_that_would_fill_the_memory_is_refused(tmp_path: Path, monkey
             file.writestr(name, near.read(name).replace(b"</sheetData>", far))
     with pytest.raises(InputError, match="cells too far apart"):
         open_source(tmp_path / "far.xlsx")
-    monkeypatch.setattr("dproof.engines.workbook._LARGEST", 1000)
+    monkeypatch.setattr("dproof.tables.workbook._LARGEST", 1000)
     with pytest.raises(InputError, match="unpacks to more than"):
         open_source(path)
 

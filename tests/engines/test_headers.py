@@ -8,8 +8,8 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from dproof.engines import open_source
 from dproof.errors import InputError
+from dproof.tables import open_source
 
 
 @pytest.mark.parametrize(

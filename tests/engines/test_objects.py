@@ -12,12 +12,12 @@ import pyarrow as pa
 import pytest
 
 from dproof.curation.persons import counted_rows
-from dproof.engines import open_source
-from dproof.engines.objects import single
 from dproof.errors import InputError
-from dproof.sanitisation.column import read_column
-from dproof.sanitisation.reader import Reader
-from dproof.sanitisation.treatment import treatment
+from dproof.plans.column import read_column
+from dproof.plans.reader import Reader
+from dproof.plans.treatment import treatment
+from dproof.tables import open_source
+from dproof.tables.objects import single
 
 OBJECTS: list[Any] = [
     *(True, np.True_, False, 1, 0, 1.0, 0.15, -0.0, 1e300, 2**70, 2**53 + 1, np.float32(0.15), np.int8(1)),

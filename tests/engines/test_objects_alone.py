@@ -17,12 +17,12 @@ from hypothesis import strategies as st
 
 from dproof.curation.persons import counted_rows
 from dproof.curation.tally import answerable
-from dproof.engines import open_source
-from dproof.engines.objects import _bytes, _singles, texts
-from dproof.sanitisation.column import read_column
-from dproof.sanitisation.product import _plain
-from dproof.sanitisation.reader import Reader
-from dproof.sanitisation.treatment import treatment
+from dproof.plans.column import read_column
+from dproof.plans.reader import Reader
+from dproof.plans.treatment import treatment
+from dproof.releases.product import _plain
+from dproof.tables import open_source
+from dproof.tables.objects import _bytes, _singles, texts
 from tests.odd_objects import COLUMNS, FRAMES, ODD, Sex, batches_of
 
 

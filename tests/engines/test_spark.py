@@ -21,11 +21,11 @@ import pytest
 
 import dproof as dp
 from dproof.coins import current
-from dproof.engines import Source, open_source
-from dproof.engines.arrow import batches
-from dproof.engines.source import Bound
 from dproof.errors import InputError, VerificationFailed
-from dproof.sanitisation.release import CERTIFICATE, DATA, PLAN, REPORT
+from dproof.releases.release import CERTIFICATE, DATA, PLAN, REPORT
+from dproof.tables import Source, open_source
+from dproof.tables.arrow import batches
+from dproof.tables.source import Bound
 from dproof.testing import seeded_coins
 from tests.engines import test_conformance as suite
 
@@ -95,7 +95,7 @@ def spark(log: Path) -> Iterator[SparkSession]:
 
 @pytest.fixture
 def make() -> suite.Make:
-    return lambda table, folder: suite.import_module("dproof.engines.spark").EXAMPLES[0](table)
+    return lambda table, folder: suite.import_module("dproof.tables.spark").EXAMPLES[0](table)
 
 
 def plan(**more: Any) -> dict[str, Any]:
@@ -285,7 +285,7 @@ def test_elsewhere_the_certificate_is_written_last_and_makes_the_release(
         seen.extend(path.name for path in (tmp_path / "half").iterdir())
         raise OSError("the driver stops here")
 
-    monkeypatch.setattr("dproof.sanitisation.writing.finish", failing)
+    monkeypatch.setattr("dproof.releases.writing.finish", failing)
     with pytest.raises(OSError, match="stops here"):
         dp.sanitise(table(spark), plan(), (tmp_path / "half").as_uri())
     assert any(name.startswith("part-") for name in seen) and CERTIFICATE not in seen

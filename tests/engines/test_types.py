@@ -11,13 +11,13 @@ import polars
 import pyarrow as pa
 import pytest
 
-import dproof.engines.arrow
-import dproof.engines.polars
-from dproof.engines import open_source
+import dproof.tables.arrow
+import dproof.tables.polars
 from dproof.errors import InputError
-from dproof.sanitisation.column import Column, read_column
-from dproof.sanitisation.reader import Reader
-from dproof.sanitisation.treatment import treatment
+from dproof.plans.column import Column, read_column
+from dproof.plans.reader import Reader
+from dproof.plans.treatment import treatment
+from dproof.tables import open_source
 
 _ENDS, _FLOATS = [2**63 - 1, -(2**63), 0, None], [0.15, -0.0, float("nan"), float("inf"), float("-inf"), None]
 _TEXTS = ["", "1", "1e999", "-1e999", "+.5e-500", "nan", "-inf", "a;b", "x" * 10**5, "1" * 70, "١", "1/0", "\0", None]
@@ -119,7 +119,7 @@ def test_where_a_batch_ends_changes_nothing(make: Any) -> None:
         ):
             continue  # a type that the engine has not got
         with pytest.MonkeyPatch.context() as patch:
-            for engine in (dproof.engines.arrow, dproof.engines.polars):
+            for engine in (dproof.tables.arrow, dproof.tables.polars):
                 patch.setattr(engine, "BATCH_ROWS", 1)
             parts = list(open_source(whole).read(["x"]))
         assert [part.num_rows for part in parts] == [1] * batch.num_rows

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from dproof.engines import open_source
+from dproof.tables import open_source
 from tests.workbooks import Fault, Formula, write_workbook
 
 pytest.importorskip("python_calamine")

@@ -14,7 +14,7 @@ import pytest
 
 from dproof import Categories, InputError, Privacy
 from dproof.meaning import restate
-from dproof.queries.sensitivity import sensitivity
+from dproof.questions.sensitivity import sensitivity
 from dproof.spaces.interval import Interval
 from dproof.spaces.rows import one_row_apart, table_space
 

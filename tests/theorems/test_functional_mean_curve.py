@@ -10,10 +10,10 @@ from dproof.curation.curve_measurement import measure_curve
 from dproof.curation.curves import draw_curve, estimated_curves
 from dproof.curation.tally import schema_of
 from dproof.curves.noise import vector_noise
-from dproof.engines import open_source
+from dproof.plans.plan import Plan
 from dproof.privacy import Privacy
-from dproof.queries.sql import parse
-from dproof.sanitisation.plan import Plan
+from dproof.questions.sql import parse
+from dproof.tables import open_source
 from dproof.testing import seeded_coins
 
 pa = pytest.importorskip("pyarrow")

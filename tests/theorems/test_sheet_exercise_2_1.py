@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from dproof.queries.schema import Open
-from dproof.queries.sensitivity import sensitivity
+from dproof.questions.schema import Open
+from dproof.questions.sensitivity import sensitivity
 from dproof.spaces.interval import Interval
 
 POSITIVE = {"x": Open(Fraction(1))}

@@ -12,10 +12,10 @@ import pyarrow
 import pytest
 
 import dproof as dp
-from dproof.queries.answer import Answer, Cell
-from dproof.queries.ranges import Range, possible
-from dproof.queries.schema import Open, Schema, resolve
-from dproof.queries.sql import parse
+from dproof.questions.answer import Answer, Cell
+from dproof.questions.ranges import Range, possible
+from dproof.questions.schema import Open, Schema, resolve
+from dproof.questions.sql import parse
 from dproof.spaces import Categories
 from dproof.spaces.interval import Interval
 from dproof.testing import seeded_coins

@@ -12,11 +12,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dproof.curation.curator import Curator
-from dproof.queries.canonical import canonical, condition, normalise
-from dproof.queries.predicates import Among, And, Compare, Contains, Missing, Not, Or, Predicate
-from dproof.queries.question import Aggregate, Item, Question
-from dproof.queries.schema import Schema, resolve
-from dproof.queries.sql import parse, parse_predicate
+from dproof.questions.canonical import canonical, condition, normalise
+from dproof.questions.predicates import Among, And, Compare, Contains, Missing, Not, Or, Predicate
+from dproof.questions.question import Aggregate, Item, Question
+from dproof.questions.schema import Schema, resolve
+from dproof.questions.sql import parse, parse_predicate
 from dproof.spaces import Categories, Subsets
 
 TABLE = Schema("data", {"x": Categories([0, 1]), "y": Categories([0, 1]), "z": Subsets(["a", "b"])})

@@ -16,9 +16,9 @@ from hypothesis import strategies as st
 import dproof as dp
 from dproof.curation.tally import answerable
 from dproof.errors import InputError
-from dproof.sanitisation.column import Column, read_column
-from dproof.sanitisation.reader import Reader
-from dproof.sanitisation.treatment import treatment
+from dproof.plans.column import Column, read_column
+from dproof.plans.reader import Reader
+from dproof.plans.treatment import treatment
 
 SIDES = ["Side dishes? - Corn", "Side dishes? - Yams/sweet potatoes"]
 PLAN: dict[str, Any] = {"space": "subsets", "columns": SIDES, "missing": []}

@@ -22,11 +22,11 @@ from dproof.curation.consistency import adding_up
 from dproof.curation.drawing import draw
 from dproof.curation.measurement import Measurement, measure
 from dproof.curation.tally import schema_of, tally
-from dproof.engines import open_source
+from dproof.plans.plan import Plan
 from dproof.privacy import Privacy
-from dproof.queries.schema import resolve
-from dproof.queries.sql import parse
-from dproof.sanitisation.plan import Plan
+from dproof.questions.schema import resolve
+from dproof.questions.sql import parse
+from dproof.tables import open_source
 from dproof.testing import seeded_coins
 
 PLAN: dict[str, Any] = {

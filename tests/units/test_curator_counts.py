@@ -21,12 +21,12 @@ from dproof.curation.drawing import draw
 from dproof.curation.duckdb_tally import readable, tally_in_duckdb
 from dproof.curation.measurement import measure
 from dproof.curation.tally import schema_of, tally
-from dproof.engines import open_source
+from dproof.plans.plan import Plan
 from dproof.privacy import Privacy
-from dproof.queries.answer import Answer, Cell
-from dproof.queries.schema import resolve
-from dproof.queries.sql import parse
-from dproof.sanitisation.plan import Plan
+from dproof.questions.answer import Answer, Cell
+from dproof.questions.schema import resolve
+from dproof.questions.sql import parse
+from dproof.tables import open_source
 
 PLAN = Plan.from_dict(
     {

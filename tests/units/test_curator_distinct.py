@@ -11,8 +11,8 @@ import pytest
 from dproof.curation.measurement import measure
 from dproof.exact import log_above
 from dproof.privacy import Privacy
-from dproof.queries.schema import Schema, resolve
-from dproof.queries.sql import parse
+from dproof.questions.schema import Schema, resolve
+from dproof.questions.sql import parse
 from dproof.spaces import Categories
 
 TABLE = Schema("data", {"x": Categories([0, 1, 2]), "g": Categories(["a", "b"])}, frozenset("x"))

@@ -21,13 +21,13 @@ import dproof as dp
 from dproof.curation.duckdb_tally import readable, tally_in_duckdb
 from dproof.curation.measurement import Measurement, measure
 from dproof.curation.tally import schema_of, tally
-from dproof.engines import open_source
+from dproof.plans.plan import Plan
 from dproof.privacy import Privacy
-from dproof.queries.schema import Schema, resolve
-from dproof.queries.sql import parse
-from dproof.sanitisation.plan import Plan
+from dproof.questions.schema import Schema, resolve
+from dproof.questions.sql import parse
 from dproof.spaces import Categories
 from dproof.spaces.interval import Interval
+from dproof.tables import open_source
 from tests.units.test_curator_counts import plain, same, without_noise
 from tests.units.test_curator_price import misses
 from tests.units.test_curator_selection import law_of_flips

@@ -14,11 +14,11 @@ from dproof.curation.answering import Answering
 from dproof.curation.drawing import draw
 from dproof.curation.measurement import Measurement, measure
 from dproof.curation.tally import schema_of, tally
-from dproof.engines import open_source
+from dproof.plans.plan import Plan
 from dproof.privacy import Privacy
-from dproof.queries.schema import resolve
-from dproof.queries.sql import parse
-from dproof.sanitisation.plan import Plan
+from dproof.questions.schema import resolve
+from dproof.questions.sql import parse
+from dproof.tables import open_source
 from dproof.testing import seeded_coins
 
 AGES = {"space": "interval", "low": 0, "high": 110, "step": 1}

@@ -16,7 +16,7 @@ from dproof.curation.drawing import _miss, _runs
 from dproof.curation.measurement import Chosen
 from dproof.curation.selection import _ends, exponential, permute_and_flip, reach, uniform_below
 from dproof.exact import exp_above, exp_below
-from dproof.queries.question import Aggregate
+from dproof.questions.question import Aggregate
 from dproof.testing import seeded_coins
 
 

@@ -19,9 +19,9 @@ import pytest
 import dproof as dp
 from dproof.curation.persons import counted_rows
 from dproof.curation.tally import read_codes
-from dproof.engines.source import Source
 from dproof.errors import InputError, OverBudget
-from dproof.sanitisation.plan import Plan
+from dproof.plans.plan import Plan
+from dproof.tables.source import Source
 from dproof.testing import seeded_coins
 
 PLAN: dict[str, Any] = {

@@ -12,13 +12,13 @@ from dproof.curation.tally import schema_of
 from dproof.curves.bases import basis
 from dproof.curves.expansion import expand
 from dproof.curves.noise import VectorNoise
-from dproof.engines import open_source
 from dproof.errors import InputError, OverBudget
+from dproof.plans.curve_column import curve_places
+from dproof.plans.plan import Plan
 from dproof.privacy import Privacy
-from dproof.queries.sql import parse
-from dproof.sanitisation.curve_column import curve_places
-from dproof.sanitisation.plan import Plan
+from dproof.questions.sql import parse
 from dproof.spaces.curves import Curves
+from dproof.tables import open_source
 from dproof.testing import seeded_coins
 
 pa = pytest.importorskip("pyarrow")

@@ -9,7 +9,7 @@ from dproof.curves.noise import vector_noise
 from dproof.errors import InputError
 from dproof.estimation.curves import mean_curve
 from dproof.privacy import Privacy
-from dproof.sanitisation.sanitise import sanitise
+from dproof.releases.sanitise import sanitise
 from dproof.spaces.curves import Curves
 from dproof.testing import seeded_coins
 

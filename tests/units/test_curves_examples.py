@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from dproof.sanitisation.plan import Plan
-from dproof.sanitisation.row_law import certify_row
-from dproof.sanitisation.sanitise import sanitise
+from dproof.plans.plan import Plan
+from dproof.plans.row_law import certify_row
+from dproof.releases.sanitise import sanitise
 
 ROOT = Path(__file__).resolve().parents[2]
 DATA = Path(os.environ.get("DPROOF_DATA", ROOT.parent / "shared" / "data"))

@@ -12,11 +12,11 @@ from dproof.certification.verify_certificate import coefficients as bound
 from dproof.curves.noise import CurveMechanism
 from dproof.errors import DproofWarning, InputError, VerificationFailed
 from dproof.laws.normal import normal_delta
-from dproof.sanitisation.plan import Plan
-from dproof.sanitisation.release import load
-from dproof.sanitisation.release import verify as verify_release
-from dproof.sanitisation.row_law import certify_row
-from dproof.sanitisation.sanitise import sanitise
+from dproof.plans.plan import Plan
+from dproof.plans.row_law import certify_row
+from dproof.releases.release import load
+from dproof.releases.release import verify as verify_release
+from dproof.releases.sanitise import sanitise
 from dproof.testing import seeded_coins
 
 pa = pytest.importorskip("pyarrow")

@@ -7,8 +7,9 @@ import warnings
 import pytest
 
 from dproof import Interval, Privacy, design
-from dproof.report.charts import heat_map, svg
+from dproof.charts.style import svg
 from dproof.report.design_charts import error_chart, variance_chart
+from dproof.report.law_charts import heat_map
 
 pytestmark = pytest.mark.filterwarnings("ignore:this design answers")
 

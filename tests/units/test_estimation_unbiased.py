@@ -15,10 +15,10 @@ import pytest
 from dproof.estimation.contingency import Contingency
 from dproof.estimation.frame import Frame
 from dproof.laws.axes import public
-from dproof.queries.question import Key
-from dproof.queries.sql import parse_predicate
-from dproof.sanitisation.plan import Plan
-from dproof.sanitisation.row_law import RowLaw, certify_row
+from dproof.plans.plan import Plan
+from dproof.plans.row_law import RowLaw, certify_row
+from dproof.questions.question import Key
+from dproof.questions.sql import parse_predicate
 
 PLAN: dict[str, Any] = {
     "privacy": {"epsilon": 4},

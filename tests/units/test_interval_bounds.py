@@ -12,11 +12,11 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from dproof.curation.tally import answerable
-from dproof.engines.objects import object_array
-from dproof.sanitisation.column import read_column
-from dproof.sanitisation.reader import Reader
-from dproof.sanitisation.treatment import treatment
+from dproof.plans.column import read_column
+from dproof.plans.reader import Reader
+from dproof.plans.treatment import treatment
 from dproof.spaces.interval import Interval
+from dproof.tables.objects import object_array
 
 BOUNDS = [
     ("0.3", "0.7", "0.1"),

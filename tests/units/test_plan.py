@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dproof.errors import InputError
-from dproof.sanitisation.plan import Plan
-from dproof.sanitisation.row_law import certify_row
-from dproof.sanitisation.toml import to_toml
+from dproof.plans.plan import Plan
+from dproof.plans.row_law import certify_row
+from dproof.plans.toml import to_toml
 
 SURVEY = """\
 [privacy]

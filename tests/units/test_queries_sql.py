@@ -10,11 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dproof.errors import InputError
-from dproof.queries.canonical import canonical, condition
-from dproof.queries.predicates import Among, And, Compare, Contains, Missing, Not, Or, Predicate
-from dproof.queries.question import Aggregate, Arithmetic, Key, Number, aggregates, columns
-from dproof.queries.schema import Open, Schema, resolve
-from dproof.queries.sql import parse, parse_predicate
+from dproof.questions.canonical import canonical, condition
+from dproof.questions.predicates import Among, And, Compare, Contains, Missing, Not, Or, Predicate
+from dproof.questions.question import Aggregate, Arithmetic, Key, Number, aggregates, columns
+from dproof.questions.schema import Open, Schema, resolve
+from dproof.questions.sql import parse, parse_predicate
 from dproof.spaces import Categories, Subsets
 
 TABLE = Schema(

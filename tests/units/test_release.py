@@ -16,9 +16,9 @@ import dproof as dp
 from dproof.certification import verify_certificate
 from dproof.certification.certificate import seal
 from dproof.errors import InputError, VerificationFailed
-from dproof.sanitisation.folder import UNFINISHED, appearing
-from dproof.sanitisation.release import CERTIFICATE, DATA, PLAN, REPORT
-from dproof.sanitisation.row_law import with_bounds
+from dproof.plans.row_law import with_bounds
+from dproof.releases.folder import UNFINISHED, appearing
+from dproof.releases.release import CERTIFICATE, DATA, PLAN, REPORT
 from dproof.testing import seeded_coins
 
 COLUMNS: dict[str, Any] = {

@@ -16,10 +16,10 @@ import dproof as dp
 from dproof.certification import verify_certificate
 from dproof.certification.verify_certificate import declared, seal
 from dproof.errors import VerificationFailed
-from dproof.sanitisation import metadata
-from dproof.sanitisation.column import read_column
-from dproof.sanitisation.reader import Reader
-from dproof.sanitisation.release import CERTIFICATE, DATA, PARQUET, PLAN, REPORT, digest
+from dproof.plans.column import read_column
+from dproof.plans.reader import Reader
+from dproof.releases import metadata
+from dproof.releases.release import CERTIFICATE, DATA, PARQUET, PLAN, REPORT, digest
 
 pa = pytest.importorskip("pyarrow")
 pytest.importorskip("pyarrow.parquet")

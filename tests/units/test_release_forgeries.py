@@ -16,7 +16,7 @@ import dproof as dp
 from dproof.certification import verify_certificate
 from dproof.certification.verify_certificate import seal
 from dproof.errors import VerificationFailed
-from dproof.sanitisation.release import CERTIFICATE, DATA, PARQUET, PLAN, digest
+from dproof.releases.release import CERTIFICATE, DATA, PARQUET, PLAN, digest
 
 pa = pytest.importorskip("pyarrow")
 pytest.importorskip("pyarrow.parquet")
@@ -175,7 +175,7 @@ def test_what_a_dictionary_lists_counts_whether_a_row_has_it_or_not(folder: Path
 
 def test_an_output_that_no_input_can_give_is_refused(tmp_path: Path) -> None:
     """A designed law may leave outputs out: their columns are zero."""
-    from dproof.sanitisation import support
+    from dproof.releases import support
     from dproof.spaces.categories import Categories
 
     family = dp.solution_matrix(Categories(list("abc")), [["1/2", "1/2", 0]] * 3).family

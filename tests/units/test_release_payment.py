@@ -17,14 +17,15 @@ import pyarrow.csv
 import pytest
 
 import dproof as dp
+from dproof.charts import rendering
 from dproof.curation.ledger import Ledger
-from dproof.curation.release_payment import ReleasePayment
 from dproof.errors import DproofWarning, InputError, OverBudget, VerificationFailed
-from dproof.report import page, rendering
-from dproof.sanitisation import folder, product, writing
-from dproof.sanitisation.folder import UNFINISHED, appearing
-from dproof.sanitisation.plan import Plan
-from dproof.sanitisation.row_law import certify_row
+from dproof.plans.plan import Plan
+from dproof.plans.row_law import certify_row
+from dproof.releases import folder, product, writing
+from dproof.releases.folder import UNFINISHED, appearing
+from dproof.releases.payment import ReleasePayment
+from dproof.report import page
 
 PLAN: dict[str, Any] = {
     "privacy": {"epsilon": 1},

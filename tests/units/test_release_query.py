@@ -12,9 +12,9 @@ import pyarrow as pa
 import pytest
 
 import dproof as dp
-from dproof.engines.source import Parts
 from dproof.estimation import query
-from dproof.queries.answer import Cell
+from dproof.questions.answer import Cell
+from dproof.tables.source import Parts
 from dproof.testing import seeded_coins
 
 HOBBIES = ["Cars", "Chess", "Reading", "Golf"]

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
+from dproof.charts import rendering
 from dproof.errors import DproofError
-from dproof.report import rendering
 
 
 def chart(title: str) -> dict[str, Any]:

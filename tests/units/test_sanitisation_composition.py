@@ -16,7 +16,7 @@ from dproof.laws.bits import Bits
 from dproof.laws.family import Family
 from dproof.laws.keep_or_other import KeepOrOther
 from dproof.laws.matrix import Matrix
-from dproof.sanitisation.row_law import certify_row
+from dproof.plans.row_law import certify_row
 
 SMALL = st.one_of(
     st.builds(

@@ -21,12 +21,12 @@ import pytest
 
 import dproof as dp
 from dproof.coins import Coins, current
-from dproof.engines import open_source
-from dproof.engines.source import BATCH_ROWS
 from dproof.errors import InputError
-from dproof.sanitisation import product
-from dproof.sanitisation.product import permutation, sanitised_blocks
-from dproof.sanitisation.row_law import certify_row
+from dproof.plans.row_law import certify_row
+from dproof.releases import product
+from dproof.releases.product import permutation, sanitised_blocks
+from dproof.tables import open_source
+from dproof.tables.source import BATCH_ROWS
 from dproof.testing import seeded_coins
 
 CANARY = "Zanzibar-1723"

@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 
 import dproof as dp
 from dproof.errors import InputError
-from dproof.sanitisation.choice import MECHANISMS
-from dproof.sanitisation.column import Column
-from dproof.sanitisation.row_law import certify_row
-from dproof.sanitisation.treatment import treatment
+from dproof.plans.choice import MECHANISMS
+from dproof.plans.column import Column
+from dproof.plans.row_law import certify_row
+from dproof.plans.treatment import treatment
 from dproof.spaces.interval import Interval
 from dproof.testing import seeded_coins
 

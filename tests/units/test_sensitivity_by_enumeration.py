@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 
 from dproof.curves.expansion import expand
 from dproof.errors import InputError
-from dproof.queries.predicates import Among, And, Compare, Contains, Missing, Not, Or, Predicate
-from dproof.queries.question import Aggregate, Item, Key, Question
-from dproof.queries.schema import Schema
-from dproof.queries.sensitivity import sensitivity
+from dproof.questions.predicates import Among, And, Compare, Contains, Missing, Not, Or, Predicate
+from dproof.questions.question import Aggregate, Item, Key, Question
+from dproof.questions.schema import Schema
+from dproof.questions.sensitivity import sensitivity
 from dproof.spaces import Categories, Subsets
 from dproof.spaces.curves import Curves
 from dproof.spaces.interval import Interval

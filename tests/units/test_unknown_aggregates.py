@@ -20,11 +20,11 @@ from dproof.curation.measurement import Chosen, Measurement, _choice
 from dproof.curation.tally import Tally
 from dproof.estimation import expressions, sql
 from dproof.privacy import Privacy
-from dproof.queries import nodes
-from dproof.queries.linear import Term, terms
-from dproof.queries.question import Aggregate, Item, Question
-from dproof.queries.schema import Schema
-from dproof.queries.sensitivity import sensitivity
+from dproof.questions import nodes
+from dproof.questions.linear import Term, terms
+from dproof.questions.question import Aggregate, Item, Question
+from dproof.questions.schema import Schema
+from dproof.questions.sensitivity import sensitivity
 from dproof.testing import seeded_coins
 
 X = {"space": "interval", "low": 0, "high": 9, "step": 1, "missing": 4}

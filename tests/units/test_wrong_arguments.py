@@ -92,9 +92,9 @@ CALLS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     "load": (dp.load, {"path": "release"}),
     "verify": (dp.verify, {"path": "release"}),
     "Sanitiser": (lambda plan, X: dp.Sanitiser(plan).fit(X), {"plan": PLAN, "X": TABLE}),
-    "mean_curve": (
-        dp.mean_curve,
-        {"release": RELEASE, "column": "load", "where": None, "total": False, "level": 0.95, "target": "table"},
+    "Release.mean_curve": (
+        RELEASE.mean_curve,
+        {"column": "load", "where": None, "total": False, "level": 0.95, "target": "table"},
     ),
     "advise": (dp.advise, {"plan": PLAN, "rows": 100, "questions": [COUNT]}),
     "Curator": (

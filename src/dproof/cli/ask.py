@@ -6,6 +6,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Annotated, Any
 
+from dproof.charts.picture_file import picture_file
 from dproof.cli.init import Data, Table
 from dproof.cli.options import AsJson, Plot, argument, flag, option
 from dproof.cli.output import advise, emit, escape, having_done
@@ -13,7 +14,6 @@ from dproof.cli.query import page
 from dproof.curation.curator import Curator
 from dproof.curation.ledger import is_begun
 from dproof.errors import InputError
-from dproof.report.picture_file import picture_file
 
 
 def ask(

@@ -12,8 +12,8 @@ from dproof.curation.account import Amount, Unit, amount, paid
 from dproof.curation.ledger import Ledger, is_begun
 from dproof.errors import InputError
 from dproof.exact import float_above
+from dproof.plans.plan import Plan
 from dproof.privacy import Privacy
-from dproof.sanitisation.plan import Plan
 
 _KINDS = ("budget", "spent", "remaining")
 _WORDS = {"budget": "the whole budget", "analyst": "an analyst's budget"}

@@ -71,7 +71,7 @@ def demo(
     """
     import pyarrow.parquet
 
-    from dproof.sanitisation.sanitise import sanitise
+    from dproof.releases.sanitise import sanitise
 
     if out is not None and out.exists():
         raise InputError(f"{str(out)!r} is there already: choose another name")
@@ -95,7 +95,7 @@ def made_up(people: int) -> Any:
     """A survey of people who do not exist, the same for the same number of them."""
     import pyarrow as pa
 
-    from dproof.sanitisation.plan import Plan
+    from dproof.plans.plan import Plan
 
     plan = Plan.parse(PLAN)
     hobbies, regions, items = (plan.column(name).space.values for name in ("hobby", "region", "interests"))

@@ -14,9 +14,9 @@ from dproof.exact import float_above, float_below
 from dproof.laws.family import listed
 from dproof.mechanisms.mechanism import Mechanism, Optimum
 from dproof.optimality import design as optimality
+from dproof.plans.column import Column, read_column
+from dproof.plans.reader import Reader, read_text, read_toml
 from dproof.privacy import Privacy
-from dproof.sanitisation.column import Column, read_column
-from dproof.sanitisation.reader import Reader, read_text, read_toml
 from dproof.spaces.space import Space
 
 _SHOWN = 11  # inputs and outputs of a matrix that a person is shown
@@ -60,7 +60,8 @@ def design(
     )
     answer = _answer(mechanism, privacy)
     if picture is not None:
-        from dproof.report.charts import law_chart, svg
+        from dproof.charts.style import svg
+        from dproof.report.law_charts import law_chart
 
         picture.write_text(svg(law_chart(mechanism)), encoding="utf-8")
     if law is not None:

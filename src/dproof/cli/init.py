@@ -10,9 +10,9 @@ import click
 
 from dproof.cli.options import AsJson, argument, flag, option
 from dproof.cli.output import advise, emit
-from dproof.engines import Source, open_source
-from dproof.engines.layout import PLAIN, USUAL, Layout, ending
-from dproof.sanitisation.toml import to_toml
+from dproof.plans.toml import to_toml
+from dproof.tables import Source, open_source
+from dproof.tables.layout import PLAIN, USUAL, Layout, ending
 
 Data = Annotated[Path, argument("DATA", "A .csv, .tsv, .xlsx, .parquet, .arrow or .duckdb file, or a folder.")]
 Table = Annotated[str | None, option("NAME", "The table inside a DuckDB file, or the sheet of an .xlsx.")]
@@ -122,8 +122,8 @@ def _draft(kinds: dict[str, str], layout: Layout) -> str:
 
 def _seen_layout(data: Path, table: str | None, look: bool) -> Layout:
     """How a file is written, as far as its header shows it, or its first rows."""
-    from dproof.engines.delimited import header_encoding, header_line, separator_of, usual_separator
-    from dproof.engines.files import files_of
+    from dproof.tables.delimited import header_encoding, header_line, separator_of, usual_separator
+    from dproof.tables.files import files_of
 
     path = files_of(data)[0] if data.is_dir() else data
     if ending(path) == ".xlsx":

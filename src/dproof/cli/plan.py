@@ -12,10 +12,10 @@ from dproof.cli.output import Page, advise, emit, escape, pairs
 from dproof.errors import InputError
 from dproof.exact import float_above
 from dproof.meaning import advice
+from dproof.plans.expectation import epsilon_for, half_widths, mean_half_widths
+from dproof.plans.plan import Plan
+from dproof.plans.row_law import RowLaw, certify_row, with_bounds
 from dproof.privacy import Privacy
-from dproof.sanitisation.expectation import epsilon_for, half_widths, mean_half_widths
-from dproof.sanitisation.plan import Plan
-from dproof.sanitisation.row_law import RowLaw, certify_row, with_bounds
 
 _SHOWN = 8  # names of columns that are left out
 

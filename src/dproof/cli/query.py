@@ -5,11 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
+from dproof.charts.picture_file import picture_file
 from dproof.cli.options import AsJson, EveryRow, Plot, argument, flag, option
 from dproof.cli.output import Page, advise, emit, escape, table
-from dproof.queries.answer import SHOWN_ROWS, Answer, Cell
-from dproof.report.picture_file import picture_file
-from dproof.sanitisation.release import load
+from dproof.questions.answer import SHOWN_ROWS, Answer, Cell
+from dproof.releases.release import load
 
 
 def query(

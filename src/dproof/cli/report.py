@@ -7,9 +7,9 @@ from typing import Annotated
 
 from dproof.cli.options import AsJson, argument, option
 from dproof.cli.output import emit, having_done
+from dproof.plans.expectation import half_widths
+from dproof.releases.release import REPORT, load
 from dproof.report.page import page
-from dproof.sanitisation.expectation import half_widths
-from dproof.sanitisation.release import REPORT, load
 
 
 def report(

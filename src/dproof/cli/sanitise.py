@@ -10,12 +10,12 @@ from typing import Annotated, Any
 from dproof.cli.init import Data, Table
 from dproof.cli.options import AsJson, option
 from dproof.cli.output import Page, advise, emit, escape, having_done, not_protected, several
-from dproof.curation.release_payment import ReleasePayment
 from dproof.exact import float_above
 from dproof.meaning import advice
-from dproof.sanitisation import sanitise as sanitisation
-from dproof.sanitisation.product import Progress
-from dproof.sanitisation.release import Release
+from dproof.releases import sanitise as sanitisation
+from dproof.releases.payment import ReleasePayment
+from dproof.releases.product import Progress
+from dproof.releases.release import Release
 
 _WIDE = 60  # columns of a terminal from which the bar tells the rate as well
 

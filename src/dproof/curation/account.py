@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any
 from dproof.errors import InputError, did_you_mean
 from dproof.exact import float_below
 from dproof.privacy import Neighbours, Privacy
-from dproof.queries.canonical import literal
+from dproof.questions.canonical import literal
 
 if TYPE_CHECKING:
-    from dproof.sanitisation.plan import Plan
+    from dproof.plans.plan import Plan
 
 
 @dataclass(frozen=True, slots=True)

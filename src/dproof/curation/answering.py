@@ -21,12 +21,12 @@ from dproof.curation.drawing import Released, promise
 from dproof.curation.formulas import Statistics, evaluate, is_affine, is_curved, is_doubtful
 from dproof.curation.inversion import candidates_not_ruled_out
 from dproof.curation.measurement import Measurement, Noisy
-from dproof.queries.answer import Answer, Cell, arranged, cautions
-from dproof.queries.linear import terms
-from dproof.queries.question import Aggregate, Expression, Key, aggregates, parts_of
-from dproof.queries.ranges import possible
-from dproof.queries.regions import grouping
-from dproof.queries.schema import Open, plain
+from dproof.questions.answer import Answer, Cell, arranged, cautions
+from dproof.questions.linear import terms
+from dproof.questions.question import Aggregate, Expression, Key, aggregates, parts_of
+from dproof.questions.ranges import possible
+from dproof.questions.regions import grouping
+from dproof.questions.schema import Open, plain
 
 _DRAWS, _MOST_DRAWS = 4000, 1 << 22
 WAYS_OUT = "a larger ε, fewer columns in the question, or coarser conditions"  # of an answer that tells nothing

@@ -23,19 +23,19 @@ from dproof.curation.measurement import Measurement, check_groups, measure
 from dproof.curation.preview import Preview, preview, spreads
 from dproof.curation.stand_ins import stand_ins
 from dproof.curation.tally import Counter, answerable, read_rows, schema_of, tally
-from dproof.engines import open_source
 from dproof.errors import InputError
 from dproof.exact import exact, level_of
 from dproof.mechanisms.noise import integer_laplace
+from dproof.plans.plan import Plan
 from dproof.privacy import Privacy, Promise
-from dproof.queries.answer import Answer, Cell
-from dproof.queries.building import Asked, as_question
-from dproof.queries.canonical import canonical
-from dproof.queries.curve_estimate import CurveEstimate
-from dproof.queries.declared import Declared, declare
-from dproof.queries.question import Question, columns
-from dproof.queries.schema import Open, asked_curve, plain, resolve
-from dproof.sanitisation.plan import Plan
+from dproof.questions.answer import Answer, Cell
+from dproof.questions.building import Asked, as_question
+from dproof.questions.canonical import canonical
+from dproof.questions.curve_estimate import CurveEstimate
+from dproof.questions.declared import Declared, declare
+from dproof.questions.question import Question, columns
+from dproof.questions.schema import Open, asked_curve, plain, resolve
+from dproof.tables import open_source
 
 _LEAST, _MOST = Fraction(1, 1000), Fraction(100)
 

@@ -14,13 +14,13 @@ from typing import Any, Literal
 from dproof.curves.expansion import CurveLattice, Expansion, Split
 from dproof.curves.noise import VectorNoise, vector_noise
 from dproof.errors import InputError
+from dproof.plans.plan import Plan
 from dproof.privacy import Privacy
-from dproof.queries.canonical import canonical, normalise
-from dproof.queries.predicates import Missing, Not, both
-from dproof.queries.question import Aggregate, Item, Key, Question
-from dproof.queries.regions import grouping
-from dproof.queries.schema import Schema, asked_curve, counting, resolve
-from dproof.sanitisation.plan import Plan
+from dproof.questions.canonical import canonical, normalise
+from dproof.questions.predicates import Missing, Not, both
+from dproof.questions.question import Aggregate, Item, Key, Question
+from dproof.questions.regions import grouping
+from dproof.questions.schema import Schema, asked_curve, counting, resolve
 
 _KINDS = ("avg", "sum", "covar")
 

@@ -16,9 +16,9 @@ from dproof.curation.measurement import check_groups
 from dproof.curation.preview import Preview
 from dproof.curation.stand_ins import stand_ins
 from dproof.errors import InputError
-from dproof.queries.answer import Answer
-from dproof.queries.curve_estimate import CurveEstimate
-from dproof.queries.question import Key, Question, columns
+from dproof.questions.answer import Answer
+from dproof.questions.curve_estimate import CurveEstimate
+from dproof.questions.question import Key, Question, columns
 
 if TYPE_CHECKING:
     from dproof.curation.curator import Curator

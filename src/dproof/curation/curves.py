@@ -19,15 +19,15 @@ from dproof.curation.curve_measurement import CurveMeasurement
 from dproof.curation.drawing import Released
 from dproof.curation.tally import Codes, count_parts
 from dproof.curves.bands import band_quantile, drawn_quantile, fine
-from dproof.engines import Source
 from dproof.errors import InputError
-from dproof.queries.answer import Answer, Cell, cautions
-from dproof.queries.cells import Grid, cut
-from dproof.queries.curve_estimate import CurveEstimate
-from dproof.queries.question import Key, columns
-from dproof.queries.ranges import Range, possible
-from dproof.queries.regions import grouping
-from dproof.sanitisation.plan import Plan
+from dproof.plans.plan import Plan
+from dproof.questions.answer import Answer, Cell, cautions
+from dproof.questions.cells import Grid, cut
+from dproof.questions.curve_estimate import CurveEstimate
+from dproof.questions.question import Key, columns
+from dproof.questions.ranges import Range, possible
+from dproof.questions.regions import grouping
+from dproof.tables import Source
 
 Vectors = NDArray[np.int64]
 Floats = NDArray[np.float64]

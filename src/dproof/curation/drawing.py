@@ -12,9 +12,9 @@ from dproof.curation.measurement import Chosen, Measurement
 from dproof.curation.selection import exponential, permute_and_flip, reach
 from dproof.curation.tally import Tally
 from dproof.exact import exact
-from dproof.queries.canonical import expression
-from dproof.queries.linear import Term, scale_of
-from dproof.queries.schema import Open, Schema
+from dproof.questions.canonical import expression
+from dproof.questions.linear import Term, scale_of
+from dproof.questions.schema import Open, Schema
 from dproof.spaces import Space
 
 Released = dict[str, Any]  # plain JSON: what a ledger keeps
@@ -109,7 +109,7 @@ def promise(choice: Chosen, level: float) -> str:
     """How far a choice may be from the best at this level, whatever the table: what its misses mean in rows.
 
     >>> from fractions import Fraction
-    >>> from dproof.queries.question import Aggregate
+    >>> from dproof.questions.question import Aggregate
     >>> median = Aggregate("quantile", ("age",), Fraction(1, 2))
     >>> print(promise(Chosen(median, "exponential", Fraction(1, 4), 111), 0.95))
     quantile("age", 0.5): with probability 0.95 at most 50% of the rows plus 15 are below it, and 50% plus 15 above it.

@@ -23,13 +23,13 @@ from numpy.typing import NDArray
 
 from dproof.curation.measurement import Measurement
 from dproof.curation.tally import Counter, Tally, answerable
-from dproof.queries.canonical import name
-from dproof.queries.linear import Term
-from dproof.queries.regions import MISSING
-from dproof.queries.schema import Schema
-from dproof.sanitisation.column import Column
-from dproof.sanitisation.plan import Plan
-from dproof.sanitisation.treatment import treatment
+from dproof.plans.column import Column
+from dproof.plans.plan import Plan
+from dproof.plans.treatment import treatment
+from dproof.questions.canonical import name
+from dproof.questions.linear import Term
+from dproof.questions.regions import MISSING
+from dproof.questions.schema import Schema
 from dproof.spaces.interval import Interval
 
 _MOST_KINDS = 1 << 17

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dproof.queries.linear import Term, terms
-from dproof.queries.question import Aggregate, Arithmetic, Expression, Number, parts_of
-from dproof.queries.question import evaluate as calculate
-from dproof.queries.schema import Schema
+from dproof.questions.linear import Term, terms
+from dproof.questions.question import Aggregate, Arithmetic, Expression, Number, parts_of
+from dproof.questions.question import evaluate as calculate
+from dproof.questions.schema import Schema
 
 Floats = NDArray[np.float64]
 Statistics = dict[Any, Floats]  # the value of each sum, number of distinct values or chosen value, per group

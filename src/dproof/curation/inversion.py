@@ -18,9 +18,9 @@ from numpy.typing import NDArray
 from dproof.curation.formulas import Floats, Statistics, evaluate
 from dproof.exact import exact
 from dproof.mechanisms.noise import Noise
-from dproof.queries.linear import Term, terms
-from dproof.queries.question import Aggregate, Expression, parts_of
-from dproof.queries.schema import Schema
+from dproof.questions.linear import Term, terms
+from dproof.questions.question import Aggregate, Expression, parts_of
+from dproof.questions.schema import Schema
 
 _SHARE = 10  # one tenth of what may be missed goes to the test of each noise by itself
 _STEP = 1e-5  # of a standard deviation, for slopes

@@ -18,10 +18,10 @@ import numpy as np
 from dproof.errors import InputError, TooLarge
 from dproof.mechanisms.noise import Noise, integer_gaussian, integer_laplace
 from dproof.privacy import Privacy
-from dproof.queries.canonical import expression
-from dproof.queries.effects import Coordinate, Effects, Part, effects
-from dproof.queries.linear import Term, terms
-from dproof.queries.question import (
+from dproof.questions.canonical import expression
+from dproof.questions.effects import Coordinate, Effects, Part, effects
+from dproof.questions.linear import Term, terms
+from dproof.questions.question import (
     Aggregate,
     Arithmetic,
     Expression,
@@ -32,8 +32,8 @@ from dproof.queries.question import (
     expressions,
     parts_of,
 )
-from dproof.queries.regions import grouping
-from dproof.queries.schema import Open, Schema, has_numbers
+from dproof.questions.regions import grouping
+from dproof.questions.schema import Open, Schema, has_numbers
 
 _MOST_FLIPS = 1 << 20  # candidates up to which permute-and-flip reads a word for each of them
 _MOST_WORDS = 1 << 27  # for those of all groups
@@ -107,8 +107,8 @@ def measure(
     Under change-one neighbours have equally many rows where each row is a person. Where rows say who owns them
     (`by_person`), or a person may own several, one may own fewer than another, or none: their number is private.
 
-    >>> from dproof.queries.schema import resolve
-    >>> from dproof.queries.sql import parse
+    >>> from dproof.questions.schema import resolve
+    >>> from dproof.questions.sql import parse
     >>> from dproof.spaces import Categories
     >>> table = Schema("data", {"sex": Categories(["f", "m"])})
     >>> question = resolve(parse("SELECT sex, count(*) FROM data GROUP BY sex"), table)

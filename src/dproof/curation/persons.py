@@ -13,9 +13,9 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from dproof.engines.objects import texts
 from dproof.errors import InputError
 from dproof.spaces.arrow import as_numpy
+from dproof.tables.objects import texts
 
 
 def counted_rows(arrays: Iterable[Any], rows_per_person: int) -> NDArray[np.bool_]:

@@ -19,12 +19,12 @@ from dproof.curation.measurement import Measurement, Noisy
 from dproof.errors import InputError
 from dproof.exact import float_above, written
 from dproof.privacy import Privacy
-from dproof.queries.canonical import canonical, condition, expression
-from dproof.queries.linear import Term, terms
-from dproof.queries.question import Aggregate, Expression, parts_of
-from dproof.queries.ranges import Range, possible
-from dproof.queries.schema import Schema, plain
-from dproof.queries.sensitivity import Sensitivity, sensitivity
+from dproof.questions.canonical import canonical, condition, expression
+from dproof.questions.linear import Term, terms
+from dproof.questions.question import Aggregate, Expression, parts_of
+from dproof.questions.ranges import Range, possible
+from dproof.questions.schema import Schema, plain
+from dproof.questions.sensitivity import Sensitivity, sensitivity
 
 
 @dataclass(frozen=True, slots=True)

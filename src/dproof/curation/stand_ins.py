@@ -6,9 +6,9 @@ from collections.abc import Iterable
 from typing import Any
 
 from dproof.exact import exact
-from dproof.queries.schema import plain
-from dproof.sanitisation.column import Column
-from dproof.sanitisation.plan import Plan
+from dproof.plans.column import Column
+from dproof.plans.plan import Plan
+from dproof.questions.schema import plain
 
 
 def stand_ins(plan: Plan, names: Iterable[str]) -> tuple[str, ...]:

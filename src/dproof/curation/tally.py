@@ -19,18 +19,18 @@ from numpy.typing import NDArray
 
 from dproof.curation.measurement import Measurement
 from dproof.curation.persons import counted_rows
-from dproof.engines import Source
-from dproof.engines.source import Bound
 from dproof.errors import TooLarge
-from dproof.queries.cells import cut
-from dproof.queries.linear import Term, present
-from dproof.queries.predicates import Missing, both, leaves
-from dproof.queries.question import Aggregate, columns
-from dproof.queries.regions import grouping
-from dproof.queries.schema import Open, Schema
-from dproof.sanitisation.column import Column
-from dproof.sanitisation.plan import Plan
-from dproof.sanitisation.treatment import treatment
+from dproof.plans.column import Column
+from dproof.plans.plan import Plan
+from dproof.plans.treatment import treatment
+from dproof.questions.cells import cut
+from dproof.questions.linear import Term, present
+from dproof.questions.predicates import Missing, both, leaves
+from dproof.questions.question import Aggregate, columns
+from dproof.questions.regions import grouping
+from dproof.questions.schema import Open, Schema
+from dproof.tables import Source
+from dproof.tables.source import Bound
 
 _MOST_CELLS = 1 << 24
 _SHORT = 1 << 40  # codes below this add up in a machine word over a batch

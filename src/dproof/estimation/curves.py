@@ -24,16 +24,15 @@ from dproof.estimation.measuring import WAYS_OUT, Options, refuse_singular
 from dproof.estimation.reading import connected
 from dproof.laws.axes import Kept, is_rough
 from dproof.laws.inverse import Array
-from dproof.queries.answer import Answer, Cell, cautions
-from dproof.queries.canonical import name
-from dproof.queries.curve_estimate import CurveEstimate
-from dproof.queries.predicates import Predicate, both
-from dproof.queries.question import Aggregate, Item, Key, Question
-from dproof.queries.ranges import possible
-from dproof.queries.schema import counting, resolve
-from dproof.queries.sql import parse_predicate
-from dproof.sanitisation.column import Column
-from dproof.sanitisation.release import Release
+from dproof.plans.column import Column
+from dproof.questions.answer import Answer, Cell, cautions
+from dproof.questions.canonical import name
+from dproof.questions.curve_estimate import CurveEstimate
+from dproof.questions.predicates import Predicate, both
+from dproof.questions.question import Aggregate, Item, Key, Question
+from dproof.questions.ranges import possible
+from dproof.questions.schema import counting, resolve
+from dproof.questions.sql import parse_predicate
 from dproof.spaces.arrow import as_numpy
 
 _BATCH = 1 << 16
@@ -53,15 +52,7 @@ def mean_curve(
 
     `target="table"`: for the curves that were sanitised (privacy noise only), `"population"`: for where they come
     from (noise and sampling). What the basis cannot say is in neither.
-
-    >>> import dproof as dp, pyarrow
-    >>> plan = {"privacy": {"epsilon": 1}, "columns": {
-    ...     "load": {"space": "curves", "points": 9, "low": 0, "high": 2, "terms": 3}}}
-    >>> release = dp.sanitise(pyarrow.table({"load": [[1.0] * 9] * 400}), plan)
-    >>> mean_curve(release, "load").estimate.shape
-    (9,)
     """
-    expect(release, Release, "release", "a release, as sanitise or load gives it")
     expect(column, str, "column", "the name of a curve column")
     flag(total, "total")
     options = Options(level=level, target=target)

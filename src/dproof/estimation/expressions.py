@@ -9,10 +9,10 @@ import numpy as np
 
 from dproof.estimation.frame import Frame, Needed
 from dproof.laws.inverse import Array
-from dproof.queries.linear import present, terms
-from dproof.queries.predicates import Predicate, both
-from dproof.queries.question import Aggregate
-from dproof.queries.schema import Open, Schema
+from dproof.questions.linear import present, terms
+from dproof.questions.predicates import Predicate, both
+from dproof.questions.question import Aggregate
+from dproof.questions.schema import Open, Schema
 
 _UNSURE = 3.0  # standard errors from zero below which a divisor may well be zero
 

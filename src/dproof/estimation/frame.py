@@ -16,13 +16,13 @@ from dproof.estimation.pieces import piece_of, scale_of
 from dproof.estimation.reading import Piece, count, integers
 from dproof.laws.axes import Axis, Mixed, Moments, Scale, is_rough, public
 from dproof.laws.inverse import Array
-from dproof.queries.canonical import condition, literal, name
-from dproof.queries.cells import cut
-from dproof.queries.predicates import Predicate, leaves
-from dproof.queries.question import Key
-from dproof.queries.regions import Bit, grouping
-from dproof.queries.schema import Open, Schema
-from dproof.sanitisation.row_law import RowLaw
+from dproof.plans.row_law import RowLaw
+from dproof.questions.canonical import condition, literal, name
+from dproof.questions.cells import cut
+from dproof.questions.predicates import Predicate, leaves
+from dproof.questions.question import Key
+from dproof.questions.regions import Bit, grouping
+from dproof.questions.schema import Open, Schema
 
 _MOST_CELLS = 1 << 24
 Needed = tuple[Predicate | None, tuple[str, ...]]  # a sum: its condition, and the columns it multiplies

@@ -17,9 +17,9 @@ from dproof.estimation.intervals import half_widths, normal_quantile, simultaneo
 from dproof.exact import level_of
 from dproof.laws.axes import Mixed
 from dproof.laws.inverse import Array
-from dproof.queries.answer import Cell
-from dproof.queries.question import Aggregate, Expression, Question, evaluate
-from dproof.sanitisation.row_law import RowLaw
+from dproof.plans.row_law import RowLaw
+from dproof.questions.answer import Cell
+from dproof.questions.question import Aggregate, Expression, Question, evaluate
 
 Method = Literal["inverse", "likelihood", "projection", "shrinkage"]
 _ROUGH = "approximate: the noise is wider than the condition; the interval includes the bias"

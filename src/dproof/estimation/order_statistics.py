@@ -17,10 +17,10 @@ from dproof.estimation.intervals import half_widths, normal_quantile
 from dproof.estimation.measuring import Asked, measure, refuse_singular
 from dproof.laws.inverse import Array
 from dproof.laws.smoothing import NODES
-from dproof.queries.answer import Cell
-from dproof.queries.predicates import Compare, Contains, Predicate, both
-from dproof.queries.question import Aggregate, Key
-from dproof.queries.schema import Open, plain
+from dproof.questions.answer import Cell
+from dproof.questions.predicates import Compare, Contains, Predicate, both
+from dproof.questions.question import Aggregate, Key
+from dproof.questions.schema import Open, plain
 
 _MOST_STEPS = 512  # thresholds at which a distribution is estimated
 # A distribution in one group at rising values: the values, T(t) − q·n for each, its half-width, and the naive one.

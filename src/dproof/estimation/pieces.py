@@ -9,12 +9,12 @@ from typing import Any
 from dproof.estimation.reading import Piece, column_reader, integers
 from dproof.laws.axes import Bins, Scale, Seen
 from dproof.laws.inverse import Array
-from dproof.queries.canonical import name
-from dproof.queries.cells import Axis as Cut
-from dproof.queries.linear import scale_of as exact_scale
-from dproof.sanitisation.column import Column
-from dproof.sanitisation.row_law import Group
-from dproof.sanitisation.storage import output_spaces
+from dproof.plans.column import Column
+from dproof.plans.row_law import Group
+from dproof.plans.storage import output_spaces
+from dproof.questions.canonical import name
+from dproof.questions.cells import Axis as Cut
+from dproof.questions.linear import scale_of as exact_scale
 
 _MOST_BINS = 1 << 14
 

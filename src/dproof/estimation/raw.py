@@ -9,9 +9,9 @@ from sqlglot import exp
 
 from dproof.errors import InputError
 from dproof.estimation.reading import as_list, connected
-from dproof.queries.answer import Answer
-from dproof.queries.canonical import literal, name
-from dproof.queries.sql import read_statement
+from dproof.questions.answer import Answer
+from dproof.questions.canonical import literal, name
+from dproof.questions.sql import read_statement
 
 _LONGEST = 100_000  # characters of SQL
 _MOST_ROWS = 1_000_000

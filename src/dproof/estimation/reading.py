@@ -12,14 +12,14 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.ipc
 
-from dproof.engines.source import Parts
 from dproof.errors import InputError
 from dproof.laws.axes import Axis
 from dproof.laws.inverse import Array
-from dproof.queries.canonical import literal, name
-from dproof.sanitisation.column import Column
+from dproof.plans.column import Column
+from dproof.questions.canonical import literal, name
 from dproof.spaces import Subsets
 from dproof.spaces.arrow import as_numpy
+from dproof.tables.source import Parts
 
 _TABLED_SETS = 1 << 12  # sets that are cheaper to tell apart by their whole text
 _GLOBS = frozenset("*?[]{}")

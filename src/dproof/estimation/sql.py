@@ -10,13 +10,13 @@ from dproof.estimation.expressions import sums_of
 from dproof.estimation.frame import Frame, schema_of
 from dproof.estimation.measuring import WAYS_OUT, Asked, Options, measure
 from dproof.estimation.order_statistics import special_cells
-from dproof.queries.answer import Answer, arranged, cautions
-from dproof.queries.linear import terms
-from dproof.queries.question import Aggregate, Expression, Key, aggregates, expressions, parts_of
-from dproof.queries.ranges import possible
-from dproof.queries.schema import asked_curve, resolve
-from dproof.queries.sql import parse
-from dproof.sanitisation.row_law import RowLaw
+from dproof.plans.row_law import RowLaw
+from dproof.questions.answer import Answer, arranged, cautions
+from dproof.questions.linear import terms
+from dproof.questions.question import Aggregate, Expression, Key, aggregates, expressions, parts_of
+from dproof.questions.ranges import possible
+from dproof.questions.schema import asked_curve, resolve
+from dproof.questions.sql import parse
 
 _METHODS = {
     "inverse": "inverse law (unbiased)",

@@ -24,15 +24,15 @@ from dproof.estimation.frame import Frame, Needed, schema_of
 from dproof.estimation.intervals import half_widths, normal_quantile
 from dproof.estimation.measuring import Asked, Measured, Options, measure
 from dproof.laws.inverse import Array
+from dproof.plans.plan import Plan
+from dproof.plans.questions import Planned, checked_question
+from dproof.plans.row_law import RowLaw, certify_row
 from dproof.privacy import Privacy
-from dproof.queries.building import count, mean
-from dproof.queries.linear import Term
-from dproof.queries.predicates import Compare, Contains, both
-from dproof.queries.question import Expression, Key, Number, Question, aggregates
-from dproof.queries.schema import Schema, asked_curve, resolve
-from dproof.sanitisation.plan import Plan
-from dproof.sanitisation.questions import Planned, checked_question
-from dproof.sanitisation.row_law import RowLaw, certify_row
+from dproof.questions.building import count, mean
+from dproof.questions.linear import Term
+from dproof.questions.predicates import Compare, Contains, both
+from dproof.questions.question import Expression, Key, Number, Question, aggregates
+from dproof.questions.schema import Schema, asked_curve, resolve
 
 Spread = tuple[float | None, float | None]  # a half-width and a standard error, over all groups
 _LINEAR = ("count", "sum", "avg", "var", "stddev", "covar", "corr")

@@ -9,12 +9,12 @@ from typing import Any
 
 import altair as alt
 
+from dproof.charts.style import ACCENT, INK
 from dproof.mechanisms.additive import laplace
 from dproof.mechanisms.randomised_response import randomised_response
 from dproof.optimality.bounds import lower_bounds
 from dproof.optimality.design import Problem
 from dproof.privacy import Privacy
-from dproof.report.curve_charts import ACCENT, INK
 from dproof.spaces.interval import Interval
 
 _COLOURS = ["#8c510a", "#bf812d", "#7a8a99", ACCENT, INK]

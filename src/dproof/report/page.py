@@ -9,11 +9,12 @@ from importlib.resources import files
 from math import floor, log10
 from typing import Any, NamedTuple
 
+from dproof.charts.style import svg
 from dproof.exact import written
 from dproof.meaning import advice, attack_accuracy, posterior
+from dproof.plans.row_law import Group, RowLaw
 from dproof.privacy import Privacy
-from dproof.report.charts import law_chart, profile_chart, svg
-from dproof.sanitisation.row_law import Group, RowLaw
+from dproof.report.law_charts import law_chart, profile_chart
 
 
 class Pictures(NamedTuple):

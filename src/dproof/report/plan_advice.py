@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from dproof.plans.expectation import mean_half_widths
+from dproof.plans.row_law import RowLaw
 from dproof.report.advise import asked_width, shown
-from dproof.sanitisation.changes import Prices, percent
-from dproof.sanitisation.expectation import mean_half_widths
-from dproof.sanitisation.row_law import RowLaw
+from dproof.report.changes import Prices, percent
 
 _TOO_NOISY = 0.1  # of all rows, or of the range of a number: such a ± tells little
 _SHARP = 0.01  # below this nothing needs to be said
@@ -42,8 +42,8 @@ class PlanAdvice:
 def plan_advice(law: RowLaw, rows: int) -> PlanAdvice:
     """Advice for a plan and a number of rows.
 
-    >>> from dproof.sanitisation.plan import Plan
-    >>> from dproof.sanitisation.row_law import certify_row
+    >>> from dproof.plans.plan import Plan
+    >>> from dproof.plans.row_law import certify_row
     >>> states = {"space": "categories", "values": [f"state {n}" for n in range(50)]}
     >>> plan = Plan.from_dict({"privacy": {"epsilon": 1}, "columns": {"state": states}})
     >>> found = plan_advice(certify_row(plan), 2000)

@@ -1,0 +1,1 @@
+"""How charts look, and how they become SVG and PNG: nothing here knows what is drawn."""

@@ -1,6 +1,0 @@
-"""Where rows come from: each engine alone in its file, all of them streams of Arrow batches."""
-
-from dproof.engines.opening import open_source
-from dproof.engines.source import Source
-
-__all__ = ["Source", "open_source"]

@@ -1,0 +1,91 @@
+"""What an analyst can expect of a release before there is one: the interval that a count will have."""
+
+from __future__ import annotations
+
+from decimal import ROUND_CEILING, Context
+from fractions import Fraction
+from math import sqrt
+from statistics import NormalDist
+from typing import Any
+
+from dproof.errors import InputError
+from dproof.exact import exact
+from dproof.optimality.error import bias_and_variance
+from dproof.plans.choice import choose
+from dproof.plans.plan import Plan, Wanted, split
+from dproof.plans.row_law import RowLaw
+from dproof.privacy import Privacy
+
+_THREE_DIGITS = Context(prec=3, rounding=ROUND_CEILING)
+_Z = NormalDist().inv_cdf(0.975)
+_LARGEST_EPSILON = 100
+NOT_COUNTED = ("interval", "curves")
+_BIAS = 1e-9  # of the interval's length, which rounding floats may feign
+
+
+def half_widths(law: RowLaw, rows: int) -> dict[str, float | None]:
+    """For each group, ± at 95% of a debiased count over so many rows, at its worst; None where none can be had.
+
+    For sets it is the count of rows that hold an item.
+
+    >>> columns = {"read": {"space": "categories", "values": [0, 1]}}
+    >>> from dproof.plans.row_law import certify_row
+    >>> law = certify_row(Plan.from_dict({"privacy": {"epsilon": 1}, "columns": columns}))
+    >>> round(half_widths(law, 10_000)["read"], 1)
+    188.1
+    """
+    if rows < 0:
+        raise InputError("the number of rows cannot be negative")
+    widths: dict[str, float | None] = {}
+    for group in law.groups:
+        variance = group.mechanism.family.count_variance(group.mechanism.inputs)
+        widths[group.name] = None if variance is None else _Z * sqrt(rows * variance)
+    return widths
+
+
+def mean_half_widths(law: RowLaw, rows: int) -> dict[str, float]:
+    """For each column of numbers under an unbiased law, ± at 95% of their mean over so many rows, at its worst."""
+    widths = {}
+    for group in law.groups if rows > 0 else ():
+        found = bias_and_variance(group.mechanism)
+        if found is not None and found[0] <= _BIAS * float(group.mechanism.inputs.diameter):
+            widths[group.name] = _Z * sqrt(found[1] / rows)
+    return widths
+
+
+def count_half_width(group: Wanted, part: Privacy, rows: int) -> float | None:
+    """± at 95% of a debiased count over so many rows, for columns with this part of the promise; None without one."""
+    variance = choose(group.kind, group.space, part, group.mechanism).family.count_variance(group.space)
+    return None if variance is None else _Z * sqrt(rows * variance)
+
+
+def epsilon_for(plan: Plan, rows: int, half_width: Any) -> Fraction:
+    """The least ε, to three digits, with which every count over so many rows is right to ± the half-width.
+
+    Counted are categories, sets and joined columns. The shares, δ and everything else stay as the plan has them.
+    """
+    wanted = exact(half_width, "the half-width")
+    if wanted <= 0 or rows < 1:
+        raise InputError("the half-width and the number of rows must be positive")
+
+    if all(group.kind in NOT_COUNTED for group in plan.groups):
+        raise InputError("no column of the plan is counted: choose epsilon by the error of its values instead")
+
+    def enough(epsilon: Fraction) -> bool:
+        promise = Privacy(epsilon, plan.privacy.delta)
+        for group, part in zip(plan.groups, split(promise, plan.groups), strict=True):
+            width = count_half_width(group, part, rows) if group.kind not in NOT_COUNTED else 0.0
+            if width is None or width > wanted:
+                return False
+        return True
+
+    low, high = Fraction(0), Fraction(_LARGEST_EPSILON)
+    if not enough(high):
+        raise InputError(
+            f"no epsilon up to {_LARGEST_EPSILON} makes every count over {rows} rows right to ± {half_width}: "
+            "ask for less, or give the plan fewer columns"
+        )
+    while high - low > high / 10_000:
+        middle = (low + high) / 2
+        low, high = (low, middle) if enough(middle) else (middle, high)
+    return Fraction(_THREE_DIGITS.divide(high.numerator, high.denominator))

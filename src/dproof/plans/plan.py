@@ -1,0 +1,232 @@
+"""The plan: public knowledge about a table, and what to do with it."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from difflib import get_close_matches
+from fractions import Fraction
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from dproof.arguments import described, expect, mapping
+from dproof.errors import InputError, did_you_mean
+from dproof.plans.column import Column, read_column
+from dproof.plans.file_table import read_layout
+from dproof.plans.reader import Misplaced, Reader, read_text, read_toml
+from dproof.plans.toml import to_toml, toml_key
+from dproof.privacy import Privacy
+from dproof.spaces.rows import Rows
+from dproof.tables.layout import USUAL, Layout
+
+if TYPE_CHECKING:
+    from dproof.plans.questions import Planned
+
+Order = Literal["shuffle", "keep"]
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What is to stand under one mechanism: a column, or those of a [[joint]], which keeps their dependence."""
+
+    columns: tuple[Column, ...]
+    share: Fraction
+    kind: str
+    mechanism: str
+
+    @property
+    def name(self) -> str:
+        return " × ".join(column.name for column in self.columns)
+
+    @property
+    def space(self) -> Any:
+        """The column's own space, or the rows of the joined columns."""
+        if len(self.columns) == 1:
+            return self.columns[0].space
+        return Rows({column.name: column.space for column in self.columns})
+
+
+def split(promise: Privacy, groups: Sequence[Wanted]) -> list[Privacy]:
+    """The part of a promise that each group gets by its share."""
+    whole = sum((group.share for group in groups), Fraction(0))
+    parts = (group.share / whole for group in groups)
+    return [Privacy(promise.epsilon * p, promise.delta * p, neighbours=promise.neighbours) for p in parts]
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What a row may lose, the space of every column and how each is treated; validated before any data is opened.
+
+    >>> plan = Plan.from_dict({
+    ...     "privacy": {"epsilon": "2"},
+    ...     "columns": {"hobby": {"space": "categories", "values": ["Cars", "Chess"]}, "name": {"drop": True}},
+    ... })
+    >>> plan.privacy.epsilon, [column.kind for column in plan.columns]
+    (Fraction(2, 1), ['categories', 'drop'])
+    """
+
+    privacy: Privacy
+    columns: tuple[Column, ...]
+    groups: tuple[Wanted, ...]
+    order: Order
+    rows_per_person: int
+    person: str | None
+    questions: tuple[Planned, ...]
+    text: str
+    file: Layout = USUAL
+
+    @property
+    def row_is_person(self) -> bool:
+        """Whether every row is another person: only then have neighbours under change-one equally many rows."""
+        return self.person is None and self.rows_per_person == 1
+
+    @property
+    def rows_are_public(self) -> bool:
+        """Whether neighbours have equally many rows, so that their number may be told."""
+        return self.row_is_person and self.privacy.neighbours == "change-one"
+
+    @classmethod
+    def read(cls, path: str | os.PathLike[str]) -> Plan:
+        """The plan in a TOML file."""
+        return cls.parse(read_text(path, "plan"), name=Path(path).name)
+
+    @classmethod
+    def parse(cls, text: str, *, name: str = "plan") -> Plan:
+        """The plan in a TOML text; a mistake is told with its key and line."""
+        expect(text, str, "text", "the TOML text of a plan")
+        expect(name, str, "name", "a text: what the plan is called in messages")
+        return read_toml(text, name, lambda top: _plan(top, text))
+
+    @classmethod
+    def from_dict(cls, tables: Mapping[str, Any]) -> Plan:
+        """The plan as nested mappings, with the keys of the TOML file."""
+        return cls.parse(to_toml(mapping(tables, "tables", "a mapping with the keys of a plan")))
+
+    @classmethod
+    def of(cls, plan: Plan | str | os.PathLike[str] | Mapping[str, Any]) -> Plan:
+        """A plan as it is, from a path, or from mappings."""
+        if isinstance(plan, Plan):
+            return plan
+        if isinstance(plan, Mapping):
+            return cls.from_dict(plan)
+        if isinstance(plan, (str, os.PathLike)):
+            return cls.read(plan)
+        raise InputError(f"plan must be a Plan, a path or a mapping, not {described(plan)}")
+
+    def column(self, name: str) -> Column:
+        """The column of that name."""
+        for column in self.columns:
+            if column.name == name:
+                return column
+        raise InputError(f"the plan has no column {name!r}{did_you_mean(name, [c.name for c in self.columns])}")
+
+    @property
+    def sources(self) -> tuple[str, ...]:
+        """The columns of the source that the release needs, in the plan's order."""
+        return tuple(name for column in self.columns if column.kind != "drop" for name in column.sources)
+
+    @property
+    def stored(self) -> tuple[str, ...]:
+        """The columns of the stored release, in the plan's order."""
+        return tuple(name for column in self.columns if column.kind != "drop" for name in column.stored)
+
+    def named(self, kind: str) -> list[str]:
+        """The names of the columns of one kind, such as those that are public or dropped."""
+        return [column.name for column in self.columns if column.kind == kind]
+
+    def check_names(self, names: tuple[str, ...]) -> None:
+        """Refuse a source whose columns are not exactly those the plan speaks of."""
+        known = {name for column in self.columns for name in column.sources}
+        unknown = [name for name in names if name not in known]
+        absent = sorted(known - set(names))
+        if unknown:
+            more = f" (nor {len(unknown) - 1} others)" if len(unknown) > 1 else ""
+            near = get_close_matches(unknown[0].casefold(), [name.casefold() for name in absent], 1)
+            meant = next((name for name in absent if name.casefold() in near), None)
+            way = f"add [columns.{toml_key(unknown[0])}] with its space, or with drop = true"
+            if meant is not None:
+                way = f"the plan has {meant!r} instead; write it as the file does"
+            raise InputError(f"the source has a column {unknown[0]!r} that the plan does not mention{more}: {way}")
+        if absent:
+            raise InputError(f"the source has no column {absent[0]!r}{did_you_mean(absent[0], names)}")
+
+
+def _plan(top: Reader, text: str) -> Plan:
+    promise = top.table("privacy")
+    privacy = promise.calling(
+        lambda: Privacy(
+            promise.number("epsilon"),
+            promise.number("delta", 0),
+            neighbours=promise.choice("neighbours", ("change-one", "add-remove"), "change-one"),  # type: ignore[arg-type]
+        )
+    )
+    rows_per_person = promise.integer("rows_per_person", 1)
+    if rows_per_person < 1:
+        raise Misplaced(("privacy", "rows_per_person"), "must be at least 1")
+    person = promise.text("person", None)
+    promise.finish()
+    file = read_layout(top.table("file")) if "file" in top else USUAL
+    given = top.table("columns")
+    columns = tuple(replace(read_column(name, given.table(name)), numerals=file.numerals) for name in given)
+    groups = _groups(top, columns)
+    order = top.choice("order", ("shuffle", "keep"), "shuffle")
+    given_questions = top.tables("questions")
+    questions = _questions(given_questions, columns) if given_questions else ()
+    top.finish()
+    _check(columns, person)
+    return Plan(privacy, columns, groups, order, rows_per_person, person, questions, text, file)  # type: ignore[arg-type]
+
+
+def _questions(tables: list[Reader], columns: tuple[Column, ...]) -> tuple[Planned, ...]:
+    from dproof.plans.questions import read_questions  # takes a parser of SQL, which few plans need
+
+    return read_questions(tables, columns)
+
+
+def _groups(top: Reader, columns: tuple[Column, ...]) -> tuple[Wanted, ...]:
+    """The groups in the order of the columns; joined ones stand where the first of them does."""
+    known = {column.name: column for column in columns}
+    joined: dict[str, Wanted] = {}
+    for table in top.tables("joint"):
+        names = table.texts("columns")
+        for name in names:
+            if name not in known:
+                raise table.wrong(
+                    "columns", f"names {name!r}, which is no column of the plan{did_you_mean(name, known)}"
+                )
+            if known[name].kind not in ("categories", "interval", "subsets"):
+                raise table.wrong("columns", f"names {name!r}, which has no finite space to join")
+            if name in joined:
+                raise table.wrong("columns", f"joins {name!r} twice")
+        if len(names) < 2:
+            raise table.wrong("columns", "needs at least two columns")
+        members = tuple(known[name] for name in names)
+        # Joining columns leaves the other columns' parts of the budget as they were.
+        share = table.share("share", sum((column.share for column in members), Fraction(0)))
+        joined |= dict.fromkeys(names, Wanted(members, share, "joint", table.text("mechanism", "auto") or "auto"))
+        table.finish()
+    alone = {c.name: Wanted((c,), c.share, c.kind, c.mechanism) for c in columns if c.private}
+    return tuple(dict.fromkeys((alone | joined)[name] for name in alone))
+
+
+def _check(columns: tuple[Column, ...], person: str | None) -> None:
+    uses = Counter(source for column in columns for source in column.sources)
+    twice = [name for name, times in uses.items() if times > 1]
+    if twice:
+        raise Misplaced(("columns", twice[0]), "uses a column of the source that another uses too")
+    if not any(column.private for column in columns):
+        raise Misplaced(("columns",), "are all dropped or public: there is nothing to sanitise")
+    stored = Counter(name for column in columns if column.kind != "drop" for name in column.stored)
+    clash = [name for name, times in stored.items() if times > 1]
+    if clash:
+        raise Misplaced(("columns", clash[0]), "would be stored under the name of another column")
+    if person is not None:
+        named = [column for column in columns if person in column.sources]
+        if not named:
+            raise Misplaced(
+                ("privacy", "person"), f"names {person!r}, which is no column of the plan{did_you_mean(person, uses)}"
+            )
+        if named[0].kind != "drop":
+            raise Misplaced(("columns", named[0].name), "names the person of each row, so it must have drop = true")

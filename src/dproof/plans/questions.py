@@ -1,0 +1,56 @@
+"""The questions that a plan says will be asked: checked with the plan, before there is any data."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from fractions import Fraction
+
+from dproof.errors import InputError
+from dproof.plans.column import Column
+from dproof.plans.reader import Reader
+from dproof.questions.question import Question
+from dproof.questions.schema import Open, Schema, asked_curve, counting, resolve
+from dproof.questions.sql import parse
+
+_TABLES = ("data", "release")  # what the table is called: by a curator, and in a release
+
+
+@dataclass(frozen=True, slots=True)
+class Planned:
+    """A question that will be asked, and how much it counts beside the others."""
+
+    sql: str
+    weight: Fraction
+
+
+def read_questions(tables: Iterable[Reader], columns: Iterable[Column]) -> tuple[Planned, ...]:
+    """The [[questions]] of a plan; each must be one that can be asked about its columns."""
+    found = []
+    for table in tables:
+        sql, weight = table.text("sql"), table.number("weight", Fraction(1))
+        if weight <= 0:
+            raise table.wrong("weight", "must be positive: it says how much the question counts beside the others")
+        try:
+            checked_question(sql, columns)
+        except InputError as error:
+            raise table.wrong("sql", f"is wrong: {error}") from None
+        table.finish()
+        found.append(Planned(sql, weight))
+    return tuple(found)
+
+
+def checked_question(sql: str, columns: Iterable[Column]) -> Question:
+    """The question that a text asks about the columns of a plan, of the table or of its release.
+
+    >>> checked_question("SELECT count(*) FROM people", ())
+    Traceback (most recent call last):
+    dproof.errors.InputError: there is no table 'people': ask FROM data or FROM release
+    """
+    parsed = parse(sql)
+    if parsed.table.casefold() not in _TABLES:
+        raise InputError(f"there is no table {parsed.table!r}: ask FROM data or FROM release")
+    spaces = {column.name: column.space if column.private else Open() for column in columns if column.kind != "drop"}
+    schema = Schema(parsed.table, spaces)
+    resolve(parsed if asked_curve(parsed, schema) is None else counting(parsed), schema)
+    return parsed

@@ -1,0 +1,155 @@
+"""Reading the tables of a plan key by key, so that every mistake has a place."""
+
+from __future__ import annotations
+
+import os
+import tomllib
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from fractions import Fraction
+from typing import Any, TypeVar
+
+from dproof.arguments import as_path
+from dproof.errors import InputError, did_you_mean, nearest
+from dproof.exact import exact
+from dproof.plans.toml import line_of
+
+T = TypeVar("T")
+_LONGEST = 1 << 22  # bytes
+
+
+def read_text(path: str | os.PathLike[str], what: str) -> str:
+    """The text of a TOML file; `what` it holds is for the messages."""
+    where = as_path(path, "path")
+    try:
+        if where.stat().st_size > _LONGEST:
+            raise InputError(f"{where.name!r} is too long for a {what}")
+        return where.read_text("utf-8")
+    except UnicodeDecodeError:
+        raise InputError(f"{where.name!r} is not UTF-8 text: a {what} is a TOML file") from None
+    except OSError as error:
+        raise InputError(f"the {what} {str(path)!r} cannot be read: {error.strerror}") from None
+
+
+def read_toml(text: str, name: str, build: Callable[[Reader], T]) -> T:
+    """What `build` makes of a TOML text; a mistake is told with its key and line."""
+    try:
+        return build(Reader(tomllib.loads(text), ()))
+    except tomllib.TOMLDecodeError as error:
+        hint = "text needs quotes, and yes and no are written true and false" if "value" in str(error).lower() else ""
+        raise InputError(f"{name}: not valid TOML: {error}{hint and f'; {hint}'}") from None
+    except Misplaced as error:
+        line = line_of(text, error.path)
+        raise InputError(f"{name}{f', line {line}' if line else ''}: {error}") from None
+
+
+class Misplaced(Exception):
+    """A mistake in a plan, with the path of its key."""
+
+    def __init__(self, path: tuple[str, ...], message: str) -> None:
+        super().__init__(f"{'.'.join(path) or 'this'} {message}")
+        self.path = path
+
+
+class Reader:
+    """One table of a plan; `finish` refuses the keys that nobody asked for."""
+
+    def __init__(self, table: Any, path: tuple[str, ...]) -> None:
+        if not isinstance(table, Mapping):
+            raise Misplaced(path, "must be a table")
+        self._table = table
+        self._asked: set[str] = set()
+        self.path = path
+
+    def __contains__(self, key: str) -> bool:
+        return key in self._table
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._table)
+
+    def wrong(self, key: str, message: str) -> Misplaced:
+        """The mistake of one key."""
+        return Misplaced((*self.path, key), message)
+
+    def value(self, key: str, *default: Any) -> Any:
+        """Whatever stands there; without a default the key is required."""
+        self._asked.add(key)
+        if key in self._table:
+            return self._table[key]
+        if not default:
+            meant = nearest(key, [other for other in self._table if other not in self._asked])
+            raise self.wrong(key, "is missing") if meant is None else self._unknown(meant, [key])
+        return default[0]
+
+    def table(self, key: str) -> Reader:
+        return Reader(self.value(key), (*self.path, key))
+
+    def tables(self, key: str) -> list[Reader]:
+        given = self.value(key, [])
+        if not isinstance(given, list):
+            raise self.wrong(key, f"must be a list of tables: write [[{key}]]")
+        return [Reader(table, (*self.path, key, str(n))) for n, table in enumerate(given, 1)]
+
+    def text(self, key: str, *default: Any) -> Any:
+        given = self.value(key, *default)
+        if not isinstance(given, str) and (not default or given is not default[0]):
+            raise self.wrong(key, "must be text")
+        return given
+
+    def texts(self, key: str) -> tuple[str, ...]:
+        given = self.value(key)
+        if not isinstance(given, list) or not given or not all(isinstance(x, str) for x in given):
+            raise self.wrong(key, "must be a list of texts")
+        if len(set(given)) < len(given):
+            raise self.wrong(key, "names something twice")
+        return tuple(given)
+
+    def choice(self, key: str, options: tuple[str, ...], *default: str) -> str:
+        given = self.text(key, *default)
+        if given not in options:
+            raise self.wrong(key, f"cannot be {given[:40]!r}{did_you_mean(given, options)}")
+        return str(given)
+
+    def flag(self, key: str) -> bool:
+        given = self.value(key, False)
+        if not isinstance(given, bool):
+            raise self.wrong(key, "must be true or false")
+        return given
+
+    def integer(self, key: str, default: int) -> int:
+        given = self.value(key, default)
+        if isinstance(given, bool) or not isinstance(given, int):
+            raise self.wrong(key, "must be a whole number")
+        return given
+
+    def number(self, key: str, *default: Any) -> Any:
+        given = self.value(key, *default)
+        if default and given is default[0]:
+            return given
+        if not isinstance(given, (int, float, str)) or isinstance(given, bool):
+            raise self.wrong(key, "must be a number")
+        try:
+            return exact(given, "the number")
+        except InputError as error:
+            raise self.wrong(key, f"is wrong: {error}") from None
+
+    def share(self, key: str, default: Fraction) -> Fraction:
+        given: Fraction = self.number(key, default)
+        if given <= 0:
+            raise self.wrong(key, "must be positive: it is a weight in the split of epsilon")
+        return given
+
+    def calling(self, build: Callable[[], T]) -> T:
+        """What `build` makes; its refusal is a mistake of this table."""
+        try:
+            return build()
+        except InputError as error:
+            raise Misplaced(self.path, f"is wrong: {error}") from None
+
+    def finish(self) -> None:
+        """Refuse what nobody asked for."""
+        for key in self._table:
+            if key not in self._asked:
+                raise self._unknown(key, sorted(self._asked))
+
+    def _unknown(self, key: str, known: Iterable[str]) -> Misplaced:
+        return self.wrong(key, f"is not a known key{did_you_mean(key, known)}")

@@ -1,0 +1,174 @@
+"""The law of one row: independent mechanisms on its columns, certified before any data is opened."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from math import inf
+from typing import Any
+
+from dproof.certification.certificate import Certificate, Part
+from dproof.certification.certify import certify
+from dproof.certification.loss import compose, own_worst_pair
+from dproof.errors import InputError, TooLarge
+from dproof.exact import exact, float_above, log_above
+from dproof.mechanisms.mechanism import Mechanism
+from dproof.plans.column import Column
+from dproof.plans.plan import Plan, Wanted, split
+from dproof.privacy import Privacy
+
+_LARGEST_JOINT = 1 << 31  # points of the space that columns are joined into
+_MOST_COMPOSED = 256  # laws; their exact composition takes seconds then, and much longer beyond
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Columns under one mechanism (one column, or those of a [[joint]]), and its part of the certificate."""
+
+    columns: tuple[Column, ...]
+    mechanism: Mechanism
+    part: Part
+
+    @property
+    def name(self) -> str:
+        return self.part.name
+
+    @property
+    def privacy(self) -> Privacy:
+        """Its part of the promise."""
+        return self.part.privacy
+
+
+@dataclass(frozen=True, slots=True)
+class Tight:
+    """The least ε at the promised δ, and the least δ at the promised ε, both rounded up; bounds where not `exact`."""
+
+    epsilon: float
+    delta: float
+    exact: bool
+
+    def to_json(self) -> dict[str, Any]:
+        return {"epsilon": "inf" if self.epsilon == inf else self.epsilon, "delta": self.delta, "exact": self.exact}
+
+
+@dataclass(frozen=True, slots=True)
+class RowLaw:
+    """What happens to a row, and the proof of what it may lose.
+
+    Rows are independent, so a table costs what a row costs (HLM15, Theorem 5); the columns of a row are
+    independent too, and their promises add up.
+    """
+
+    plan: Plan
+    groups: tuple[Group, ...]
+
+    @property
+    def parts(self) -> tuple[Part, ...]:
+        """The certified laws, one for each group."""
+        return tuple(group.part for group in self.groups)
+
+    def promise(self, rows: int = 1) -> Privacy:
+        """What is promised to somebody who owns so many rows: rows are independent, so their promises add up."""
+        one = self.plan.privacy
+        return Privacy(rows * one.epsilon, min(Fraction(1), rows * one.delta), neighbours=one.neighbours)
+
+    @property
+    def person(self) -> Privacy:
+        """The promise to a person, who owns up to `rows_per_person` rows."""
+        return self.promise(self.plan.rows_per_person)
+
+    def person_to_json(self) -> dict[str, Any]:
+        """What is said about a person wherever a release or its plan is told."""
+        rows, promise = self.plan.rows_per_person, self.person
+        epsilon, delta = float_above(promise.epsilon), float_above(promise.delta)
+        return {"rows": rows, "epsilon": epsilon, "delta": delta, "tight": self.tight(rows).to_json()}
+
+    def tight(self, rows: int = 1) -> Tight:
+        """What so many rows lose at most, by the laws themselves.
+
+        At δ = 0 it is exact: independent columns and rows can all be at their worst at once, so the odds multiply.
+        With δ it is the exact composition where the laws have a short one, else the sum of their tight values.
+        """
+        promise, families = self.promise(rows), [group.mechanism.family for group in self.groups]
+        if not promise.delta:
+            odds = [family.odds(Fraction(0)).value for family in families]
+            # In logarithms: the odds of a million rows have a hundred million digits.
+            logs = [log_above(value) for value in odds if value is not None]
+            whole = inf if None in odds else float_above(rows * sum(logs, Fraction(0)))
+            return Tight(whole, 0.0, exact=True)
+        own = [own_worst_pair(family) for family in families] if len(families) * rows <= _MOST_COMPOSED else [None]
+        with suppress(TooLarge):  # so many different laws that only their sum is told
+            if None not in own:
+                together = compose([loss for loss in own if loss is not None] * rows)
+                return Tight(together.epsilon(promise.delta), together.delta(promise.epsilon), exact=True)
+        epsilon = rows * sum((exact(part.epsilon) for part in self.parts), Fraction(0))
+        spent = rows * sum((exact(part.delta) for part in self.parts), Fraction(0))
+        return Tight(float_above(epsilon), float_above(min(spent, Fraction(1))), exact=False)
+
+    def group_of(self, column: str) -> Group:
+        """The group that sanitises a column."""
+        for group in self.groups:
+            if any(member.name == column for member in group.columns):
+                return group
+        raise InputError(f"the column {column!r} is not sanitised by this plan")
+
+    def certificate(self, release: dict[str, Any] | None = None, *, private: bool = True) -> Certificate:
+        """The certificate of the row, with what is recorded about a release."""
+        return Certificate(self.plan.privacy, self.parts, release, private)
+
+
+def with_bounds(law: RowLaw) -> RowLaw:
+    """The same law, each part with the error that no mechanism with its promise can beat. HLM15, section 6."""
+    groups = (replace(group, part=replace(group.part, lower_bound=_bound(group))) for group in law.groups)
+    return replace(law, groups=tuple(groups))
+
+
+def _bound(group: Group) -> Fraction:
+    from dproof.optimality.bounds import lower_bound
+
+    mechanism = group.mechanism
+    if mechanism.optimum is not None and mechanism.optimum.loss == "metric":
+        return mechanism.optimum.lower_bound
+    inside = mechanism.outputs == mechanism.inputs
+    return lower_bound(mechanism.inputs, group.privacy, outputs="inside" if inside else "anywhere").value
+
+
+def certify_row(plan: Plan) -> RowLaw:
+    """Split the promise over the columns, calibrate their mechanisms and certify each; no data is involved.
+
+    >>> plan = Plan.from_dict({"privacy": {"epsilon": 2}, "columns": {
+    ...     "read": {"space": "categories", "values": [0, 1]},
+    ...     "hobby": {"space": "categories", "values": ["Cars", "Chess"], "share": 3}}})
+    >>> [str(group.privacy.epsilon) for group in certify_row(plan).groups]
+    ['1/2', '3/2']
+    """
+    groups = []
+    for want, privacy in zip(plan.groups, promises(plan), strict=True):
+        mechanism = _calibrated(want, privacy)
+        (part,) = certify(mechanism, privacy, name=want.name).parts
+        groups.append(Group(want.columns, mechanism, replace(part, lower_bound=None)))
+    return RowLaw(plan, tuple(groups))
+
+
+def promises(plan: Plan) -> list[Privacy]:
+    """The part of the promise that each group of columns gets by its share; refused where no release can keep it."""
+    if plan.privacy.neighbours != "change-one":
+        raise InputError(
+            "a release keeps the number of rows, so it can only promise neighbours = 'change-one'; "
+            "under 'add-remove' ask a curator instead"
+        )
+    Privacy(plan.rows_per_person * plan.privacy.epsilon)  # refuses what is beyond any use, for a person too
+    return split(plan.privacy, plan.groups)
+
+
+def _calibrated(want: Wanted, privacy: Privacy) -> Mechanism:
+    from dproof.plans.choice import choose  # designs are loaded where a law is chosen, and not to read one
+
+    space = want.space
+    try:
+        if want.kind == "joint" and space.size > _LARGEST_JOINT:
+            raise InputError(f"joined columns have {space.size} combinations; {_LARGEST_JOINT} is the most")
+        return choose(want.kind, space, privacy, want.mechanism)
+    except InputError as error:
+        raise InputError(f"column {want.name!r}: {error}") from None

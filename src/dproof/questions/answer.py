@@ -1,0 +1,262 @@
+"""An answer: rows of values and estimates, the same whether a release or a curator gave it."""
+
+from __future__ import annotations
+
+import html
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any
+
+from dproof.errors import InputError
+from dproof.questions.question import Expression, Question
+from dproof.spaces.space import COMPARISONS
+
+_SHOWN = 4  # points of a curve that a line of text shows
+SHOWN_ROWS = 50  # rows of a table that are printed unless all are wanted
+_NOTHING = "no information"
+_OUTSIDE = "≈: the interval lay outside of what is possible, so the nearest possible value is shown; it is not exact"
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """An estimate, the interval that covers the truth with the answer's level, and the number it was made from.
+
+    `estimate`, `stderr` and `raw` are as they were calculated; `low` and `high` are cut to what is possible. People are
+    shown the estimate moved into its interval. `informative` is False where the interval is all that is possible, or
+    where an estimate has none because it could be anything: nothing is learned then, and no number is shown.
+
+    `low` and `high` are None also for what is chosen and not measured, such as a curator's median: a note of the answer
+    says how good the choice is. For a curve every field but `informative` is a list over its grid.
+    """
+
+    estimate: Any
+    low: Any = None
+    high: Any = None
+    stderr: Any = None
+    raw: Any = None
+    informative: bool = True
+
+    @property
+    def moved(self) -> Any:
+        """The estimate, moved into its interval: what people are shown."""
+        if isinstance(self.low, (list, tuple)):
+            return [Cell(*ends).moved for ends in zip(self.estimate, self.low, self.high, strict=True)]
+        if self.low is None or self.high is None:
+            return self.estimate
+        if self.estimate is None or math.isnan(self.estimate):
+            return None
+        if self.low <= self.estimate <= self.high:
+            return self.estimate
+        return self.low if self.estimate < self.low else self.high
+
+    @property
+    def outside(self) -> bool:
+        """Whether nothing was left of an interval when it was cut: a single value that is not exact."""
+        if isinstance(self.low, (list, tuple)):
+            return any(Cell(*point).outside for point in zip(self.estimate, self.low, self.high, strict=True))
+        return self.low is not None and self.low == self.high != self.estimate
+
+    def __str__(self) -> str:
+        if not self.informative:
+            return _NOTHING
+        if isinstance(self.low, (list, tuple)):  # a curve, point by point
+            fields = zip(self.estimate, self.low, self.high, self.stderr, strict=True)
+            points = [str(Cell(*point)) for point in fields]
+            return ", ".join([*points[:_SHOWN], f"… ({len(points)} points)"] if len(points) > _SHOWN else points)
+        if isinstance(self.estimate, (list, tuple)):
+            return ", ".join(str(label) for label in self.estimate)
+        if self.low is None or self.high is None:
+            return "unknown" if self.estimate is None else _number(self.estimate, None)
+        width, moved = self.high - self.low, self.moved
+        if width == 0:
+            value = self.low if moved is None else moved
+            if self.outside:
+                return f"≈ {_number(value, 4 * (self.stderr or 1))}"
+            return f"{_number(value, None)} ± 0" if self.stderr else _number(value, None)
+        whole = isinstance(moved, int)  # a curator's count, and then its bounds are whole as well
+        numbers = [int(n) if whole and float(n).is_integer() else n for n in (self.low, self.high, width / 2)]
+        low, high, half = (_number(number, width) for number in numbers)
+        if moved is None:
+            return f"[{low}, {high}]"
+        middle = (self.high + self.low) / 2
+        interval = f"± {half}" if abs(middle - moved) < width / 50 else f"[{low}, {high}]"
+        return f"{_number(moved, width)} {interval}"
+
+    def to_json(self) -> dict[str, Any]:
+        """The six fields, with None for what is not finite."""
+        fields = ("estimate", "low", "high", "stderr", "raw", "informative")
+        return {field: _json(getattr(self, field)) for field in fields}
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A table of values and cells.
+
+    >>> answer = Answer(("sex", "n"), [{"sex": "f", "n": Cell(52, 48.0, 56.0, 2.0, 52)}])
+    >>> print(answer)
+    sex  n
+    f    52 ± 4
+    """
+
+    columns: tuple[str, ...]
+    rows: list[dict[str, Any]]
+    level: float = 0.95
+    notes: tuple[str, ...] = ()
+    method: str = ""
+
+    def __str__(self) -> str:
+        lines = [list(self.columns), *self.texts(SHOWN_ROWS)]
+        widths = [max(len(line[n]) for line in lines) for n in range(len(self.columns))]
+        table = [
+            "  ".join(text.ljust(width) for text, width in zip(line, widths, strict=True)).rstrip() for line in lines
+        ]
+        return "\n".join([*table, *self._more(), *([""] if self.notes else []), *self.notes])
+
+    def texts(self, most: int | None = None) -> list[list[str]]:
+        """The rows as they are shown, or the first of them."""
+        return [[_shown(row[column]) for column in self.columns] for row in self.rows[:most]]
+
+    def _more(self) -> list[str]:
+        more = len(self.rows) - SHOWN_ROWS
+        return [f"… {more:,} more (all are in .rows)"] if more > 0 else []
+
+    @property
+    def has_intervals(self) -> bool:
+        """Whether any estimate has an interval."""
+        return any(isinstance(value, Cell) and value.low is not None for row in self.rows for value in row.values())
+
+    def _repr_html_(self) -> str:
+        """The table as a notebook shows it."""
+        head = "".join(f"<th>{html.escape(column)}</th>" for column in self.columns)
+        lines = ("".join(f"<td>{html.escape(text)}</td>" for text in line) for line in self.texts(SHOWN_ROWS))
+        body = "".join(f"<tr>{line}</tr>" for line in lines)
+        notes = "".join(f"<p>{html.escape(note)}</p>" for note in (*self._more(), *self.notes))
+        return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{notes}"
+
+    def to_json(self) -> dict[str, Any]:
+        """One JSON object: columns, rows, level, and how and with what care the answer was made."""
+        rows = [{column: _json(row[column]) for column in self.columns} for row in self.rows]
+        notes = list(self.notes)
+        return {"columns": list(self.columns), "rows": rows, "level": self.level, "method": self.method, "notes": notes}
+
+    def flat(self) -> dict[str, list[Any]]:
+        """Columns of plain values: an estimate n has beside it n_low, n_high, n_stderr, n_raw and n_informative."""
+        flat: dict[str, list[Any]] = {}
+        for column in self.columns:
+            values = [row[column] for row in self.rows]
+            if not any(isinstance(value, Cell) for value in values):
+                flat[column] = [_json(value) for value in values]
+                continue
+            cells = [value.to_json() if isinstance(value, Cell) else {"estimate": _json(value)} for value in values]
+            flat[column] = [cell["estimate"] for cell in cells]
+            for field in ("low", "high", "stderr", "raw", "informative"):
+                flat[f"{column}_{field}"] = [cell.get(field) for cell in cells]
+        return flat
+
+    def plot(self, path: Any = None) -> Any:
+        """A chart of the estimates with their intervals; written to an .svg, .png or .html file where one is named."""
+        from dproof.questions.answer_chart import plot
+
+        return plot(self, path)
+
+    def to_arrow(self) -> Any:
+        import pyarrow
+
+        return pyarrow.table(self.flat())
+
+    def to_pandas(self) -> Any:
+        import pandas
+
+        return pandas.DataFrame(self.flat())
+
+    def to_polars(self) -> Any:
+        import polars
+
+        return polars.DataFrame(self.flat(), strict=False)
+
+
+def cautions(rows: Iterable[Mapping[str, Any]], ways_out: str) -> list[str]:
+    """What is to be said about cells that tell nothing, with the ways out, and about those that lay outside."""
+    cells = [value for row in rows for value in row.values() if isinstance(value, Cell)]
+    nothing = f"no information at this ε: the truth could be any possible value. Ways out: {ways_out}."
+    said = {
+        nothing: any(not cell.informative for cell in cells),
+        _OUTSIDE: any(cell.outside for cell in cells if cell.informative),
+    }
+    return [note for note, holds in said.items() if holds]
+
+
+def arranged(question: Question, columns: Mapping[Expression, Sequence[Any]], rows: Iterable[int]) -> list[int]:
+    """The rows that HAVING, ORDER BY and LIMIT leave, in order; what has no value passes no test and comes last."""
+    kept = [n for n in rows if _passes(question, columns, n)]
+    for order in reversed(question.order_by):
+        values = [_rank(value, order.descending) for value in columns[order.expression]]
+        kept.sort(key=values.__getitem__, reverse=order.descending)
+    return kept[: question.limit]
+
+
+def _passes(question: Question, columns: Mapping[Expression, Sequence[Any]], n: int) -> bool:
+    for test in question.having:
+        left, right = _plain(columns[test.left][n]), _plain(columns[test.right][n])
+        try:
+            if left is None or right is None or not COMPARISONS[test.operator](left, right):
+                return False
+        except TypeError:
+            problem = "HAVING compares things of different kinds: numbers with numbers, texts with texts"
+            raise InputError(problem) from None
+    return True
+
+
+def _rank(value: Any, descending: bool) -> tuple[bool, Any]:
+    """What a value sorts by; sets go by their items."""
+    plain = _plain(value)
+    if isinstance(plain, (frozenset, list, tuple)):
+        plain = sorted(map(str, plain))
+    return (plain is None) != descending, 0 if plain is None else plain
+
+
+def _plain(value: Any) -> Any:
+    """An estimate without its interval; None for what could not be calculated."""
+    plain = value.estimate if isinstance(value, Cell) else value
+    return None if isinstance(plain, float) and math.isnan(plain) else plain
+
+
+def _json(value: Any) -> Any:
+    if isinstance(value, Cell):
+        return value.to_json()
+    if isinstance(value, Fraction):
+        return int(value) if value.denominator == 1 else float(value)
+    if isinstance(value, (set, frozenset)):
+        return sorted((_json(item) for item in value), key=str)
+    if isinstance(value, Mapping):
+        return {str(key): _json(item) for key, item in value.items()}
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        return [_json(item) for item in value]
+    if isinstance(value, Decimal):
+        return float(value)
+    if value is not None and not isinstance(value, (bool, int, float, str)):
+        return str(value)  # a date, a time, whatever else a public column holds
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, (set, frozenset)):
+        return "{" + ", ".join(sorted(str(item) for item in value)) + "}"
+    if value is None:
+        return "NULL"  # as SQL asks for it, and not as a gap in the table
+    return _number(value, None) if isinstance(value, (int, float, Fraction)) else str(value)
+
+
+def _number(value: Any, width: float | None) -> str:
+    """A number with the digits that its interval leaves standing."""
+    if value is None or isinstance(value, (bool, str)):
+        return "" if value is None else str(value)
+    if isinstance(value, float) and not math.isfinite(value):
+        return "unknown"
+    if isinstance(value, int):
+        return f"{value:,}"
+    digits = 4 if not width else max(0, 1 - math.floor(math.log10(width / 2)))
+    return f"{float(value):,.{min(digits, 12)}f}"

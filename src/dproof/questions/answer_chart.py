@@ -1,0 +1,134 @@
+"""Answers as pictures: every estimate with its interval, and beside it the number that it was made from."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import altair as alt
+
+from dproof.charts import rendering
+from dproof.charts.picture_file import picture_file
+from dproof.charts.style import ACCENT, INK, label_text, styled
+from dproof.curves.charts import mean_chart
+from dproof.errors import InputError
+from dproof.questions.answer import Answer, Cell
+
+_MOST_ROWS, _MOST_CURVES = 200, 24
+_NAIVE = "#b8c4c4"
+_ROW = 30  # height of a row, which has a label above its dot
+
+
+def plot(answer: Answer, path: Any = None) -> Any:
+    """The chart of an answer; written to `path` where it is given, as its ending says.
+
+    >>> rows = [{"hobby": "Cars", "n": Cell(52.0, 40.0, 64.0, 6.0, 80)}]
+    >>> sorted(plot(Answer(("hobby", "n"), rows)).to_dict())[:2]
+    ['$schema', 'config']
+    """
+    file = None if path is None else picture_file(path)
+    chart = _chart(answer)
+    if file is not None:
+        _write(chart, answer, file)
+    return chart
+
+
+def _chart(answer: Answer) -> Any:
+    measured = [column for column in answer.columns if any(_drawn(row[column]) for row in answer.rows)]
+    curves = [column for column in answer.columns if any(_is_curve(row[column]) for row in answer.rows)]
+    if not measured and not curves:
+        raise InputError("this answer has no estimates with intervals, so there is nothing to draw")
+    most = _MOST_CURVES if curves else _MOST_ROWS
+    if len(answer.rows) > most:
+        fewer = "ask for fewer groups" if curves else f"add LIMIT {most} or less"
+        raise InputError(f"{len(answer.rows):,} rows are too many for a picture: {fewer}")
+    keys = [column for column in answer.columns if column not in (*measured, *curves)]
+    charts = [_one(answer, column, keys) for column in measured]
+    charts += [chart for column in curves for chart in _curves(answer, column, keys)]
+    return styled(charts[0] if len(charts) == 1 else alt.vconcat(*charts))
+
+
+def _drawn(value: Any) -> bool:
+    return isinstance(value, Cell) and value.low is not None and not _is_curve(value)
+
+
+def _is_curve(value: Any) -> bool:
+    return isinstance(value, Cell) and isinstance(value.low, (list, tuple))
+
+
+def _groups(answer: Answer, keys: Sequence[str]) -> list[str]:
+    """What each row is called; rows of the same name are numbered, so that each keeps a line of its own."""
+    names = [" · ".join(label_text(row[key]) for key in keys) for row in answer.rows]
+    if len(set(names)) == len(names):
+        return names
+    return [f"{name} ({n})".strip() for n, name in enumerate(names, 1)]
+
+
+def _one(answer: Answer, column: str, keys: Sequence[str]) -> Any:
+    """One estimated column: a dot and its interval for each row, and a tick for the number it was made from."""
+    groups = _groups(answer, keys)
+    cells = {group: row[column] for group, row in zip(groups, answer.rows, strict=True)}
+    lines = [{"group": group, **cell.to_json()} for group, cell in cells.items() if _drawn(cell)]
+    dots, naive, texts = [], [], []
+    middle = sum(line["low"] + line["high"] for line in lines) / (2 * len(lines))
+    for group, cell in cells.items():
+        if not isinstance(cell, Cell):
+            continue
+        if not cell.informative or not _drawn(cell) or cell.moved is None:
+            at = (cell.low + cell.high) / 2 if _drawn(cell) else middle
+            texts.append({"group": group, "at": at, "text": str(cell)})
+            continue
+        dots.append({"group": group, "at": cell.moved, "text": str(cell).split(" ±")[0].split(" [")[0]})
+        if isinstance(cell.raw, (int, float)) and cell.raw != cell.estimate:
+            naive.append({"group": group, "raw": cell.raw})
+    down = alt.Axis(title=" · ".join(keys) or None, labelLimit=260, labelOverlap=False)
+    across = alt.Axis(title=column, grid=True, gridColor="#eef2f2", tickCount=5, labelSeparation=14)
+
+    def layer(values: list[dict[str, Any]], field: str) -> Any:
+        x = alt.X(f"{field}:Q", axis=across, scale=alt.Scale(zero=False, padding=14))
+        return alt.Chart({"values": values}).encode(x=x, y=alt.Y("group:N", sort=groups, axis=down))
+
+    colour = alt.condition("datum.informative", alt.value(ACCENT), alt.value(_NAIVE))
+    layers = [
+        layer(naive, "raw").mark_tick(color=_NAIVE, thickness=3, size=16),
+        layer(lines, "low").mark_rule(strokeWidth=2).encode(x2="high:Q", color=colour),
+        layer(dots, "at").mark_circle(color=ACCENT, size=70, opacity=1),
+        layer([*dots, *texts], "at").mark_text(dy=-9, fontSize=10, color=INK).encode(text="text:N"),
+    ]
+    subtitle = "grey ticks: the numbers before correction" if naive else ""
+    title = alt.Title(f"{column}, {answer.level:.0%} intervals", subtitle=subtitle)
+    return alt.layer(*layers, title=title).properties(width=520, height=max(48, _ROW * len(groups)))
+
+
+def _curves(answer: Answer, column: str, keys: Sequence[str]) -> list[Any]:
+    """One picture for each curve: the estimate in its band, over the grid's points in order."""
+    charts = []
+    for group, row in zip(_groups(answer, keys), answer.rows, strict=True):
+        cell = row[column]
+        if _is_curve(cell):
+            points = list(range(1, len(cell.low) + 1))
+            title = " · ".join(part for part in (column, group) if part)
+            title += f", {answer.level:.0%} band" if cell.informative else ": no information"
+            charts.append(
+                mean_chart(points, cell.moved, cell.low, cell.high, title=title, value=column, at="grid point")
+            )
+    return charts
+
+
+def _write(chart: Any, answer: Answer, path: Path) -> None:
+    """SVG, PNG, or a page without any script that has the picture and the table."""
+    kind = path.suffix.lower()
+    if kind == ".png":
+        path.write_bytes(rendering.png(chart.to_dict()))
+        return
+    svg = rendering.svg(chart.to_dict())
+    if kind == ".html":
+        style = "body{font-family:Helvetica,Arial,sans-serif;margin:2em}td,th{padding:.3em 1em;text-align:left}"
+        title = html.escape(", ".join(answer.columns))
+        svg = (
+            f'<!doctype html><html lang="en"><meta charset="utf-8"><title>{title}</title><style>{style}</style>'
+            f"<body>{svg}{answer._repr_html_()}</body></html>"
+        )
+    path.write_text(svg, "utf-8")

@@ -1,0 +1,137 @@
+"""Questions as text, in one form: what a ledger keeps, a cache compares and a person reads.
+
+The text is SQL of the closed grammar itself, so it parses back to the same question.
+"""
+
+from __future__ import annotations
+
+from dproof.questions.predicates import Among, And, Compare, Contains, Missing, Not, Or, Predicate, Value, normal
+from dproof.questions.question import Aggregate, Arithmetic, Expression, Key, Number, Question, aggregates
+
+
+def name(identifier: str) -> str:
+    """An identifier in quotes.
+
+    >>> name("hours of TV")
+    '"hours of TV"'
+    """
+    return '"' + identifier.replace('"', '""') + '"'
+
+
+def literal(value: Value) -> str:
+    """A value as SQL: a string in quotes, a number in decimals where it has finitely many.
+
+    >>> from fractions import Fraction
+    >>> literal("it's"), literal(Fraction(-1, 8)), literal(Fraction(1, 3)), literal(True)
+    ("'it''s'", '-0.125', '1/3', 'TRUE')
+    """
+    if isinstance(value, bool):
+        return str(value).upper()
+    if isinstance(value, str):
+        return "'" + value.replace("'", "''") + "'"
+    bottom, places = value.denominator, 0
+    for factor in (10, 5, 2):
+        while bottom % factor == 0:
+            bottom, places = bottom // factor, places + 1
+    if bottom > 1:
+        return str(value)
+    digits_of = str(abs(value.numerator) * 10**places // value.denominator).rjust(places + 1, "0")
+    text = f"{digits_of[:-places]}.{digits_of[-places:]}" if places else digits_of
+    return f"-{text}" if value < 0 else text
+
+
+def normalise(predicate: Predicate) -> Predicate:
+    """The one form of a predicate: flat, the parts of AND and OR in alphabetical order, none twice.
+
+    It is made from the inside out, so that what collapses to a single part is flat where it then stands. The form of a
+    form is itself, and two forms are equal where their texts are: a ledger may know a question by its text.
+
+    >>> from fractions import Fraction
+    >>> x, y, z = (Compare(column, "=", Fraction(1)) for column in "xyz")
+    >>> normalise(And((Or((And((x, y)), And((y, x)))), z))) == normalise(And((z, y, x))) == And((x, y, z))
+    True
+    """
+    return _ordered(normal(predicate))
+
+
+def _ordered(predicate: Predicate) -> Predicate:
+    match predicate:
+        case Among(column, values):
+            return Among(column, tuple(value for _, value in sorted({literal(v): v for v in values}.items())))
+        case Not(part):
+            return Not(_ordered(part))
+        case And(parts) | Or(parts):
+            joiner = type(predicate)
+            found: dict[str, Predicate] = {}
+            for part in map(_ordered, parts):
+                for piece in part.parts if isinstance(part, joiner) else (part,):
+                    found[_written(piece)] = piece
+            ordered = tuple(found[text] for text in sorted(found))
+            return ordered[0] if len(ordered) == 1 else joiner(ordered)
+        case _:
+            return predicate
+
+
+def condition(predicate: Predicate) -> str:
+    """A predicate as text, in its one form."""
+    return _written(normalise(predicate))
+
+
+def _written(predicate: Predicate) -> str:
+    match predicate:
+        case Compare(column, operator, value):
+            return f"{name(column)} {operator} {literal(value)}"
+        case Among(column, values):
+            return f"{name(column)} IN ({', '.join(map(literal, values))})"
+        case Contains(column, item):
+            return f"list_contains({name(column)}, {literal(item)})"
+        case Missing(column):
+            return f"{name(column)} IS NULL"
+        case Not(part):
+            return f"NOT {_written(part)}"
+        case And(parts) | Or(parts):
+            return f"({(' AND ' if isinstance(predicate, And) else ' OR ').join(map(_written, parts))})"
+
+
+_FUNCTIONS = {"distinct": "count", "covar": "covar_samp"}
+_OF_A_POPULATION = {"var": "var_pop", "stddev": "stddev_pop", "covar": "covar_pop"}
+
+
+def expression(part: Expression) -> str:
+    """An expression in full parentheses."""
+    match part:
+        case Number(value):
+            return literal(value)
+        case Key(column, None):
+            return name(column)
+        case Key(column, width):
+            assert width is not None
+            return f"bin({name(column)}, {literal(width)})"
+        case Arithmetic(operator, left, right):
+            return f"({expression(left)} {operator} {expression(right)})"
+        case Aggregate(kind, columns, argument, where):
+            population = kind in _OF_A_POPULATION and argument == 0
+            function = _OF_A_POPULATION[kind] if population else _FUNCTIONS.get(kind, kind)
+            inside = ", ".join(name(column) for column in columns) or "*"
+            if kind in ("quantile", "top") and argument is not None:
+                inside += f", {literal(argument)}"
+            text = f"{function}({'DISTINCT ' if kind == 'distinct' else ''}{inside})"
+            return text if where is None else f"{text} FILTER (WHERE {condition(where)})"
+
+
+def canonical(question: Question) -> str:
+    """What a question measures on the rows, whatever it then computes, tests, sorts or cuts off from that.
+
+    Two questions with one canonical form are answered by the same numbers: aliases, arithmetic, HAVING,
+    ORDER BY and LIMIT only work on what was measured, which costs nothing more (the sheet, post-processing).
+
+    >>> from dproof.questions.sql import parse
+    >>> canonical(parse("SELECT count(*) / 2 AS half FROM data WHERE NOT age < 3 GROUP BY sex LIMIT 1"))
+    'SELECT "sex", count(*) FROM data WHERE "age" >= 3 GROUP BY "sex"'
+    """
+    keys = sorted({expression(key) for key in question.group_by})
+    measured = sorted({expression(aggregate) for aggregate in aggregates(question)})
+    text = f"SELECT {', '.join(keys + measured)} FROM {question.table}"
+    if question.where is not None:
+        text += f" WHERE {condition(question.where)}"
+    return f"{text} GROUP BY {', '.join(keys)}" if keys else text

@@ -1,0 +1,183 @@
+"""The cells that conditions cut the rows of a table into.
+
+A condition on a column is a set of codes: runs of consecutive codes, or one bit of a set. The conditions of a
+question cut each column into blocks inside which none of them changes, and the product of the blocks is the grid
+of cells. A column of a million codes that is compared with two numbers has three blocks at most.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Container, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dproof.errors import TooLarge
+from dproof.questions.predicates import And, Atom, Or, Predicate, atoms, leaves, normal
+from dproof.questions.question import Key
+from dproof.questions.regions import MISSING, Bit, Region, Runs, grouping, region, size_of
+from dproof.questions.schema import Open, Schema
+
+_MOST_ITEMS = 16
+_MOST_CELLS = 1 << 24
+_MOST_VALUES = 1 << 22
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Axis:
+    """One column in blocks of codes that nothing tells apart.
+
+    The codes from `first[n]` to `last[n]` lie in `block[n]`; with `bits` those that agree with `first[n]` in these. A
+    missing value has the code −1. A column that nobody declared (`Open`) has a bit for each condition on it: its code
+    is the pattern of those that hold. `sizes` has the number of codes in each block.
+    """
+
+    column: str
+    first: NDArray[np.int64]
+    last: NDArray[np.int64]
+    block: NDArray[np.int64]
+    sizes: NDArray[Any]
+    bits: tuple[int, ...] | None = None
+
+    @property
+    def blocks(self) -> int:
+        return len(self.sizes)
+
+    @property
+    def samples(self) -> NDArray[np.int64]:
+        """One code of each block, the least."""
+        return self.first[np.unique(self.block, return_index=True)[1]]
+
+    def of(self, codes: NDArray[Any]) -> NDArray[np.int64]:
+        """The block of each code."""
+        found = np.asarray(codes).astype(np.int64)
+        if found.ndim > 1:
+            found = found[:, 0]  # a curve has all its places, or none
+        if self.bits is None:
+            return self.block[np.searchsorted(self.first, found, side="right") - 1]
+        block = np.zeros_like(found)
+        for n, bit in enumerate(self.bits):
+            block |= (found >> bit & 1) << n
+        return np.where(found == MISSING, self.blocks - 1, block)
+
+    def of_all(self, codes: NDArray[Any]) -> int | None:
+        """The block that all codes lie in, where a look at the least and the greatest tells it."""
+        if self.bits is not None or not len(codes):
+            return None
+        ends = (codes.min(), codes.max()) if codes.ndim == 1 else (codes[:, 0].min(), codes[:, 0].max())
+        low, high = np.searchsorted(self.first, [int(end) for end in ends], side="right") - 1
+        return int(self.block[low]) if low == high else None
+
+
+@dataclass(frozen=True, slots=True)
+class Grid:
+    """The product of the blocks of some columns."""
+
+    axes: tuple[Axis, ...]
+    regions: dict[Atom, Region]
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return tuple(axis.blocks for axis in self.axes)
+
+    def mask(self, predicate: Predicate | None) -> NDArray[np.bool_]:
+        """Which cells satisfy a predicate that the grid was cut by; None is satisfied by all."""
+        if predicate is None:
+            return np.ones(self.shape, bool)
+        return np.broadcast_to(self._mask(normal(predicate)), self.shape)
+
+    def _mask(self, predicate: Predicate) -> NDArray[np.bool_]:
+        if isinstance(predicate, (And, Or)):
+            joined = np.logical_and if isinstance(predicate, And) else np.logical_or
+            result: NDArray[np.bool_] = joined.reduce(np.broadcast_arrays(*map(self._mask, predicate.parts)))
+            return result
+        place = self.position(_column(predicate))
+        shape = [1] * len(self.axes)
+        shape[place] = -1
+        return self.regions[predicate].holds(self.axes[place].samples).reshape(shape)
+
+    def position(self, column: str) -> int:
+        """Which axis a column has."""
+        return [axis.column for axis in self.axes].index(column)
+
+
+def _column(atom: Atom) -> str:
+    (leaf,) = leaves(atom)
+    return leaf.column
+
+
+def cut(
+    schema: Schema,
+    predicates: Iterable[Predicate | None],
+    keys: Sequence[Key] = (),
+    columns: Iterable[str] = (),
+    spelled: Container[str] = (),
+) -> Grid:
+    """The grid that these predicates and the groups of these keys cut the table into.
+
+    More columns add an axis; those `spelled` out have a block for every code.
+
+    >>> from dproof.questions.sql import parse_predicate
+    >>> from dproof.spaces import Categories
+    >>> table = Schema("data", {"size": Categories(["S", "M", "L", "XL"], metric="ordinal")})
+    >>> large = parse_predicate("size IN ('S', 'XL')")
+    >>> grid = cut(table, [large])
+    >>> grid.axes[0].first, grid.axes[0].block, grid.mask(large)
+    (array([0, 1, 3]), array([1, 0, 1]), array([False,  True]))
+    """
+    by_column: dict[str, list[Region]] = {}
+    regions: dict[Atom, Region] = {}
+    for atom in dict.fromkeys(atom for p in predicates if p is not None for atom in atoms(normal(p))):
+        beside = by_column.setdefault(_column(atom), [])
+        unknown = isinstance(schema.spaces[_column(atom)], Open)
+        regions[atom] = Bit(len(beside)) if unknown else region(atom, schema)
+        beside.append(regions[atom])
+    for column in (*(key.column for key in keys), *columns):
+        by_column.setdefault(column, [])
+    axes = []
+    for column, found in by_column.items():
+        own = [key for key in keys if key.column == column]
+        bits = isinstance(schema.spaces[column], Open) or (schema.spaces[column].items is not None and not own)
+        axes.append(_bit_axis(column, schema, found) if bits else _axis(column, schema, found, own, column in spelled))
+    if math.prod(axis.blocks for axis in axes) > _MOST_CELLS:
+        raise TooLarge(f"the conditions and groups make more than {_MOST_CELLS} cells: ask for fewer at once")
+    return Grid(tuple(axes), regions)
+
+
+def _gap(column: str, schema: Schema) -> list[int]:
+    return [MISSING] if column in schema.nullable else []
+
+
+def _bit_axis(column: str, schema: Schema, regions: Sequence[Region]) -> Axis:
+    """Blocks of codes that agree in all bits that a condition looks at."""
+    space = schema.spaces[column]
+    bits = tuple(sorted({found.bit for found in regions if isinstance(found, Bit)}))
+    if len(bits) > _MOST_ITEMS:
+        raise TooLarge(f"column {column!r} meets {len(bits)} conditions at once: ask for fewer")
+    patterns = [sum(1 << bit for n, bit in enumerate(bits) if p >> n & 1) for p in range(1 << len(bits))]
+    each = 1.0 if isinstance(space, Open) else space.size / len(patterns)
+    first = np.array([*patterns, *_gap(column, schema)])
+    return Axis(column, first, first, np.arange(len(first)), np.full(len(first), each), bits)
+
+
+def _axis(column: str, schema: Schema, regions: Sequence[Region], keys: Sequence[Key], spelled: bool) -> Axis:
+    """Blocks of runs of codes for which every condition and every key say the same."""
+    space = schema.spaces[column]
+    assert not isinstance(space, Open)
+    groups = [grouping(key, schema) for key in keys]
+    if spelled:
+        if space.size > _MOST_VALUES:
+            raise TooLarge(f"column {column!r} has {space.size} values, too many to tell apart")
+        first = block = np.arange(space.size)
+    else:
+        ends = {0, *(end for found in regions if isinstance(found, Runs) for end in found.ends)}
+        ends |= {start for found in groups for start in found.starts.tolist()}
+        first = np.array([*_gap(column, schema), *sorted(end for end in ends if 0 <= end < size_of(space))])
+        # The groups decide first, so that their blocks come in their order.
+        marks = [*(found.of(first) for found in groups), *(found.holds(first) for found in regions), first * 0]
+        block = np.unique(np.stack(marks), axis=1, return_inverse=True)[1].reshape(-1)
+    last = np.append(first[1:], size_of(space)) - 1
+    return Axis(column, first, last, block, np.bincount(block, last - first + 1.0))

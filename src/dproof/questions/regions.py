@@ -1,0 +1,157 @@
+"""Conditions and groups on one column as sets of its codes."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dproof.errors import InputError, TooLarge
+from dproof.questions.predicates import Among, Atom, Compare, Contains, Missing, Not, Value, leaves
+from dproof.questions.question import Key
+from dproof.questions.schema import Open, Schema, plain
+from dproof.spaces import Space
+from dproof.spaces.interval import Line
+
+MISSING = -1  # the code of a value that is not there
+_MOST_GROUPS = 1 << 17
+
+
+@dataclass(frozen=True, slots=True)
+class Runs:
+    """Codes between ends, in order: from the first end up to the second, from the third up to the fourth, …"""
+
+    ends: tuple[int, ...]
+
+    def holds(self, codes: NDArray[Any]) -> NDArray[np.bool_]:
+        """Which codes lie in a run.
+
+        >>> Runs((0, 2, 5, 6)).holds(np.array([-1, 1, 2, 5]))
+        array([False,  True, False,  True])
+        """
+        inside: NDArray[np.bool_] = np.searchsorted(self.ends, codes, side="right") % 2 == 1
+        return inside
+
+
+@dataclass(frozen=True, slots=True)
+class Bit:
+    """Codes that have a bit set, or with `present=False` those that are there and have it not."""
+
+    bit: int
+    present: bool = True
+
+    def holds(self, codes: NDArray[Any]) -> NDArray[np.bool_]:
+        found: NDArray[np.bool_] = (codes != MISSING) & ((codes >> self.bit & 1 == 1) == self.present)
+        return found
+
+
+Region: TypeAlias = Runs | Bit
+
+
+def size_of(space: Space) -> int:
+    """How many codes of a column its conditions know; of a curve no more than that it is there, which is code 0."""
+    return 1 if space.holds_curves else space.size
+
+
+def region(atom: Atom, schema: Schema) -> Region:
+    """The codes of the values that satisfy a checked condition; those missing satisfy neither it nor its negation.
+
+    >>> from dproof.spaces import Categories
+    >>> table = Schema("data", {"size": Categories(["S", "M", "L"])})
+    >>> region(Among("size", ("S", "L")), table), region(Not(Among("size", ("S", "L"))), table)
+    (Runs(ends=(0, 1, 2, 3)), Runs(ends=(0, 0, 1, 2, 3, 3)))
+    """
+    (leaf,), negated = leaves(atom), isinstance(atom, Not)
+    space = schema.spaces[leaf.column]
+    assert not isinstance(space, Open)  # its conditions are known by their positions, not by codes
+    absent = space.absent
+    gap = () if absent is None else (absent, absent + 1)
+    match leaf:
+        case Contains(_, item):
+            assert space.items is not None
+            return Bit(space.items.index(item), not negated)
+        case Missing():
+            # What nobody declared is not there, also where missing values are a category of their own.
+            return Runs((0, *gap, size_of(space)) if negated else (MISSING, 0, *gap))
+        case Among(_, values):
+            ends = _singles({_code(space, value) for value in values})
+        case Compare(_, operator, value):
+            ends = space.selected(operator, value)
+    found = Runs((0, *ends, space.size) if negated else ends)
+    return Runs(tuple(sorted((*found.ends, *gap)))) if gap and found.holds(np.array(absent)) else found
+
+
+def _code(space: Space, value: Value) -> int:
+    return space.code(int(value) if isinstance(value, Fraction) and value.denominator == 1 else value)
+
+
+def _singles(codes: set[int]) -> tuple[int, ...]:
+    return tuple(end for code in sorted(codes) for end in (code, code + 1))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Grouping:
+    """The declared groups of a key: the codes from `starts[n]` up to the next start are in the group `groups[n]`."""
+
+    labels: tuple[Any, ...]
+    starts: NDArray[np.int64]
+    groups: NDArray[np.int64]
+
+    def of(self, codes: NDArray[Any]) -> NDArray[np.int64]:
+        """The group of each code, as its position among the labels."""
+        place = np.searchsorted(self.starts, np.asarray(codes).astype(np.int64), side="right") - 1
+        return self.groups[place]
+
+
+def grouping(key: Key, schema: Schema) -> Grouping:
+    """The groups of a key as a table over its codes. A column with missing values has a last group None for them.
+
+    >>> from dproof.spaces import Categories
+    >>> table = Schema("data", {"size": Categories([1, 2, 10])})
+    >>> groups = grouping(Key("size", Fraction(5)), table)
+    >>> groups.labels, groups.of(np.array([0, 1, 2]))
+    ((0, 10), array([0, 0, 1]))
+    """
+    space = schema.spaces[key.column]
+    if isinstance(space, Open):
+        raise InputError(f"column {key.column!r} has no declared values to group by: give it a space in the plan")
+    if key.width is not None and space.line is not None:
+        labels, starts = _bins(key, space.line, space.size, key.width)
+        groups = np.arange(len(labels))
+    else:
+        _fits(key, space.size)
+        each = [_edge(space.label(code), key.width) for code in range(space.size)]
+        labels, starts = list(dict.fromkeys(each)), np.arange(space.size)
+        place = {label: n for n, label in enumerate(labels)}
+        groups = np.array([place[label] for label in each])
+    if key.column in schema.nullable:
+        starts, groups = np.append(MISSING, starts), np.append(len(labels), groups)
+        labels = [*labels, None]
+    return Grouping(tuple(labels), starts, groups)
+
+
+def _edge(label: Any, width: Fraction | None) -> Any:
+    """The group of a value: itself, or the lower edge of its bin."""
+    return label if label is None or width is None else plain(math.floor(Fraction(label) / width) * width)
+
+
+def _bins(key: Key, line: Line, size: int, width: Fraction) -> tuple[list[Any], NDArray[np.int64]]:
+    """The lower edges of the bins, and the first code in each."""
+    low, step = line.origin, line.step
+    first, last = math.floor(low / width), math.floor((low + step * (size - 1)) / width)
+    _fits(key, last - first + 1)
+    # Everything in whole numbers of one unit.
+    unit = math.lcm(low.denominator, step.denominator, width.denominator)
+    bottom, one, wide = int(low * unit), int(step * unit), int(width * unit)
+    starts = [max(0, -((bottom - n * wide) // one)) for n in range(first, last + 1)]
+    return [plain(n * width) for n in range(first, last + 1)], np.array(starts)
+
+
+def _fits(key: Key, groups: int) -> None:
+    if groups > _MOST_GROUPS:
+        advice = f"group by BIN({key.column}, width) instead" if key.width is None else "take a greater width"
+        raise TooLarge(f"column {key.column!r} has {groups} groups, more than {_MOST_GROUPS}: {advice}")

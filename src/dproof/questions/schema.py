@@ -1,0 +1,240 @@
+"""What is publicly known about a table, and the check of a question against it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import partial
+from typing import Any
+
+from dproof.arguments import expect, mapping
+from dproof.errors import InputError, did_you_mean
+from dproof.exact import exact
+from dproof.questions.canonical import normalise
+from dproof.questions.predicates import (
+    Among,
+    And,
+    Compare,
+    Contains,
+    Missing,
+    Not,
+    Operator,
+    Or,
+    Predicate,
+    Value,
+)
+from dproof.questions.question import (
+    Aggregate,
+    Arithmetic,
+    Expression,
+    Key,
+    Question,
+    aggregates,
+    expressions,
+    parts_of,
+)
+from dproof.spaces import Space
+from dproof.spaces.space import as_space
+
+_OF_NUMBERS = ("sum", "avg", "min", "max", "quantile", "var", "stddev", "covar", "corr")
+
+
+@dataclass(frozen=True, slots=True)
+class Open:
+    """A column whose values nobody declared: a public one, or numbers without bounds (but for `low`)."""
+
+    low: Fraction | None = None
+    line = items = None
+    holds_curves = False
+
+    def __post_init__(self) -> None:
+        if self.low is not None:
+            object.__setattr__(self, "low", exact(self.low, "low"))
+
+
+@dataclass(frozen=True, slots=True)
+class Schema:
+    """The name of the table, the space of each column, and the columns in which a value may be missing.
+
+    >>> from dproof.spaces import Categories
+    >>> Schema("data", {"hobby": Categories(["Cars", "Reading"])}).find("HOBBY")
+    'hobby'
+    """
+
+    table: str
+    spaces: Mapping[str, Space | Open]
+    nullable: frozenset[str] = frozenset()
+
+    def find(self, column: str, *, gaps: bool = False) -> str:
+        """The declared column of that name; case matters only where two names differ by nothing else.
+
+        Of curves one may ask in passing only which are there (`gaps`), where some may be missing.
+        """
+        same = [known for known in self.spaces if known.casefold() == column.casefold()]
+        if column not in self.spaces and len(same) != 1:
+            raise InputError(f"there is no column {column!r}{did_you_mean(column, self.spaces)}")
+        found = column if column in self.spaces else same[0]
+        if self.spaces[found].holds_curves and not (gaps and found in self.nullable):
+            raise InputError(f"column {found!r} holds curves: ask for AVG({found}) or SUM({found}) by itself")
+        return found
+
+
+def as_schema(table: Any) -> Schema:
+    """A schema as it is, or from a mapping of each column to its space."""
+    if isinstance(table, Schema):
+        return table
+    columns = mapping(table, "table", "a mapping from each column to its space")
+    for column, space in columns.items():
+        expect(column, str, "each column of the table", "a name")
+        if not isinstance(space, Open) and not getattr(space, "holds_curves", False):
+            as_space(space, f"the space of column {column[:40]!r} of the table")
+    return Schema("data", columns)
+
+
+def has_numbers(space: Space | Open) -> bool:
+    """Whether the values of a column can be added up."""
+    return isinstance(space, Open) or space.has_numbers
+
+
+def has_order(space: Space | Open) -> bool:
+    """Whether < has a meaning: numbers, or categories declared in order."""
+    return isinstance(space, Open) or space.has_order
+
+
+def resolve(question: Question, schema: Schema) -> Question:
+    """The question with every name and value checked and spelt as declared.
+
+    >>> from dproof.questions.sql import parse
+    >>> from dproof.spaces import Categories
+    >>> hobbies = Schema("data", {"hobby": Categories(["Cars", "Reading"])})
+    >>> resolve(parse("SELECT count(*) FROM data WHERE hobby = 'Car'"), hobbies)
+    Traceback (most recent call last):
+    dproof.errors.InputError: column 'hobby' has no value 'Car'; did you mean 'Cars'?
+    """
+    if question.table.casefold() != schema.table.casefold():
+        raise InputError(f"there is no table {question.table!r}: ask FROM {schema.table}")
+    check = partial(_expression, schema=schema)
+    checked = replace(
+        question,
+        table=schema.table,
+        select=tuple(replace(item, expression=check(item.expression)) for item in question.select),
+        where=_predicate(question.where, schema),
+        group_by=tuple(dict.fromkeys(_key(key, schema) for key in question.group_by)),
+        having=tuple(replace(test, left=check(test.left), right=check(test.right)) for test in question.having),
+        order_by=tuple(replace(order, expression=check(order.expression)) for order in question.order_by),
+    )
+    if not aggregates(checked):
+        raise InputError("a question asks for aggregates such as COUNT(*) or AVG(age), not for rows")
+    for part in (part for expression in expressions(checked) for part in parts_of(expression)):
+        if isinstance(part, Key) and part not in checked.group_by:
+            raise InputError(f"column {part.column!r} is neither in an aggregate nor in GROUP BY")
+    aliases = [item.alias for item in checked.select]
+    for alias in aliases:
+        if aliases.count(alias) > 1:
+            raise InputError(f"two columns of the answer are called {alias!r}: give one another name with AS")
+    return checked
+
+
+def asked_curve(question: Question, schema: Schema) -> str | None:
+    """The curve column that a question asks about, if any."""
+    curves = {name.casefold(): name for name, space in schema.spaces.items() if space.holds_curves}
+    asked = [item.expression for item in question.select if isinstance(item.expression, Aggregate)]
+    named = [(part.kind, curves.get(column.casefold())) for part in asked for column in part.columns]
+    # How many curves there are, where some may be missing, is a count like any other.
+    return next((found for kind, found in named if found and (kind != "count" or found not in schema.nullable)), None)
+
+
+def counting(question: Question) -> Question:
+    """The question with count(*) in the place of the curve: its names, conditions and groups can then be checked."""
+    select = []
+    for item in question.select:
+        asked = item.expression
+        counted = Aggregate("count", where=asked.where) if isinstance(asked, Aggregate) else asked
+        select.append(replace(item, expression=counted))
+    return replace(question, select=tuple(select))
+
+
+def _key(key: Key, schema: Schema) -> Key:
+    column = schema.find(key.column)
+    if key.width is not None and not (key.width > 0 and has_numbers(schema.spaces[column])):
+        raise InputError(f"BIN needs a column of numbers and a positive width: BIN({column}, {key.width})")
+    return Key(column, key.width)
+
+
+def _expression(part: Expression, schema: Schema) -> Expression:
+    match part:
+        case Key():
+            return _key(part, schema)
+        case Arithmetic(operator, left, right):
+            return Arithmetic(operator, _expression(left, schema), _expression(right, schema))
+        case Aggregate():
+            return _aggregate(part, schema)
+        case _:
+            return part
+
+
+def _aggregate(aggregate: Aggregate, schema: Schema) -> Aggregate:
+    kind, argument = aggregate.kind, aggregate.argument
+    columns = tuple(schema.find(column, gaps=kind == "count") for column in aggregate.columns)
+    for column in columns:
+        if kind in _OF_NUMBERS and not has_numbers(schema.spaces[column]):
+            raise InputError(f"{kind.upper()} needs numbers, and column {column!r} has none: COUNT it")
+    if kind == "quantile" and not (argument is not None and 0 <= argument <= 1):
+        raise InputError("QUANTILE needs a probability between 0 and 1, as in QUANTILE(age, 0.25)")
+    if kind == "top" and not (argument is not None and argument >= 1 and argument.denominator == 1):
+        raise InputError("TOP needs how many, a whole number from 1 on, as in TOP(hobby, 3)")
+    if kind == "mode" and schema.spaces[columns[0]].items is not None:
+        raise InputError(f"column {columns[0]!r} holds sets: ask TOP({columns[0]}, 1)")
+    return replace(aggregate, columns=columns, where=_predicate(aggregate.where, schema))
+
+
+def _predicate(predicate: Predicate | None, schema: Schema) -> Predicate | None:
+    """The condition with every name and value checked, in its one form: two spellings are one question to pay for."""
+    return None if predicate is None else normalise(_checked(predicate, schema))
+
+
+def _checked(predicate: Predicate, schema: Schema) -> Predicate:
+    match predicate:
+        case And(parts) | Or(parts):
+            return type(predicate)(tuple(_checked(part, schema) for part in parts))
+        case Not(part):
+            return Not(_checked(part, schema))
+        case Missing(column):
+            return Missing(schema.find(column, gaps=True))
+        case Contains(column, item):
+            found = schema.find(column)
+            if schema.spaces[found].items is None and not isinstance(schema.spaces[found], Open):
+                raise InputError(f"column {found!r} does not hold sets: compare it with =")
+            return Contains(found, _declared(item, found, schema.spaces[found]))
+        case Among(column, values):
+            found = schema.find(column)
+            return Among(found, tuple(_compared(value, "=", found, schema.spaces[found]) for value in values))
+        case Compare(column, operator, value):
+            found = schema.find(column)
+            return Compare(found, operator, _compared(value, operator, found, schema.spaces[found]))
+
+
+def _compared(value: Value, operator: Operator, column: str, space: Space | Open) -> Value:
+    """A value to compare with: a declared one, or where the order of numbers matters any number."""
+    if space.items is not None:
+        raise InputError(f"column {column!r} holds sets: ask list_contains({column}, {str(value)!r})")
+    if operator not in ("=", "<>"):
+        if not has_order(space):
+            raise InputError(f"the values of column {column!r} have no order: compare them with =, <> or IN")
+        if has_numbers(space) and isinstance(value, Fraction):
+            return value
+    return _declared(value, column, space)
+
+
+def _declared(value: Value, column: str, space: Space | Open) -> Value:
+    """A value that the column may have."""
+    why = None if isinstance(space, Open) else space.refusal(value)
+    if why is not None:
+        raise InputError(f"column {column!r} {why}")
+    return value
+
+
+def plain(number: Fraction) -> int | float:
+    """A number as it is shown: whole as an int."""
+    return int(number) if number.denominator == 1 else float(number)

@@ -1,0 +1,250 @@
+"""The custodian's own look at a table beside its plan: exact figures that no noise protects, for nobody else.
+
+What a plan makes of a value is asked of the treatment that a release uses, so both always agree.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from dproof.errors import InputError
+from dproof.plans.column import Column
+from dproof.plans.plan import Plan
+from dproof.plans.treatment import HOW_FLAGS_ARE_READ, treatment
+from dproof.spaces.subsets import Subsets
+from dproof.tables import Source, open_source
+from dproof.tables.objects import texts, written
+
+CONFIDENTIAL = (
+    "CONFIDENTIAL: no noise protects these figures. They are for whoever holds the table, and for nobody else."
+)
+_SHOWN = 5  # values of a column
+_LONGEST_SHOWN = 60  # characters
+_REMEMBERED = 1 << 16  # different values of a column; beyond, the rare ones are forgotten
+_REPLACEMENT = "\ufffd"  # what stands for bytes that an encoding does not know
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnInspection:
+    """How many rows a plan has to do something about, in one column.
+
+    A text that is no number counts as `no_number` and not as `missing`. `undecodable` are those among the values
+    outside that are no text in the file's encoding. `values` are the most frequent values outside, or that are no
+    numbers, with how many rows have each.
+    """
+
+    name: str
+    kind: str
+    missing: int
+    outside: int = 0
+    no_number: int = 0
+    clamped: int = 0
+    undecodable: int = 0
+    values: tuple[tuple[str, int], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Persons:
+    """How many persons own the rows, the most rows that one of them has, and how many have more than the plan says."""
+
+    column: str
+    persons: int
+    most_rows: int
+    rows_per_person: int
+    above: int
+
+
+@dataclass(frozen=True, slots=True)
+class Inspection:
+    """What a table holds that its plan does not foresee. Confidential: no noise protects it."""
+
+    rows: int
+    columns: tuple[ColumnInspection, ...]
+    persons: Persons | None
+    hints: tuple[str, ...]
+
+    def to_json(self) -> dict[str, Any]:
+        """The figures, with a key that says that they are confidential."""
+        columns = [
+            asdict(column) | {"values": [{"value": value, "rows": rows} for value, rows in column.values]}
+            for column in self.columns
+        ]
+        persons = None if self.persons is None else asdict(self.persons)
+        return {
+            "confidential": CONFIDENTIAL,
+            "rows": self.rows,
+            "columns": columns,
+            "persons": persons,
+            "hints": list(self.hints),
+        }
+
+
+def check(
+    source: Any, plan: Plan | str | os.PathLike[str] | Mapping[str, Any], *, table: str | None = None
+) -> Inspection:
+    """Count what a plan does not foresee in a table, for its custodian alone: the figures have no noise.
+
+    >>> import pyarrow
+    >>> plan = {"privacy": {"epsilon": 1}, "columns": {"town": {"space": "categories", "values": ["Bonn"]}}}
+    >>> found = check(pyarrow.table({"town": ["Bonn", "Köln", None]}), plan)
+    >>> found.rows, found.columns[0].missing, found.columns[0].values
+    (3, 1, (('Köln', 1),))
+    """
+    chosen = Plan.of(plan)
+    opened = open_source(source, table, chosen.file)
+    chosen.check_names(opened.names)
+    counting = [_Counting(column) for column in chosen.columns if column.kind != "drop"]
+    rows, owners = 0, list[Any]()
+    for batch in _batches(opened, [*chosen.sources, *([] if chosen.person is None else [chosen.person])]):
+        rows += batch.num_rows
+        for part in counting:
+            part.add([batch.column(name) for name in part.column.sources])
+        if chosen.person is not None:
+            owners.append(_flat(batch.column(chosen.person)).value_counts())
+    columns = tuple(part.finish() for part in counting)
+    persons = None if chosen.person is None else _persons(owners, chosen.person, chosen.rows_per_person)
+    return Inspection(rows, columns, persons, tuple(_hints(chosen, rows, columns, persons)))
+
+
+def _batches(source: Source, columns: Sequence[str]) -> Iterator[Any]:
+    """The rows; where they cannot be read the custodian is told the line."""
+    try:
+        yield from source.read(columns)
+    except InputError as refused:
+        raise InputError(source.fault() or str(refused)) from None
+
+
+class _Counting:
+    """The figures of one column, batch by batch."""
+
+    def __init__(self, column: Column) -> None:
+        self.column = column
+        self._counts: Counter[str] = Counter()
+        self._values: Counter[bytes] = Counter()
+        if column.private:
+            # With gaps, what would be refused has the code −1: each of these refuses one thing and no other.
+            alone = replace(column, gaps=True)
+            self._outside = treatment(replace(alone, clamp=False, outside=None, missing=0))
+            self._missing = treatment(replace(alone, clamp=True, outside=0, missing=None))
+            flags = zip(column.space.values, column.sources, strict=True) if column.form == "flags" else ()
+            strict = replace(alone, clamp=False, missing=0)
+            self._flags = [treatment(replace(strict, sources=(s,), space=Subsets([item]))) for item, s in flags]
+
+    def add(self, arrays: Sequence[Any]) -> None:
+        column, blank = self.column, _blank(arrays[0])
+        if not column.private:
+            self._counts["missing"] += int(blank.sum())
+            return
+        outside, missing = _refused(self._outside(arrays)), _refused(self._missing(arrays))
+        no_number = missing & ~blank if column.kind == "interval" else np.zeros_like(missing)
+        self._counts["missing"] += int((missing & ~no_number).sum())
+        self._counts["no_number"] += int(no_number.sum())
+        self._counts["clamped" if column.clamp else "outside"] += int(outside.sum())
+        strange = no_number if column.kind == "interval" else outside
+        if column.form in ("plain", "joined") and strange.any():
+            self._remember(arrays[0], strange)
+        for flag, array in zip(self._flags, arrays, strict=False):
+            self._remember(array, _refused(flag([array])))
+
+    def _remember(self, array: Any, strange: NDArray[np.bool_]) -> None:
+        found = _flat(array).filter(pa.array(strange)).value_counts()
+        for value, rows in zip(found.field("values").to_pylist(), found.field("counts").to_pylist(), strict=True):
+            raw = value if isinstance(value, bytes) else written(value).encode("utf-8", "surrogatepass")
+            text = raw.decode("utf-8", "replace")
+            self._counts["undecodable"] += rows if _REPLACEMENT in text else 0
+            self._values[raw[: 4 * _LONGEST_SHOWN]] += rows
+        if len(self._values) > _REMEMBERED:
+            self._values = Counter(dict(self._values.most_common(_REMEMBERED // 2)))
+
+    def finish(self) -> ColumnInspection:
+        values = [(_shown(raw), rows) for raw, rows in self._values.most_common(_SHOWN)]
+        counts = {"missing": 0, **self._counts}
+        return ColumnInspection(self.column.name, self.column.kind, values=tuple(values), **counts)
+
+
+def _refused(codes: NDArray[Any]) -> NDArray[np.bool_]:
+    """Which rows have the code −1; a curve has one code for each of its points, all alike then."""
+    return np.asarray((codes if codes.ndim == 1 else codes[:, 0]).astype(np.int64) < 0)
+
+
+def _flat(array: Any) -> Any:
+    """An array without a dictionary; texts as bytes, for in a file they may be none."""
+    array = texts(array)  # objects as their texts
+    array = array.cast(array.type.value_type) if pa.types.is_dictionary(array.type) else array
+    written_out = (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view, pa.types.is_binary_view)
+    return array.cast(pa.large_binary()) if any(check(array.type) for check in written_out) else array
+
+
+def _blank(array: Any) -> NDArray[np.bool_]:
+    """Which values are not there: null, NaN, or an empty text."""
+    array = _flat(array)
+    blank = np.asarray(array.is_null(nan_is_null=True))
+    if pa.types.is_binary(array.type) or pa.types.is_large_binary(array.type):
+        blank = blank | np.asarray(pc.fill_null(pc.equal(pc.binary_length(array), 0), True))
+    return blank
+
+
+def _shown(raw: bytes) -> str:
+    """A value as text that any terminal can show, with escapes for the rest, cut where it is long."""
+    text = raw.decode("utf-8", "backslashreplace")
+    text = "".join(sign if sign.isprintable() else sign.encode("unicode_escape").decode() for sign in text)
+    return text if len(text) <= _LONGEST_SHOWN else f"{text[: _LONGEST_SHOWN - 1]}…"
+
+
+def _persons(owners: Sequence[Any], column: str, rows_per_person: int) -> Persons:
+    """How many rows persons have; those that name nobody are one person's, as for a curator."""
+    if not owners:
+        return Persons(column, 0, 0, rows_per_person, 0)
+    try:
+        names = pa.chunked_array([part.field("values") for part in owners])
+    except pa.ArrowException:
+        raise InputError(
+            f"the column {column!r} names persons in several types: give each a text, or each a number"
+        ) from None
+    counts = pa.chunked_array([part.field("counts") for part in owners])
+    rows = pa.table({"person": names, "rows": counts}).group_by("person").aggregate([("rows", "sum")])["rows_sum"]
+    above = pc.sum(pc.greater(rows, rows_per_person)).as_py()
+    return Persons(column, len(rows), pc.max(rows).as_py(), rows_per_person, above)
+
+
+def _hints(plan: Plan, rows: int, columns: Sequence[ColumnInspection], persons: Persons | None) -> list[str]:
+    """What to look at, in words."""
+    hints = [] if rows else ["The table has no rows."]
+    for found in columns:
+        column, name, present = plan.column(found.name), repr(found.name), rows - found.missing
+        if found.undecodable:
+            hints.append(
+                f"Values of {name} are no {plan.file.encoding} text: is `encoding` under [file] right? "
+                'Files from Windows often have "cp1252".'
+            )
+        elif column.form == "flags":
+            if found.outside or found.clamped:
+                hints.append(
+                    f"Flags of {name} are neither ticked nor not: {HOW_FLAGS_ARE_READ}. Write the text of each option "
+                    "in `values`, in the order of `columns`."
+                )
+        elif found.outside > present / 2:
+            hints.append(f"Most values of {name} are outside: are all values in the plan, and is the encoding right?")
+        if found.no_number:
+            hints.append(f"Values of {name} are no numbers: are `decimal` and `thousands` under [file] right?")
+        if found.clamped > present / 2 and column.form != "flags":
+            hints.append(f"Most values of {name} are clamped: does the plan have the right bounds or values?")
+        if rows and found.missing == rows:
+            hints.append(f"All values of {name} are missing.")
+        if column.private and found.missing + found.no_number and column.missing is None:
+            hints.append(f"Missing values of {name} stop `sanitise`: say what stands for them, with `missing`.")
+        if column.private and found.outside and column.outside is None and column.form != "flags":
+            way = '"category"' if column.kind == "categories" else '"clamp"'
+            hints.append(f"Values of {name} outside stop `sanitise`: declare them, or set outside = {way}.")
+    if persons is not None and persons.above:
+        hints.append("Some persons have more rows than rows_per_person, which is what a release protects: raise it.")
+    return hints

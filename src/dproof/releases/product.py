@@ -1,0 +1,149 @@
+"""Product sanitisation of a table: every row drawn from the law of its values, with coins of its own.
+
+HLM15, equation (7): Y_d = (X_{d_1}, …, X_{d_n}), independent; the table costs what one row costs (Theorem 5).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from dproof.coins import Coins
+from dproof.errors import DproofError, InputError
+from dproof.plans.row_law import RowLaw
+from dproof.plans.storage import column_codes, group_codes, output_spaces, stored_arrays, stored_types
+from dproof.plans.treatment import Treatment, treatment
+from dproof.spaces.arrow import from_numpy
+from dproof.tables.objects import texts
+from dproof.tables.source import Source
+
+REACH = 1 << 20  # rows that are shuffled together; a table up to this size is shuffled as a whole
+Progress = Callable[[int, int | None], None]  # rows that were read, and how many there are where that is known
+_Rows = list[Any]  # as they were read: an array of codes for each group, and Arrow's for each public column
+_Treatments = list[list[tuple[tuple[str, ...], Treatment]]]
+
+
+def sanitised_blocks(source: Source, law: RowLaw, coins: Coins, progress: Progress | None = None) -> Iterator[Any]:
+    """The sanitised table as record batches of up to `REACH` rows, each batch in an order of its own."""
+    waiting: list[_Rows] = []
+    rows, types = 0, None
+    treatments = [[(column.sources, treatment(column)) for column in group.columns] for group in law.groups]
+    for batch in source.read(law.plan.sources):
+        waiting.append(_read(batch, law, treatments))
+        found = [column.type for column in waiting[-1][len(law.groups) :]]
+        if found != (types := types or found):
+            raise InputError("a public column has one type in some rows and another in others: cast it to one")
+        rows += batch.num_rows
+        while rows >= REACH:
+            whole = _joined(waiting)
+            yield _sanitised([column[:REACH] for column in whole], law, coins)
+            waiting, rows = [[column[REACH:] for column in whole]], rows - REACH
+        if progress is not None:
+            progress(batch.num_rows, source.rows)
+    if rows:
+        yield _sanitised(_joined(waiting), law, coins)
+
+
+def _read(batch: Any, law: RowLaw, treatments: _Treatments) -> _Rows:
+    """A code for each group, and the public columns as they are."""
+    codes = [
+        group_codes(group, [_treated(batch, names, treat) for names, treat in columns])
+        for group, columns in zip(law.groups, treatments, strict=True)
+    ]
+    return [*codes, *(_plain(name, batch.column(name)) for name in law.plan.named("public"))]
+
+
+def _joined(pieces: list[_Rows]) -> _Rows:
+    if len(pieces) == 1:
+        return pieces[0]
+    joined = zip(*pieces, strict=True)
+    return [np.concatenate(c) if isinstance(c[0], np.ndarray) else pa.concat_arrays(c) for c in joined]
+
+
+def _sanitised(rows: _Rows, law: RowLaw, coins: Coins) -> Any:
+    """The rows as they are stored: in a fresh order unless the plan keeps it, and drawn.
+
+    Rows are drawn independently, so it is all one whether they are shuffled before or after; codes are narrow
+    before, and quick to move.
+    """
+    if law.plan.order == "shuffle":
+        order = permutation(len(rows[0]), coins)
+        rows = [c.take(order, axis=0) if isinstance(c, np.ndarray) else c.take(from_numpy(order)) for c in rows]
+    names = law.plan.named("public")
+    arrays: dict[str, Any] = dict(zip(names, rows[len(law.groups) :], strict=True))
+    for group, codes in zip(law.groups, rows, strict=False):
+        parts = column_codes(group, group.mechanism.family.draw(codes, coins))
+        for column, space, part in zip(group.columns, output_spaces(group), parts, strict=True):
+            arrays |= zip(column.stored, stored_arrays(column, space, part), strict=True)
+    return pa.RecordBatch.from_pydict({name: arrays[name] for name in law.plan.stored})
+
+
+def made_up_rows(law: RowLaw, count: int, coins: Coins) -> Any:
+    """So many sanitised rows of a table that does not exist: every value the first of its space."""
+    rows: _Rows = []
+    for group in law.groups:
+        shape: Any = count
+        inputs: Any = group.mechanism.inputs
+        if group.mechanism.family.inputs is None:
+            shape = count, inputs.points
+        rows.append(np.zeros(shape, np.int64))
+    return _sanitised([*rows, *(pa.nulls(count, pa.string()) for _ in law.plan.named("public"))], law, coins)
+
+
+def _treated(batch: Any, names: tuple[str, ...], treat: Treatment) -> NDArray[Any]:
+    """The codes of one column; an error that nobody foresaw is told without its text, which may quote a value."""
+    try:
+        return treat([batch.column(name) for name in names])
+    except DproofError:
+        raise
+    except Exception:
+        raise InputError(f"column {names[0]!r} cannot be read as the plan says: look at its type") from None
+
+
+def _plain(name: str, array: Any) -> Any:
+    """A public column without a dictionary, which could hold values that no row has; every kind of text as one."""
+    array = texts(array)
+    if pa.types.is_dictionary(array.type):
+        array = array.cast(array.type.value_type)
+    views = (pa.types.is_binary_view, pa.types.is_string_view)
+    some = (pa.types.is_binary, pa.types.is_large_binary, pa.types.is_large_string, *views, pa.types.is_null)
+    try:
+        return array.cast(pa.string()) if any(check(array.type) for check in some) else array
+    except pa.ArrowException:
+        raise InputError(
+            f"the public column {name!r} holds bytes that are no UTF-8 text: drop it, or mend them"
+        ) from None
+
+
+def stored_schema(law: RowLaw) -> Any:
+    """The schema of the sanitised columns, from the plan alone; public columns have the source's types."""
+    types: dict[str, Any] = {}
+    for group in law.groups:
+        for column, space in zip(group.columns, output_spaces(group), strict=True):
+            types |= zip(column.stored, stored_types(column, space), strict=True)
+    return pa.schema([(name, types[name]) for name in law.plan.stored if name in types])
+
+
+def permutation(count: int, coins: Coins) -> NDArray[np.int64]:
+    """A uniform order of 0, 1, …, count − 1: the order of as many random words.
+
+    Each word carries its place in its low bits, so that sorting the words sorts the places. Equal words would be
+    ordered by place, so then all are drawn again: given that the words differ, every order is equally likely.
+
+    >>> from dproof.coins import current
+    >>> sorted(permutation(4, current()).tolist())
+    [0, 1, 2, 3]
+    """
+    low = np.uint64((1 << max(1, (count - 1).bit_length())) - 1)
+    while True:
+        words = coins.words64(count)
+        words &= ~low
+        words |= np.arange(count, dtype=np.uint64)
+        words.sort()
+        if (words[1:] ^ words[:-1] > low).all():
+            words &= low
+            return words.view(np.int64)

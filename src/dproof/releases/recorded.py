@@ -1,0 +1,68 @@
+"""The law of a row read back from a certificate: a release is queried by the law it was drawn from."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from dproof.certification.certificate import Part
+from dproof.curves.noise import recorded_curve_law
+from dproof.errors import InputError, VerificationFailed
+from dproof.laws.family import Family
+from dproof.laws.recorded import recorded_law, recorded_noise, recorded_number
+from dproof.mechanisms.mechanism import Mechanism, Optimum
+from dproof.plans.plan import Plan
+from dproof.plans.row_law import Group, RowLaw, promises
+from dproof.spaces.interval import Interval
+
+
+def recorded_row_law(plan: Plan, certificate: Mapping[str, Any]) -> RowLaw:
+    """The law of the rows of a release, from its plan and certificate; refused where they do not fit each other."""
+    try:
+        return _read(plan, certificate)
+    except InputError as error:  # it quotes nothing but the plan and the certificate
+        raise VerificationFailed(f"the certificate cannot be read: {error}") from None
+    except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
+        raise VerificationFailed(f"the certificate cannot be read ({type(error).__name__})") from None
+
+
+def _outputs(space: Any, family: Family, lattice: Mapping[str, str] | None) -> Any:
+    """Where a law ends up: anywhere on the lattice under noise that nothing bounds, else where it is recorded."""
+    if family.outputs is None:
+        return space.line
+    return space if lattice is None else Interval(lattice["low"], lattice["high"], lattice["step"])
+
+
+def _part(record: Mapping[str, Any]) -> Part:
+    for key in ("error", "lower_bound"):
+        if record[key] is not None:
+            recorded_number(record, key)
+    return Part.from_json(record)
+
+
+def _read(plan: Plan, certificate: Mapping[str, Any]) -> RowLaw:
+    promise = plan.privacy
+    if (str(promise.epsilon), str(promise.delta)) != (certificate["epsilon"], certificate["delta"]):
+        raise VerificationFailed("the certificate promises something else than the plan")
+    records = certificate["laws"]
+    if [want.name for want in plan.groups] != [record["name"] for record in records]:
+        raise VerificationFailed("the certificate has laws for other columns than the plan")
+    if promise.neighbours != certificate["neighbours"]:
+        raise VerificationFailed("the certificate names other neighbours than the plan")
+    groups = []
+    for want, share, part in zip(plan.groups, promises(plan), map(_part, records), strict=True):
+        if part.privacy != share:
+            raise VerificationFailed(f"the law of {want.name!r} keeps another part of the promise than its share")
+        if want.kind == "curves":
+            noise = recorded_noise(part.law["noise"])
+            mechanism: Mechanism = recorded_curve_law(want.space, part.law, noise)
+        else:
+            family = recorded_law(part.law)
+            outputs = _outputs(want.space, family, certificate["release"]["lattices"].get(want.name))
+            if family.inputs != want.space.size or (family.outputs is not None and family.outputs != outputs.size):
+                raise VerificationFailed(f"the law of {want.name!r} is for another space than the plan's")
+            error, bound = part.error, part.lower_bound
+            optimum = None if error is None or bound is None else Optimum("metric", error, bound)
+            mechanism = Mechanism(part.mechanism, want.space, outputs, family, part.source, optimum)
+        groups.append(Group(want.columns, mechanism, part))
+    return RowLaw(plan, tuple(groups))

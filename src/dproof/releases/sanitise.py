@@ -1,0 +1,140 @@
+"""Sanitise a table once; afterwards anything may be asked of it."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Mapping, Set
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from dproof.arguments import as_path, described
+from dproof.charts import rendering
+from dproof.coins import current
+from dproof.errors import DproofWarning, InputError, VerificationFailed
+from dproof.plans.plan import Plan
+from dproof.plans.row_law import certify_row
+from dproof.releases.folder import appearing, check_absent, check_room, finish_earlier
+from dproof.releases.payment import NoAccount, Payment
+from dproof.releases.product import Progress, sanitised_blocks
+from dproof.releases.release import (
+    CERTIFICATE,
+    Release,
+    about,
+    check,
+    finish,
+    load,
+    prepare,
+    read_certificate,
+)
+from dproof.releases.remote import is_remote
+from dproof.releases.writing import aligned, rehearse, write_elsewhere, write_parts, write_whole
+from dproof.tables import open_source
+
+_ROOM = 4e6  # bytes for the page and the certificate
+_RARE = 1 / 100  # expected number of rows published as they are, from which a curator is warned
+
+
+def sanitise(
+    source: Any,
+    plan: Plan | str | os.PathLike[str] | Mapping[str, Any],
+    out: str | os.PathLike[str] | None = None,
+    *,
+    table: str | None = None,
+    progress: Progress | None = None,
+    payment: Payment | None = None,
+) -> Release:
+    """The sanitised table of a path, a frame, a relation or an array: stored in the folder `out`, or held in memory.
+
+    Spark also takes the URI of a folder on a file system of its own, such as `s3a://bucket/release`.
+
+    The law of a row is certified before any data is opened. Then every row is drawn from the law of its own values,
+    independently (product sanitisation, HLM15, equation (7)), and the table costs what one row costs (Theorem 5).
+
+    Whatever can fail without data (the plan, the law, the charts and the page, the folder, room on the disk) fails
+    before `payment` is asked to pay, and that comes before the first row is read.
+
+    >>> import pyarrow
+    >>> plan = {"privacy": {"epsilon": 1}, "columns": {"read": {"space": "categories", "values": [0, 1]}}}
+    >>> sanitise(pyarrow.table({"read": [0, 1, 1]}), plan).rows
+    3
+    """
+    chosen = Plan.of(plan)
+    if progress is not None and not callable(progress):
+        raise InputError(
+            "progress must be a function of two numbers, the rows just read and how many there are, "
+            f"not {described(progress)}"
+        )
+    if out is not None:
+        rendering.start()  # they are drawn beside this process, which has other work first
+    law = certify_row(chosen)
+    if out is not None and not is_remote(out):
+        check_absent(as_path(out, "out"))
+    opened = open_source(source, table, law.plan.file)
+    law.plan.check_names(opened.names)
+    opened.start()
+    coins, payer = current(), payment or NoAccount()
+    blocks = aligned(sanitised_blocks(opened, law, coins, progress), law, coins.private)
+    if out is None:
+        payer.pay(law)
+        schema, batches = next(blocks), list(blocks)
+        held = pa.Table.from_batches(batches, schema)
+        certificate = law.certificate(about(law, held.num_rows, {}), private=coins.private).to_json()
+        release = Release(law, certificate, table=held)
+        payer.settle(certificate["seal"])
+    elif is_remote(out):
+        release = write_elsewhere(opened, law, out, payer)
+    elif finish_earlier(Path(out), lambda left: _checked(left, payer.published(law))):
+        release = load(out)
+    else:
+        settle, settled = lambda: payer.settle(certificate["seal"]), lambda left: _seal(left) in payer.published(law)
+        with appearing(Path(out), settle, settled) as folder:
+            prepared, spread = prepare(law), opened.spread
+            check_room(folder, _ROOM + rehearse(law) * (opened.rows or 0))
+            payer.pay(law)
+            rows, files = write_whole(blocks, folder) if spread is None else write_parts(spread, law, folder)
+            certificate = finish(folder, prepared, rows, files, coins.private)
+        release = Release(prepared[0], certificate, Path(out))
+    _warn(release)
+    return release
+
+
+sanitize = sanitise  # the American spelling
+
+
+def _seal(folder: Path) -> str | None:
+    """The seal of the certificate in a folder; None where there is none that can be read."""
+    try:
+        seal = read_certificate(folder / CERTIFICATE).get("seal")
+    except VerificationFailed:
+        return None
+    return seal if isinstance(seal, str) else None
+
+
+def _checked(left: Path, published: Set[str]) -> bool:
+    """Whether this is a release that was published and is still as it was."""
+    if _seal(left) not in published:
+        return False
+    try:
+        check(left)
+    except VerificationFailed as error:
+        raise VerificationFailed(
+            f"an earlier run paid for this release and finished it as {str(left)!r}, and that was changed since "
+            f"({error}): delete it to make a new release, which costs as much again"
+        ) from None
+    return True
+
+
+def _warn(release: Release) -> None:
+    if not release.rows:  # which a release shows, and change-one has made public
+        warnings.warn("the table has no rows: this is a release of nobody", DproofWarning, stacklevel=3)
+    expected = float(release.rows * release.plan.privacy.delta)
+    if expected > _RARE:
+        warnings.warn(
+            f"with delta > 0 a law may publish a true value with probability delta: over {release.rows} rows that is "
+            f"{expected:.3g} on average; choose delta well below one over the number of rows",
+            DproofWarning,
+            stacklevel=3,
+        )

@@ -1,0 +1,230 @@
+"""Text files with a separator between their fields: CSV and its relatives, in any encoding, packed or not."""
+
+from __future__ import annotations
+
+import codecs
+import csv
+import gzip
+import io
+import re
+import zlib
+from collections.abc import Iterator, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import pyarrow as pa
+import pyarrow.csv
+
+from dproof.errors import InputError
+from dproof.tables.arrow import batches
+from dproof.tables.layout import Layout, ending
+from dproof.tables.source import Source, refusing
+
+SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
+_LONGEST_LINE = 1 << 23  # bytes of a file read at a time; a longer line is refused
+_MENDING = "text that has a separator, a quote or a line break needs quotes around it"
+_CHUNK = 1 << 18  # bytes of a file in another encoding read at a time
+_BROKEN = (pa.ArrowException, OSError, UnicodeError, EOFError, zlib.error)
+# Text is taken as it stands: what it means is the plan's business, and no type is ever guessed from the data.
+_TEXT = pa.dictionary(pa.int32(), pa.binary())
+
+
+def open_delimited(path: Path, layout: Layout) -> Source:
+    """Open a file of fields; its columns are named by the first line, and every value is a text."""
+    head = header_line(path, layout.encoding)
+    try:
+        text = head.split(b"\r")[0].decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise InputError(
+            f'the header of {path.name!r} is no UTF-8 text: write encoding = "cp1252", or whichever it has, under '
+            "[file] in the plan"
+        ) from None
+    separator, seen = layout.separator or usual_separator(path), separator_of(text, path)
+    if layout.separator is None and seen != separator:
+        written = seen.replace("\t", "\\t")
+        raise InputError(
+            f"{path.name!r} has {SEPARATORS[seen]} between its fields: write separator = "
+            f'"{written}" under [file] in the plan'
+        )
+    between = SEPARATORS.get(separator, repr(separator))
+    why = (
+        f"each line needs as many fields as the first, {between} between them, and quotes around text that has any; "
+        "`dproof check` tells which line has not"
+    )
+
+    def reader(text: Any, columns: Sequence[str], *, blank_lines: bool = False) -> Any:
+        return pa.csv.open_csv(
+            text,
+            read_options=pa.csv.ReadOptions(block_size=_LONGEST_LINE),
+            parse_options=pa.csv.ParseOptions(
+                delimiter=separator, newlines_in_values=True, ignore_empty_lines=not blank_lines
+            ),
+            convert_options=pa.csv.ConvertOptions(
+                column_types=dict.fromkeys(columns, _TEXT), include_columns=list(columns), check_utf8=False
+            ),
+        )
+
+    def content() -> Any:
+        # A header without a line end is a table without rows, which Arrow takes for no table.
+        whole = len(head) < _LONGEST_LINE and not head.endswith(b"\n")
+        return io.BytesIO(head + b"\n") if whole else _content(path, layout.encoding)
+
+    def start() -> None:
+        with refusing(f"{path.name!r} cannot be read", *_BROKEN, why=why):
+            reader(content(), []).close()  # Arrow reads a block ahead
+
+    def read(columns: Sequence[str]) -> Iterator[Any]:
+        with refusing(f"{path.name!r} cannot be read", *_BROKEN, why=why):
+            # A blank line is a row with a missing value where there is one column, and nothing where there are more.
+            yield from batches(reader(content(), columns, blank_lines=len(names) == 1), columns, f"{path.name!r}")
+
+    with refusing(f"{path.name!r} cannot be opened", *_BROKEN, why="its header cannot be read"):
+        # Of the header alone, so that no row decides whether there are names.
+        opened = reader(io.BytesIO(_whole_header(path, layout.encoding, separator) + b"\n"), [])
+        names = tuple(opened.schema.names)
+        opened.close()
+    fault = partial(_first_fault, path, layout.encoding, separator)
+    return Source(names, read, typed=False, start=start, fault=fault)
+
+
+def usual_separator(path: Path) -> str:
+    """The separator that a file's ending stands for."""
+    return "\t" if ending(path).startswith(".tsv") else ","
+
+
+def separator_of(header: str, path: Path) -> str:
+    """The separator that a header shows: the one it has most of outside quotes, or the one of the file's ending.
+
+    >>> separator_of('"town, city";age;hours', Path("people.csv"))
+    ';'
+    """
+    bare, usual = re.sub('"[^"]*"', "", header), usual_separator(path)
+    return max([usual, *SEPARATORS], key=bare.count)
+
+
+def header_encoding(path: Path) -> str:
+    """The encoding that a header shows: UTF-16 by its mark, UTF-8, or else the usual one of Windows."""
+    if _is_utf_16(path):
+        return "utf-16"
+    try:
+        header_line(path, "utf-8").split(b"\r")[0].decode()
+    except UnicodeDecodeError:
+        return "cp1252"
+    return "utf-8"
+
+
+def header_line(path: Path, encoding: str) -> bytes:
+    """The first line that is not blank, in UTF-8 where the file is what the encoding says."""
+    if is_utf_8(encoding) and _is_utf_16(path):
+        raise InputError(f'{path.name!r} is UTF-16 text: write encoding = "utf-16" under [file] in the plan')
+    with refusing(f"{path.name!r} cannot be opened", *_BROKEN), unpacked(path) as raw:
+        file = raw if is_utf_8(encoding) else io.BufferedReader(_Transcoded(raw, encoding))
+        while line := file.readline(_LONGEST_LINE):
+            if line.removeprefix(codecs.BOM_UTF8).strip():
+                return line
+    raise InputError(f"{path.name!r} is empty: it needs a header line")
+
+
+def _whole_header(path: Path, encoding: str, separator: str) -> bytes:
+    """The first record, in UTF-8: more than a line where a name in quotes goes on in the next."""
+    taken = list[str]()
+
+    def lines() -> Iterator[str]:
+        for line in _lines(path, encoding):
+            if taken or line.strip("\r\n"):
+                taken.append(line)
+                if len(line) == _LONGEST_LINE:
+                    raise InputError(f"the header of {path.name!r} is too long")
+                yield line
+        raise InputError(f"the header of {path.name!r} has a quote that is never closed")
+
+    try:
+        next(csv.reader(lines(), delimiter=separator))
+    except csv.Error:
+        raise InputError(f"the header of {path.name!r} has a name that is too long, or a quote left open") from None
+    return "".join(taken).encode("latin-1")
+
+
+def _first_fault(path: Path, encoding: str, separator: str) -> str | None:
+    """Which record is the first with more or fewer fields than the header; None where each has as many."""
+    records, fields, line = csv.reader(_lines(path, encoding), delimiter=separator), 0, 1
+    try:
+        for record in records:
+            fields = fields or len(record)
+            if record and len(record) != fields:
+                found = f"{len(record):,} field{'s' if len(record) > 1 else ''} and the header {fields:,}"
+                return f"{path.name!r} cannot be read: line {line:,} has {found}; {_MENDING}"
+            line = records.line_num + 1
+    except csv.Error:
+        return f"{path.name!r} cannot be read: line {line:,} begins a very long field: is a quote left open?"
+    except _BROKEN:
+        pass
+    return None
+
+
+def _lines(path: Path, encoding: str) -> Iterator[str]:
+    """The lines of a file with their ends, each character one byte of UTF-8: only separators and quotes matter."""
+    with unpacked(path) as raw:
+        file = raw if is_utf_8(encoding) else io.BufferedReader(_Transcoded(raw, encoding))
+        text = io.TextIOWrapper(file, "latin-1", newline="")
+        line = text.readline(_LONGEST_LINE).removeprefix(codecs.BOM_UTF8.decode("latin-1"))
+        while line:
+            yield line
+            line = text.readline(_LONGEST_LINE)
+
+
+def _is_utf_16(path: Path) -> bool:
+    with refusing(f"{path.name!r} cannot be opened", *_BROKEN), unpacked(path) as file:
+        return file.read(2) in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+
+
+def is_utf_8(encoding: str) -> bool:
+    """Whether a file can be read as it is."""
+    return codecs.lookup(encoding).name in ("utf-8", "utf-8-sig")
+
+
+def _content(path: Path, encoding: str) -> Any:
+    """What Arrow reads: the file itself, or a stream of the same text in UTF-8."""
+    if not is_utf_8(encoding):
+        return io.BufferedReader(_Transcoded(unpacked(path), encoding), _CHUNK)
+    return pa.input_stream(str(path), compression="gzip") if _is_packed(path) else path
+
+
+def unpacked(path: Path) -> BinaryIO:
+    """The bytes of a file, packed or not."""
+    return gzip.open(path) if _is_packed(path) else path.open("rb")  # type: ignore[return-value]
+
+
+def _is_packed(path: Path) -> bool:
+    return path.suffix.lower() == ".gz"
+
+
+class _Transcoded(io.RawIOBase):
+    """A file in UTF-8, in bounded memory.
+
+    Bytes that the encoding does not know become U+FFFD, so the value around them is one that no plan declares, and
+    nothing else is any different for it.
+    """
+
+    def __init__(self, file: BinaryIO, encoding: str) -> None:
+        self._file = file
+        self._decoder = codecs.getincrementaldecoder(encoding)("replace")
+        self._ready = memoryview(b"")
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        ended = False
+        while not self._ready and not ended:
+            raw = self._file.read(_CHUNK)
+            ended = not raw
+            self._ready = memoryview(self._decoder.decode(raw, ended).encode("utf-8", "surrogatepass"))
+        count = min(len(buffer), len(self._ready))
+        buffer[:count], self._ready = self._ready[:count], self._ready[count:]
+        return count
+
+    def close(self) -> None:
+        self._file.close()
+        super().close()

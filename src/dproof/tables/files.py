@@ -1,0 +1,128 @@
+"""Files by their endings, and folders of files of one kind; those that Arrow reads by itself: Parquet and IPC."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.ipc
+import pyarrow.parquet
+
+from dproof.errors import InputError
+from dproof.tables.arrow import batches
+from dproof.tables.delimited import open_delimited
+from dproof.tables.layout import Layout, ending
+from dproof.tables.source import BATCH_ROWS, Source, refusing
+from dproof.tables.workbook import open_workbook
+
+_LARGEST_CHUNK = 1 << 32  # bytes that one column of one row group may unpack to
+_BROKEN = (pa.ArrowException, OSError, UnicodeError)
+
+
+def open_file(path: Path, table: str | None, layout: Layout) -> Source:
+    """Open one file by its ending, or a folder of files of one kind; `table` is a sheet of a workbook."""
+    if path.is_dir():
+        return _open_folder(path, layout)
+    if ending(path) == ".xlsx":
+        return open_workbook(path, table or layout.sheet, layout.numerals)
+    with refusing(f"{path.name!r} cannot be opened", *_BROKEN):
+        return _OPENERS[ending(path)](path, layout)
+
+
+def _open_parquet(path: Path, layout: Layout) -> Source:
+    file = pa.parquet.ParquetFile(path)
+    names, rows = tuple(file.schema_arrow.names), file.metadata.num_rows
+    file.close()
+    return Source(names, lambda columns: _read_parquet(path, columns), rows)
+
+
+def _read_parquet(path: Path, columns: Sequence[str]) -> Iterator[Any]:
+    what = f"{path.name!r} cannot be read"
+    with refusing(what, *_BROKEN), pa.parquet.ParquetFile(path) as plain:
+        texts = [f.name for f in plain.schema_arrow if pa.types.is_string(f.type) or pa.types.is_large_string(f.type)]
+        for group in range(plain.metadata.num_row_groups):
+            chunks = plain.metadata.row_group(group)
+            if any(chunks.column(c).total_uncompressed_size > _LARGEST_CHUNK for c in range(chunks.num_columns)):
+                raise InputError(f"{path.name!r} has a row group that is too large to read: write smaller ones")
+        # Without buffering ahead, which would keep all of the file in memory.
+        with pa.parquet.ParquetFile(path, read_dictionary=texts, pre_buffer=False) as file:
+            stream = file.iter_batches(BATCH_ROWS, columns=list(columns))
+            yield from batches(stream, columns, what)
+
+
+def _open_ipc(path: Path, layout: Layout) -> Source:
+    with _ipc_reader(path) as reader:
+        names = tuple(reader.schema.names)
+    return Source(names, lambda columns: _read_ipc(path, columns))
+
+
+def _read_ipc(path: Path, columns: Sequence[str]) -> Iterator[Any]:
+    what = f"{path.name!r} cannot be read"
+    with refusing(what, *_BROKEN), _ipc_reader(path) as reader:
+        yield from batches((_checked(batch) for batch in _each(reader)), columns, what)
+
+
+def _ipc_reader(path: Path) -> Any:
+    source = pa.memory_map(str(path))
+    try:
+        return pa.ipc.open_file(source)
+    except pa.ArrowInvalid:
+        return pa.ipc.open_stream(pa.memory_map(str(path)))
+
+
+def _each(reader: Any) -> Iterator[Any]:
+    if isinstance(reader, pa.ipc.RecordBatchFileReader):
+        return (reader.get_batch(n) for n in range(reader.num_record_batches))
+    return iter(reader)
+
+
+def _checked(batch: Any) -> Any:
+    """A batch whose every offset has been looked at: a hostile one could point outside the file."""
+    batch.validate(full=True)
+    return batch
+
+
+_OPENERS: dict[str, Callable[[Path, Layout], Source]] = {
+    ".parquet": _open_parquet,
+    ".csv": open_delimited,
+    ".csv.gz": open_delimited,
+    ".tsv": open_delimited,
+    ".tsv.gz": open_delimited,
+    ".xlsx": lambda path, layout: open_workbook(path, layout.sheet, layout.numerals),
+    ".arrow": _open_ipc,
+    ".feather": _open_ipc,
+    ".ipc": _open_ipc,
+}
+
+
+def files_of(folder: Path) -> list[Path]:
+    """The files of a folder, which are of one kind, in the order of their names."""
+    paths = sorted(p for p in folder.iterdir() if ending(p) in _OPENERS and p.name[0] not in "._")
+    if len({ending(p) for p in paths}) != 1:
+        raise InputError(f"the folder {folder.name!r} must hold files of one kind: {', '.join(_OPENERS)}")
+    return paths
+
+
+def _open_folder(folder: Path, layout: Layout) -> Source:
+    """Files of one kind and the same columns."""
+    paths = files_of(folder)
+    parts = [open_file(path, None, layout) for path in paths]
+    for path, part in zip(paths, parts, strict=True):
+        if set(part.names) != set(parts[0].names):
+            raise InputError(f"{path.name!r} has other columns than {paths[0].name!r}: a folder is one table")
+    rows = [part.rows for part in parts if part.rows is not None]
+
+    def start() -> None:
+        for part in parts:
+            part.start()
+
+    return Source(
+        parts[0].names,
+        lambda columns: (batch for part in parts for batch in part.read(columns)),
+        sum(rows) if len(rows) == len(parts) else None,
+        typed=any(part.typed for part in parts),
+        start=start,
+        fault=lambda: next(filter(None, (part.fault() for part in parts)), None),
+    )
