@@ -28,11 +28,12 @@ def test_what_cannot_be_drawn_is_told_and_the_next_chart_is_drawn() -> None:
     assert "two" in rendering.svg(chart("two"))
 
 
-def test_a_renderer_that_ended_is_told_and_the_next_chart_has_a_new_one() -> None:
+def test_a_renderer_that_ended_is_told_and_the_next_chart_has_a_new_one(monkeypatch: pytest.MonkeyPatch) -> None:
     rendering.start()
     assert rendering._renderer is not None
     rendering._renderer.kill()
-    with pytest.raises(DproofError, match="it ended"):
+    with monkeypatch.context() as unnoticed, pytest.raises(DproofError, match="it ended"):
+        unnoticed.setattr(rendering._renderer, "poll", lambda: None)  # it ends after it was looked at
         rendering.svg(chart("three"))
     rendering._renderer.wait()
     assert "three" in rendering.svg(chart("three"))
