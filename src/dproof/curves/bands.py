@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from math import exp, pi
 from statistics import NormalDist
 from typing import Any
@@ -11,6 +12,7 @@ from numpy.typing import NDArray
 
 from dproof.coins import Coins
 from dproof.curves.bases import Floats
+from dproof.exact import bisect
 from dproof.laws.convolved import Convolved
 from dproof.laws.two_sided import TwoSided
 
@@ -28,12 +30,12 @@ def tube_quantile(loadings: Floats, level: float) -> float:
     (1.96, 2.98)
     """
     length = _path_length(loadings)
-    low, high = 0.0, 40.0
-    for _ in range(60):
-        q = (low + high) / 2
-        outside = 2 * _NORMAL.cdf(-q) + length / pi * exp(-q * q / 2)
-        low, high = (q, high) if outside > 1 - level else (low, q)
-    return high
+
+    def holds(at: Fraction) -> bool:
+        q = float(at)
+        return 2 * _NORMAL.cdf(-q) + length / pi * exp(-q * q / 2) <= 1 - level
+
+    return float(bisect(holds, Fraction(0), Fraction(40)))
 
 
 def _path_length(loadings: Floats) -> float:

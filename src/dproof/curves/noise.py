@@ -23,7 +23,7 @@ from dproof.coins import Coins
 from dproof.curves.bases import Floats
 from dproof.curves.expansion import CurveLattice, Expansion, Integers, Split, expand
 from dproof.errors import InputError
-from dproof.exact import exp_below
+from dproof.exact import bisect, exp_below, root_above
 from dproof.laws.convolved import Convolved, convolved
 from dproof.laws.family import Family, Odds, Worst
 from dproof.laws.normal import normal_delta
@@ -32,7 +32,7 @@ from dproof.laws.two_sided import TwoSided
 from dproof.mechanisms.mechanism import Mechanism
 from dproof.mechanisms.noise import integer_laplace
 from dproof.privacy import Privacy, Promise
-from dproof.spaces.curves import Curves, root_above
+from dproof.spaces.curves import Curves
 
 _SPLITS: tuple[Split, ...] = ("laplace", "gaussian")
 _SOURCES = {
@@ -93,11 +93,8 @@ def _gaussian(size: int, terms: int, epsilon: Fraction, delta: Fraction) -> Vect
     """σ from the normal profile, then as little more as the lattice's own bound needs."""
     if delta == 1:
         raise InputError("delta 1 promises nothing, so no noise is the least; ask for less than 1")
-    low, high = Fraction(1, 1 << 10), Fraction(1 << 30)  # of μ, where the profile rises
-    for _ in range(64):
-        middle = Fraction(sqrt(float(low * high)))
-        low, high = (middle, high) if normal_delta(middle, epsilon) <= delta else (low, middle)
-    sigma = root_above(Fraction(size)) / low
+    scale = bisect(lambda scale: normal_delta(1 / scale, epsilon) <= delta, Fraction(1, 1 << 30), Fraction(1 << 10))
+    sigma = root_above(Fraction(size)) * scale
     for power in range(20, 2, -1):
         wider = Fraction(ceil(sigma * (1 + Fraction(1, 1 << power)) * 256), 256)
         law = convolved(wider**2)

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from dproof.coins import Coins
 from dproof.errors import InputError, TooLarge
-from dproof.exact import exp_above, exp_below, log_above, log_below
+from dproof.exact import exp_above, exp_below, log_above, log_below, root_above
 from dproof.laws.guide import Guide, guide, uniform_below
 
 _PEAK = 110  # bits of the largest weight
@@ -149,9 +149,9 @@ class Gaussian:
         shapes = list(_shapes(square, coordinates)) if self.unit == 1 and square <= 16 else []
         if 0 < len(shapes) <= _MOST_SHAPES:
             return min(Fraction(1), max(self._shape(odds, s) for s in shapes) + slack)
-        root = Fraction(isqrt(square * 4**40) + 1, 2**40 * self.unit)
+        root = root_above(Fraction(square)) / self.unit
         if self.unit > 1:  # a shift that is no multiple of the unit may move every H by one more
-            root += Fraction(isqrt(moving * 4**40) + 1, 2**40)
+            root += root_above(Fraction(moving))
         return min(Fraction(1), _concentrated(root**2 / (2 * self.square), odds) + slack)
 
     def _shape(self, odds: Fraction, shape: tuple[int, ...]) -> Fraction:

@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 
 from dproof import coins
 from dproof.errors import InputError, TooLarge
-from dproof.exact import exact, exp_below, float_above, log_above, log_below
+from dproof.exact import exact, exp_below, float_above, least, least_whole, level_of, log_above, log_below
 from dproof.laws.gaussian import Gaussian, gaussian
-from dproof.laws.search import least, least_whole, tight_odds
+from dproof.laws.search import tight_odds
 from dproof.laws.two_sided import TwoSided, two_sided
 from dproof.privacy import Privacy
 
@@ -56,9 +56,8 @@ class Noise:
 
     def quantile(self, level: Any) -> int:
         """The least t with P(|X| ≤ t) ≥ level: the half-width of an interval at that level."""
-        wanted = exact(level, "level")
-        if not 0 <= wanted < 1:
-            raise InputError("level must be at least 0 and below 1, such as 0.95")
+        level_of(level)  # refuses what is none
+        wanted = exact(level)
         near = round(self.variance**0.5 * -log(max(float(1 - wanted), 1e-300)) / 2**0.5)  # where Laplace noise has it
         return least_whole(lambda t: self.within(t) >= wanted, near)
 
@@ -118,7 +117,7 @@ def _laplace(shift: int, coordinates: int, epsilon: Fraction, delta: Fraction) -
         return noise(pure)
     # On the lattice the ideal law needs the scale of the real line, or a little more.
     start = tight_scale(Fraction(shift), Privacy(epsilon, delta))
-    return least(noise, lambda made: made.worst(exp_below(epsilon)) <= delta, start, pure)
+    return noise(least(lambda scale: noise(scale).worst(exp_below(epsilon)) <= delta, start, pure))
 
 
 def published_scale(diameter: Fraction, privacy: Privacy) -> Fraction:
@@ -162,7 +161,7 @@ def _gaussian(square: int, coordinates: int, epsilon: Fraction, delta: Fraction)
         law = gaussian(sigma * sigma, widest_table=512 if coordinates == 1 else 8192)
         return Noise("Gaussian", law, square, coordinates)
 
-    return least(noise, lambda made: made.worst(exp_below(epsilon)) <= delta, Fraction(isqrt(square)))
+    return noise(least(lambda sigma: noise(sigma).worst(exp_below(epsilon)) <= delta, Fraction(isqrt(square))))
 
 
 def _whole(value: Any, name: str) -> int:
