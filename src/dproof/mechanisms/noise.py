@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from dproof import coins
 from dproof.errors import InputError, TooLarge
-from dproof.exact import exact, exp_below, float_above, least, least_whole, level_of, log_above, log_below
+from dproof.exact import exact, exp_below, float_above, least, least_whole, log_above, log_below
 from dproof.laws.gaussian import Gaussian, gaussian
 from dproof.laws.search import tight_odds
 from dproof.laws.two_sided import TwoSided, two_sided
@@ -56,8 +56,9 @@ class Noise:
 
     def quantile(self, level: Any) -> int:
         """The least t with P(|X| ≤ t) ≥ level: the half-width of an interval at that level."""
-        level_of(level)  # refuses what is none
-        wanted = exact(level)
+        wanted = exact(level, "level")
+        if not 0 <= wanted < 1:
+            raise InputError("level must be at least 0 and below 1, such as 0.95")
         near = round(self.variance**0.5 * -log(max(float(1 - wanted), 1e-300)) / 2**0.5)  # where Laplace noise has it
         return least_whole(lambda t: self.within(t) >= wanted, near)
 
