@@ -14,7 +14,7 @@ import pytest
 
 from dproof.estimation.contingency import Contingency
 from dproof.estimation.frame import Frame
-from dproof.laws.axes import public
+from dproof.laws.debias import public
 from dproof.queries.question import Key
 from dproof.queries.sql import parse_predicate
 from dproof.sanitisation.plan import Plan

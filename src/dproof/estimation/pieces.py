@@ -7,8 +7,8 @@ from math import gcd, prod
 from typing import Any
 
 from dproof.estimation.reading import Piece, column_reader, integers
-from dproof.laws.axes import Bins, Scale, Seen
-from dproof.laws.inverse import Array
+from dproof.laws.debias import Bins, Scale, Seen
+from dproof.laws.scores import Array
 from dproof.queries.canonical import name
 from dproof.queries.cells import Axis as Cut
 from dproof.queries.linear import scale_of as exact_scale

@@ -14,8 +14,8 @@ import pyarrow.ipc
 
 from dproof.engines.source import Parts
 from dproof.errors import InputError
-from dproof.laws.axes import Axis
-from dproof.laws.inverse import Array
+from dproof.laws.debias import Axis
+from dproof.laws.scores import Array
 from dproof.queries.canonical import literal, name
 from dproof.sanitisation.column import Column
 from dproof.spaces import Subsets

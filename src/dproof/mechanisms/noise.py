@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 from dproof import coins
 from dproof.errors import InputError, TooLarge
 from dproof.exact import exact, exp_below, float_above, least, least_whole, log_above, log_below
+from dproof.laws.divergence import profile_odds
 from dproof.laws.gaussian import Gaussian, gaussian
-from dproof.laws.search import tight_odds
-from dproof.laws.two_sided import TwoSided, two_sided
+from dproof.laws.laplace import TwoSided, two_sided
 from dproof.privacy import Privacy
 
 _LARGEST_SENSITIVITY = 1 << 50
@@ -78,7 +78,7 @@ class Noise:
 
     def epsilon(self, delta: Any = 0) -> float:
         """The least ε of one answer at δ, rounded up; `inf` where none will do."""
-        odds = tight_odds(self.worst, self.law.pure(self.size), Privacy(0, delta).delta)
+        odds = profile_odds(self.worst, self.law.pure(self.size), Privacy(0, delta).delta)
         return float("inf") if odds is None else float_above(log_above(odds))
 
     def worst(self, odds: Fraction) -> Fraction:
