@@ -23,7 +23,7 @@ from dproof.estimation.expressions import sums_of
 from dproof.estimation.frame import Frame, Needed, schema_of
 from dproof.estimation.intervals import half_widths, normal_quantile
 from dproof.estimation.measuring import Asked, Measured, Options, measure
-from dproof.laws.inverse import Array
+from dproof.laws.scores import Array
 from dproof.privacy import Privacy
 from dproof.queries.building import count, mean
 from dproof.queries.linear import Term

@@ -11,7 +11,7 @@ import altair as alt
 import numpy as np
 
 from dproof.exact import written
-from dproof.laws.family import listed
+from dproof.laws.law import listed
 from dproof.mechanisms.mechanism import Mechanism
 from dproof.report import rendering
 from dproof.report.curve_charts import ACCENT, INK, noise_chart
