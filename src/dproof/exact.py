@@ -127,16 +127,12 @@ def _rational(x: arb) -> Fraction:
     return Fraction(m << e) if e >= 0 else Fraction(m, 1 << -e)
 
 
-def _ball(x: Fraction) -> arb:
-    return arb(fmpq(x.numerator, x.denominator))
-
-
 @lru_cache(maxsize=4096)
 def _enclose(function: str, x: Fraction, bits: int) -> tuple[Fraction, Fraction]:
     before = ctx.prec
     ctx.prec = bits + 16
     try:
-        y = getattr(_ball(x), function)()
+        y = getattr(arb(fmpq(x.numerator, x.denominator)), function)()
         return _rational(y.lower()), _rational(y.upper())
     finally:
         ctx.prec = before

@@ -293,14 +293,6 @@ class GaussianSum:
         """E X², exactly; E X is 0."""
         return self.table.moments[2] * _powers(self.step, self.draws)
 
-    def probability(self, k: int) -> Fraction:
-        """P(X = k), exactly."""
-        if self.draws == 1:
-            return self.table.probability(k)
-        rest, reach = GaussianSum(self.table, self.step, self.draws - 1), len(self.table.weights) - 1
-        above = range(-((reach - k) // self.step), (reach + k) // self.step + 1)
-        return sum((rest.probability(x) * self.table.probability(k - self.step * x) for x in above), Fraction(0))
-
     def delta_vector(self, odds: Fraction, square: int, coordinates: int) -> Fraction:
         """An upper bound of δ for vectors of noise whose shift has at most this squared l2 norm D².
 

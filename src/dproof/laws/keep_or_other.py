@@ -49,9 +49,7 @@ class KeepOrOther(Law):
     def inputs(self) -> int:
         return self.size
 
-    @property
-    def outputs(self) -> int:
-        return self.size
+    outputs = inputs
 
     @property
     def total(self) -> int:

@@ -197,7 +197,7 @@ def membership(nodes: Nodes, cut: Blocks) -> Array:
     """Which part of the codes around each node lies in each block."""
     starts = np.maximum(nodes.centres - (nodes.step - 1) // 2, 0)
     stops = np.append(starts[1:], cut.last[-1] + 1)
-    part = np.zeros((len(starts), cut.blocks))
+    shares = np.zeros((len(starts), cut.blocks))
     for first, last, block in zip(cut.first, cut.last, cut.block, strict=True):
-        part[:, block] += np.maximum(np.minimum(stops, last + 1) - np.maximum(starts, first), 0) / (stops - starts)
-    return part
+        shares[:, block] += np.maximum(np.minimum(stops, last + 1) - np.maximum(starts, first), 0) / (stops - starts)
+    return shares

@@ -51,9 +51,7 @@ class Bits(Law):
     def inputs(self) -> int:
         return 1 << self.bits
 
-    @property
-    def outputs(self) -> int:
-        return 1 << self.bits
+    outputs = inputs
 
     @property
     def total(self) -> int:
