@@ -243,8 +243,7 @@ class SubsetSelection(Law):
         return {"kind": self.kind, **sizes, "high": str(self.high), "low": str(self.low)}
 
 
-for law in (Bits, Unary, SubsetSelection):
-    LAWS[law.kind] = law.from_json
+LAWS.update({law.kind: law.from_json for law in (Bits, Unary, SubsetSelection)})
 
 
 def _all_sets(size: int, source: int) -> tuple[NDArray[Any], NDArray[Any]]:
