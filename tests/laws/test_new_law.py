@@ -114,7 +114,7 @@ def test_what_has_no_list_of_weights_says_so_in_words() -> None:
     curves = curve_noise(Curves(0, 24, 25, low=0, high=5), Privacy(1))
     line = laplace(Interval(0, 5, 1), Privacy(1))
     for law in (curves.family, line.family):
-        assert law.outputs is None
+        assert law.outputs is None and law.total is None
         for ask in (lambda law=law: law.weights(0), lambda law=law: law.expectation(0, [1, 2])):
             with pytest.raises(InputError):
                 ask()

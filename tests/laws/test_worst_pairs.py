@@ -1,4 +1,4 @@
-"""The pair that a law names as its worst: complete laws that no other pair exceeds, also where two rows are composed."""
+"""The pair that a law names as its worst: complete laws that no pair exceeds, also where two rows are composed."""
 
 from __future__ import annotations
 

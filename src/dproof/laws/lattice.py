@@ -56,8 +56,9 @@ class Lattice(Law):
         return self.size if self.clamped else None
 
     @property
-    def total(self) -> int:
-        return self.noise.denominator(self.size)
+    def total(self) -> int | None:
+        """None on all of Z."""
+        return self.noise.denominator(self.size) if self.clamped else None
 
     @property
     def farthest(self) -> int | None:
@@ -100,7 +101,7 @@ class Lattice(Law):
         """E|Y_i − i|, exactly."""
         if not self.clamped:
             return self.noise.moments[1]
-        total = self.total
+        _, _, total = listed(self)
         down = sum(int(self.noise.cumulative(-j) * total) for j in range(1, source + 1))
         up = sum(total - int(self.noise.cumulative(j - 1) * total) for j in range(1, self.size - source))
         return Fraction(down + up, total)
