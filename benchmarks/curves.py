@@ -14,7 +14,7 @@ import pyarrow as pa
 import dproof as dp
 from benchmarks.errors import Errors, against
 from benchmarks.measure import Chart, Grid, Section
-from dproof.laws.normal import normal_delta
+from dproof.laws.divergence import normal_delta
 
 HOMES = (100, 1_000, 10_000)
 POINTS, HIGH, TERMS = 49, 3, 9

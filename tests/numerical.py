@@ -14,8 +14,9 @@ from dproof.certification.loss import dominating
 from dproof.errors import InputError
 from dproof.exact import log_above
 from dproof.laws.gaussian import Gaussian
-from dproof.laws.lattice import Lattice, NoiseLaw
-from dproof.laws.two_sided import TwoSided
+from dproof.laws.laplace import TwoSided
+from dproof.laws.lattice import Lattice
+from dproof.laws.noise import NoiseLaw
 from dproof.mechanisms.mechanism import Mechanism
 from dproof.privacy import Privacy
 

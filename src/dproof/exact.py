@@ -1,4 +1,4 @@
-"""Exact numbers in, one-sided rational bounds of exp and log out.
+"""Exact numbers in, one-sided rational bounds of exp, log and the square root out; and the search for the least number.
 
 A guarantee rests on comparisons such as P(A) ≤ e^ε P'(A) + δ. The probabilities are whole numbers over a whole
 number; ε and δ are fractions; only e^ε is irrational, and it enters as a fraction that is known to lie below or
@@ -8,7 +8,8 @@ above it. No comparison is ever made in floating point.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from bisect import bisect_left
+from collections.abc import Callable, Sequence
 from decimal import Decimal, InvalidOperation
 from fractions import Fraction
 from functools import lru_cache
@@ -32,10 +33,11 @@ def exact(value: Any, name: str = "value") -> Fraction:
     >>> exact(0.1), exact("1e-6"), exact("1/3")
     (Fraction(1, 10), Fraction(1, 1000000), Fraction(1, 3))
     """
-    if isinstance(value, Fraction):
+    if isinstance(value, Fraction) and type(value.numerator) is type(value.denominator) is int:
         return value
-    if isinstance(value, (int, np.integer)) and not isinstance(value, bool):
-        return Fraction(int(value))
+    if isinstance(value, (Fraction, int, np.integer)) and not isinstance(value, bool):
+        # Also a fraction of NumPy integers, which would overflow later on.
+        return Fraction(int(value.numerator), int(value.denominator))
     shown = described(value)
     if isinstance(value, (float, np.floating, Decimal, str)):
         text = float.__repr__(value) if isinstance(value, float) else str(value).strip()
@@ -125,16 +127,12 @@ def _rational(x: arb) -> Fraction:
     return Fraction(m << e) if e >= 0 else Fraction(m, 1 << -e)
 
 
-def _ball(x: Fraction) -> arb:
-    return arb(fmpq(x.numerator, x.denominator))
-
-
 @lru_cache(maxsize=4096)
 def _enclose(function: str, x: Fraction, bits: int) -> tuple[Fraction, Fraction]:
     before = ctx.prec
     ctx.prec = bits + 16
     try:
-        y = getattr(_ball(x), function)()
+        y = getattr(arb(fmpq(x.numerator, x.denominator)), function)()
         return _rational(y.lower()), _rational(y.upper())
     finally:
         ctx.prec = before
@@ -162,6 +160,83 @@ def log_below(x: Fraction, bits: int = 128) -> Fraction:
 def log_above(x: Fraction, bits: int = 128) -> Fraction:
     """A fraction at least log x; log 1 is exactly 0."""
     return _enclose("log", x, bits)[1] if x != 1 else Fraction(0)
+
+
+def root_above(x: Fraction, bits: int = 96) -> Fraction:
+    """A fraction at least √x, within about 2^-bits of it relatively; exact where x is a square.
+
+    >>> root_above(Fraction(9, 4)), root_above(Fraction(2)) ** 2 > 2
+    (Fraction(3, 2), True)
+    """
+    top, bottom = math.isqrt(x.numerator), math.isqrt(x.denominator)
+    if top * top == x.numerator and bottom * bottom == x.denominator:
+        return Fraction(top, bottom)
+    shift = max(0, bits - (x.numerator.bit_length() - x.denominator.bit_length()) // 2)
+    return Fraction(math.isqrt((x.numerator << 2 * shift) // x.denominator) + 1, 1 << shift)
+
+
+def _is_close(low: Fraction, high: Fraction) -> bool:
+    return high - low <= high / (1 << 60)
+
+
+def bisect(
+    good: Callable[[Fraction], bool],
+    low: Fraction,
+    high: Fraction,
+    close: Callable[[Fraction, Fraction], bool] = _is_close,
+) -> Fraction:
+    """The least good number between `low`, which is not good, and `high`, which is: to one part in 2^60, or until the
+    two ends are `close`. What is returned has been found good, or is `high`.
+
+    >>> round(float(bisect(lambda x: x * x >= 2, Fraction(0), Fraction(2))), 12)
+    1.414213562373
+    """
+    while not close(low, high):
+        middle = (low + high) / 2
+        scale = Fraction(2) ** (64 - (middle.numerator.bit_length() - middle.denominator.bit_length()))
+        middle = Fraction(round(middle * scale)) / scale  # 64 significant bits, so that repeated halving stays cheap
+        low, high = (low, middle) if good(middle) else (middle, high)
+    return high
+
+
+def least(good: Callable[[Fraction], bool], start: Fraction, high: Fraction | None = None) -> Fraction:
+    """The least good number to one part in 2^28, where every larger one is good; found good itself, or `high`.
+
+    The search begins at `start`, and goes down from there if that is good, to 2^-21 at the lowest.
+
+    >>> [round(float(least(lambda x: x * x >= 2, Fraction(n))), 6) for n in (1, 5)]
+    [1.414214, 1.414214]
+    """
+    low = start
+    if good(low):
+        while good(low / 2) and low > Fraction(1, 1 << 20):
+            low /= 2
+        low, high = low / 2, low
+    elif high is None:
+        high = 2 * low
+        while not good(high):
+            low, high = high, 2 * high
+    return bisect(good, low, high, lambda low, high: high - low <= high / (1 << 28))
+
+
+def least_whole(good: Callable[[int], bool], near: int = 0) -> int:
+    """The least whole number n ≥ 0 that is good, where every one above it is good too; the search starts `near` it.
+
+    >>> least_whole(lambda n: n * n >= 40), least_whole(lambda n: n * n >= 40, 1000), least_whole(lambda n: True, 5)
+    (7, 7, 0)
+    """
+    high, step = max(near, 0), 1
+    if good(high):
+        low = high - 1
+        while low >= 0 and good(low):
+            low, high, step = low - step, low, 2 * step
+    else:
+        low, high = high, high + step
+        while not good(high):
+            step *= 2
+            low, high = high, high + step
+    low = max(low, -1)
+    return bisect_left(range(low + 1, high), True, key=good) + low + 1
 
 
 def float_above(x: Fraction) -> float:

@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 
 from dproof import coins
 from dproof.exact import whole_numbers
-from dproof.laws.family import listed
-from dproof.laws.pair import hockey_stick
+from dproof.laws.divergence import hockey_stick
+from dproof.laws.law import listed
 from dproof.mechanisms.mechanism import Mechanism
 from dproof.spaces.space import Space
 

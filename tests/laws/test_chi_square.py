@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 from dproof import coins
-from dproof.laws import Bits, Family, KeepOrOther, Matrix
+from dproof.laws import Bits, KeepOrOther, Law, Matrix
 
 DRAWS = 1_000_000
 RNG = np.random.default_rng(2016)
 
-FAMILIES: dict[str, Family] = {
+FAMILIES: dict[str, Law] = {
     "five values": KeepOrOther(5, 6, 1),
     "a hundred values": KeepOrOther(100, 27_183, 10_000),
     "the largest size with a table": KeepOrOther(4096, 3000, 1),

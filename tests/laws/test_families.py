@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from dproof import Categories, Privacy, Subsets, certify, itemwise_response, randomised_response, solution_matrix
 from dproof.errors import InputError
 from dproof.exact import exact
-from dproof.laws import Bits, Family, KeepOrOther, Matrix
+from dproof.laws import Bits, KeepOrOther, Law, Matrix
+from dproof.laws.divergence import hockey_stick, tight_odds, worst_set
 from dproof.laws.matrix import whole_law
-from dproof.laws.pair import hockey_stick, tight_odds, worst_set
 from tests import brute_force
 from tests.strategies import deltas, laws, matrices, odds
 
@@ -23,7 +23,7 @@ EPSILONS = st.decimals(0, 12, places=3).map(str)
 PAIRS = st.integers(1, 6).flatmap(lambda outputs: st.tuples(laws(outputs, 36), laws(outputs, 36)))
 
 
-def written_out(family: Family) -> Matrix:
+def written_out(family: Law) -> Matrix:
     return Matrix(np.array([family.weights(n) for n in range(family.inputs)], object), family.total)
 
 

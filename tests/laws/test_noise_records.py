@@ -24,9 +24,9 @@ from dproof import (
 from dproof.certification.verify_certificate import verify
 from dproof.errors import InputError, TooLarge
 from dproof.exact import exp_below
-from dproof.laws.search import tight_odds
+from dproof.laws.divergence import profile_odds
+from dproof.laws.laplace import two_sided
 from dproof.laws.stairs import stairs
-from dproof.laws.two_sided import two_sided
 from dproof.mechanisms.noise import integer_laplace
 from dproof.testing import seeded_coins
 from tests.brute_force import Chances, noise_chances
@@ -68,7 +68,7 @@ CASES: list[tuple[Mechanism, Privacy]] = [
 
 @pytest.mark.parametrize(("mechanism", "privacy"), CASES, ids=lambda x: getattr(x, "name", str(x)))
 def test_the_integers_of_the_record_keep_what_is_promised(mechanism: Mechanism, privacy: Privacy) -> None:
-    record: Any = mechanism.family.record()
+    record: Any = mechanism.family.to_json()
     size = int(record["size"])
     law = noise_chances(record["noise"], 20 * size)
     weights, total = whole_numbers(law)
@@ -143,7 +143,7 @@ def test_noise_that_would_be_drawn_again_for_ever_is_refused() -> None:
 def test_tight_odds_have_their_delta_however_small_it_is() -> None:
     law = stairs(exp_below(Fraction(1)), 10)
     tiny = Fraction(1, 10**60)
-    odds = tight_odds(lambda at: law.delta(at, 10), law.pure(10), tiny)
+    odds = profile_odds(lambda at: law.delta(at, 10), law.pure(10), tiny)
     assert odds is not None
     assert law.delta(odds, 10) <= tiny
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from dproof import Categories, solution_matrix
 from dproof.certification.witness import find_witness
-from dproof.laws.pair import hockey_stick, tight_odds, worst_set
+from dproof.laws.divergence import hockey_stick, tight_odds, worst_set
 from tests import brute_force
 from tests.strategies import laws, odds
 

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from dproof import Interval, Privacy, certify, laplace
 from dproof.errors import InputError, NotPrivate
 from dproof.exact import exp_below
-from dproof.laws.two_sided import two_sided
+from dproof.laws.laplace import two_sided
 from dproof.mechanisms.noise import integer_laplace, published_scale, tight_scale
 
 

@@ -9,7 +9,7 @@ from itertools import pairwise
 
 import pytest
 
-from dproof.laws.two_sided import two_sided
+from dproof.laws.laplace import two_sided
 
 NOISE = two_sided(Fraction(2))
 

@@ -7,7 +7,7 @@ papers use, being kept by limits of monotone sequences, is checked on all of Z.
 
 from fractions import Fraction
 
-from dproof.laws.two_sided import two_sided
+from dproof.laws.laplace import two_sided
 
 
 def test_the_privacy_inequality_is_kept_by_limits_of_rising_and_falling_sets() -> None:

@@ -10,7 +10,7 @@ from itertools import product
 import pytest
 
 from dproof import Categories, product_sanitisation, response_with
-from dproof.laws.pair import hockey_stick, worst_set
+from dproof.laws.divergence import hockey_stick, worst_set
 from tests import brute_force
 
 VALUES = range(3)

@@ -10,7 +10,7 @@ from itertools import combinations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dproof.laws.pair import hockey_stick, worst_set
+from dproof.laws.divergence import hockey_stick, worst_set
 from tests import brute_force
 from tests.strategies import laws, odds
 

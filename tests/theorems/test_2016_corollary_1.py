@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from dproof import Categories, discrete_exponential, sufficient_sets
 from dproof.exact import exp_below
-from dproof.laws.pair import hockey_stick
+from dproof.laws.divergence import hockey_stick
 from tests import brute_force
 from tests.strategies import odds
 from tests.theorems.test_2016_theorem_3 import UTILITIES, exponential_laws, mechanism_of

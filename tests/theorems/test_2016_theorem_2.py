@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dproof import Categories, InputError, discrete_exponential, solution_matrix, sufficient_sets
-from dproof.laws.pair import hockey_stick, worst_set
+from dproof.laws.divergence import hockey_stick, worst_set
 from tests import brute_force
 from tests.strategies import laws, odds
 

@@ -16,7 +16,7 @@ from dproof.certification.composition import advanced, as_change_one, basic, gro
 from dproof.certification.loss import Loss, compose, dominating
 from dproof.errors import InputError, TooLarge
 from dproof.exact import exp_above
-from dproof.laws.pair import hockey_stick
+from dproof.laws.divergence import hockey_stick
 from tests.numerical import gaussian_part, laplace_part, mechanism_part, numerical, promise_part
 from tests.strategies import matrices
 

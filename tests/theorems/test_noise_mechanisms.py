@@ -11,10 +11,10 @@ import pytest
 from dproof import Interval, Privacy, bounded_laplace, certify, gaussian, laplace, staircase, truncated_laplace
 from dproof.errors import InputError
 from dproof.exact import exp_below
+from dproof.laws.divergence import normal_delta
 from dproof.laws.gaussian import gaussian as gaussian_law
-from dproof.laws.normal import normal_delta
+from dproof.laws.laplace import two_sided
 from dproof.laws.stairs import stairs
-from dproof.laws.two_sided import two_sided
 from dproof.mechanisms.bounded_laplace import _scale
 from dproof.mechanisms.noise import integer_gaussian
 from tests.numerical import noise_part, numerical

@@ -16,7 +16,7 @@ from dproof import Privacy
 from dproof.certification.composition import as_change_one
 from dproof.certification.loss import Loss, compose
 from dproof.exact import exp_below
-from dproof.laws.two_sided import two_sided
+from dproof.laws.laplace import two_sided
 from dproof.mechanisms.noise import integer_laplace
 
 

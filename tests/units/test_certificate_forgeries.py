@@ -38,12 +38,12 @@ from dproof import (
 )
 from dproof.certification.certify import decide
 from dproof.certification.verify_certificate import Refused, read, seal, verify
-from dproof.curves.noise import VectorNoise, vector_noise
+from dproof.curves.noise import VectorNoise, recorded_noise, vector_noise
 from dproof.errors import DproofError
 from dproof.exact import exp_below, float_above
 from dproof.laws.gaussian import Gaussian
 from dproof.laws.lattice import Lattice
-from dproof.laws.recorded import LAWS, recorded_noise
+from dproof.laws.law import LAWS
 from tests.brute_force import divergence, noise_chances
 
 Json = dict[str, Any]
@@ -67,7 +67,7 @@ def _cells() -> Json:
     """Gaussian noise in cells; in cells of −1, with negative indices, it would be found private."""
     law, privacy = Lattice(61, Gaussian(Fraction(9), 15)), Privacy(4, "1/100")
     assert decide(law, privacy.epsilon, privacy.delta)[0]
-    return _of(law.record(), privacy, 4.0, 0.01)
+    return _of(law.to_json(), privacy, 4.0, 0.01)
 
 
 def _curves(split: Any, privacy: Privacy, box: list[int] | None = None) -> Json:
@@ -78,7 +78,7 @@ def _curves(split: Any, privacy: Privacy, box: list[int] | None = None) -> Json:
     size = (sum(sides) if box else int(sqrt(2 * square))) if split == "laplace" else square
     noise = vector_noise(split, size, 2, privacy)
     region = {"terms": 2, "radius": radius, "box": box}
-    law = {"kind": "coefficients", "norm": "l1" if split == "laplace" else "l2", **region, "noise": noise.law.record()}
+    law = {"kind": "coefficients", "norm": "l1" if split == "laplace" else "l2", **region, "noise": noise.law.to_json()}
     return _of(law, privacy, float(privacy.epsilon), float(privacy.delta))
 
 
@@ -105,8 +105,8 @@ CERTIFICATES: dict[str, Json] = {
     "curves, gaussian in a box": _curves("gaussian", Privacy(1, "1/1000"), [40, 30]),
 }
 REGION = ("norm", "terms", "radius", "box")
-# Laws that no column of a release has: only the stand-alone verifier reads them.
-ALONE = {"listed pairs", "distances", "unary", "subset selection"}
+# What no column of a release has: only the stand-alone verifier reads it.
+ALONE = {"listed pairs", "distances"}
 
 
 # Forgeries -----------------------------------------------------------------------------------------------------------
@@ -208,7 +208,7 @@ def stands_for_dproof(part: Json, original: Json) -> bool:
         privacy, law, tight = Privacy(part["epsilon"], part["delta"]), part["law"], part["tight"]
         if law["kind"] == "coefficients":
             noise = recorded_noise(law["noise"])
-            if not same({**original["law"], "noise": noise.record()}, law):
+            if not same({**original["law"], "noise": noise.to_json()}, law):
                 return False
             square = sum(4 * b * b for b in law["box"]) if law["box"] else 4 * law["radius"] ** 2
             length = sum(2 * b for b in law["box"]) if law["box"] else int(sqrt(law["terms"] * square))
@@ -216,7 +216,7 @@ def stands_for_dproof(part: Json, original: Json) -> bool:
             family: Any = VectorNoise(split[0], noise, split[1], law["terms"])
         else:
             family = LAWS[law["kind"]](law)
-            if not same(family.record(), law):
+            if not same(family.to_json(), law):
                 return False
         worst, at = (family.worst(exp_below(Privacy(e).epsilon)) for e in (privacy.epsilon, tight["epsilon"]))
         if law["kind"] != "coefficients":

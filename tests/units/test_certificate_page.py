@@ -2,12 +2,27 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from dproof.certification.verify_certificate import CERTIFICATE, LAWS, NOISES
-from dproof.laws.recorded import RANGES
+from dproof.laws import (
+    Bits,
+    Gaussian,
+    GaussianSum,
+    KeepOrOther,
+    Lattice,
+    Matrix,
+    SubsetSelection,
+    Unary,
+)
+from dproof.laws import law as readers
+from dproof.laws import noise as noise_readers
+from dproof.laws.laplace import two_sided
+from dproof.laws.stairs import stairs
 
 PAGE = (Path(__file__).parents[2] / "docs" / "certificate.md").read_text("utf-8")
 
@@ -20,12 +35,34 @@ def test_every_kind_of_law_and_all_its_names_are_on_the_page(kind: str) -> None:
         assert f"`{name}`" in own, name
 
 
-def test_the_readers_know_the_same_names() -> None:
-    """What a release's laws are read from is what the stand-alone verifier knows, but for laws that no release has."""
-    written = {name for shape in (*LAWS.values(), *NOISES.values()) for name in shape}
-    assert RANGES.keys() - {"error", "lower_bound"} <= written
-    only_there = {"clamped", "noise", "norm", "terms", "radius", "box", "weights", "own", "whole", "high", "low"}
-    assert written - RANGES.keys() == only_there
+WRITTEN = [
+    Bits(2, 2, 1),
+    Gaussian(Fraction(2)),
+    GaussianSum(Gaussian(Fraction(400)), 9, 2),
+    KeepOrOther(3, 2, 1),
+    Lattice(3, two_sided(Fraction(2)), True),
+    Matrix(np.array([[3, 1], [1, 3]]), 4),
+    SubsetSelection(5, 2, 3, 1),
+    Unary(3, 2, 1, 4),
+    stairs(Fraction(3), 10),
+    two_sided(Fraction(2)),
+]
+
+
+def test_the_readers_know_the_same_kinds() -> None:
+    """A curve's law is read with its plan, and the noise of its coefficients with it."""
+    assert readers.LAWS.keys() == LAWS.keys() - {"coefficients"}
+    assert noise_readers.NOISES.keys() == NOISES.keys() - {"convolved"}
+
+
+@pytest.mark.parametrize("law", WRITTEN, ids=lambda law: law.kind)
+def test_the_names_that_are_written_are_those_that_the_verifier_knows(law) -> None:
+    assert {"kind", *{**LAWS, **NOISES}[law.kind]} == law.to_json().keys()
+
+
+@pytest.mark.parametrize("law", WRITTEN, ids=lambda law: law.kind)
+def test_what_is_written_is_read_back(law) -> None:
+    assert type(law).from_json(law.to_json()).to_json() == law.to_json()
 
 
 def test_what_is_no_record_is_refused_in_words() -> None:

@@ -26,7 +26,7 @@ from dproof.certification.certify import decide
 from dproof.errors import NotPrivate, TooLarge
 from dproof.exact import exp_above, exp_below, log_below
 from dproof.laws import Matrix
-from dproof.laws.pair import hockey_stick, tight_odds
+from dproof.laws.divergence import hockey_stick, tight_odds
 from tests import brute_force
 from tests.strategies import matrices
 

@@ -11,7 +11,7 @@ from dproof.certification.verify_certificate import LAW, Refused, normal_below, 
 from dproof.certification.verify_certificate import coefficients as bound
 from dproof.curves.noise import CurveMechanism
 from dproof.errors import DproofWarning, InputError, VerificationFailed
-from dproof.laws.normal import normal_delta
+from dproof.laws.divergence import normal_delta
 from dproof.plans.plan import Plan
 from dproof.plans.row_law import certify_row
 from dproof.releases.release import load

@@ -11,8 +11,8 @@ from dproof.errors import InputError
 from dproof.estimation.contingency import Contingency, Groups, Sum
 from dproof.estimation.distribution import likelihood, projection, shrinkage
 from dproof.estimation.intervals import half_widths, normal_quantile, simultaneous
-from dproof.laws.axes import Kept, Mixed, Moments
-from dproof.laws.inverse import Dense, explain_singular, solve, unmixed_powers
+from dproof.laws.debias import Kept, Mixed, Moments
+from dproof.laws.scores import Dense, explain_singular, solve, unmixed_powers
 
 COUNTS = np.array([310.0, 150.0, 240.0, 120.0, 180.0])
 

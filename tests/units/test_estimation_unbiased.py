@@ -14,7 +14,7 @@ import pytest
 
 from dproof.estimation.contingency import Contingency
 from dproof.estimation.frame import Frame
-from dproof.laws.axes import public
+from dproof.laws.debias import public
 from dproof.plans.plan import Plan
 from dproof.plans.row_law import RowLaw, certify_row
 from dproof.questions.question import Key

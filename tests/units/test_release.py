@@ -83,7 +83,7 @@ def test_what_is_loaded_has_the_law_it_was_drawn_from(folder: Path) -> None:
     assert loaded.rows == 100 and loaded.private
     for a, b in zip(drawn.law.groups, loaded.law.groups, strict=True):
         assert (a.name, a.privacy, a.mechanism.name) == (b.name, b.privacy, b.mechanism.name)
-        assert a.mechanism.family.record() == b.mechanism.family.record()
+        assert a.mechanism.family.to_json() == b.mechanism.family.to_json()
     assert with_bounds(drawn.law).parts == loaded.law.parts
 
 

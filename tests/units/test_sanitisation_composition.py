@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 import dproof as dp
 from dproof.certification.loss import compose, own_worst_pair
 from dproof.exact import exp_below, float_above, log_above
-from dproof.laws.bits import Bits
-from dproof.laws.family import Family
 from dproof.laws.keep_or_other import KeepOrOther
+from dproof.laws.law import Law
 from dproof.laws.matrix import Matrix
+from dproof.laws.sets import Bits
 from dproof.plans.row_law import certify_row
 
 SMALL = st.one_of(
@@ -33,7 +33,7 @@ SMALL = st.one_of(
 )
 
 
-def written_out(families: list[Family]) -> Matrix:
+def written_out(families: list[Law]) -> Matrix:
     """The law of a row of independent columns, as one matrix over all combinations."""
     rows = [np.array([f.weights(n) for n in range(f.inputs)], object) for f in families]
     total = int(np.prod([f.total for f in families], dtype=object))
@@ -41,7 +41,7 @@ def written_out(families: list[Family]) -> Matrix:
 
 
 @given(st.lists(SMALL, min_size=1, max_size=3), st.integers(1, 2))
-def test_composition_is_the_law_written_out(families: list[Family], times: int) -> None:
+def test_composition_is_the_law_written_out(families: list[Law], times: int) -> None:
     if np.prod([f.inputs for f in families]) ** times > 64:
         times = 1
     losses = [loss for loss in map(own_worst_pair, families) if loss is not None]

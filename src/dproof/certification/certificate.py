@@ -72,7 +72,7 @@ def certified_part(name: str, mechanism: Mechanism, privacy: Privacy) -> Part:
         mechanism.name,
         mechanism.source,
         privacy,
-        mechanism.family.record(),
+        mechanism.family.to_json(),
         mechanism.epsilon(privacy.delta),
         mechanism.delta(privacy.epsilon),
         error,

@@ -11,7 +11,8 @@ from dproof.certification.certificate import Certificate, certified_part
 from dproof.certification.witness import find_witness
 from dproof.errors import NotPrivate, TooLarge
 from dproof.exact import exact, exp_above, exp_below, float_above, log_above
-from dproof.laws.family import Family, Worst, listed
+from dproof.laws.divergence import Worst
+from dproof.laws.law import Law, listed
 from dproof.laws.matrix import Matrix
 from dproof.mechanisms.mechanism import Mechanism, as_mechanism
 from dproof.privacy import Privacy, Promise
@@ -46,7 +47,7 @@ def certify(mechanism: Mechanism, privacy: Promise, *, metric_privacy: bool = Fa
     return Certificate(privacy, (certified_part(name, mechanism, privacy),))
 
 
-def decide(family: Family, epsilon: Fraction, delta: Fraction) -> tuple[bool, Worst]:
+def decide(family: Law, epsilon: Fraction, delta: Fraction) -> tuple[bool, Worst]:
     """Whether the family is (ε, δ)-private, with the worst pair.
 
     e^ε lies between two fractions. Below the lower one the guarantee is proven, above the upper one it is refuted,
@@ -89,7 +90,7 @@ def _certify_metric(mechanism: Mechanism, privacy: Privacy, name: str) -> Certif
         certified_part(name, mechanism, privacy),
         epsilon=float_above(epsilon),
         delta=float_above(delta),
-        law=Matrix(weights, total).record(),  # pairs are not alike, so each input is written out
+        law=Matrix(weights, total).to_json(),  # pairs are not alike, so each input is written out
         lower_bound=None,  # the known bounds are for ordinary privacy
         distances=tuple(tuple(map(str, row)) for row in rho),
     )

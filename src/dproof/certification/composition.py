@@ -8,12 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from fractions import Fraction
-from math import isqrt
 from typing import Any, Literal
 
 from dproof.certification.loss import Composed, Loss, compose, dominating
 from dproof.errors import InputError
-from dproof.exact import exact, exp_above, log_below
+from dproof.exact import exact, exp_above, log_below, root_above
 from dproof.mechanisms.mechanism import Mechanism
 from dproof.privacy import Neighbours, Privacy
 
@@ -41,8 +40,7 @@ def advanced(privacy: Privacy, times: int, slack: Any) -> Privacy:
     if not 0 < s < 1 or times < 0:
         raise InputError("slack must lie between 0 and 1, and the number of times be at least 0")
     square = 2 * times * -log_below(s) * eps * eps
-    root = Fraction(isqrt(int(square * 4**64)) + 1, 2**64)
-    epsilon = root + times * eps * (exp_above(eps) - 1)
+    epsilon = root_above(square) + times * eps * (exp_above(eps) - 1)
     sums = basic([privacy] * times)
     if times * eps <= epsilon:
         return sums

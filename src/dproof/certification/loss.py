@@ -18,10 +18,9 @@ import numpy as np
 
 from dproof.errors import TooLarge
 from dproof.exact import exp_above, exp_below, float_above, log_above
-from dproof.laws.family import Family, listed
-from dproof.laws.pair import hockey_stick
-from dproof.laws.search import tight_odds
-from dproof.laws.two_sided import TwoSided
+from dproof.laws.divergence import hockey_stick, profile_odds
+from dproof.laws.laplace import TwoSided
+from dproof.laws.law import Law, listed
 from dproof.privacy import Privacy
 
 _MOST_ATOMS = 1 << 13  # in one part; two parts are paired without being multiplied out
@@ -132,7 +131,7 @@ class Composed:
         """The least ε at δ, rounded up; `inf` where none will do."""
         (p, q), (x, y) = self.left.atoms[0], self.right.atoms[0]  # the largest ratios
         pure = Fraction(p * x, q * y) if q and y else None
-        odds = tight_odds(self.worst, pure, Privacy(0, delta).delta)
+        odds = profile_odds(self.worst, pure, Privacy(0, delta).delta)
         return float("inf") if odds is None else float_above(log_above(odds))
 
 
@@ -153,18 +152,18 @@ def compose(losses: Sequence[Loss]) -> Composed:
     return Composed(*halves)
 
 
-def own_worst_pair(family: Family) -> Loss | None:
+def own_worst_pair(family: Law) -> Loss | None:
     """The loss of a pair of the family's own inputs that no other pair exceeds at any odds, where it is known.
 
     With it a composition is exact: all columns of a row, and all rows of a person, can be at their worst at once.
     """
     if family.inputs == 1:
         return Loss(((1, 1),), 1)
-    atoms, total = family.worst_atoms(), family.total
-    return None if atoms is None or total is None else Loss(_merged(atoms), total)
+    pair = family.worst_pair()
+    return None if pair is None else Loss.of(pair.p, pair.q, pair.total)
 
 
-def dominating(family: Family) -> Loss:
+def dominating(family: Law) -> Loss:
     """A loss that dominates every pair of a family's inputs, so that its powers bound any composition of the family.
 
     Where one of its own pairs does, that is it. Else δ(e), the maximum over all pairs, is convex
@@ -190,7 +189,7 @@ def dominating(family: Family) -> Loss:
     return Loss(_merged(atoms), _FINE)
 
 
-def _profile(family: Family, odds: Fraction) -> Fraction:
+def _profile(family: Law, odds: Fraction) -> Fraction:
     """The largest Σ max(0, P − e·Q) over ordered pairs; a family tells it for odds of at least 1."""
     if odds >= 1:
         return family.worst(odds).value

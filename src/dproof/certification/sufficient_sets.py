@@ -12,8 +12,8 @@ import numpy as np
 
 from dproof.errors import InputError
 from dproof.exact import exp_below
-from dproof.laws.family import listed
-from dproof.laws.pair import worst_set
+from dproof.laws.divergence import worst_set
+from dproof.laws.law import listed
 from dproof.mechanisms.mechanism import Mechanism, as_mechanism
 from dproof.privacy import Privacy
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from dproof.laws.pair import worst_set
+from dproof.laws.divergence import worst_set
 from dproof.mechanisms.mechanism import Mechanism
 
 _LARGEST_SET = 1 << 16  # outputs; beyond this the set is told by its pair alone

@@ -16,7 +16,8 @@ from dproof.cli.options import AsJson, Delta, Epsilon, argument, option
 from dproof.cli.output import Page, advise, emit, escape, pairs
 from dproof.errors import InputError
 from dproof.exact import exp_below, float_above
-from dproof.laws.family import Worst, listed
+from dproof.laws.divergence import Worst
+from dproof.laws.law import listed
 from dproof.mechanisms.mechanism import Mechanism
 from dproof.mechanisms.solution_matrix import solution_matrix
 from dproof.privacy import Privacy

@@ -11,7 +11,7 @@ from dproof.cli.options import AsJson, Delta, Epsilon, flag, option
 from dproof.cli.output import Page, advise, emit, escape, pairs, table
 from dproof.errors import InputError
 from dproof.exact import float_above, float_below
-from dproof.laws.family import listed
+from dproof.laws.law import listed
 from dproof.mechanisms.mechanism import Mechanism, Optimum
 from dproof.optimality import design as optimality
 from dproof.plans.column import Column, read_column
@@ -114,7 +114,7 @@ def _answer(mechanism: Mechanism, privacy: Privacy) -> dict[str, Any]:
         "inputs": [_plain(mechanism.inputs.label(n)) for n in range(inputs)],
         "outputs": [_plain(mechanism.outputs.label(n)) for n in range(outputs)],
         "matrix": mechanism.matrix().tolist(),
-        "law": dict(family.record()),
+        "law": dict(family.to_json()),
     }
 
 

@@ -24,7 +24,7 @@ from dproof.curation.preview import Preview, preview, spreads
 from dproof.curation.stand_ins import stand_ins
 from dproof.curation.tally import Counter, answerable, read_rows, schema_of, tally
 from dproof.errors import InputError
-from dproof.exact import exact, level_of
+from dproof.exact import bisect, exact, level_of
 from dproof.mechanisms.noise import integer_laplace
 from dproof.plans.plan import Plan
 from dproof.privacy import Privacy, Promise
@@ -273,13 +273,10 @@ class Curator:
                 )
             return made, all(Fraction(width) <= wanted for width in widths.values() if width is not None)
 
-        low, high = _LEAST, _MOST
-        if wanted <= 0 or not at(high)[1]:
+        if wanted <= 0 or not at(_MOST)[1]:
             raise InputError("no epsilon up to 100 gives that accuracy: ask for less")
-        while high - low > max(_LEAST, low / 200):
-            middle = (low + high) / 2
-            low, high = (low, middle) if at(middle)[1] else (middle, high)
-        return at(Fraction(-(-high * 1000 // 1), 1000))[0]
+        epsilon = bisect(lambda it: at(it)[1], _LEAST, _MOST, lambda low, high: high - low <= max(_LEAST, low / 200))
+        return at(Fraction(-(-epsilon * 1000 // 1), 1000))[0]
 
     @property
     def public_rows(self) -> int | None:

@@ -15,7 +15,7 @@ from itertools import accumulate
 import numpy as np
 
 from dproof.coins import Coins
-from dproof.exact import exp_above, exp_below, log_above
+from dproof.exact import exp_above, exp_below, least_whole, log_above
 
 _BITS = 192  # of the first weight
 _WORD = 2**64 - 1
@@ -119,14 +119,7 @@ def reach(mechanism: str, candidates: int, rate: Fraction, level: Fraction, roun
         kept = 1 / (1 + (candidates - 1) * p) if mechanism == "exponential" else _flipped(candidates, p)
         return kept**rounds >= level
 
-    high = 1
-    while not sure(high):
-        high *= 2
-    low = -1
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if sure(middle) else (middle, high)
-    return high
+    return least_whole(sure, 1)
 
 
 def _flipped(candidates: int, p: Fraction) -> Fraction:

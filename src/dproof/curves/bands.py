@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from math import exp, pi
 from statistics import NormalDist
 from typing import Any
@@ -11,8 +12,9 @@ from numpy.typing import NDArray
 
 from dproof.coins import Coins
 from dproof.curves.bases import Floats
-from dproof.laws.convolved import Convolved
-from dproof.laws.two_sided import TwoSided
+from dproof.exact import bisect
+from dproof.laws.gaussian import GaussianSum
+from dproof.laws.laplace import TwoSided
 
 _NORMAL = NormalDist()
 _DRAWS = 8_000
@@ -28,12 +30,12 @@ def tube_quantile(loadings: Floats, level: float) -> float:
     (1.96, 2.98)
     """
     length = _path_length(loadings)
-    low, high = 0.0, 40.0
-    for _ in range(60):
-        q = (low + high) / 2
-        outside = 2 * _NORMAL.cdf(-q) + length / pi * exp(-q * q / 2)
-        low, high = (q, high) if outside > 1 - level else (low, q)
-    return high
+
+    def holds(at: Fraction) -> bool:
+        q = float(at)
+        return 2 * _NORMAL.cdf(-q) + length / pi * exp(-q * q / 2) <= 1 - level
+
+    return float(bisect(holds, Fraction(0), Fraction(40)))
 
 
 def _path_length(loadings: Floats) -> float:
@@ -43,7 +45,9 @@ def _path_length(loadings: Floats) -> float:
     return float((2 * np.arcsin(np.clip(chords / 2, 0, 1))).sum())
 
 
-def drawn_quantile(loadings: Floats, law: TwoSided | Convolved, deviation: float, level: float, coins: Coins) -> float:
+def drawn_quantile(
+    loadings: Floats, law: TwoSided | GaussianSum, deviation: float, level: float, coins: Coins
+) -> float:
     """The same for independent draws of a law, from 8,000 of them: the noise is public, so this costs nothing."""
     noise = law.draw(_DRAWS * len(loadings), coins).reshape(_DRAWS, -1) / deviation
     sizes = np.sqrt((loadings**2).sum(axis=0))
@@ -51,7 +55,7 @@ def drawn_quantile(loadings: Floats, law: TwoSided | Convolved, deviation: float
     return float(np.quantile(largest, level, method="higher"))
 
 
-def band_quantile(loadings: Floats, law: TwoSided | Convolved, deviation: float, level: float, coins: Coins) -> float:
+def band_quantile(loadings: Floats, law: TwoSided | GaussianSum, deviation: float, level: float, coins: Coins) -> float:
     """By the length of the path for Gaussian noise, by drawing for Laplace noise."""
     if law.is_normal:
         return tube_quantile(loadings, level)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 from math import ceil, sqrt
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,16 +23,15 @@ from dproof.coins import Coins
 from dproof.curves.bases import Floats
 from dproof.curves.expansion import CurveLattice, Expansion, Integers, Split, expand
 from dproof.errors import InputError
-from dproof.exact import exp_below
-from dproof.laws.convolved import Convolved, convolved
-from dproof.laws.family import Family, Odds, Worst
-from dproof.laws.normal import normal_delta
-from dproof.laws.search import tight_odds
-from dproof.laws.two_sided import TwoSided
-from dproof.mechanisms.mechanism import Mechanism
+from dproof.exact import bisect, exp_below, root_above
+from dproof.laws.divergence import Odds, Worst, normal_delta, profile_odds
+from dproof.laws.gaussian import GaussianSum, gaussian_sum
+from dproof.laws.laplace import TwoSided
+from dproof.laws.law import Law
+from dproof.mechanisms.mechanism import Mechanism, Probabilities
 from dproof.mechanisms.noise import integer_laplace
 from dproof.privacy import Privacy, Promise
-from dproof.spaces.curves import Curves, root_above
+from dproof.spaces.curves import Curves
 
 _SPLITS: tuple[Split, ...] = ("laplace", "gaussian")
 _SOURCES = {
@@ -49,7 +48,7 @@ class VectorNoise:
     """
 
     split: Split
-    law: TwoSided | Convolved
+    law: TwoSided | GaussianSum
     size: int
     terms: int
 
@@ -65,7 +64,7 @@ class VectorNoise:
     def odds(self, delta: Fraction) -> Fraction | None:
         """Odds that serve at δ: the least for Gaussian noise, those of δ = 0 for Laplace; None where none will do."""
         pure = self.law.pure(self.size)
-        return pure if pure is not None else tight_odds(self.worst, None, delta)
+        return pure if pure is not None else profile_odds(self.worst, None, delta)
 
     def draw(self, rows: int, source: Coins) -> Integers:
         """One vector of noise for each row."""
@@ -93,25 +92,24 @@ def _gaussian(size: int, terms: int, epsilon: Fraction, delta: Fraction) -> Vect
     """σ from the normal profile, then as little more as the lattice's own bound needs."""
     if delta == 1:
         raise InputError("delta 1 promises nothing, so no noise is the least; ask for less than 1")
-    low, high = Fraction(1, 1 << 10), Fraction(1 << 30)  # of μ, where the profile rises
-    for _ in range(64):
-        middle = Fraction(sqrt(float(low * high)))
-        low, high = (middle, high) if normal_delta(middle, epsilon) <= delta else (low, middle)
-    sigma = root_above(Fraction(size)) / low
+    scale = bisect(lambda scale: normal_delta(1 / scale, epsilon) <= delta, Fraction(1, 1 << 30), Fraction(1 << 10))
+    sigma = root_above(Fraction(size)) * scale
     for power in range(20, 2, -1):
         wider = Fraction(ceil(sigma * (1 + Fraction(1, 1 << power)) * 256), 256)
-        law = convolved(wider**2)
+        law = gaussian_sum(wider**2)
         if law.delta_vector(exp_below(epsilon), size, terms) <= delta:
             return VectorNoise("gaussian", law, size, terms)
     raise InputError("this delta is too small for Gaussian noise; take Laplace noise, or a larger delta")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class CurveLaw(Family):
+class CurveLaw(Law):
     """The laws of lattice vectors z + noise, for all z of the lattice's region; codes are places on the grid.
 
     There is no end of inputs and outputs, so no law is written out.
     """
+
+    kind: ClassVar[str] = "coefficients"
 
     lattice: CurveLattice
     noise: VectorNoise
@@ -141,16 +139,16 @@ class CurveLaw(Family):
         z += self.noise.draw(len(z), coins)
         return z
 
-    def record(self) -> Mapping[str, Any]:
+    def to_json(self) -> Mapping[str, Any]:
         """The region and the noise as JSON: all that the guarantee rests on."""
         lattice = self.lattice
         return {
-            "kind": "coefficients",
+            "kind": self.kind,
             "norm": "l1" if self.noise.split == "laplace" else "l2",
             "terms": lattice.terms,
             "radius": lattice.radius,
             "box": None if lattice.box is None else list(lattice.box),
-            "noise": dict(self.noise.law.record()),
+            "noise": dict(self.noise.law.to_json()),
         }
 
 
@@ -168,6 +166,14 @@ class CurveMechanism(Mechanism):
     @property
     def lattice(self) -> CurveLattice:
         return self.family.lattice
+
+    def law(self, value: Any) -> Probabilities:
+        raise InputError(
+            "a curve has no end of responses, so no law lists them; `family.noise` has that of coefficients"
+        )
+
+    def errors(self, loss: Any = None) -> list[Fraction]:
+        raise InputError("curves cannot be listed, so they have no list of errors; `error` is the largest one")
 
     def draw_codes(self, codes: Any) -> Integers:
         """Noisy lattice vectors for rows of places; `lattice.evaluate` makes functions of them."""
@@ -269,7 +275,12 @@ def mechanism_of(lattice: CurveLattice, noise: VectorNoise) -> CurveMechanism:
     return CurveMechanism(name, expansion.space, lattice, CurveLaw(lattice, noise), _SOURCES[noise.split])  # type: ignore[arg-type]
 
 
-def recorded_curve_law(expansion: Expansion, record: Mapping[str, Any], law: TwoSided | Convolved) -> CurveMechanism:
+def recorded_noise(record: Mapping[str, Any]) -> TwoSided | GaussianSum:
+    """The noise on each coefficient of a curve, as a certificate holds it."""
+    return (TwoSided if record["kind"] == TwoSided.kind else GaussianSum).from_json(record)
+
+
+def recorded_curve_law(expansion: Expansion, record: Mapping[str, Any], law: TwoSided | GaussianSum) -> CurveMechanism:
     """The mechanism that a certificate speaks of, with this noise; its region must be that of the expansion."""
     split: Split = "laplace" if record["norm"] == "l1" else "gaussian"
     lattice = expansion.lattice(split)

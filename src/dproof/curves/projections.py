@@ -17,7 +17,7 @@ import numpy as np
 from dproof.curves.bases import Floats
 from dproof.errors import InputError
 from dproof.exact import exact, float_above
-from dproof.laws.normal import normal_delta
+from dproof.laws.divergence import normal_delta
 
 
 def gaussian_delta(mu: Any, epsilon: Any) -> float:

@@ -18,8 +18,8 @@ from typing import Any, Literal
 
 import numpy as np
 
-from dproof.laws.axes import Axis, Mixed, is_rough
-from dproof.laws.inverse import Array, Dense, Powers, gather
+from dproof.laws.debias import Axis, Mixed, is_rough
+from dproof.laws.scores import Array, Dense, Powers, gather
 
 Target = Literal["table", "population"]
 _ROUNDING = 1e-11  # a variance below this part of its terms is zero

@@ -22,8 +22,8 @@ from dproof.estimation.contingency import Contingency, Target
 from dproof.estimation.frame import Combos, Frame, fits, schema_of
 from dproof.estimation.measuring import WAYS_OUT, Options, refuse_singular
 from dproof.estimation.reading import connected
-from dproof.laws.axes import Kept, is_rough
-from dproof.laws.inverse import Array
+from dproof.laws.debias import Kept, is_rough
+from dproof.laws.scores import Array
 from dproof.plans.column import Column
 from dproof.questions.answer import Answer, Cell, cautions
 from dproof.questions.canonical import name

@@ -8,8 +8,8 @@ import numpy as np
 
 from dproof.errors import InputError, TooLarge
 from dproof.estimation.contingency import Contingency, Sum
-from dproof.laws.axes import Axis, Kept, Mixed, Moments
-from dproof.laws.inverse import Array, Scores, gather
+from dproof.laws.debias import Axis, Kept, Mixed, Moments
+from dproof.laws.scores import Array, Scores, gather
 
 _STEPS = 5_000
 _SETTLED = 1e-8  # relative change of the likeliest counts at which they stand still

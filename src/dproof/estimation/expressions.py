@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from dproof.estimation.frame import Frame, Needed
-from dproof.laws.inverse import Array
+from dproof.laws.scores import Array
 from dproof.questions.linear import present, terms
 from dproof.questions.predicates import Predicate, both
 from dproof.questions.question import Aggregate

@@ -14,8 +14,8 @@ from dproof.errors import InputError, TooLarge
 from dproof.estimation.contingency import Contingency, Groups, Sum
 from dproof.estimation.pieces import piece_of, scale_of
 from dproof.estimation.reading import Piece, count, integers
-from dproof.laws.axes import Axis, Mixed, Moments, Scale, is_rough, public
-from dproof.laws.inverse import Array
+from dproof.laws.debias import Axis, Mixed, Moments, Scale, is_rough, public
+from dproof.laws.scores import Array
 from dproof.plans.row_law import RowLaw
 from dproof.questions.canonical import condition, literal, name
 from dproof.questions.cells import cut

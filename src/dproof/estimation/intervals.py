@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dproof.laws.inverse import Array
+from dproof.laws.scores import Array
 
 _FEW = 3.0  # standard errors of fewer heaviest scores than this are not normal
 

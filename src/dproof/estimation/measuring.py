@@ -15,8 +15,8 @@ from dproof.estimation.expressions import Value, aggregate_value
 from dproof.estimation.frame import Frame, Needed
 from dproof.estimation.intervals import half_widths, normal_quantile, simultaneous
 from dproof.exact import level_of
-from dproof.laws.axes import Mixed
-from dproof.laws.inverse import Array
+from dproof.laws.debias import Mixed
+from dproof.laws.scores import Array
 from dproof.plans.row_law import RowLaw
 from dproof.questions.answer import Cell
 from dproof.questions.question import Aggregate, Expression, Question, evaluate

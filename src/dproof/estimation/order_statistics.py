@@ -15,8 +15,8 @@ from dproof.estimation.expressions import sums_of
 from dproof.estimation.frame import Frame, Needed, schema_of
 from dproof.estimation.intervals import half_widths, normal_quantile
 from dproof.estimation.measuring import Asked, measure, refuse_singular
-from dproof.laws.inverse import Array
-from dproof.laws.smoothing import NODES
+from dproof.laws.lattice import NODES
+from dproof.laws.scores import Array
 from dproof.questions.answer import Cell
 from dproof.questions.predicates import Compare, Contains, Predicate, both
 from dproof.questions.question import Aggregate, Key

@@ -7,8 +7,8 @@ from math import gcd, prod
 from typing import Any
 
 from dproof.estimation.reading import Piece, column_reader, integers
-from dproof.laws.axes import Bins, Scale, Seen
-from dproof.laws.inverse import Array
+from dproof.laws.debias import Bins, Scale, Seen
+from dproof.laws.scores import Array
 from dproof.plans.column import Column
 from dproof.plans.row_law import Group
 from dproof.plans.storage import output_spaces

@@ -13,8 +13,8 @@ import pyarrow as pa
 import pyarrow.ipc
 
 from dproof.errors import InputError
-from dproof.laws.axes import Axis
-from dproof.laws.inverse import Array
+from dproof.laws.debias import Axis
+from dproof.laws.scores import Array
 from dproof.plans.column import Column
 from dproof.questions.canonical import literal, name
 from dproof.spaces import Subsets

@@ -1,8 +1,29 @@
-"""The whole numbers: families of laws that are sampled, certified, inverted and written down as they are."""
+"""Laws of whole numbers: what is sampled, certified, undone by estimation and written down, as one object.
 
-from dproof.laws.bits import Bits
-from dproof.laws.family import Family, Odds, Worst
+Tables: `matrix` (any finite law), `keep_or_other`, `sets`. Noise on Z: `lattice` with `laplace`, `gaussian`, `stairs`.
+`law` says what a law must offer, `divergence` how far two lie apart, `guide` how they are drawn, `debias` and `scores`
+how estimation undoes them. All are imported here, so that every kind can be read back from a certificate.
+"""
+
+from dproof.laws.gaussian import Gaussian, GaussianSum
 from dproof.laws.keep_or_other import KeepOrOther
+from dproof.laws.laplace import TwoSided
+from dproof.laws.lattice import Lattice
+from dproof.laws.law import Law
 from dproof.laws.matrix import Matrix
+from dproof.laws.sets import Bits, SubsetSelection, Unary
+from dproof.laws.stairs import Stairs
 
-__all__ = ["Bits", "Family", "KeepOrOther", "Matrix", "Odds", "Worst"]
+__all__ = [
+    "Bits",
+    "Gaussian",
+    "GaussianSum",
+    "KeepOrOther",
+    "Lattice",
+    "Law",
+    "Matrix",
+    "Stairs",
+    "SubsetSelection",
+    "TwoSided",
+    "Unary",
+]

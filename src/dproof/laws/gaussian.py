@@ -1,7 +1,10 @@
-"""Gaussian noise on the lattice as one table of whole numbers: a log-concave law with finitely many values.
+"""Lattice Gaussian noise from one table of whole numbers: a log-concave law with finitely many values.
 
 A table is cut where its weights fall below 2^-80 of the peak; nothing is waved away for that: the profile is
 computed from the table as it is, and the cells that a shift leaves without a partner count in full.
+
+Noise that is wider than a table comes in two forms. For one number `Gaussian` spreads each cell evenly over several
+values, and its profile stays exact. For vectors that would cost too much, so there `GaussianSum` adds up draws.
 """
 
 from __future__ import annotations
@@ -13,25 +16,33 @@ from fractions import Fraction
 from functools import cached_property
 from itertools import accumulate
 from math import exp, isqrt, log1p
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dproof.coins import Coins
 from dproof.errors import InputError, TooLarge
-from dproof.exact import exp_above, exp_below, log_above, log_below
+from dproof.exact import exp_above, exp_below, log_above, log_below, root_above
+from dproof.laws.divergence import normal_delta
 from dproof.laws.guide import Guide, guide, uniform_below
+from dproof.laws.law import Range, read_number
+from dproof.laws.noise import NOISES, NoiseLaw
 
 _PEAK = 110  # bits of the largest weight
 _CUT = 1 << 30  # the least weight that is kept
 _WORKING = 256  # bits in which the weights are computed
 _WIDEST = 1 << 50
 _MOST_SHAPES = 60
+_SQUARE: Range = (Fraction(1, 1 << 24), 1 << 30)
+_RIPPLE = Fraction(1, 1 << 108)  # of ln Σ_h exp(−(h − c)²/2r²) over c, for r ≥ 2
+_MOST_CUT = Fraction(1, 1 << 66)  # how far a table of a sum may lie from the lattice Gaussian, in total variation
+_TAIL = 10  # standard deviations beyond which a coordinate is charged in full
+_NARROWEST_SUM, _LARGEST_STEP = 100, 128
 
 
 @dataclass(frozen=True, eq=False)
-class Gaussian:
+class Gaussian(NoiseLaw):
     """X = unit·H + U with P(H = h) ∝ weights[|h|] and U uniform on the `unit` values around 0, unit odd.
 
     The weights are exp(−h²/2σ²), rounded down, and log-concave, which is checked: so the ratio P(h)/P(h−d) falls
@@ -41,6 +52,8 @@ class Gaussian:
     >>> round(float(law.probability(0)), 6), law.delta(Fraction(1), 0)
     (0.398942, Fraction(0, 1))
     """
+
+    kind: ClassVar[str] = "gaussian"
 
     square: Fraction  # σ² in cells
     unit: int = 1
@@ -67,8 +80,6 @@ class Gaussian:
     def farthest(self) -> int:
         return self.unit * (len(self.weights) - 1) + self.unit // 2
 
-    block = None
-
     @cached_property
     def _table(self) -> list[int]:
         return [*reversed(self.weights[1:]), *self.weights]
@@ -84,20 +95,17 @@ class Gaussian:
         return h + len(self.weights) - 1, u
 
     def probability(self, k: int) -> Fraction:
-        """P(X = k), exactly."""
         index, _ = self._cell(k)
         weight = self._table[index] if 0 <= index < len(self._table) else 0
         return Fraction(weight, self._sums[-1] * self.unit)
 
     def cumulative(self, k: int) -> Fraction:
-        """P(X ≤ k), exactly."""
         index, u = self._cell(k)
         if not 0 <= index < len(self._table):
             return Fraction(int(index > 0))
         return Fraction(self._sums[index] * self.unit + self._table[index] * (u + 1), self._sums[-1] * self.unit)
 
     def denominator(self, reach: int) -> int:
-        """A common denominator of every P(X = k) and P(X ≤ k)."""
         return self._sums[-1] * self.unit
 
     @property
@@ -131,10 +139,6 @@ class Gaussian:
         cut = shift + bisect_left(rest, True, key=lambda n: table[n] * b <= a * table[n - shift])
         return Fraction(b * self._sums[cut] - a * self._sums[cut - shift], b * self._sums[-1])
 
-    def pure(self, shift: int) -> Fraction | None:
-        """No odds serve at δ = 0: the table ends."""
-        return None if shift else Fraction(1)
-
     def delta_vector(self, odds: Fraction, square: int, coordinates: int) -> Fraction:
         """An upper bound of δ for vectors of noise whose shift has at most this squared l2 norm.
 
@@ -149,9 +153,9 @@ class Gaussian:
         shapes = list(_shapes(square, coordinates)) if self.unit == 1 and square <= 16 else []
         if 0 < len(shapes) <= _MOST_SHAPES:
             return min(Fraction(1), max(self._shape(odds, s) for s in shapes) + slack)
-        root = Fraction(isqrt(square * 4**40) + 1, 2**40 * self.unit)
+        root = root_above(Fraction(square)) / self.unit
         if self.unit > 1:  # a shift that is no multiple of the unit may move every H by one more
-            root += Fraction(isqrt(moving * 4**40) + 1, 2**40)
+            root += root_above(Fraction(moving))
         return min(Fraction(1), _concentrated(root**2 / (2 * self.square), odds) + slack)
 
     def _shape(self, odds: Fraction, shape: tuple[int, ...]) -> Fraction:
@@ -185,20 +189,21 @@ class Gaussian:
         return guide([self._table], self._sums[-1])
 
     def draw(self, count: int, coins: Coins) -> NDArray[np.int64]:
-        """Independent draws."""
         drawn = (self._guide.sample(count, coins).astype(np.int64) - (len(self.weights) - 1)) * self.unit
         if self.unit > 1:
             drawn += uniform_below(np.broadcast_to(np.int64(self.unit), count), coins) - self.unit // 2
         return drawn
 
-    def record(self) -> Mapping[str, Any]:
-        """The table as JSON."""
-        return {
-            "kind": "gaussian",
-            "square": str(self.square),
-            "weights": [str(w) for w in self.weights],
-            "unit": self.unit,
-        }
+    def to_json(self) -> Mapping[str, Any]:
+        weights = [str(w) for w in self.weights]
+        return {"kind": self.kind, "square": str(self.square), "weights": weights, "unit": self.unit}
+
+    @classmethod
+    def from_json(cls, record: Mapping[str, Any]) -> Gaussian:
+        return cls(Fraction(read_number(record, "square", _SQUARE)), read_number(record, "unit", (1, _WIDEST)))
+
+
+NOISES[Gaussian.kind] = Gaussian.from_json
 
 
 def gaussian(square: Fraction, *, widest_table: int = 512) -> Gaussian:
@@ -245,3 +250,100 @@ def _concentrated(rho: Fraction, odds: Fraction) -> Fraction:
     alpha = 1 + Fraction(exp(low))
     power = (alpha - 1) * (alpha * rho - eps) + alpha * log_above(1 - 1 / alpha)
     return min(Fraction(1), exp_above(power) / (alpha - 1)) if power < 20 else Fraction(1)
+
+
+@dataclass(frozen=True, eq=False)
+class GaussianSum:
+    """X = m^(n−1)·H₁ + … + m·H_(n−1) + H_n for independent draws H of a table: Gaussian noise of any width.
+
+    Completing the square, X₁ = H₁ and X_n = m·X_(n−1) + H_n have P(X_n = x) ∝ exp(−x²/2σ_n²) · Σ_h exp(−(h − c)²/2r²)
+    with σ_n² = m²σ_(n−1)² + s² for tables of variance s², r² ≥ s²/(m² + 1), and a centre c that depends on x. By
+    Poisson's summation the sum is the same for every c up to a factor 1 ± 2^-112 once r ≥ 2: so a table of two or
+    three thousand cells is enough, up to factors that are known and charged.
+
+    >>> law = gaussian_sum(Fraction(10**8))
+    >>> round(float(law.variance)), law.step, law.draws
+    (100000000, 67, 2)
+    """
+
+    kind: ClassVar[str] = "convolved"
+    is_normal: ClassVar[bool] = True  # as nearly as matters to a band
+
+    table: Gaussian
+    step: int
+    draws: int
+
+    def __post_init__(self) -> None:
+        if self.table.unit != 1 or self.table.square < 4 * (self.step**2 + 1) or self.draws < 1:
+            raise InputError("the narrow table is too narrow for its step: the sum would show a ripple")
+        if self.table.distance > _MOST_CUT:
+            raise InputError("the table is too coarse to stand for a lattice Gaussian")
+
+    @property
+    def farthest(self) -> int:
+        return (len(self.table.weights) - 1) * sum(int(self.step**n) for n in range(self.draws))
+
+    @property
+    def square(self) -> Fraction:
+        """σ² of the Gaussian law that this one follows."""
+        return self.table.square * _powers(self.step, self.draws)
+
+    @property
+    def variance(self) -> Fraction:
+        """E X², exactly; E X is 0."""
+        return self.table.moments[2] * _powers(self.step, self.draws)
+
+    def delta_vector(self, odds: Fraction, square: int, coordinates: int) -> Fraction:
+        """An upper bound of δ for vectors of noise whose shift has at most this squared l2 norm D².
+
+        Let R be the law of a normal variable of variance σ², rounded to Z: post-processing, so that vectors of R
+        keep the profile of two normal laws D/σ apart, in any dimension. Against R the lattice Gaussian P satisfies
+        P(k) ≤ e^(1/8σ²) R(k) everywhere and P(k) ≥ e^(−K²/8σ⁴) R(k) for |k| ≤ K, as the mean of exp(−(k+u)²/2σ²)
+        over a cell |u| ≤ ½ lies between those multiples of its middle. Hence, coordinate by coordinate, factors move
+        ε and δ by next to nothing, values beyond K = D + 10σ are charged in full, and so is what the table cuts off.
+        """
+        if square == 0:
+            return Fraction(0)
+        # To the same 32 places as in the stand-alone verifier, which must find the same bound.
+        sigma, root = Fraction(isqrt(int(self.square * 4**32)), 2**32), Fraction(isqrt(square * 4**32) + 1, 2**32)
+        upper = 1 / (8 * self.square) + self.draws * _RIPPLE
+        lower = (root + _TAIL * (sigma + 1)) ** 2 / (8 * self.square**2) + self.draws * _RIPPLE
+        profile = normal_delta(root / sigma, log_below(odds) - coordinates * (upper + lower))
+        tail = 2 * exp_above(Fraction(-(_TAIL**2), 2))  # P(|X| > 10σ) ≤ 2Φ(−10)e^upper, well below this
+        cut = self.draws * (1 + odds) * _MOST_CUT
+        return min(Fraction(1), exp_above(coordinates * upper) * profile + coordinates * (tail + cut))
+
+    def pure(self, shift: int) -> Fraction | None:
+        return self.table.pure(shift)
+
+    def draw(self, count: int, coins: Coins) -> NDArray[np.int64]:
+        """Independent draws."""
+        drawn = self.table.draw(count, coins)
+        for _ in range(1, self.draws):
+            drawn *= self.step
+            drawn += self.table.draw(count, coins)
+        return drawn
+
+    def to_json(self) -> Mapping[str, Any]:
+        """The σ² of the table and how it is used."""
+        return {"kind": self.kind, "square": str(self.table.square), "step": self.step, "draws": self.draws}
+
+    @classmethod
+    def from_json(cls, record: Mapping[str, Any]) -> GaussianSum:
+        table = Gaussian(Fraction(read_number(record, "square", _SQUARE)))
+        return cls(table, read_number(record, "step", (1, _LARGEST_STEP)), read_number(record, "draws", (1, 9)))
+
+
+def gaussian_sum(square: Fraction) -> GaussianSum:
+    """Lattice Gaussian noise of σ² = `square`, at least 100 steps wide."""
+    sigma = isqrt(int(square))
+    if not _NARROWEST_SUM <= sigma <= _WIDEST:
+        raise InputError(f"Gaussian noise of {sigma} steps cannot be made of several draws; change the step")
+    draws = next(n for n in range(2, 10) if (sigma / 2.2) ** (1 / n) <= _LARGEST_STEP)
+    step = int((sigma / 2.2) ** (1 / draws))
+    return GaussianSum(gaussian(square / _powers(step, draws)), step, draws)
+
+
+def _powers(step: int, draws: int) -> int:
+    """1 + m² + m⁴ + …"""
+    return sum(step ** (2 * n) for n in range(draws))

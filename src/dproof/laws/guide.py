@@ -21,12 +21,12 @@ from dproof.coins import Coins
 
 _TILE = 1 << 17  # rows per step: words, indices and outcomes stay in cache
 Finish = Callable[[NDArray[Any], NDArray[Any]], NDArray[Any]]
-_CELLS = 1 << 22  # look-up entries over all rows of a family
+_CELLS = 1 << 22  # look-up entries over all rows of a law
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Guide:
-    """The sampler of a family of laws: one row of whole numbers per input, one total.
+    """The sampler of a law: one row of whole numbers per input, one total.
 
     >>> from dproof.coins import current
     >>> int(guide([[0, 7, 0]], 7).draw(np.zeros(1, np.uint8), current())[0])
@@ -49,13 +49,13 @@ class Guide:
         drawn = np.empty(len(rows), self.table.dtype if finish is None else rows.dtype)
         single = len(self.starts) == 1
         tile = min(_TILE, len(rows))
-        high, outcome = np.empty(tile, np.uint16), np.empty(tile, self.table.dtype)
+        high, buffer = np.empty(tile, np.uint16), np.empty(tile, self.table.dtype)
         cells = np.empty(tile, np.intp)
         left: list[tuple[NDArray[Any], NDArray[np.uint16]]] = []
         for first in range(0, len(rows), _TILE):
             row = rows[first : first + _TILE]
             words = high[: len(row)]
-            found = drawn[first : first + _TILE] if finish is None else outcome[: len(row)]
+            outcomes = drawn[first : first + _TILE] if finish is None else buffer[: len(row)]
             coins.fill(words)
             cell = cells[: len(row)]
             if single:
@@ -63,10 +63,10 @@ class Guide:
             else:
                 np.left_shift(row, self.bits, out=cell, dtype=np.intp, casting="unsafe")
                 cell |= words >> (16 - self.bits)
-            np.take(self.table, cell, out=found, mode="clip")
+            np.take(self.table, cell, out=outcomes, mode="clip")
             if finish is not None:
-                drawn[first : first + _TILE] = finish(row, found)
-            cut = np.flatnonzero(found == self.mark)
+                drawn[first : first + _TILE] = finish(row, outcomes)
+            cut = np.flatnonzero(outcomes == self.mark)
             if len(cut):
                 left.append((cut + first, words[cut]))
         if left:
@@ -130,7 +130,7 @@ def _groups(rows: NDArray[Any]) -> list[tuple[int, Any]]:
         return [(int(rows[0]), slice(None))] if len(rows) else []
     order = np.argsort(rows, kind="stable")
     values, firsts = np.unique(rows[order], return_index=True)
-    return [(int(v), part) for v, part in zip(values, np.split(order, firsts[1:]), strict=True)]
+    return [(int(v), places) for v, places in zip(values, np.split(order, firsts[1:]), strict=True)]
 
 
 def word_width(total: int) -> int:
@@ -139,7 +139,7 @@ def word_width(total: int) -> int:
 
 
 def guide(rows: Sequence[Sequence[int]] | NDArray[Any], total: int, *, width: int | None = None) -> Guide:
-    """Cut the words of `width` bits for a family of laws, each a row of whole numbers that sum to `total`."""
+    """Cut the words of `width` bits for laws that are each a row of whole numbers summing to `total`."""
     width = width or word_width(total)
     mark = len(rows[0])
     bits = min(16, max(4, (_CELLS // len(rows)).bit_length() - 1))

@@ -6,17 +6,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dproof.coins import Coins
 from dproof.errors import InputError
-from dproof.laws.axes import Kept, Seen, Unmixed
-from dproof.laws.family import Family, Odds, Worst
+from dproof.laws.debias import Kept, Seen, Unmixed, two_chances_variance
+from dproof.laws.divergence import Pair, any_pair
 from dproof.laws.guide import Guide, guide, word_width
-from dproof.laws.pair import Pair, any_pair, two_chances_variance
+from dproof.laws.law import LAWS, SIZE, WEIGHT, Law, Range
 from dproof.spaces.space import Space
 
 _TOTAL_BITS = 52  # words that belong to nobody, and are drawn again, stay below one in 2^12
@@ -24,7 +24,7 @@ _TABLED = 4096  # up to this size a guide table over the shifts beats arithmetic
 
 
 @dataclass(frozen=True, slots=True)
-class KeepOrOther(Family):
+class KeepOrOther(Law):
     """P(Y_d = d) = keep/total and P(Y_d = d') = other/total, with total = keep + m·other.
 
     Y_d is d + S modulo the size, with one law for the shift S whatever d, so one small table serves every row.
@@ -33,6 +33,9 @@ class KeepOrOther(Family):
     >>> KeepOrOther(5, 6, 1).odds(Fraction(0)).value
     Fraction(6, 1)
     """
+
+    kind: ClassVar[str] = "keep-or-other"
+    ranges: ClassVar[Mapping[str, Range]] = {"size": SIZE, "keep": WEIGHT, "other": WEIGHT}
 
     size: int
     keep: int
@@ -46,9 +49,7 @@ class KeepOrOther(Family):
     def inputs(self) -> int:
         return self.size
 
-    @property
-    def outputs(self) -> int:
-        return self.size
+    outputs = inputs
 
     @property
     def total(self) -> int:
@@ -59,7 +60,7 @@ class KeepOrOther(Family):
         law[source] = self.keep
         return law
 
-    def _pair(self) -> Pair:
+    def worst_pair(self) -> Pair:
         return any_pair(self.size, self.keep, self.other, self.total)  # d and d' differ in the outputs d and d' only
 
     @property
@@ -69,10 +70,6 @@ class KeepOrOther(Family):
     @property
     def hit_and_miss(self) -> tuple[Fraction, Fraction]:
         return Fraction(self.keep, self.total), Fraction(self.other, self.total)
-
-    def worst_atoms(self) -> list[tuple[int, int]]:
-        rest = (self.size - 2) * self.other
-        return [(self.keep, self.other), (self.other, self.keep), (rest, rest)]
 
     def chances(self) -> tuple[str, Mapping[str, float]]:
         kept = self.keep / self.total
@@ -97,19 +94,13 @@ class KeepOrOther(Family):
         numbers = tuple(column.numbers(code.reshape(-1)) for column, code in zip(seen, samples, strict=True))
 
         def state(released: Sequence[NDArray[Any]]) -> NDArray[Any]:
-            found = np.zeros((), np.int64)
+            joint = np.zeros((), np.int64)
             for column, codes in zip(seen, released, strict=True):
-                found = found * column.blocks.blocks + column.blocks.of(codes)
-            return found
+                joint = joint * column.blocks.blocks + column.blocks.of(codes)
+            return joint
 
         kept = Kept(name, weights, self.keep / self.total, self.other / self.total, numbers)
         return Unmixed((kept,), state, by_block=True)
-
-    def worst(self, odds: Fraction) -> Worst:
-        return self._pair().worst(odds)
-
-    def odds(self, delta: Fraction) -> Odds:
-        return self._pair().odds(delta)
 
     def draw(self, codes: NDArray[Any], coins: Coins) -> NDArray[Any]:
         if self.size > _TABLED and word_width(self.total) == 64:
@@ -117,8 +108,11 @@ class KeepOrOther(Family):
         table = _shift_guide(self.size, self.keep, self.other)
         return table.draw(codes, coins, finish=lambda some, shifts: _add_modulo(some, shifts, self.size))
 
-    def record(self) -> Mapping[str, Any]:
-        return {"kind": "keep-or-other", "size": self.size, "keep": str(self.keep), "other": str(self.other)}
+    def to_json(self) -> Mapping[str, Any]:
+        return {"kind": self.kind, "size": self.size, "keep": str(self.keep), "other": str(self.other)}
+
+
+LAWS[KeepOrOther.kind] = KeepOrOther.from_json
 
 
 def keep_up_to(ratio: Fraction, size: int) -> KeepOrOther:
@@ -141,9 +135,8 @@ def _arithmetic_shifts(law: KeepOrOther, count: int, coins: Coins) -> NDArray[An
     shifts = np.empty(count, np.min_scalar_type(law.size))
     waiting = np.arange(count)
     while len(waiting):
-        found = _owners(coins.words64(len(waiting)), law, 64)
-        shifts[waiting] = found
-        waiting = waiting[found == law.size]
+        shifts[waiting] = owners = _owners(coins.words64(len(waiting)), law, 64)
+        waiting = waiting[owners == law.size]
     return shifts
 
 

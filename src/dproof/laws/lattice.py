@@ -1,77 +1,46 @@
-"""Numbers: the lattice points 0, …, size − 1 plus noise, as one family of laws."""
+"""Numbers: the lattice points 0, …, size − 1 plus noise, and the nodes and states that a question sees of them."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, Protocol
+from math import ceil
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dproof.coins import Coins
-from dproof.errors import InputError
-from dproof.laws.axes import Bins, Mixed, Moments, Scale, Seen, Unmixed
-from dproof.laws.family import Family, Odds, Worst
-from dproof.laws.search import tight_odds
-from dproof.laws.smoothing import lay_nodes, membership, node_law
+from dproof.errors import VerificationFailed
+from dproof.laws.debias import Bins, Blocks, Mixed, Moments, Scale, Seen, Unmixed
+from dproof.laws.divergence import Odds, Worst, profile_odds
+from dproof.laws.law import LAWS, SIZE, Law, listed, read_number
+from dproof.laws.noise import NOISES, NoiseLaw
+from dproof.laws.scores import Array
 from dproof.spaces.space import Space
 
 _FAR = 4.0  # standard deviations of noise that one row may add to a sum
-
-
-class NoiseLaw(Protocol):
-    """A law on Z that is added to a number."""
-
-    def probability(self, k: int) -> Fraction: ...
-
-    def cumulative(self, k: int) -> Fraction: ...
-
-    def denominator(self, reach: int) -> int:
-        """A common denominator of every P(X = k) and P(X ≤ k) with |k| ≤ reach."""
-        ...
-
-    def delta(self, odds: Fraction, shift: int) -> Fraction:
-        """The least δ, or a proven bound of it, at these odds over all shifts of at most `shift`."""
-        ...
-
-    def pure(self, shift: int) -> Fraction | None:
-        """Odds that serve all shifts of at most `shift` at δ = 0, if any do."""
-        ...
-
-    @property
-    def moments(self) -> tuple[Fraction, Fraction, Fraction]:
-        """E X, E|X| and E X²."""
-        ...
-
-    @property
-    def farthest(self) -> int | None:
-        """How far it reaches from 0 at most; None where there is no end."""
-        ...
-
-    @property
-    def block(self) -> int | None:
-        """How many values its table has before it is gone through again; None where it is not."""
-        ...
-
-    def draw(self, count: int, coins: Coins) -> NDArray[np.int64]: ...
-
-    def record(self) -> Mapping[str, Any]: ...
+_MOST_CLAMPED = 1 << 21  # points of a recorded clamped law, times the blocks of noise that they lie in
+NODES = 128  # true values that are told apart at most
+_STATES = 3 * NODES
+_TAIL = 1e-5  # what the noise may do beyond the outermost states
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Lattice(Family):
+class Lattice(Law):
     """Y_i = i + X on all of Z, or clamped to 0, …, size − 1; X has one law whatever i.
 
     Two inputs are a shift of at most size − 1 apart, and their laws differ by no more than the noise does under that
     shift; clamping only post-processes.
 
-    >>> from dproof.laws.two_sided import two_sided
-    >>> family = Lattice(3, two_sided(Fraction(2)), clamped=True)
-    >>> float(family.odds(Fraction(0)).value) <= 4, [round(float(family.probability(0, y)), 4) for y in range(3)]
+    >>> from dproof.laws.laplace import two_sided
+    >>> law = Lattice(3, two_sided(Fraction(2)), clamped=True)
+    >>> float(law.odds(Fraction(0)).value) <= 4, [round(float(law.probability(0, y)), 4) for y in range(3)]
     (True, [0.6667, 0.1667, 0.1667])
     """
+
+    kind: ClassVar[str] = "lattice"
 
     size: int
     noise: NoiseLaw
@@ -87,8 +56,9 @@ class Lattice(Family):
         return self.size if self.clamped else None
 
     @property
-    def total(self) -> int:
-        return self.noise.denominator(self.size)
+    def total(self) -> int | None:
+        """None on all of Z."""
+        return self.noise.denominator(self.size) if self.clamped else None
 
     @property
     def farthest(self) -> int | None:
@@ -112,11 +82,7 @@ class Lattice(Family):
         return (self.noise.cumulative(shift) if target < last else Fraction(1)) - below
 
     def weights(self, source: int) -> NDArray[Any]:
-        if not self.clamped:
-            raise InputError(
-                "a law on all of the lattice has no list of weights; ask for single probabilities, or clamp"
-            )
-        total = self.total
+        _, _, total = listed(self)
         chances = (self.probability(source, target) for target in range(self.size))
         return np.array([p.numerator * (total // p.denominator) for p in chances], object)
 
@@ -125,7 +91,7 @@ class Lattice(Family):
 
     def odds(self, delta: Fraction) -> Odds:
         shift = self.size - 1
-        value = tight_odds(lambda odds: self.noise.delta(odds, shift), self.noise.pure(shift), delta)
+        value = profile_odds(lambda odds: self.noise.delta(odds, shift), self.noise.pure(shift), delta)
         return Odds(value, 0, shift)
 
     def error(self, source: int, space: Space) -> Fraction:
@@ -135,7 +101,7 @@ class Lattice(Family):
         """E|Y_i − i|, exactly."""
         if not self.clamped:
             return self.noise.moments[1]
-        total = self.total
+        _, _, total = listed(self)
         down = sum(int(self.noise.cumulative(-j) * total) for j in range(1, source + 1))
         up = sum(total - int(self.noise.cumulative(j - 1) * total) for j in range(1, self.size - source))
         return Fraction(down + up, total)
@@ -167,5 +133,72 @@ class Lattice(Family):
         drawn += codes.astype(np.int64, copy=False)
         return drawn.clip(0, self.size - 1, out=drawn) if self.clamped else drawn
 
-    def record(self) -> Mapping[str, Any]:
-        return {"kind": "lattice", "size": str(self.size), "clamped": self.clamped, "noise": dict(self.noise.record())}
+    def to_json(self) -> Mapping[str, Any]:
+        noise = dict(self.noise.to_json())
+        return {"kind": self.kind, "size": str(self.size), "clamped": self.clamped, "noise": noise}
+
+    @classmethod
+    def from_json(cls, record: Mapping[str, Any]) -> Lattice:
+        noise = NOISES[record["noise"]["kind"]](record["noise"])
+        law = cls(read_number(record, "size", SIZE), noise, bool(record["clamped"]))
+        if law.clamped and law.size * (law.size // (noise.block or law.size) + 1) > _MOST_CLAMPED:
+            raise VerificationFailed("the certificate cannot be read: a clamped law has too many points to go through")
+        return law
+
+
+LAWS[Lattice.kind] = Lattice.from_json
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Nodes:
+    """A lattice seen at `step` codes at a time, and the edges between the states of its noisy values.
+
+    State n has the codes from edges[n − 1] to edges[n] − 1; the outer two go on for ever. Every multiple of `wide`
+    among them is an edge, and there may be others.
+    """
+
+    centres: Array
+    step: int
+    edges: Array
+    wide: int
+
+    @property
+    def lower(self) -> Array:
+        """Where each state begins, the first as if it were `wide` like others."""
+        return np.append(self.edges[:1] - self.wide if len(self.edges) else 0, self.edges)
+
+
+def lay_nodes(law: Lattice, cuts: Array) -> Nodes:
+    """Nodes and edges fine enough for the noise; every cut between two blocks is an edge too."""
+    step = max(1, ceil(law.size / NODES))
+    reach = 0 if law.clamped else _reach(law, step)
+    wide = step * max(1, ceil((law.size + 2 * reach) / (step * _STATES)))
+    first, last = (wide, law.size) if law.clamped else (-(reach // wide + 1) * wide, law.size + reach + wide)
+    edges = np.unique(np.concatenate([np.arange(first, last, wide), cuts]))
+    return Nodes(np.arange(0, law.size, step), step, edges, wide)
+
+
+def _reach(law: Lattice, step: int) -> int:
+    """How far the noise goes, all but surely."""
+    reach = step
+    while 1 - law.noise.cumulative(reach) > _TAIL:
+        reach += reach // 4 + 1
+    return reach
+
+
+def node_law(law: Lattice, nodes: Nodes) -> Array:
+    """P(state | node), from the exact cumulative law of the noise."""
+    gaps, which = np.unique(nodes.edges - nodes.centres[:, None] - 1, return_inverse=True)
+    below = np.array([float(law.noise.cumulative(int(gap))) for gap in gaps])
+    upto = below[which].reshape(len(nodes.centres), -1)
+    return np.diff(np.pad(upto, ((0, 0), (1, 1)), constant_values=((0, 0), (0, 1))), axis=1)
+
+
+def membership(nodes: Nodes, cut: Blocks) -> Array:
+    """Which part of the codes around each node lies in each block."""
+    starts = np.maximum(nodes.centres - (nodes.step - 1) // 2, 0)
+    stops = np.append(starts[1:], cut.last[-1] + 1)
+    shares = np.zeros((len(starts), cut.blocks))
+    for first, last, block in zip(cut.first, cut.last, cut.block, strict=True):
+        shares[:, block] += np.maximum(np.minimum(stops, last + 1) - np.maximum(starts, first), 0) / (stops - starts)
+    return shares

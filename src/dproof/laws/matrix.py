@@ -1,4 +1,4 @@
-"""Any finite family: a matrix of whole numbers, one row per input."""
+"""Any finite law: a matrix of whole numbers, one row per input."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from math import lcm
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dproof.coins import Coins
 from dproof.errors import InputError
-from dproof.laws.family import Family, Odds, Worst
+from dproof.laws.divergence import Odds, Worst, tight_odds
 from dproof.laws.guide import Guide, guide
-from dproof.laws.pair import tight_odds
+from dproof.laws.law import LAWS, TOTAL, WEIGHT, Law, read_number
 from dproof.spaces.space import Space
 
 _UNIT = 2.0**-53  # relative error of one rounded operation
@@ -27,18 +27,21 @@ _FLOATS = 1 << 500  # totals and odds below this can be screened in floats witho
 
 
 @dataclass(frozen=True, eq=False)
-class Matrix(Family):
+class Matrix(Law):
     """The solution matrix as whole numbers: P(Y_i = j) = rows[i, j] / total. HLM16, Definition 6.
 
     >>> Matrix(np.array([[3, 1], [1, 3]]), 4).worst(Fraction(1)).value
     Fraction(1, 2)
     """
 
+    kind: ClassVar[str] = "matrix"
+
     rows: NDArray[Any]  # int64, or Python integers where the total needs more
     total: int
     neighbours: NDArray[np.bool_] | None = None  # which ordered pairs count; all of them by default
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "total", int(self.total))  # one of NumPy would overflow
         if self.rows.ndim != 2 or 0 in self.rows.shape:
             raise InputError("a matrix law needs at least one row and one column")
         if self.total >= 1 << 62 and self.rows.dtype != object:
@@ -148,10 +151,18 @@ class Matrix(Family):
         scores = np.linalg.solve(law, asked)
         return float((law @ scores**2 - asked**2).max())
 
-    def record(self) -> Mapping[str, Any]:
+    def to_json(self) -> Mapping[str, Any]:
         rows = [[str(int(w)) for w in row] for row in self.rows]
         pairs = {} if self.neighbours is None else {"neighbours": np.argwhere(self._counts).tolist()}
-        return {"kind": "matrix", "total": str(self.total), "rows": rows, **pairs}
+        return {"kind": self.kind, "total": str(self.total), "rows": rows, **pairs}
+
+    @classmethod
+    def from_json(cls, record: Mapping[str, Any]) -> Matrix:
+        rows, total = read_number(record, "rows", WEIGHT), read_number(record, "total", TOTAL)
+        return cls(np.array(rows, np.int64 if total < 1 << 62 else object), total)
+
+
+LAWS[Matrix.kind] = Matrix.from_json
 
 
 def whole_law(weights: Sequence[Fraction], total: int) -> list[int]:

@@ -1,30 +1,111 @@
-"""One value in, a set of values out: unary encoding and subset selection, for counting who has what.
+"""Laws whose outputs are sets: flipped bits of a set, unary encoding and subset selection of a value.
 
-All inputs are alike, so one pair of them stands for all.
+A set is a mask of bits. `Bits` takes sets to sets; the other two take one value to a set of values, for counting who
+has what. Among their inputs all are alike, so one pair of them stands for all.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from math import comb
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dproof.coins import Coins
-from dproof.errors import TooLarge
-from dproof.laws.family import Family, Odds, Worst
+from dproof.errors import InputError, TooLarge
+from dproof.laws.debias import Kept, Seen, Unmixed, two_chances_variance
+from dproof.laws.divergence import Pair, any_pair
 from dproof.laws.guide import coin, uniform_below
-from dproof.laws.pair import Pair, any_pair
+from dproof.laws.law import LAWS, SET_SIZE, TOTAL, WEIGHT, Law, Range
+from dproof.spaces.space import Space
 
 _MOST_LISTED = 20  # values whose sets are written out one by one
 
 
 @dataclass(frozen=True, slots=True)
-class Unary(Family):
+class Bits(Law):
+    """P(Y_a = b) = stay^(h−r) · flip^r / (stay + flip)^h, where r bits of a and b differ.
+
+    Two sets that differ in every item are the worst pair: with fewer differing bits the law is a part of theirs.
+
+    >>> Bits(3, 2, 1).odds(Fraction(0)).value
+    Fraction(8, 1)
+    """
+
+    kind: ClassVar[str] = "bits"
+    ranges: ClassVar[Mapping[str, Range]] = {"bits": SET_SIZE, "stay": WEIGHT, "flip": WEIGHT}
+
+    bits: int
+    stay: int
+    flip: int
+
+    def __post_init__(self) -> None:
+        if self.bits < 0 or min(self.stay, self.flip) < 0 or self.stay + self.flip < 1:
+            raise InputError("a law of bits needs weights of at least 0, and one above it")
+
+    @property
+    def inputs(self) -> int:
+        return 1 << self.bits
+
+    outputs = inputs
+
+    @property
+    def total(self) -> int:
+        return int((self.stay + self.flip) ** self.bits)
+
+    def weights(self, source: int) -> NDArray[Any]:
+        differing = np.bitwise_count(np.arange(self.outputs) ^ source)
+        powers = [self.stay ** (self.bits - r) * self.flip**r for r in range(self.bits + 1)]
+        return np.asarray(np.array(powers, object)[differing])
+
+    def worst_pair(self) -> Pair:
+        """The masses of {r bits turned} under a set and under its complement."""
+        h = self.bits
+        masses = [comb(h, r) * self.stay ** (h - r) * self.flip**r for r in range(h + 1)]
+        return Pair(masses, masses[::-1], self.total, 0, self.inputs - 1)
+
+    def chances(self) -> tuple[str, Mapping[str, float]]:
+        stays = self.stay / (self.stay + self.flip)
+        return "for each item, whether it is in the set is", {"kept": stays, "reversed": 1 - stays}
+
+    def probability(self, source: int, target: int) -> Fraction:
+        differing = (source ^ target).bit_count()
+        return Fraction(self.stay ** (self.bits - differing) * self.flip**differing, self.total)
+
+    def maximal_error(self, space: Space) -> Fraction:
+        distances = space.by_differences()
+        if distances is None:
+            return super().maximal_error(space)
+        return sum((d * mass for d, mass in zip(distances, self.worst_pair().p, strict=True)), Fraction(0)) / self.total
+
+    def count_variance(self, space: Space) -> float | None:
+        return two_chances_variance(self.stay, self.flip, self.stay + self.flip)
+
+    def unmix(self, seen: Sequence[Seen], others: int, name: str) -> Unmixed:
+        """An axis for each bit that is looked at; the first is the highest, and all have the same law."""
+        (column,) = seen
+        bits = self.bits if column.blocks.bits is None else len(column.blocks.bits)
+        total = self.stay + self.flip
+        bit = Kept(name, np.ones(2), self.stay / total, self.flip / total, (None,))
+        return Unmixed((bit,) * bits, lambda released: column.blocks.of(released[0]), by_block=True)
+
+    def draw(self, codes: NDArray[Any], coins: Coins) -> NDArray[Any]:
+        drawn = codes.copy()
+        for bit in range(self.bits):
+            turned = coin(self.stay, self.flip).draw(codes, coins)
+            drawn ^= turned.astype(codes.dtype) << codes.dtype.type(bit)
+        return drawn
+
+    def to_json(self) -> Mapping[str, Any]:
+        return {"kind": self.kind, "bits": self.bits, "stay": str(self.stay), "flip": str(self.flip)}
+
+
+@dataclass(frozen=True, slots=True)
+class Unary(Law):
     """The value's own bit is 1 with probability p = own/whole, each other bit with probability q = other/whole.
 
     Two values differ in the law of their two bits only, and the worst set is {own bit 1, other's bit 0}:
@@ -34,10 +115,17 @@ class Unary(Family):
     Fraction(3, 1)
     """
 
+    kind: ClassVar[str] = "unary"
+    ranges: ClassVar[Mapping[str, Range]] = {"size": SET_SIZE, "own": WEIGHT, "other": WEIGHT, "whole": TOTAL}
+
     size: int
     own: int
     other: int
     whole: int
+
+    def __post_init__(self) -> None:
+        if self.size < 1 or min(self.own, self.other) < 0 or max(self.own, self.other, 1) > self.whole:
+            raise InputError("unary encoding needs a value, and two weights from 0 to the whole")
 
     @property
     def inputs(self) -> int:
@@ -63,15 +151,9 @@ class Unary(Family):
         powers = np.array([q**n * r ** (rest - n) for n in range(rest + 1)], object)
         return np.asarray(powers[others] * np.where(has, self.own, self.whole - self.own))
 
-    def _pair(self) -> Pair:
+    def worst_pair(self) -> Pair:
         p, q, n = self.own, self.other, self.whole
         return any_pair(self.size, p * (n - q), q * (n - p), n * n)
-
-    def worst(self, odds: Fraction) -> Worst:
-        return self._pair().worst(odds)
-
-    def odds(self, delta: Fraction) -> Odds:
-        return self._pair().odds(delta)
 
     def draw(self, codes: NDArray[Any], coins: Coins) -> NDArray[Any]:
         mine, other = (coin(self.whole - ones, ones) for ones in (self.own, self.other))
@@ -82,13 +164,13 @@ class Unary(Family):
         sets &= ~(np.int64(1) << place)
         return sets | mine.sample(len(codes), coins).astype(np.int64) << place
 
-    def record(self) -> Mapping[str, Any]:
+    def to_json(self) -> Mapping[str, Any]:
         weights = {"own": str(self.own), "other": str(self.other), "whole": str(self.whole)}
-        return {"kind": "unary", "size": self.size, **weights}
+        return {"kind": self.kind, "size": self.size, **weights}
 
 
 @dataclass(frozen=True, slots=True)
-class SubsetSelection(Family):
+class SubsetSelection(Law):
     """Every set of `width` values has weight `high` if it holds the input and `low` if not.
 
     Two inputs x, x' differ on the C(k−2, w−1) sets that hold x and not x', and on as many the other way round:
@@ -98,10 +180,17 @@ class SubsetSelection(Family):
     Fraction(3, 1)
     """
 
+    kind: ClassVar[str] = "subset-selection"
+    ranges: ClassVar[Mapping[str, Range]] = {"size": SET_SIZE, "width": SET_SIZE, "high": WEIGHT, "low": WEIGHT}
+
     size: int
     width: int
     high: int
     low: int
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.width <= self.size or min(self.high, self.low) < 0 or self.total < 1:
+            raise InputError("subset selection needs sets of 1 to all values, weights of at least 0, and one above it")
 
     @property
     def inputs(self) -> int:
@@ -130,15 +219,9 @@ class SubsetSelection(Family):
         chosen = np.bitwise_count(sets) == self.width
         return np.asarray(np.where(has, self.high, self.low).astype(object) * chosen)
 
-    def _pair(self) -> Pair:
+    def worst_pair(self) -> Pair:
         telling = comb(self.size - 2, self.width - 1) if self.size > 1 else 0
         return any_pair(self.size, telling * self.high, telling * self.low, self.total)
-
-    def worst(self, odds: Fraction) -> Worst:
-        return self._pair().worst(odds)
-
-    def odds(self, delta: Fraction) -> Odds:
-        return self._pair().odds(delta)
 
     def draw(self, codes: NDArray[Any], coins: Coins) -> NDArray[Any]:
         """Whether the value itself is in the set, then the others one by one: need out of left are still to come."""
@@ -155,9 +238,12 @@ class SubsetSelection(Family):
             left -= other
         return sets
 
-    def record(self) -> Mapping[str, Any]:
+    def to_json(self) -> Mapping[str, Any]:
         sizes = {"size": self.size, "width": self.width}
-        return {"kind": "subset-selection", **sizes, "high": str(self.high), "low": str(self.low)}
+        return {"kind": self.kind, **sizes, "high": str(self.high), "low": str(self.low)}
+
+
+LAWS.update({law.kind: law.from_json for law in (Bits, Unary, SubsetSelection)})
 
 
 def _all_sets(size: int, source: int) -> tuple[NDArray[Any], NDArray[Any]]:

@@ -14,15 +14,16 @@ from fractions import Fraction
 from functools import cached_property
 from itertools import chain, pairwise
 from math import ceil, log
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dproof.coins import Coins
 from dproof.errors import InputError, TooLarge
-from dproof.laws.blocks import Blocks, falling, go_on
 from dproof.laws.guide import Guide, guide, uniform_below
+from dproof.laws.law import SIZE, read_number
+from dproof.laws.noise import NOISES, TABLED, Geometric, NoiseLaw, draw_on, falling
 
 _ROOM = 1 << 52
 _MOST_STAIRS = 2000
@@ -31,13 +32,15 @@ _FLATTEST = Fraction(1, 1 << 20)  # of ε; below, one draw takes hundreds of blo
 
 
 @dataclass(frozen=True, eq=False)
-class Stairs:
+class Stairs(NoiseLaw):
     """`first` holds the weights of stairs 0, …, B and of the escape beyond them, `tail` those of each later block.
 
     >>> law = stairs(Fraction(3), 10)
     >>> law.ratio <= 3, law.probability(0) > law.probability(9), law.probability(-4) == law.probability(4)
     (True, True, True)
     """
+
+    kind: ClassVar[str] = "stairs"
 
     width: int
     inner: int
@@ -57,8 +60,8 @@ class Stairs:
             raise InputError("a stair is higher than the one before it")
 
     @cached_property
-    def _blocks(self) -> Blocks:
-        return Blocks(self.first, self.tail, sum(self.first))
+    def _blocks(self) -> Geometric:
+        return Geometric(self.first, self.tail, sum(self.first))
 
     def _cells(self, stair: int) -> int:
         return 2 * self.inner - 1 if stair == 0 else 2 * self.width
@@ -66,15 +69,11 @@ class Stairs:
     def _stair(self, k: int) -> int:
         return max(0, -((self.inner - 1 - abs(k)) // self.width))
 
-    farthest = block = None  # it goes on for ever; a value far out is found by its stair
-
     def probability(self, k: int) -> Fraction:
-        """P(X = k), exactly."""
         stair = self._stair(k)
         return self._blocks.chance(stair) / self._cells(stair)
 
     def cumulative(self, k: int) -> Fraction:
-        """P(X ≤ k), exactly."""
         if k < 0:
             return (1 - self._within(-k - 1)) / 2
         return (1 + self._within(k)) / 2
@@ -88,7 +87,6 @@ class Stairs:
         return 1 - self._blocks.above(stair - 1) + self._blocks.chance(stair) * Fraction(m + 1 - start, self.width)
 
     def denominator(self, reach: int) -> int:
-        """A common denominator of every P(X = k) and P(X ≤ k) with |k| ≤ reach."""
         return 2 * self._cells(0) * self._cells(1) * self._blocks.denominator(self._stair(reach))
 
     # Privacy -------------------------------------------------------------------------------------------------------
@@ -148,20 +146,22 @@ class Stairs:
         first, tail = self._guides
         stair = first.sample(count, coins).astype(np.int64)
         escaped = np.flatnonzero(stair == len(self.first) - 1)
-        stair[escaped] += go_on(lambda n: tail.sample(n, coins).astype(np.int64), len(escaped), len(self.tail) - 1)
+        stair[escaped] += draw_on(lambda n: tail.sample(n, coins).astype(np.int64), len(escaped), len(self.tail) - 1)
         cell = uniform_below(np.where(stair == 0, self._cells(0), self._cells(1)), coins)
         outside = self.inner + (stair - 1) * self.width + (cell >> 1)
         return np.asarray(np.where(stair == 0, cell - (self.inner - 1), np.where(cell & 1, -outside, outside)))
 
-    def record(self) -> Mapping[str, Any]:
-        """The tables as JSON."""
-        return {
-            "kind": "stairs",
-            "width": str(self.width),
-            "inner": str(self.inner),
-            "first": [str(w) for w in self.first],
-            "tail": [str(w) for w in self.tail],
-        }
+    def to_json(self) -> Mapping[str, Any]:
+        tables = {"first": [str(w) for w in self.first], "tail": [str(w) for w in self.tail]}
+        return {"kind": self.kind, "width": str(self.width), "inner": str(self.inner), **tables}
+
+    @classmethod
+    def from_json(cls, record: Mapping[str, Any]) -> Stairs:
+        sizes = (read_number(record, name, SIZE) for name in ("width", "inner"))
+        return cls(*sizes, *(read_number(record, name, TABLED) for name in ("first", "tail")))
+
+
+NOISES[Stairs.kind] = Stairs.from_json
 
 
 def stairs(ratio: Fraction, width: int) -> Stairs:

@@ -7,12 +7,12 @@ from typing import Any
 
 from dproof.arguments import expect, flag
 from dproof.errors import InputError, TooLarge
-from dproof.exact import exp_below
+from dproof.exact import exp_below, least_whole
 from dproof.laws.keep_or_other import KeepOrOther
-from dproof.laws.lattice import Lattice, NoiseLaw
-from dproof.laws.search import least_whole
+from dproof.laws.laplace import TwoSided, two_sided
+from dproof.laws.lattice import Lattice
+from dproof.laws.noise import NoiseLaw
 from dproof.laws.stairs import stairs
-from dproof.laws.two_sided import TwoSided, two_sided
 from dproof.mechanisms.mechanism import Mechanism
 from dproof.mechanisms.noise import integer_gaussian, integer_laplace
 from dproof.privacy import Privacy, Promise

@@ -9,9 +9,8 @@ from typing import Any
 import numpy as np
 
 from dproof.errors import InputError, TooLarge
-from dproof.exact import exact, exp_below
+from dproof.exact import exact, exp_below, least
 from dproof.laws.matrix import Matrix, whole_law
-from dproof.laws.search import least
 from dproof.mechanisms.additive import alone, demand_interval
 from dproof.mechanisms.mechanism import Mechanism
 from dproof.mechanisms.noise import demand_noise
@@ -79,7 +78,7 @@ def _scale(n: int, reach: int, privacy: Privacy) -> Fraction:
         return float(excess.sum(axis=1).max()) <= delta
 
     start = Fraction(reach) / max(privacy.epsilon, Fraction(1, 1000))
-    return least(lambda b: b, pure if delta == 0 else approximate, start)
+    return least(pure if delta == 0 else approximate, start)
 
 
 def _rows(n: int, scale: Fraction) -> Any:

@@ -9,12 +9,12 @@ from numpy.typing import NDArray
 
 from dproof.errors import InputError, did_you_mean
 from dproof.exact import has_shape
-from dproof.laws.family import Family, listed
+from dproof.laws.law import Law, listed
 from dproof.spaces.interval import Line
 from dproof.spaces.space import Space
 
 
-def expected_errors(family: Family, inputs: Space, outputs: Space | Line, loss: Any = None) -> list[Fraction]:
+def expected_errors(family: Law, inputs: Space, outputs: Space | Line, loss: Any = None) -> list[Fraction]:
     """E ρ(Y_d, d) for each input d; `loss` is None for the metric, "squared", or a matrix, inputs by outputs."""
     if isinstance(loss, str) and loss != "squared":
         raise InputError(f"loss {loss[:40]!r} is not known{did_you_mean(loss, ['squared'])}; or give a matrix")
@@ -31,7 +31,7 @@ def expected_errors(family: Family, inputs: Space, outputs: Space | Line, loss: 
     return [family.expectation(n, row) for n, row in enumerate(loss)]
 
 
-def maximal_error(family: Family, inputs: Space, outputs: Space | Line) -> Fraction:
+def maximal_error(family: Law, inputs: Space, outputs: Space | Line) -> Fraction:
     """max_d E ρ(Y_d, d), in closed form where the law has one."""
     if _is_same(inputs, outputs):
         return family.maximal_error(inputs)

@@ -15,7 +15,7 @@ from dproof import coins
 from dproof.arguments import expect
 from dproof.errors import InputError, TooLarge
 from dproof.exact import exp_below, float_above, log_above
-from dproof.laws.family import Family, listed
+from dproof.laws.law import Law, listed
 from dproof.mechanisms.error import expected_errors, maximal_error
 from dproof.privacy import Privacy
 from dproof.spaces.interval import Line
@@ -39,7 +39,7 @@ class Optimum:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Law(Mapping[Any, Fraction]):
+class Probabilities(Mapping[Any, Fraction]):
     """The law of Y_d: each output with its exact probability.
 
     >>> from dproof import Categories, Privacy, randomised_response
@@ -48,7 +48,7 @@ class Law(Mapping[Any, Fraction]):
     (Fraction(1, 2), Fraction(1, 1))
     """
 
-    family: Family
+    family: Law
     outputs: Space | Line
     source: int
 
@@ -93,13 +93,13 @@ class Mechanism:
     name: str
     inputs: Space
     outputs: Space | Line
-    family: Family = field(repr=False)  # thousands of whole numbers
+    family: Law = field(repr=False)  # thousands of whole numbers
     source: str
     optimum: Optimum | None = None
 
-    def law(self, value: Any) -> Law:
+    def law(self, value: Any) -> Probabilities:
         """The law of the response to one input."""
-        return Law(self.family, self.outputs, self.inputs.code(value))
+        return Probabilities(self.family, self.outputs, self.inputs.code(value))
 
     def weights(self) -> tuple[NDArray[Any], int]:
         """The whole numbers of the law, one row per input, and their total."""

@@ -16,10 +16,10 @@ from numpy.typing import NDArray
 
 from dproof import coins
 from dproof.errors import InputError, TooLarge
-from dproof.exact import exact, exp_below, float_above, log_above, log_below
+from dproof.exact import exact, exp_below, float_above, least, least_whole, log_above, log_below
+from dproof.laws.divergence import profile_odds
 from dproof.laws.gaussian import Gaussian, gaussian
-from dproof.laws.search import least, least_whole, tight_odds
-from dproof.laws.two_sided import TwoSided, two_sided
+from dproof.laws.laplace import TwoSided, two_sided
 from dproof.privacy import Privacy
 
 _LARGEST_SENSITIVITY = 1 << 50
@@ -78,7 +78,7 @@ class Noise:
 
     def epsilon(self, delta: Any = 0) -> float:
         """The least ε of one answer at δ, rounded up; `inf` where none will do."""
-        odds = tight_odds(self.worst, self.law.pure(self.size), Privacy(0, delta).delta)
+        odds = profile_odds(self.worst, self.law.pure(self.size), Privacy(0, delta).delta)
         return float("inf") if odds is None else float_above(log_above(odds))
 
     def worst(self, odds: Fraction) -> Fraction:
@@ -118,7 +118,7 @@ def _laplace(shift: int, coordinates: int, epsilon: Fraction, delta: Fraction) -
         return noise(pure)
     # On the lattice the ideal law needs the scale of the real line, or a little more.
     start = tight_scale(Fraction(shift), Privacy(epsilon, delta))
-    return least(noise, lambda made: made.worst(exp_below(epsilon)) <= delta, start, pure)
+    return noise(least(lambda scale: noise(scale).worst(exp_below(epsilon)) <= delta, start, pure))
 
 
 def published_scale(diameter: Fraction, privacy: Privacy) -> Fraction:
@@ -162,7 +162,7 @@ def _gaussian(square: int, coordinates: int, epsilon: Fraction, delta: Fraction)
         law = gaussian(sigma * sigma, widest_table=512 if coordinates == 1 else 8192)
         return Noise("Gaussian", law, square, coordinates)
 
-    return least(noise, lambda made: made.worst(exp_below(epsilon)) <= delta, Fraction(isqrt(square)))
+    return noise(least(lambda sigma: noise(sigma).worst(exp_below(epsilon)) <= delta, Fraction(isqrt(square))))
 
 
 def _whole(value: Any, name: str) -> int:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from dproof.arguments import whole
 from dproof.errors import TooLarge
-from dproof.laws.family import listed
+from dproof.laws.law import listed
 from dproof.laws.matrix import Matrix
 from dproof.mechanisms.mechanism import Mechanism, as_mechanism
 from dproof.mechanisms.randomised_response import response_with

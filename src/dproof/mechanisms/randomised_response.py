@@ -8,8 +8,8 @@ from typing import Any
 from dproof.arguments import expect
 from dproof.errors import InputError, TooLarge
 from dproof.exact import exact, exp_above, exp_below
-from dproof.laws.bits import Bits
 from dproof.laws.keep_or_other import KeepOrOther, keep_up_to
+from dproof.laws.sets import Bits
 from dproof.mechanisms.mechanism import Mechanism, Optimum
 from dproof.privacy import Privacy, Promise
 from dproof.spaces.categories import Categories

@@ -9,7 +9,7 @@ from statistics import NormalDist
 from typing import Any
 
 from dproof.errors import InputError
-from dproof.exact import exact
+from dproof.exact import bisect, exact
 from dproof.optimality.error import bias_and_variance
 from dproof.plans.choice import choose
 from dproof.plans.plan import Plan, Wanted, split
@@ -79,13 +79,10 @@ def epsilon_for(plan: Plan, rows: int, half_width: Any) -> Fraction:
                 return False
         return True
 
-    low, high = Fraction(0), Fraction(_LARGEST_EPSILON)
-    if not enough(high):
+    if not enough(Fraction(_LARGEST_EPSILON)):
         raise InputError(
             f"no epsilon up to {_LARGEST_EPSILON} makes every count over {rows} rows right to ± {half_width}: "
             "ask for less, or give the plan fewer columns"
         )
-    while high - low > high / 10_000:
-        middle = (low + high) / 2
-        low, high = (low, middle) if enough(middle) else (middle, high)
-    return Fraction(_THREE_DIGITS.divide(high.numerator, high.denominator))
+    least = bisect(enough, Fraction(0), Fraction(_LARGEST_EPSILON), lambda low, high: high - low <= high / 10_000)
+    return Fraction(_THREE_DIGITS.divide(least.numerator, least.denominator))

@@ -6,10 +6,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from dproof.certification.certificate import Part
-from dproof.curves.noise import recorded_curve_law
+from dproof.curves.noise import recorded_curve_law, recorded_noise
 from dproof.errors import InputError, VerificationFailed
-from dproof.laws.family import Family
-from dproof.laws.recorded import recorded_law, recorded_noise, recorded_number
+from dproof.laws.law import Law, law_from_json, read_number
 from dproof.mechanisms.mechanism import Mechanism, Optimum
 from dproof.plans.plan import Plan
 from dproof.plans.row_law import Group, RowLaw, promises
@@ -26,7 +25,7 @@ def recorded_row_law(plan: Plan, certificate: Mapping[str, Any]) -> RowLaw:
         raise VerificationFailed(f"the certificate cannot be read ({type(error).__name__})") from None
 
 
-def _outputs(space: Any, family: Family, lattice: Mapping[str, str] | None) -> Any:
+def _outputs(space: Any, family: Law, lattice: Mapping[str, str] | None) -> Any:
     """Where a law ends up: anywhere on the lattice under noise that nothing bounds, else where it is recorded."""
     if family.outputs is None:
         return space.line
@@ -36,7 +35,7 @@ def _outputs(space: Any, family: Family, lattice: Mapping[str, str] | None) -> A
 def _part(record: Mapping[str, Any]) -> Part:
     for key in ("error", "lower_bound"):
         if record[key] is not None:
-            recorded_number(record, key)
+            read_number(record, key, (0, 1 << (1 << 15)))
     return Part.from_json(record)
 
 
@@ -57,7 +56,7 @@ def _read(plan: Plan, certificate: Mapping[str, Any]) -> RowLaw:
             noise = recorded_noise(part.law["noise"])
             mechanism: Mechanism = recorded_curve_law(want.space, part.law, noise)
         else:
-            family = recorded_law(part.law)
+            family = law_from_json(part.law)
             outputs = _outputs(want.space, family, certificate["release"]["lattices"].get(want.name))
             if family.inputs != want.space.size or (family.outputs is not None and family.outputs != outputs.size):
                 raise VerificationFailed(f"the law of {want.name!r} is for another space than the plan's")

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from dproof.curves.expansion import CurveLattice
 from dproof.errors import VerificationFailed
-from dproof.laws.family import Family
+from dproof.laws.law import Law
 from dproof.plans.column import Column
 from dproof.plans.row_law import Group, RowLaw
 from dproof.plans.storage import output_spaces, stored_labels
@@ -86,7 +86,7 @@ def _categories(space: Categories, given: NDArray[np.bool_] | None) -> Holds:
     return holds
 
 
-def _numbers(space: Any, family: Family, given: NDArray[np.bool_] | None) -> Holds:
+def _numbers(space: Any, family: Law, given: NDArray[np.bool_] | None) -> Holds:
     """Lattice points, written as their codes would be, and no farther out than the noise reaches."""
     step, origin = space.line.step, space.line.origin
     reach = family.farthest

@@ -23,7 +23,7 @@ from dproof.estimation.expressions import sums_of
 from dproof.estimation.frame import Frame, Needed, schema_of
 from dproof.estimation.intervals import half_widths, normal_quantile
 from dproof.estimation.measuring import Asked, Measured, Options, measure
-from dproof.laws.inverse import Array
+from dproof.laws.scores import Array
 from dproof.plans.plan import Plan
 from dproof.plans.questions import Planned, checked_question
 from dproof.plans.row_law import RowLaw, certify_row

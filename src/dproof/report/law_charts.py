@@ -13,7 +13,7 @@ import numpy as np
 from dproof.charts.style import ACCENT, INK, label_text
 from dproof.curves.charts import noise_chart
 from dproof.exact import written
-from dproof.laws.family import listed
+from dproof.laws.law import listed
 from dproof.mechanisms.mechanism import Mechanism
 
 _MOST_LABELS = 24  # rows and columns of a picture that can still be read

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
-from math import isqrt
 from typing import Any, ClassVar, Literal, get_args
 
 import numpy as np
@@ -14,7 +13,7 @@ from numpy.typing import NDArray
 
 from dproof.arguments import choice, listed, whole
 from dproof.errors import InputError
-from dproof.exact import exact
+from dproof.exact import exact, root_above
 from dproof.spaces.arrow import as_numpy, is_arrow
 
 Norm = Literal["sup", "l2"]
@@ -213,19 +212,6 @@ def _numbers(column: Any) -> NDArray[np.float64]:
         return as_numpy(column.cast(pa.float64()))
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
         raise InputError("a curve holds something that is not a number; cast the column first") from None
-
-
-def root_above(x: Fraction, bits: int = 96) -> Fraction:
-    """A fraction at least √x, within about 2^-bits of it relatively; exact where x is a square.
-
-    >>> root_above(Fraction(9, 4)), root_above(Fraction(2)) ** 2 > 2
-    (Fraction(3, 2), True)
-    """
-    top, bottom = isqrt(x.numerator), isqrt(x.denominator)
-    if top * top == x.numerator and bottom * bottom == x.denominator:
-        return Fraction(top, bottom)
-    shift = max(0, bits - (x.numerator.bit_length() - x.denominator.bit_length()) // 2)
-    return Fraction(isqrt((x.numerator << 2 * shift) // x.denominator) + 1, 1 << shift)
 
 
 EXAMPLES = (

@@ -1,31 +1,90 @@
-"""A geometric law in blocks: a table of digits whose last entry, the escape, adds one block and draws again.
-
-The geometric law has no memory, so finitely many whole numbers reach all of 0, 1, 2, …
-"""
+"""Noise on Z: what every law of noise offers, and the geometric law in blocks that two of them are made of."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from operator import mul
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from dproof.coins import Coins
 from dproof.errors import TooLarge
+from dproof.laws.law import Range
 
 _FARTHEST = 1 << 14  # blocks; beyond, a probability has a million digits
+TABLED: Range = (1, 1 << 128)  # a weight of a recorded table of noise: none is 0
+
+
+class NoiseLaw(Protocol):
+    """A law on Z that is added to a number, the same whatever the number.
+
+    A noise of a new shape is a frozen dataclass that subclasses this one and says what has no default here. The line
+    `NOISES[TheNoise.kind] = TheNoise.from_json` after the class makes its certificates readable.
+    """
+
+    kind: ClassVar[str]
+
+    def probability(self, k: int) -> Fraction:
+        """P(X = k), exactly."""
+        ...
+
+    def cumulative(self, k: int) -> Fraction:
+        """P(X ≤ k), exactly."""
+        ...
+
+    def denominator(self, reach: int) -> int:
+        """A common denominator of every P(X = k) and P(X ≤ k) with |k| ≤ reach."""
+        ...
+
+    def delta(self, odds: Fraction, shift: int) -> Fraction:
+        """The least δ, or a proven bound of it, at these odds over all shifts of at most `shift`."""
+        ...
+
+    def pure(self, shift: int) -> Fraction | None:
+        """Odds that serve all shifts of at most `shift` at δ = 0, if any do; none do where the values end."""
+        return None if shift else Fraction(1)
+
+    @property
+    def moments(self) -> tuple[Fraction, Fraction, Fraction]:
+        """E X, E|X| and E X²."""
+        ...
+
+    @property
+    def farthest(self) -> int | None:
+        """How far it reaches from 0 at most; None where there is no end."""
+        return None
+
+    @property
+    def block(self) -> int | None:
+        """How many values its table has before it is gone through again; None where it is not."""
+        return None
+
+    def draw(self, count: int, coins: Coins) -> NDArray[np.int64]:
+        """Independent draws."""
+        ...
+
+    def to_json(self) -> Mapping[str, Any]:
+        """The tables as JSON."""
+        ...
+
+
+NOISES: dict[str, Callable[[Mapping[str, Any]], NoiseLaw]] = {}  # how each kind is read back; every noise adds itself
 
 
 @dataclass(frozen=True, eq=False)
-class Blocks:
-    """T is a digit of `first`, or, at its escape, the number of its digits plus a draw that goes on with `tail`.
+class Geometric:
+    """A geometric law on 0, 1, 2, … in blocks: a table of digits whose last entry, the escape, adds one block and draws
+    again. It has no memory, so finitely many whole numbers reach everything.
 
+    T is a digit of `first`, or, at its escape, the number of its digits plus a draw that goes on with `tail`.
     `first` may be a part of a table of which `whole` is the sum: then all that is said of T is of that part.
 
-    >>> halves = Blocks((1, 1), (1, 1), 2)
+    >>> halves = Geometric((1, 1), (1, 1), 2)
     >>> halves.chance(2), halves.above(2), halves.moments
     (Fraction(1, 8), Fraction(1, 8), (Fraction(1, 1), Fraction(3, 1)))
     """
@@ -79,7 +138,7 @@ def _digit_sums(table: Sequence[int]) -> tuple[int, int]:
     return sum(weighted), sum(map(mul, digits, weighted))
 
 
-def go_on(fresh: Callable[[int], NDArray[np.int64]], count: int, escape: int) -> NDArray[np.int64]:
+def draw_on(fresh: Callable[[int], NDArray[np.int64]], count: int, escape: int) -> NDArray[np.int64]:
     """What comes on top of so many escapes: `fresh` draws, each followed by another as long as it escapes too."""
     added = np.zeros(count, np.int64)
     waiting = np.arange(count)

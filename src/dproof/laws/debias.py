@@ -1,10 +1,10 @@
-"""The independent factors of the law of a row, as a question sees them: how they mix, and how they are un-mixed.
+"""How estimation undoes a law: the independent factors of the law of a row, as a question sees them.
 
-An axis is cut into the blocks that a question tells apart, and its sanitised states are counted. Its law goes from
-nodes, the true values as far as it knows them, to states. `scores(powers)` are those of every block's indicator times
-these powers of its numbers, NaN where there are none; `naive(powers)` the same as if the states were true;
-`wanted(powers)` what they stand for, from nodes to blocks; `evenly()` the share of each state where values are spread
-evenly.
+A law says by `unmix` which axes undo it for a question (`Unmixed`). An axis is cut into the blocks that the question
+tells apart, and its sanitised states are counted. Its law goes from nodes, the true values as far as it knows them, to
+states. `scores(powers)` are those of every block's indicator times these powers of its numbers, NaN where there are
+none; `naive(powers)` the same as if the states were true; `wanted(powers)` what they stand for, from nodes to blocks;
+`evenly()` the share of each state where values are spread evenly.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import Any, Protocol, TypeAlias
 import numpy as np
 
 from dproof.errors import InputError
-from dproof.laws.inverse import (
+from dproof.laws.scores import (
     Array,
     Dense,
     Polynomial,
@@ -25,10 +25,11 @@ from dproof.laws.inverse import (
     Scores,
     Spiked,
     explain_singular,
+    likely_nodes,
+    smoothed,
     solve,
     unmixed_powers,
 )
-from dproof.laws.smoothing import likely_nodes, smoothed
 from dproof.spaces.interval import Line
 from dproof.spaces.space import Space
 
@@ -132,9 +133,9 @@ class Mixed:
 
     def scores(self, powers: Powers) -> Dense:
         if powers not in self._scores:
-            wanted = self.wanted(powers).matrix
-            found = solve(self.matrix, wanted) if self.likely is None else smoothed(self.matrix, wanted, self.likely)
-            self._scores[powers] = Dense(found)
+            wanted, likely = self.wanted(powers).matrix, self.likely
+            scores = solve(self.matrix, wanted) if likely is None else smoothed(self.matrix, wanted, likely)
+            self._scores[powers] = Dense(scores)
         return self._scores[powers]
 
     def wanted(self, powers: Powers) -> Dense:
@@ -290,3 +291,12 @@ class Unmixed:
     state: Callable[[Sequence[Array]], Array] | None
     by_block: bool = False
     bins: Bins | None = None
+
+
+def two_chances_variance(hit: int, miss: int, total: int) -> float | None:
+    """The largest variance that a row adds to a debiased count, where it shows what is counted with chance hit/total if
+    it has it and miss/total if not; None where the two are the same."""
+    if hit == total:
+        return 0.0
+    p, q = hit / total, miss / total
+    return None if hit == miss else max(p * (1 - p), q * (1 - q)) / (p - q) ** 2

@@ -1,10 +1,10 @@
-"""Noise on all of Z with geometric tails: the lattice form of Laplace noise, as tables of whole numbers.
+"""Lattice Laplace noise: geometric tails on all of Z, as tables of whole numbers.
 
 X is G or −1 − G by a sign, and G ≥ 0 is written in base 128. For a geometric G the digits are independent, so each
 digit has a small table of whole numbers; the top one carries the sign and has a last cell, the escape, that adds
 one block of top digits and draws again: the geometric law has no memory, so the tables reach all of Z.
 The tables *are* the law. Every ratio P(k)/P(k+1) of two neighbours, within a digit or across a carry, is one of
-finitely many fractions, and their maximum bounds what a step costs.
+finitely many fractions, and their maximum bounds what a step costs. `IdealLaplace` is what the tables approach.
 """
 
 from __future__ import annotations
@@ -15,28 +15,96 @@ from fractions import Fraction
 from functools import cached_property
 from itertools import pairwise
 from math import ceil, log1p, prod
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dproof.coins import Coins
-from dproof.errors import InputError, TooLarge
-from dproof.exact import exp_above, log_above, log_below
-from dproof.laws.blocks import Blocks, falling, go_on
+from dproof.errors import InputError, TooLarge, VerificationFailed
+from dproof.exact import exp_above, exp_below, log_above, log_below
 from dproof.laws.guide import Guide, guide
-from dproof.laws.ideal_laplace import IdealLaplace
+from dproof.laws.law import SIZE, read_number
+from dproof.laws.noise import NOISES, TABLED, Geometric, NoiseLaw, draw_on, falling
 
 _SHIFT = 7
 _BASE = 1 << _SHIFT
 _ROOM = 1 << 62  # totals come close below this, so that almost no word belongs to nobody
 _WIDEST_TOP = 100  # scale, in top digits, up to which one more digit would only cost words
 _WIDEST = 1 << 50  # scale beyond which whole numbers of 62 bits grow coarse and sums near 2^63
+_FARTHEST = 1 << 10  # blocks of a recorded table that a law is followed through
 _TILE = 1 << 20  # draws per step: the few escapes of a step are settled together
 
 
+@dataclass(frozen=True, slots=True)
+class IdealLaplace:
+    """The law L(k) = (1−a)/(1+a)·a^|k| with a rational a, on |k| ≤ reach where a reach is given; one-sided bounds.
+
+    >>> law = IdealLaplace(Fraction(1, 2), None)
+    >>> law.peak_above, law.delta(Fraction(1), 1)
+    (Fraction(1, 3), Fraction(1, 3))
+    """
+
+    a: Fraction
+    reach: int | None
+
+    def _power(self, k: int, up: bool) -> Fraction:
+        """a^k, rounded up or down; exact while that is cheap."""
+        if k <= 16:
+            return Fraction(self.a**k)
+        return exp_above(k * log_above(self.a)) if up else exp_below(k * log_below(self.a))
+
+    def _upto(self, k: int, up: bool) -> Fraction:
+        """P(X ≤ k) for the law on all of Z, rounded up or down."""
+        return self._power(-k, up) / (1 + self.a) if k < 0 else 1 - self._power(k + 1, not up) / (1 + self.a)
+
+    def _reached(self, k: int, up: bool) -> Fraction:
+        """The same, of what lies within the reach."""
+        if self.reach is None:
+            return self._upto(k, up)
+        return max(Fraction(0), self._upto(min(k, self.reach), up) - self._upto(-self.reach - 1, not up))
+
+    @property
+    def _kept(self) -> Fraction:
+        """P(|X| ≤ reach) for the law on all of Z, rounded down."""
+        return Fraction(1) if self.reach is None else 1 - 2 * self._upto(-self.reach - 1, True)
+
+    @property
+    def peak_above(self) -> Fraction:
+        """P(X = 0), or a little more."""
+        return (1 - self.a) / (1 + self.a) / self._kept
+
+    def delta(self, odds: Fraction, shift: int) -> Fraction:
+        """The tight δ at odds e ≥ 1 for all shifts up to D, or a little more.
+
+        The ratio P(k)/P(k−D) falls with k, so the worst set is {k ≤ K}; on Z, K = ⌈(D − b·ln e)/2⌉ − 1 with
+        a = e^(−1/b), and δ = 1 − a^(K+1)/(1+a) − e·a^(D−K)/(1+a) for b·ln e < D, else 0.
+        """
+        if shift == 0:
+            return Fraction(0)
+        steps = log_below(odds) / -log_below(self.a)
+        cut = -((steps - shift) // 2) - 1
+        # Logarithms are known to 2^-100 or so: a cut that is off by one is caught by its neighbours.
+        near = [k for k in (cut - 1, cut, cut + 1) if k >= 0]
+        if self.reach is not None:  # up to here the shifted law has no mass, so all of this is in the worst set
+            near.append(shift - self.reach - 1)
+        excess = (self._reached(k, True) - odds * self._reached(k - shift, False) for k in near)
+        return max([Fraction(0), *excess]) / self._kept
+
+    @property
+    def moments(self) -> tuple[Fraction, Fraction]:
+        """E|X| and E X², to a hundred bits: Σ k·a^k and Σ k²·a^k in closed form."""
+        a, n = self.a, self.reach or 0
+        tail = Fraction(0) if self.reach is None else self._power(n, True)
+        first = a * (1 - (n + 1) * tail + n * tail * a) / (1 - a) ** 2
+        ends = (n + 1) ** 2 - (2 * n * n + 2 * n - 1) * a + n * n * a * a
+        second = a * (1 + a - tail * ends) / (1 - a) ** 3
+        mass = 1 + 2 * a * (1 - tail) / (1 - a)
+        return 2 * first / mass, 2 * second / mass
+
+
 @dataclass(frozen=True, eq=False)
-class TwoSided:
+class TwoSided(NoiseLaw):
     """P(k) falls by about 1/ratio with every step away from 0, and never by more.
 
     `lower` holds one table of 128 weights per digit, the lowest first; `top` the weights of the top digit for each
@@ -47,16 +115,17 @@ class TwoSided:
     ([0.166667, 0.333333, 0.166667], True)
     """
 
+    kind: ClassVar[str] = "two-sided"
+    is_normal: ClassVar[bool] = False
+
     lower: tuple[tuple[int, ...], ...]
     top: tuple[tuple[int, ...], tuple[int, ...]]
     reach: int | None = None
 
-    is_normal = False
-
     def __post_init__(self) -> None:
         digits = all(len(table) == _BASE for table in self.lower)
-        whole = digits and len(self.top) == 2 and len(self.top[0]) == len(self.top[1]) > 1
-        if not whole or min(map(min, (*self.lower, *self.top))) < 1 or (self.reach is not None and self.reach < 0):
+        shaped = digits and len(self.top) == 2 and len(self.top[0]) == len(self.top[1]) > 1
+        if not shaped or min(map(min, (*self.lower, *self.top))) < 1 or (self.reach is not None and self.reach < 0):
             raise InputError("noise in digits needs 128 weights for a digit, two equal top tables, and no weight of 0")
 
     @property
@@ -82,9 +151,9 @@ class TwoSided:
         return sum(self._either)
 
     @cached_property
-    def _signs(self) -> tuple[Blocks, ...]:
+    def _signs(self) -> tuple[Geometric, ...]:
         """The law of the top digit, in blocks, with each sign."""
-        return tuple(Blocks(table, self._either, self._whole) for table in self.top)
+        return tuple(Geometric(table, self._either, self._whole) for table in self.top)
 
     @cached_property
     def _lower_wholes(self) -> tuple[int, ...]:
@@ -115,13 +184,11 @@ class TwoSided:
     # Probabilities -------------------------------------------------------------------------------------------------
 
     def probability(self, k: int) -> Fraction:
-        """P(X = k), exactly."""
         if self.reach is None:
             return self._mass(k)
         return self._mass(k) / self._kept if abs(k) <= self.reach else Fraction(0)
 
     def cumulative(self, k: int) -> Fraction:
-        """P(X ≤ k), exactly."""
         if self.reach is None:
             return self._upto(k)
         inside = min(max(k, -self.reach - 1), self.reach)
@@ -158,7 +225,6 @@ class TwoSided:
         return self._signs[sign].above(top) + self._signs[sign].chance(top) * Fraction(larger, whole)
 
     def denominator(self, reach: int) -> int:
-        """A common denominator of every P(X = k) and P(X ≤ k) with |k| ≤ reach."""
         kept = self._kept.numerator if self.reach is not None else 1
         blocks = reach // (self.unit * (len(self._either) - 1)) + 2
         return int(kept * prod(self._lower_wholes) * self._whole**blocks)
@@ -262,16 +328,22 @@ class TwoSided:
 
             beyond = tile[escaped]
             sign = beyond >> 63
-            tile[escaped] = ((beyond ^ sign) + go_on(fresh, len(escaped), block)) ^ sign
+            tile[escaped] = ((beyond ^ sign) + draw_on(fresh, len(escaped), block)) ^ sign
 
-    def record(self) -> Mapping[str, Any]:
-        """The tables as JSON."""
-        return {
-            "kind": "two-sided",
-            "lower": [[str(w) for w in table] for table in self.lower],
-            "top": [[str(w) for w in table] for table in self.top],
-            "reach": self.reach,
-        }
+    def to_json(self) -> Mapping[str, Any]:
+        lower, top = ([[str(w) for w in table] for table in tables] for tables in (self.lower, self.top))
+        return {"kind": self.kind, "lower": lower, "top": top, "reach": self.reach}
+
+    @classmethod
+    def from_json(cls, record: Mapping[str, Any]) -> TwoSided:
+        lower, top = (read_number(record, name, TABLED) for name in ("lower", "top"))
+        law = cls(lower, top, None if record["reach"] is None else read_number(record, "reach", SIZE))
+        if law.reach is not None and law.reach // law.unit > _FARTHEST * (len(top[0]) - 1):
+            raise VerificationFailed("the certificate cannot be read: 'reach' lies too far beyond its table")
+        return law
+
+
+NOISES[TwoSided.kind] = TwoSided.from_json
 
 
 def two_sided(ratio: Fraction, reach: int | None = None) -> TwoSided:

@@ -1,0 +1,228 @@
+"""What every law offers, whatever its shape. Nothing outside this folder asks which one it has."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dproof.coins import Coins
+from dproof.errors import InputError, TooLarge, VerificationFailed
+from dproof.exact import exact
+from dproof.laws.debias import Mixed, Scale, Seen, Unmixed
+from dproof.laws.divergence import Odds, Pair, Worst
+from dproof.spaces.space import Space
+
+_LARGEST_UNDONE = 1 << 24  # entries of a matrix that is inverted
+_LONGEST = 4300  # digits of a number
+Range = tuple[int | Fraction, int | Fraction]
+# The least and the largest that a number of a recorded law may be. What dproof writes lies well inside; what lies
+# outside is no law, or would take for ever to look at. How numbers must go together, each law checks for itself.
+SIZE: Range = (1, 1 << 62)
+SET_SIZE: Range = (1, 62)
+WEIGHT: Range = (0, 1 << 6644)
+TOTAL: Range = (1, 1 << 6644)
+
+
+class Law(Protocol):
+    """Whole numbers over one total for each input d: the law of Y_d, or in the papers' words the family {Y_d}.
+
+    Every ordered pair of distinct inputs is a neighbouring pair: this is the law of one row (HLM15, Theorem 5).
+
+    A law of a new shape is a frozen dataclass that subclasses this one and says
+    - how many `inputs` and `outputs` it has, and the `total` (None for what cannot be listed);
+    - `weights(source)`, the whole numbers of one input;
+    - `worst_pair()`, or else `worst(odds)` and `odds(delta)`: how far any two inputs lie apart;
+    - `draw(codes, coins)`, which must give every output its weight exactly;
+    - its `kind`, `to_json()` and `from_json(record)`: how a certificate holds it, with the range of every number. The
+      line `LAWS[TheLaw.kind] = TheLaw.from_json` after the class makes its certificates readable.
+    Everything else has a default here, to be overridden where the law knows better. What a law does not have is None.
+    """
+
+    kind: ClassVar[str]
+    ranges: ClassVar[Mapping[str, Range]] = {}  # of the numbers that `from_json` reads, in the order of the fields
+
+    if TYPE_CHECKING:  # for the type checker alone: a property here would hide a field of the same name
+
+        @property
+        def inputs(self) -> int | None:
+            """How many inputs there are; None where they cannot be listed, such as curves."""
+
+        @property
+        def outputs(self) -> int | None:
+            """How many outputs there are; None where they cannot be listed, such as all whole numbers."""
+
+        @property
+        def total(self) -> int | None:
+            """What the weights of one input sum to; None where none are written out."""
+
+    def weights(self, source: int) -> NDArray[Any]:
+        """The law of one input: a whole number for each output, summing to the total."""
+        ...
+
+    def draw(self, codes: NDArray[Any], coins: Coins) -> NDArray[Any]:
+        """One output code for each input code; the codes' dtype must hold the largest output code."""
+        ...
+
+    def to_json(self) -> Mapping[str, Any]:
+        """What a certificate holds: the kind, and numbers; those that may be large as strings."""
+        ...
+
+    @classmethod
+    def from_json(cls, record: Mapping[str, Any]) -> Self:
+        """The law that `to_json` wrote, with every number in its range."""
+        return cls(*(read_number(record, name, span) for name, span in cls.ranges.items()))
+
+    # Privacy -------------------------------------------------------------------------------------------------------
+
+    @property
+    def neighbours(self) -> NDArray[np.bool_] | None:
+        """Which ordered pairs of inputs count, as a matrix; None for all of them."""
+        return None
+
+    def worst_pair(self) -> Pair | None:
+        """A pair of inputs that no other pair exceeds at any odds; None where none is known to."""
+        return None
+
+    def worst(self, odds: Fraction) -> Worst:
+        """max over ordered pairs of Σ_y max(0, P(y) − odds·Q(y)), exactly, for odds of at least 1."""
+        pair = self.worst_pair()
+        assert pair is not None, "a law without a worst pair must override `worst` and `odds`"
+        return pair.worst(odds)
+
+    def odds(self, delta: Fraction) -> Odds:
+        """The least e^ε such that every ordered pair satisfies (ε, δ), exactly."""
+        pair = self.worst_pair()
+        assert pair is not None, "a law without a worst pair must override `worst` and `odds`"
+        return pair.odds(delta)
+
+    # What it does to values ----------------------------------------------------------------------------------------
+
+    @property
+    def moments(self) -> tuple[Fraction, Fraction, Fraction] | None:
+        """E X, E|X| and E X² in steps, where the output is the input plus noise X; None for other laws."""
+        return None
+
+    @property
+    def farthest(self) -> int | None:
+        """How many steps noise can move a value at most; None where there is no end, or no noise."""
+        return None
+
+    def possible(self) -> NDArray[np.bool_] | None:
+        """Which outputs some input can give, where it is not all of them."""
+        return None
+
+    def chances(self) -> tuple[str, Mapping[str, float]] | None:
+        """What happens to a value, in words, where a few chances say it all: the subject, and each verb with its
+        probability."""
+        return None
+
+    def probability(self, source: int, target: int) -> Fraction:
+        """P(Y_source = target), exactly."""
+        return Fraction(int(self.weights(source)[target]), listed(self)[2])
+
+    def expectation(self, source: int, losses: Any) -> Fraction:
+        """Σ_y P(Y_source = y) · losses[y], exactly."""
+        weights, (_, _, total), array = self.weights(source), listed(self), np.asarray(losses)
+        if array.dtype.kind in "iu" and weights.dtype != object and total * int(abs(array).max()) < 1 << 63:
+            return Fraction(int(weights @ array), total)
+        terms = (exact(loss, "a loss") * int(w) for loss, w in zip(losses, weights, strict=True))
+        return sum(terms, Fraction(0)) / total
+
+    def error(self, source: int, space: Space) -> Fraction:
+        """E ρ(Y_d, d) for one input d and outputs in the space of the inputs, or around it."""
+        return self.expectation(source, space.distances(source))
+
+    def maximal_error(self, space: Space) -> Fraction:
+        """max_d E ρ(Y_d, d) likewise. HLM15, equation (13)."""
+        return max(self.error(n, space) for n in range(space.size))
+
+    # Estimation ----------------------------------------------------------------------------------------------------
+
+    @property
+    def is_sharp(self) -> bool:
+        """Whether a count of any values is undone exactly, however many others there are: values that are told apart
+        cost no more than values that are not."""
+        return False
+
+    @property
+    def hit_and_miss(self) -> tuple[Fraction, Fraction] | None:
+        """How likely a value shows in the output of a row that has it, and of a row that does not.
+
+        None where that depends on the value.
+        """
+        return None
+
+    def count_variance(self, space: Space) -> float | None:
+        """The largest variance, over a row's true value, of what the row adds to a debiased count; None without one.
+
+        The count is of the rows with one value or, for sets, with one item. With B = P⁻¹ a response y adds
+        Σ_v B[y, v] f(v) to the count of f, whose mean is f of the true value.
+        """
+        return None
+
+    def unmix(self, seen: Sequence[Seen], others: int, name: str) -> Unmixed:
+        """What undoes the law for a question that sees these columns and not `others` more codes: here, for one column,
+        the whole matrix, every output a state."""
+        (column,) = seen
+        inputs, outputs, total = listed(self)
+        if inputs * outputs > _LARGEST_UNDONE:
+            raise TooLarge(f"{name} has a law of {inputs} by {outputs}, too large to be undone")
+        matrix = np.asarray(np.array([self.weights(n) for n in range(inputs)]) / total, float)
+        codes, member = np.arange(inputs), np.eye(column.blocks.blocks)[column.blocks.of(np.arange(inputs))]
+        line = column.space.line
+        if line is None:
+            values = np.zeros(inputs) if column.scale is None else column.scale.numbers(column.space, codes)
+            axis = Mixed(name, matrix, member, values, member, values, column.space.decode(codes))
+        else:
+            scale, shown = column.scale or Scale(), np.arange(outputs)
+            nearest = np.rint((column.outputs.values_of(shown) - float(line.origin)) / float(line.step))
+            held = member[np.clip(nearest.astype(np.int64), 0, inputs - 1)]
+            numbers = scale.numbers(column.space, codes), held, scale.numbers(column.outputs, shown)
+            axis = Mixed(name, matrix, member, *numbers, rough=True)
+        return Unmixed((axis,), lambda released: released[0])
+
+
+LAWS: dict[str, Callable[[Mapping[str, Any]], Law]] = {}  # how each kind of law is read back; every law adds itself
+
+
+def law_from_json(record: Mapping[str, Any]) -> Law:
+    """The law of a certificate, whatever its kind."""
+    return LAWS[record["kind"]](record)
+
+
+def read_number(record: Mapping[str, Any], name: str, span: Range) -> Any:
+    """A number, or a table of them as tuples, each in its range; a whole one where it is written as one."""
+    low, high = span
+
+    def read(value: Any) -> Any:
+        if isinstance(value, list):
+            return tuple(map(read, value))
+        top, _, bottom = str(value).partition("/") if type(value) in (int, str) else ("", "", "")
+        if _is_number(top) and (not bottom or _is_number(bottom)):
+            number = Fraction(int(top), int(bottom)) if bottom else int(top)
+            if low <= number <= high:
+                return number
+        raise VerificationFailed(f"the certificate cannot be read: {name!r} lies outside its range")
+
+    return read(record[name])
+
+
+def _is_number(text: str) -> bool:
+    return len(text) <= _LONGEST and text.isascii() and text.isdecimal()
+
+
+def listed(law: Law, most: int | None = None) -> tuple[int, int, int]:
+    """How many inputs and outputs a law has that is to be written out whole, and its total; at most so many entries."""
+    inputs, outputs, total = law.inputs, law.outputs, law.total
+    if inputs is None or outputs is None or total is None:
+        raise InputError("this law has no end of values, so it has no matrix; ask for single probabilities, or clamp")
+    if most is not None and inputs * outputs > most:
+        raise TooLarge(
+            f"a law of {inputs} inputs by {outputs} outputs is too large to write out: at most {most} entries; ask for "
+            "law(value) of one input"
+        )
+    return inputs, outputs, total

@@ -1,0 +1,69 @@
+"""One search: what it returns is good, and nothing noticeably less is."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dproof.exact import bisect, least, least_whole, root_above
+
+POSITIVE = st.fractions(min_value=Fraction(1, 10**5), max_value=10**9)
+
+
+@given(POSITIVE)
+def test_bisect_finds_the_threshold_to_sixty_bits(threshold: Fraction) -> None:
+    found = bisect(lambda x: x >= threshold, Fraction(0), Fraction(10**9))
+    assert threshold <= found <= threshold * (1 + Fraction(1, 1 << 59))
+
+
+@given(POSITIVE)
+def test_bisect_stops_where_the_ends_are_close(threshold: Fraction) -> None:
+    asked: list[Fraction] = []
+
+    def good(x: Fraction) -> bool:
+        asked.append(x)
+        return x >= threshold
+
+    found = bisect(good, Fraction(0), Fraction(1 << 30), lambda low, high: high - low <= 1)
+    assert threshold <= found <= threshold + 1 and len(asked) == 30
+
+
+def test_what_is_good_nowhere_gives_the_upper_end() -> None:
+    assert bisect(lambda x: False, Fraction(0), Fraction(2)) == 2
+
+
+def test_halving_keeps_numbers_short() -> None:
+    seen: list[Fraction] = []
+    start = Fraction(10**40 + 1, 3 * 10**39)
+    least(lambda x: bool(seen.append(x)) or x * x >= 40, start)
+    assert max(x.numerator.bit_length() for x in seen[8:]) <= 65
+
+
+@given(POSITIVE, POSITIVE)
+def test_least_finds_it_from_either_side(threshold: Fraction, start: Fraction) -> None:
+    found = least(lambda x: x >= threshold, start)
+    assert threshold <= found <= threshold * (1 + Fraction(1, 1 << 27))
+
+
+def test_least_does_not_ask_below_a_millionth() -> None:
+    assert 0 < least(lambda x: True, Fraction(1)) <= Fraction(1, 1 << 20)
+
+
+@given(st.integers(0, 10**12), st.integers(-5, 10**12))
+def test_least_whole_finds_it_from_anywhere(threshold: int, near: int) -> None:
+    assert least_whole(lambda n: n >= threshold, near) == threshold
+
+
+@given(st.fractions(min_value=0, max_value=10**30), st.sampled_from([8, 96, 200]))
+def test_the_root_lies_above_and_close(x: Fraction, bits: int) -> None:
+    root = root_above(x, bits)
+    assert root * root >= x
+    assert root == 0 or (root * (1 - Fraction(4, 1 << bits))) ** 2 <= x
+
+
+@pytest.mark.parametrize("root", [Fraction(0), Fraction(7), Fraction(3, 2), Fraction(10**40, 7)])
+def test_the_root_of_a_square_is_exact(root: Fraction) -> None:
+    assert root_above(root * root) == root
