@@ -1,4 +1,4 @@
-"""Pairs of laws as atoms of privacy loss, composed exactly.
+"""Pairs of laws as atoms of privacy loss, and what several of them cost together, exactly.
 
 All that composition needs of two laws P, Q is how much of each falls on every ratio P/Q. Atoms of whole numbers with
 equal ratios are merged, so k answers of randomised response have k + 1 atoms, not 2^k.
@@ -16,17 +16,17 @@ from typing import Any
 
 import numpy as np
 
+from dproof.composition import one_relation
 from dproof.errors import TooLarge
 from dproof.exact import exp_above, exp_below, float_above, log_above
 from dproof.laws.family import Family, listed
 from dproof.laws.pair import hockey_stick
 from dproof.laws.search import tight_odds
-from dproof.laws.two_sided import TwoSided
+from dproof.mechanisms.mechanism import Mechanism, as_mechanism
 from dproof.privacy import Privacy
 
 _MOST_ATOMS = 1 << 13  # in one part; two parts are paired without being multiplied out
 _MOST_RATIOS = 512
-_MOST_STEPS = 64
 _FINE = 1 << 96
 
 
@@ -34,20 +34,22 @@ _FINE = 1 << 96
 class Loss:
     """Whole numbers (p, q) over one total, with distinct ratios p : q, the largest first.
 
-    P and Q may be measures with P a little too large or Q a little too small: then δ is bounded from above.
+    `tight` where some mechanism attains it, but for rounding in the last of 64 bits. Else it is an upper bound: P may
+    be a little too large, or Q a little too small.
 
-    >>> pair = Loss.of([6, 1, 1, 1, 1], [1, 6, 1, 1, 1], 10)
+    >>> pair = Loss.of(zip([6, 1, 1, 1, 1], [1, 6, 1, 1, 1]), 10)
     >>> pair.atoms, pair.delta(Fraction(4))
     (((6, 1), (3, 3), (1, 6)), Fraction(1, 5))
     """
 
     atoms: tuple[tuple[int, int], ...]
     total: int
+    tight: bool = True
 
     @classmethod
-    def of(cls, p: Iterable[Any], q: Iterable[Any], total: int) -> Loss:
-        """The loss of two laws over the same outputs."""
-        return cls(_merged((int(x), int(y)) for x, y in zip(p, q, strict=True)), total)
+    def of(cls, weights: Iterable[tuple[Any, Any]], total: int, *, tight: bool = True) -> Loss:
+        """The loss of two laws, from what both weigh on every output."""
+        return cls(_merged((int(p), int(q)) for p, q in weights), total, tight)
 
     @classmethod
     def of_privacy(cls, privacy: Privacy) -> Loss:
@@ -60,30 +62,14 @@ class Loss:
         a, b = odds.numerator, odds.denominator
         hidden = whole - shown
         atoms = [(shown * (a + b), 0), (hidden * a, hidden * b), (hidden * b, hidden * a), (0, shown * (a + b))]
-        return cls(_merged(atoms), whole * (a + b))
-
-    @classmethod
-    def of_noise(cls, law: TwoSided, shift: int) -> Loss:
-        """Lattice Laplace noise under a shift of D: P(s) for s = x cut to [0, D], mirrored for Q.
-
-        P = c·L + (1 − c)·N with the ideal law L, see `TwoSided.delta_vector`; what is not L counts as shown.
-        """
-        if law.reach is not None or shift > _MOST_STEPS:
-            raise TooLarge(f"only unbounded Laplace noise and shifts of up to {_MOST_STEPS} are composed exactly")
-        u, v = (1 / law.ratio).as_integer_ratio()
-        first, last = v ** (shift + 1), u**shift * v
-        law_p = [first, *((v - u) * u**s * v ** (shift - s) for s in range(1, shift)), last]
-        total = v**shift * (u + v)
-        missing = max(Fraction(0), 1 - law.probability(0) * (1 + law.ratio) / (law.ratio - 1))
-        shown = -(-missing * total // 1)
-        return cls(_merged([(shown, 0), *zip(law_p, reversed(law_p), strict=True)]), total)
+        return cls.of(atoms, whole * (a + b))
 
     def __mul__(self, other: Loss) -> Loss:
         """Both, on independent coins."""
         if len(self.atoms) * len(other.atoms) > 16 * _MOST_ATOMS**2:
             raise TooLarge("too many losses to compose exactly; add up the promises of some of them instead")
         pairs = ((p * x, q * y) for p, q in self.atoms for x, y in other.atoms)
-        return Loss(_merged(pairs), self.total * other.total)
+        return Loss.of(pairs, self.total * other.total, tight=self.tight and other.tight)
 
     def __pow__(self, times: int) -> Loss:
         result, square = Loss(((1, 1),), 1), self
@@ -103,7 +89,7 @@ class Loss:
 
 @dataclass(frozen=True, slots=True)
 class Composed:
-    """Two losses side by side, never multiplied out: what a composition costs, exactly or from above.
+    """Two losses side by side, never multiplied out: what a composition costs.
 
     >>> round(compose([Loss.of_privacy(Privacy("0.1"))] * 10).delta("0.5"), 10)
     0.0099296269
@@ -111,6 +97,11 @@ class Composed:
 
     left: Loss
     right: Loss
+
+    @property
+    def tight(self) -> bool:
+        """Whether some mechanisms cost this much together; else it is an upper bound."""
+        return self.left.tight and self.right.tight
 
     def worst(self, odds: Fraction) -> Fraction:
         """Σ max(0, P − e·Q) over all pairs of atoms: as the left ratio falls, fewer of the right atoms count."""
@@ -153,6 +144,32 @@ def compose(losses: Sequence[Loss]) -> Composed:
     return Composed(*halves)
 
 
+def compose_promises(promises: Sequence[Privacy]) -> Composed:
+    """The least that any mechanisms with these promises can be held to together. Tight.
+
+    δ_k(t) = 1 − (1−δ)^k (1 − Σ_l C(k,l) (e^((k−l)ε) − e^(t+lε))₊ / (1+e^ε)^k) for k equal promises (Kairouz, Oh and
+    Viswanath 2015); for different ones the sum over all subsets (Murtagh and Vadhan 2016), up to about 20 of them.
+
+    >>> round(compose_promises([Privacy("0.1")] * 100).epsilon("1e-5"), 6)
+    4.306791
+    """
+    one_relation(promises)
+    return compose([Loss.of_privacy(p) for p in promises])
+
+
+def compose_mechanisms(mechanisms: Sequence[Mechanism]) -> Composed:
+    """What the laws themselves cost together, which is less than what their promises do.
+
+    Tight where each law has a pair of inputs that is the worst at every ε, else an upper bound: `tight` says which.
+
+    >>> from dproof import Categories, response_with
+    >>> twice = compose_mechanisms([response_with(Categories([0, 1, 2]), "0.2")] * 2)
+    >>> round(twice.delta("0.4"), 10), twice.tight
+    (0.4209810363, True)
+    """
+    return compose([dominating(as_mechanism(m).family) for m in mechanisms])
+
+
 def own_worst_pair(family: Family) -> Loss | None:
     """The loss of a pair of the family's own inputs that no other pair exceeds at any odds, where it is known.
 
@@ -161,13 +178,13 @@ def own_worst_pair(family: Family) -> Loss | None:
     if family.inputs == 1:
         return Loss(((1, 1),), 1)
     atoms, total = family.worst_atoms(), family.total
-    return None if atoms is None or total is None else Loss(_merged(atoms), total)
+    return None if atoms is None or total is None else Loss.of(atoms, total)
 
 
 def dominating(family: Family) -> Loss:
     """A loss that dominates every pair of a family's inputs, so that its powers bound any composition of the family.
 
-    Where one of its own pairs does, that is it. Else δ(e), the maximum over all pairs, is convex
+    Where one of its own pairs does, that is it, and it is tight. Else δ(e), the maximum over all pairs, is convex
     in e, and δ(e) = 1 − e + e·δ(1/e) gives it below 1, where P and Q change places; the chords
     between its values at given ratios lie above it, and are the profile of one pair: an atom at each ratio with Q the
     change of slope there (Doroshenko, Ghazi, Kamath, Kumar and Manurangsi 2022).
@@ -187,7 +204,7 @@ def dominating(family: Family) -> Loss:
     for e, before, after in zip(at[1:], slopes, slopes[1:], strict=False):
         q = after - before
         atoms.append((-(-e * q * _FINE // 1), q * _FINE // 1))
-    return Loss(_merged(atoms), _FINE)
+    return Loss.of(atoms, _FINE, tight=False)
 
 
 def _profile(family: Family, odds: Fraction) -> Fraction:
