@@ -98,6 +98,9 @@ class Composed:
     left: Loss
     right: Loss
 
+    def __repr__(self) -> str:
+        return f"<composition, {'tight' if self.tight else 'an upper bound'}>"
+
     @property
     def tight(self) -> bool:
         """Whether some mechanisms cost this much together; else it is an upper bound."""

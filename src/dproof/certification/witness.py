@@ -37,6 +37,9 @@ class Witness:
             f"{float(self.probability):.6g} and {float(self.probability_prime):.6g}"
         )
 
+    def __repr__(self) -> str:
+        return f"<witness: {self}>"
+
 
 def find_witness(mechanism: Mechanism, source: int, target: int, odds: Fraction) -> Witness:
     """The witness for an ordered pair of input codes at given odds."""

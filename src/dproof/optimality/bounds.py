@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dproof.arguments import choice
-from dproof.exact import exact, exp_above, exp_below
+from dproof.exact import exact, exp_above, exp_below, written
 from dproof.optimality.closed_forms import Seen, least_two_level
 from dproof.optimality.design import Problem
 from dproof.optimality.error import losses
@@ -40,6 +40,9 @@ class Bound:
 
     value: Fraction
     name: str
+
+    def __repr__(self) -> str:
+        return f"<lower bound: {written(self.value, 6)} by {self.name}>"
 
 
 def lower_bound(space: Space, privacy: Promise, *, outputs: Outputs = "inside") -> Bound:

@@ -60,6 +60,8 @@ class Comparison:
         ]
         return "\n".join([*lines, *(f"{name}: {why}" for name, why in self.left_out)])
 
+    __repr__ = __str__
+
     def chart(self) -> Any:
         """The errors as bars, each with the bound that holds for it as a line: an Altair chart."""
         import altair as alt
