@@ -57,7 +57,7 @@ def test_squared_loss_and_a_loss_of_ones_own() -> None:
     squares = [[(i - j) ** 2 for j in range(4)] for i in range(4)]
     named, given = design(levels, Privacy(1), loss="squared"), design(levels, Privacy(1), loss=squares)
     assert named.optimum is not None and given.optimum is not None
-    assert named.optimum.value == given.optimum.value == max(named.errors(squares))
+    assert named.optimum.value == given.optimum.value == max(named.expected_errors(squares))
     assert (named.optimum.loss, given.optimum.loss) == ("squared", "matrix")
 
 
@@ -66,7 +66,7 @@ def test_a_prior_lowers_the_expected_error_below_the_worst_case() -> None:
     prior = ["1/2", "1/4", "1/8", "1/8"]
     worst, expected = design(levels, Privacy(1)), design(levels, Privacy(1), prior=prior)
     assert expected.optimum is not None
-    mean = sum(Fraction(p) * e for p, e in zip(prior, expected.errors(), strict=True))
+    mean = sum(Fraction(p) * e for p, e in zip(prior, expected.expected_errors(), strict=True))
     assert mean == expected.optimum.value and expected.optimum.gap < Fraction(1, 10**6)
     assert mean < worst.error
     certify(expected, Privacy(1))

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from dproof.laws import Matrix
 from dproof.meaning import utility_change
-from dproof.mechanisms.randomised_response import randomised_response
+from dproof.mechanisms.finite import randomised_response
 from dproof.privacy import Privacy
 from dproof.spaces import Categories
 from tests.strategies import matrices

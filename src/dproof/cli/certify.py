@@ -17,8 +17,8 @@ from dproof.cli.output import Page, advise, emit, escape, pairs
 from dproof.errors import InputError
 from dproof.exact import exp_below, float_above
 from dproof.laws.family import Worst, listed
+from dproof.mechanisms.finite import solution_matrix
 from dproof.mechanisms.mechanism import Mechanism
-from dproof.mechanisms.solution_matrix import solution_matrix
 from dproof.privacy import Privacy
 from dproof.spaces.categories import Categories
 

@@ -22,6 +22,7 @@ from dproof.spaces.interval import Line
 from dproof.spaces.space import Space, narrowest
 
 _LARGEST_MATRIX = 1 << 26  # entries; beyond this ask for one law at a time
+_LARGEST_MOMENTS = 1 << 20  # entries of a law whose bias and variance are computed
 _MOST_SHOWN = 12  # inputs and outputs of a law that is shown in full
 
 
@@ -41,6 +42,14 @@ class Optimum:
     def __repr__(self) -> str:
         value, bound = written(self.value, 6), written(self.lower_bound, 6)
         return f"<optimum: {value} under the loss {self.loss!r}, at least {bound} for every mechanism>"
+
+
+@dataclass(frozen=True, slots=True)
+class BiasAndVariance:
+    """The largest bias and the largest variance of a released number."""
+
+    bias: float
+    variance: float
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -135,9 +144,30 @@ class Mechanism:
         """The maximal expected error max_d E ρ(Y_d, d), exactly. HLM15, equation (13)."""
         return maximal_error(self.family, self.inputs, self.outputs)
 
-    def errors(self, loss: Any = None) -> list[Fraction]:
+    def expected_errors(self, loss: Any = None) -> list[Fraction]:
         """The expected error of each input: under the metric, its square ("squared"), or a matrix of losses."""
         return expected_errors(self.family, self.inputs, self.outputs, loss)
+
+    def bias_and_variance(self) -> BiasAndVariance | None:
+        """Of a released number, the largest of each over the true numbers; None where no numbers are released.
+
+        >>> from dproof import Interval, Privacy, laplace
+        >>> of = laplace(Interval(0, 1, "0.01"), Privacy(1)).bias_and_variance()
+        >>> of.bias < 1e-9, round(of.variance, 2)
+        (True, 2.0)
+        """
+        family, true, released = self.family, self.inputs.line, self.outputs.line
+        if true is None or released is None:
+            return None
+        if family.moments is not None:
+            mean, _, square = family.moments
+            return BiasAndVariance(float(abs(mean) * true.step), float((square - mean**2) * true.step**2))
+        if family.inputs is None or family.outputs is None or family.inputs * family.outputs > _LARGEST_MOMENTS:
+            return None
+        law, points = self.matrix(), released.numbers(np.arange(family.outputs)).astype(np.float64)
+        means = law @ points
+        biases = np.abs(means - true.numbers(np.arange(self.inputs.size)))
+        return BiasAndVariance(float(biases.max()), float((law @ points**2 - means**2).max()))
 
     def draw(self, values: Any) -> Any:
         """The sanitised value or column of values: labels in, labels out, each row with its own coins."""

@@ -18,9 +18,9 @@ from numpy.typing import NDArray
 
 from dproof.arguments import choice
 from dproof.exact import exact, exp_above, exp_below, written
+from dproof.mechanisms.error import losses
 from dproof.optimality.closed_forms import Seen, least_two_level
 from dproof.optimality.design import Problem
-from dproof.optimality.error import losses
 from dproof.optimality.symmetry import view
 from dproof.privacy import Privacy, Promise
 from dproof.spaces.categories import Categories

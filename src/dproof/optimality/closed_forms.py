@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from dproof.exact import exp_above, exp_below
 from dproof.laws.matrix import Matrix
-from dproof.optimality.error import Losses
+from dproof.mechanisms.error import Losses
 from dproof.optimality.rounding import TOTAL
 
 Found = tuple[Matrix, Fraction]  # a law, and a proven lower bound of the optimum
@@ -36,7 +36,7 @@ def ball_law(losses: Losses, seen: Seen, epsilon: Fraction) -> Found:
     bound is E, because every output sees the same losses.
 
     >>> from dproof import Subsets
-    >>> from dproof.optimality.error import losses
+    >>> from dproof.mechanisms.error import losses
     >>> from dproof.optimality.symmetry import view
     >>> sets = losses(Subsets(["Music", "Football", "Chess"]))
     >>> law, bound = ball_law(sets, view(sets), Fraction(1))

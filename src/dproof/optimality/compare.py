@@ -8,14 +8,12 @@ from functools import partial
 from typing import Any, get_args
 
 from dproof.errors import InputError
-from dproof.mechanisms.additive import gaussian, laplace, staircase, truncated_laplace
-from dproof.mechanisms.bounded_laplace import bounded_laplace
-from dproof.mechanisms.frequency import count_variance, hit_and_miss, subset_selection, unary_encoding
+from dproof.mechanisms.additive import bounded_laplace, gaussian, laplace, staircase, truncated_laplace
+from dproof.mechanisms.finite import itemwise_response, randomised_response
+from dproof.mechanisms.frequency import subset_selection, unary_encoding
 from dproof.mechanisms.mechanism import Mechanism
-from dproof.mechanisms.randomised_response import itemwise_response, randomised_response
 from dproof.optimality.bounds import Outputs, lower_bound
 from dproof.optimality.design import Problem
-from dproof.optimality.error import bias_and_variance
 from dproof.privacy import Privacy, Promise
 from dproof.spaces.space import Space, as_space
 
@@ -140,13 +138,10 @@ def _row(mechanism: Mechanism, bound: float) -> Row:
 def _variance(mechanism: Mechanism) -> float | None:
     """The largest variance of a released number over all inputs, or what one row adds to that of a rare count."""
     if mechanism.inputs.line is not None:
-        found = bias_and_variance(mechanism)
-        return None if found is None else found[1]
-    try:
-        hit, miss = hit_and_miss(mechanism)
-        return float(count_variance(hit, miss, rows=1, holders=0))
-    except InputError:
-        return None
+        of_numbers = mechanism.bias_and_variance()
+        return None if of_numbers is None else of_numbers.variance
+    hit, miss = mechanism.family.hit_and_miss or (0, 0)
+    return None if hit == miss else float(miss * (1 - miss) / (hit - miss) ** 2)
 
 
 def _short(value: float | None) -> str:

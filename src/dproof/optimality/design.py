@@ -14,10 +14,10 @@ from dproof.arguments import flag, listed
 from dproof.errors import DproofWarning, InputError, TooLarge
 from dproof.exact import exact, exp_below
 from dproof.laws.matrix import Matrix
+from dproof.mechanisms.error import Losses, losses
+from dproof.mechanisms.finite import randomised_response
 from dproof.mechanisms.mechanism import Mechanism, Optimum
-from dproof.mechanisms.randomised_response import randomised_response
 from dproof.optimality.closed_forms import Found, ball_law, best_answers
-from dproof.optimality.error import Losses, losses
 from dproof.optimality.interior import LARGEST
 from dproof.optimality.programme import Programme, between, privacy_pairs
 from dproof.optimality.pure import pure_law

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dproof.optimality.error import Losses
+from dproof.mechanisms.error import Losses
 
 _ONE = 1 << 64
 _SHIFTS = 4
@@ -45,7 +45,7 @@ def pure_bound(
     """The bound above, for odds of at least e^ε, prices λ, levels μ and a drift (ν, whole numbers y_j − x_i).
 
     >>> from dproof import Categories
-    >>> from dproof.optimality.error import losses
+    >>> from dproof.mechanisms.error import losses
     >>> pair = losses(Categories(["yes", "no"]))
     >>> pure_bound(Fraction(3), pair, [Fraction(1, 2)] * 2, np.array([0.125, 0.125]))
     Fraction(1, 4)

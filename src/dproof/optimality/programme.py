@@ -25,8 +25,8 @@ from numpy.typing import NDArray
 
 from dproof.errors import DproofError
 from dproof.exact import exp_above
+from dproof.mechanisms.error import Losses
 from dproof.optimality.dual import least_favourable
-from dproof.optimality.error import Losses
 from dproof.optimality.symmetry import Symmetry
 
 _SMALL = 4_000  # rows up to which the simplex method is the quicker one

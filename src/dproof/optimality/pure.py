@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dproof.exact import exp_above
+from dproof.mechanisms.error import Losses
 from dproof.optimality.dual import least_favourable, pure_bound
-from dproof.optimality.error import Losses
 from dproof.optimality.interior import solve_pure
 from dproof.optimality.rounding import SLACK
 

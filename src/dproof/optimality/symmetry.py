@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dproof.optimality.error import Losses
+from dproof.mechanisms.error import Losses
 from dproof.spaces.space import Space
 
 

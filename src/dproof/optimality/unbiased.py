@@ -14,8 +14,8 @@ from dproof.certification.certify import decide
 from dproof.errors import InputError
 from dproof.exact import exact, exp_above
 from dproof.laws.matrix import Matrix
+from dproof.mechanisms.error import Losses
 from dproof.optimality.dual import least_favourable, pure_bound
-from dproof.optimality.error import Losses
 from dproof.optimality.interior import solve_pure
 from dproof.optimality.pure import spread
 from dproof.optimality.rounding import TOTAL
