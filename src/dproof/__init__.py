@@ -38,7 +38,7 @@ if TYPE_CHECKING:  # what tools see; at run time a name is loaded when it is fir
     from dproof.optimality.bounds import lower_bounds as lower_bounds
     from dproof.optimality.compare import compare as compare
     from dproof.optimality.design import design as design
-    from dproof.optimality.split import design_row as design_row
+    from dproof.optimality.rows import design_row as design_row
     from dproof.privacy import Privacy as Privacy
     from dproof.queries.building import count as count
     from dproof.queries.building import mean as mean
@@ -93,7 +93,7 @@ _PUBLIC = {
     "expand": "dproof.curves.expansion",
     "curve_noise": "dproof.curves.noise",
     "design": "dproof.optimality.design",
-    "design_row": "dproof.optimality.split",
+    "design_row": "dproof.optimality.rows",
     "compare": "dproof.optimality.compare",
     "lower_bound": "dproof.optimality.bounds",
     "lower_bounds": "dproof.optimality.bounds",

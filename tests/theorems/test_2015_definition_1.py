@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dproof import Categories, solution_matrix
-from dproof.certification.witness import find_witness
+from dproof.certification.certify import find_witness
 from dproof.laws.pair import hockey_stick, tight_odds, worst_set
 from tests import brute_force
 from tests.strategies import laws, odds

@@ -28,11 +28,9 @@ from dproof import (
 from dproof.errors import DproofWarning, TooLarge
 from dproof.exact import exp_above, exp_below
 from dproof.mechanisms.error import losses
-from dproof.optimality.dual import pure_bound
-from dproof.optimality.programme import Programme, privacy_pairs
-from dproof.optimality.pure import pure_law
+from dproof.optimality.programme import Programme, Symmetry, find_symmetry, privacy_pairs
+from dproof.optimality.pure import pure_bound, pure_law
 from dproof.optimality.rounding import TOTAL, certified_law
-from dproof.optimality.symmetry import Symmetry, find_symmetry
 from tests.linear_programme import least_error
 from tests.strategies import metrics
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from dproof.exact import exp_above, exp_below
 from dproof.mechanisms.error import Losses, losses
-from dproof.optimality.dual import least_favourable, pure_bound
+from dproof.optimality.pure import least_favourable, pure_bound
 from dproof.spaces.categories import Categories
 
 _ODDS = Fraction(3)

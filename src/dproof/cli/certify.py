@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import click
 
 from dproof.certification import certify as certification
-from dproof.certification.witness import Witness, find_witness
+from dproof.certification.certify import Witness, find_witness
 from dproof.cli.matrix_file import read_matrix
 from dproof.cli.options import AsJson, Delta, Epsilon, argument, option
 from dproof.cli.output import Page, advise, emit, escape, pairs

@@ -19,9 +19,8 @@ from numpy.typing import NDArray
 from dproof.arguments import choice
 from dproof.exact import exact, exp_above, exp_below, written
 from dproof.mechanisms.error import losses
-from dproof.optimality.closed_forms import Seen, least_two_level
 from dproof.optimality.design import Problem
-from dproof.optimality.symmetry import view
+from dproof.optimality.pure import Seen, least_two_level, view
 from dproof.privacy import Privacy, Promise
 from dproof.spaces.categories import Categories
 from dproof.spaces.space import Space, as_space
@@ -82,7 +81,7 @@ def _bounds(space: Any, privacy: Privacy, inside: bool) -> Iterator[Bound]:
         yield Bound(rest * _packing(space, odds), "packing")
     seen = _view(space) if inside and privacy.delta == 0 else None
     if seen is not None:
-        yield Bound(least_two_level(seen, odds)[0], "a space that looks the same from every point")
+        yield Bound(least_two_level(seen, odds).error, "a space that looks the same from every point")
     if space.spacing is not None:
         yield Bound(_on_a_line(space, privacy), "linear programme on a line, every space of outputs")
     elif size <= _LARGEST_SPAN:

@@ -17,12 +17,10 @@ from dproof.laws.matrix import Matrix
 from dproof.mechanisms.error import Losses, losses
 from dproof.mechanisms.finite import randomised_response
 from dproof.mechanisms.mechanism import Mechanism, Optimum
-from dproof.optimality.closed_forms import Found, ball_law, best_answers
 from dproof.optimality.interior import LARGEST
-from dproof.optimality.programme import Programme, between, privacy_pairs
-from dproof.optimality.pure import pure_law
+from dproof.optimality.programme import Programme, Symmetry, between, find_symmetry, privacy_pairs
+from dproof.optimality.pure import Solution, ball_law, best_answers, pure_law, view
 from dproof.optimality.rounding import SLACK, certified_law, certified_metric_law
-from dproof.optimality.symmetry import Symmetry, find_symmetry, view
 from dproof.optimality.unbiased import RoundedAtRandom, output_lattice, unbiased_law
 from dproof.privacy import Privacy, Promise
 from dproof.spaces.space import Space, as_space
@@ -110,20 +108,22 @@ class Problem:
                 "fewer values"
             )
         costs = losses(self.inputs, self.outputs, self.loss)
-        law, bound = self._solve(costs)
-        attained, name = costs.expected(law.rows, law.total), costs.name
+        solved = self._solve(costs)
+        law, name = solved.law, costs.name
+        attained = costs.expected(law.rows, law.total)
         if self.prior is None:
             value = max(attained)
         else:
             value, name = Fraction(self.prior @ np.array(attained, object)), f"{name}, under the prior"
-        return Mechanism("optimal design", self.inputs, self.outputs, law, _SOURCE, Optimum(name, value, bound))
+        optimum = Optimum(name, value, solved.lower_bound)
+        return Mechanism("optimal design", self.inputs, self.outputs, law, _SOURCE, optimum)
 
     def _is_randomised_response(self) -> bool:
         """HLM16, Theorem 10: the discrete metric, with outputs in D."""
         plain = self.loss is None and self.prior is None and not self.metric_privacy and self.outputs == self.inputs
         return plain and self.inputs.size > 1 and self.inputs.diameter == self.inputs.separation
 
-    def _solve(self, costs: Losses) -> Found:
+    def _solve(self, costs: Losses) -> Solution:
         """A certified law, and a proven lower bound of what any can attain."""
         epsilon, delta = self.privacy.epsilon, self.privacy.delta
         if self.inputs.size == 1 or delta == 1:
@@ -136,19 +136,20 @@ class Problem:
         if seen is not None:
             return ball_law(costs, seen, epsilon)
         law, bound = pure_law(costs, epsilon, self.prior, delta)
-        return certified_law(law, epsilon, Fraction(0)), bound
+        return Solution(certified_law(law, epsilon, Fraction(0)), bound)
 
-    def _constant(self, costs: Losses) -> Found:
+    def _constant(self, costs: Losses) -> Solution:
         """ε = 0 leaves one law for all inputs: the best mixture of outputs against the worst mixture of inputs.
 
-        A δ > 0 lowers the optimum by the factor 1 − (K − 1)δ at most (`dual`, with μ_i = E/K).
+        A δ > 0 lowers the optimum by the factor 1 − (K − 1)δ at most (`pure_bound`, with μ_i = E/K).
         """
         (k, j), pure = costs.shape, Fraction(0)
         alike = Symmetry(np.tile(np.arange(j), (k, 1)), tuple(range(k)), (1,) * k, ())
         law, bound = Programme(costs, alike, (), pure, self.prior).solve(0.0)
-        return certified_law(law, pure, pure), max(1 - (k - 1) * self.privacy.delta, pure) * bound
+        least = max(1 - (k - 1) * self.privacy.delta, pure) * bound
+        return Solution(certified_law(law, pure, pure), least)
 
-    def _by_programme(self, costs: Losses) -> Found:
+    def _by_programme(self, costs: Losses) -> Solution:
         """δ > 0 or metric privacy: the general programme, folded by symmetry."""
         epsilon, delta = self.privacy.epsilon, self.privacy.delta
         too_large = TooLarge(
@@ -167,10 +168,10 @@ class Problem:
         programme = Programme(costs, fold, privacy_pairs(fold, pairs, epsilon, rho), delta, self.prior)
         law, bound = programme.solve(SLACK)
         if rho is None:
-            return certified_law(law, epsilon, delta), bound
+            return Solution(certified_law(law, epsilon, delta), bound)
         ordered = (pair for pair in np.argwhere(rho > 0).tolist() if delta > 0 or not between(rho, *pair))
         edges = [(i, k, exp_below(epsilon * rho[i, k])) for i, k in ordered]
-        return certified_metric_law(law, edges, delta), bound
+        return Solution(certified_metric_law(law, edges, delta), bound)
 
     def _best_unbiased(self) -> Mechanism:
         space: Any = self.inputs
@@ -186,7 +187,7 @@ class Problem:
                 "at epsilon = 0 a release cannot depend on the value, so none is unbiased; spend some epsilon"
             )
         if space.size == 1:
-            law, squares, bound = Matrix(np.ones((1, 1), np.int64), 1), losses(space, loss="squared"), Fraction(0)
+            law, optimum = Matrix(np.ones((1, 1), np.int64), 1), Optimum("squared", Fraction(0), Fraction(0))
         else:
             target = output_lattice(space, epsilon) if target is space else target
             if (space.size + 1) // 2 * target.size > LARGEST:
@@ -194,8 +195,7 @@ class Problem:
                     f"an unbiased design of {space.size} points is too large; use a coarser step, such as a hundredth "
                     "of the interval: values between its points keep an unbiased release"
                 )
-            law, squares, bound = unbiased_law(space, target, epsilon)
-        optimum = Optimum("squared", max(squares.expected(law.rows, law.total)), bound)
+            law, optimum = unbiased_law(space, target, epsilon)
         return Mechanism("unbiased design", RoundedAtRandom(space), target, law, _SOURCE, optimum)
 
 
