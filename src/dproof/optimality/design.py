@@ -12,14 +12,14 @@ from numpy.typing import NDArray
 
 from dproof.arguments import flag, listed
 from dproof.errors import DproofWarning, InputError, TooLarge
-from dproof.exact import exact, exp_below
+from dproof.exact import exact, exp_below, written
 from dproof.laws.matrix import Matrix
 from dproof.mechanisms.error import Losses, losses
 from dproof.mechanisms.finite import randomised_response
 from dproof.mechanisms.mechanism import Mechanism, Optimum
 from dproof.optimality.interior import LARGEST
 from dproof.optimality.programme import Programme, Symmetry, between, find_symmetry, privacy_pairs
-from dproof.optimality.pure import Solution, ball_law, best_answers, pure_law, view
+from dproof.optimality.pure import Solution, ball_law, best_answers, free_answer, pure_law, view
 from dproof.optimality.rounding import SLACK, certified_law, certified_metric_law
 from dproof.optimality.unbiased import RoundedAtRandom, output_lattice, unbiased_law
 from dproof.privacy import Privacy, Promise
@@ -62,18 +62,23 @@ def design(
     >>> round(float(best.error), 8), best.optimum.gap < Fraction(1, 10**8)
     (0.30251461, True)
     """
-    found = Problem(space, Privacy.of(privacy), loss, outputs, prior, unbiased, metric_privacy).best()
-    if found.family.is_sharp:
-        return found  # randomised response
-    said = []
-    if space.size <= _LARGEST_RANK and np.linalg.matrix_rank(found.matrix(), tol=1e-9) < space.size:
-        said.append("answers some values alike, so frequencies of single values cannot be estimated from it")
-    if found.optimum is not None and found.optimum.gap > _LARGEST_GAP:
-        gap = f"{float(found.optimum.gap):.1g}"
-        said.append(f"is proven to be within {gap} of the best, relatively, and no closer")
-    for what in said:
+    best = Problem(space, Privacy.of(privacy), loss, outputs, prior, unbiased, metric_privacy).best()
+    if best.family.is_sharp:
+        return best  # randomised response
+    advice = []
+    if space.size <= _LARGEST_RANK and np.linalg.matrix_rank(best.matrix(), tol=1e-9) < space.size:
+        advice.append("answers some values alike, so frequencies of single values cannot be estimated from it")
+    if best.optimum is not None and best.optimum.gap > _LARGEST_GAP:
+        advice.append(_gap(best.optimum))
+    for what in advice:
         warnings.warn(f"this design {what}", DproofWarning, stacklevel=2)
-    return found
+    return best
+
+
+def _gap(optimum: Optimum) -> str:
+    if optimum.lower_bound == 0:
+        return f"is proven to be within {written(optimum.value)} of the best, which is too close to 0 to say more"
+    return f"is proven to be within {float(optimum.gap):.1g} of the best, relatively, and no closer"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -128,6 +133,9 @@ class Problem:
         epsilon, delta = self.privacy.epsilon, self.privacy.delta
         if self.inputs.size == 1 or delta == 1:
             return best_answers(costs, self.prior)
+        free = free_answer(costs, self.prior)
+        if free is not None:
+            return free
         if epsilon == 0 and delta <= _NEGLIGIBLE:
             return self._constant(costs)
         if self.metric_privacy or delta > _NEGLIGIBLE:

@@ -72,6 +72,20 @@ def best_answers(losses: Losses, prior: NDArray[Any] | None) -> Solution:
     return Solution(Matrix(whole, 1), Fraction(least.max() if prior is None else prior @ least) / losses.unit)
 
 
+def free_answer(losses: Losses, prior: NDArray[Any] | None) -> Solution | None:
+    """One output for all inputs, where it costs nothing: private whatever the promise, and the optimum is 0.
+
+    None where every output costs something, under an input that counts.
+    """
+    costs = losses.whole if prior is None else losses.whole[(prior > 0).astype(bool)]
+    free = np.flatnonzero(~costs.any(axis=0))
+    if not len(free):
+        return None
+    whole = np.zeros(losses.shape, np.int64)
+    whole[:, free[0]] = 1
+    return Solution(Matrix(whole, 1), Fraction(0))
+
+
 def ball_law(losses: Losses, seen: Seen, epsilon: Fraction) -> Solution:
     """The law of a space that looks the same from every point: two levels, with all near outputs on the higher.
 
