@@ -23,7 +23,7 @@ from dproof.coins import Coins
 from dproof.curves.bases import Floats
 from dproof.curves.expansion import CurveLattice, Expansion, Integers, Split, expand
 from dproof.errors import InputError
-from dproof.exact import exp_below
+from dproof.exact import exp_below, written
 from dproof.laws.convolved import Convolved, convolved
 from dproof.laws.family import Family, Odds, Worst
 from dproof.laws.normal import normal_delta
@@ -98,12 +98,17 @@ def _gaussian(size: int, terms: int, epsilon: Fraction, delta: Fraction) -> Vect
         middle = Fraction(sqrt(float(low * high)))
         low, high = (middle, high) if normal_delta(middle, epsilon) <= delta else (low, middle)
     sigma = root_above(Fraction(size)) / low
+    odds = exp_below(epsilon)
     for power in range(20, 2, -1):
         wider = Fraction(ceil(sigma * (1 + Fraction(1, 1 << power)) * 256), 256)
         law = convolved(wider**2)
-        if law.delta_vector(exp_below(epsilon), size, terms) <= delta:
+        if law.delta_vector(odds, size, terms) <= delta:
             return VectorNoise("gaussian", law, size, terms)
-    raise InputError("this delta is too small for Gaussian noise; take Laplace noise, or a larger delta")
+    least = written(law.charged(odds, terms))
+    raise InputError(
+        f"at epsilon {epsilon} Gaussian noise is proven for a delta above {least} only, because its tables are cut off at "
+        "2^-66; take Laplace noise, a larger delta or a smaller epsilon"
+    )
 
 
 @dataclass(frozen=True, slots=True, eq=False)
