@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dproof import Categories, Privacy, response_with, solution_matrix, subset_selection, unary_encoding
-from dproof.certification.loss import Loss, compose, compose_mechanisms, compose_promises, dominating
+from dproof.certification.loss import PrivacyLoss, compose, compose_mechanisms, compose_promises, dominating
 from dproof.composition import advanced, basic, parallel
 from dproof.errors import InputError, TooLarge
 from dproof.exact import exp_above
@@ -22,8 +22,8 @@ from tests.numerical import gaussian_part, laplace_part, mechanism_part, numeric
 from tests.strategies import matrices
 
 
-def loss_of(p: Any, q: Any, total: int) -> Loss:
-    return Loss.of(zip(p, q, strict=True), total)
+def loss_of(p: Any, q: Any, total: int) -> PrivacyLoss:
+    return PrivacyLoss.of(zip(p, q, strict=True), total)
 
 
 def kairouz(k: int, epsilon: float, delta: float, t: float) -> float:
@@ -230,7 +230,7 @@ def test_blocks_by_enumeration() -> None:
 
 def test_two_blocks_under_change_one_really_cost_the_sum() -> None:
     """Counts of two blocks, each with noise of scale 1/ε: moving a row changes both, by one each."""
-    loss = Loss.of_privacy(Privacy(1))  # lattice Laplace noise and a shift of one step are just such a pair
+    loss = PrivacyLoss.of_privacy(Privacy(1))  # lattice Laplace noise and a shift of one step are just such a pair
     assert compose([loss, loss]).delta("1.9") > 0.01
     assert compose([loss, loss]).worst(exp_above(Fraction(2)) * (1 + Fraction(1, 10**20))) < Fraction(1, 10**15)
 

@@ -13,13 +13,13 @@ from math import exp, prod
 import pytest
 
 from dproof import Privacy
-from dproof.certification.loss import Loss, compose
+from dproof.certification.loss import PrivacyLoss, compose
 from dproof.exact import exp_below
 from dproof.laws.two_sided import TwoSided, two_sided
 from dproof.mechanisms.noise import integer_laplace
 
 
-def laplace_loss(law: TwoSided, shift: int) -> Loss:
+def laplace_loss(law: TwoSided, shift: int) -> PrivacyLoss:
     """Lattice Laplace noise under a shift of D: P(s) for s = x cut to [0, D], mirrored for Q.
 
     P = c·L + (1 − c)·N with the ideal law L, see `TwoSided.delta_vector`; what is not L counts as shown.
@@ -30,7 +30,7 @@ def laplace_loss(law: TwoSided, shift: int) -> Loss:
     total = v**shift * (u + v)
     missing = max(Fraction(0), 1 - law.probability(0) * (1 + law.ratio) / (law.ratio - 1))
     shown = -(-missing * total // 1)
-    return Loss.of([(shown, 0), *zip(ideal, reversed(ideal), strict=True)], total, tight=False)
+    return PrivacyLoss.of([(shown, 0), *zip(ideal, reversed(ideal), strict=True)], total, tight=False)
 
 
 def test_the_density_ratio_of_a_histogram_is_at_most_e_to_the_epsilon() -> None:

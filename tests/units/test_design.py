@@ -28,7 +28,7 @@ from dproof import (
 from dproof.errors import DproofWarning, TooLarge
 from dproof.exact import exp_above, exp_below
 from dproof.mechanisms.error import losses
-from dproof.optimality.programme import Programme, Symmetry, find_symmetry, privacy_pairs
+from dproof.optimality.programme import Programme, Symmetry, find_symmetry, privacy_constraints
 from dproof.optimality.pure import pure_bound, pure_law
 from dproof.optimality.rounding import TOTAL, certified_law
 from tests.linear_programme import least_error
@@ -71,7 +71,7 @@ def test_all_formulations_agree_on_random_metrics(rho: list[list[Fraction]], eps
     costs, floats = losses(space), [[float(x) for x in row] for row in rho]
     law, bound = pure_law(costs, eps, None)
     fold = find_symmetry(space, space, costs, None)
-    pairs, pairs_bound = Programme(costs, fold, privacy_pairs(fold, fold.pairs, eps), Fraction(0)).solve(0.0)
+    pairs, pairs_bound = Programme(costs, fold, privacy_constraints(fold, fold.pairs, eps), Fraction(0)).solve(0.0)
     values = [float(((x / x.sum(axis=1, keepdims=True)) * costs.floats).sum(axis=1).max()) for x in (law, pairs)]
     values += [float(bound), float(pairs_bound), staircase_optimum(floats, e)]
     scale = max(map(max, floats))

@@ -78,8 +78,9 @@ def certify(mechanism: Mechanism, privacy: Promise, *, metric_privacy: bool = Fa
     expect(name, str, "name", "a text: what the part is called in the certificate")
     if flag(metric_privacy, "metric_privacy"):
         return _certify_metric(mechanism, privacy, name)
-    holds, worst = decide(mechanism.family, privacy.epsilon, privacy.delta)
-    if not holds:
+    decision = decide(mechanism.family, privacy.epsilon, privacy.delta)
+    if not decision.holds:
+        worst = decision.worst
         witness = find_witness(mechanism, worst.source, worst.target, exp_above(privacy.epsilon))
         raise NotPrivate(
             f"not ({privacy.epsilon}, {privacy.delta})-private: {witness}; at epsilon = {privacy.epsilon} it takes "
@@ -89,7 +90,15 @@ def certify(mechanism: Mechanism, privacy: Promise, *, metric_privacy: bool = Fa
     return Certificate(privacy, (certified_part(name, mechanism, privacy),))
 
 
-def decide(family: Family, epsilon: Fraction, delta: Fraction) -> tuple[bool, Worst]:
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """Whether a law keeps a promise, and the worst pair of inputs."""
+
+    holds: bool
+    worst: Worst
+
+
+def decide(family: Family, epsilon: Fraction, delta: Fraction) -> Decision:
     """Whether the family is (ε, δ)-private, with the worst pair.
 
     e^ε lies between two fractions. Below the lower one the guarantee is proven, above the upper one it is refuted,
@@ -98,11 +107,11 @@ def decide(family: Family, epsilon: Fraction, delta: Fraction) -> tuple[bool, Wo
     for bits in _BITS:
         worst = family.worst(exp_below(epsilon, bits))
         if worst.value <= delta:
-            return True, worst
+            return Decision(True, worst)
         refuted = family.worst(exp_above(epsilon, bits))
         if refuted.value > delta:
-            return False, refuted
-    return False, worst  # within 2^-4096 of the boundary: refused, which is the safe side
+            return Decision(False, refuted)
+    return Decision(False, worst)  # within 2^-4096 of the boundary: refused, which is the safe side
 
 
 def _certify_metric(mechanism: Mechanism, privacy: Privacy, name: str) -> Certificate:
@@ -116,8 +125,9 @@ def _certify_metric(mechanism: Mechanism, privacy: Privacy, name: str) -> Certif
     for i, j in combinations(range(k), 2):
         pair = Matrix(weights[[i, j]], total)
         scaled = privacy.epsilon * rho[i][j]
-        holds, worst = decide(pair, scaled, privacy.delta)
-        if not holds:
+        decision = decide(pair, scaled, privacy.delta)
+        worst = decision.worst
+        if not decision.holds:
             source, target = (i, j)[worst.source], (i, j)[worst.target]
             witness = find_witness(mechanism, source, target, exp_above(scaled))
             raise NotPrivate(

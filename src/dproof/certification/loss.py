@@ -31,13 +31,13 @@ _FINE = 1 << 96
 
 
 @dataclass(frozen=True, slots=True)
-class Loss:
+class PrivacyLoss:
     """Whole numbers (p, q) over one total, with distinct ratios p : q, the largest first.
 
     `tight` where some mechanism attains it, but for rounding in the last of 64 bits. Else it is an upper bound: P may
     be a little too large, or Q a little too small.
 
-    >>> pair = Loss.of(zip([6, 1, 1, 1, 1], [1, 6, 1, 1, 1]), 10)
+    >>> pair = PrivacyLoss.of(zip([6, 1, 1, 1, 1], [1, 6, 1, 1, 1]), 10)
     >>> pair.atoms, pair.delta(Fraction(4))
     (((6, 1), (3, 3), (1, 6)), Fraction(1, 5))
     """
@@ -47,12 +47,12 @@ class Loss:
     tight: bool = True
 
     @classmethod
-    def of(cls, weights: Iterable[tuple[Any, Any]], total: int, *, tight: bool = True) -> Loss:
+    def of(cls, weights: Iterable[tuple[Any, Any]], total: int, *, tight: bool = True) -> PrivacyLoss:
         """The loss of two laws, from what both weigh on every output."""
         return cls(_merged((int(p), int(q)) for p, q in weights), total, tight)
 
     @classmethod
-    def of_privacy(cls, privacy: Privacy) -> Loss:
+    def of_privacy(cls, privacy: Privacy) -> PrivacyLoss:
         """The pair that every (ε, δ)-private pair is a post-processing of. Kairouz, Oh and Viswanath 2015.
 
         With probability δ the input is shown; else it is randomised response with odds e^ε, rounded up.
@@ -64,15 +64,15 @@ class Loss:
         atoms = [(shown * (a + b), 0), (hidden * a, hidden * b), (hidden * b, hidden * a), (0, shown * (a + b))]
         return cls.of(atoms, whole * (a + b))
 
-    def __mul__(self, other: Loss) -> Loss:
+    def __mul__(self, other: PrivacyLoss) -> PrivacyLoss:
         """Both, on independent coins."""
         if len(self.atoms) * len(other.atoms) > 16 * _MOST_ATOMS**2:
             raise TooLarge("too many losses to compose exactly; add up the promises of some of them instead")
         pairs = ((p * x, q * y) for p, q in self.atoms for x, y in other.atoms)
-        return Loss.of(pairs, self.total * other.total, tight=self.tight and other.tight)
+        return PrivacyLoss.of(pairs, self.total * other.total, tight=self.tight and other.tight)
 
-    def __pow__(self, times: int) -> Loss:
-        result, square = Loss(((1, 1),), 1), self
+    def __pow__(self, times: int) -> PrivacyLoss:
+        result, square = PrivacyLoss(((1, 1),), 1), self
         while times:
             if times & 1:
                 result *= square
@@ -91,12 +91,12 @@ class Loss:
 class Composed:
     """Two losses side by side, never multiplied out: what a composition costs.
 
-    >>> round(compose([Loss.of_privacy(Privacy("0.1"))] * 10).delta("0.5"), 10)
+    >>> round(compose([PrivacyLoss.of_privacy(Privacy("0.1"))] * 10).delta("0.5"), 10)
     0.0099296269
     """
 
-    left: Loss
-    right: Loss
+    left: PrivacyLoss
+    right: PrivacyLoss
 
     def __repr__(self) -> str:
         return f"<composition, {'tight' if self.tight else 'an upper bound'}>"
@@ -130,10 +130,10 @@ class Composed:
         return float("inf") if odds is None else float_above(log_above(odds))
 
 
-def compose(losses: Sequence[Loss]) -> Composed:
+def compose(losses: Sequence[PrivacyLoss]) -> Composed:
     """The composition of independent losses; equal ones are merged as they go, so many of few kinds are cheap."""
-    one = Loss(((1, 1),), 1)
-    counts: dict[Loss, int] = defaultdict(int)
+    one = PrivacyLoss(((1, 1),), 1)
+    counts: dict[PrivacyLoss, int] = defaultdict(int)
     for loss in losses:
         counts[loss] += 1
     halves = [one, one]
@@ -157,7 +157,7 @@ def compose_promises(promises: Sequence[Privacy]) -> Composed:
     4.306791
     """
     one_relation(promises)
-    return compose([Loss.of_privacy(p) for p in promises])
+    return compose([PrivacyLoss.of_privacy(p) for p in promises])
 
 
 def compose_mechanisms(mechanisms: Sequence[Mechanism]) -> Composed:
@@ -173,18 +173,18 @@ def compose_mechanisms(mechanisms: Sequence[Mechanism]) -> Composed:
     return compose([dominating(as_mechanism(m).family) for m in mechanisms])
 
 
-def own_worst_pair(family: Family) -> Loss | None:
+def own_worst_pair(family: Family) -> PrivacyLoss | None:
     """The loss of a pair of the family's own inputs that no other pair exceeds at any odds, where it is known.
 
     With it a composition is exact: all columns of a row, and all rows of a person, can be at their worst at once.
     """
     if family.inputs == 1:
-        return Loss(((1, 1),), 1)
+        return PrivacyLoss(((1, 1),), 1)
     atoms, total = family.worst_atoms(), family.total
-    return None if atoms is None or total is None else Loss.of(atoms, total)
+    return None if atoms is None or total is None else PrivacyLoss.of(atoms, total)
 
 
-def dominating(family: Family) -> Loss:
+def dominating(family: Family) -> PrivacyLoss:
     """A loss that dominates every pair of a family's inputs, so that its powers bound any composition of the family.
 
     Where one of its own pairs does, that is it, and it is tight. Else δ(e), the maximum over all pairs, is convex
@@ -207,7 +207,7 @@ def dominating(family: Family) -> Loss:
     for e, before, after in zip(at[1:], slopes, slopes[1:], strict=False):
         q = after - before
         atoms.append((-(-e * q * _FINE // 1), q * _FINE // 1))
-    return Loss.of(atoms, _FINE, tight=False)
+    return PrivacyLoss.of(atoms, _FINE, tight=False)
 
 
 def _profile(family: Family, odds: Fraction) -> Fraction:

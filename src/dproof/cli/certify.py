@@ -43,7 +43,8 @@ def certify(
     """
     privacy = Privacy(epsilon, delta)
     mechanism = _mechanism(matrix)
-    holds, worst = certification.decide(mechanism.family, privacy.epsilon, privacy.delta)
+    decision = certification.decide(mechanism.family, privacy.epsilon, privacy.delta)
+    holds, worst = decision.holds, decision.worst
     answer = _answer(mechanism, privacy, holds, worst)
     emit(answer, as_json, lambda: _page(answer, matrix.name))
     if not holds:

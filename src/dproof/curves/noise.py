@@ -106,8 +106,8 @@ def _gaussian(size: int, terms: int, epsilon: Fraction, delta: Fraction) -> Vect
             return VectorNoise("gaussian", law, size, terms)
     least = written(law.charged(odds, terms))
     raise InputError(
-        f"at epsilon {epsilon} Gaussian noise is proven for a delta above {least} only, because its tables are cut off at "
-        "2^-66; take Laplace noise, a larger delta or a smaller epsilon"
+        f"at epsilon {epsilon} Gaussian noise is proven for a delta above {least} only, as its tables are cut off; "
+        "take Laplace noise, a larger delta or a smaller epsilon"
     )
 
 

@@ -21,7 +21,7 @@ _MOST_DESIGNED = 101  # points for which the linear programme is solved while on
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class Compared:
     """One mechanism of a comparison.
 
     `error` is the maximal expected error, None where outputs have no distance from inputs. `variance` is that of one
@@ -45,7 +45,7 @@ class Comparison:
 
     space: Space
     privacy: Privacy
-    rows: tuple[Row, ...]
+    rows: tuple[Compared, ...]
     left_out: tuple[tuple[str, str], ...]
 
     def __str__(self) -> str:
@@ -83,7 +83,7 @@ def compare(space: Space, privacy: Promise) -> Comparison:
     """
     as_space(space)
     privacy = Privacy.of(privacy)
-    rows: list[Row] = []
+    rows: list[Compared] = []
     left_out: list[tuple[str, str]] = []
     within, anywhere = (float(lower_bound(space, privacy, outputs=where).value) for where in get_args(Outputs))
     for name, make in _candidates(space):
@@ -127,12 +127,12 @@ def _design(space: Space, privacy: Privacy) -> Mechanism:
     return Problem(space, privacy).best()
 
 
-def _row(mechanism: Mechanism, bound: float) -> Row:
+def _row(mechanism: Mechanism, bound: float) -> Compared:
     try:
         error: float | None = float(mechanism.error)
     except InputError:
         error = None
-    return Row(mechanism, error, _variance(mechanism), None if error is None else bound)
+    return Compared(mechanism, error, _variance(mechanism), None if error is None else bound)
 
 
 def _variance(mechanism: Mechanism) -> float | None:

@@ -18,7 +18,7 @@ from dproof.mechanisms.error import Losses, losses
 from dproof.mechanisms.finite import randomised_response
 from dproof.mechanisms.mechanism import Mechanism, Optimum
 from dproof.optimality.interior import LARGEST
-from dproof.optimality.programme import Programme, Symmetry, between, find_symmetry, privacy_pairs
+from dproof.optimality.programme import Programme, Symmetry, between, find_symmetry, privacy_constraints
 from dproof.optimality.pure import Solution, ball_law, best_answers, free_answer, pure_law, view
 from dproof.optimality.rounding import SLACK, certified_law, certified_metric_law
 from dproof.optimality.unbiased import RoundedAtRandom, output_lattice, unbiased_law
@@ -173,7 +173,7 @@ class Problem:
         pairs = [pair for pair in fold.pairs if rho is None or delta > 0 or not between(rho, *pair)]
         if len(pairs) * min(costs.shape[1], 1 + int(fold.orbits.max())) > _LARGEST_PROGRAMME:
             raise too_large
-        programme = Programme(costs, fold, privacy_pairs(fold, pairs, epsilon, rho), delta, self.prior)
+        programme = Programme(costs, fold, privacy_constraints(fold, pairs, epsilon, rho), delta, self.prior)
         law, bound = programme.solve(SLACK)
         if rho is None:
             return Solution(certified_law(law, epsilon, delta), bound)

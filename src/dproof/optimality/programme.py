@@ -79,7 +79,7 @@ def _mirrored(losses: Losses, prior: NDArray[Any] | None, distances: Losses | No
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Pair:
+class Constraint:
     """An ordered pair of inputs, its ε, and the distinct pairs of orbits (P_ij, P_kj) with their number."""
 
     epsilon: Fraction
@@ -98,14 +98,14 @@ class Programme:
 
     losses: Losses
     symmetry: Symmetry
-    pairs: Sequence[Pair]
+    constraints: Sequence[Constraint]
     delta: Fraction
     prior: NDArray[Any] | None = None  # fractions; None is minimax
 
     @property
     def rows(self) -> int:
         """How many constraints it has."""
-        return 2 * len(self.symmetry.inputs) + sum(len(p.counts) + (self.delta > 0) for p in self.pairs)
+        return 2 * len(self.symmetry.inputs) + sum(len(c.counts) + (self.delta > 0) for c in self.constraints)
 
     def solve(self, slack: float) -> tuple[NDArray[np.float64], Fraction]:
         """A law in floats that keeps `slack` away from the limits, and a proven lower bound of the optimum."""
@@ -137,7 +137,7 @@ class Programme:
         loss_rows = rows.add(orbits[inputs], losses / scale, -np.inf, 0.0 if prior is None else np.inf)
         rows.extend(loss_rows, np.full(len(inputs), count), -1.0)
         column = count + 1
-        for pair in self.pairs:
+        for pair in self.constraints:
             odds = pair.odds(slack)
             limits = rows.add(pair.above[:, None], 1.0, -np.inf, 0.0)
             rows.extend(limits, pair.below, -odds)
@@ -165,7 +165,7 @@ class Programme:
         # λ_i R_ij + Σ y − e y, summed over the orbit's places in its row
         prices = [Fraction(int(price), share * self.losses.unit) for price in whole]
         spent = Fraction(0)
-        for pair in self.pairs:
+        for pair in self.constraints:
             last = first + len(pair.counts)
             # The multipliers belong to odds a little smaller; scaled, they err where that matters least.
             odds = exp_above(pair.epsilon)
@@ -196,16 +196,16 @@ _INTERIOR: dict[str, Any] = {"solver": "ipm", "run_crossover": "off"}
 _CROSSOVER: dict[str, Any] = {"run_crossover": "on"}  # slower, and right to more digits
 
 
-def privacy_pairs(
+def privacy_constraints(
     symmetry: Symmetry, pairs: Iterable[tuple[int, int]], epsilon: Fraction, distances: NDArray[Any] | None = None
-) -> list[Pair]:
+) -> list[Constraint]:
     """The constraints between inputs: ε for every pair, or ε·ρ(i, k) where distances are given."""
     found = []
     for i, k in pairs:
         both, counts = np.unique(np.stack([symmetry.orbits[i], symmetry.orbits[k]]), axis=1, return_counts=True)
         differ = both[0] != both[1]
         scale = Fraction(1) if distances is None else distances[i, k]
-        found.append(Pair(epsilon * scale, both[0, differ], both[1, differ], counts[differ]))
+        found.append(Constraint(epsilon * scale, both[0, differ], both[1, differ], counts[differ]))
     return found
 
 

@@ -86,7 +86,7 @@ def unbiased_law(interval: Interval, outputs: Interval, epsilon: Fraction) -> tu
         # Solved once more for the outputs that matter, the rows come out right to the last digits.
         law[:, ~used], law[:, used] = 0, _solve(away[:, used], unit, spread(epsilon) * (1 - slack))[0]
         whole = _exactly_unbiased(law, positions)
-        if whole is not None and decide(whole, epsilon, Fraction(0))[0]:
+        if whole is not None and decide(whole, epsilon, Fraction(0)).holds:
             bound = pure_bound(exp_above(epsilon), squares, prices, levels, (slopes, away))
             return whole, Optimum("squared", max(squares.expected(whole.rows, whole.total)), bound)
     raise InputError("no unbiased law on these outputs could be found; take wider or finer ones, or more epsilon")
