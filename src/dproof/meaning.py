@@ -122,22 +122,22 @@ def advice(privacy: Privacy) -> tuple[str, ...]:
     >>> advice(Privacy(1)), len(advice(Privacy(8, "0.01")))
     ((), 2)
     """
-    said = []
+    sentences = []
     if privacy.epsilon > _WEAK_EPSILON:
         accuracy = float(attack_accuracy(privacy))
         often = f"up to {accuracy:.2%} of the time" if accuracy < 0.9999 else "practically always"
-        said.append(
+        sentences.append(
             f"ε is above {_WEAK_EPSILON}: an attacker guessing {GUESSED[privacy.neighbours]} is right {often}. "
             "Values up to 1 are usual."
         )
     if privacy.delta == 1:
-        said.append("δ = 1 promises nothing: publishing the table as it is would satisfy it.")
+        sentences.append("δ = 1 promises nothing: publishing the table as it is would satisfy it.")
     elif privacy.delta > _LARGE_DELTA:
-        said.append(
+        sentences.append(
             f"δ is {written(privacy.delta)}: publishing every row with that probability would satisfy it, "
             f"about {written(1000 * privacy.delta)} in 1,000. Keep δ well below one over their number."
         )
-    return tuple(said)
+    return tuple(sentences)
 
 
 def _probability(value: Any, name: str) -> Fraction:

@@ -109,13 +109,13 @@ class Composed:
     def worst(self, odds: Fraction) -> Fraction:
         """Σ max(0, P − e·Q) over all pairs of atoms: as the left ratio falls, fewer of the right atoms count."""
         a, b = odds.numerator, odds.denominator
-        own = list(accumulate((x for x, _ in self.right.atoms), initial=0))
-        other = list(accumulate((y for _, y in self.right.atoms), initial=0))
+        sums_p = list(accumulate((x for x, _ in self.right.atoms), initial=0))
+        sums_q = list(accumulate((y for _, y in self.right.atoms), initial=0))
         count, excess = len(self.right.atoms), 0
         for p, q in self.left.atoms:
             while count and p * self.right.atoms[count - 1][0] * b <= q * self.right.atoms[count - 1][1] * a:
                 count -= 1
-            excess += p * own[count] * b - q * other[count] * a
+            excess += p * sums_p[count] * b - q * sums_q[count] * a
         return Fraction(excess, b * self.left.total * self.right.total)
 
     def delta(self, epsilon: Any) -> float:
@@ -192,9 +192,9 @@ def dominating(family: Family) -> PrivacyLoss:
     between its values at given ratios lie above it, and are the profile of one pair: an atom at each ratio with Q the
     change of slope there (Doroshenko, Ghazi, Kamath, Kumar and Manurangsi 2022).
     """
-    own = own_worst_pair(family)
-    if own is not None:
-        return own
+    worst = own_worst_pair(family)
+    if worst is not None:
+        return worst
     inputs, *_ = listed(family)
     rows = np.array([[int(w) for w in family.weights(n)] for n in range(inputs)], object)
     columns = [sorted({int(w) for w in column}) for column in rows.T]

@@ -200,13 +200,13 @@ def privacy_constraints(
     symmetry: Symmetry, pairs: Iterable[tuple[int, int]], epsilon: Fraction, distances: NDArray[Any] | None = None
 ) -> list[Constraint]:
     """The constraints between inputs: ε for every pair, or ε·ρ(i, k) where distances are given."""
-    found = []
+    constraints = []
     for i, k in pairs:
         both, counts = np.unique(np.stack([symmetry.orbits[i], symmetry.orbits[k]]), axis=1, return_counts=True)
         differ = both[0] != both[1]
         scale = Fraction(1) if distances is None else distances[i, k]
-        found.append(Constraint(epsilon * scale, both[0, differ], both[1, differ], counts[differ]))
-    return found
+        constraints.append(Constraint(epsilon * scale, both[0, differ], both[1, differ], counts[differ]))
+    return constraints
 
 
 def between(distances: NDArray[Any], i: int, k: int) -> bool:

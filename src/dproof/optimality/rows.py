@@ -98,7 +98,7 @@ def _least_sum(names: list[str], parts: int, error: Callable[[str, int], float])
         best = [
             min(
                 ((best[total - n][0] + error(name, n), {**best[total - n][1], name: n}) for n in range(total + 1)),
-                key=lambda found: found[0],
+                key=lambda split: split[0],
             )
             for total in range(parts + 1)
         ]
