@@ -18,26 +18,26 @@ if TYPE_CHECKING:  # what tools see; at run time a name is loaded when it is fir
     from dproof.errors import NotPrivate as NotPrivate
     from dproof.errors import OverBudget as OverBudget
     from dproof.errors import VerificationFailed as VerificationFailed
+    from dproof.mechanisms.additive import bounded_laplace as bounded_laplace
     from dproof.mechanisms.additive import gaussian as gaussian
     from dproof.mechanisms.additive import laplace as laplace
     from dproof.mechanisms.additive import staircase as staircase
     from dproof.mechanisms.additive import truncated_laplace as truncated_laplace
-    from dproof.mechanisms.bounded_laplace import bounded_laplace as bounded_laplace
-    from dproof.mechanisms.exponential import discrete_exponential as discrete_exponential
-    from dproof.mechanisms.exponential import exponential as exponential
+    from dproof.mechanisms.finite import discrete_exponential as discrete_exponential
+    from dproof.mechanisms.finite import exponential as exponential
+    from dproof.mechanisms.finite import itemwise_response as itemwise_response
+    from dproof.mechanisms.finite import product_sanitisation as product_sanitisation
+    from dproof.mechanisms.finite import randomised_response as randomised_response
+    from dproof.mechanisms.finite import response_with as response_with
+    from dproof.mechanisms.finite import solution_matrix as solution_matrix
     from dproof.mechanisms.frequency import subset_selection as subset_selection
     from dproof.mechanisms.frequency import unary_encoding as unary_encoding
     from dproof.mechanisms.mechanism import Mechanism as Mechanism
-    from dproof.mechanisms.product_sanitisation import product_sanitisation as product_sanitisation
-    from dproof.mechanisms.randomised_response import itemwise_response as itemwise_response
-    from dproof.mechanisms.randomised_response import randomised_response as randomised_response
-    from dproof.mechanisms.randomised_response import response_with as response_with
-    from dproof.mechanisms.solution_matrix import solution_matrix as solution_matrix
     from dproof.optimality.bounds import lower_bound as lower_bound
     from dproof.optimality.bounds import lower_bounds as lower_bounds
     from dproof.optimality.compare import compare as compare
     from dproof.optimality.design import design as design
-    from dproof.optimality.split import design_row as design_row
+    from dproof.optimality.rows import design_row as design_row
     from dproof.plans.plan import Plan as Plan
     from dproof.privacy import Privacy as Privacy
     from dproof.questions.building import count as count
@@ -74,16 +74,16 @@ _PUBLIC = {
     "Curves": "dproof.spaces.curves",
     "Rows": "dproof.spaces.rows",
     "Mechanism": "dproof.mechanisms.mechanism",
-    "randomised_response": "dproof.mechanisms.randomised_response",
-    "response_with": "dproof.mechanisms.randomised_response",
-    "itemwise_response": "dproof.mechanisms.randomised_response",
-    "discrete_exponential": "dproof.mechanisms.exponential",
-    "exponential": "dproof.mechanisms.exponential",
-    "solution_matrix": "dproof.mechanisms.solution_matrix",
-    "product_sanitisation": "dproof.mechanisms.product_sanitisation",
+    "randomised_response": "dproof.mechanisms.finite",
+    "response_with": "dproof.mechanisms.finite",
+    "itemwise_response": "dproof.mechanisms.finite",
+    "discrete_exponential": "dproof.mechanisms.finite",
+    "exponential": "dproof.mechanisms.finite",
+    "solution_matrix": "dproof.mechanisms.finite",
+    "product_sanitisation": "dproof.mechanisms.finite",
     "laplace": "dproof.mechanisms.additive",
     "truncated_laplace": "dproof.mechanisms.additive",
-    "bounded_laplace": "dproof.mechanisms.bounded_laplace",
+    "bounded_laplace": "dproof.mechanisms.additive",
     "gaussian": "dproof.mechanisms.additive",
     "staircase": "dproof.mechanisms.additive",
     "unary_encoding": "dproof.mechanisms.frequency",
@@ -92,7 +92,7 @@ _PUBLIC = {
     "expand": "dproof.curves.expansion",
     "curve_noise": "dproof.curves.noise",
     "design": "dproof.optimality.design",
-    "design_row": "dproof.optimality.split",
+    "design_row": "dproof.optimality.rows",
     "compare": "dproof.optimality.compare",
     "lower_bound": "dproof.optimality.bounds",
     "lower_bounds": "dproof.optimality.bounds",

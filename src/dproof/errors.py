@@ -31,7 +31,7 @@ class NotPrivate(DproofError):
 
 
 class VerificationFailed(DproofError):
-    """A certificate, a release or a ledger does not say what it says it says."""
+    """A certificate, a release or a ledger does not match its stored data or its hash chain."""
 
 
 class OverBudget(DproofError):

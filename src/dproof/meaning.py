@@ -6,6 +6,7 @@ inequality, P(Y_d ∈ A) ≤ e^ε P(Y_d' ∈ A) + δ for neighbours d and d', an
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
@@ -16,7 +17,6 @@ from dproof.privacy import Neighbours, Privacy
 _WEAK_EPSILON = 5
 _LARGE_DELTA = Fraction(1, 10**6)
 
-
 # What the guarantee is about: what an attacker cannot tell apart.
 GUESSED: dict[Neighbours, str] = {
     "change-one": "between two equally likely values of a row",
@@ -24,62 +24,78 @@ GUESSED: dict[Neighbours, str] = {
 }
 
 
-def odds_factor(privacy: Privacy) -> tuple[Fraction, Fraction]:
+@dataclass(frozen=True, slots=True)
+class Range:
+    """A number lies between these two."""
+
+    low: Fraction
+    high: Fraction
+
+
+@dataclass(frozen=True, slots=True)
+class OddsFactor:
+    """How many times odds can move at most, except with the probability `failure`."""
+
+    factor: Fraction
+    failure: Fraction
+
+
+def odds_factor(privacy: Privacy) -> OddsFactor:
     """How many times an observer's odds between two values of a row can move, and how often that may fail.
 
     With δ = 0 the factor is e^ε, always. With δ > 0 it is 2e^ε, except with probability (2 + e^−ε)δ: the set
     A = {P > 2e^ε P'} has P(A) ≤ e^ε P'(A) + δ ≤ P(A)/2 + δ, so P(A) ≤ 2δ, and the same set with P and P'
     exchanged has P-probability at most δe^−ε. The sheet, section 4.
 
-    >>> factor, failure = odds_factor(Privacy(1))
-    >>> round(float(factor), 4), float(failure)
+    >>> moved = odds_factor(Privacy(1))
+    >>> round(float(moved.factor), 4), float(moved.failure)
     (2.7183, 0.0)
     """
     growth = exp_above(privacy.epsilon)
     if not privacy.delta:
-        return growth, Fraction(0)
-    return 2 * growth, min(Fraction(1), (2 + exp_above(-privacy.epsilon)) * privacy.delta)
+        return OddsFactor(growth, Fraction(0))
+    return OddsFactor(2 * growth, min(Fraction(1), (2 + exp_above(-privacy.epsilon)) * privacy.delta))
 
 
-def posterior(prior: Any, privacy: Privacy) -> tuple[Fraction, Fraction]:
+def posterior(privacy: Privacy, prior: Any) -> Range:
     """The least and greatest belief to end with, having begun with `prior` that a row has one of two values.
 
     p/(p + (1 − p)f) ≤ p' ≤ pf/(pf + 1 − p), where f and its exceptional probability come from `odds_factor`.
 
-    >>> low, high = posterior("0.1", Privacy(1))
-    >>> round(float(low), 4), round(float(high), 4)
+    >>> belief = posterior(Privacy(1), "0.1")
+    >>> round(float(belief.low), 4), round(float(belief.high), 4)
     (0.0393, 0.232)
     """
-    p, factor = _probability(prior, "prior"), odds_factor(privacy)[0]
-    return p / (p + (1 - p) * factor), p * factor / (p * factor + 1 - p)
+    p, factor = _probability(prior, "prior"), odds_factor(privacy).factor
+    return Range(p / (p + (1 - p) * factor), p * factor / (p * factor + 1 - p))
 
 
-def event_probability(probability: Any, privacy: Privacy) -> tuple[Fraction, Fraction]:
+def event_probability(privacy: Privacy, probability: Any) -> Range:
     """The range in which an event's probability stays when one row changes: being dismissed, or paying more.
 
     max{(p − δ)/e^ε, 1 − e^ε(1 − p) − δ} ≤ p' ≤ min{e^ε p + δ, 1 − (1 − p − δ)/e^ε}, within [0, 1].
     It holds whatever anyone does with the output. The sheet, section 6.
 
-    >>> low, high = event_probability("0.05", Privacy("0.5"))
-    >>> round(float(low), 4), round(float(high), 4)
+    >>> chance = event_probability(Privacy("0.5"), "0.05")
+    >>> round(float(chance.low), 4), round(float(chance.high), 4)
     (0.0303, 0.0824)
     """
     p = _probability(probability, "probability")
-    return 1 - _most_probable(1 - p, privacy), _most_probable(p, privacy)
+    return Range(1 - _most_probable(privacy, 1 - p), _most_probable(privacy, p))
 
 
-def _most_probable(p: Fraction, privacy: Privacy) -> Fraction:
+def _most_probable(privacy: Privacy, p: Fraction) -> Fraction:
     growth = exp_above(privacy.epsilon)
     return min(growth * p + privacy.delta, 1 - max(Fraction(0), 1 - p - privacy.delta) / growth)
 
 
-def utility_change(span: Any, privacy: Privacy) -> Fraction:
+def utility_change(privacy: Privacy, span: Any) -> Fraction:
     """The most an expected gain can move when one row changes, for outcomes worth between 0 and `span`.
 
     |E − E'| ≤ B (e^ε − 1 + 2δ)/(e^ε + 1), which is B tanh(ε/2) for δ = 0 and is attained by randomised
     response on two values. The often quoted B(e^ε − 1) says nothing once ε ≥ ln 2. The sheet, exercise 6.1.
 
-    >>> [round(float(utility_change(10_000, Privacy(1, delta))), 2) for delta in (0, "0.05")]
+    >>> [round(float(utility_change(Privacy(1, delta), 10_000)), 2) for delta in (0, "0.05")]
     [4621.17, 4890.11]
     """
     size, growth = exact(span, "span"), exp_above(privacy.epsilon)
@@ -100,63 +116,28 @@ def attack_accuracy(privacy: Privacy) -> Fraction:
     return (growth + privacy.delta) / (1 + growth)
 
 
-def group_guarantee(size: int, privacy: Privacy) -> tuple[Fraction, Fraction]:
-    """The ε and δ that hold for `size` people together, such as a family.
-
-    (gε, δ(1 + e^ε + … + e^((g−1)ε))), δ at most 1: change the rows one after another.
-
-    >>> epsilon, delta = group_guarantee(2, Privacy("0.4", "0.01"))
-    >>> float(epsilon), round(float(delta), 10)
-    (0.8, 0.024918247)
-    """
-    if size < 1:
-        raise InputError("a group has at least one person")
-    growth = sum((exp_above(i * privacy.epsilon) for i in range(size)), Fraction(0)) if privacy.delta else Fraction(0)
-    return size * privacy.epsilon, min(Fraction(1), growth * privacy.delta)
-
-
-def restate(privacy: Privacy, neighbours: Neighbours) -> Privacy:
-    """The same mechanism's guarantee for the other relation between neighbours.
-
-    A change is a removal and an addition: (ε, δ) under add-remove gives (2ε, (1 + e^ε)δ) under change-one.
-    The converse fails: change-one says nothing about the number of rows.
-
-    >>> float(restate(Privacy("0.4", neighbours="add-remove"), "change-one").epsilon)
-    0.8
-    """
-    if neighbours == privacy.neighbours:
-        return privacy
-    if neighbours == "add-remove":
-        raise InputError(
-            "a change-one guarantee gives none for add-remove, because the number of rows is public; "
-            "ask for add-remove when the mechanism is made"
-        )
-    epsilon, delta = group_guarantee(2, privacy)
-    return Privacy(epsilon, delta, neighbours=neighbours)
-
-
 def advice(privacy: Privacy) -> tuple[str, ...]:
     """What a careful curator would be told about these figures, in words; nothing when they are sound.
 
     >>> advice(Privacy(1)), len(advice(Privacy(8, "0.01")))
     ((), 2)
     """
-    said = []
+    sentences = []
     if privacy.epsilon > _WEAK_EPSILON:
         accuracy = float(attack_accuracy(privacy))
         often = f"up to {accuracy:.2%} of the time" if accuracy < 0.9999 else "practically always"
-        said.append(
+        sentences.append(
             f"ε is above {_WEAK_EPSILON}: an attacker guessing {GUESSED[privacy.neighbours]} is right {often}. "
             "Values up to 1 are usual."
         )
     if privacy.delta == 1:
-        said.append("δ = 1 promises nothing: publishing the table as it is would satisfy it.")
+        sentences.append("δ = 1 promises nothing: publishing the table as it is would satisfy it.")
     elif privacy.delta > _LARGE_DELTA:
-        said.append(
+        sentences.append(
             f"δ is {written(privacy.delta)}: publishing every row with that probability would satisfy it, "
             f"about {written(1000 * privacy.delta)} in 1,000. Keep δ well below one over their number."
         )
-    return tuple(said)
+    return tuple(sentences)
 
 
 def _probability(value: Any, name: str) -> Fraction:

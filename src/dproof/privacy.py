@@ -9,9 +9,9 @@ from typing import Any, Literal, TypeAlias, get_args
 
 import numpy as np
 
-from dproof.arguments import choice, described
+from dproof.arguments import choice, described, whole
 from dproof.errors import InputError
-from dproof.exact import exact
+from dproof.exact import exact, exp_above
 
 Neighbours = Literal["change-one", "add-remove"]
 _LARGEST_EPSILON = 1000
@@ -57,6 +57,48 @@ class Privacy:
         if isinstance(value, (int, float, Fraction, Decimal, str, np.number)) and not isinstance(value, bool):
             return cls(value, neighbours=neighbours)
         raise InputError(f"{name} must be a Privacy or a number ε such as 1 or '0.5', not {described(value)}")
+
+    @classmethod
+    def derived(cls, epsilon: Fraction, delta: Fraction, neighbours: Neighbours) -> Privacy:
+        """A guarantee that follows from others: δ is cut to 1, and ε may be larger than a user can ask for."""
+        made = cls(0, min(delta, Fraction(1)), neighbours=neighbours)
+        object.__setattr__(made, "epsilon", epsilon)
+        return made
+
+    def for_group(self, rows: int) -> Privacy:
+        """The guarantee for several rows together, such as those of a family.
+
+        (gε, δ(1 + e^ε + … + e^((g−1)ε))), δ at most 1: change the rows one after another.
+        Tight while that δ is at most 1/2: a mechanism with two outputs attains it. For independent rows under one
+        known law `compose_mechanisms([mechanism] * rows)` is exact, and much smaller.
+
+        >>> two = Privacy("0.4", "0.01").for_group(2)
+        >>> float(two.epsilon), round(float(two.delta), 10)
+        (0.8, 0.024918247)
+        """
+        whole(rows, "rows", 1)
+        growth = sum((exp_above(n * self.epsilon) for n in range(rows)), Fraction(0)) if self.delta else Fraction(0)
+        return self.derived(rows * self.epsilon, growth * self.delta, self.neighbours)
+
+    def restated(self, neighbours: Neighbours) -> Privacy:
+        """The same mechanism's guarantee for the other relation between neighbours.
+
+        A change is a removal and an addition: (ε, δ) under add-remove gives (2ε, (1 + e^ε)δ) under change-one.
+        The converse fails: change-one says nothing about the number of rows.
+
+        >>> float(Privacy("0.4", neighbours="add-remove").restated("change-one").epsilon)
+        0.8
+        """
+        choice(neighbours, get_args(Neighbours), "neighbours")
+        if neighbours == self.neighbours:
+            return self
+        if neighbours == "add-remove":
+            raise InputError(
+                "a change-one guarantee gives none for add-remove, because the number of rows is public; "
+                "ask for add-remove when the mechanism is made"
+            )
+        two = self.for_group(2)
+        return self.derived(two.epsilon, two.delta, neighbours)
 
     def __repr__(self) -> str:
         return f"Privacy(epsilon='{self.epsilon}', delta='{self.delta}', neighbours='{self.neighbours}')"

@@ -1,4 +1,4 @@
-"""Every example that a space or a mechanism brings keeps the laws of its kind; a new module needs one line here."""
+"""Every example of a space or a mechanism keeps the laws of its kind; a new one needs one line here."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from importlib import import_module
 import numpy as np
 import pytest
 
-import dproof.mechanisms
+import dproof as dp
 import dproof.spaces
 from dproof import Privacy, certify
 from dproof.errors import InputError
@@ -20,40 +20,84 @@ from dproof.testing import check_mechanism, check_metric, seeded_coins
 # Listed as they are, so that nothing is left out unseen.
 SPACES = ("categories", "subsets", "rows", "interval")
 FUNCTION_SPACES = ("curves",)  # without a size: theirs are the tests of curves
-FINITE = (
-    "randomised_response",
-    "exponential",
-    "solution_matrix",
-    "product_sanitisation",
-    "frequency",
-    "bounded_laplace",
-)
-LATTICE = ("additive",)  # noise on all of Z: theirs are the tests of the lattice
 
 
-def examples(package: str, modules: tuple[str, ...]) -> list[object]:
+def finite_mechanisms() -> dict[str, tuple[Mechanism, ...]]:
+    """Small mechanisms whose laws can be written out, edge cases first, by the function that makes them."""
+    hobbies = dp.Categories(["Sports", "Cars", "Television", "Computer games", "Reading"])
+    letters, two, three = dp.Categories(list("abcd")), dp.Categories([0, 1]), dp.Categories([0, 1, 2], "ordinal")
+    into_letters = dp.solution_matrix(two, [[0.5, 0.3, 0.2], [0.2, 0.3, 0.5]], outputs=dp.Categories(["x", "y", "z"]))
+    halves = dp.response_with(dp.Categories(["yes", "no"]), "1/4")
+    return {
+        "randomised_response": (
+            dp.randomised_response(hobbies, Privacy(1)),
+            dp.randomised_response(dp.Categories(["yes", "no"]), Privacy("0.5", "0.1")),
+        ),
+        "response_with": (dp.response_with(hobbies, "0.1"),),
+        "itemwise_response": (dp.itemwise_response(dp.Subsets(["Music", "Football", "Chess"]), Privacy(1)),),
+        "discrete_exponential": (
+            dp.discrete_exponential(hobbies, "1.79"),
+            dp.discrete_exponential(three, 1),
+            dp.discrete_exponential(dp.Rows({"first": three, "second": three}), 1),
+        ),
+        "exponential": (
+            dp.exponential(two, dp.Categories([1, 2, 3]), [[0, -1, -2], [-2, -1, 0]], epsilon=1, base=[1, 2, 1]),
+        ),
+        "solution_matrix": (
+            dp.solution_matrix(two, [["3/4", "1/4"], ["1/4", "3/4"]]),
+            into_letters,
+            dp.solution_matrix(three, [[1, 0, 0], [0, 1, 0], ["1/3", "1/3", "1/3"]]),
+        ),
+        "product_sanitisation": (
+            dp.product_sanitisation(halves, 3),
+            dp.product_sanitisation(dp.response_with(dp.Categories([0, 1, 2]), "0.2"), 2),
+            dp.product_sanitisation(into_letters, 2),
+        ),
+        "unary_encoding": (
+            dp.unary_encoding(letters, Privacy(1)),
+            dp.unary_encoding(dp.Categories(list("abc")), Privacy(1, "0.05"), form="symmetric"),
+        ),
+        "subset_selection": (
+            dp.subset_selection(dp.Categories(list("abcde")), Privacy(1)),
+            dp.subset_selection(letters, Privacy("0.5", "0.02"), width=2),
+        ),
+        "bounded_laplace": (
+            dp.bounded_laplace(dp.Interval(0, 1, "0.1"), Privacy(1)),
+            dp.bounded_laplace(dp.Interval(0, 10, 1), Privacy("0.5", "0.1"), sensitivity=3),
+        ),
+    }
+
+
+FINITE = finite_mechanisms()
+LATTICE = ("laplace", "truncated_laplace", "gaussian", "staircase")  # noise on all of Z: see the tests of the lattice
+MECHANISMS = [pytest.param(made, id=f"{name}-{n}") for name in FINITE for n, made in enumerate(FINITE[name])]
+
+
+def spaces() -> list[object]:
     return [
         pytest.param(example, id=f"{module}-{n}")
-        for module in modules
-        for n, example in enumerate(import_module(f"{package}.{module}").EXAMPLES)
+        for module in SPACES
+        for n, example in enumerate(import_module(f"dproof.spaces.{module}").EXAMPLES)
     ]
 
 
-@pytest.mark.parametrize(
-    ("package", "listed"), [(dproof.spaces, SPACES + FUNCTION_SPACES), (dproof.mechanisms, FINITE + LATTICE)]
-)
-def test_every_module_with_examples_is_listed(package, listed: tuple[str, ...]) -> None:
-    modules = [info.name for info in pkgutil.iter_modules(package.__path__)]
-    with_examples = {name for name in modules if hasattr(import_module(f"{package.__name__}.{name}"), "EXAMPLES")}
-    assert with_examples == set(listed)
+def test_every_space_with_examples_is_listed() -> None:
+    modules = [info.name for info in pkgutil.iter_modules(dproof.spaces.__path__)]
+    with_examples = {name for name in modules if hasattr(import_module(f"dproof.spaces.{name}"), "EXAMPLES")}
+    assert with_examples == set(SPACES + FUNCTION_SPACES)
 
 
-@pytest.mark.parametrize("space", examples("dproof.spaces", SPACES))
+def test_every_public_mechanism_has_an_example() -> None:
+    made = {name for name, module in dp._PUBLIC.items() if module.startswith("dproof.mechanisms.")} - {"Mechanism"}
+    assert made == {*FINITE, *LATTICE}
+
+
+@pytest.mark.parametrize("space", spaces())
 def test_a_space_is_a_metric_space_with_codes(space: Space) -> None:
     check_metric(space)
 
 
-@pytest.mark.parametrize("space", examples("dproof.spaces", SPACES))
+@pytest.mark.parametrize("space", spaces())
 def test_distances_between_labels_are_those_between_codes(space: Space) -> None:
     codes = range(space.size) if space.size <= 40 else [0, 1, space.size // 2, space.size - 1]
     for a in codes:
@@ -62,7 +106,7 @@ def test_distances_between_labels_are_those_between_codes(space: Space) -> None:
             assert space.distance(space.label(a), space.label(b)) == exact(row[b])
 
 
-@pytest.mark.parametrize("space", examples("dproof.spaces", SPACES))
+@pytest.mark.parametrize("space", spaces())
 def test_a_value_outside_the_space_is_refused_without_being_named(space: Space) -> None:
     for wrong in ("no-such-value", object(), ["no-such-value"], float("nan")):
         with pytest.raises(InputError) as refusal:
@@ -70,12 +114,12 @@ def test_a_value_outside_the_space_is_refused_without_being_named(space: Space) 
         assert "no-such-value" not in str(refusal.value)
 
 
-@pytest.mark.parametrize("mechanism", examples("dproof.mechanisms", FINITE))
+@pytest.mark.parametrize("mechanism", MECHANISMS)
 def test_a_mechanism_keeps_the_laws(mechanism: Mechanism) -> None:
     check_mechanism(mechanism)
 
 
-@pytest.mark.parametrize("mechanism", examples("dproof.mechanisms", FINITE))
+@pytest.mark.parametrize("mechanism", MECHANISMS)
 def test_what_is_certified_is_what_was_computed(mechanism: Mechanism) -> None:
     """Certified at its own tight values; the profile falls as ε rises and reaches δ there."""
     for delta in (0, "0.01", "0.25"):
@@ -88,7 +132,7 @@ def test_what_is_certified_is_what_was_computed(mechanism: Mechanism) -> None:
     assert profile == sorted(profile, reverse=True)
 
 
-@pytest.mark.parametrize("mechanism", examples("dproof.mechanisms", FINITE))
+@pytest.mark.parametrize("mechanism", MECHANISMS)
 def test_laws_matrix_and_weights_say_the_same(mechanism: Mechanism) -> None:
     weights, total = mechanism.weights()
     matrix = mechanism.matrix()
@@ -102,7 +146,7 @@ def test_laws_matrix_and_weights_say_the_same(mechanism: Mechanism) -> None:
         assert law[output] == dict(enumerate(law.values()))[0]
 
 
-@pytest.mark.parametrize("mechanism", examples("dproof.mechanisms", FINITE))
+@pytest.mark.parametrize("mechanism", MECHANISMS)
 def test_draws_lie_among_the_outputs_and_follow_the_law(mechanism: Mechanism) -> None:
     """Nothing of mass zero is drawn, and 20,000 draws stay within six standard deviations of the law."""
     n = 20_000
@@ -116,7 +160,7 @@ def test_draws_lie_among_the_outputs_and_follow_the_law(mechanism: Mechanism) ->
                 assert abs(count - n * p) <= 6 * np.sqrt(n * p * (1 - p)) + 1e-9
 
 
-@pytest.mark.parametrize("mechanism", examples("dproof.mechanisms", FINITE))
+@pytest.mark.parametrize("mechanism", MECHANISMS)
 def test_labels_in_labels_out(mechanism: Mechanism) -> None:
     labels = [mechanism.inputs.label(code) for code in range(mechanism.family.inputs)]
     drawn = mechanism.draw(labels)
@@ -125,7 +169,7 @@ def test_labels_in_labels_out(mechanism: Mechanism) -> None:
     assert mechanism.draw(labels[:0]) == []
 
 
-@pytest.mark.parametrize("mechanism", examples("dproof.mechanisms", FINITE))
+@pytest.mark.parametrize("mechanism", MECHANISMS)
 @pytest.mark.parametrize("dtype", [np.uint8, np.int8, np.uint16, np.int32, np.int64, np.uint64])
 def test_codes_come_back_in_the_dtype_they_came_in(mechanism: Mechanism, dtype: type[np.integer]) -> None:
     codes = np.arange(mechanism.family.inputs).astype(dtype)
@@ -135,7 +179,7 @@ def test_codes_come_back_in_the_dtype_they_came_in(mechanism: Mechanism, dtype: 
     assert drawn.min() >= 0 and drawn.max() < mechanism.family.outputs
 
 
-@pytest.mark.parametrize("mechanism", examples("dproof.mechanisms", FINITE))
+@pytest.mark.parametrize("mechanism", MECHANISMS)
 @pytest.mark.parametrize("codes", [[-1], [10**6], [0.5], [[0]], ["0"]])
 def test_codes_outside_the_space_are_refused(mechanism: Mechanism, codes: list[object]) -> None:
     with pytest.raises(InputError, match="code"):

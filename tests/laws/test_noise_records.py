@@ -140,7 +140,7 @@ def test_noise_that_would_be_drawn_again_for_ever_is_refused() -> None:
         truncated_laplace(Interval(0, 1, 1), Privacy("1e-9", "0.5"))
 
 
-def test_tight_odds_have_their_delta_however_small_it_is() -> None:
+def test_profile_odds_have_their_delta_however_small_it_is() -> None:
     law = stairs(exp_below(Fraction(1)), 10)
     tiny = Fraction(1, 10**60)
     odds = profile_odds(lambda at: law.delta(at, 10), law.pure(10), tiny)

@@ -134,7 +134,7 @@ def test_the_error_on_a_long_line_needs_no_matrix() -> None:
     sum_of_steps = Fraction(100_001 * 100_000, 2) / 10
     assert tenths.error == sum_of_steps * Fraction(tenths.family.other, tenths.family.total)
     short = randomised_response(Interval(-1, 1, "0.25"), Privacy(1))
-    assert short.error == max(short.errors())
+    assert short.error == max(short.expected_errors())
 
 
 # Subsets -------------------------------------------------------------------------------------------------------------
@@ -233,4 +233,4 @@ def test_a_row_needs_named_columns(columns: object) -> None:
 def test_the_error_on_rows_adds_up_over_columns() -> None:
     space = Rows({"x": Categories(range(4), metric="ordinal"), "y": Subsets(range(3)), "z": Categories(range(2))})
     mechanism = randomised_response(space, Privacy(1))
-    assert mechanism.error == max(mechanism.errors())
+    assert mechanism.error == max(mechanism.expected_errors())

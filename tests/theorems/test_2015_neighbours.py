@@ -13,7 +13,6 @@ from math import exp
 import pytest
 
 from dproof import Categories, InputError, Privacy
-from dproof.meaning import restate
 from dproof.questions.sensitivity import sensitivity
 from dproof.spaces.interval import Interval
 from dproof.spaces.rows import one_row_apart, table_space
@@ -54,7 +53,7 @@ def test_every_change_is_a_removal_and_an_addition(question: str) -> None:
 
 def test_restating_a_promise() -> None:
     """(0.4, 0.01) becomes (0.8, 0.0249182470)."""
-    changed = restate(Privacy("0.4", "0.01", neighbours="add-remove"), "change-one")
+    changed = Privacy("0.4", "0.01", neighbours="add-remove").restated("change-one")
     assert changed.epsilon == Fraction(4, 5)
     assert float(changed.delta) == pytest.approx(0.0249182470, abs=1e-10)
     assert float(changed.delta) == pytest.approx((1 + exp(0.4)) * 0.01, abs=1e-15)
@@ -64,7 +63,7 @@ def test_restating_a_promise() -> None:
 def test_change_one_says_nothing_about_add_remove() -> None:
     """Publishing the number of rows is free under change-one and unbounded under add-remove."""
     with pytest.raises(InputError):
-        restate(Privacy("0.4"), "add-remove")
+        Privacy("0.4").restated("add-remove")
 
 
 def test_a_promise_always_names_its_relation() -> None:

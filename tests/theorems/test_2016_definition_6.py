@@ -49,7 +49,7 @@ def test_outputs_may_be_another_space() -> None:
     assert mechanism.epsilon() == pytest.approx(np.log(2))
     with pytest.raises(InputError, match="no distance"):
         _ = mechanism.error
-    assert mechanism.errors([[0, 1, 2], [2, 1, 0]]) == [Fraction(3, 4), Fraction(1)]
+    assert mechanism.expected_errors([[0, 1, 2], [2, 1, 0]]) == [Fraction(3, 4), Fraction(1)]
 
 
 def test_a_row_off_by_rounding_is_mended_on_its_largest_entry() -> None:

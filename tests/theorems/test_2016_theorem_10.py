@@ -103,7 +103,7 @@ def test_with_a_hub_among_the_outputs_it_is_not_optimal() -> None:
     losses = [[0.5 if j == 4 else float(i != j) for j in range(5)] for i in range(4)]
     assert least_error(losses, exp(0.3)) == pytest.approx(0.5, abs=1e-9)
     hub = solution_matrix(four, [[0, 0, 0, 0, 1]] * 4, outputs=Categories(range(5)))
-    assert hub.errors(losses) == [Fraction(1, 2)] * 4
+    assert hub.expected_errors(losses) == [Fraction(1, 2)] * 4
     assert hub.epsilon() == 0
 
 

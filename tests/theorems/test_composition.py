@@ -5,6 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 from itertools import product
 from math import comb, exp, log, prod, sqrt
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,13 +13,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dproof import Categories, Privacy, response_with, solution_matrix, subset_selection, unary_encoding
-from dproof.certification.composition import advanced, as_change_one, basic, group, of_mechanisms, optimal, parallel
-from dproof.certification.loss import Loss, compose, dominating
+from dproof.certification.loss import PrivacyLoss, compose, compose_mechanisms, compose_promises, dominating
+from dproof.composition import advanced, basic, parallel
 from dproof.errors import InputError, TooLarge
 from dproof.exact import exp_above
 from dproof.laws.divergence import hockey_stick
 from tests.numerical import gaussian_part, laplace_part, mechanism_part, numerical, promise_part
 from tests.strategies import matrices
+
+
+def loss_of(p: Any, q: Any, total: int) -> PrivacyLoss:
+    return PrivacyLoss.of(zip(p, q, strict=True), total)
 
 
 def kairouz(k: int, epsilon: float, delta: float, t: float) -> float:
@@ -48,7 +53,7 @@ def test_advanced_value_and_never_worse_than_basic() -> None:
     [("0.1", "0", 10, "0.5", 0.0099296269), ("0.5", "0.01", 3, "1", 0.1217776322)],
 )
 def test_optimal_values(epsilon: str, delta: str, k: int, t: str, value: float) -> None:
-    found = optimal([Privacy(epsilon, delta)] * k).delta(t)
+    found = compose_promises([Privacy(epsilon, delta)] * k).delta(t)
     assert found == pytest.approx(value, abs=1e-10)
     assert found == pytest.approx(kairouz(k, float(epsilon), float(delta), float(t)), abs=1e-13)
 
@@ -58,33 +63,33 @@ def test_optimal_values(epsilon: str, delta: str, k: int, t: str, value: float) 
     st.integers(1, 12), st.fractions(0, 2, max_denominator=50), st.sampled_from(["0", "0.01", "0.3"]), st.floats(0, 6)
 )
 def test_optimal_is_the_formula(k: int, epsilon: Fraction, delta: str, t: float) -> None:
-    found = optimal([Privacy(epsilon, delta)] * k).delta(round(t, 6))
+    found = compose_promises([Privacy(epsilon, delta)] * k).delta(round(t, 6))
     assert found == pytest.approx(kairouz(k, float(epsilon), float(delta), round(t, 6)), abs=1e-12)
 
 
 def test_optimal_epsilon_beats_every_other_rule() -> None:
     """(0.1, 0) a hundred times at 1e-5: 4.3068, against 5.8502 and 10."""
-    found = optimal([Privacy("0.1")] * 100).epsilon("1e-5")
+    found = compose_promises([Privacy("0.1")] * 100).epsilon("1e-5")
     assert found == pytest.approx(4.3067913725, abs=1e-9)
     assert found < float(advanced(Privacy("0.1"), 100, "1e-5").epsilon) < 10
-    assert optimal([Privacy("0.1")] * 100).epsilon() == pytest.approx(10, abs=1e-9)
-    assert optimal([Privacy("0.1", "0.01")] * 2).epsilon() == float("inf")
-    assert optimal([Privacy("0.1", "0.01")] * 2).epsilon("0.0199") == pytest.approx(0.2, abs=1e-9)
+    assert compose_promises([Privacy("0.1")] * 100).epsilon() == pytest.approx(10, abs=1e-9)
+    assert compose_promises([Privacy("0.1", "0.01")] * 2).epsilon() == float("inf")
+    assert compose_promises([Privacy("0.1", "0.01")] * 2).epsilon("0.0199") == pytest.approx(0.2, abs=1e-9)
 
 
 def test_different_promises_are_composed_exactly() -> None:
     """Murtagh and Vadhan's sum over all subsets, for twelve different ε."""
     epsilons = [Fraction(n + 2, 40) for n in range(12)]
-    found = optimal([Privacy(e) for e in epsilons])
+    found = compose_promises([Privacy(e) for e in epsilons])
     floats = np.array([float(e) for e in epsilons])
     signs = np.array(list(product([1, 0], repeat=12)))
     p = np.exp(signs @ floats) / np.prod(1 + np.exp(floats))
     q = np.exp((1 - signs) @ floats) / np.prod(1 + np.exp(floats))
     for t in (0.0, 0.5, 1.7):
         assert found.delta(t) == pytest.approx(np.maximum(0, p - exp(t) * q).sum(), abs=1e-12)
-    optimal([Privacy(Fraction(n + 5, 100)) for n in range(20)]).delta(1)
+    compose_promises([Privacy(Fraction(n + 5, 100)) for n in range(20)]).delta(1)
     with pytest.raises(TooLarge, match="add up the promises"):
-        optimal([Privacy(Fraction(n + 5, 100)) for n in range(40)])
+        compose_promises([Privacy(Fraction(n + 5, 100)) for n in range(40)])
 
 
 @settings(max_examples=60)
@@ -93,9 +98,9 @@ def test_two_pairs_of_laws_are_composed_exactly(first: object, second: object, o
     laws = [(m.weights(0), m.weights(m.inputs - 1), m.total) for m in (first, second)]  # type: ignore[attr-defined]
     p, q = ([int(x) * int(y) for x, y in product(laws[0][n], laws[1][n])] for n in (0, 1))
     total = laws[0][2] * laws[1][2]
-    composed = compose([Loss.of(*law) for law in laws])
+    composed = compose([loss_of(*law) for law in laws])
     assert composed.worst(odds) == hockey_stick(p, q, total, odds)
-    assert (Loss.of(*laws[0]) * Loss.of(*laws[1])).delta(odds) == composed.worst(odds)
+    assert (loss_of(*laws[0]) * loss_of(*laws[1])).delta(odds) == composed.worst(odds)
 
 
 @settings(max_examples=40)
@@ -145,7 +150,7 @@ REPEATED = [0.3979211174, 0.4193974396, 0.5819116073, 0.5950682600, 0.6946263893
 @pytest.mark.parametrize("times", range(1, 7))
 def test_a_question_asked_again_and_again(times: int) -> None:
     """HLM15, section 4: p = 0.286 at ε = 0.1 is within δ = 0.4 once, and not twice."""
-    answers = of_mechanisms([response_with(Categories([0, 1]), "0.286")] * times)
+    answers = compose_mechanisms([response_with(Categories([0, 1]), "0.286")] * times)
     assert answers.delta("0.1") == pytest.approx(REPEATED[times - 1], abs=1e-10)
     assert (answers.delta("0.1") <= 0.4) == (times == 1)
 
@@ -154,21 +159,20 @@ def test_groups() -> None:
     """k-ary randomised response, m = 2, p = 0.2, ε = 0.4: one row 0.3016350605, two rows 0.4209810363."""
     mechanism = response_with(Categories(range(3)), "0.2")
     assert mechanism.delta("0.4") == pytest.approx(0.3016350605, abs=1e-10)
-    two = of_mechanisms([mechanism] * 2)
+    two = compose_mechanisms([mechanism] * 2)
     assert two.delta("0.4") == pytest.approx(0.4209810363, abs=1e-10)
-    promise = group(Privacy("0.2", mechanism.delta("0.2")), 2)
+    promise = Privacy("0.2", mechanism.delta("0.2")).for_group(2)
     assert promise.epsilon == Fraction(2, 5) and two.delta("0.4") < float(promise.delta)
-    assert group(Privacy(1, "0.1"), 0).epsilon == 0
-    three = group(Privacy("0.5", "0.001"), 3)
+    three = Privacy("0.5", "0.001").for_group(3)
     assert float(three.delta) == pytest.approx(0.001 * (1 + exp(0.5) + exp(1)), rel=1e-12)
 
 
 def test_add_remove_read_as_change_one() -> None:
     """(0.4, 0.01) becomes (0.8, 0.0249182470)."""
-    found = as_change_one(Privacy("0.4", "0.01", neighbours="add-remove"))
+    found = Privacy("0.4", "0.01", neighbours="add-remove").restated("change-one")
     assert (found.epsilon, found.neighbours) == (Fraction(4, 5), "change-one")
     assert float(found.delta) == pytest.approx(0.0249182470, abs=1e-10)
-    assert as_change_one(Privacy(1)) == Privacy(1)
+    assert found.restated("change-one") is found
 
 
 def test_blocks() -> None:
@@ -226,7 +230,7 @@ def test_blocks_by_enumeration() -> None:
 
 def test_two_blocks_under_change_one_really_cost_the_sum() -> None:
     """Counts of two blocks, each with noise of scale 1/ε: moving a row changes both, by one each."""
-    loss = Loss.of_privacy(Privacy(1))  # lattice Laplace noise and a shift of one step are just such a pair
+    loss = PrivacyLoss.of_privacy(Privacy(1))  # lattice Laplace noise and a shift of one step are just such a pair
     assert compose([loss, loss]).delta("1.9") > 0.01
     assert compose([loss, loss]).worst(exp_above(Fraction(2)) * (1 + Fraction(1, 10**20))) < Fraction(1, 10**15)
 
@@ -236,7 +240,7 @@ def test_two_blocks_under_change_one_really_cost_the_sum() -> None:
     [
         lambda: advanced(Privacy(1), 2, 0),
         lambda: advanced(Privacy(1), -1, "0.1"),
-        lambda: group(Privacy(1), -1),
+        lambda: Privacy(1).for_group(-1),
         lambda: parallel([Privacy(1)], blocks="row"),  # type: ignore[arg-type]
         lambda: parallel([Privacy(1)], of="rows"),  # type: ignore[arg-type]
         lambda: basic([Privacy(1), Privacy(1, neighbours="add-remove")]),
@@ -266,7 +270,7 @@ def test_gaussian_answers_add_in_quadrature() -> None:
 @pytest.mark.parametrize("k", [2, 7])
 def test_the_exact_value_lies_between_the_numerical_bounds(k: int) -> None:
     mechanism = response_with(Categories(range(4)), "0.15")
-    exact = of_mechanisms([mechanism] * k)
+    exact = compose_mechanisms([mechanism] * k)
     found = numerical([(mechanism_part(mechanism), k)])
     for epsilon in (0.3, 1.1):
         bounds = found.delta(epsilon)

@@ -11,11 +11,24 @@ import pytest
 from dproof import Categories, Privacy, certify, randomised_response, subset_selection, unary_encoding
 from dproof.errors import InputError
 from dproof.laws.matrix import Matrix
-from dproof.mechanisms.frequency import count_variance, hit_and_miss
 from dproof.mechanisms.mechanism import Mechanism
 from dproof.testing import check_mechanism, seeded_coins
 
 FIVE = Categories(list("abcde"))
+
+
+def hit_and_miss(mechanism: Mechanism) -> tuple[Fraction, Fraction]:
+    chances = mechanism.family.hit_and_miss
+    assert chances is not None
+    return chances
+
+
+def count_variance(hit: Fraction, miss: Fraction, *, rows: int, holders: int) -> Fraction:
+    """The variance of (S − nq)/(p − q), the unbiased count of a value's holders among n rows from S outputs with it.
+
+    nq(1−q)/(p−q)² + c(1−p−q)/(p−q) for c holders, given the table.
+    """
+    return rows * miss * (1 - miss) / (hit - miss) ** 2 + holders * (1 - hit - miss) / (hit - miss)
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from dproof.laws.divergence import normal_delta
 from dproof.laws.gaussian import gaussian as gaussian_law
 from dproof.laws.laplace import two_sided
 from dproof.laws.stairs import stairs
-from dproof.mechanisms.bounded_laplace import _scale
+from dproof.mechanisms.additive import _bounded_scale
 from dproof.mechanisms.noise import integer_gaussian
 from tests.numerical import noise_part, numerical
 
@@ -135,7 +135,7 @@ def test_bounded_laplace_needs_its_own_scale(width: int, sensitivity: float, pri
     """The plain scale D/ε is not enough when D < u − l; on finer lattices the scale approaches the real line's."""
     errors = []
     for n in (100, 200, 400):
-        found = float(_scale(n, round(n * sensitivity / width), privacy)) * width / n
+        found = float(_bounded_scale(n, round(n * sensitivity / width), privacy)) * width / n
         errors.append(abs(found / scale - 1))
     assert errors[2] < errors[1] < errors[0] < 0.02 and errors[2] < 0.005
     if privacy.delta == 0:
@@ -151,7 +151,7 @@ def test_bounded_laplace_on_the_whole_interval(epsilon: str, delta: str) -> None
     scale = -1 / (2 * log(x))
     mu = 1 / scale
     assert (1 - exp((eps - mu) / 2)) ** 2 / (1 - exp(-mu)) == pytest.approx(dlt, abs=1e-12)
-    found = [float(_scale(n, n, Privacy(epsilon, delta))) / n for n in (100, 400)]
+    found = [float(_bounded_scale(n, n, Privacy(epsilon, delta))) / n for n in (100, 400)]
     assert abs(found[1] / scale - 1) < abs(found[0] / scale - 1) < 0.02
 
 

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dproof.laws import Matrix
-from dproof.mechanisms.bounded_laplace import bounded_laplace
-from dproof.mechanisms.solution_matrix import solution_matrix
+from dproof.mechanisms.additive import bounded_laplace
+from dproof.mechanisms.finite import solution_matrix
 from dproof.privacy import Privacy
 from dproof.spaces import Categories
 from dproof.spaces.interval import Interval

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from dproof.laws import Matrix
 from dproof.meaning import utility_change
-from dproof.mechanisms.randomised_response import randomised_response
+from dproof.mechanisms.finite import randomised_response
 from dproof.privacy import Privacy
 from dproof.spaces import Categories
 from tests.strategies import matrices
@@ -25,7 +25,7 @@ def test_randomised_response_attains_the_bound(epsilon: str) -> None:
     salary = {"with you": MOST, "without you": 0}
     expected = {d: sum(p * salary[y] for y, p in boss.law(d).items()) for d in salary}
     moved = abs(expected["with you"] - expected["without you"])
-    bound = utility_change(MOST, Privacy(epsilon))
+    bound = utility_change(Privacy(epsilon), MOST)
     assert bound * Fraction(999_999, 1_000_000) < moved <= bound
     assert float(bound) == pytest.approx(MOST * math.tanh(float(epsilon) / 2))
 
@@ -46,5 +46,5 @@ def test_no_mechanism_and_no_salary_exceeds_it(law: Matrix, data: st.DataObject)
 
 
 def test_the_values_of_the_crude_and_the_sharp_bound() -> None:
-    found = [round(float(utility_change(MOST, Privacy(e))), 2) for e in ("0.1", "0.6931471805599453", "1")]
+    found = [round(float(utility_change(Privacy(e), MOST)), 2) for e in ("0.1", "0.6931471805599453", "1")]
     assert found == [499.58, 3333.33, 4621.17]

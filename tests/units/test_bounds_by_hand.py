@@ -8,8 +8,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from dproof.certification.certify import Decision
 from dproof.errors import InputError
 from dproof.exact import exp_below
+from dproof.laws.law import Worst
 from dproof.optimality import unbiased
 from dproof.optimality.bounds import lower_bounds
 from dproof.optimality.unbiased import RoundedAtRandom, _exactly_unbiased, output_lattice, unbiased_law
@@ -55,9 +57,9 @@ def test_a_law_that_is_not_decided_private_is_not_given(monkeypatch: pytest.Monk
     assert unbiased_law(interval, outputs, Fraction(1))[0].total > 0
     asked = []
 
-    def refuse(family: Any, epsilon: Fraction, delta: Fraction) -> tuple[bool, None]:
+    def refuse(family: Any, epsilon: Fraction, delta: Fraction) -> Decision:
         asked.append((epsilon, delta))
-        return False, None
+        return Decision(False, Worst(Fraction(1), 0, 1))
 
     monkeypatch.setattr(unbiased, "decide", refuse)
     with pytest.raises(InputError, match="no unbiased law"):

@@ -66,7 +66,7 @@ def _of(law: Any, privacy: Privacy, epsilon: float, delta: float) -> Json:
 def _cells() -> Json:
     """Gaussian noise in cells; in cells of −1, with negative indices, it would be found private."""
     law, privacy = Lattice(61, Gaussian(Fraction(9), 15)), Privacy(4, "1/100")
-    assert decide(law, privacy.epsilon, privacy.delta)[0]
+    assert decide(law, privacy.epsilon, privacy.delta).holds
     return _of(law.to_json(), privacy, 4.0, 0.01)
 
 

@@ -26,7 +26,7 @@ from dproof.certification.certify import decide
 from dproof.errors import NotPrivate, TooLarge
 from dproof.exact import exp_above, exp_below, log_below
 from dproof.laws import Matrix
-from dproof.laws.divergence import hockey_stick, tight_odds
+from dproof.laws.divergence import hockey_stick, profile_odds
 from tests import brute_force
 from tests.strategies import matrices
 
@@ -96,7 +96,7 @@ def test_decisions_that_128_bits_cannot_make_take_more() -> None:
             np.array([[odds.numerator, odds.denominator], [odds.denominator, odds.numerator]], object),
             odds.numerator + odds.denominator,
         )
-        assert decide(family, Fraction(1), Fraction(0))[0] is private
+        assert decide(family, Fraction(1), Fraction(0)).holds is private
 
 
 @pytest.mark.parametrize("promise", [Privacy(0), Privacy(0, 1), Privacy(1000, 0), Privacy(5, "1e-9")])
@@ -140,8 +140,8 @@ def test_a_dense_law_of_a_thousand_inputs_at_a_positive_delta() -> None:
     rng = np.random.default_rng(3)
     for i, j in rng.integers(0, 1000, (300, 2)):
         assert hockey_stick(family.rows[i], family.rows[j], family.total, at) <= worst.value
-    assert decide(family, Fraction(1, 2), worst.value)[0]
-    assert not decide(family, Fraction(1, 2), worst.value - Fraction(1, 10**20))[0]
+    assert decide(family, Fraction(1, 2), worst.value).holds
+    assert not decide(family, Fraction(1, 2), worst.value - Fraction(1, 10**20)).holds
 
 
 @pytest.mark.parametrize("size", [13, 30])
@@ -157,7 +157,7 @@ def test_dense_laws_against_every_pair(size: int) -> None:
         assert family.worst(at).value == direct
     for delta in (Fraction(1, 1000), Fraction(1, 10)):
         direct_odds = max(
-            tight_odds(family.rows[i], family.rows[j], family.total, delta) or Fraction(10**9)
+            profile_odds(family.rows[i], family.rows[j], family.total, delta) or Fraction(10**9)
             for i in range(size)
             for j in range(size)
             if i != j

@@ -27,12 +27,10 @@ from dproof import (
 )
 from dproof.errors import DproofWarning, TooLarge
 from dproof.exact import exp_above, exp_below
-from dproof.optimality.dual import pure_bound
-from dproof.optimality.error import losses
-from dproof.optimality.programme import Programme, privacy_pairs
-from dproof.optimality.pure import pure_law
+from dproof.mechanisms.error import losses
+from dproof.optimality.programme import Programme, Symmetry, find_symmetry, privacy_constraints
+from dproof.optimality.pure import pure_bound, pure_law
 from dproof.optimality.rounding import TOTAL, certified_law
-from dproof.optimality.symmetry import Symmetry, find_symmetry
 from tests.linear_programme import least_error
 from tests.strategies import metrics
 
@@ -73,7 +71,7 @@ def test_all_formulations_agree_on_random_metrics(rho: list[list[Fraction]], eps
     costs, floats = losses(space), [[float(x) for x in row] for row in rho]
     law, bound = pure_law(costs, eps, None)
     fold = find_symmetry(space, space, costs, None)
-    pairs, pairs_bound = Programme(costs, fold, privacy_pairs(fold, fold.pairs, eps), Fraction(0)).solve(0.0)
+    pairs, pairs_bound = Programme(costs, fold, privacy_constraints(fold, fold.pairs, eps), Fraction(0)).solve(0.0)
     values = [float(((x / x.sum(axis=1, keepdims=True)) * costs.floats).sum(axis=1).max()) for x in (law, pairs)]
     values += [float(bound), float(pairs_bound), staircase_optimum(floats, e)]
     scale = max(map(max, floats))
@@ -248,17 +246,17 @@ def test_losses_are_exact() -> None:
     assert losses(thirds).unit == 3 and losses(thirds).whole.tolist()[0] == [0, 1, 2, 3]
     assert losses(thirds, loss="squared").unit == 9
     uniform = design(thirds, Privacy(0))
-    assert max(uniform.errors()) == uniform.error and uniform.errors([[1] * 4] * 4) == [1, 1, 1, 1]
+    assert max(uniform.expected_errors()) == uniform.error and uniform.expected_errors([[1] * 4] * 4) == [1, 1, 1, 1]
 
 
 def test_squared_errors_of_any_mechanism() -> None:
     response = response_with(Categories([0, 1, 2], metric="ordinal"), "1/4")
-    assert response.errors("squared") == [Fraction(5, 4), Fraction(1, 2), Fraction(5, 4)]
+    assert response.expected_errors("squared") == [Fraction(5, 4), Fraction(1, 2), Fraction(5, 4)]
     plain, clamped = (laplace(Interval(0, 1, "0.01"), Privacy(2), clamp=clamp) for clamp in (False, True))
-    assert float(plain.errors("squared")[0]) == pytest.approx(2 / 2**2, rel=1e-3)
-    assert max(clamped.errors("squared")) < plain.errors("squared")[0]
+    assert float(plain.expected_errors("squared")[0]) == pytest.approx(2 / 2**2, rel=1e-3)
+    assert max(clamped.expected_errors("squared")) < plain.expected_errors("squared")[0]
     with pytest.raises(InputError, match="did you mean 'squared'"):
-        response.errors("square")
+        response.expected_errors("square")
 
 
 def test_outputs_on_another_lattice_have_exact_losses() -> None:

@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dproof.exact import exp_above, exp_below
-from dproof.optimality.dual import least_favourable, pure_bound
-from dproof.optimality.error import Losses, losses
+from dproof.mechanisms.error import Losses, losses
+from dproof.optimality.pure import least_favourable, pure_bound
 from dproof.spaces.categories import Categories
 
 _ODDS = Fraction(3)

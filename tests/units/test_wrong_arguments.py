@@ -140,7 +140,7 @@ CALLS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     "Mechanism.law": (RESPONSE.law, {"value": "a"}),
     "Mechanism.delta": (RESPONSE.delta, {"epsilon": 1}),
     "Mechanism.epsilon": (RESPONSE.epsilon, {"delta": 0}),
-    "Mechanism.errors": (RESPONSE.errors, {"loss": None}),
+    "Mechanism.expected_errors": (RESPONSE.expected_errors, {"loss": None}),
     "Mechanism.draw": (RESPONSE.draw, {"values": ["a"]}),
     "Mechanism.draw_codes": (RESPONSE.draw_codes, {"codes": np.array([0, 1])}),
     "Categories.encode": (LETTERS.encode, {"values": ["a"]}),

@@ -6,7 +6,6 @@ import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from importlib import import_module
 from math import inf
 from pathlib import Path
 from typing import Any
@@ -14,7 +13,7 @@ from typing import Any
 from dproof.arguments import expect, listed
 from dproof.certification.verify_certificate import seal
 from dproof.errors import InputError
-from dproof.exact import exact, float_above
+from dproof.exact import exact, float_above, written
 from dproof.mechanisms.mechanism import Mechanism
 from dproof.privacy import Privacy
 
@@ -137,9 +136,36 @@ class Certificate:
         """Store it as JSON, which `dproof verify` and the stand-alone verifier read."""
         Path(path).write_text(json.dumps(self.to_json(), indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
 
+    def __repr__(self) -> str:
+        laws = ", ".join(f"{part.name!r} by {part.mechanism}" for part in self.parts)
+        return f"<certificate: {self._promise()}; {laws}>"
+
     def _repr_html_(self) -> str:
         """The laws and their promises as a notebook shows them."""
-        return str(import_module("dproof.report.notebook").certificate_table(self))  # from above, only when asked
+        return laws_table(f"Certified: {self._promise()}", self.parts)
+
+    def _promise(self) -> str:
+        seeded = "" if self.private else ", NOT PRIVATE: drawn with seeded coins"
+        figures = f"ε = {written(self.privacy.epsilon)}, δ = {written(self.privacy.delta)}"
+        return f"{figures}, {self.privacy.neighbours}{seeded}"
+
+
+def laws_table(title: str, parts: Iterable[Part]) -> str:
+    """Each law as HTML: ε and δ as promised, the tight ε, the error and the least possible."""
+    from dproof.html import paragraph, table
+
+    rows = (
+        (
+            part.name,
+            part.mechanism,
+            written(part.privacy.epsilon),
+            written(part.privacy.delta),
+            "∞" if part.epsilon == inf else written(part.epsilon, 6),
+            *("" if value is None else written(value) for value in (part.error, part.lower_bound)),
+        )
+        for part in parts
+    )
+    return paragraph(title) + table(["law", "mechanism", "ε", "δ", "tight ε", "error", "at best"], rows)
 
 
 def _sum_above(values: Iterable[float]) -> float:

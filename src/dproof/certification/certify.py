@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import combinations
+from typing import Any
+
+import numpy as np
 
 from dproof.arguments import expect, flag
 from dproof.certification.certificate import Certificate, certified_part
-from dproof.certification.witness import find_witness
 from dproof.errors import NotPrivate, TooLarge
 from dproof.exact import exact, exp_above, exp_below, float_above, log_above
-from dproof.laws.divergence import Worst
+from dproof.laws.divergence import Worst, worst_set
 from dproof.laws.law import Law, listed
 from dproof.laws.matrix import Matrix
 from dproof.mechanisms.mechanism import Mechanism, as_mechanism
@@ -19,6 +21,46 @@ from dproof.privacy import Privacy, Promise
 
 _BITS = (128, 512, 4096)
 _LARGEST_PAIRWISE = 1 << 24  # pairs of inputs times outputs
+_LARGEST_SET = 1 << 16  # outputs; beyond this the set is told by its pair alone
+
+
+@dataclass(frozen=True, slots=True)
+class Witness:
+    """P(Y_d ∈ A) and P(Y_d' ∈ A) for the set A = {y : P(Y_d = y) > e^ε P(Y_d' = y)} of the worst pair.
+
+    `outputs` is None where the outputs are too many to list.
+    """
+
+    d: Any
+    d_prime: Any
+    outputs: tuple[Any, ...] | None
+    probability: Fraction | None
+    probability_prime: Fraction | None
+
+    def __str__(self) -> str:
+        pair = f"inputs {self.d!r} and {self.d_prime!r}"
+        if self.outputs is None or self.probability is None or self.probability_prime is None:
+            return pair
+        shown = ", ".join(repr(y) for y in self.outputs[:6]) + (", …" if len(self.outputs) > 6 else "")
+        return (
+            f"{pair} fall in the set {{{shown}}} with probabilities "
+            f"{float(self.probability):.6g} and {float(self.probability_prime):.6g}"
+        )
+
+    def __repr__(self) -> str:
+        return f"<witness: {self}>"
+
+
+def find_witness(mechanism: Mechanism, source: int, target: int, odds: Fraction) -> Witness:
+    """The witness for an ordered pair of input codes at given odds."""
+    d, d_prime = mechanism.inputs.label(source), mechanism.inputs.label(target)
+    family = mechanism.family
+    if family.outputs is None or family.total is None or family.outputs > _LARGEST_SET:
+        return Witness(d, d_prime, None, None, None)
+    p, q = family.weights(source), family.weights(target)
+    codes = worst_set(p, q, odds)
+    masses = [Fraction(sum(int(law[y]) for y in codes), family.total) for law in (p, q)]
+    return Witness(d, d_prime, tuple(mechanism.outputs.decode(np.array(codes, np.int64))), *masses)
 
 
 def certify(mechanism: Mechanism, privacy: Promise, *, metric_privacy: bool = False, name: str = "row") -> Certificate:
@@ -36,8 +78,9 @@ def certify(mechanism: Mechanism, privacy: Promise, *, metric_privacy: bool = Fa
     expect(name, str, "name", "a text: what the part is called in the certificate")
     if flag(metric_privacy, "metric_privacy"):
         return _certify_metric(mechanism, privacy, name)
-    holds, worst = decide(mechanism.family, privacy.epsilon, privacy.delta)
-    if not holds:
+    decision = decide(mechanism.family, privacy.epsilon, privacy.delta)
+    if not decision.holds:
+        worst = decision.worst
         witness = find_witness(mechanism, worst.source, worst.target, exp_above(privacy.epsilon))
         raise NotPrivate(
             f"not ({privacy.epsilon}, {privacy.delta})-private: {witness}; at epsilon = {privacy.epsilon} it takes "
@@ -47,7 +90,15 @@ def certify(mechanism: Mechanism, privacy: Promise, *, metric_privacy: bool = Fa
     return Certificate(privacy, (certified_part(name, mechanism, privacy),))
 
 
-def decide(family: Law, epsilon: Fraction, delta: Fraction) -> tuple[bool, Worst]:
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """Whether a law keeps a promise, and the worst pair of inputs."""
+
+    holds: bool
+    worst: Worst
+
+
+def decide(family: Law, epsilon: Fraction, delta: Fraction) -> Decision:
     """Whether the family is (ε, δ)-private, with the worst pair.
 
     e^ε lies between two fractions. Below the lower one the guarantee is proven, above the upper one it is refuted,
@@ -56,11 +107,11 @@ def decide(family: Law, epsilon: Fraction, delta: Fraction) -> tuple[bool, Worst
     for bits in _BITS:
         worst = family.worst(exp_below(epsilon, bits))
         if worst.value <= delta:
-            return True, worst
+            return Decision(True, worst)
         refuted = family.worst(exp_above(epsilon, bits))
         if refuted.value > delta:
-            return False, refuted
-    return False, worst  # within 2^-4096 of the boundary: refused, which is the safe side
+            return Decision(False, refuted)
+    return Decision(False, worst)  # within 2^-4096 of the boundary: refused, which is the safe side
 
 
 def _certify_metric(mechanism: Mechanism, privacy: Privacy, name: str) -> Certificate:
@@ -74,8 +125,9 @@ def _certify_metric(mechanism: Mechanism, privacy: Privacy, name: str) -> Certif
     for i, j in combinations(range(k), 2):
         pair = Matrix(weights[[i, j]], total)
         scaled = privacy.epsilon * rho[i][j]
-        holds, worst = decide(pair, scaled, privacy.delta)
-        if not holds:
+        decision = decide(pair, scaled, privacy.delta)
+        worst = decision.worst
+        if not decision.holds:
             source, target = (i, j)[worst.source], (i, j)[worst.target]
             witness = find_witness(mechanism, source, target, exp_above(scaled))
             raise NotPrivate(

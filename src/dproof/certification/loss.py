@@ -1,4 +1,4 @@
-"""Pairs of laws as atoms of privacy loss, composed exactly.
+"""Pairs of laws as atoms of privacy loss, and what several of them cost together, exactly.
 
 All that composition needs of two laws P, Q is how much of each falls on every ratio P/Q. Atoms of whole numbers with
 equal ratios are merged, so k answers of randomised response have k + 1 atoms, not 2^k.
@@ -16,40 +16,42 @@ from typing import Any
 
 import numpy as np
 
+from dproof.composition import one_relation
 from dproof.errors import TooLarge
 from dproof.exact import exp_above, exp_below, float_above, log_above
 from dproof.laws.divergence import hockey_stick, profile_odds
-from dproof.laws.laplace import TwoSided
 from dproof.laws.law import Law, listed
+from dproof.mechanisms.mechanism import Mechanism, as_mechanism
 from dproof.privacy import Privacy
 
 _MOST_ATOMS = 1 << 13  # in one part; two parts are paired without being multiplied out
 _MOST_RATIOS = 512
-_MOST_STEPS = 64
 _FINE = 1 << 96
 
 
 @dataclass(frozen=True, slots=True)
-class Loss:
+class PrivacyLoss:
     """Whole numbers (p, q) over one total, with distinct ratios p : q, the largest first.
 
-    P and Q may be measures with P a little too large or Q a little too small: then δ is bounded from above.
+    `tight` where some mechanism attains it, but for rounding in the last of 64 bits. Else it is an upper bound: P may
+    be a little too large, or Q a little too small.
 
-    >>> pair = Loss.of([6, 1, 1, 1, 1], [1, 6, 1, 1, 1], 10)
+    >>> pair = PrivacyLoss.of(zip([6, 1, 1, 1, 1], [1, 6, 1, 1, 1]), 10)
     >>> pair.atoms, pair.delta(Fraction(4))
     (((6, 1), (3, 3), (1, 6)), Fraction(1, 5))
     """
 
     atoms: tuple[tuple[int, int], ...]
     total: int
+    tight: bool = True
 
     @classmethod
-    def of(cls, p: Iterable[Any], q: Iterable[Any], total: int) -> Loss:
-        """The loss of two laws over the same outputs."""
-        return cls(_merged((int(x), int(y)) for x, y in zip(p, q, strict=True)), total)
+    def of(cls, weights: Iterable[tuple[Any, Any]], total: int, *, tight: bool = True) -> PrivacyLoss:
+        """The loss of two laws, from what both weigh on every output."""
+        return cls(_merged((int(p), int(q)) for p, q in weights), total, tight)
 
     @classmethod
-    def of_privacy(cls, privacy: Privacy) -> Loss:
+    def of_privacy(cls, privacy: Privacy) -> PrivacyLoss:
         """The pair that every (ε, δ)-private pair is a post-processing of. Kairouz, Oh and Viswanath 2015.
 
         With probability δ the input is shown; else it is randomised response with odds e^ε, rounded up.
@@ -59,33 +61,17 @@ class Loss:
         a, b = odds.numerator, odds.denominator
         hidden = whole - shown
         atoms = [(shown * (a + b), 0), (hidden * a, hidden * b), (hidden * b, hidden * a), (0, shown * (a + b))]
-        return cls(_merged(atoms), whole * (a + b))
+        return cls.of(atoms, whole * (a + b))
 
-    @classmethod
-    def of_noise(cls, law: TwoSided, shift: int) -> Loss:
-        """Lattice Laplace noise under a shift of D: P(s) for s = x cut to [0, D], mirrored for Q.
-
-        P = c·L + (1 − c)·N with the ideal law L, see `TwoSided.delta_vector`; what is not L counts as shown.
-        """
-        if law.reach is not None or shift > _MOST_STEPS:
-            raise TooLarge(f"only unbounded Laplace noise and shifts of up to {_MOST_STEPS} are composed exactly")
-        u, v = (1 / law.ratio).as_integer_ratio()
-        first, last = v ** (shift + 1), u**shift * v
-        law_p = [first, *((v - u) * u**s * v ** (shift - s) for s in range(1, shift)), last]
-        total = v**shift * (u + v)
-        missing = max(Fraction(0), 1 - law.probability(0) * (1 + law.ratio) / (law.ratio - 1))
-        shown = -(-missing * total // 1)
-        return cls(_merged([(shown, 0), *zip(law_p, reversed(law_p), strict=True)]), total)
-
-    def __mul__(self, other: Loss) -> Loss:
+    def __mul__(self, other: PrivacyLoss) -> PrivacyLoss:
         """Both, on independent coins."""
         if len(self.atoms) * len(other.atoms) > 16 * _MOST_ATOMS**2:
             raise TooLarge("too many losses to compose exactly; add up the promises of some of them instead")
         pairs = ((p * x, q * y) for p, q in self.atoms for x, y in other.atoms)
-        return Loss(_merged(pairs), self.total * other.total)
+        return PrivacyLoss.of(pairs, self.total * other.total, tight=self.tight and other.tight)
 
-    def __pow__(self, times: int) -> Loss:
-        result, square = Loss(((1, 1),), 1), self
+    def __pow__(self, times: int) -> PrivacyLoss:
+        result, square = PrivacyLoss(((1, 1),), 1), self
         while times:
             if times & 1:
                 result *= square
@@ -102,25 +88,33 @@ class Loss:
 
 @dataclass(frozen=True, slots=True)
 class Composed:
-    """Two losses side by side, never multiplied out: what a composition costs, exactly or from above.
+    """Two losses side by side, never multiplied out: what a composition costs.
 
-    >>> round(compose([Loss.of_privacy(Privacy("0.1"))] * 10).delta("0.5"), 10)
+    >>> round(compose([PrivacyLoss.of_privacy(Privacy("0.1"))] * 10).delta("0.5"), 10)
     0.0099296269
     """
 
-    left: Loss
-    right: Loss
+    left: PrivacyLoss
+    right: PrivacyLoss
+
+    def __repr__(self) -> str:
+        return f"<composition, {'tight' if self.tight else 'an upper bound'}>"
+
+    @property
+    def tight(self) -> bool:
+        """Whether some mechanisms cost this much together; else it is an upper bound."""
+        return self.left.tight and self.right.tight
 
     def worst(self, odds: Fraction) -> Fraction:
         """Σ max(0, P − e·Q) over all pairs of atoms: as the left ratio falls, fewer of the right atoms count."""
         a, b = odds.numerator, odds.denominator
-        own = list(accumulate((x for x, _ in self.right.atoms), initial=0))
-        other = list(accumulate((y for _, y in self.right.atoms), initial=0))
+        sums_p = list(accumulate((x for x, _ in self.right.atoms), initial=0))
+        sums_q = list(accumulate((y for _, y in self.right.atoms), initial=0))
         count, excess = len(self.right.atoms), 0
         for p, q in self.left.atoms:
             while count and p * self.right.atoms[count - 1][0] * b <= q * self.right.atoms[count - 1][1] * a:
                 count -= 1
-            excess += p * own[count] * b - q * other[count] * a
+            excess += p * sums_p[count] * b - q * sums_q[count] * a
         return Fraction(excess, b * self.left.total * self.right.total)
 
     def delta(self, epsilon: Any) -> float:
@@ -135,10 +129,10 @@ class Composed:
         return float("inf") if odds is None else float_above(log_above(odds))
 
 
-def compose(losses: Sequence[Loss]) -> Composed:
+def compose(losses: Sequence[PrivacyLoss]) -> Composed:
     """The composition of independent losses; equal ones are merged as they go, so many of few kinds are cheap."""
-    one = Loss(((1, 1),), 1)
-    counts: dict[Loss, int] = defaultdict(int)
+    one = PrivacyLoss(((1, 1),), 1)
+    counts: dict[PrivacyLoss, int] = defaultdict(int)
     for loss in losses:
         counts[loss] += 1
     halves = [one, one]
@@ -152,28 +146,54 @@ def compose(losses: Sequence[Loss]) -> Composed:
     return Composed(*halves)
 
 
-def own_worst_pair(family: Law) -> Loss | None:
+def compose_promises(promises: Sequence[Privacy]) -> Composed:
+    """The least that any mechanisms with these promises can be held to together. Tight.
+
+    δ_k(t) = 1 − (1−δ)^k (1 − Σ_l C(k,l) (e^((k−l)ε) − e^(t+lε))₊ / (1+e^ε)^k) for k equal promises (Kairouz, Oh and
+    Viswanath 2015); for different ones the sum over all subsets (Murtagh and Vadhan 2016), up to about 20 of them.
+
+    >>> round(compose_promises([Privacy("0.1")] * 100).epsilon("1e-5"), 6)
+    4.306791
+    """
+    one_relation(promises)
+    return compose([PrivacyLoss.of_privacy(p) for p in promises])
+
+
+def compose_mechanisms(mechanisms: Sequence[Mechanism]) -> Composed:
+    """What the laws themselves cost together, which is less than what their promises do.
+
+    Tight where each law has a pair of inputs that is the worst at every ε, else an upper bound: `tight` says which.
+
+    >>> from dproof import Categories, response_with
+    >>> twice = compose_mechanisms([response_with(Categories([0, 1, 2]), "0.2")] * 2)
+    >>> round(twice.delta("0.4"), 10), twice.tight
+    (0.4209810363, True)
+    """
+    return compose([dominating(as_mechanism(m).family) for m in mechanisms])
+
+
+def own_worst_pair(family: Law) -> PrivacyLoss | None:
     """The loss of a pair of the family's own inputs that no other pair exceeds at any odds, where it is known.
 
     With it a composition is exact: all columns of a row, and all rows of a person, can be at their worst at once.
     """
     if family.inputs == 1:
-        return Loss(((1, 1),), 1)
+        return PrivacyLoss(((1, 1),), 1)
     pair = family.worst_pair()
-    return None if pair is None else Loss.of(pair.p, pair.q, pair.total)
+    return None if pair is None else PrivacyLoss.of(zip(map(int, pair.p), map(int, pair.q), strict=True), pair.total)
 
 
-def dominating(family: Law) -> Loss:
+def dominating(family: Law) -> PrivacyLoss:
     """A loss that dominates every pair of a family's inputs, so that its powers bound any composition of the family.
 
-    Where one of its own pairs does, that is it. Else δ(e), the maximum over all pairs, is convex
+    Where one of its own pairs does, that is it, and it is tight. Else δ(e), the maximum over all pairs, is convex
     in e, and δ(e) = 1 − e + e·δ(1/e) gives it below 1, where P and Q change places; the chords
     between its values at given ratios lie above it, and are the profile of one pair: an atom at each ratio with Q the
     change of slope there (Doroshenko, Ghazi, Kamath, Kumar and Manurangsi 2022).
     """
-    own = own_worst_pair(family)
-    if own is not None:
-        return own
+    worst = own_worst_pair(family)
+    if worst is not None:
+        return worst
     inputs, *_ = listed(family)
     rows = np.array([[int(w) for w in family.weights(n)] for n in range(inputs)], object)
     columns = [sorted({int(w) for w in column}) for column in rows.T]
@@ -186,7 +206,7 @@ def dominating(family: Law) -> Loss:
     for e, before, after in zip(at[1:], slopes, slopes[1:], strict=False):
         q = after - before
         atoms.append((-(-e * q * _FINE // 1), q * _FINE // 1))
-    return Loss(_merged(atoms), _FINE)
+    return PrivacyLoss.of(atoms, _FINE, tight=False)
 
 
 def _profile(family: Law, odds: Fraction) -> Fraction:

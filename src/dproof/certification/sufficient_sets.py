@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from itertools import permutations
 from typing import Any
@@ -35,7 +35,7 @@ class SufficientSets:
     S: tuple[Any, ...]
     levels: tuple[tuple[Any, ...], ...]
     outputs: int
-    _mechanism: Mechanism
+    _mechanism: Mechanism = field(repr=False)
 
     @property
     def checks(self) -> dict[str, int]:

@@ -642,20 +642,20 @@ def check_sum(laws: list[dict[str, Any]], name: str, promised: Fraction) -> None
 
 
 def read(text: str) -> dict[str, Any]:
-    """The certificate of a JSON text in which every digit counts and no name stands twice."""
+    """The certificate of a JSON text in which every digit counts and no name occurs twice."""
 
     def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        require(len(dict(pairs)) == len(pairs), "a name stands twice")
+        require(len(dict(pairs)) == len(pairs), "a name occurs twice in one object")
         return dict(pairs)
 
     def shortest(decimal: str) -> float:
-        require(repr(float(decimal)) == decimal, "a number is not written as it was")
+        require(repr(float(decimal)) == decimal, "a decimal number is not in its shortest form")
         return float(decimal)
 
     def no_number(word: str) -> None:
-        raise Refused(f"{word} is no number")
+        raise Refused(f"{word} is not a number of JSON")
 
-    require(len(text) <= LARGEST_FILE, "the certificate is too large to be one")
+    require(len(text) <= LARGEST_FILE, "the file is too large for a certificate")
     found: dict[str, Any] = json.loads(text, object_pairs_hook=once, parse_float=shortest, parse_constant=no_number)
     return found
 
@@ -781,7 +781,7 @@ def verify(certificate: dict[str, Any], folder: Path | None = None) -> list[str]
         return []
     unread = check_files(release, folder)
     plan = folder / "plan.toml"
-    require(plan.stat().st_size <= 1 << 22, "the plan is too long to be one")
+    require(plan.stat().st_size <= 1 << 22, "the plan is longer than 4 MiB")
     check_plan(found, tomllib.loads(plan.read_text(encoding="utf-8")))
     return unread
 
@@ -792,7 +792,7 @@ def main(arguments: list[str]) -> int:
         return 2
     path = Path(arguments[0])
     try:
-        require(path.stat().st_size <= LARGEST_FILE, "the certificate is too large to be one")
+        require(path.stat().st_size <= LARGEST_FILE, "the file is too large for a certificate")
         certificate = read(path.read_text(encoding="utf-8"))
         unread = verify(certificate, path.parent)
     except Refused as refused:

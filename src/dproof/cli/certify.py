@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import click
 
 from dproof.certification import certify as certification
-from dproof.certification.witness import Witness, find_witness
+from dproof.certification.certify import Witness, find_witness
 from dproof.cli.matrix_file import read_matrix
 from dproof.cli.options import AsJson, Delta, Epsilon, argument, option
 from dproof.cli.output import Page, advise, emit, escape, pairs
@@ -18,8 +18,8 @@ from dproof.errors import InputError
 from dproof.exact import exp_below, float_above
 from dproof.laws.divergence import Worst
 from dproof.laws.law import listed
+from dproof.mechanisms.finite import solution_matrix
 from dproof.mechanisms.mechanism import Mechanism
-from dproof.mechanisms.solution_matrix import solution_matrix
 from dproof.privacy import Privacy
 from dproof.spaces.categories import Categories
 
@@ -44,7 +44,8 @@ def certify(
     """
     privacy = Privacy(epsilon, delta)
     mechanism = _mechanism(matrix)
-    holds, worst = certification.decide(mechanism.family, privacy.epsilon, privacy.delta)
+    decision = certification.decide(mechanism.family, privacy.epsilon, privacy.delta)
+    holds, worst = decision.holds, decision.worst
     answer = _answer(mechanism, privacy, holds, worst)
     emit(answer, as_json, lambda: _page(answer, matrix.name))
     if not holds:

@@ -43,23 +43,22 @@ def explain(
 
 def _answer(privacy: Privacy, stake: str) -> dict[str, Any]:
     """Upper bounds are rounded up, lower bounds down; a number too large for a float is null."""
-    factor, failure = meaning.odds_factor(privacy)
-    epsilon, delta = meaning.group_guarantee(2, privacy)
+    moved, two = meaning.odds_factor(privacy), privacy.for_group(2)
     return {
         "epsilon": float_above(privacy.epsilon),
         "delta": float_above(privacy.delta),
         "neighbours": privacy.neighbours,
-        "odds_factor": _above(factor),
-        "odds_factor_fails_with_probability": _above(failure),
-        "posterior": [{"prior": float(p), **_between(*meaning.posterior(p, privacy))} for p in _CHANCES],
-        "event": [{"probability": float(p), **_between(*meaning.event_probability(p, privacy))} for p in _CHANCES],
-        "utility": {"stake": _above(exact(stake, "stake")), "change": _above(meaning.utility_change(stake, privacy))},
+        "odds_factor": _above(moved.factor),
+        "odds_factor_fails_with_probability": _above(moved.failure),
+        "posterior": [{"prior": float(p), **_between(meaning.posterior(privacy, p))} for p in _CHANCES],
+        "event": [{"probability": float(p), **_between(meaning.event_probability(privacy, p))} for p in _CHANCES],
+        "utility": {"stake": _above(exact(stake, "stake")), "change": _above(meaning.utility_change(privacy, stake))},
         "attack_accuracy": _above(meaning.attack_accuracy(privacy)),
         "group": [
-            {"size": size, "epsilon": _above(e), "delta": _above(d)}
-            for size, (e, d) in ((size, meaning.group_guarantee(size, privacy)) for size in _GROUPS)
+            {"size": size, "epsilon": _above(group.epsilon), "delta": _above(group.delta)}
+            for size, group in ((size, privacy.for_group(size)) for size in _GROUPS)
         ],
-        "add_remove_read_as_change_one": {"epsilon": _above(epsilon), "delta": _above(delta)},
+        "add_remove_read_as_change_one": {"epsilon": _above(two.epsilon), "delta": _above(two.delta)},
         "advice": list(meaning.advice(privacy)),
     }
 
@@ -68,8 +67,8 @@ def _above(bound: Fraction) -> float | None:
     return float_above(bound) if bound < _LARGEST else None
 
 
-def _between(low: Fraction, high: Fraction) -> dict[str, float]:
-    return {"low": max(0.0, float_below(low)), "high": float_above(high)}  # never −0.0
+def _between(between: meaning.Range) -> dict[str, float]:
+    return {"low": max(0.0, float_below(between.low)), "high": float_above(between.high)}  # never −0.0
 
 
 def _page(answer: dict[str, Any]) -> Page:

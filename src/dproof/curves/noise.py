@@ -23,12 +23,12 @@ from dproof.coins import Coins
 from dproof.curves.bases import Floats
 from dproof.curves.expansion import CurveLattice, Expansion, Integers, Split, expand
 from dproof.errors import InputError
-from dproof.exact import bisect, exp_below, root_above
+from dproof.exact import bisect, exp_below, root_above, written
 from dproof.laws.divergence import Odds, Worst, normal_delta, profile_odds
 from dproof.laws.gaussian import GaussianSum, gaussian_sum
 from dproof.laws.laplace import TwoSided
 from dproof.laws.law import Law
-from dproof.mechanisms.mechanism import Mechanism, Probabilities
+from dproof.mechanisms.mechanism import Distribution, Mechanism
 from dproof.mechanisms.noise import integer_laplace
 from dproof.privacy import Privacy, Promise
 from dproof.spaces.curves import Curves
@@ -94,12 +94,17 @@ def _gaussian(size: int, terms: int, epsilon: Fraction, delta: Fraction) -> Vect
         raise InputError("delta 1 promises nothing, so no noise is the least; ask for less than 1")
     scale = bisect(lambda scale: normal_delta(1 / scale, epsilon) <= delta, Fraction(1, 1 << 30), Fraction(1 << 10))
     sigma = root_above(Fraction(size)) * scale
+    odds = exp_below(epsilon)
     for power in range(20, 2, -1):
         wider = Fraction(ceil(sigma * (1 + Fraction(1, 1 << power)) * 256), 256)
         law = gaussian_sum(wider**2)
-        if law.delta_vector(exp_below(epsilon), size, terms) <= delta:
+        if law.delta_vector(odds, size, terms) <= delta:
             return VectorNoise("gaussian", law, size, terms)
-    raise InputError("this delta is too small for Gaussian noise; take Laplace noise, or a larger delta")
+    least = written(law.charged(odds, terms))
+    raise InputError(
+        f"at epsilon {epsilon} Gaussian noise is proven for a delta above {least} only, as its tables are cut off; "
+        "take Laplace noise, a larger delta or a smaller epsilon"
+    )
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -167,7 +172,7 @@ class CurveMechanism(Mechanism):
     def lattice(self) -> CurveLattice:
         return self.family.lattice
 
-    def law(self, value: Any) -> Probabilities:
+    def law(self, value: Any) -> Distribution:
         raise InputError(
             "a curve has no end of responses, so no law lists them; `family.noise` has that of coefficients"
         )

@@ -309,9 +309,12 @@ class GaussianSum:
         upper = 1 / (8 * self.square) + self.draws * _RIPPLE
         lower = (root + _TAIL * (sigma + 1)) ** 2 / (8 * self.square**2) + self.draws * _RIPPLE
         profile = normal_delta(root / sigma, log_below(odds) - coordinates * (upper + lower))
+        return min(Fraction(1), exp_above(coordinates * upper) * profile + self.charged(odds, coordinates))
+
+    def charged(self, odds: Fraction, coordinates: int) -> Fraction:
+        """The part of δ that no wider noise removes: the tails, and what the tables cut off, multiplied by the odds."""
         tail = 2 * exp_above(Fraction(-(_TAIL**2), 2))  # P(|X| > 10σ) ≤ 2Φ(−10)e^upper, well below this
-        cut = self.draws * (1 + odds) * _MOST_CUT
-        return min(Fraction(1), exp_above(coordinates * upper) * profile + coordinates * (tail + cut))
+        return coordinates * (tail + self.draws * (1 + odds) * _MOST_CUT)
 
     def pure(self, shift: int) -> Fraction | None:
         return self.table.pure(shift)

@@ -31,6 +31,9 @@ _SHIFT = 7
 _BASE = 1 << _SHIFT
 _ROOM = 1 << 62  # totals come close below this, so that almost no word belongs to nobody
 _WIDEST_TOP = 100  # scale, in top digits, up to which one more digit would only cost words
+# How many scales a top table has, and the room that its escapes take. In the longer one the last weights are small: of
+# very wide noise, rounding them up would make them larger than their neighbours by more than a step may cost.
+_TOPS = ((7, 2.0**-10), (3, 2.0**-4))
 _WIDEST = 1 << 50  # scale beyond which whole numbers of 62 bits grow coarse and sums near 2^63
 _FARTHEST = 1 << 10  # blocks of a recorded table that a law is followed through
 _TILE = 1 << 20  # draws per step: the few escapes of a step are settled together
@@ -363,7 +366,11 @@ def two_sided(ratio: Fraction, reach: int | None = None) -> TwoSided:
         lower.append(tuple(table))
         fall *= Fraction(table[0], table[-1])
         width /= _BASE
-    return TwoSided(tuple(lower), _top(fall, ratio, width), reach)
+    for scales, slack in _TOPS:
+        law = TwoSided(tuple(lower), _top(fall, ratio, width, scales, slack), reach)
+        if law.ratio <= ratio:
+            return law
+    raise TooLarge(f"noise of scale {scale:.3g} steps is too wide for tables of 62 bits; use a coarser step")
 
 
 def _room(width: float, cells: int) -> int:
@@ -372,10 +379,12 @@ def _room(width: float, cells: int) -> int:
     return int(_ROOM * (1 - 2.0**-12) / mass)
 
 
-def _top(fall: Fraction, ratio: Fraction, width: float) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """The top digit by sign: a block of about seven scales, then the escape."""
-    cells = ceil(7 * width) + 1
-    first = int(_room(width, cells) / (1 + 1 / float(min(ratio, Fraction(1 << 900)))) * (1 - 2.0**-10))
+def _top(
+    fall: Fraction, ratio: Fraction, width: float, scales: int, slack: float
+) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """The top digit by sign: a block of so many scales, then the escape."""
+    cells = ceil(scales * width) + 1
+    first = int(_room(width, cells) / (1 + 1 / float(min(ratio, Fraction(1 << 900)))) * (1 - slack))
     positive = falling(first, fall, cells)
     negative = falling(-(-first * ratio.denominator // ratio.numerator), fall, cells)
     # P(last cell) ≤ fall · P(first cell of the next block), for each sign and whatever the escapes add to the total.

@@ -1,24 +1,33 @@
-"""Noise on numbers: Laplace, unbounded, clamped or cut off; Gaussian; staircase. HLM15, Example 5."""
+"""Noise on numbers: Laplace, unbounded, clamped, cut off or bounded; Gaussian; staircase. HLM15, Example 5."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from fractions import Fraction
+from math import ceil, exp, expm1, log
 from typing import Any
+
+import numpy as np
 
 from dproof.arguments import expect, flag
 from dproof.errors import InputError, TooLarge
-from dproof.exact import exp_below, least_whole
+from dproof.exact import exact, exp_below, least, least_whole
 from dproof.laws.keep_or_other import KeepOrOther
 from dproof.laws.laplace import TwoSided, two_sided
 from dproof.laws.lattice import Lattice
+from dproof.laws.matrix import Matrix, whole_law
 from dproof.laws.noise import NoiseLaw
 from dproof.laws.stairs import stairs
 from dproof.mechanisms.mechanism import Mechanism
-from dproof.mechanisms.noise import integer_gaussian, integer_laplace
+from dproof.mechanisms.noise import demand_noise, integer_gaussian, integer_laplace
 from dproof.privacy import Privacy, Promise
 from dproof.spaces.interval import Interval
 
 _FARTHEST, _FLATTEST = 4096, 1000  # a reach, in scales, and a scale, in reaches, that no useful law has
+_MOST_BOUNDED = 501  # points of an interval for bounded Laplace noise
+_TOTAL = 1 << 60
+_WORKING = 192  # bits in which the weights are computed before they are rounded
+_NUDGES = (0, -44, -36, -28, -20, -14, -10)  # what rounding to whole numbers may cost, as powers of two
 
 
 def laplace(interval: Interval, privacy: Promise, *, clamp: bool = False) -> Mechanism:
@@ -118,33 +127,89 @@ def staircase(interval: Interval, privacy: Promise, *, clamp: bool = False) -> M
     return _plus(interval, noise, "staircase", "Geng and Viswanath 2016", clamp)
 
 
+def bounded_laplace(interval: Interval, privacy: Promise, *, sensitivity: Any = None) -> Mechanism:
+    """P(Y_d = y) = e^(−|y−d|/b) / C_d for y in the interval, with the least b that is (ε, δ)-private.
+
+    `sensitivity` is the largest distance D of two neighbouring inputs; all inputs are neighbours by default.
+    C_d is smallest at the ends, so b = D/ε is too little: at δ = 0 the exact condition is the fixed point
+    ε ≥ D/b + ln(C_{low+D}/C_low), and with δ > 0 and D below the width the worst pair lies inside the interval.
+    Holohan, Antonatos, Braghin and Mac Aonghusa 2020.
+
+    Why it is private: the matrix of whole numbers is checked over all neighbouring pairs before it is returned.
+
+    >>> m = bounded_laplace(Interval(0, 1, "0.02"), Privacy(1))
+    >>> m.epsilon() <= 1, round(float(m.error), 3)
+    (True, 0.415)
+    """
+    privacy = Privacy.of(privacy)
+    _demand_interval(interval)
+    n = interval.size - 1
+    if n == 0:
+        return _alone("bounded Laplace", interval, "Holohan et al. 2020")
+    if interval.size > _MOST_BOUNDED:
+        raise TooLarge(f"bounded Laplace noise takes at most {_MOST_BOUNDED} lattice points; use a coarser step")
+    demand_noise(privacy.epsilon, privacy.delta)
+    # Values that far apart may stand for points that lie a part of a step farther apart.
+    reach = n if sensitivity is None else ceil(exact(sensitivity, "sensitivity") / interval.step)
+    if not 1 <= reach <= n:
+        raise InputError("the sensitivity must be above 0 and at most the interval's width")
+    scale = _bounded_scale(n, reach, privacy)
+    apart = np.abs(np.subtract.outer(np.arange(n + 1), np.arange(n + 1)))
+    neighbours = None if reach == n else (apart > 0) & (apart <= reach)
+    odds = exp_below(privacy.epsilon)
+    for power in _NUDGES:
+        rows = _bounded_rows(n, scale * (1 + (Fraction(2) ** power if power else 0)))
+        family = Matrix(rows, _TOTAL, neighbours)
+        if family.worst(odds).value <= privacy.delta:
+            return Mechanism("bounded Laplace", interval, interval, family, "Holohan et al. 2020")
+    raise TooLarge("no law in whole numbers of 60 bits keeps this promise; use a coarser step, or another epsilon")
+
+
+def _bounded_scale(n: int, reach: int, privacy: Privacy) -> Fraction:
+    """The least scale in steps, to nine digits; the neighbours farthest apart are the worst."""
+    epsilon, delta = float(privacy.epsilon), float(privacy.delta)
+    places = np.arange(n + 1)
+
+    def pure(b: Fraction) -> bool:
+        a = -1 / float(b)
+        ends = [1 + exp(a) - exp(a * (q + 1)) - exp(a * (n - q + 1)) for q in (0, reach)]
+        return -reach * a + log(ends[1] / ends[0]) <= epsilon if expm1(a) < 0 else True
+
+    def approximate(b: Fraction) -> bool:
+        laws = np.exp(-np.abs(places[:, None] - places) / float(b))
+        laws /= laws.sum(axis=1, keepdims=True)
+        excess = np.maximum(0, laws[: n + 1 - reach] - exp(min(epsilon, 700.0)) * laws[reach:])
+        return float(excess.sum(axis=1).max()) <= delta
+
+    start = Fraction(reach) / max(privacy.epsilon, Fraction(1, 1000))
+    return least(pure if delta == 0 else approximate, start)
+
+
+def _bounded_rows(n: int, scale: Fraction) -> Any:
+    """The laws as whole numbers over one total."""
+    one = 1 << _WORKING
+    fall = int(exp_below(-1 / scale, _WORKING + 16) * one)
+    powers = [one]
+    for _ in range(n):
+        powers.append(max(1, powers[-1] * fall >> _WORKING))
+    weights = [Fraction(p) for p in powers]
+    return np.array([whole_law([weights[abs(y - q)] for y in range(n + 1)], _TOTAL) for q in range(n + 1)])
+
+
 def _plus(interval: Interval, noise: Callable[[int], NoiseLaw], name: str, source: str, clamp: bool) -> Mechanism:
     """The points of the interval plus the noise that its width in steps takes; one point alone takes none."""
-    demand_interval(interval)
+    _demand_interval(interval)
     name = f"clamped {name}" if flag(clamp, "clamp") else name
     if interval.size == 1:
-        return alone(name, interval, source)
+        return _alone(name, interval, source)
     family = Lattice(interval.size, noise(interval.size - 1), clamp)
     return Mechanism(name, interval, interval if clamp else interval.line, family, source)
 
 
-def alone(name: str, interval: Interval, source: str) -> Mechanism:
+def _alone(name: str, interval: Interval, source: str) -> Mechanism:
     """One point has nothing to hide."""
     return Mechanism(name, interval, interval, KeepOrOther(1, 1, 1), source)
 
 
-def demand_interval(space: Any) -> None:
+def _demand_interval(space: Any) -> None:
     expect(space, Interval, "interval", "an Interval, because noise is added to numbers")
-
-
-def __getattr__(name: str) -> Any:
-    """`EXAMPLES`, calibrated when the tests ask for them and not whenever the module is loaded."""
-    if name != "EXAMPLES":
-        raise AttributeError(name)
-    return (
-        laplace(Interval(0, 110, 1), Privacy(1)),
-        laplace(Interval(-1, 1, "0.25"), Privacy("0.5", "0.05"), clamp=True),
-        truncated_laplace(Interval(0, 10, 1), Privacy(1, "0.01")),
-        gaussian(Interval(0, 10, 1), Privacy(1, "0.01")),
-        staircase(Interval(0, 10, 1), Privacy(1)),
-    )

@@ -1,4 +1,4 @@
-"""Frequencies of categories: a sanitisation into sets of categories, and how well a mechanism counts."""
+"""Frequencies of categories: sanitisations into sets of categories."""
 
 from __future__ import annotations
 
@@ -85,38 +85,3 @@ def _demand(space: Any) -> None:
     expect(space, Categories, "space", "a space of Categories, whose frequencies are counted")
     if space.size > 62:
         raise InputError("a set of more than 62 categories does not fit a machine word; use randomised_response")
-
-
-def hit_and_miss(mechanism: Mechanism) -> tuple[Fraction, Fraction]:
-    """p and q: how likely a value is to show in the output of a row that has it, and of a row that does not.
-
-    >>> from dproof import Categories
-    >>> from dproof.mechanisms.randomised_response import response_with
-    >>> hit_and_miss(response_with(Categories(range(5)), "0.1"))
-    (Fraction(3, 5), Fraction(1, 10))
-    """
-    found = mechanism.family.hit_and_miss
-    if found is None:
-        raise InputError("only randomised response, unary encoding and subset selection count with two probabilities")
-    return found
-
-
-def count_variance(hit: Fraction, miss: Fraction, *, rows: int, holders: int) -> Fraction:
-    """The variance of (S − nq)/(p − q), the unbiased count of a value's holders among n rows from S outputs with it.
-
-    nq(1−q)/(p−q)² + c(1−p−q)/(p−q) for c holders, given the table.
-
-    >>> count_variance(Fraction(3, 5), Fraction(1, 10), rows=100, holders=0)
-    Fraction(36, 1)
-    """
-    if hit == miss:
-        raise InputError("a mechanism whose outputs do not depend on the value counts nothing")
-    return rows * miss * (1 - miss) / (hit - miss) ** 2 + holders * (1 - hit - miss) / (hit - miss)
-
-
-EXAMPLES = (
-    unary_encoding(Categories(["a", "b", "c", "d"]), Privacy(1)),
-    unary_encoding(Categories(["a", "b", "c"]), Privacy(1, "0.05"), form="symmetric"),
-    subset_selection(Categories(["a", "b", "c", "d", "e"]), Privacy(1)),
-    subset_selection(Categories(["a", "b", "c", "d"]), Privacy("0.5", "0.02"), width=2),
-)

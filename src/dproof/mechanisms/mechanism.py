@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from importlib import import_module
+from math import inf
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from dproof import coins
 from dproof.arguments import expect
 from dproof.errors import InputError, TooLarge
-from dproof.exact import exp_below, float_above, log_above
+from dproof.exact import exp_below, float_above, log_above, written
 from dproof.laws.law import Law, listed
 from dproof.mechanisms.error import expected_errors, maximal_error
 from dproof.privacy import Privacy
@@ -22,6 +22,8 @@ from dproof.spaces.interval import Line
 from dproof.spaces.space import Space, narrowest
 
 _LARGEST_MATRIX = 1 << 26  # entries; beyond this ask for one law at a time
+_LARGEST_MOMENTS = 1 << 20  # entries of a law whose bias and variance are computed
+_MOST_SHOWN = 12  # inputs and outputs of a law that is shown in full
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,10 +39,22 @@ class Optimum:
         """How far the attained value may lie above the best possible, relatively."""
         return (self.value - self.lower_bound) / self.value if self.value else Fraction(0)
 
+    def __repr__(self) -> str:
+        value, bound = written(self.value, 6), written(self.lower_bound, 6)
+        return f"<optimum: {value} under the loss {self.loss!r}, at least {bound} for every mechanism>"
+
+
+@dataclass(frozen=True, slots=True)
+class BiasAndVariance:
+    """The largest bias and the largest variance of a released number."""
+
+    bias: float
+    variance: float
+
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Probabilities(Mapping[Any, Fraction]):
-    """The law of Y_d: each output with its exact probability.
+class Distribution(Mapping[Any, Fraction]):
+    """The law of Y_d for one input d: each output with its exact probability.
 
     >>> from dproof import Categories, Privacy, randomised_response
     >>> law = randomised_response(Categories(["yes", "no"]), Privacy(0)).law("yes")
@@ -77,6 +91,11 @@ class Probabilities(Mapping[Any, Fraction]):
     def values(self) -> Any:
         return [probability for _, probability in self.items()]
 
+    def __repr__(self) -> str:
+        if self.family.outputs is None or self.family.outputs > _MOST_SHOWN:
+            return f"<law on {_count(self.family.outputs, 'outputs')}>"
+        return "{" + ", ".join(f"{output!r}: {float(p):.4f}" for output, p in self.items()) + "}"
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Mechanism:
@@ -97,9 +116,9 @@ class Mechanism:
     source: str
     optimum: Optimum | None = None
 
-    def law(self, value: Any) -> Probabilities:
+    def law(self, value: Any) -> Distribution:
         """The law of the response to one input."""
-        return Probabilities(self.family, self.outputs, self.inputs.code(value))
+        return Distribution(self.family, self.outputs, self.inputs.code(value))
 
     def weights(self) -> tuple[NDArray[Any], int]:
         """The whole numbers of the law, one row per input, and their total."""
@@ -118,16 +137,37 @@ class Mechanism:
     def epsilon(self, delta: Any = 0) -> float:
         """The tight ε at δ, rounded up; `inf` where no ε will do."""
         odds = self.family.odds(Privacy(0, delta).delta).value
-        return float("inf") if odds is None else float_above(log_above(odds))
+        return inf if odds is None else float_above(log_above(odds))
 
     @property
     def error(self) -> Fraction:
         """The maximal expected error max_d E ρ(Y_d, d), exactly. HLM15, equation (13)."""
         return maximal_error(self.family, self.inputs, self.outputs)
 
-    def errors(self, loss: Any = None) -> list[Fraction]:
+    def expected_errors(self, loss: Any = None) -> list[Fraction]:
         """The expected error of each input: under the metric, its square ("squared"), or a matrix of losses."""
         return expected_errors(self.family, self.inputs, self.outputs, loss)
+
+    def bias_and_variance(self) -> BiasAndVariance | None:
+        """Of a released number, the largest of each over the true numbers; None where no numbers are released.
+
+        >>> from dproof import Interval, Privacy, laplace
+        >>> of = laplace(Interval(0, 1, "0.01"), Privacy(1)).bias_and_variance()
+        >>> of.bias < 1e-9, round(of.variance, 2)
+        (True, 2.0)
+        """
+        family, true, released = self.family, self.inputs.line, self.outputs.line
+        if true is None or released is None:
+            return None
+        if family.moments is not None:
+            mean, _, square = family.moments
+            return BiasAndVariance(float(abs(mean) * true.step), float((square - mean**2) * true.step**2))
+        if family.inputs is None or family.outputs is None or family.inputs * family.outputs > _LARGEST_MOMENTS:
+            return None
+        law, points = self.matrix(), released.numbers(np.arange(family.outputs)).astype(np.float64)
+        means = law @ points
+        biases = np.abs(means - true.numbers(np.arange(self.inputs.size)))
+        return BiasAndVariance(float(biases.max()), float((law @ points**2 - means**2).max()))
 
     def draw(self, values: Any) -> Any:
         """The sanitised value or column of values: labels in, labels out, each row with its own coins."""
@@ -152,14 +192,34 @@ class Mechanism:
             given = given.astype(narrowest(self.family.outputs))
         return self.family.draw(given, coins.current()).astype(given.dtype, copy=False)
 
+    def __repr__(self) -> str:
+        inputs, outputs = _count(self.family.inputs, "inputs"), _count(self.family.outputs, "outputs")
+        return f"<mechanism: {self.name} ({self.source}), {inputs}, {outputs}>"
+
     def _repr_html_(self) -> str:
-        """The law as a notebook shows it."""
-        return str(import_module("dproof.report.notebook").mechanism_table(self))  # from above, only when asked
+        """The law as a notebook shows it: where it is small a table of probabilities, one row for each input."""
+        from dproof.html import paragraph, table
+
+        family, title = self.family, f"{self.name} ({self.source})"
+        if family.inputs is None or family.outputs is None or max(family.inputs, family.outputs) > _MOST_SHOWN:
+            return paragraph(f"{title}: {_count(family.inputs, 'inputs')}, {_count(family.outputs, 'outputs')}")
+        rows = [
+            [self.inputs.label(n), *(f"{probability:.4f}" for probability in law)]
+            for n, law in enumerate(self.matrix())
+        ]
+        epsilon = self.epsilon()
+        private = f"private with ε = {written(epsilon, 6)}" if epsilon < inf else "private with no ε at δ = 0"
+        labels = [self.outputs.label(n) for n in range(family.outputs)]
+        return paragraph(f"{title}: {private}") + table(["true value", *labels], rows)
 
 
 def as_mechanism(value: Any, name: str = "mechanism") -> Mechanism:
     """An argument that must be a mechanism."""
     return expect(value, Mechanism, name, "a mechanism, such as randomised_response(space, privacy) makes")
+
+
+def _count(number: int | None, what: str) -> str:
+    return f"unlimited {what}" if number is None else f"{number} {what}"
 
 
 def _is_column(values: Any) -> bool:

@@ -42,15 +42,15 @@ def as_neighbours(neighbours: Any, space: Space) -> NDArray[np.bool_] | None:
         return _mutual(np.array(rows, bool))
     if square and all(isinstance(entry, (int, np.integer)) and entry in (0, 1) for row in rows for entry in row):
         raise _unclear()
-    found = np.zeros((k, k), bool)
+    matrix = np.zeros((k, k), bool)
     for pair in rows:
         if not _is_pair(pair, space):
             raise InputError(f"neighbours must be {_WHAT}: one of them is no pair of declared labels")
         i, j = (space.code(label) for label in pair)
         if i == j:
             raise InputError("neighbours are two different inputs: one of the pairs names the same label twice")
-        found[i, j] = found[j, i] = True
-    return _mutual(found)
+        matrix[i, j] = matrix[j, i] = True
+    return _mutual(matrix)
 
 
 def _mutual(matrix: NDArray[np.bool_]) -> NDArray[np.bool_]:

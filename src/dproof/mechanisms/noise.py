@@ -121,11 +121,6 @@ def _laplace(shift: int, coordinates: int, epsilon: Fraction, delta: Fraction) -
     return noise(least(lambda scale: noise(scale).worst(exp_below(epsilon)) <= delta, start, pure))
 
 
-def published_scale(diameter: Fraction, privacy: Privacy) -> Fraction:
-    """diam/(ε − ln(1 − δ)), HLM15, Example 5 as printed: enough, and with δ > 0 more than is needed."""
-    return diameter / (privacy.epsilon - log_above(1 - privacy.delta))
-
-
 def tight_scale(diameter: Fraction, privacy: Privacy) -> Fraction:
     """diam/(ε − 2 ln(1 − δ)): the least scale on the real line, as δ(ε) = 1 − e^((ε − diam/b)/2).
 

@@ -17,11 +17,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dproof.arguments import choice
-from dproof.exact import exact, exp_above, exp_below
-from dproof.optimality.closed_forms import Seen, least_two_level
+from dproof.exact import exact, exp_above, exp_below, written
+from dproof.mechanisms.error import losses
 from dproof.optimality.design import Problem
-from dproof.optimality.error import losses
-from dproof.optimality.symmetry import view
+from dproof.optimality.pure import Seen, least_two_level, view
 from dproof.privacy import Privacy, Promise
 from dproof.spaces.categories import Categories
 from dproof.spaces.space import Space, as_space
@@ -35,14 +34,17 @@ _LINE, _LINE_WITH_DELTA = 65, 9  # points that stand for a line; more raise the 
 
 
 @dataclass(frozen=True, slots=True)
-class Bound:
+class LowerBound:
     """A lower bound of max_d E ρ(Y_d, d) for every mechanism with the guarantee, and what proves it."""
 
     value: Fraction
     name: str
 
+    def __repr__(self) -> str:
+        return f"<lower bound: {written(self.value, 6)} by {self.name}>"
 
-def lower_bound(space: Space, privacy: Promise, *, outputs: Outputs = "inside") -> Bound:
+
+def lower_bound(space: Space, privacy: Promise, *, outputs: Outputs = "inside") -> LowerBound:
     """The largest of all bounds that apply, with its name.
 
     `outputs="inside"` is for mechanisms that release points of the space; "anywhere" for any outputs at all.
@@ -54,7 +56,7 @@ def lower_bound(space: Space, privacy: Promise, *, outputs: Outputs = "inside") 
     return max(lower_bounds(space, privacy, outputs=outputs), key=lambda bound: bound.value)
 
 
-def lower_bounds(space: Space, privacy: Promise, *, outputs: Outputs = "inside") -> list[Bound]:
+def lower_bounds(space: Space, privacy: Promise, *, outputs: Outputs = "inside") -> list[LowerBound]:
     """Every bound that applies, the published ones first."""
     choice(outputs, get_args(Outputs), "outputs")
     curves = getattr(space, "holds_curves", False)  # of which only the diameter is looked at
@@ -62,28 +64,28 @@ def lower_bounds(space: Space, privacy: Promise, *, outputs: Outputs = "inside")
     return list(_bounds(known, Privacy.of(privacy), outputs == "inside"))
 
 
-def _bounds(space: Any, privacy: Privacy, inside: bool) -> Iterator[Bound]:
+def _bounds(space: Any, privacy: Privacy, inside: bool) -> Iterator[LowerBound]:
     odds, rest = exp_above(privacy.epsilon), 1 - privacy.delta
     diameter = _diameter_below(space)
-    yield Bound(rest * diameter / (2 * (1 + odds)), "HLM15, Theorem 6")
-    yield Bound(rest * diameter / (1 + odds), "HLM15, Theorem 6, doubled")
+    yield LowerBound(rest * diameter / (2 * (1 + odds)), "HLM15, Theorem 6")
+    yield LowerBound(rest * diameter / (1 + odds), "HLM15, Theorem 6, doubled")
     size = getattr(space, "size", 0)
     if size < 2:
         return
     m = size - 1
     share = m / (m + odds)
     if inside or exp_below(privacy.epsilon) >= m:
-        yield Bound(rest * space.separation * share, "HLM15, Theorem 7")
-    yield Bound(rest * space.separation * min(Fraction(1, 2), share), "HLM15, Theorem 7, for outputs anywhere")
+        yield LowerBound(rest * space.separation * share, "HLM15, Theorem 7")
+    yield LowerBound(rest * space.separation * min(Fraction(1, 2), share), "HLM15, Theorem 7, for outputs anywhere")
     if size <= _LARGEST_LISTED:
-        yield Bound(rest * _packing(space, odds), "packing")
+        yield LowerBound(rest * _packing(space, odds), "packing")
     seen = _view(space) if inside and privacy.delta == 0 else None
     if seen is not None:
-        yield Bound(least_two_level(seen, odds)[0], "a space that looks the same from every point")
+        yield LowerBound(least_two_level(seen, odds).error, "a space that looks the same from every point")
     if space.spacing is not None:
-        yield Bound(_on_a_line(space, privacy), "linear programme on a line, every space of outputs")
+        yield LowerBound(_on_a_line(space, privacy), "linear programme on a line, every space of outputs")
     elif size <= _LARGEST_SPAN:
-        yield Bound(_optimum_below(_tight_span(space).T, privacy), "tight span, every space of outputs")
+        yield LowerBound(_optimum_below(_tight_span(space).T, privacy), "tight span, every space of outputs")
 
 
 def _diameter_below(space: Any) -> Fraction:

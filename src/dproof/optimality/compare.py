@@ -8,14 +8,12 @@ from functools import partial
 from typing import Any, get_args
 
 from dproof.errors import InputError
-from dproof.mechanisms.additive import gaussian, laplace, staircase, truncated_laplace
-from dproof.mechanisms.bounded_laplace import bounded_laplace
-from dproof.mechanisms.frequency import count_variance, hit_and_miss, subset_selection, unary_encoding
+from dproof.mechanisms.additive import bounded_laplace, gaussian, laplace, staircase, truncated_laplace
+from dproof.mechanisms.finite import itemwise_response, randomised_response
+from dproof.mechanisms.frequency import subset_selection, unary_encoding
 from dproof.mechanisms.mechanism import Mechanism
-from dproof.mechanisms.randomised_response import itemwise_response, randomised_response
 from dproof.optimality.bounds import Outputs, lower_bound
 from dproof.optimality.design import Problem
-from dproof.optimality.error import bias_and_variance
 from dproof.privacy import Privacy, Promise
 from dproof.spaces.space import Space, as_space
 
@@ -23,7 +21,7 @@ _MOST_DESIGNED = 101  # points for which the linear programme is solved while on
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class Compared:
     """One mechanism of a comparison.
 
     `error` is the maximal expected error, None where outputs have no distance from inputs. `variance` is that of one
@@ -47,7 +45,7 @@ class Comparison:
 
     space: Space
     privacy: Privacy
-    rows: tuple[Row, ...]
+    rows: tuple[Compared, ...]
     left_out: tuple[tuple[str, str], ...]
 
     def __str__(self) -> str:
@@ -59,6 +57,8 @@ class Comparison:
             for name, *cells in table
         ]
         return "\n".join([*lines, *(f"{name}: {why}" for name, why in self.left_out)])
+
+    __repr__ = __str__
 
     def chart(self) -> Any:
         """The errors as bars, each with the bound that holds for it as a line: an Altair chart."""
@@ -83,7 +83,7 @@ def compare(space: Space, privacy: Promise) -> Comparison:
     """
     as_space(space)
     privacy = Privacy.of(privacy)
-    rows: list[Row] = []
+    rows: list[Compared] = []
     left_out: list[tuple[str, str]] = []
     within, anywhere = (float(lower_bound(space, privacy, outputs=where).value) for where in get_args(Outputs))
     for name, make in _candidates(space):
@@ -127,24 +127,21 @@ def _design(space: Space, privacy: Privacy) -> Mechanism:
     return Problem(space, privacy).best()
 
 
-def _row(mechanism: Mechanism, bound: float) -> Row:
+def _row(mechanism: Mechanism, bound: float) -> Compared:
     try:
         error: float | None = float(mechanism.error)
     except InputError:
         error = None
-    return Row(mechanism, error, _variance(mechanism), None if error is None else bound)
+    return Compared(mechanism, error, _variance(mechanism), None if error is None else bound)
 
 
 def _variance(mechanism: Mechanism) -> float | None:
     """The largest variance of a released number over all inputs, or what one row adds to that of a rare count."""
     if mechanism.inputs.line is not None:
-        found = bias_and_variance(mechanism)
-        return None if found is None else found[1]
-    try:
-        hit, miss = hit_and_miss(mechanism)
-        return float(count_variance(hit, miss, rows=1, holders=0))
-    except InputError:
-        return None
+        of_numbers = mechanism.bias_and_variance()
+        return None if of_numbers is None else of_numbers.variance
+    hit, miss = mechanism.family.hit_and_miss or (0, 0)
+    return None if hit == miss else float(miss * (1 - miss) / (hit - miss) ** 2)
 
 
 def _short(value: float | None) -> str:

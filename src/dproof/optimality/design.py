@@ -12,17 +12,15 @@ from numpy.typing import NDArray
 
 from dproof.arguments import flag, listed
 from dproof.errors import DproofWarning, InputError, TooLarge
-from dproof.exact import exact, exp_below
+from dproof.exact import exact, exp_below, written
 from dproof.laws.matrix import Matrix
+from dproof.mechanisms.error import Losses, losses
+from dproof.mechanisms.finite import randomised_response
 from dproof.mechanisms.mechanism import Mechanism, Optimum
-from dproof.mechanisms.randomised_response import randomised_response
-from dproof.optimality.closed_forms import Found, ball_law, best_answers
-from dproof.optimality.error import Losses, losses
 from dproof.optimality.interior import LARGEST
-from dproof.optimality.programme import Programme, between, privacy_pairs
-from dproof.optimality.pure import pure_law
+from dproof.optimality.programme import Programme, Symmetry, between, find_symmetry, privacy_constraints
+from dproof.optimality.pure import Solution, ball_law, best_answers, free_answer, pure_law, view
 from dproof.optimality.rounding import SLACK, certified_law, certified_metric_law
-from dproof.optimality.symmetry import Symmetry, find_symmetry, view
 from dproof.optimality.unbiased import RoundedAtRandom, output_lattice, unbiased_law
 from dproof.privacy import Privacy, Promise
 from dproof.spaces.space import Space, as_space
@@ -64,18 +62,23 @@ def design(
     >>> round(float(best.error), 8), best.optimum.gap < Fraction(1, 10**8)
     (0.30251461, True)
     """
-    found = Problem(space, Privacy.of(privacy), loss, outputs, prior, unbiased, metric_privacy).best()
-    if found.family.is_sharp:
-        return found  # randomised response
-    said = []
-    if space.size <= _LARGEST_RANK and np.linalg.matrix_rank(found.matrix(), tol=1e-9) < space.size:
-        said.append("answers some values alike, so frequencies of single values cannot be estimated from it")
-    if found.optimum is not None and found.optimum.gap > _LARGEST_GAP:
-        gap = f"{float(found.optimum.gap):.1g}"
-        said.append(f"is proven to be within {gap} of the best, relatively, and no closer")
-    for what in said:
+    best = Problem(space, Privacy.of(privacy), loss, outputs, prior, unbiased, metric_privacy).best()
+    if best.family.is_sharp:
+        return best  # randomised response
+    advice = []
+    if space.size <= _LARGEST_RANK and np.linalg.matrix_rank(best.matrix(), tol=1e-9) < space.size:
+        advice.append("answers some values alike, so frequencies of single values cannot be estimated from it")
+    if best.optimum is not None and best.optimum.gap > _LARGEST_GAP:
+        advice.append(_gap(best.optimum))
+    for what in advice:
         warnings.warn(f"this design {what}", DproofWarning, stacklevel=2)
-    return found
+    return best
+
+
+def _gap(optimum: Optimum) -> str:
+    if optimum.lower_bound == 0:
+        return f"is proven to be within {written(optimum.value)} of the best, which is too close to 0 to say more"
+    return f"is proven to be within {float(optimum.gap):.1g} of the best, relatively, and no closer"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -110,24 +113,29 @@ class Problem:
                 "fewer values"
             )
         costs = losses(self.inputs, self.outputs, self.loss)
-        law, bound = self._solve(costs)
-        attained, name = costs.expected(law.rows, law.total), costs.name
+        solved = self._solve(costs)
+        law, name = solved.law, costs.name
+        attained = costs.expected(law.rows, law.total)
         if self.prior is None:
             value = max(attained)
         else:
             value, name = Fraction(self.prior @ np.array(attained, object)), f"{name}, under the prior"
-        return Mechanism("optimal design", self.inputs, self.outputs, law, _SOURCE, Optimum(name, value, bound))
+        optimum = Optimum(name, value, solved.lower_bound)
+        return Mechanism("optimal design", self.inputs, self.outputs, law, _SOURCE, optimum)
 
     def _is_randomised_response(self) -> bool:
         """HLM16, Theorem 10: the discrete metric, with outputs in D."""
         plain = self.loss is None and self.prior is None and not self.metric_privacy and self.outputs == self.inputs
         return plain and self.inputs.size > 1 and self.inputs.diameter == self.inputs.separation
 
-    def _solve(self, costs: Losses) -> Found:
+    def _solve(self, costs: Losses) -> Solution:
         """A certified law, and a proven lower bound of what any can attain."""
         epsilon, delta = self.privacy.epsilon, self.privacy.delta
         if self.inputs.size == 1 or delta == 1:
             return best_answers(costs, self.prior)
+        free = free_answer(costs, self.prior)
+        if free is not None:
+            return free
         if epsilon == 0 and delta <= _NEGLIGIBLE:
             return self._constant(costs)
         if self.metric_privacy or delta > _NEGLIGIBLE:
@@ -136,19 +144,20 @@ class Problem:
         if seen is not None:
             return ball_law(costs, seen, epsilon)
         law, bound = pure_law(costs, epsilon, self.prior, delta)
-        return certified_law(law, epsilon, Fraction(0)), bound
+        return Solution(certified_law(law, epsilon, Fraction(0)), bound)
 
-    def _constant(self, costs: Losses) -> Found:
+    def _constant(self, costs: Losses) -> Solution:
         """ε = 0 leaves one law for all inputs: the best mixture of outputs against the worst mixture of inputs.
 
-        A δ > 0 lowers the optimum by the factor 1 − (K − 1)δ at most (`dual`, with μ_i = E/K).
+        A δ > 0 lowers the optimum by the factor 1 − (K − 1)δ at most (`pure_bound`, with μ_i = E/K).
         """
         (k, j), pure = costs.shape, Fraction(0)
         alike = Symmetry(np.tile(np.arange(j), (k, 1)), tuple(range(k)), (1,) * k, ())
         law, bound = Programme(costs, alike, (), pure, self.prior).solve(0.0)
-        return certified_law(law, pure, pure), max(1 - (k - 1) * self.privacy.delta, pure) * bound
+        least = max(1 - (k - 1) * self.privacy.delta, pure) * bound
+        return Solution(certified_law(law, pure, pure), least)
 
-    def _by_programme(self, costs: Losses) -> Found:
+    def _by_programme(self, costs: Losses) -> Solution:
         """δ > 0 or metric privacy: the general programme, folded by symmetry."""
         epsilon, delta = self.privacy.epsilon, self.privacy.delta
         too_large = TooLarge(
@@ -164,13 +173,13 @@ class Problem:
         pairs = [pair for pair in fold.pairs if rho is None or delta > 0 or not between(rho, *pair)]
         if len(pairs) * min(costs.shape[1], 1 + int(fold.orbits.max())) > _LARGEST_PROGRAMME:
             raise too_large
-        programme = Programme(costs, fold, privacy_pairs(fold, pairs, epsilon, rho), delta, self.prior)
+        programme = Programme(costs, fold, privacy_constraints(fold, pairs, epsilon, rho), delta, self.prior)
         law, bound = programme.solve(SLACK)
         if rho is None:
-            return certified_law(law, epsilon, delta), bound
+            return Solution(certified_law(law, epsilon, delta), bound)
         ordered = (pair for pair in np.argwhere(rho > 0).tolist() if delta > 0 or not between(rho, *pair))
         edges = [(i, k, exp_below(epsilon * rho[i, k])) for i, k in ordered]
-        return certified_metric_law(law, edges, delta), bound
+        return Solution(certified_metric_law(law, edges, delta), bound)
 
     def _best_unbiased(self) -> Mechanism:
         space: Any = self.inputs
@@ -186,7 +195,7 @@ class Problem:
                 "at epsilon = 0 a release cannot depend on the value, so none is unbiased; spend some epsilon"
             )
         if space.size == 1:
-            law, squares, bound = Matrix(np.ones((1, 1), np.int64), 1), losses(space, loss="squared"), Fraction(0)
+            law, optimum = Matrix(np.ones((1, 1), np.int64), 1), Optimum("squared", Fraction(0), Fraction(0))
         else:
             target = output_lattice(space, epsilon) if target is space else target
             if (space.size + 1) // 2 * target.size > LARGEST:
@@ -194,8 +203,7 @@ class Problem:
                     f"an unbiased design of {space.size} points is too large; use a coarser step, such as a hundredth "
                     "of the interval: values between its points keep an unbiased release"
                 )
-            law, squares, bound = unbiased_law(space, target, epsilon)
-        optimum = Optimum("squared", max(squares.expected(law.rows, law.total)), bound)
+            law, optimum = unbiased_law(space, target, epsilon)
         return Mechanism("unbiased design", RoundedAtRandom(space), target, law, _SOURCE, optimum)
 
 

@@ -3,8 +3,10 @@
     minimise t  subject to  Σ_j R_ij P_ij ≤ t,  Σ_j P_ij = 1,  P ≥ 0,
     P_ij − e^{ε_ik} P_kj ≤ z_ikj,  Σ_j z_ikj ≤ δ,  z ≥ 0        for every pair (i, k) of inputs
 
-Variables and constraints are taken once for each orbit of the symmetry. With multipliers λ and y of the loss and
-privacy rows, weak duality gives, for any λ, y ≥ 0 with Σλ = 1 and no matter how they were found,
+If a map of inputs and outputs keeps every loss, it turns a private law into a private law of the same error, and the
+average over a group of such maps is no worse. So variables and constraints are taken once for each orbit.
+With multipliers λ and y of the loss and privacy rows, weak duality gives, for any λ, y ≥ 0 with Σλ = 1 and no matter
+how they were found,
 
     t ≥ Σ_i min_j (λ_i R_ij + Σ_k y_ikj − e^{ε_ki} y_kij) − δ Σ_ik max_j y_ikj,
 
@@ -13,7 +15,7 @@ which is evaluated in whole numbers: that is a proof.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from importlib import import_module
@@ -25,9 +27,9 @@ from numpy.typing import NDArray
 
 from dproof.errors import DproofError
 from dproof.exact import exp_above
-from dproof.optimality.dual import least_favourable
-from dproof.optimality.error import Losses
-from dproof.optimality.symmetry import Symmetry
+from dproof.mechanisms.error import Losses
+from dproof.optimality.pure import least_favourable
+from dproof.spaces.space import Space
 
 _SMALL = 4_000  # rows up to which the simplex method is the quicker one
 _LARGEST_EPSILON = 20.0  # beyond it the coefficients are too large for floats; a law at this ε will do
@@ -36,7 +38,48 @@ _BITS = 80  # of the multipliers in exact arithmetic
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Pair:
+class Symmetry:
+    """The orbits of a group: of pairs (input, output) by number, with one input and one ordered pair of inputs each."""
+
+    orbits: NDArray[np.int64]  # inputs by outputs, numbered from 0
+    inputs: tuple[int, ...]
+    shares: tuple[int, ...]  # how many inputs each stands for
+    pairs: tuple[tuple[int, int], ...]
+
+
+def find_symmetry(
+    inputs: Space, outputs: Space, losses: Losses, prior: NDArray[Any] | None, distances: Losses | None = None
+) -> Symmetry:
+    """The largest group that is known of a space: permutations and flips of items, a reflection, or none."""
+    items = inputs.items
+    cube = items is not None and (outputs is inputs or outputs == inputs) and losses.name != "matrix"
+    if items is not None and cube and (prior is None or bool((prior == prior[0]).all())):
+        codes = np.arange(inputs.size)
+        orbits = np.bitwise_count(codes[:, None] ^ codes).astype(np.int64)
+        whole_cube = tuple((0, (1 << n) - 1) for n in range(1, len(items) + 1))
+        return Symmetry(orbits, (0,), (inputs.size,), whole_cube)
+    k, j = losses.shape
+    numbers = np.arange(k * j).reshape(k, j)
+    if not _mirrored(losses, prior, distances):
+        return Symmetry(numbers, tuple(range(k)), (1,) * k, tuple(_pairs(k)))
+    _, orbits = np.unique(np.minimum(numbers, numbers[::-1, ::-1]), return_inverse=True)
+    half = tuple(range((k + 1) // 2))
+    pairs = tuple(pair for pair in _pairs(k) if pair <= (k - 1 - pair[0], k - 1 - pair[1]))
+    return Symmetry(orbits.reshape(k, j), half, tuple(1 if i == k - 1 - i else 2 for i in half), pairs)
+
+
+def _pairs(count: int) -> Iterator[tuple[int, int]]:
+    return ((i, k) for i in range(count) for k in range(count) if i != k)
+
+
+def _mirrored(losses: Losses, prior: NDArray[Any] | None, distances: Losses | None) -> bool:
+    """Whether turning inputs and outputs round keeps all losses, as on a line of even steps, and the distances."""
+    kept = all((x.whole == x.whole[::-1, ::-1]).all() for x in (losses, distances) if x is not None)
+    return kept and (prior is None or bool((prior == prior[::-1]).all()))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Constraint:
     """An ordered pair of inputs, its ε, and the distinct pairs of orbits (P_ij, P_kj) with their number."""
 
     epsilon: Fraction
@@ -55,14 +98,14 @@ class Programme:
 
     losses: Losses
     symmetry: Symmetry
-    pairs: Sequence[Pair]
+    constraints: Sequence[Constraint]
     delta: Fraction
     prior: NDArray[Any] | None = None  # fractions; None is minimax
 
     @property
     def rows(self) -> int:
         """How many constraints it has."""
-        return 2 * len(self.symmetry.inputs) + sum(len(p.counts) + (self.delta > 0) for p in self.pairs)
+        return 2 * len(self.symmetry.inputs) + sum(len(c.counts) + (self.delta > 0) for c in self.constraints)
 
     def solve(self, slack: float) -> tuple[NDArray[np.float64], Fraction]:
         """A law in floats that keeps `slack` away from the limits, and a proven lower bound of the optimum."""
@@ -94,7 +137,7 @@ class Programme:
         loss_rows = rows.add(orbits[inputs], losses / scale, -np.inf, 0.0 if prior is None else np.inf)
         rows.extend(loss_rows, np.full(len(inputs), count), -1.0)
         column = count + 1
-        for pair in self.pairs:
+        for pair in self.constraints:
             odds = pair.odds(slack)
             limits = rows.add(pair.above[:, None], 1.0, -np.inf, 0.0)
             rows.extend(limits, pair.below, -odds)
@@ -122,7 +165,7 @@ class Programme:
         # λ_i R_ij + Σ y − e y, summed over the orbit's places in its row
         prices = [Fraction(int(price), share * self.losses.unit) for price in whole]
         spent = Fraction(0)
-        for pair in self.pairs:
+        for pair in self.constraints:
             last = first + len(pair.counts)
             # The multipliers belong to odds a little smaller; scaled, they err where that matters least.
             odds = exp_above(pair.epsilon)
@@ -153,17 +196,17 @@ _INTERIOR: dict[str, Any] = {"solver": "ipm", "run_crossover": "off"}
 _CROSSOVER: dict[str, Any] = {"run_crossover": "on"}  # slower, and right to more digits
 
 
-def privacy_pairs(
+def privacy_constraints(
     symmetry: Symmetry, pairs: Iterable[tuple[int, int]], epsilon: Fraction, distances: NDArray[Any] | None = None
-) -> list[Pair]:
+) -> list[Constraint]:
     """The constraints between inputs: ε for every pair, or ε·ρ(i, k) where distances are given."""
-    found = []
+    constraints = []
     for i, k in pairs:
         both, counts = np.unique(np.stack([symmetry.orbits[i], symmetry.orbits[k]]), axis=1, return_counts=True)
         differ = both[0] != both[1]
         scale = Fraction(1) if distances is None else distances[i, k]
-        found.append(Pair(epsilon * scale, both[0, differ], both[1, differ], counts[differ]))
-    return found
+        constraints.append(Constraint(epsilon * scale, both[0, differ], both[1, differ], counts[differ]))
+    return constraints
 
 
 def between(distances: NDArray[Any], i: int, k: int) -> bool:

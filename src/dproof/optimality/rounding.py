@@ -35,7 +35,7 @@ def certified_law(law: NDArray[np.float64], epsilon: Fraction, delta: Fraction) 
         np.maximum(whole, np.array(least, np.int64), out=whole)
 
     keep = lift if delta == 0 else (lambda whole: None)
-    return _round(law, keep, lambda family: decide(family, epsilon, delta)[0])
+    return _round(law, keep, lambda family: decide(family, epsilon, delta).holds)
 
 
 def certified_metric_law(law: NDArray[np.float64], edges: Sequence[Edge], delta: Fraction) -> Matrix:

@@ -14,10 +14,10 @@ from dproof.certification.certify import decide
 from dproof.errors import InputError
 from dproof.exact import exact, exp_above
 from dproof.laws.matrix import Matrix
-from dproof.optimality.dual import least_favourable, pure_bound
-from dproof.optimality.error import Losses
+from dproof.mechanisms.error import Losses
+from dproof.mechanisms.mechanism import Optimum
 from dproof.optimality.interior import solve_pure
-from dproof.optimality.pure import spread
+from dproof.optimality.pure import least_favourable, pure_bound, spread
 from dproof.optimality.rounding import TOTAL
 from dproof.spaces.interval import Interval
 from dproof.spaces.space import narrowest
@@ -67,8 +67,8 @@ def output_lattice(interval: Interval, epsilon: Fraction) -> Interval:
     return Interval(interval.low - beyond, interval.high + beyond, width)
 
 
-def unbiased_law(interval: Interval, outputs: Interval, epsilon: Fraction) -> tuple[Matrix, Losses, Fraction]:
-    """The law with Σ_j y_j P_ij = x_i exactly and the least largest variance; its losses; a proven lower bound.
+def unbiased_law(interval: Interval, outputs: Interval, epsilon: Fraction) -> tuple[Matrix, Optimum]:
+    """The law with Σ_j y_j P_ij = x_i exactly and the least largest variance, and the proof of that.
 
     The bound holds for all ε-private unbiased laws on these outputs. Means differ by the length of the interval at
     most, and two ε-private laws have means within (e^ε − 1)/(e^ε + 1) of the width of their outputs.
@@ -86,8 +86,9 @@ def unbiased_law(interval: Interval, outputs: Interval, epsilon: Fraction) -> tu
         # Solved once more for the outputs that matter, the rows come out right to the last digits.
         law[:, ~used], law[:, used] = 0, _solve(away[:, used], unit, spread(epsilon) * (1 - slack))[0]
         whole = _exactly_unbiased(law, positions)
-        if whole is not None and decide(whole, epsilon, Fraction(0))[0]:
-            return whole, squares, pure_bound(exp_above(epsilon), squares, prices, levels, (slopes, away))
+        if whole is not None and decide(whole, epsilon, Fraction(0)).holds:
+            bound = pure_bound(exp_above(epsilon), squares, prices, levels, (slopes, away))
+            return whole, Optimum("squared", max(squares.expected(whole.rows, whole.total)), bound)
     raise InputError("no unbiased law on these outputs could be found; take wider or finer ones, or more epsilon")
 
 

@@ -13,10 +13,9 @@ from typing import Any
 
 from dproof.curves.noise import curve_noise
 from dproof.errors import DproofError, InputError, did_you_mean
-from dproof.mechanisms.additive import gaussian, laplace, staircase, truncated_laplace
-from dproof.mechanisms.bounded_laplace import bounded_laplace
+from dproof.mechanisms.additive import bounded_laplace, gaussian, laplace, staircase, truncated_laplace
+from dproof.mechanisms.finite import itemwise_response, randomised_response
 from dproof.mechanisms.mechanism import Mechanism
-from dproof.mechanisms.randomised_response import itemwise_response, randomised_response
 from dproof.optimality.design import Problem, design
 from dproof.optimality.unbiased import output_lattice
 from dproof.privacy import Privacy

@@ -10,7 +10,6 @@ from typing import Any
 
 from dproof.errors import InputError
 from dproof.exact import bisect, exact
-from dproof.optimality.error import bias_and_variance
 from dproof.plans.choice import choose
 from dproof.plans.plan import Plan, Wanted, split
 from dproof.plans.row_law import RowLaw
@@ -47,9 +46,9 @@ def mean_half_widths(law: RowLaw, rows: int) -> dict[str, float]:
     """For each column of numbers under an unbiased law, ± at 95% of their mean over so many rows, at its worst."""
     widths = {}
     for group in law.groups if rows > 0 else ():
-        found = bias_and_variance(group.mechanism)
-        if found is not None and found[0] <= _BIAS * float(group.mechanism.inputs.diameter):
-            widths[group.name] = _Z * sqrt(found[1] / rows)
+        released = group.mechanism.bias_and_variance()
+        if released is not None and released.bias <= _BIAS * float(group.mechanism.inputs.diameter):
+            widths[group.name] = _Z * sqrt(released.variance / rows)
     return widths
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -130,11 +129,9 @@ class Answer:
 
     def _repr_html_(self) -> str:
         """The table as a notebook shows it."""
-        head = "".join(f"<th>{html.escape(column)}</th>" for column in self.columns)
-        lines = ("".join(f"<td>{html.escape(text)}</td>" for text in line) for line in self.texts(SHOWN_ROWS))
-        body = "".join(f"<tr>{line}</tr>" for line in lines)
-        notes = "".join(f"<p>{html.escape(note)}</p>" for note in (*self._more(), *self.notes))
-        return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{notes}"
+        from dproof.html import paragraph, table
+
+        return table(self.columns, self.texts(SHOWN_ROWS)) + "".join(map(paragraph, (*self._more(), *self.notes)))
 
     def to_json(self) -> dict[str, Any]:
         """One JSON object: columns, rows, level, and how and with what care the answer was made."""

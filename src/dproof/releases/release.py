@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from dproof.arguments import as_path
-from dproof.certification.certificate import Certificate, certified_part
+from dproof.certification.certificate import Certificate, certified_part, laws_table
 from dproof.certification.verify_certificate import LARGEST_FILE, Refused
 from dproof.certification.verify_certificate import read as read_strictly
 from dproof.certification.verify_certificate import verify as verify_certificate
@@ -91,9 +91,7 @@ class Release:
 
     def _repr_html_(self) -> str:
         """The release and its laws as a notebook shows them."""
-        from dproof.report.notebook import release_table
-
-        return release_table(self)
+        return laws_table(repr(self).strip("<>"), self.law.parts)
 
     def to_arrow(self) -> Any:
         """The sanitised rows as an Arrow table."""

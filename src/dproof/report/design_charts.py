@@ -11,7 +11,7 @@ import altair as alt
 
 from dproof.charts.style import ACCENT, INK
 from dproof.mechanisms.additive import laplace
-from dproof.mechanisms.randomised_response import randomised_response
+from dproof.mechanisms.finite import randomised_response
 from dproof.optimality.bounds import lower_bounds
 from dproof.optimality.design import Problem
 from dproof.privacy import Privacy

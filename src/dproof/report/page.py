@@ -92,9 +92,10 @@ def _promise(privacy: Privacy, release: Mapping[str, Any], private: bool) -> str
 def _denial(privacy: Privacy) -> str:
     rows = ""
     for prior in ("0.01", "0.1", "0.5", "0.9"):
-        low, high = posterior(prior, privacy)
-        after = f"{_percent(float(low))} to {_percent(float(high))}"
-        rows += f"<tr><td>{float(prior):.0%}</td><td>{after}</td><td>{_bar(float(low), float(high))}</td></tr>"
+        belief = posterior(privacy, prior)
+        low, high = float(belief.low), float(belief.high)
+        after = f"{_percent(low)} to {_percent(high)}"
+        rows += f"<tr><td>{float(prior):.0%}</td><td>{after}</td><td>{_bar(low, high)}</td></tr>"
     right = float(attack_accuracy(privacy))
     return (
         "<section><h2>What a person in the table can deny</h2>"

@@ -10,7 +10,7 @@ from typing import Any, Literal, get_args
 
 from dproof.arguments import choice, expect, mapping
 from dproof.errors import InputError, did_you_mean
-from dproof.exact import exact
+from dproof.exact import exact, written
 from dproof.mechanisms.mechanism import Mechanism
 from dproof.optimality.design import Problem
 from dproof.privacy import Privacy, Promise
@@ -26,8 +26,15 @@ class RowDesign:
 
     shares: Mapping[str, Fraction]
     mechanisms: Mapping[str, Mechanism]
-
     errors: Mapping[str, Fraction]  # maximal expected error, relative to that of a release which tells nothing
+
+    def __repr__(self) -> str:
+        columns = (
+            f"{name!r} by {mechanism.name} with {self.shares[name]} of the promise, relative error "
+            f"{written(self.errors[name])}"
+            for name, mechanism in self.mechanisms.items()
+        )
+        return f"<row: {'; '.join(columns)}>"
 
 
 def design_row(
@@ -91,7 +98,7 @@ def _least_sum(names: list[str], parts: int, error: Callable[[str, int], float])
         best = [
             min(
                 ((best[total - n][0] + error(name, n), {**best[total - n][1], name: n}) for n in range(total + 1)),
-                key=lambda found: found[0],
+                key=lambda split: split[0],
             )
             for total in range(parts + 1)
         ]

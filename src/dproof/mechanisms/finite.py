@@ -1,0 +1,269 @@
+"""Mechanisms on finite spaces: randomised response, exponential, any matrix, whole tables. HLM16, sections 2 to 4."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+from functools import reduce
+from typing import Any, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dproof.arguments import expect, listed, whole
+from dproof.errors import InputError, TooLarge
+from dproof.exact import exact, exp_above, exp_below, has_shape, whole_numbers
+from dproof.laws.keep_or_other import KeepOrOther, keep_up_to
+from dproof.laws.law import listed as sizes
+from dproof.laws.matrix import Matrix, whole_law
+from dproof.laws.sets import Bits
+from dproof.mechanisms.mechanism import Mechanism, Optimum, as_mechanism
+from dproof.mechanisms.neighbours import as_neighbours
+from dproof.privacy import Privacy, Promise
+from dproof.spaces.rows import one_row_apart, table_space
+from dproof.spaces.space import Space, as_space
+from dproof.spaces.subsets import Subsets
+
+_LARGEST_SIZE = 1 << 48  # values; beyond this whole numbers of 62 bits grow coarse
+_FLIP = 1 << 36  # the weight of a flipped item
+_TOTAL = 1 << 56
+# Utilities are contracted by this much before they are rounded, which outweighs the rounding: the law of whole
+# numbers is then no less private than the ideal one wherever utility and privacy pull against each other.
+_CONTRACTION = 1 - Fraction(1, 1 << 30)
+_LOWEST = -1000  # a utility this far below the best is as good as any lower one: its weight is one part of the total
+_LARGEST_K = 1000
+_LARGEST_SPACE = 1 << 12  # points, where the law is written out as a matrix
+_TOLERANCE = Fraction(1, 10**9)  # by which a row of a given matrix may miss its sum
+_LARGEST_LAW = 1 << 22  # entries of the matrix on D^n
+_MOST_ROWS = 11  # of two values and two outputs
+
+
+def randomised_response(space: Space, privacy: Promise) -> Mechanism:
+    """Keep the value, or take each other one with probability p = (1 − δ)/(m + e^ε), on m + 1 values.
+
+    P(Y_d = d) = (e^ε + mδ)/(e^ε + m), P(Y_d = d') = (1 − δ)/(e^ε + m).
+    HLM16, Theorems 8 and 10; among all sanitisations into D it has the least error under the discrete metric.
+
+    Why it is private: two inputs d, d' differ in the probabilities of the outputs d and d' only, so the worst set
+    is {d} and the condition is keep ≤ e^ε · other + δ · total; `keep` is the largest whole number that meets it.
+    With δ > 0 the law publishes each true value with probability δ on top of the ε-private response.
+
+    >>> from dproof import Categories
+    >>> m = randomised_response(Categories("abcde"[n] for n in range(5)), Privacy(1))
+    >>> round(float(m.law("a")["b"]), 10)
+    0.1488475812
+    """
+    m, privacy = as_space(space).size - 1, Privacy.of(privacy)
+    if m >= _LARGEST_SIZE:
+        raise TooLarge(f"randomised response takes at most {_LARGEST_SIZE} values; treat the items of a set one by one")
+    if m == 0:
+        family = KeepOrOther(1, 1, 1)
+    elif privacy.delta == 1:
+        family = KeepOrOther(space.size, 1, 0)
+    else:
+        # keep · (1 − δ) ≤ other · (e^ε + mδ)
+        family = keep_up_to((exp_below(privacy.epsilon) + m * privacy.delta) / (1 - privacy.delta), space.size)
+    return Mechanism("randomised response", space, space, family, "HLM16, Theorem 10", _optimum(family, space, privacy))
+
+
+def _optimum(family: KeepOrOther, space: Space, privacy: Privacy) -> Optimum | None:
+    """HLM16, Theorem 10: under the discrete metric no sanitisation into D errs less than (1 − δ)m/(m + e^ε)."""
+    if space.diameter != space.separation or space.size < 2:
+        return None
+    m, kappa = space.size - 1, space.separation
+    attained = kappa * Fraction(m * family.other, family.total)
+    return Optimum("metric", attained, kappa * (1 - privacy.delta) * m / (m + exp_above(privacy.epsilon)))
+
+
+def response_with(space: Space, p: Any) -> Mechanism:
+    """Randomised response with a given p: P(Y_d = d) = 1 − pm, P(Y_d = d') = p. HLM16, equation (19).
+
+    For p ≤ 1/(m+1) it is (ε, δ)-private iff p ≥ (1 − δ)/(m + e^ε); in general iff
+    (1 − δ)/(m + e^ε) ≤ p ≤ (e^ε + δ)/(1 + m e^ε).
+
+    >>> from dproof import Categories
+    >>> response_with(Categories(["a", "b", "c", "d", "e"]), "0.1").family
+    KeepOrOther(size=5, keep=6, other=1)
+    """
+    m, chance = as_space(space).size - 1, exact(p, "p")
+    if not 0 <= chance * max(m, 1) <= 1:
+        raise InputError(f"p must lie between 0 and 1/{max(m, 1)}, so that 1 − {m}p is a probability")
+    family = KeepOrOther(space.size, chance.denominator - m * chance.numerator, chance.numerator)
+    return Mechanism("randomised response", space, space, family, "HLM16, equation (19)")
+
+
+def itemwise_response(space: Subsets, privacy: Promise) -> Mechanism:
+    """Randomised response on every item of a set, each with an equal part of ε.
+
+    P(Y_a = b) = stay^(h−r) flip^r / (stay + flip)^h where r items differ, with (stay/flip)^h ≤ e^ε.
+
+    Why it is private: two sets differ in at most all h items, and each item's odds are at most e^(ε/h).
+    δ is not used: the law is ε-private.
+
+    >>> m = itemwise_response(Subsets(["Music", "Football", "Chess"]), Privacy(1))
+    >>> round(float(m.error), 7)
+    1.2522894
+    """
+    privacy = Privacy.of(privacy)
+    expect(space, Subsets, "space", "a space of Subsets for an itemwise response")
+    h = len(space.values)
+    ratio = min(exp_below(privacy.epsilon / h), Fraction(1 << 20))
+    return Mechanism("itemwise response", space, space, Bits(h, int(_FLIP * ratio), _FLIP), "Warner 1965, item by item")
+
+
+def discrete_exponential(space: Space, k: Any = None, *, utility: Any = None, neighbours: Any = None) -> Mechanism:
+    """P(Y_d = d') = e^{u(d, d')} / C_d, with u = −k·ρ or a given matrix of utilities.
+
+    Under the discrete metric it is randomised response with e^k = 1/p − m, HLM16, Theorem 7, and it is
+    (ε, δ)-private iff e^k ≤ (e^ε + mδ)/(1 − δ), HLM16, Theorem 4. HLM16, Definition 4 and equation (12).
+
+    `neighbours`, pairs of labels or a square matrix of booleans, says which inputs are neighbours; all by default.
+    For `Rows`, a table of n rows, they are the tables that differ in one row.
+
+    >>> from dproof import Categories
+    >>> round(discrete_exponential(Categories(["a", "b", "c"]), 1).epsilon(), 9)
+    1.0
+    """
+    as_space(space)
+    if (k is None) == (utility is None):
+        raise InputError("give either k, for the utility −k times the distance, or a matrix of utilities")
+    source, unit = "HLM16, Definition 4", Fraction(1)
+    if k is not None:
+        unit = exact(k, "k")
+        if not 0 <= unit <= _LARGEST_K:
+            raise InputError(f"k must lie between 0 and {_LARGEST_K}; at 0 every answer is as likely")
+        if space.is_discrete and space.factors is None and neighbours is None:
+            return Mechanism(
+                "discrete exponential", space, space, keep_up_to(exp_below(unit * space.separation), space.size), source
+            )
+    if space.size > _LARGEST_SPACE:
+        raise TooLarge(f"a law on {space.size} points is too large to write out; take at most {_LARGEST_SPACE}")
+    apart = neighbours is None and space.factors is not None
+    pairs = one_row_apart(space) if apart else as_neighbours(neighbours, space)
+    if k is not None:
+        utility = -np.array([space.distances(n) for n in range(space.size)])
+    family = _exponential_law(utility, (space.size, space.size), unit, None, pairs)
+    return Mechanism("discrete exponential", space, space, family, source)
+
+
+def exponential(
+    inputs: Space, outputs: Space, utility: Any, *, epsilon: Any, base: Sequence[Any] | None = None
+) -> Mechanism:
+    """P(Y_d = q) = e^{ε u(d, q)} μ(q) / C_d, for a matrix of utilities and a base measure μ on the outputs.
+
+    2εΔu-private by McSherry and Talwar, 2007; `epsilon()` tells the tight value. HLM16, Definition 2.
+
+    >>> from dproof import Categories
+    >>> m = exponential(Categories([0, 1]), Categories([0, 1]), [[0, -1], [-1, 0]], epsilon=1)
+    >>> round(m.epsilon(), 8)
+    1.0
+    """
+    as_space(inputs, "inputs")
+    as_space(outputs, "outputs")
+    eps = Privacy(epsilon).epsilon
+    given = [1] * outputs.size if base is None else listed(base, "base", "a list of weights, one for each output")
+    measure = [exact(x, "a base weight") for x in given]
+    if len(measure) != outputs.size or min(measure) < 0 or not any(measure):
+        raise InputError(f"the base measure needs {outputs.size} weights of at least 0, not all 0")
+    family = _exponential_law(utility, (inputs.size, outputs.size), eps, measure, None)
+    return Mechanism("exponential", inputs, outputs, family, "HLM16, Definition 2")
+
+
+def _exponential_law(
+    utility: Any,
+    shape: tuple[int, int],
+    unit: Fraction,
+    base: Sequence[Fraction] | None,
+    neighbours: NDArray[np.bool_] | None,
+) -> Matrix:
+    """The law of whole numbers nearest to e^{unit·u(d, q)} μ(q), row by row."""
+    if not has_shape(utility, *shape):
+        raise InputError(f"the utilities must be a matrix of {shape[0]} inputs by {shape[1]} outputs")
+    levels, denominator = whole_numbers(utility, "a utility")
+    gaps = levels - levels.max(axis=1, keepdims=True)  # only differences count, and then e^u is at most 1
+    values, places = np.unique(gaps, return_inverse=True)
+    step = unit * _CONTRACTION / denominator
+    weights = np.array([exp_below(max(int(gap) * step, Fraction(_LOWEST))) for gap in values], object)
+    laws = weights[places].reshape(shape)
+    if base is not None:
+        laws = laws * np.array(base, object)
+    return Matrix(np.array([whole_law(law.tolist(), _TOTAL) for law in laws]), _TOTAL, neighbours)
+
+
+def solution_matrix(space: Space, rows: Any, *, outputs: Space | None = None, neighbours: Any = None) -> Mechanism:
+    """The mechanism with P(Y_i = j) = rows[i][j], exactly as given.
+
+    Entries are exact numbers, and a float means its shortest decimal. A row whose sum is off by at most 1e-9 is
+    mended on its largest entry (the first of them): that moves the probabilities the least, relatively.
+    `outputs` is another space, for a law into it; `neighbours`, where not every pair counts, are pairs of labels or a
+    square matrix of booleans over the inputs. HLM16, Definition 6.
+
+    >>> from dproof import Categories
+    >>> m = solution_matrix(Categories(["yes", "no"]), [[0.75, 0.25], ["1/4", "3/4"]])
+    >>> m.law("yes")["no"], m.delta(0)
+    (Fraction(1, 4), 0.5)
+    """
+    as_space(space)
+    target = space if outputs is None else as_space(outputs, "outputs")
+    _check_shape(rows, space.size, target.size)
+    whole, total = whole_numbers(rows, "an entry of the solution matrix")
+    _mend(whole, total)
+    law = Matrix(whole, total, as_neighbours(neighbours, space))
+    return Mechanism("solution matrix", space, target, law, "HLM16, Definition 6")
+
+
+def _check_shape(rows: Any, inputs: int, outputs: int) -> None:
+    if not isinstance(rows, (list, tuple)) and not (isinstance(rows, np.ndarray) and rows.ndim == 2):
+        raise InputError("rows must be a solution matrix: a list of rows, one for each input")
+    if len(rows) != inputs:
+        raise InputError(f"the solution matrix has {len(rows)} rows for {inputs} inputs; give one row for each")
+    for n, row in enumerate(rows, 1):
+        if isinstance(row, str) or not hasattr(row, "__len__"):
+            raise InputError(f"row {n} of the solution matrix is not a list of {outputs} numbers")
+        if len(row) != outputs:
+            raise InputError(
+                f"row {n} of the solution matrix has {len(row)} entries for {outputs} outputs; give one for each"
+            )
+
+
+def _mend(whole: NDArray[Any], total: int) -> None:
+    """Make every row sum to the total, in place."""
+    for n, (row, missing) in enumerate(zip(whole, total - whole.sum(axis=1), strict=True), 1):
+        where = f"row {n} of the solution matrix"
+        if row.min() < 0:
+            raise InputError(f"{where} has a negative entry in column {row.argmin() + 1}; probabilities are not")
+        if abs(missing) > _TOLERANCE * total:
+            sum_ = float(Fraction(int(total - missing), total))
+            raise InputError(f"{where} sums to {sum_:.12g}, not to 1; divide it by its sum")
+        row[row.argmax()] += missing
+
+
+def product_sanitisation(parent: Mechanism, rows: int) -> Mechanism:
+    """The mechanism on D^n that gives each of n rows to the parent mechanism, independently.
+
+    P(Y_d = y) = Π_i P(Y_{d_i} = y_i), with neighbours the tables that differ in one row.
+    HLM15, equation (7); HLM16, Definition 5.
+
+    Why it is private: given all other rows, a table is told from its neighbour by one draw of the parent, so the
+    tight δ at every ε is the parent's, however many rows there are (HLM15, Lemma 3 and Theorem 5; HLM16, Theorem 6
+    and Corollary 3). To sanitise a table it is enough to draw from the parent row by row; this law is for looking.
+
+    >>> from dproof import Categories
+    >>> parent = response_with(Categories(["yes", "no"]), "1/4")
+    >>> table = product_sanitisation(parent, 3)
+    >>> table.inputs.size, table.epsilon() == parent.epsilon()
+    (8, True)
+    """
+    family, rows = as_mechanism(parent, "parent").family, whole(rows, "rows", 1)
+    size, width, total = sizes(family)
+    if rows > _MOST_ROWS or (size * width) ** rows > _LARGEST_LAW:
+        raise TooLarge(
+            f"the law of so many rows of {size} values is too large to write out; take fewer rows, or draw from the "
+            "parent row by row, which is the same for any number"
+        )
+    inputs = table_space(parent.inputs, rows)
+    outputs = inputs if parent.outputs is parent.inputs else table_space(cast(Space, parent.outputs), rows)
+    one_row = np.array([family.weights(n) for n in range(size)], object)
+    table: NDArray[Any] = reduce(np.kron, [one_row] * rows)
+    law = Matrix(table, int(total**rows), one_row_apart(inputs))
+    return Mechanism("product sanitisation", inputs, outputs, law, "HLM15, equation (7)")
