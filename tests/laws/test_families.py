@@ -14,7 +14,7 @@ from dproof import Categories, Privacy, Subsets, certify, itemwise_response, ran
 from dproof.errors import InputError
 from dproof.exact import exact
 from dproof.laws import Bits, KeepOrOther, Law, Matrix
-from dproof.laws.divergence import hockey_stick, profile_odds, worst_set
+from dproof.laws.divergence import hockey_stick, tight_odds, worst_set
 from dproof.laws.matrix import whole_law
 from tests import brute_force
 from tests.strategies import deltas, laws, matrices, odds
@@ -38,7 +38,7 @@ def test_one_pair_at_given_odds(pair: tuple[list[int], list[int]], at: Fraction)
 @given(PAIRS, deltas)
 def test_one_pair_at_given_delta(pair: tuple[list[int], list[int]], delta: Fraction) -> None:
     p, q = pair
-    found = profile_odds(p, q, 36, delta)
+    found = tight_odds(p, q, 36, delta)
     absent = Fraction(sum(x for x, y in zip(p, q, strict=True) if not y), 36)
     assert (found is None) == (absent > delta)
     if found is not None:
@@ -57,7 +57,7 @@ def test_the_reported_pair_attains_the_reported_value(family: Matrix, at: Fracti
 def test_the_reported_pair_attains_the_reported_odds(family: Matrix, delta: Fraction) -> None:
     found = family.odds(delta)
     if found.value != 1:
-        assert profile_odds(family.rows[found.source], family.rows[found.target], family.total, delta) == found.value
+        assert tight_odds(family.rows[found.source], family.rows[found.target], family.total, delta) == found.value
 
 
 @given(matrices(), st.data(), odds, deltas)
@@ -71,7 +71,7 @@ def test_only_neighbours_count(family: Matrix, data: st.DataObject, at: Fraction
     pairs = [(i, j) for i, j in product(range(k), repeat=2) if apart[i, j]]
     costs = [hockey_stick(family.rows[i], family.rows[j], family.total, at) for i, j in pairs]
     assert some.worst(at).value == max(costs, default=0)
-    needs = [profile_odds(family.rows[i], family.rows[j], family.total, delta) for i, j in pairs]
+    needs = [tight_odds(family.rows[i], family.rows[j], family.total, delta) for i, j in pairs]
     assert some.odds(delta).value == (None if None in needs else max(needs, default=1))
 
 

@@ -203,7 +203,7 @@ def test_the_clamped_family_is_a_post_processing(law: NoiseLaw, size: int) -> No
         assert gap < Fraction(1, 10**12)
 
 
-def test_the_profile_odds_of_a_family_keep_their_delta() -> None:
+def test_the_tight_odds_of_a_family_keep_their_delta() -> None:
     family = Lattice(4, two_sided(exp_below(Fraction(1, 2))))
     for delta in (Fraction(0), Fraction(1, 100), Fraction(1, 4)):
         odds = family.odds(delta).value

@@ -11,7 +11,7 @@ import pytest
 from dproof.certification.loss import compose, own_worst_pair
 from dproof.errors import InputError
 from dproof.laws import Bits, KeepOrOther, Law, SubsetSelection, Unary
-from dproof.laws.divergence import hockey_stick, profile_odds
+from dproof.laws.divergence import hockey_stick, tight_odds
 
 LAWS = [
     KeepOrOther(2, 3, 1),
@@ -41,7 +41,7 @@ def test_no_other_pair_exceeds_it(law: Law) -> None:
     for e in ODDS:
         assert law.worst(e).value == max(hockey_stick(p, q, law.total, e) for p, q in permutations(rows, 2))
     for d in DELTAS:
-        all_odds = [profile_odds(p, q, law.total, d) for p, q in permutations(rows, 2)]
+        all_odds = [tight_odds(p, q, law.total, d) for p, q in permutations(rows, 2)]
         assert law.odds(d).value == (None if None in all_odds else max(all_odds))
 
 

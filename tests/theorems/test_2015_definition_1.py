@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from dproof import Categories, solution_matrix
 from dproof.certification.certify import find_witness
-from dproof.laws.divergence import hockey_stick, profile_odds, worst_set
+from dproof.laws.divergence import hockey_stick, tight_odds, worst_set
 from tests import brute_force
 from tests.strategies import laws, odds
 
@@ -25,7 +25,7 @@ def test_for_pure_privacy_single_outputs_suffice(pair: tuple[list[int], list[int
     p, q = pair
     singles = [[y] for y in range(len(p))]
     assert (brute_force.delta(p, q, at, singles) <= 0) == (hockey_stick(p, q, 24, at) == 0)
-    least = profile_odds(p, q, 24, Fraction(0))
+    least = tight_odds(p, q, 24, Fraction(0))
     assert (brute_force.delta(p, q, at, singles) <= 0) == (least is not None and least <= at)
 
 

@@ -26,7 +26,7 @@ from dproof.certification.certify import decide
 from dproof.errors import NotPrivate, TooLarge
 from dproof.exact import exp_above, exp_below, log_below
 from dproof.laws import Matrix
-from dproof.laws.divergence import hockey_stick, profile_odds
+from dproof.laws.divergence import hockey_stick, tight_odds
 from tests import brute_force
 from tests.strategies import matrices
 
@@ -157,7 +157,7 @@ def test_dense_laws_against_every_pair(size: int) -> None:
         assert family.worst(at).value == direct
     for delta in (Fraction(1, 1000), Fraction(1, 10)):
         direct_odds = max(
-            profile_odds(family.rows[i], family.rows[j], family.total, delta) or Fraction(10**9)
+            tight_odds(family.rows[i], family.rows[j], family.total, delta) or Fraction(10**9)
             for i in range(size)
             for j in range(size)
             if i != j
