@@ -8,7 +8,6 @@ above it. No comparison is ever made in floating point.
 from __future__ import annotations
 
 import math
-from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from decimal import Decimal, InvalidOperation
 from fractions import Fraction
@@ -236,7 +235,10 @@ def least_whole(good: Callable[[int], bool], near: int = 0) -> int:
             step *= 2
             low, high = high, high + step
     low = max(low, -1)
-    return bisect_left(range(low + 1, high), True, key=good) + low + 1
+    while high - low > 1:  # not bisect_left, which takes no more than 63 bits
+        middle = (low + high) // 2
+        low, high = (low, middle) if good(middle) else (middle, high)
+    return high
 
 
 def float_above(x: Fraction) -> float:
