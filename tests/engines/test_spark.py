@@ -20,8 +20,9 @@ import pyarrow.parquet
 import pytest
 
 import dproof as dp
+from dproof.certification import verify_certificate
 from dproof.coins import current
-from dproof.errors import InputError, VerificationFailed
+from dproof.errors import DproofWarning, InputError, VerificationFailed
 from dproof.releases.release import CERTIFICATE, DATA, PLAN, REPORT
 from dproof.tables import Source, open_source
 from dproof.tables.arrow import batches
@@ -126,7 +127,7 @@ def test_a_part_added_removed_or_changed_is_found(spark: SparkSession, tmp_path:
     dp.sanitise(table(spark), plan(), tmp_path / "out")
     first, second = (tmp_path / "out" / f"part-00000{n}.parquet" for n in (0, 1))
     shutil.copy(first, tmp_path / "out" / "part-000009.parquet")
-    with pytest.raises(VerificationFailed, match="does not name the files"):
+    with pytest.raises(VerificationFailed, match=r"'part-000009\.parquet' lies in the folder"):
         dp.verify(tmp_path / "out")
     (tmp_path / "out" / "part-000009.parquet").rename(second)
     with pytest.raises(VerificationFailed, match="has changed"):
@@ -179,7 +180,8 @@ def words(stream: Iterator[Any]) -> bytes:
 
 
 def test_zero_rows_are_stored_too(spark: SparkSession, tmp_path: Path) -> None:
-    dp.sanitise(table(spark).limit(0), plan(), tmp_path / "out")
+    with pytest.warns(DproofWarning, match="no rows"):
+        dp.sanitise(table(spark).limit(0), plan(), tmp_path / "out")
     release = dp.verify(tmp_path / "out")
     assert release is not None and release.rows == 0 and release.to_arrow().column_names == ["read", "place"]
 
@@ -265,6 +267,51 @@ def test_a_release_on_a_file_system_of_sparks_own(spark: SparkSession, tmp_path:
                 assert a[cell].estimate == pytest.approx(b[cell].estimate) and a[cell].low == pytest.approx(b[cell].low)
     question = "SELECT hobby, count(*) AS n FROM release GROUP BY hobby ORDER BY hobby"
     assert copy.raw(question).rows == release.raw(question).rows == release.on(spark).raw(question).rows
+
+
+PUBLIC = {
+    "amount": "cast(place AS decimal(10, 2))",
+    "day": "date'2020-01-01'",
+    "since": "timestamp'2020-01-01 12:00:00' + make_dt_interval(place)",
+    "local": "timestamp_ntz'2020-01-01 12:00:00'",
+    "took": "make_dt_interval(place)",
+    "nested": "array(named_struct('a', place, 'b', map('c', timestamp'2020-01-01 12:00:00')))",
+    "loose": "parse_json('[1]')",
+    "spot": "st_geomfromwkb(X'0101000000000000000000F03F0000000000000040')",
+    "nothing": "NULL",
+}
+
+
+@pytest.mark.parametrize("dates", ["CORRECTED", "LEGACY"])
+@pytest.mark.parametrize("elsewhere", [False, True])
+def test_public_columns_of_every_type_are_stored_and_verified(
+    spark: SparkSession, tmp_path: Path, elsewhere: bool, dates: str
+) -> None:
+    columns = {"read": {"space": "categories", "values": [0, 1]}, **{name: {"public": True} for name in PUBLIC}}
+    people = table(spark).selectExpr("read", *(f"{kind} AS {name}" for name, kind in PUBLIC.items()))
+    out = (tmp_path / "out").as_uri() if elsewhere else tmp_path / "out"
+    settings = [f"spark.sql.parquet.{kind}RebaseModeInWrite" for kind in ("datetime", "int96")]
+    for setting in settings:
+        spark.conf.set(setting, dates)
+    try:
+        dp.sanitise(people, {"privacy": {"epsilon": 600}, "columns": columns}, out)
+    finally:
+        for setting in settings:
+            spark.conf.unset(setting)
+    release = dp.verify(out)
+    assert release is not None and verify_certificate.main([str(tmp_path / "out" / CERTIFICATE)]) == 0
+    stamps = release.to_arrow()["since"].cast(pa.timestamp("us")).cast(pa.int64()).to_pylist()
+    assert sorted(stamps) == [1577880000_000000 + 86400_000000 * place for place in range(ROWS)]
+    count = "SELECT count(*) AS n FROM release WHERE read = 1"
+    assert release.on(spark).query(count).rows == release.query(count).rows
+
+
+def test_types_that_arrow_does_not_have_are_refused(spark: SparkSession, tmp_path: Path) -> None:
+    people = table(spark).selectExpr("read", "interval '1' year AS place")
+    for out in (tmp_path / "out", (tmp_path / "out").as_uri()):
+        with pytest.raises(InputError, match="Spark did not finish the work"):
+            dp.sanitise(people, plan(), out)
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_elsewhere_the_certificate_is_written_last_and_makes_the_release(

@@ -113,9 +113,12 @@ def test_a_file_that_is_no_part_of_the_release_is_refused(
     refused_by_both(folder, capsys, f"'{re.escape(name)}' lies in the folder and is no part of the release")
 
 
-def test_a_folder_in_the_folder_is_refused(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (folder / "more").mkdir()
-    refused_by_both(folder, capsys, "'more' lies in the folder")
+@pytest.mark.parametrize("name", ["more", "_SUCCESS", f".{DATA}.crc"])
+def test_a_folder_in_the_folder_is_refused(folder: Path, name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / name).mkdir()
+    refused_by_both(folder, capsys, f"'{re.escape(name)}' lies in the folder")
+    with pytest.raises(VerificationFailed, match="lies in the folder"):
+        dp.verify(folder.as_uri())
 
 
 def test_a_file_of_another_name_is_refused_although_it_is_listed(
@@ -264,12 +267,41 @@ SPARK: dict[str, Any] = {
             "nullable": True,
             "metadata": {},
         },
+        {"name": "town", "type": "integer", "nullable": True, "metadata": {}},
     ],
 }
 
 
-def test_what_spark_says_of_a_schema_is_accepted() -> None:
-    metadata._check_spark(json.dumps(SPARK, separators=(",", ":")), ["x", "likes"])
+def said_by_spark(said: dict[str, Any], **more: str) -> None:
+    schema = pa.schema({"x": pa.string(), "likes": pa.list_(pa.string()), "town": pa.int32()})
+    text = json.dumps(said, separators=(",", ":"))
+    noted = {metadata._SPARK.decode(): "4.3.0", metadata._FIELDS.decode(): text}
+    noted |= {f"org.apache.spark.{key}": value for key, value in more.items()}
+    metadata._check_spark({key.encode(): value.encode() for key, value in noted.items()}, schema, ["town"])
+
+
+@pytest.mark.parametrize("zone", ["Europe/Berlin", "Etc/UTC", "+05:30"])
+def test_what_spark_says_of_itself_is_accepted(zone: str) -> None:
+    said_by_spark(SPARK)
+    said_by_spark(SPARK, legacyDateTime="", legacyINT96="", timeZone=zone)
+
+
+@pytest.mark.parametrize("key", ["legacyDateTime", "legacyINT96", "timeZone", "version", "note"])
+def test_another_text_where_spark_says_how_it_writes_is_refused(key: str) -> None:
+    with pytest.raises(VerificationFailed):
+        said_by_spark(SPARK, **{key: ANN})
+
+
+@pytest.mark.parametrize(
+    "kind", ["interval day to second", "variant", "geometry(EPSG:3857)", "geography(OGC:CRS84, SPHERICAL)"]
+)
+def test_types_that_only_public_columns_have_are_accepted_there_alone(kind: str) -> None:
+    said = json.loads(json.dumps(SPARK))
+    said["fields"][2]["type"] = kind
+    said_by_spark(said)
+    said["fields"][0]["type"] = kind
+    with pytest.raises(VerificationFailed):
+        said_by_spark(said)
 
 
 @pytest.mark.parametrize(
@@ -279,6 +311,8 @@ def test_what_spark_says_of_a_schema_is_accepted() -> None:
         lambda said: said["fields"][0]["metadata"].update(note=ANN),
         lambda said: said["fields"][0].update(note=ANN),
         lambda said: said["fields"][0].update(type=ANN),
+        lambda said: said["fields"][0].update(type={"type": "struct", "fields": [{**said["fields"][0], "name": ANN}]}),
+        lambda said: said["fields"][2].update(type=ANN),
         lambda said: said["fields"][0].update(name=ANN),
         lambda said: said["fields"][1]["type"].update(note=ANN),
         lambda said: said["fields"].append(said["fields"][0]),
@@ -288,4 +322,4 @@ def test_what_spark_would_not_say_of_a_schema_is_refused(change: Callable[[Any],
     said = json.loads(json.dumps(SPARK))
     change(said)
     with pytest.raises(VerificationFailed):
-        metadata._check_spark(json.dumps(said, separators=(",", ":")), ["x", "likes"])
+        said_by_spark(said)

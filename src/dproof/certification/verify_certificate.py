@@ -682,11 +682,12 @@ def check_files(release: dict[str, Any], folder: Path) -> list[str]:
         with (folder / name).open("rb") as stream:
             require(hashlib.file_digest(stream, "sha256").hexdigest() == digest, f"the file {name} has changed")
     rest = {entry.name for entry in folder.iterdir()} - files.keys() - {"certificate.json"}
-    sums = {f".{name}.crc" for name in (*files, "certificate.json", "report.html")}
-    unread = {name for name in rest if re.fullmatch(UNREAD, name)}
+    plain = {name for name in rest if (folder / name).is_file()}
+    unread = {name for name in plain if re.fullmatch(UNREAD, name)}
+    sums = plain & {f".{name}.crc" for name in (*files, "certificate.json", "report.html")}
     strange = min(rest - unread - sums, default=None)
     require(strange is None, f"{strange!r} lies in the folder and is no part of the release: move it elsewhere")
-    return [*sorted(unread), *["Hadoop's .crc files"] * bool(rest & sums)]
+    return [*sorted(unread), *["Hadoop's .crc files"] * bool(sums)]
 
 
 def number(given: Any) -> Fraction:

@@ -17,13 +17,18 @@ from dproof.errors import VerificationFailed
 
 SEEDED = {b"dproof": b"NOT PRIVATE: drawn with seeded coins"}
 
-_ARROW, _SPARK, _FIELDS = b"ARROW:schema", b"org.apache.spark.version", b"org.apache.spark.sql.parquet.row.metadata"
+_ARROW = b"ARROW:schema"
+_SPARK, _FIELDS = b"org.apache.spark.version", b"org.apache.spark.sql.parquet.row.metadata"
+# With spark.sql.parquet.datetimeRebaseModeInWrite = LEGACY the file says so, and names the session's time zone.
+_LEGACY, _ZONE = (b"org.apache.spark.legacyDateTime", b"org.apache.spark.legacyINT96"), b"org.apache.spark.timeZone"
 _VERSION = r"[0-9]{1,4}(\.[0-9]{1,4}){1,3}(-[A-Za-z0-9.-]{1,24})?"  # those who build Spark themselves add a word
 _BY_ARROW = f"parquet-cpp-arrow version {_VERSION}"
 _BY_SPARK = f"parquet-mr version {_VERSION}( \\(build [0-9a-f]{{1,40}}\\))?"
 _SPARK_TYPES = (
     r"string|boolean|byte|short|integer|long|float|double|date|timestamp|timestamp_ntz|binary|decimal\([0-9]+,[0-9]+\)"
+    r"|interval day to second|variant|geo(metry|graphy)\([A-Z]{1,5}:[A-Z0-9]{1,8}(, SPHERICAL)?\)"
 )
+_SANITISED = {pa.string(): "string", pa.bool_(): "boolean", pa.int64(): "long", pa.float64(): "double"}
 
 
 def check_metadata(stored: Any, public: list[str]) -> None:
@@ -36,18 +41,17 @@ def check_metadata(stored: Any, public: list[str]) -> None:
     by_arrow = re.fullmatch(_BY_ARROW, about.created_by) is not None
     _require(by_arrow or re.fullmatch(_BY_SPARK, about.created_by) is not None)
     schemas = [stored.schema_arrow]
-    if _ARROW in noted:
+    if by_arrow and _ARROW in noted:
         schemas.append(pa.ipc.read_schema(pa.py_buffer(base64.b64decode(noted.pop(_ARROW), validate=True))))
     for schema in schemas:
         _require(schema.names == stored.schema_arrow.names)
         _require((schema.metadata or {}).items() <= noted.items())
         for field in schema:
             _require(not field.metadata and (field.name in public or not _noted(field.type)))
-    version, fields = noted.pop(_SPARK, None), noted.pop(_FIELDS, None)
-    _require(noted in ({}, SEEDED))
-    _require(version is None or re.fullmatch(_VERSION, version.decode()) is not None)
-    if fields is not None:
-        _check_spark(fields.decode(), stored.schema_arrow.names)
+    if by_arrow:
+        _require(noted in ({}, SEEDED))
+    else:
+        _check_spark(noted, stored.schema_arrow, public)
     for place in range(about.num_row_groups):
         group = about.row_group(place)
         for chunk in map(group.column, range(group.num_columns)):
@@ -66,8 +70,19 @@ def _noted(kind: Any) -> bool:
     return any(field.metadata or _noted(field.type) for field in inside)
 
 
-def _check_spark(text: str, names: list[str]) -> None:
-    """Spark's own schema, in JSON: the names of the columns, and types that are known."""
+def _check_spark(noted: dict[bytes, bytes], schema: Any, public: list[str]) -> None:
+    """What Spark says of itself: its version, its schema, and how it writes dates."""
+    if zone := noted.pop(_ZONE, b"").decode():
+        from zoneinfo import available_timezones  # looks through a folder
+
+        _require(re.fullmatch("[+-][0-9]{2}:[0-9]{2}", zone) is not None or zone in available_timezones())
+    _require(not any(noted.pop(key, b"") for key in _LEGACY))
+    _require(noted.keys() == {_SPARK, _FIELDS} and re.fullmatch(_VERSION, noted[_SPARK].decode()) is not None)
+    _check_spark_schema(noted[_FIELDS].decode(), schema, public)
+
+
+def _check_spark_schema(text: str, schema: Any, public: list[str]) -> None:
+    """Spark's own schema, in JSON: the columns, with the types of the file, or for public ones types that are known."""
 
     def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         _require(len(dict(pairs)) == len(pairs))
@@ -91,6 +106,13 @@ def _check_spark(text: str, names: list[str]) -> None:
                 return not rest and not notes and known(kind)
         return False
 
-    found = json.loads(text, object_pairs_hook=once)
-    _require(known(found) and isinstance(found, dict) and found["type"] == "struct")
-    _require([field["name"] for field in found["fields"]] == names and len(text) <= len(json.dumps(found)))
+    def sanitised(kind: Any) -> Any:
+        if not pa.types.is_list(kind):
+            return _SANITISED.get(kind)
+        return {"type": "array", "elementType": sanitised(kind.value_type), "containsNull": kind.value_field.nullable}
+
+    said = json.loads(text, object_pairs_hook=once)
+    _require(known(said) and isinstance(said, dict) and said["type"] == "struct")
+    _require([field["name"] for field in said["fields"]] == schema.names and len(text) <= len(json.dumps(said)))
+    for field in said["fields"]:
+        _require(field["name"] in public or field["type"] == sanitised(schema.field(field["name"]).type))

@@ -28,9 +28,13 @@ def is_remote(place: Any) -> TypeGuard[str]:
 
 
 def fetch(uri: str, folder: Path, names: Sequence[str] = ()) -> None:
-    """Copy these files of a remote folder into one here, or all of them."""
+    """Copy these files of a remote folder into one here, or all of them; a folder in it is made here, empty."""
     with _reached(uri) as (system, root):
-        for name in names or _listed(system, root):
+        if not names:
+            names, folders = _listed(system, root)
+            for name in folders:
+                (folder / name).mkdir()
+        for name in names:
             with system.open_input_stream(f"{root}/{name}") as stream, (folder / name).open("wb") as here:
                 while part := stream.read(1 << 20):
                     here.write(part)
@@ -41,18 +45,17 @@ def remote_table(uri: str) -> Any:
     from pyarrow.dataset import dataset  # slow: it loads pandas
 
     with _reached(uri) as (system, root):
-        files = [
-            f"{root}/{name}" for name in _listed(system, root) if name.endswith(".parquet") and name[0] not in "._"
-        ]
+        names, _ = _listed(system, root)
+        files = [f"{root}/{name}" for name in names if name.endswith(".parquet") and name[0] not in "._"]
         return dataset(files, filesystem=system, format="parquet")
 
 
-def _listed(system: Any, root: str) -> list[str]:
-    """The files of a folder."""
+def _listed(system: Any, root: str) -> tuple[list[str], list[str]]:
+    """The names of the files in a folder, and of whatever else is in it."""
     from pyarrow.fs import FileSelector
 
-    found = system.get_file_info(FileSelector(root))
-    return sorted(file.base_name for file in found if file.is_file)
+    entries = sorted(system.get_file_info(FileSelector(root)), key=lambda entry: entry.base_name)
+    return [e.base_name for e in entries if e.is_file], [e.base_name for e in entries if not e.is_file]
 
 
 @contextmanager

@@ -95,7 +95,7 @@ def _draw(law: RowLaw, batches: Iterator[Any]) -> Iterator[Any]:
 
 def _types(law: RowLaw, given: Any) -> Any:
     """The schema of what is drawn from rows of a schema, without dictionaries."""
-    schema, texts = next(aligned(iter(()), law, True)), (pa.binary(), pa.large_string(), pa.null())
+    schema, texts = next(aligned(iter(()), law, True)), (pa.binary(), pa.large_binary(), pa.large_string(), pa.null())
     for place, field in enumerate(schema):
         if field.name in stored_schema(law).names:
             kind = field.type.value_type if pa.types.is_dictionary(field.type) else field.type

@@ -15,7 +15,7 @@ import pyarrow.ipc
 from py4j.protocol import Py4JError
 from pyspark.errors import AnalysisException, PySparkException
 from pyspark.sql import DataFrame, Observation, SparkSession, Window, functions
-from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
+from pyspark.sql.pandas.types import from_arrow_schema
 
 from dproof.errors import InputError
 from dproof.tables.arrow import batches
@@ -93,7 +93,7 @@ def _store(
     session, chosen = frame.sparkSession, _chosen(frame, columns)
     if not hasattr(session, "_jsc"):
         raise InputError("a session of Spark Connect reaches no file system: give a folder that the workers share")
-    schema = types(pa.schema([*map(pa.field, columns, to_arrow_schema(chosen.schema).types)]))
+    schema = types(pa.schema([*map(pa.field, columns, _arrow_schema(chosen).types)]))
     seen, rows = Observation(), functions.count(functions.lit(1)).alias("rows")
     drawn = (_dealt(chosen) if deal else chosen).mapInArrow(
         lambda stream: _drawn(draw, _renamed(stream, columns), schema), from_arrow_schema(schema)
@@ -132,7 +132,7 @@ def read(session: Any, uri: str, whole: Callable[[], Any]) -> Parts:
     """Stored files on a file system of Spark's own, which it reads for its workers."""
     with _refusing():
         frame = session.read.option(*_DATA).parquet(uri)
-        schema = to_arrow_schema(frame.schema)
+    schema = _arrow_schema(frame)
 
     def each(work: Callable[[Any], bytes]) -> list[bytes]:
         def reader(stream: Iterator[Any]) -> Any:
@@ -199,6 +199,12 @@ def _chosen(frame: Any, columns: Sequence[str]) -> Any:
     """These columns under names that Spark never takes for expressions."""
     quoted = ("`" + name.replace("`", "``") + "`" for name in columns)
     return frame.select(*(functions.col(name).alias(f"c{n}") for n, name in enumerate(quoted)))
+
+
+def _arrow_schema(frame: Any) -> Any:
+    """The types of its columns as Arrow has them; no row is read."""
+    with _refusing():
+        return frame.limit(0).toArrow().schema
 
 
 @contextmanager
