@@ -15,7 +15,6 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
-from flint import arb, ctx, fmpq
 from numpy.typing import NDArray
 
 from dproof.arguments import described
@@ -118,23 +117,21 @@ def _whole_floats(floats: NDArray[np.float64]) -> tuple[NDArray[Any], int]:
     return np.array(scaled, object)[places].reshape(floats.shape), total
 
 
-def _rational(x: arb) -> Fraction:
+def _rational(x: Any) -> Fraction:
     """An arb whose radius is zero, as a fraction."""
     mantissa, exponent = x.man_exp()
     m, e = int(mantissa), int(exponent)
     return Fraction(m << e) if e >= 0 else Fraction(m, 1 << -e)
 
 
-def _ball(x: Fraction) -> arb:
-    return arb(fmpq(x.numerator, x.denominator))
-
-
 @lru_cache(maxsize=4096)
 def _enclose(function: str, x: Fraction, bits: int) -> tuple[Fraction, Fraction]:
+    from flint import arb, ctx, fmpq  # lazy: a query of a release needs neither exp nor log
+
     before = ctx.prec
     ctx.prec = bits + 16
     try:
-        y = getattr(_ball(x), function)()
+        y = getattr(arb(fmpq(x.numerator, x.denominator)), function)()
         return _rational(y.lower()), _rational(y.upper())
     finally:
         ctx.prec = before

@@ -7,10 +7,10 @@ from tempfile import TemporaryDirectory
 from typing import Annotated, Any
 
 from dproof.charts.picture_file import picture_file
+from dproof.cli.answer_page import answer_page
 from dproof.cli.init import Data, Table
 from dproof.cli.options import AsJson, Plot, argument, flag, option
 from dproof.cli.output import advise, emit, escape, having_done
-from dproof.cli.query import page
 from dproof.curation.curator import Curator
 from dproof.curation.ledger import is_begun
 from dproof.errors import InputError
@@ -54,7 +54,7 @@ def ask(
     answer = curator.ask(question, **wanted)
     with having_done("the question is paid for and its answer kept: asked again, it is free"):
         remaining = {"remaining": curator.remaining().to_json()}
-        emit({**answer.to_json(), **remaining}, as_json, lambda: page(answer, every))
+        emit({**answer.to_json(), **remaining}, as_json, lambda: answer_page(answer, every))
         if picture is not None:
             try:
                 answer.plot(picture)

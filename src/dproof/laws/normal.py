@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from flint import arb, ctx, fmpq
-
 _BITS = 192
 
 
@@ -21,6 +19,8 @@ def normal_delta(mu: Fraction, epsilon: Fraction) -> Fraction:
         return Fraction(0)
     if epsilon > 40 * mu + mu * mu:  # then δ ≤ Φ(μ/2 − ε/μ) ≤ Φ(−40)
         return Fraction(1, 1 << 1000)
+    from flint import arb, ctx, fmpq  # lazy: only Gaussian noise needs it
+
     before, ctx.prec = ctx.prec, _BITS
     try:
         m, e = (arb(fmpq(x.numerator, x.denominator)) for x in (mu, epsilon))
