@@ -38,6 +38,8 @@ def ask(
     The answer has noise of whole numbers and an interval. The same question again is free: its answer is the same.
     """
     picture = None if plot is None else picture_file(plot)  # before anything is paid
+    if (epsilon is None) == (accuracy is None):
+        raise InputError("say what the question may cost, with --epsilon, or how good it must be, with --accuracy")
     wanted: dict[str, Any] = {"epsilon": epsilon, "delta": delta, "accuracy": accuracy, "level": level}
     wanted["all_groups"] = every
     if preview or not is_begun(ledger):

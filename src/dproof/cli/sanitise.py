@@ -94,7 +94,7 @@ def _page(answer: dict[str, Any]) -> Page:
 
 @contextmanager
 def _progress(quiet: bool) -> Iterator[Progress | None]:
-    """A bar with rate and time left on stderr, where that is a terminal."""
+    """A bar on stderr, where that is a terminal: what is prepared, then rows, their rate and the time left."""
     from rich import progress
     from rich.console import Console
 
@@ -102,15 +102,14 @@ def _progress(quiet: bool) -> Iterator[Progress | None]:
     if quiet or not console.is_terminal:
         yield None
         return
-    text = progress.TextColumn("{task.completed:,.0f} rows{task.fields[rate]}")
-    columns = progress.BarColumn(None), text, progress.TimeRemainingColumn()
+    columns = progress.BarColumn(None), progress.TextColumn("{task.description}"), progress.TimeRemainingColumn()
     with progress.Progress(*columns, console=console, transient=True) as bar:
-        task = bar.add_task("rows", total=None, rate="")
+        task = bar.add_task("certifying, drawing charts", total=None)
 
         def advance(rows: int, total: int | None) -> None:
             bar.update(task, advance=rows, total=total)
             speed = bar.tasks[0].speed  # there is none before the second step
-            if speed is not None and console.width >= _WIDE:
-                bar.update(task, rate=f", {speed:,.0f} a second")
+            rate = "" if speed is None or console.width < _WIDE else f", {speed:,.0f} a second"
+            bar.update(task, description=f"{bar.tasks[0].completed:,.0f} rows{rate}")
 
         yield advance
