@@ -7,7 +7,6 @@ from typing import Annotated
 
 from dproof.cli.options import AsJson, argument, option
 from dproof.cli.output import emit, having_done
-from dproof.plans.expectation import half_widths
 from dproof.releases.release import REPORT, load
 from dproof.report.page import page
 
@@ -24,7 +23,7 @@ def report(
     """
     opened = load(release)
     target = release / REPORT if out is None else out
-    text = page(opened.law, opened.certificate, half_widths(opened.law, opened.rows))
+    text = page(opened.law, opened.certificate)
     target.write_text(text, encoding="utf-8")
     answer = {"report": str(target), "bytes": len(text.encode())}
     with having_done(f"the page is in {target}"):
