@@ -19,17 +19,19 @@ from dproof.laws.matrix import Matrix
 from dproof.laws.stairs import Stairs
 from dproof.laws.two_sided import TwoSided
 
+_LARGEST_WEIGHT = 10**2000 - 1
+
 # The least and the largest that each number of a recorded law may be. What dproof writes lies well inside; what lies
 # outside is no law, or would take for ever to look at. How numbers must go together, each law checks for itself.
 RANGES: dict[str, tuple[Fraction | int, Fraction | int]] = {
     "size": (1, 1 << 62),
-    "keep": (0, 1 << 6644),
-    "other": (0, 1 << 6644),
+    "keep": (0, _LARGEST_WEIGHT),
+    "other": (0, _LARGEST_WEIGHT),
     "bits": (1, 62),
-    "stay": (0, 1 << 6644),
-    "flip": (0, 1 << 6644),
-    "rows": (0, 1 << 6644),
-    "total": (1, 1 << 6644),
+    "stay": (0, _LARGEST_WEIGHT),
+    "flip": (0, _LARGEST_WEIGHT),
+    "rows": (0, _LARGEST_WEIGHT),
+    "total": (1, _LARGEST_WEIGHT),
     "lower": (1, 1 << 128),
     "top": (1, 1 << 128),
     "reach": (1, 1 << 62),
