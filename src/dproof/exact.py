@@ -197,17 +197,4 @@ def written(number: Any, digits: int = 3) -> str:
     return raised if first == "1" else f"{first} × {raised}"
 
 
-def percent(share: float) -> str:
-    """A share of one in percent, never rounded to nothing or to all.
-
-    >>> [percent(share) for share in (0.5, 0.0207, 0.9996646, 1 - 1e-9, 0.00003)]
-    ['50%', '2.1%', '99.97%', 'more than 99.9999%', '0.003%']
-    """
-    edge = min(share, 1 - share)
-    if 0 < edge < 1e-6:
-        return "less than 0.0001%" if share < 0.5 else "more than 99.9999%"
-    digits = max(1, -math.floor(math.log10(edge)) - 2) if edge > 0 else 0
-    return f"{100 * share:,.{digits}f}".rstrip("0").rstrip(".") + "%" if digits else f"{100 * share:,.0f}%"
-
-
 _RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")

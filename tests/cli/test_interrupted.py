@@ -120,7 +120,7 @@ def test_what_is_paid_for_is_told_and_resumed(folder: Path, dproof: Callable[...
     running = started(folder, *SANITISE, *PAID)
     wait_until(lambda: is_drawing(folder), running)
     running.send_signal(signal.SIGINT)
-    said = "no release was made, and it is paid for: the same command makes it at no further cost"
+    said = "no release was made, but it is paid for: run the same command again, at no further cost"
     assert ended(running) == (130, f"dproof: interrupted; {said}\n")
     assert left(folder) == MADE
     running = started(folder, *SANITISE, *PAID)  # and once more, without a chance to tidy

@@ -34,15 +34,15 @@ from dproof.errors import DproofError, DproofWarning, InputError
 # A new command is one file with one function of its name, and one line here: the first line of the function's
 # docstring. `dproof --help` shows them in this order, and loads none of them.
 COMMANDS = {
-    "demo": "Make up a survey, sanitise it, and ask it questions both ways.",
+    "demo": "Make up a survey, sanitise it, and compare its answers with the truth.",
     "init": "Draft a plan from the names of a table's columns.",
     "plan": "Show what a plan will do to each column, and what to expect.",
-    "check": "Count what a plan does not foresee in its table: for your eyes only.",
-    "sanitise": "Sanitise a table once; then anyone may ask it anything.",
-    "query": "Ask a release anything: debiased answers with intervals, free.",
-    "ask": "Ask the private table a question; the ledger pays first.",
+    "check": "Count values that a plan does not cover: confidential.",
+    "sanitise": "Sanitise a table once; then anyone may query it without limit.",
+    "query": "Query a release: debiased answers with intervals, at no cost.",
+    "ask": "Ask the private table a question; the ledger is debited first.",
     "budget": "Show what was spent, for what, and what is left.",
-    "verify": "Check a release or a certificate again, and its files.",
+    "verify": "Verify a release with its files, or a certificate.",
     "report": "Write the page that explains a release.",
     "certify": "Say exactly how private a mechanism is, with the worst case.",
     "design": "Find the mechanism of least error for a space, with proof.",
@@ -176,7 +176,7 @@ def _app(chosen: str | None) -> click.Group:
         is_eager=True,
         expose_value=False,
         callback=_version,
-        help="Print the version and leave.",
+        help="Show the version and exit.",
     )
     app = Commands(
         "dproof",

@@ -23,18 +23,18 @@ _SHOWN = 8  # names of columns that are left out
 def plan(
     path: Annotated[Path, argument("PLAN.toml", "The plan.")],
     rows: Annotated[int | None, option("N", "How many rows the table has.")] = None,
-    half_width: Annotated[str | None, option("W", "Find the epsilon with which a count is right to ± this.")] = None,
+    half_width: Annotated[str | None, option("W", "Find the least ε with which every count has ± W.")] = None,
     question: Annotated[
-        list[str] | None, option("SQL", "What ± its answer would have; repeatable, instead of the plan's own.")
+        list[str] | None, option("SQL", "A question whose ± you want; repeatable, instead of the plan's own.")
     ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Show what a plan will do to each column, and what to expect.
 
-    For each column: its mechanism, its part of ε, the expected error of a value and the bound that no mechanism can
-    beat; with --rows, ± at 95% of a debiased count or mean, and what would make it smaller. With --half-width too, the
-    least ε for such counts. With questions, given here or listed in the plan, ± of each from a release and from
-    `dproof ask` at the same ε. A plan with add-remove neighbours can have no release: it is told what `ask` gives.
+    For each column: its mechanism, its part of ε, the expected error of a value and the lower bound for any mechanism;
+    with --rows, ± at 95% of a debiased count or mean, and what would make it smaller. For questions, given here or in
+    the plan: ± from a release and from `dproof ask` at the same ε. A plan with add-remove neighbours can have no
+    release: then it shows what `dproof ask` gives.
     """
     chosen = Plan.read(path)
     if question and rows is None:

@@ -18,14 +18,14 @@ def query(
     sql: Annotated[str, argument("SQL", "One SELECT ... FROM release.")],
     as_json: AsJson = False,
     plot: Plot = None,
-    level: Annotated[float, option("L", "The level of the intervals.")] = 0.95,
+    level: Annotated[float, option("L", "Confidence level of the intervals.")] = 0.95,
     method: Annotated[str, option("M", "inverse, likelihood, projection or shrinkage.")] = "inverse",
-    target: Annotated[str, option("TARGET", "What the intervals are for: table or population.")] = "table",
-    simultaneous: Annotated[bool, flag("--simultaneous", "Intervals that hold all at once, column by column.")] = False,
-    raw: Annotated[bool, flag("--raw", "Ask the sanitised rows as they are, in DuckDB's SQL.")] = False,
+    target: Annotated[str, option("TARGET", "What the intervals cover: the table or the population.")] = "table",
+    simultaneous: Annotated[bool, flag("--simultaneous", "Simultaneous intervals, for each column.")] = False,
+    raw: Annotated[bool, flag("--raw", "Query the sanitised rows without debiasing, in DuckDB's SQL.")] = False,
     every: EveryRow = False,
 ) -> None:
-    """Ask a release anything: debiased answers with intervals, free.
+    """Query a release: debiased answers with intervals, at no cost.
 
     SELECT with COUNT, SUM, AVG, VAR, STDDEV, COVAR, CORR, MIN, MAX, MEDIAN, QUANTILE, MODE, TOP, PROPORTION and
     arithmetic of them; FILTER, WHERE with =, <>, <, BETWEEN, IN, AND, OR, NOT, list_contains; GROUP BY columns and

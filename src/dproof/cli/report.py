@@ -18,7 +18,7 @@ def report(
 ) -> None:
     """Write the page that explains a release.
 
-    It is for a person who is no expert: one HTML file with its pictures inside, no script, no network. It follows
+    For readers who are no experts: one HTML file with its charts inside, without scripts or network access. It is made
     from the certificate and the plan.
     """
     opened = load(release)

@@ -20,9 +20,9 @@ def verify(
     path: Annotated[Path, argument("DIR-or-CERTIFICATE", "A release, or a certificate.")],
     as_json: AsJson = False,
 ) -> None:
-    """Check a release or a certificate again, and its files.
+    """Verify a release with its files, or a certificate.
 
-    Leaves with 0 if all of it holds, and with 1 if something does not, or if seeded coins were used.
+    The exit code is 0 if everything holds, and 1 if something does not or if seeded coins were used.
     """
     try:
         release = check(path)

@@ -6,10 +6,11 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 from html import escape
 from importlib.resources import files
+from math import floor, log10
 from typing import Any, NamedTuple
 
 from dproof.charts.style import svg
-from dproof.exact import percent, written
+from dproof.exact import written
 from dproof.meaning import advice, attack_accuracy, posterior
 from dproof.plans.expectation import half_widths, mean_half_widths
 from dproof.plans.row_law import Group, RowLaw
@@ -95,7 +96,7 @@ def _denial(privacy: Privacy) -> str:
     rows = ""
     for prior in ("0.01", "0.1", "0.5", "0.9"):
         low, high = posterior(prior, privacy)
-        after = f"{percent(float(low))} to {percent(float(high))}"
+        after = f"{_percent(float(low))} to {_percent(float(high))}"
         rows += f"<tr><td>{float(prior):.0%}</td><td>{after}</td><td>{_bar(float(low), float(high))}</td></tr>"
     right = float(attack_accuracy(privacy))
     return (
@@ -104,7 +105,7 @@ def _denial(privacy: Privacy) -> str:
         "probability before seeing the table. Afterwards the belief lies within this range:</p>"
         "<table><thead><tr><th>belief before</th><th>belief after</th><th></th></tr></thead>"
         f"<tbody>{rows}</tbody></table>"
-        f"<p>An attacker guessing between two equally likely values is right at most <b>{percent(right)}</b> of the "
+        f"<p>An attacker guessing between two equally likely values is right at most <b>{_percent(right)}</b> of the "
         "time; tossing a coin gives 50%.</p></section>"
     )
 
@@ -207,6 +208,21 @@ def _proof(certificate: Mapping[str, Any]) -> str:
         "<pre>python verify_certificate.py certificate.json</pre>"
         f"<p class='seal'>seal {escape(str(certificate['seal']))}</p></section>"
     )
+
+
+def _percent(share: float) -> str:
+    """A share of one in percent, never rounded to nothing or to all.
+
+    >>> [_percent(share) for share in (0.5, 0.9996646, 1 - 1e-9, 0.00003)]
+    ['50%', '99.97%', 'more than 99.9999%', '0.003%']
+    """
+    if share in (0, 1):
+        return f"{share:.0%}"
+    edge = min(share, 1 - share)
+    if edge < 1e-6:
+        return "less than 0.0001%" if share < 0.5 else "more than 99.9999%"
+    digits = max(1, -floor(log10(edge)) - 2)
+    return f"{100 * share:.{digits}f}".rstrip("0").rstrip(".") + "%"
 
 
 def _names(names: list[str]) -> str:

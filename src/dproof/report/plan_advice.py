@@ -8,7 +8,7 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
-from dproof.exact import percent, written
+from dproof.exact import written
 from dproof.plans.expectation import NOT_COUNTED, count_half_width, mean_half_widths
 from dproof.plans.plan import Plan, Wanted, split
 from dproof.plans.row_law import RowLaw
@@ -60,7 +60,7 @@ def plan_advice(law: RowLaw, rows: int) -> PlanAdvice:
     >>> plan = Plan.from_dict({"privacy": {"epsilon": 1}, "columns": {"state": states}})
     >>> found = plan_advice(certify_row(plan), 2000)
     >>> print(found.verdict)
-    With 2,000 rows the count of one value of 'state' is known to ± 589 (29.4% of all rows). That is too noisy for most
+    With 2,000 rows the count of one value of 'state' is known to ± 589 (29% of all rows). That is too noisy for most
     uses.
     >>> [hint.kind for hint in found.hints]
     ['ask', 'values']
@@ -108,7 +108,7 @@ def _of_means(law: RowLaw, rows: int) -> PlanAdvice:
 
 
 def _verdict(told: str, part: float, whole: str) -> str | None:
-    return f"{told} ({percent(part)} of {whole}). That is too noisy for most uses." if part >= _TOO_NOISY else None
+    return f"{told} ({_percent(part)} of {whole}). That is too noisy for most uses." if part >= _TOO_NOISY else None
 
 
 def _asking(plan: Plan, rows: int, column: str, width: float, what: str) -> Iterator[Hint]:
@@ -121,6 +121,15 @@ def _asking(plan: Plan, rows: int, column: str, width: float, what: str) -> Iter
 
 def _width(width: float) -> str:
     return f"± {written(width)}" if width else "± 0 (exactly right 95% of the time)"
+
+
+def _percent(part: float) -> str:
+    """A half-width as a part of the whole, which may be more than all of it.
+
+    >>> _percent(0.31), _percent(0.0207)
+    ('31%', '2.1%')
+    """
+    return f"{100 * part:.0f}%" if part >= 0.1 else f"{100 * part:.2g}%"
 
 
 class Prices:
@@ -156,7 +165,7 @@ class Prices:
         return sorted(found, key=lambda hint: hint.after / hint.before)
 
     def _hint(self, kind: str, columns: tuple[str, ...], before: float, after: float, text: str) -> Hint:
-        widths = f"± {percent(after / self.rows)} instead of ± {percent(before / self.rows)}"
+        widths = f"± {_percent(after / self.rows)} instead of ± {_percent(before / self.rows)}"
         return Hint(kind, columns, before, after, f"{text.format(', '.join(map(repr, columns)))} {widths}")
 
     def _drops(self) -> Iterator[Hint]:
