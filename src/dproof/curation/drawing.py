@@ -125,7 +125,7 @@ def promise(choice: Chosen, level: float, question: Question) -> str:
         text = f"no value is in more than {_rows(most)} more"
     elif choice.rank is not None:
         side = "below" if aggregate.kind == "min" or aggregate.argument == 0 else "above"
-        aim = f"the aim is {choice.rank - 1:,}: extremes are private"
+        aim = f"the aim is {choice.rank - 1:,}, because the extreme itself is private"
         text = f"it has at most {_rows(choice.rank - 1 + most)} {side} it ({aim})"
     else:
         assert aggregate.argument is not None

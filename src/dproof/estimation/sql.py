@@ -20,7 +20,7 @@ from dproof.questions.sql import parse
 
 _METHODS = {
     "inverse": "inverse law (unbiased)",
-    "approximate": "inverse law (unbiased but for what is called approximate below)",
+    "approximate": "inverse law (some estimates are approximate, see the note)",
     "likelihood": "maximum likelihood (iterative Bayes)",
     "projection": "inverse law, moved to the nearest table without negative counts",
     "shrinkage": "inverse law, counts drawn towards each other (empirical Bayes)",
