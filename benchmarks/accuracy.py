@@ -92,7 +92,8 @@ def _curator(data: Census, neighbours: str, folder: Path) -> Answers:
     plan = {
         "privacy": {"epsilon": 1000, "neighbours": neighbours},  # enough for each of the repetitions on a ledger
         "columns": {
-            "age": {"space": "interval", "low": AGES[0], "high": AGES[1], "step": 1},
+            # A stand-in for missing values makes the number of values public, as it is for the peers.
+            "age": {"space": "interval", "low": AGES[0], "high": AGES[1], "step": 1, "missing": AGES[0]},
             "weight": {"space": "interval", "low": low, "high": high, "step": step},
             "schooling": {"space": "categories", "values": list(range(1, SCHOOLING + 1))},
         },

@@ -15,7 +15,6 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
-from flint import arb, ctx, fmpq
 from numpy.typing import NDArray
 
 from dproof.arguments import described
@@ -119,7 +118,7 @@ def _whole_floats(floats: NDArray[np.float64]) -> tuple[NDArray[Any], int]:
     return np.array(scaled, object)[places].reshape(floats.shape), total
 
 
-def _rational(x: arb) -> Fraction:
+def _rational(x: Any) -> Fraction:
     """An arb whose radius is zero, as a fraction."""
     mantissa, exponent = x.man_exp()
     m, e = int(mantissa), int(exponent)
@@ -128,6 +127,8 @@ def _rational(x: arb) -> Fraction:
 
 @lru_cache(maxsize=4096)
 def _enclose(function: str, x: Fraction, bits: int) -> tuple[Fraction, Fraction]:
+    from flint import arb, ctx, fmpq  # lazy: a query of a release needs neither exp nor log
+
     before = ctx.prec
     ctx.prec = bits + 16
     try:

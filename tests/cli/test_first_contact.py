@@ -166,5 +166,5 @@ def test_a_draft_tells_of_every_space(folder: Path, dproof: Callable[..., Any]) 
 def test_help_breaks_where_the_terminal_does(dproof: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "80")
     lines = dproof("sanitise", "--help").out.splitlines()
-    first = next(n for n, line in enumerate(lines) if "law is certified first" in line)
+    first = next(n for n, line in enumerate(lines) if "laws are certified first" in line)
     assert len(lines[first + 1].strip()) > 60

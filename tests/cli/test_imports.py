@@ -38,6 +38,7 @@ except SystemExit as left:
 print("loaded:", *sorted(set(sys.argv[1].split(",")) & set(sys.modules)))
 """
 HEAVY = ["pandas", "polars", "altair", "vl_convert", "scipy", "dp_accounting", "highspy", "IPython", "sklearn"]
+QUERY = ["dproof.curation", "dproof.report", "dproof.optimality", "dproof.releases.sanitise", "dproof.releases.writing"]
 QUESTION = "SELECT hobby, count(*) AS n, avg(age) AS a FROM {} WHERE list_contains(likes, 'Music') GROUP BY hobby"
 ASKED = ["ask", "people.csv", "--plan", "plan.toml", "--ledger", "budget.db", "--epsilon", "1", QUESTION.format("data")]
 
@@ -70,9 +71,9 @@ def loaded(folder: Path) -> Callable[..., list[str]]:
 @pytest.mark.parametrize(
     ("words", "more"),
     [
-        (["query", "release", QUESTION.format("release")], ["cryptography", "dproof.optimality.design", "pyarrow.fs"]),
+        (["query", "release", QUESTION.format("release")], [*QUERY, "cryptography", "pyarrow.fs", "flint"]),
         (["verify", "release"], ["duckdb", "sqlglot", "cryptography", "dproof.optimality.design"]),
-        (ASKED, []),
+        (ASKED, ["duckdb", "pyarrow.parquet", "dproof.releases", "dproof.estimation", "dproof.optimality.design"]),
         (["--help"], ["numpy", "pyarrow", "duckdb", "rich", "pydantic", "sqlglot"]),
     ],
     ids=["query", "verify", "ask", "help"],

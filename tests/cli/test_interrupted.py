@@ -120,7 +120,7 @@ def test_what_is_paid_for_is_told_and_resumed(folder: Path, dproof: Callable[...
     running = started(folder, *SANITISE, *PAID)
     wait_until(lambda: is_drawing(folder), running)
     running.send_signal(signal.SIGINT)
-    said = "no release was made, and it is paid for: the same command makes it at no further cost"
+    said = "no release was made, but it is paid for: run the same command again, at no further cost"
     assert ended(running) == (130, f"dproof: interrupted; {said}\n")
     assert left(folder) == MADE
     running = started(folder, *SANITISE, *PAID)  # and once more, without a chance to tidy
@@ -134,7 +134,7 @@ def test_what_is_paid_for_is_told_and_resumed(folder: Path, dproof: Callable[...
     pa.parquet.write_table(people, folder / "people.parquet")
     words = [str(folder / word) if "." in word or word == "out" else word for word in [*SANITISE, *PAID]]
     ran = dproof(*words)
-    assert ran.code == 0 and "no run had published it: it cost nothing more" in ran.err
+    assert ran.code == 0 and "and not published it: there was no further cost" in ran.err
     assert left(folder) == ["out", *MADE]
     told = dproof("budget", folder / "budget.db", "--json").json
     assert told["spent"]["epsilon"] == 2 and [e.get("published") for e in told["entries"]] == [None, True]

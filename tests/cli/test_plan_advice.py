@@ -14,7 +14,7 @@ import dproof as dp
 from dproof.plans.expectation import half_widths
 from dproof.plans.row_law import certify_row
 from dproof.plans.toml import to_toml
-from dproof.report.changes import Prices
+from dproof.report.plan_advice import Prices
 
 SIZES = {"name_of_state": 50, "marital_status": 7, "occupation": 14, "workclass": 8, "relationship": 6, "race": 5}
 COLUMNS: dict[str, Any] = {
@@ -74,7 +74,7 @@ def test_every_change_is_priced_as_the_changed_plan_is(epsilon: int) -> None:
     assert drop.after == max(written(rest).values())
     assert drop.before == max(width for name, width in now.items() if name not in drop.columns)
     fewer = found["values"]
-    assert fewer.columns == ("name_of_state",) and fewer.values == (50, 6)
+    assert fewer.columns == ("name_of_state",) and "6 values instead of 50" in fewer.text
     cut = {**columns["name_of_state"], "values": columns["name_of_state"]["values"][:6]}
     assert fewer.after == written({**columns, "name_of_state": cut})["name_of_state"]
     if epsilon == 4:

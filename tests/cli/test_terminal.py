@@ -161,6 +161,12 @@ def test_names_and_figures_are_whole(screen: tuple[str, int, list[Seen]]) -> Non
     assert "…" not in printed["sanitise --help"].text
 
 
+def test_the_bar_says_what_is_done_before_the_first_row(screen: tuple[str, int, list[Seen]]) -> None:
+    (text,) = [" ".join(seen.lines) for seen in screen[2] if seen.words[:2] == ["sanitise", "people.csv"]]
+    assert not re.search(r"\b0 rows", text)
+    assert "drawing charts" in text or "dumb" in screen[0]  # a dumb terminal shows the last state alone
+
+
 def test_no_escape_codes_where_there_should_be_none(screen: tuple[str, int, list[Seen]]) -> None:
     setting, _, all_seen = screen
     whole = "".join(seen.text for seen in all_seen)

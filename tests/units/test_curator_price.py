@@ -228,7 +228,9 @@ def as_told(chosen: str, numbers: list[float], counts: Counter[int], code: int) 
 @pytest.mark.parametrize("chosen", CHOICES)
 def test_a_choice_keeps_what_it_says_on_every_small_table(chosen: str, level: float) -> None:
     measurement = measure(resolve(parse(f"SELECT {chosen} AS c FROM data"), SMALL), SMALL, Privacy(4))
-    numbers = [float(text) for text in re.findall(r"[\d.]*\d", promise(measurement.chosen[0], level))]
+    numbers = [
+        float(text) for text in re.findall(r"[\d.]*\d", promise(measurement.chosen[0], level, measurement.question))
+    ]
     assert level in numbers
     least = 1.0
     for rows in range(9):
@@ -243,7 +245,7 @@ def test_a_choice_keeps_what_it_says_on_every_small_table(chosen: str, level: fl
 def test_a_top_list_keeps_what_it_says() -> None:
     measurement = measure(resolve(parse("SELECT top(x, 2) FROM data"), SMALL), SMALL, Privacy(4))
     (choice,) = measurement.chosen
-    most = int(re.findall(r"\d+", promise(choice, 0.9))[-1])
+    most = int(re.findall(r"\d+", promise(choice, 0.9, measurement.question))[-1])
     worst = 1.0
     for counts in product(range(2 * most + 3), repeat=3):
         kept = 0.0

@@ -388,7 +388,7 @@ def command(tmp_path: Path) -> Any:
     return run
 
 
-@pytest.mark.parametrize(("moment", "said"), [("before", "no run had published it"), ("after", "has its name now")])
+@pytest.mark.parametrize(("moment", "said"), [("before", "and not published it"), ("after", "it is now published")])
 def test_killed_around_the_word_published(command: Any, tmp_path: Path, moment: str, said: str) -> None:
     assert command("-c", SIGNALLED, moment, "SIGKILL").returncode == -signal.SIGKILL
     assert len(left_behind(tmp_path)) == 1
@@ -400,7 +400,7 @@ def test_killed_around_the_word_published(command: Any, tmp_path: Path, moment: 
 @pytest.mark.parametrize(
     ("moment", "said"),
     [
-        ("before", "no release was made, and it is paid for: the same command makes it at no further cost"),
+        ("before", "no release was made, but it is paid for: run the same command again, at no further cost"),
         ("after", "the release is finished and paid for, and waits as '.out.unfinished-"),
     ],
 )

@@ -12,7 +12,6 @@ import pytest
 
 import dproof as dp
 from dproof.charts.style import svg
-from dproof.plans.expectation import half_widths
 from dproof.plans.plan import Plan
 from dproof.releases.release import Release
 from dproof.releases.sanitise import sanitise
@@ -46,7 +45,7 @@ def release() -> Release:
 
 @pytest.fixture(scope="module")
 def html(release: Release) -> str:
-    return page(release.law, release.certificate, half_widths(release.law, release.rows))
+    return page(release.law, release.certificate)
 
 
 def test_it_is_one_small_file_that_asks_for_nothing(html: str) -> None:
@@ -84,7 +83,7 @@ def test_seeded_coins_are_told_in_the_page() -> None:
             pa.table({"read": [0, 1]}),
             {"privacy": {"epsilon": 1}, "columns": {"read": {"space": "categories", "values": [0, 1]}}},
         )
-    assert "not private" in page(seeded.law, seeded.certificate, {})
+    assert "not private" in page(seeded.law, seeded.certificate)
 
 
 def test_the_report_command_writes_it_again(release: Release, tmp_path: Path) -> None:
@@ -144,4 +143,4 @@ def test_a_plan_with_delta_is_told_what_it_means() -> None:
     from dproof.plans.row_law import certify_row
 
     law = certify_row(plan)
-    assert "may be published as it is" in page(law, law.certificate({"rows": 5}).to_json(), {})
+    assert "may be published as it is" in page(law, law.certificate({"rows": 5}).to_json())

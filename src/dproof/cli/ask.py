@@ -7,10 +7,10 @@ from tempfile import TemporaryDirectory
 from typing import Annotated, Any
 
 from dproof.charts.picture_file import picture_file
+from dproof.cli.answer_page import answer_page
 from dproof.cli.init import Data, Table
 from dproof.cli.options import AsJson, Plot, argument, flag, option
 from dproof.cli.output import advise, emit, escape, having_done
-from dproof.cli.query import page
 from dproof.curation.curator import Curator
 from dproof.curation.ledger import is_begun
 from dproof.errors import InputError
@@ -20,24 +20,26 @@ def ask(
     data: Data,
     question: Annotated[str, argument("QUESTION", "SELECT … FROM data …")],
     plan: Annotated[Path, option("PLAN.toml", "The plan.")],
-    ledger: Annotated[Path, option("FILE", "The ledger; begun with the plan's budget if not there.")],
+    ledger: Annotated[Path, option("FILE", "The ledger; created with the plan's budget if it does not exist.")],
     epsilon: Annotated[str | None, option("E", "ε that the question may cost.")] = None,
     delta: Annotated[str, option("D", "δ that the question may cost.")] = "0",
-    accuracy: Annotated[str | None, option("A", "Instead of ε: the half-width wanted, at the least cost.")] = None,
-    level: Annotated[float, option("P", "With what probability intervals cover the truth.")] = 0.95,
+    accuracy: Annotated[str | None, option("A", "Instead of ε: the half-width wanted, at the least ε.")] = None,
+    level: Annotated[float, option("P", "Confidence level of the intervals.")] = 0.95,
     analyst: Annotated[str | None, option("NAME", "Who asks; needed where analysts have budgets.")] = None,
-    mark: Annotated[str | None, option("HASH", "A mark of the ledger that was kept.")] = None,
+    mark: Annotated[str | None, option("HASH", "A mark of the ledger that you kept: refuse an older copy.")] = None,
     table: Table = None,
     preview: Annotated[bool, flag("--preview", "Show cost and accuracy; spend and read nothing.")] = False,
     plot: Plot = None,
     every: Annotated[bool, flag("--all", "Answer more than 1,000 groups too, and print every one.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Ask the private table a question; the ledger pays first.
+    """Ask the private table a question; the ledger is debited first.
 
-    The answer has noise of whole numbers and an interval. The same question again is free: its answer is the same.
+    The answer is noisy and has an interval. Asking the same question again is free and gives the same answer.
     """
     picture = None if plot is None else picture_file(plot)  # before anything is paid
+    if (epsilon is None) == (accuracy is None):
+        raise InputError("say what the question may cost, with --epsilon, or how good it must be, with --accuracy")
     wanted: dict[str, Any] = {"epsilon": epsilon, "delta": delta, "accuracy": accuracy, "level": level}
     wanted["all_groups"] = every
     if preview or not is_begun(ledger):
@@ -52,9 +54,9 @@ def ask(
             return
     curator = Curator(data, plan, ledger=ledger, analyst=analyst, mark=mark, table=table)
     answer = curator.ask(question, **wanted)
-    with having_done("the question is paid for and its answer kept: asked again, it is free"):
+    with having_done("the question is paid for and its answer stored: asking it again is free"):
         remaining = {"remaining": curator.remaining().to_json()}
-        emit({**answer.to_json(), **remaining}, as_json, lambda: page(answer, every))
+        emit({**answer.to_json(), **remaining}, as_json, lambda: answer_page(answer, every))
         if picture is not None:
             try:
                 answer.plot(picture)

@@ -22,21 +22,21 @@ _WORDS = {"budget": "the whole budget", "analyst": "an analyst's budget"}
 def budget(
     ledger: Annotated[Path, argument("FILE", "The ledger.")],
     plan: Annotated[
-        Path | None, option("PLAN.toml", "Begin a ledger with this plan's budget if there is none.")
+        Path | None, option("PLAN.toml", "Create the ledger with this plan's budget if it does not exist.")
     ] = None,
     analyst: Annotated[str | None, option("NAME", "Give this analyst a budget of their own.")] = None,
     epsilon: Annotated[str | None, option("E", "ε that the analyst may spend.")] = None,
     delta: Annotated[str, option("D", "δ that the analyst may spend.")] = "0",
-    mark: Annotated[str | None, option("HASH", "A mark that was kept: is it in here?")] = None,
+    mark: Annotated[str | None, option("HASH", "A mark that you kept: check that it is in this ledger.")] = None,
     as_json: AsJson = False,
 ) -> None:
     """Show what was spent, for what, and what is left.
 
-    The whole ledger is checked first. Keep the mark outside the machine: with it, an older copy of the ledger put in
-    its place is found out. Once an analyst has a budget, only those who have one may ask, and by name.
+    The whole ledger is checked first. Keep the mark on another machine: with --mark you detect that an older copy was
+    put in the ledger's place. Once one analyst has a budget, only analysts with a budget may ask, by their names.
     """
     if (analyst is None) != (epsilon is None):
-        raise InputError("--analyst and --epsilon go together: who may spend how much")
+        raise InputError("--analyst and --epsilon go together: name the analyst and what they may spend")
     limits = {} if analyst is None else {analyst: Privacy(epsilon, delta)}
     chosen = None if plan is None else Plan.read(plan)
     begun = None if chosen is None or is_begun(ledger) else chosen.privacy

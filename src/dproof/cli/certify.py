@@ -40,7 +40,7 @@ def certify(
     holds a list of rows, or an object with inputs, outputs and rows. Without labels, both are numbered from 0.
 
     With --json: private; delta, the tight one at this ε; epsilon, the tight one at this δ, or "inf"; witness, the
-    pair of inputs and the set of outputs that decide it. Leaves with 0 if it is private, 1 if not, 2 on bad input.
+    pair of inputs and the set of outputs that decide it. The exit code is 0 if it is private, 1 if not.
     """
     privacy = Privacy(epsilon, delta)
     mechanism = _mechanism(matrix)

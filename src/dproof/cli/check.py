@@ -18,11 +18,11 @@ def check(
     table: Table = None,
     as_json: AsJson = False,
 ) -> None:
-    """Count what a plan does not foresee in its table: for your eyes only.
+    """Count values that a plan does not cover: confidential.
 
-    For each column: how many values are missing, outside the declared space, no numbers, or clamped, and which values
-    are outside most often; with `person` in the plan, how many rows a person has. No noise protects these figures:
-    they show a wrong encoding or a forgotten value to whoever holds the table, and must not be passed on.
+    For each column: how many values are missing, outside the declared space, not numbers, or clamped, and the most
+    frequent values outside; with `person` in the plan, how many rows a person has. Use it to find a wrong encoding or a
+    forgotten value. No noise protects these figures: do not pass them on.
     """
     found = inspect(data, plan, table=table)
     emit(found.to_json(), as_json, lambda: _page(found, data.name))

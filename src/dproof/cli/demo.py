@@ -63,7 +63,7 @@ def demo(
     people: Annotated[int, option("N", "How many people to make up.", limits=(1, 10**7))] = 20_000,
     as_json: AsJson = False,
 ) -> None:
-    """Make up a survey, sanitise it, and ask it questions both ways.
+    """Make up a survey, sanitise it, and compare its answers with the truth.
 
     Nobody in the survey exists, so the truth can be shown beside the answers: the count of the sanitised rows as they
     are, which is biased, and the debiased estimate with its interval. The folder keeps the survey, the plan and the
@@ -163,17 +163,17 @@ def _page(answer: dict[str, Any]) -> Page:
     yield (
         f"\n[bold]{answer['people']:,} people[/bold] who do not exist were asked for their hobby, region, interests, "
         f"age and hours of television. Each row was sanitised with [bold]ε = {answer['epsilon']:g}[/bold], certified "
-        "before the data was opened. Anyone may now ask anything:\n"
+        "before the data was opened. Anyone may now query the release:\n"
     )
     for asked in answer["answers"]:
         yield f"[bold]{escape(asked['sql'])}[/bold]"
         rows = (_cells(row, 2 if asked["figure"] == "hours" else 0) for row in asked["rows"])
         yield table(("", "truth", "as the rows stand", "debiased, 95%", ""), rows, left=(0,))
         yield ""
-    yield "One interval in twenty misses, by design. What was made is yours to look at."
-    yield f"\nAsk it anything, for ever:\n  dproof query {folder}/release 'SELECT … FROM release'"
-    yield f"Check it again:\n  dproof verify {folder}/release"
-    yield f"Read about it:\n  {folder}/release/report.html\n"
+    yield "95% intervals: about one in twenty misses the truth."
+    yield f"\nQuery it, without limit:\n  dproof query {folder}/release 'SELECT … FROM release'"
+    yield f"Verify it:\n  dproof verify {folder}/release"
+    yield f"Read what was done:\n  {folder}/release/report.html\n"
 
 
 def _cells(row: dict[str, Any], digits: int) -> tuple[str, ...]:

@@ -31,7 +31,7 @@ def design(
         Path | None, option("SPACE.toml", "A larger space to release into; the same by default.")
     ] = None,
     prior: Annotated[
-        str | None, option("P,…", "Probabilities of the values, split by commas; worst case without.")
+        str | None, option("P,…", "Probabilities of the values, separated by commas; otherwise the worst case.")
     ] = None,
     unbiased: Annotated[bool, flag("--unbiased", "For numbers: no bias, least worst-case variance.")] = False,
     metric_privacy: Annotated[bool, flag("--metric-privacy", "Multiply ε by the distance of two values.")] = False,

@@ -29,7 +29,7 @@ def explain(
     epsilon: Epsilon,
     delta: Delta = "0",
     neighbours: Neighbours = "change-one",
-    stake: Annotated[str, option("B", "What lies between your worst and your best outcome, say in euros.")] = "10000",
+    stake: Annotated[str, option("B", "The difference between your best and worst outcome, in euros say.")] = "10000",
     as_json: AsJson = False,
 ) -> None:
     """Say what a guarantee means for one person.

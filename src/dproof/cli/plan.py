@@ -10,7 +10,7 @@ from typing import Annotated, Any
 from dproof.cli.options import AsJson, argument, option
 from dproof.cli.output import Page, advise, emit, escape, pairs
 from dproof.errors import InputError
-from dproof.exact import float_above
+from dproof.exact import float_above, written
 from dproof.meaning import advice
 from dproof.plans.expectation import epsilon_for, half_widths, mean_half_widths
 from dproof.plans.plan import Plan
@@ -23,89 +23,103 @@ _SHOWN = 8  # names of columns that are left out
 def plan(
     path: Annotated[Path, argument("PLAN.toml", "The plan.")],
     rows: Annotated[int | None, option("N", "How many rows the table has.")] = None,
-    half_width: Annotated[str | None, option("W", "Find the epsilon with which a count is right to ± this.")] = None,
+    half_width: Annotated[str | None, option("W", "Find the least ε with which every count has ± W.")] = None,
     question: Annotated[
-        list[str] | None, option("SQL", "What ± its answer would have; repeatable, instead of the plan's own.")
+        list[str] | None, option("SQL", "A question whose ± you want; repeatable, instead of the plan's own.")
     ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Show what a plan will do to each column, and what to expect.
 
-    For each column: its mechanism, its part of ε, the expected error of a value and the bound that no mechanism can
-    beat; with --rows, ± at 95% of a debiased count or mean, and what would make it smaller. With --half-width too, the
-    least ε for such counts. With questions, given here or listed in the plan, ± of each from a release and from
-    `dproof ask` at the same ε.
+    For each column: its mechanism, its part of ε, the expected error of a value and the lower bound for any mechanism;
+    with --rows, ± at 95% of a debiased count or mean, and what would make it smaller. For questions, given here or in
+    the plan: ± from a release and from `dproof ask` at the same ε. A plan with add-remove neighbours can have no
+    release: then it shows what `dproof ask` gives.
     """
     chosen = Plan.read(path)
-    solved = None
-    if half_width is not None:
-        if rows is None:
-            raise InputError("--half-width needs --rows: how right a count is depends on how many rows there are")
-        solved = epsilon_for(chosen, rows, half_width)
-        promise = Privacy(solved, chosen.privacy.delta, neighbours=chosen.privacy.neighbours)
-        chosen = replace(chosen, privacy=promise)
     if question and rows is None:
         raise InputError("--question needs --rows: how good an answer is depends on how many rows there are")
-    law = with_bounds(certify_row(chosen))
-    answer = {**_answer(law, rows, solved), **_advice(law, rows, question)}
+    solved = None if half_width is None else _solved(chosen, rows, half_width)
+    if solved is not None:
+        promise = Privacy(solved, chosen.privacy.delta, neighbours=chosen.privacy.neighbours)
+        chosen = replace(chosen, privacy=promise)
+    # Under add-remove there can be no release, and no laws for the columns.
+    law = with_bounds(certify_row(chosen)) if chosen.privacy.neighbours == "change-one" else None
+    answer = {**_answer(chosen, law, rows, solved), **_advice(chosen, law, rows), **_compared(chosen, rows, question)}
     emit(answer, as_json, lambda: _page(answer, path.name))
     for said in advice(chosen.privacy):
         advise(said)
 
 
-def _answer(law: RowLaw, rows: int | None, solved: Fraction | None) -> dict[str, Any]:
-    plan = law.plan
-    widths = {} if rows is None else half_widths(law, rows)
-    means = {} if rows is None else mean_half_widths(law, rows)
-    whole = sum((group.privacy.epsilon for group in law.groups), Fraction(0))
+def _solved(plan: Plan, rows: int | None, half_width: str) -> Fraction:
+    """The ε with which a count is right to ± half_width."""
+    if rows is None:
+        raise InputError("--half-width needs --rows: how right a count is depends on how many rows there are")
+    if plan.privacy.neighbours != "change-one":
+        raise InputError(
+            "--half-width finds the ε of a release, which needs neighbours = 'change-one'; for this plan "
+            "`dproof ask --preview --accuracy` tells what an answer costs"
+        )
+    return epsilon_for(plan, rows, half_width)
+
+
+def _answer(plan: Plan, law: RowLaw | None, rows: int | None, solved: Fraction | None) -> dict[str, Any]:
     return {
         "epsilon": float_above(plan.privacy.epsilon),
         "delta": float_above(plan.privacy.delta),
         "neighbours": plan.privacy.neighbours,
-        "tight": law.tight().to_json(),
-        "person": law.person_to_json(),
+        "tight": None if law is None else law.tight().to_json(),
+        "person": None if law is None else law.person_to_json(),
         "order": plan.order,
         "rows": rows,
         "solved_epsilon": None if solved is None else float_above(solved),
-        "columns": [
-            {
-                "name": group.name,
-                "columns": [column.name for column in group.columns],
-                "mechanism": part.mechanism,
-                "source": part.source,
-                "share": float(group.privacy.epsilon / whole) if whole else None,
-                "epsilon": float_above(group.privacy.epsilon),
-                "delta": float_above(group.privacy.delta),
-                "error": None if part.error is None else float(part.error),
-                "lower_bound": None if part.lower_bound is None else float(part.lower_bound),
-                "half_width": widths.get(group.name),
-                "mean_half_width": means.get(group.name),
-            }
-            for group, part in zip(law.groups, law.parts, strict=True)
-        ],
+        "columns": [] if law is None else _laws(law, rows),
         "public": plan.named("public"),
         "dropped": plan.named("drop"),
     }
 
 
-def _advice(law: RowLaw, rows: int | None, questions: list[str] | None) -> dict[str, Any]:
-    """Whether the answers will be of use and what would help, and what the questions would give."""
-    if rows is None:
-        unknown = dict.fromkeys(("column", "release", "ask", "ask_shared", "break_even"))
-        own = [{"weight": float(one.weight), "question": one.sql, **unknown} for one in law.plan.questions]
-        return {"verdict": None, "advice": [], "questions": own, "better": None, "questions_verdict": None}
-    from dproof.report.advise import advise as compare
-    from dproof.report.plan_advice import plan_advice
+def _laws(law: RowLaw, rows: int | None) -> list[dict[str, Any]]:
+    """What is done to each column, or to columns that are joined."""
+    widths = {} if rows is None else half_widths(law, rows)
+    means = {} if rows is None else mean_half_widths(law, rows)
+    whole = sum((group.privacy.epsilon for group in law.groups), Fraction(0))
+    return [
+        {
+            "name": group.name,
+            "columns": [column.name for column in group.columns],
+            "mechanism": part.mechanism,
+            "source": part.source,
+            "share": float(group.privacy.epsilon / whole) if whole else None,
+            "epsilon": float_above(group.privacy.epsilon),
+            "delta": float_above(group.privacy.delta),
+            "error": None if part.error is None else float(part.error),
+            "lower_bound": None if part.lower_bound is None else float(part.lower_bound),
+            "half_width": widths.get(group.name),
+            "mean_half_width": means.get(group.name),
+        }
+        for group, part in zip(law.groups, law.parts, strict=True)
+    ]
 
-    found = plan_advice(law, rows)
-    asked = compare(law.plan, rows=rows, questions=questions or None) if questions or law.plan.questions else None
-    return {
-        "verdict": found.verdict,
-        "advice": [hint.to_json() for hint in found.hints],
-        "questions": [] if asked is None else asked.to_json()["comparisons"],
-        "better": None if asked is None else asked.better,
-        "questions_verdict": None if asked is None else asked.verdict,
-    }
+
+def _advice(plan: Plan, law: RowLaw | None, rows: int | None) -> dict[str, Any]:
+    """Whether the answers will be of use, and what would help."""
+    from dproof.report.plan_advice import PlanAdvice, asking_advice, plan_advice
+
+    found = asking_advice(plan) if law is None else PlanAdvice(None) if rows is None else plan_advice(law, rows)
+    return {"verdict": found.verdict, "advice": [hint.to_json() for hint in found.hints]}
+
+
+def _compared(plan: Plan, rows: int | None, questions: list[str] | None) -> dict[str, Any]:
+    """What the questions would give, both ways."""
+    if rows is None or not (questions or plan.questions):
+        unknown = dict.fromkeys(("column", "release", "ask", "ask_shared", "estimated", "break_even"))
+        own = [{"weight": float(one.weight), "question": one.sql, **unknown} for one in plan.questions]
+        return {"questions": own, "better": None, "questions_verdict": None}
+    from dproof.report.advise import advise as compare
+
+    found = compare(plan, rows=rows, questions=questions or None)
+    return {"questions": found.to_json()["comparisons"], "better": found.better, "questions_verdict": found.verdict}
 
 
 def _page(answer: dict[str, Any], name: str) -> Page:
@@ -115,10 +129,25 @@ def _page(answer: dict[str, Any], name: str) -> Page:
         + (", the least that gives such counts." if answer["solved_epsilon"] else ".")
     )
     person = answer["person"]
-    if person["rows"] > 1:
+    if person is not None and person["rows"] > 1:
         yield f"A person with {person['rows']} rows: ε = {person['epsilon']:.6g}, δ = {person['delta']:.6g}."
     if answer["verdict"]:
         yield f"[yellow]{escape(answer['verdict'])}[/yellow]"
+    if answer["columns"]:
+        yield from _columns(answer)
+    if answer["advice"]:
+        yield "\nWhat would help:"
+        yield pairs(("•", escape(hint["text"])) for hint in answer["advice"])
+    if answer["public"]:
+        yield f"\nReleased as they are: {escape(', '.join(answer['public']))}."
+    if answer["dropped"]:
+        shown, more = answer["dropped"][:_SHOWN], len(answer["dropped"]) - _SHOWN
+        yield f"\nLeft out: {escape(', '.join(shown))}{f' and {more} more columns' if more > 0 else ''}."
+    yield from _questions(answer)
+    yield ""
+
+
+def _columns(answer: dict[str, Any]) -> Page:
     yield ""
     headings = ["column", "mechanism", "share", "ε", "error", "at best"]
     headings += [] if answer["rows"] is None else [f"± over {answer['rows']:,}"]
@@ -127,7 +156,7 @@ def _page(answer: dict[str, Any], name: str) -> Page:
             escape(column["name"]),
             column["mechanism"],
             "" if column["share"] is None else f"{column['share']:.0%}",
-            f"{column['epsilon']:.3g}",
+            written(column["epsilon"]),
             _figure(column["error"]),
             _figure(column["lower_bound"]),
             _expected(column),
@@ -141,16 +170,6 @@ def _page(answer: dict[str, Any], name: str) -> Page:
         "\nerror: how far a released value is from the true one on average, for the worst true value; at best: the "
         "least that any method with this ε allows. Numbers are released beyond their range, so that means are right."
     )
-    if answer["advice"]:
-        yield "\nWhat would help:"
-        yield pairs(("•", escape(hint["text"])) for hint in answer["advice"])
-    if answer["public"]:
-        yield f"\nReleased as they are: {escape(', '.join(answer['public']))}."
-    if answer["dropped"]:
-        shown, more = answer["dropped"][:_SHOWN], len(answer["dropped"]) - _SHOWN
-        yield f"\nLeft out: {escape(', '.join(shown))}{f' and {more} more columns' if more > 0 else ''}."
-    yield from _questions(answer)
-    yield ""
 
 
 def _questions(answer: dict[str, Any]) -> Page:
@@ -173,20 +192,21 @@ def _ways(asked: dict[str, Any], several: int) -> str:
     release, ask, shared = (asked[way] for way in ("release", "ask", "ask_shared"))
     if release is None and ask is None:
         return "± depends on the data"
-    ways = ["from a release, ± depends on the data" if release is None else f"± {_figure(release)} from a release"]
+    ways = [] if release is None else [f"± {_figure(release)} from a release"]
     if ask is None:
-        ways.append("`dproof ask` cannot tell ± beforehand")
-    else:
-        ways.append(f"± {_figure(ask)} from `dproof ask` for all of ε")
-        ways += [f"± {_figure(shared)} where {several} questions share it"] if several > 1 else []
+        return "; ".join([*ways, "from `dproof ask`, ± depends on the data"])
+    about = "about " if asked["estimated"] else ""
+    ways.append(f"{about}± {_figure(ask)} from `dproof ask` for all of ε")
+    ways += [f"{about}± {_figure(shared)} where {several} questions share it"] if several > 1 else []
+    ways += ["that interval depends on the data, and this is for evenly spread values"] if about else []
     return "; ".join(ways)
 
 
 def _expected(column: dict[str, Any]) -> str:
     if column["half_width"] is not None:
-        return f"{column['half_width']:,.0f} count"
+        return f"{_figure(column['half_width'])} count"
     return "–" if column["mean_half_width"] is None else f"{_figure(column['mean_half_width'])} mean"
 
 
 def _figure(value: float | None) -> str:
-    return "–" if value is None else f"{value:.3g}" if abs(value) < 1000 else f"{value:,.0f}"
+    return "–" if value is None else written(value)

@@ -7,7 +7,6 @@ from typing import Annotated
 
 from dproof.cli.options import AsJson, argument, option
 from dproof.cli.output import emit, having_done
-from dproof.plans.expectation import half_widths
 from dproof.releases.release import REPORT, load
 from dproof.report.page import page
 
@@ -19,12 +18,12 @@ def report(
 ) -> None:
     """Write the page that explains a release.
 
-    It is for a person who is no expert: one HTML file with its pictures inside, no script, no network. It follows
+    For readers who are no experts: one HTML file with its charts inside, without scripts or network access. It is made
     from the certificate and the plan.
     """
     opened = load(release)
     target = release / REPORT if out is None else out
-    text = page(opened.law, opened.certificate, half_widths(opened.law, opened.rows))
+    text = page(opened.law, opened.certificate)
     target.write_text(text, encoding="utf-8")
     answer = {"report": str(target), "bytes": len(text.encode())}
     with having_done(f"the page is in {target}"):

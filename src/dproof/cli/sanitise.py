@@ -23,22 +23,22 @@ _WIDE = 60  # columns of a terminal from which the bar tells the rate as well
 def sanitise(
     data: Data,
     plan: Annotated[Path, option("PLAN.toml", "The plan.")],
-    out: Annotated[Path, option("DIR", "The folder to make; it must not be there yet.")],
+    out: Annotated[Path, option("DIR", "The folder to make; it must not exist yet.")],
     table: Table = None,
     ledger: Annotated[
-        Path | None, option("FILE", "Pay for the release in this ledger first; it is begun if absent.")
+        Path | None, option("FILE", "Pay for the release from this ledger first; created if it does not exist.")
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Sanitise a table once; then anyone may ask it anything.
+    """Sanitise a table once; then anyone may query it without limit.
 
-    The plan's law is certified first. Then every row is drawn from it, and DIR appears with the sanitised table, the
-    plan, the certificate and a page that explains it all. DIR appears whole or not at all. `dproof check` shows you
-    first what the plan does not foresee in the table.
+    The plan's laws are certified first. Then a sanitised row is drawn for every row, and DIR is made with the sanitised
+    table, the plan, the certificate and a page that explains them. DIR is complete or not there at all. Run
+    `dproof check` before, to see which values the plan does not cover.
 
-    With --ledger, the release is paid for once all that can fail without data is done. If it stops after that, the same
-    command, with the same DIR, makes the release at no further cost: nothing of the first attempt was published. If it
-    stops when the release is drawn and only lacks its name, the same command gives it the name and reads nothing.
+    With --ledger, the release is paid for after everything that can fail without reading data. If the command stops
+    after that, run it again with the same DIR: it makes the release at no further cost, because nothing of the first
+    attempt was published. If only the last step was missing, giving DIR its name, it does that and reads nothing.
     """
     payment = None if ledger is None else ReleasePayment(ledger, out)
     try:
@@ -46,13 +46,13 @@ def sanitise(
             release = sanitisation.sanitise(data, plan, out, table=table, progress=progress, payment=payment)
     except BaseException as error:
         if payment is not None and payment.outstanding:
-            error.add_note("no release was made, and it is paid for: the same command makes it at no further cost")
+            error.add_note("no release was made, but it is paid for: run the same command again, at no further cost")
         raise
     with having_done(f"the release is made, in {out}"):
         if payment is not None and payment.finished:
-            advise("an earlier run had paid for this release and drawn it: it has its name now, and cost nothing more")
+            advise("an earlier run had paid for this release and drawn it: it is now published, at no further cost")
         elif payment is not None and payment.resumed:
-            advise("the ledger had paid for this release, and no run had published it: it cost nothing more")
+            advise("an earlier run had paid for this release and not published it: there was no further cost")
         answer = _answer(release, out)
         emit(answer, as_json, lambda: _page(answer))
 
@@ -87,14 +87,14 @@ def _page(answer: dict[str, Any]) -> Page:
     if not answer["private"]:
         yield "[bold red]NOT PRIVATE: it was drawn with seeded coins.[/bold red]"
     yield from (f"[yellow]Take care: {escape(text)}[/yellow]" for text in answer["advice"])
-    yield f"\nAsk it anything, for ever:\n  dproof query {where} 'SELECT … FROM release'"
-    yield f"Check it again:\n  dproof verify {where}"
-    yield f"Read about it:\n  {where}/report.html\n"
+    yield f"\nQuery it, without limit:\n  dproof query {where} 'SELECT … FROM release'"
+    yield f"Verify it:\n  dproof verify {where}"
+    yield f"Read what was done:\n  {where}/report.html\n"
 
 
 @contextmanager
 def _progress(quiet: bool) -> Iterator[Progress | None]:
-    """A bar with rate and time left on stderr, where that is a terminal."""
+    """A bar on stderr, where that is a terminal: what is prepared, then rows, their rate and the time left."""
     from rich import progress
     from rich.console import Console
 
@@ -102,15 +102,14 @@ def _progress(quiet: bool) -> Iterator[Progress | None]:
     if quiet or not console.is_terminal:
         yield None
         return
-    text = progress.TextColumn("{task.completed:,.0f} rows{task.fields[rate]}")
-    columns = progress.BarColumn(None), text, progress.TimeRemainingColumn()
+    columns = progress.BarColumn(None), progress.TextColumn("{task.description}"), progress.TimeRemainingColumn()
     with progress.Progress(*columns, console=console, transient=True) as bar:
-        task = bar.add_task("rows", total=None, rate="")
+        task = bar.add_task("certifying, drawing charts", total=None)
 
         def advance(rows: int, total: int | None) -> None:
             bar.update(task, advance=rows, total=total)
             speed = bar.tasks[0].speed  # there is none before the second step
-            if speed is not None and console.width >= _WIDE:
-                bar.update(task, rate=f", {speed:,.0f} a second")
+            rate = "" if speed is None or console.width < _WIDE else f", {speed:,.0f} a second"
+            bar.update(task, description=f"{bar.tasks[0].completed:,.0f} rows{rate}")
 
         yield advance

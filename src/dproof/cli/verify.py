@@ -20,9 +20,9 @@ def verify(
     path: Annotated[Path, argument("DIR-or-CERTIFICATE", "A release, or a certificate.")],
     as_json: AsJson = False,
 ) -> None:
-    """Check a release or a certificate again, and its files.
+    """Verify a release with its files, or a certificate.
 
-    Leaves with 0 if all of it holds, and with 1 if something does not, or if seeded coins were used.
+    The exit code is 0 if everything holds, and 1 if something does not or if seeded coins were used.
     """
     try:
         release = check(path)
@@ -60,7 +60,9 @@ def _page(answer: dict[str, Any], path: Path) -> Page:
     rows = f", {several(answer['release']['rows'], 'row')}" if answer["release"] else ""
     yield (
         f"[bold]{name}[/bold] [bold green]holds[/bold green]: ε = {answer['epsilon']:.6g}, δ = {answer['delta']:.6g}, "
-        f"{answer['neighbours']}, {several(answer['laws'], 'law')}{rows}{limits}."
+        f"{answer['neighbours']}{rows}{limits}."
     )
+    each = ", one for each column or group of joined columns" if answer["release"] else ""
+    yield f"Checked in exact arithmetic: {several(answer['laws'], 'law')}{each}."
     if answer["unchecked"]:
         yield f"Not checked: {escape(', '.join(answer['unchecked']))}."

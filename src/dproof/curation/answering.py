@@ -29,6 +29,7 @@ from dproof.questions.regions import grouping
 from dproof.questions.schema import Open, plain
 
 _DRAWS, _MOST_DRAWS = 4000, 1 << 22
+_AS_DRAWN = "This costs nothing. The numbers as drawn are in the cell's `raw` (on the command line: with --json)."
 WAYS_OUT = "a larger ε, fewer columns in the question, or coarser conditions"  # of an answer that tells nothing
 
 
@@ -91,11 +92,11 @@ class Answering:
         if any(statistic in self.consistent for a in counts for statistic in self._statistics(a)):
             yield (
                 f"Counts of all rows are adjusted to add up to the public number of rows, {self.rows:,} (rows in no "
-                "declared group included), and none is below 0. This costs nothing; `raw` has the numbers as drawn."
+                f"declared group included), and none is below 0. {_AS_DRAWN}"
             )
         elif any(self.noise[statistic].noise for a in counts for statistic in self._statistics(a)):
-            yield "A count below 0 is shown as 0. This costs nothing; `raw` has the numbers as drawn."
-        yield from (promise(choice, self.level) for choice in self.measurement.chosen)
+            yield f"A count below 0 is shown as 0. {_AS_DRAWN}"
+        yield from (promise(choice, self.level, self.question) for choice in self.measurement.chosen)
 
     def _column(self, expression: Expression, kept: NDArray[np.int64], *, bare: bool = False) -> list[Any]:
         if not len(kept):

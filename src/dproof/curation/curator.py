@@ -97,6 +97,11 @@ class Curator:
         self.analyst = analyst
         self.lock = threading.RLock()
 
+    def __repr__(self) -> str:
+        """What is known without reading the ledger; `remaining()` reads it."""
+        columns = ", ".join(self.schema.spaces)
+        return f"<curator: {self.plan.privacy.neighbours}, ledger {str(self.ledger.path)!r}; {columns}>"
+
     def remaining(self) -> Amount:
         """What may still be spent: `epsilon` and `delta`, exactly."""
         return self.ledger.remaining(self.analyst)
@@ -239,7 +244,7 @@ class Curator:
         if not all_groups:
             check_groups(question.group_by, self.schema)
         if (epsilon is None) == (accuracy is None):
-            raise InputError("say what the question may cost with epsilon, or how good it must be with accuracy")
+            raise InputError("say what the question may cost, with epsilon, or how good it must be, with accuracy")
         if accuracy is None:
             return self._measure(question, self.price(epsilon, delta))
         self.price(_MOST, delta)
@@ -267,9 +272,9 @@ class Curator:
             unknown = next((name for name, width in widths.items() if width is None), None)
             if unknown is not None:
                 raise InputError(
-                    f"how wide the interval of {unknown!r} is depends on the table, so no price can promise it: give "
-                    "epsilon instead of accuracy; it is known of counts, sums, and means of a public number of values "
-                    "(the plan must say what stands for a missing one)"
+                    f"how wide the interval of {unknown!r} is depends on the table, so no price can promise it: name "
+                    "a price ε instead of an accuracy; it is known of counts, sums, and means of a public number of "
+                    "values (the plan must say what stands for a missing one)"
                 )
             return made, all(Fraction(width) <= wanted for width in widths.values() if width is not None)
 

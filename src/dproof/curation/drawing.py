@@ -14,6 +14,7 @@ from dproof.curation.tally import Tally
 from dproof.exact import exact
 from dproof.questions.canonical import expression
 from dproof.questions.linear import Term, scale_of
+from dproof.questions.question import Question
 from dproof.questions.schema import Open, Schema
 from dproof.spaces import Space
 
@@ -105,14 +106,15 @@ def _miss(choice: Chosen, below: int, here: int, above: int) -> int:
     return max(0, b * below - a * n, b * above - (b - a) * n)
 
 
-def promise(choice: Chosen, level: float) -> str:
+def promise(choice: Chosen, level: float, question: Question) -> str:
     """How far a choice may be from the best at this level, whatever the table: what its misses mean in rows.
 
     >>> from fractions import Fraction
-    >>> from dproof.questions.question import Aggregate
-    >>> median = Aggregate("quantile", ("age",), Fraction(1, 2))
-    >>> print(promise(Chosen(median, "exponential", Fraction(1, 4), 111), 0.95))
-    quantile("age", 0.5): with probability 0.95 at most 50% of the rows plus 15 are below it, and 50% plus 15 above it.
+    >>> from dproof.questions.sql import parse
+    >>> question = parse("SELECT median(age) FROM data")
+    >>> choice = Chosen(question.select[0].expression, "exponential", Fraction(1, 4), 111)
+    >>> print(promise(choice, 0.95, question))
+    median(age): with probability 0.95 at most 50% of the rows plus 15 are below it, and 50% plus 15 above it.
     """
     aggregate = choice.aggregate
     rounds = int(aggregate.argument or 1) if aggregate.kind == "top" else 1
@@ -123,14 +125,16 @@ def promise(choice: Chosen, level: float) -> str:
         text = f"no value is in more than {_rows(most)} more"
     elif choice.rank is not None:
         side = "below" if aggregate.kind == "min" or aggregate.argument == 0 else "above"
-        aim = f"the aim is {choice.rank - 1:,}: extremes are private"
+        aim = f"the aim is {choice.rank - 1:,}, because the extreme itself is private"
         text = f"it has at most {_rows(choice.rank - 1 + most)} {side} it ({aim})"
     else:
         assert aggregate.argument is not None
         low, more = aggregate.argument, -(-most // aggregate.argument.denominator)
         shares = [f"{float(100 * share):g}%" for share in (low, 1 - low)]
         text = f"at most {shares[0]} of the rows plus {more:,} are below it, and {shares[1]} plus {more:,} above it"
-    return f"{expression(aggregate)}: with probability {level:g} {text}."
+    # As its column is headed; what is only tested or sorted by has no column.
+    name = next((item.alias for item in question.select if item.expression == aggregate), expression(aggregate))
+    return f"{name}: with probability {level:g} {text}."
 
 
 def _rows(number: int) -> str:

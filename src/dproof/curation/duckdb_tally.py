@@ -18,7 +18,6 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet
 from numpy.typing import NDArray
 
 from dproof.curation.measurement import Measurement
@@ -52,21 +51,27 @@ class Readable:
 
 def readable(thing: Any) -> Readable | None:
     """An Arrow table, a Parquet file or a relation as DuckDB reads it; None for anything else."""
-    import duckdb
+    if isinstance(thing, (str, os.PathLike)):
+        return _parquet(Path(thing))
+    import duckdb  # lazy: most questions are asked of a text file, which is read without it
 
     if isinstance(thing, duckdb.DuckDBPyRelation):
         return Readable(thing)
     if isinstance(thing, pa.Table):
         with suppress(duckdb.Error):  # a type that DuckDB does not know
             return Readable(duckdb.connect().from_arrow(thing), thing.schema)
+    return None
+
+
+def _parquet(path: Path) -> Readable | None:
+    if path.suffix.lower() != ".parquet" or not path.is_file() or set(str(path)) & set("*?["):  # patterns to DuckDB
         return None
-    is_file = (
-        isinstance(thing, (str, os.PathLike)) and Path(thing).suffix.lower() == ".parquet" and Path(thing).is_file()
-    )
-    if is_file and not set(str(thing)) & set("*?["):  # which DuckDB takes for patterns of names
-        with suppress(duckdb.Error):
-            relation = duckdb.connect().read_parquet(str(thing), hive_partitioning=False)
-            return Readable(relation, pa.parquet.read_schema(thing), parquet=True)
+    import duckdb  # lazy, as above
+    import pyarrow.parquet
+
+    with suppress(duckdb.Error):
+        relation = duckdb.connect().read_parquet(str(path), hive_partitioning=False)
+        return Readable(relation, pyarrow.parquet.read_schema(path), parquet=True)
     return None
 
 

@@ -26,6 +26,11 @@ from dproof.questions.ranges import Range, possible
 from dproof.questions.schema import Schema, plain
 from dproof.questions.sensitivity import Sensitivity, sensitivity
 
+_DEPENDS = (
+    "the interval depends on the data, so it cannot be previewed; `dproof plan` with --rows and --question estimates "
+    "it for evenly spread values"
+)
+
 
 @dataclass(frozen=True, slots=True)
 class Preview:
@@ -69,7 +74,7 @@ class Preview:
                 yield f"{name}: chosen, not measured, so it has no interval; the mechanism above says how good it is"
                 continue
             if width is None:
-                yield f"{name}: the interval depends on the data, so it cannot be previewed"
+                yield f"{name}: {_DEPENDS}"
                 continue
             off = f"{written(self.errors[name])} off on average"
             yield f"{name}: ± {written(width)} with probability {self.level:g}, {off}"
@@ -125,7 +130,9 @@ def preview(
     spread = spreads(measurement, level, rows)
     widths, errors = ({alias: pair[n] for alias, pair in spread.items()} for n in (0, 1))
     mechanisms = [*(_noise_text(noisy, schema) for noisy in measurement.noisy)]
-    mechanisms += [f"{promise(c, level)} ({c.mechanism}, rate {plain(c.rate):.6g})" for c in measurement.chosen]
+    mechanisms += [
+        f"{promise(c, level, question)} ({c.mechanism}, rate {plain(c.rate):.6g})" for c in measurement.chosen
+    ]
     asked = canonical(question)
     reached = {i.alias: possible(i.expression, question, schema, rows) for i in question.select if i.alias in spread}
     useless = {name: reach for name, reach in reached.items() if 0 < reach.high - reach.low <= (widths[name] or 0)}

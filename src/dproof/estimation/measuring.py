@@ -22,7 +22,7 @@ from dproof.questions.answer import Cell
 from dproof.questions.question import Aggregate, Expression, Question, evaluate
 
 Method = Literal["inverse", "likelihood", "projection", "shrinkage"]
-_ROUGH = "approximate: the noise is wider than the condition; the interval includes the bias"
+ROUGH = "approximate: the noise is wider than the condition; the interval includes the bias"
 _FEW = "few rows carry noise here, so intervals are wider, to be safe (Bernstein's inequality)"
 WAYS_OUT = (  # of an answer that tells nothing
     "a release with a larger ε, fewer columns in the question, coarser conditions, or `dproof ask` on the private table"
@@ -95,7 +95,7 @@ class Measured:
         found = self.value(expression, self.found.values)
         spread = self.spread(found)
         low, high, exact = spread.low, spread.high, spread.exact
-        for note, which in ((_ROUGH, spread.rough), (_FEW, spread.few), (_UNSURE, spread.unsure)):
+        for note, which in ((ROUGH, spread.rough), (_FEW, spread.few), (_UNSURE, spread.unsure)):
             for group in np.flatnonzero(which):
                 self.warnings[group][note] = None
         count = isinstance(expression, Aggregate) and expression.kind == "count"

@@ -8,7 +8,7 @@ from dproof.errors import InputError, did_you_mean
 from dproof.estimation.curves import curve_answer
 from dproof.estimation.expressions import sums_of
 from dproof.estimation.frame import Frame, schema_of
-from dproof.estimation.measuring import WAYS_OUT, Asked, Options, measure
+from dproof.estimation.measuring import ROUGH, WAYS_OUT, Asked, Options, measure
 from dproof.estimation.order_statistics import special_cells
 from dproof.plans.row_law import RowLaw
 from dproof.questions.answer import Answer, arranged, cautions
@@ -20,6 +20,7 @@ from dproof.questions.sql import parse
 
 _METHODS = {
     "inverse": "inverse law (unbiased)",
+    "approximate": "inverse law (some estimates are approximate, see the note)",
     "likelihood": "maximum likelihood (iterative Bayes)",
     "projection": "inverse law, moved to the nearest table without negative counts",
     "shrinkage": "inverse law, counts drawn towards each other (empirical Bayes)",
@@ -55,13 +56,14 @@ def query(release: Any, sql: str, **options: Any) -> Answer:
     asked = Asked(law, release.data, release.rows, question, Options(**options))
     answer = answer_rows(asked)
     notes = [*cautions(answer, WAYS_OUT), *asked.notes]
+    method = _METHODS["approximate" if ROUGH in notes and asked.options.method == "inverse" else asked.options.method]
     notes += [] if release.private else ["NOT PRIVATE: drawn with seeded coins"]
     return Answer(
         tuple(item.alias for item in question.select),
         answer,
         asked.options.level,
         tuple(dict.fromkeys(notes)),
-        f"{_METHODS[asked.options.method]}; intervals for {_TARGETS[asked.options.target]}",
+        f"{method}; intervals for {_TARGETS[asked.options.target]}",
     )
 
 

@@ -11,8 +11,6 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from flint import arb, ctx, fmpq
-
 from dproof.exact import bisect, exp_below, log_above
 
 _BITS = 192  # in which the normal law is computed
@@ -137,6 +135,8 @@ def normal_delta(mu: Fraction, epsilon: Fraction) -> Fraction:
         return Fraction(0)
     if epsilon > 40 * mu + mu * mu:  # then δ ≤ Φ(μ/2 − ε/μ) ≤ Φ(−40)
         return Fraction(1, 1 << 1000)
+    from flint import arb, ctx, fmpq  # lazy: only Gaussian noise needs it
+
     before, ctx.prec = ctx.prec, _BITS
     try:
         m, e = (arb(fmpq(x.numerator, x.denominator)) for x in (mu, epsilon))

@@ -77,6 +77,11 @@ class Plan:
     text: str
     file: Layout = USUAL
 
+    def __repr__(self) -> str:
+        columns = ", ".join(f"{column.name} ({column.kind})" for column in self.columns)
+        promise = f"epsilon = {self.privacy.epsilon}, delta = {self.privacy.delta}, {self.privacy.neighbours}"
+        return f"<plan: {promise}; {columns}>"
+
     @property
     def row_is_person(self) -> bool:
         """Whether every row is another person: only then have neighbours under change-one equally many rows."""

@@ -30,6 +30,9 @@ CONFIDENTIAL = (
 _SHOWN = 5  # values of a column
 _LONGEST_SHOWN = 60  # characters
 _REMEMBERED = 1 << 16  # different values of a column; beyond, the rare ones are forgotten
+_SIGNS = (  # a wrong sign makes 65 of 65,000
+    "does the plan have the right bounds, and are `decimal` and `thousands` under [file] right?"
+)
 _REPLACEMENT = "\ufffd"  # what stands for bytes that an encoding does not know
 
 
@@ -51,6 +54,11 @@ class ColumnInspection:
     undecodable: int = 0
     values: tuple[tuple[str, int], ...] = ()
 
+    def __str__(self) -> str:
+        figures = {"missing": self.missing, "outside": self.outside, "no number": self.no_number}
+        told = [f"{n:,} {what}" for what, n in (figures | {"clamped": self.clamped}).items() if n]
+        return f"{self.name} ({self.kind}): {', '.join(told) or 'as the plan says'}"
+
 
 @dataclass(frozen=True, slots=True)
 class Persons:
@@ -71,6 +79,10 @@ class Inspection:
     columns: tuple[ColumnInspection, ...]
     persons: Persons | None
     hints: tuple[str, ...]
+
+    def __repr__(self) -> str:
+        lines = [f"<check of {self.rows:,} rows>", CONFIDENTIAL, *map(str, self.columns), *self.hints]
+        return "\n".join(lines)
 
     def to_json(self) -> dict[str, Any]:
         """The figures, with a key that says that they are confidential."""
@@ -233,11 +245,13 @@ def _hints(plan: Plan, rows: int, columns: Sequence[ColumnInspection], persons: 
                     "in `values`, in the order of `columns`."
                 )
         elif found.outside > present / 2:
-            hints.append(f"Most values of {name} are outside: are all values in the plan, and is the encoding right?")
+            asked = _SIGNS if column.kind == "interval" else "are all values in the plan, and is the encoding right?"
+            hints.append(f"Most values of {name} are outside: {asked}")
         if found.no_number:
             hints.append(f"Values of {name} are no numbers: are `decimal` and `thousands` under [file] right?")
         if found.clamped > present / 2 and column.form != "flags":
-            hints.append(f"Most values of {name} are clamped: does the plan have the right bounds or values?")
+            asked = _SIGNS if column.kind == "interval" else "does the plan have the right bounds or values?"
+            hints.append(f"Most values of {name} are clamped: {asked}")
         if rows and found.missing == rows:
             hints.append(f"All values of {name} are missing.")
         if column.private and found.missing + found.no_number and column.missing is None:

@@ -181,12 +181,11 @@ def prepare(law: RowLaw) -> Prepared:
 
 def _described(prepared: Prepared, rows: int, files: Mapping[str, str], private: bool) -> tuple[Certificate, str]:
     """The certificate of a release, and the page about it."""
-    from dproof.plans.expectation import half_widths
     from dproof.report.page import page
 
     law, pictures = prepared
     certificate = law.certificate(about(law, rows, files), private=private)
-    return certificate, page(law, certificate.to_json(), half_widths(law, rows), pictures)
+    return certificate, page(law, certificate.to_json(), pictures)
 
 
 def finish(folder: Path, prepared: Prepared, rows: int, files: Mapping[str, str], private: bool) -> dict[str, Any]:

@@ -23,12 +23,13 @@ from dproof.estimation.expressions import sums_of
 from dproof.estimation.frame import Frame, Needed, schema_of
 from dproof.estimation.intervals import half_widths, normal_quantile
 from dproof.estimation.measuring import Asked, Measured, Options, measure
+from dproof.exact import written
 from dproof.laws.scores import Array
 from dproof.plans.plan import Plan
 from dproof.plans.questions import Planned, checked_question
 from dproof.plans.row_law import RowLaw, certify_row
 from dproof.privacy import Privacy
-from dproof.questions.building import count, mean
+from dproof.questions.building import Asking, count, mean
 from dproof.questions.linear import Term
 from dproof.questions.predicates import Compare, Contains, both
 from dproof.questions.question import Expression, Key, Number, Question, aggregates
@@ -46,7 +47,8 @@ class Comparison:
 
     `release` is that of a release; `ask` that of a curator who spends all of ε on this question, and `ask_shared` of
     one who shares ε evenly among all questions. None is what depends on the data, or cannot be answered that way.
-    `ratio` is how many times larger the standard error of the release is than that of the curator.
+    `estimated` where ± of the curator depends on the data and is that for evenly spread values, as ± of the release
+    always is. `ratio` is how many times larger the standard error of the release is than that of the curator.
     """
 
     question: str
@@ -56,6 +58,7 @@ class Comparison:
     ask: float | None
     ask_shared: float | None
     ratio: float | None = None
+    estimated: bool = False
 
     @property
     def break_even(self) -> int | None:
@@ -85,7 +88,9 @@ class Advice:
 
     @property
     def better(self) -> str | None:
-        """ "sanitise" or "ask"; None where neither ± is known beforehand."""
+        """ "sanitise" or "ask"; None where neither ± is known beforehand. A release needs change-one neighbours."""
+        if self.privacy.neighbours != "change-one":
+            return "ask"
         if self.break_even is None:
             return None
         return "sanitise" if self.questions >= self.break_even else "ask"
@@ -94,15 +99,18 @@ class Advice:
         lines = [["question", "column", "release: ±", "ask: ±", "the release is better from"]]
         for c in self.comparisons:
             wins = "–" if c.break_even is None else f"{c.break_even:,} questions"
-            lines.append([c.question, c.column, shown(c.release), shown(c.ask_shared), wins])
-        widths = [max(len(line[n]) for line in lines) for n in range(5)]
-        table = ["  ".join(text.ljust(w) for text, w in zip(line, widths, strict=True)).rstrip() for line in lines]
+            widths = ("–" if width is None else written(width) for width in (c.release, c.ask_shared))
+            lines.append([c.question, c.column, *widths, wins])
+        room = [max(len(line[n]) for line in lines) for n in range(5)]
+        table = ["  ".join(text.ljust(w) for text, w in zip(line, room, strict=True)).rstrip() for line in lines]
         return "\n".join([*table, "", self.verdict])
 
     @property
     def verdict(self) -> str:
         """Which way to go, in a sentence."""
         many = "1 question" if self.questions == 1 else f"{self.questions} questions"
+        if self.privacy.neighbours != "change-one":
+            return f"For {many}: ask the table under a budget; a release needs change-one neighbours."
         if self.break_even is None:
             return f"For {many} on {self.rows:,} rows the two ways cannot be compared beforehand."
         way = "sanitise once and ask the release" if self.better == "sanitise" else "ask the table under a budget"
@@ -111,7 +119,7 @@ class Advice:
 
     def to_json(self) -> dict[str, Any]:
         """One JSON object."""
-        fields = ("question", "column", "release", "ask", "ask_shared", "break_even")
+        fields = ("question", "column", "release", "ask", "ask_shared", "estimated", "break_even")
         found = [{"weight": float(c.weight), **{f: getattr(c, f) for f in fields}} for c in self.comparisons]
         return {
             "rows": self.rows,
@@ -123,11 +131,6 @@ class Advice:
             "break_even": self.break_even,
             "comparisons": found,
         }
-
-
-def shown(width: float | None) -> str:
-    """A half-width in a few digits."""
-    return "–" if width is None else f"{width:,.0f}" if width >= 100 else f"{width:.3g}"
 
 
 def advise(
@@ -155,28 +158,40 @@ def advise(
     if not asked:
         raise InputError("questions must be one or more: give them here, or as [[questions]] in the plan")
     parsed = [checked_question(one.sql, chosen.columns) for one in asked]
-    law, promise = certify_row(chosen), chosen.privacy
+    promise = chosen.privacy
+    law = certify_row(chosen) if promise.neighbours == "change-one" else None
     shared = Privacy(promise.epsilon / len(asked), promise.delta / len(asked), neighbours=promise.neighbours)
-    found = (_compared(law, rows, one, question, shared) for one, question in zip(asked, parsed, strict=True))
+    found = (_compared(chosen, law, rows, one, question, shared) for one, question in zip(asked, parsed, strict=True))
     return Advice(rows, promise, len(asked), tuple(c for part in found for c in part))
 
 
 def asked_width(plan: Plan, rows: int, column: str) -> float | None:
     """± of `dproof ask` for all of ε, where no value is missing: of the count of one value, or of a mean."""
-    schema, space = replace(curator_schema(plan), nullable=frozenset()), plan.column(column).space
-    asked = count()
+    space = plan.column(column).space
     if space.line is not None:
-        asked = mean(column)
-    elif space.items is not None:
-        asked = replace(asked, condition=Contains(column, space.items[0]))
-    elif space.labels is not None:
-        asked = replace(asked, condition=Compare(column, "=", space.labels[0]))
-    else:
-        return None
-    own_rows, by_person = plan.rows_per_person, plan.person is not None
-    question = resolve(asked.question(), schema)
-    noise = measure_noise(question, schema, plan.privacy, rows_per_person=own_rows, by_person=by_person)
+        return _width(plan, mean(column), rows)
+    if space.items is not None:
+        return _width(plan, replace(count(), condition=Contains(column, space.items[0])), rows)
+    if space.labels is not None:
+        return _width(plan, replace(count(), condition=Compare(column, "=", space.labels[0])), rows)
+    return None
+
+
+def count_width(plan: Plan) -> float | None:
+    """± of `dproof ask` for all of ε of the number of rows, where that is private."""
+    return _width(plan, count(), None)
+
+
+def _width(plan: Plan, asked: Asking, rows: int | None) -> float | None:
+    schema = replace(curator_schema(plan), nullable=frozenset())
+    noise = _noise(plan, resolve(asked.question(), schema), schema, plan.privacy)
     return next(iter(spreads(noise, _LEVEL, rows if plan.rows_are_public else None).values()))[0]
+
+
+def _noise(plan: Plan, question: Question, schema: Schema, privacy: Privacy) -> Measurement:
+    """What a curator would draw for a question at this price."""
+    by_person = plan.person is not None
+    return measure_noise(question, schema, privacy, rows_per_person=plan.rows_per_person, by_person=by_person)
 
 
 def _given(questions: Any) -> tuple[Planned, ...]:
@@ -184,42 +199,43 @@ def _given(questions: Any) -> tuple[Planned, ...]:
     return tuple(Planned(text, Fraction(1)) for text in texts)
 
 
-def _compared(law: RowLaw, rows: int, one: Planned, parsed: Question, shared: Privacy) -> list[Comparison]:
-    """The columns of one question that hold answers."""
+def _compared(
+    plan: Plan, law: RowLaw | None, rows: int, one: Planned, parsed: Question, shared: Privacy
+) -> list[Comparison]:
+    """The columns of one question that hold answers; without a law, as there can be no release, of a curator alone."""
     items = [item for item in parsed.select if not isinstance(item.expression, (Key, Number))]
     unknown = [Comparison(one.sql, item.alias, one.weight, None, None, None) for item in items]
-    schema, data_schema = schema_of(law), curator_schema(law.plan)
+    data_schema = curator_schema(plan)
+    schema = data_schema if law is None else schema_of(law)
     if asked_curve(parsed, schema) is not None:
         return unknown  # a band, not one ±
-    release = resolve(replace(parsed, table="release"), schema)
+    release = resolve(replace(parsed, table=schema.table), schema)
     if any(aggregate.kind not in _LINEAR for aggregate in aggregates(release)):
         return unknown  # how far a quantile or a top list is off depends on the data
-    own_rows, by_person = law.plan.rows_per_person, law.plan.person is not None
     data: Question | None = None
     noises: list[Measurement] = []
     with suppress(InputError):  # a curator cannot be asked about public columns, whose values nobody declared
         data = resolve(replace(parsed, table=data_schema.table), data_schema)
-        noises = [
-            measure_noise(data, data_schema, privacy, rows_per_person=own_rows, by_person=by_person)
-            for privacy in (law.plan.privacy, shared)
-        ]
+        noises = [_noise(plan, data, data_schema, privacy) for privacy in (plan.privacy, shared)]
     terms = [n.statistic for noise in noises[:1] for n in noise.noisy if isinstance(n.statistic, Term)]
     measured = None
     with suppress(InputError):  # a law that cannot be undone, or too large a table of counts
-        measured = _expected(law, release, rows, terms)
-    public_rows = rows if law.plan.rows_are_public else None
+        measured = None if law is None else _expected(law, release, rows, terms)
+    public_rows = rows if plan.rows_are_public else None
     found = []
     for place, item in enumerate(release.select):
         if isinstance(item.expression, (Key, Number)):
             continue
         width, error = (None, None) if measured is None else _of_release(item.expression, measured)
         asked: list[Spread] = [(None, None), (None, None)]
+        estimated = False
         if data is not None and noises:
             expression = data.select[place].expression
             asked = [_of_curator(item.alias, expression, noise, measured, release, public_rows) for noise in noises]
+            estimated = spreads(noises[0], _LEVEL, public_rows)[item.alias][0] is None and asked[0][0] is not None
         (ask, own_error), (ask_shared, _) = asked
         ratio = error / own_error if error and own_error else None
-        found.append(Comparison(one.sql, item.alias, one.weight, width, ask, ask_shared, ratio))
+        found.append(Comparison(one.sql, item.alias, one.weight, width, ask, ask_shared, ratio, estimated))
     return found
 
 

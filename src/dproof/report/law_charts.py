@@ -99,7 +99,7 @@ def one_law(mechanism: Mechanism) -> Any:
         alt.Chart({"values": bars}, title=f"what becomes of {written(label) if numbers else label_text(label)}")
         .mark_bar(color=ACCENT, size=max(1, 480 // max(len(bars), 1)))
         .encode(
-            x=alt.X(f"released value:{kind}", axis=alt.Axis(tickCount=8)),
+            x=alt.X(f"released value:{kind}", axis=alt.Axis(tickCount=8, labelSeparation=8, labelOverlap=True)),
             y=alt.Y("probability:Q", axis=alt.Axis(tickCount=4)),
         )
         .properties(width=520, height=160)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from html import escape
 from importlib.resources import files
 from math import floor, log10
@@ -12,9 +12,21 @@ from typing import Any, NamedTuple
 from dproof.charts.style import svg
 from dproof.exact import written
 from dproof.meaning import advice, attack_accuracy, posterior
+from dproof.plans.expectation import half_widths, mean_half_widths
 from dproof.plans.row_law import Group, RowLaw
 from dproof.privacy import Privacy
 from dproof.report.law_charts import law_chart, profile_chart
+
+_PAPERS = {  # as certificates name them
+    "HLM15": "Holohan, Leith and Mason 2015: Differential privacy in metric spaces: numerical, categorical and "
+    "functional data under the one roof. Information Sciences 305.",
+    "HLM16": "Holohan, Leith and Mason 2016: Differentially private response mechanisms on categorical data. Discrete "
+    "Applied Mathematics.",
+}
+_BEYOND = (
+    "released numbers may lie outside the range of the true ones: this keeps their mean right. Where the chart has "
+    "several humps, the law with the least noise releases numbers from those places only"
+)
 
 
 class Pictures(NamedTuple):
@@ -31,24 +43,15 @@ def draw_pictures(row: RowLaw) -> Pictures:
     return Pictures(laws, svg(profile_chart(curves, float(row.plan.privacy.epsilon) or 1.0)))
 
 
-def page(
-    row: RowLaw,
-    certificate: Mapping[str, Any],
-    half_widths: Mapping[str, float | None],
-    pictures: Pictures | None = None,
-) -> str:
-    """The whole page as HTML.
-
-    `half_widths` holds, for each column, the half-width of the 95 % interval that a count of this many rows has;
-    `pictures` are those of the row, where they are drawn already.
-    """
+def page(row: RowLaw, certificate: Mapping[str, Any], pictures: Pictures | None = None) -> str:
+    """The whole page as HTML; `pictures` are those of the row, where they are drawn already."""
     drawn = pictures or draw_pictures(row)
     style = (files("dproof.report") / "page.css").read_text(encoding="utf-8")
     release = certificate.get("release") or {}
     sections = [
         _promise(row.plan.privacy, release, bool(certificate["private"])),
         _denial(row.plan.privacy),
-        _columns(row, release, half_widths, drawn.laws),
+        _columns(row, release.get("rows") or 0, drawn.laws),
         _profile(drawn.profile),
         _asking(row),
         _limits(row),
@@ -112,11 +115,11 @@ def _bar(low: float, high: float) -> str:
     return f'<span class="range"><i style="left:{low:.1%};width:{max(high - low, 0.005):.1%}"></i></span>'
 
 
-def _columns(
-    row: RowLaw, release: Mapping[str, Any], half_widths: Mapping[str, float | None], pictures: Mapping[str, str]
-) -> str:
+def _columns(row: RowLaw, rows: int, pictures: Mapping[str, str]) -> str:
+    counts, means = half_widths(row, rows), mean_half_widths(row, rows)
     blocks = "".join(
-        _group(group, release.get("rows"), half_widths.get(group.name), pictures[group.name]) for group in row.groups
+        _group(group, _accuracy(rows, counts[group.name], means.get(group.name)), pictures[group.name])
+        for group in row.groups
     )
     untouched, dropped = row.plan.named("public"), row.plan.named("drop")
     notes = ""
@@ -124,13 +127,27 @@ def _columns(
         notes += f"<p><b>Released as they are</b>, because the plan declares them public: {_names(untouched)}.</p>"
     if dropped:
         notes += f"<p><b>Left out:</b> {_names(dropped)}.</p>"
+    sources = " ".join(group.part.source for group in row.groups)
+    cited = "".join(f"<li>{escape(text)}</li>" for name, text in _PAPERS.items() if name in sources)
+    notes += f'<p>The papers:</p><ul class="papers">{cited}</ul>' if cited else ""
     return f"<section><h2>What was done to each column</h2>{blocks}{notes}</section>"
 
 
-def _group(group: Group, rows: int | None, width: float | None, picture: str) -> str:
+def _accuracy(rows: int, count: float | None, mean: float | None) -> Iterator[str]:
+    if count is not None and rows:
+        told = "right to about" if count < rows else "no information at this ε:"
+        yield f"a count over the {rows:,} rows is {told} ± {written(count)}, 19 times out of 20"
+    if mean is not None:
+        yield f"the mean of the {rows:,} rows is right to about ± {written(mean)}, 19 times out of 20"
+
+
+def _group(group: Group, accuracy: Iterable[str], picture: str) -> str:
     part = group.part
+    source = part.source
+    for name, text in _PAPERS.items():
+        source = source.replace(name, text.partition(":")[0])
     facts = [
-        f"mechanism: {part.mechanism} ({part.source})",
+        f"mechanism: {part.mechanism} ({source})",
         f"ε = {written(group.privacy.epsilon)}"
         + (f", δ = {written(group.privacy.delta)}" if group.privacy.delta else ""),
     ]
@@ -138,9 +155,9 @@ def _group(group: Group, rows: int | None, width: float | None, picture: str) ->
         facts.append(f"expected error of a value: {written(part.error)}")
     if part.lower_bound is not None:
         facts.append(f"no mechanism with this guarantee errs less than {written(part.lower_bound)}")
-    if width is not None and rows:
-        told = "right to about" if width < rows else "no information at this ε:"
-        facts.append(f"a count over the {rows:,} rows is {told} ± {width:,.0f}, 19 times out of 20")
+    facts += accuracy
+    if group.mechanism.outputs != group.mechanism.inputs and group.mechanism.inputs.line is not None:
+        facts.append(_BEYOND)
     items = "".join(f"<li>{escape(fact)}</li>" for fact in facts)
     return f'<article><h3>{escape(group.name)}</h3><ul>{items}</ul><figure class="law">{picture}</figure></article>'
 
@@ -195,7 +212,7 @@ def _proof(certificate: Mapping[str, Any]) -> str:
 
 
 def _percent(share: float) -> str:
-    """A share of a hundred that is never rounded to nothing or to all.
+    """A share of one in percent, never rounded to nothing or to all.
 
     >>> [_percent(share) for share in (0.5, 0.9996646, 1 - 1e-9, 0.00003)]
     ['50%', '99.97%', 'more than 99.9999%', '0.003%']

@@ -1,23 +1,36 @@
-"""What a careful custodian would be told about a plan: whether its answers will be of use, and what would help."""
+"""Whether the answers of a release will be of use, and what would help: each change is priced as the plan itself is."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import cached_property
 from typing import Any
 
-from dproof.plans.expectation import mean_half_widths
+from dproof.exact import written
+from dproof.plans.expectation import NOT_COUNTED, count_half_width, mean_half_widths
+from dproof.plans.plan import Plan, Wanted, split
 from dproof.plans.row_law import RowLaw
-from dproof.report.advise import asked_width, shown
-from dproof.report.changes import Prices, percent
+from dproof.report.advise import asked_width, count_width
+from dproof.spaces.subsets import Subsets
 
 _TOO_NOISY = 0.1  # of all rows, or of the range of a number: such a ± tells little
 _SHARP = 0.01  # below this nothing needs to be said
 _MOST = 5  # lines
+_CLEARLY = 0.9  # of the ± of the plan: a change that leaves more is not worth telling
+_MANY_COLUMNS, _KEPT_COLUMNS = 8, 5  # from so many on, what keeping a few would give
+_MANY_VALUES, _KEPT_VALUES = 12, 6  # the same for the values of a column
+_FLAGS = ({"true", "false"}, {"0", "1"})  # what the flags of a set may hold
 
 
 @dataclass(frozen=True, slots=True)
 class Hint:
-    """One thing that would help, with ± as the plan is and as it would be, both in rows or in the units of a mean."""
+    """One thing that would help, with ± as the plan is and as it would be, both in rows or in the units of a mean.
+
+    `kind` is "drop" (leave columns out), "keep" (release only these), "values" (fewer values, or items of a set),
+    "flags" (columns of yes and no as one set) or "ask" (no release at all).
+    """
 
     kind: str
     columns: tuple[str, ...]
@@ -36,13 +49,12 @@ class PlanAdvice:
     """A verdict where answers will be of little use, and what would help, the best first."""
 
     verdict: str | None
-    hints: tuple[Hint, ...]
+    hints: tuple[Hint, ...] = ()
 
 
 def plan_advice(law: RowLaw, rows: int) -> PlanAdvice:
     """Advice for a plan and a number of rows.
 
-    >>> from dproof.plans.plan import Plan
     >>> from dproof.plans.row_law import certify_row
     >>> states = {"space": "categories", "values": [f"state {n}" for n in range(50)]}
     >>> plan = Plan.from_dict({"privacy": {"epsilon": 1}, "columns": {"state": states}})
@@ -54,28 +66,30 @@ def plan_advice(law: RowLaw, rows: int) -> PlanAdvice:
     ['ask', 'values']
     """
     if rows < 1:
-        return PlanAdvice(None, ())
+        return PlanAdvice(None)
     plan, prices = law.plan, Prices(law.plan, rows)
     if not prices.now:
         return _of_means(law, rows)
     worst = max(prices.now, key=lambda name: prices.now[name])
     width = prices.now[worst]
     if width < _SHARP * rows:
-        return PlanAdvice(None, ())
-    hints = [Hint(c.kind, c.columns, c.before, c.after, c.text(rows)) for c in prices.changes()]
+        return PlanAdvice(None)
     group = next(group for group in plan.groups if group.name == worst)
-    asked = asked_width(plan, rows, group.columns[0].name)
-    if asked is not None and asked < width:
-        text = f"`dproof ask` at the same ε gives a count to ± {shown(asked)}, for one question"
-        if not asked:
-            text = "`dproof ask` at the same ε gives a count that is exactly right 95% of the time, for one question"
-        hints.append(Hint("ask", (group.columns[0].name,), width, asked, text))
+    hints = [*prices.changes(), *_asking(plan, rows, group.columns[0].name, width, "a count")]
     hints.sort(key=lambda hint: hint.after / hint.before)
     what = "one item" if group.kind == "subsets" else "one value"
-    told = f"With {rows:,} rows the count of {what} of {worst!r} is known to ± {width:,.0f}"
-    told = f"{told} ({percent(width, rows)} of all rows). That is too noisy for most uses."
-    verdict = told if width >= _TOO_NOISY * rows else None
-    return PlanAdvice(verdict, tuple(hints[:_MOST]))
+    told = f"With {rows:,} rows the count of {what} of {worst!r} is known to ± {written(width)}"
+    return PlanAdvice(_verdict(told, width / rows, "all rows"), tuple(hints[:_MOST]))
+
+
+def asking_advice(plan: Plan) -> PlanAdvice:
+    """Advice for a plan under which there can be no release."""
+    width = count_width(plan)
+    counts = "" if width is None else f", which gives a count to {_width(width)} where one question gets all of ε"
+    return PlanAdvice(
+        f"The plan has neighbours = '{plan.privacy.neighbours}'. A release keeps the number of rows, so it needs "
+        f"'change-one'; under this plan use `dproof ask`{counts}."
+    )
 
 
 def _of_means(law: RowLaw, rows: int) -> PlanAdvice:
@@ -83,16 +97,126 @@ def _of_means(law: RowLaw, rows: int) -> PlanAdvice:
     ranges = {group.name: float(group.mechanism.inputs.diameter) for group in law.groups}
     means = {name: width for name, width in mean_half_widths(law, rows).items() if ranges[name]}
     if not means:
-        return PlanAdvice(None, ())
+        return PlanAdvice(None)
     worst = max(means, key=lambda name: means[name] / ranges[name])
     width = means[worst]
     if width < _SHARP * ranges[worst]:
-        return PlanAdvice(None, ())
-    asked, hints = asked_width(law.plan, rows, worst), []
+        return PlanAdvice(None)
+    told = f"With {rows:,} rows the mean of {worst!r} is known to ± {written(width)}"
+    hints = _asking(law.plan, rows, worst, width, f"the mean of {worst!r}")
+    return PlanAdvice(_verdict(told, width / ranges[worst], "its range"), tuple(hints))
+
+
+def _verdict(told: str, part: float, whole: str) -> str | None:
+    return f"{told} ({_percent(part)} of {whole}). That is too noisy for most uses." if part >= _TOO_NOISY else None
+
+
+def _asking(plan: Plan, rows: int, column: str, width: float, what: str) -> Iterator[Hint]:
+    """What a curator would give instead, where that is better."""
+    asked = asked_width(plan, rows, column)
     if asked is not None and asked < width:
-        text = f"`dproof ask` at the same ε gives the mean of {worst!r} to ± {shown(asked)}, for one question"
-        hints.append(Hint("ask", (worst,), width, asked, text))
-    part = percent(width / ranges[worst], 1)
-    told = f"With {rows:,} rows the mean of {worst!r} is known to ± {shown(width)} ({part} of its range)."
-    verdict = f"{told} That is too noisy for most uses." if width >= _TOO_NOISY * ranges[worst] else None
-    return PlanAdvice(verdict, tuple(hints))
+        text = f"`dproof ask` at the same ε gives {what} to {_width(asked)}, for one question"
+        yield Hint("ask", (column,), width, asked, text)
+
+
+def _width(width: float) -> str:
+    return f"± {written(width)}" if width else "± 0 (exactly right 95% of the time)"
+
+
+def _percent(part: float) -> str:
+    """A half-width as a part of the whole, which may be more than all of it.
+
+    >>> _percent(0.31), _percent(0.0207)
+    ('31%', '2.1%')
+    """
+    return f"{100 * part:.0f}%" if part >= 0.1 else f"{100 * part:.2g}%"
+
+
+class Prices:
+    """The ± of every group of a plan that is counted, and of the plans that lie near it."""
+
+    def __init__(self, plan: Plan, rows: int) -> None:
+        self.plan, self.rows = plan, rows
+        self._known: dict[tuple[Any, ...], float | None] = {}
+
+    def widths(self, groups: Sequence[Wanted]) -> dict[str, float]:
+        """± of the counts of each group, where ε is split over these groups; those without counts are left out."""
+        found = {}
+        for group, part in zip(groups, split(self.plan.privacy, groups), strict=True):
+            if group.kind not in NOT_COUNTED:
+                key = (group.kind, group.columns, group.mechanism, part)
+                if key not in self._known:
+                    self._known[key] = count_half_width(group, part, self.rows)
+                if (width := self._known[key]) is not None:
+                    found[group.name] = width
+        return found
+
+    @cached_property
+    def now(self) -> dict[str, float]:
+        """± of the plan as it is."""
+        return self.widths(self.plan.groups)
+
+    def changes(self) -> list[Hint]:
+        """The changes that help clearly, the best first; of each kind the best alone."""
+        found = []
+        for kind in (self._drops, self._keeps, self._fewer_values, self._flags):
+            helping = [hint for hint in kind() if hint.after <= _CLEARLY * hint.before]
+            found += sorted(helping, key=lambda hint: round(hint.after / hint.before, 1))[:1]
+        return sorted(found, key=lambda hint: hint.after / hint.before)
+
+    def _hint(self, kind: str, columns: tuple[str, ...], before: float, after: float, text: str) -> Hint:
+        widths = f"± {_percent(after / self.rows)} instead of ± {_percent(before / self.rows)}"
+        return Hint(kind, columns, before, after, f"{text.format(', '.join(map(repr, columns)))} {widths}")
+
+    def _drops(self) -> Iterator[Hint]:
+        """One group left out; of those that help alike, the one with the widest counts comes first."""
+        for group in sorted(self.plan.groups, key=lambda group: -self.now.get(group.name, 0.0)):
+            others = [other for other in self.plan.groups if other is not group]
+            before = [width for name, width in self.now.items() if name != group.name]
+            if before:
+                after = max(self.widths(others).values())
+                yield self._hint("drop", _names([group]), max(before), after, "dropping {} makes every other count")
+
+    def _keeps(self) -> Iterator[Hint]:
+        """Only the groups with the narrowest counts, of many."""
+        counted = sorted((g for g in self.plan.groups if g.name in self.now), key=lambda group: self.now[group.name])
+        if len(self.plan.groups) >= _MANY_COLUMNS and len(counted) > _KEPT_COLUMNS:
+            kept = counted[:_KEPT_COLUMNS]
+            before, after = max(self.now[group.name] for group in kept), max(self.widths(kept).values())
+            yield self._hint("keep", _names(kept), before, after, "releasing only {} makes every count")
+
+    def _fewer_values(self) -> Iterator[Hint]:
+        for group in self.plan.groups:
+            column, before = group.columns[0], self.now.get(group.name)
+            space, many = column.space, len(getattr(column.space, "values", ()))
+            if before is None or len(group.columns) > 1 or many < _MANY_VALUES:
+                continue
+            if space.metric == "matrix":
+                continue
+            fewer = type(space)(space.values[:_KEPT_VALUES], space.metric)
+            other = replace(group, columns=(replace(column, space=fewer),))
+            after = self.widths([other if g is group else g for g in self.plan.groups])[group.name]
+            text = f"{_KEPT_VALUES} values instead of {many} in {{}} make its counts"
+            yield self._hint("values", (column.name,), before, after, text)
+
+    def _flags(self) -> Iterator[Hint]:
+        """Columns of yes and no as one set: its items may share ε better than columns do."""
+        flags = [g for g in self.plan.groups if g.name in self.now and len(g.columns) == 1 and _is_flag(g)]
+        if len(flags) < 2:
+            return
+        names = _names(flags)
+        column = replace(flags[0].columns[0], name=" × ".join(names), kind="subsets", space=Subsets(names))
+        share = sum((group.share for group in flags), Fraction(0))
+        joined = Wanted((column,), share, "subsets", "auto")
+        others = [group for group in self.plan.groups if group not in flags]
+        before, after = max(self.now[group.name] for group in flags), self.widths([*others, joined])[joined.name]
+        yield self._hint("flags", names, before, after, "joining the flags {} into one set makes their counts")
+
+
+def _is_flag(group: Wanted) -> bool:
+    space = group.columns[0].space
+    return space.labels is not None and {str(label).lower() for label in space.labels} in _FLAGS
+
+
+def _names(groups: Sequence[Wanted]) -> tuple[str, ...]:
+    return tuple(column.name for group in groups for column in group.columns)

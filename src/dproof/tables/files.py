@@ -8,7 +8,6 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.ipc
-import pyarrow.parquet
 
 from dproof.errors import InputError
 from dproof.tables.arrow import batches
@@ -32,22 +31,26 @@ def open_file(path: Path, table: str | None, layout: Layout) -> Source:
 
 
 def _open_parquet(path: Path, layout: Layout) -> Source:
-    file = pa.parquet.ParquetFile(path)
+    from pyarrow.parquet import ParquetFile  # lazy: it loads Arrow's file systems too, which a text file does not need
+
+    file = ParquetFile(path)
     names, rows = tuple(file.schema_arrow.names), file.metadata.num_rows
     file.close()
     return Source(names, lambda columns: _read_parquet(path, columns), rows)
 
 
 def _read_parquet(path: Path, columns: Sequence[str]) -> Iterator[Any]:
+    from pyarrow.parquet import ParquetFile  # lazy, as above
+
     what = f"{path.name!r} cannot be read"
-    with refusing(what, *_BROKEN), pa.parquet.ParquetFile(path) as plain:
+    with refusing(what, *_BROKEN), ParquetFile(path) as plain:
         texts = [f.name for f in plain.schema_arrow if pa.types.is_string(f.type) or pa.types.is_large_string(f.type)]
         for group in range(plain.metadata.num_row_groups):
             chunks = plain.metadata.row_group(group)
             if any(chunks.column(c).total_uncompressed_size > _LARGEST_CHUNK for c in range(chunks.num_columns)):
                 raise InputError(f"{path.name!r} has a row group that is too large to read: write smaller ones")
         # Without buffering ahead, which would keep all of the file in memory.
-        with pa.parquet.ParquetFile(path, read_dictionary=texts, pre_buffer=False) as file:
+        with ParquetFile(path, read_dictionary=texts, pre_buffer=False) as file:
             stream = file.iter_batches(BATCH_ROWS, columns=list(columns))
             yield from batches(stream, columns, what)
 

@@ -1,0 +1,22 @@
+"""An answer as a person is shown it, by `dproof query` and by `dproof ask`."""
+
+from __future__ import annotations
+
+from dproof.cli.output import Page, escape, table
+from dproof.questions.answer import SHOWN_ROWS, Answer, Cell
+
+
+def answer_page(answer: Answer, every: bool = False) -> Page:
+    """The table of an answer, all of it or its first rows, and how and with what care it was made."""
+    names = [n for n, key in enumerate(answer.columns) if not any(isinstance(row[key], Cell) for row in answer.rows)]
+    most = None if every else SHOWN_ROWS
+    yield ""
+    yield table(map(escape, answer.columns), (map(escape, line) for line in answer.texts(most)), left=names)
+    if most is not None and len(answer.rows) > most:
+        yield f"… {len(answer.rows) - most:,} more (--all)"
+    yield ""
+    if answer.method != "raw":
+        said = [f"{answer.level:.0%} intervals"] * answer.has_intervals + [escape(answer.method)]
+        text = "; ".join(said)
+        yield f"[dim]{text[:1].upper()}{text[1:]}.[/dim]"
+    yield from (f"[yellow]{escape(note)}[/yellow]" for note in answer.notes)

@@ -1,0 +1,53 @@
+"""`dproof plan` of a plan that no release can keep: it says which command to use, and what that gives."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import dproof as dp
+
+PLAN = """\
+[privacy]
+epsilon = "1"
+neighbours = "add-remove"
+[columns.hobby]
+space = "categories"
+values = ["Cars", "Chess"]
+missing = "category"
+"""
+COUNT = "SELECT hobby, count(*) AS n FROM data GROUP BY hobby"
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    (tmp_path / "plan.toml").write_text(PLAN, "utf-8")
+    return tmp_path / "plan.toml"
+
+
+def test_it_names_the_command_and_what_a_count_would_be(path: Path, dproof: Callable[..., Any]) -> None:
+    ran = dproof("plan", path, "--json").json
+    assert "`dproof ask`" in ran["verdict"] and "'change-one'" in ran["verdict"]
+    assert (ran["columns"], ran["neighbours"], ran["tight"]) == ([], "add-remove", None)
+    curator = dp.Curator(pa.table({"hobby": ["Cars"] * 9}), path, ledger=path.with_name("budget.db"))
+    width = curator.preview("SELECT count(*) AS n FROM data", epsilon=1).half_widths["n"]
+    assert f"a count to ± {width:g} " in ran["verdict"]
+    assert "`dproof ask`" in dproof("plan", path).out
+
+
+def test_questions_are_priced_for_the_curator_alone(path: Path, dproof: Callable[..., Any]) -> None:
+    ran = dproof("plan", path, "--rows", 500, "--question", COUNT, "--json").json
+    curator = dp.Curator(pa.table({"hobby": ["Cars"] * 9}), path, ledger=path.with_name("budget.db"))
+    (asked,) = ran["questions"]
+    assert (asked["release"], asked["ask"]) == (None, curator.preview(COUNT, epsilon=1).half_widths["n"])
+    assert ran["better"] == "ask" and "change-one" in ran["questions_verdict"]
+    page = dproof("plan", path, "--rows", 500, "--question", COUNT).out
+    assert "from a release" not in page and "from `dproof ask` for all of ε" in page
+
+
+def test_the_epsilon_of_a_release_is_not_sought(path: Path, refused: Callable[..., str]) -> None:
+    assert "--accuracy" in refused("plan", path, "--rows", 500, "--half-width", 20)
