@@ -7,10 +7,11 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from dproof.laws.recorded import recorded_law, recorded_noise
 
 from dproof.certification.verify_certificate import LAW, Refused
+from dproof.curves.noise import recorded_noise
 from dproof.errors import DproofError
+from dproof.laws.law import law_from_json
 from tests.units.test_certificate_forgeries import ALONE, CERTIFICATES, REGION, paths
 
 ENDS = (9, 62, 128, 1 << 30, 1 << 50, 1 << 62, 1 << 128, 10**2000)
@@ -44,7 +45,7 @@ def refused_alone(law: dict[str, Any]) -> bool:
 
 def refused_by_dproof(law: dict[str, Any]) -> str | None:
     try:
-        recorded_noise(law["noise"]) if law["kind"] == "coefficients" else recorded_law(law)
+        recorded_noise(law["noise"]) if law["kind"] == "coefficients" else law_from_json(law)
     except (DproofError, ArithmeticError) as refused:
         return str(refused)
     return None
