@@ -78,6 +78,15 @@ def test_the_ledger_is_one_file_afterwards(folder: Path) -> None:
     assert sorted(path.name for path in folder.iterdir()) == ["budget.db", "people.csv", "plan.toml"]
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="needs a POSIX shell")
+@pytest.mark.parametrize("closed", [">&-", "2>&-"])
+def test_a_closed_stream_is_no_fault(folder: Path, closed: str) -> None:
+    ran = subprocess.run(
+        ["sh", "-c", f'"$0" -m dproof --version {closed}', sys.executable], cwd=folder, capture_output=True, text=True
+    )
+    assert (ran.returncode, ran.stderr) == (0, "")
+
+
 def test_a_profiler_sees_the_end(folder: Path) -> None:
     ran = run(folder, "-m", "cProfile", "-o", "profile", "-m", "dproof", "--version")
     assert ran.returncode == 0

@@ -72,12 +72,13 @@ def _end(code: Sequence[int]) -> None:
     """
     if code and sys.getprofile() is None and sys.gettrace() is None:
         with suppress(OSError, ValueError):
-            sys.stdout.flush()
-            sys.stderr.flush()
+            for stream in filter(None, (sys.stdout, sys.stderr)):  # a shell can close either
+                stream.flush()
             os._exit(code[0])
 
 
 def _run(words: list[str]) -> None:
+    """Run one command; whatever stops it is told in one sentence."""
     # A terminal that cannot show ε shows a question mark, and nothing breaks.
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
