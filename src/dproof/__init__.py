@@ -49,11 +49,11 @@ if TYPE_CHECKING:  # what tools see; at run time a name is loaded when it is fir
     from dproof.questions.schema import Open as Open
     from dproof.questions.sensitivity import sensitivity as sensitivity
     from dproof.releases.inspection import check as check
+    from dproof.releases.load import load as load
     from dproof.releases.release import Release as Release
-    from dproof.releases.release import load as load
-    from dproof.releases.release import verify as verify
     from dproof.releases.sanitise import sanitise as sanitise
     from dproof.releases.sanitise import sanitize as sanitize
+    from dproof.releases.verify import verify as verify
     from dproof.report.advise import advise as advise
     from dproof.sklearn import Sanitiser as Sanitiser
     from dproof.spaces.categories import Categories as Categories
@@ -104,9 +104,9 @@ _PUBLIC = {
     "sanitise": "dproof.releases.sanitise",
     "sanitize": "dproof.releases.sanitise",
     "Release": "dproof.releases.release",
-    "load": "dproof.releases.release",
+    "load": "dproof.releases.load",
     "Sanitiser": "dproof.sklearn",
-    "verify": "dproof.releases.release",
+    "verify": "dproof.releases.verify",
     "advise": "dproof.report.advise",
     "Curator": "dproof.curation.curator",
     "Ledger": "dproof.curation.ledger",

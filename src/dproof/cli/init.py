@@ -11,8 +11,9 @@ import click
 from dproof.cli.options import AsJson, argument, flag, option
 from dproof.cli.output import advise, emit
 from dproof.plans.toml import to_toml
+from dproof.spaces.values import PLAIN
 from dproof.tables import Source, open_source
-from dproof.tables.layout import PLAIN, USUAL, Layout, ending
+from dproof.tables.layout import USUAL, Layout, ending
 
 Data = Annotated[Path, argument("DATA", "A .csv, .tsv, .xlsx, .parquet, .arrow or .duckdb file, or a folder.")]
 Table = Annotated[str | None, option("NAME", "The table inside a DuckDB file, or the sheet of an .xlsx.")]

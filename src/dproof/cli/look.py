@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pyarrow as pa
 
+from dproof.spaces.values import Numerals
 from dproof.tables import Source
 from dproof.tables.delimited import unpacked
-from dproof.tables.layout import Numerals
 
 _SAMPLE = 10_000  # rows
 _SAMPLE_BYTES = 1 << 20

@@ -9,7 +9,7 @@ from dproof.charts.picture_file import picture_file
 from dproof.cli.options import AsJson, EveryRow, Plot, argument, flag, option
 from dproof.cli.output import Page, advise, emit, escape, table
 from dproof.questions.answer import SHOWN_ROWS, Answer, Cell
-from dproof.releases.release import load
+from dproof.releases.load import load
 
 
 def query(

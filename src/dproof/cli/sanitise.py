@@ -13,8 +13,8 @@ from dproof.cli.output import Page, advise, emit, escape, having_done, not_prote
 from dproof.exact import float_above
 from dproof.meaning import advice
 from dproof.releases import sanitise as sanitisation
+from dproof.releases.local import Progress
 from dproof.releases.payment import ReleasePayment
-from dproof.releases.product import Progress
 from dproof.releases.release import Release
 
 _WIDE = 60  # columns of a terminal from which the bar tells the rate as well

@@ -12,8 +12,8 @@ from dproof.cli.options import AsJson, argument
 from dproof.cli.output import Page, emit, escape, not_protected, several
 from dproof.errors import VerificationFailed
 from dproof.exact import float_above
-from dproof.releases.release import read_certificate
-from dproof.releases.release import verify as check
+from dproof.releases.load import read_certificate
+from dproof.releases.verify import verify as check
 
 
 def verify(

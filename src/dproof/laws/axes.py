@@ -29,7 +29,7 @@ from dproof.laws.inverse import (
     unmixed_powers,
 )
 from dproof.laws.smoothing import likely_nodes, smoothed
-from dproof.spaces.interval import Line
+from dproof.spaces.line import Line
 from dproof.spaces.space import Space
 
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from dproof.errors import InputError, did_you_mean
 from dproof.exact import has_shape
 from dproof.laws.family import Family, listed
-from dproof.spaces.interval import Line
+from dproof.spaces.line import Line
 from dproof.spaces.space import Space
 
 

@@ -13,11 +13,12 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from dproof.arguments import described, expect, mapping
 from dproof.errors import InputError, did_you_mean
-from dproof.plans.column import Column, read_column
+from dproof.plans.column import read_column
 from dproof.plans.file_table import read_layout
 from dproof.plans.reader import Misplaced, Reader, read_text, read_toml
 from dproof.plans.toml import to_toml, toml_key
 from dproof.privacy import Privacy
+from dproof.spaces.column import Column
 from dproof.spaces.rows import Rows
 from dproof.tables.layout import USUAL, Layout
 
@@ -33,7 +34,6 @@ class Wanted:
 
     columns: tuple[Column, ...]
     share: Fraction
-    kind: str
     mechanism: str
 
     @property
@@ -196,7 +196,7 @@ def _groups(top: Reader, columns: tuple[Column, ...]) -> tuple[Wanted, ...]:
                 raise table.wrong(
                     "columns", f"names {name!r}, which is no column of the plan{did_you_mean(name, known)}"
                 )
-            if known[name].kind not in ("categories", "interval", "subsets"):
+            if not known[name].private or known[name].space.holds_curves:
                 raise table.wrong("columns", f"names {name!r}, which has no finite space to join")
             if name in joined:
                 raise table.wrong("columns", f"joins {name!r} twice")
@@ -205,9 +205,9 @@ def _groups(top: Reader, columns: tuple[Column, ...]) -> tuple[Wanted, ...]:
         members = tuple(known[name] for name in names)
         # Joining columns leaves the other columns' parts of the budget as they were.
         share = table.share("share", sum((column.share for column in members), Fraction(0)))
-        joined |= dict.fromkeys(names, Wanted(members, share, "joint", table.text("mechanism", "auto") or "auto"))
+        joined |= dict.fromkeys(names, Wanted(members, share, table.text("mechanism", "auto") or "auto"))
         table.finish()
-    alone = {c.name: Wanted((c,), c.share, c.kind, c.mechanism) for c in columns if c.private}
+    alone = {c.name: Wanted((c,), c.share, c.mechanism) for c in columns if c.private}
     return tuple(dict.fromkeys((alone | joined)[name] for name in alone))
 
 

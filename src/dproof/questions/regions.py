@@ -15,7 +15,7 @@ from dproof.questions.predicates import Among, Atom, Compare, Contains, Missing,
 from dproof.questions.question import Key
 from dproof.questions.schema import Open, Schema, plain
 from dproof.spaces import Space
-from dproof.spaces.interval import Line
+from dproof.spaces.line import Line
 
 MISSING = -1  # the code of a value that is not there
 _MOST_GROUPS = 1 << 17

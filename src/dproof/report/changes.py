@@ -8,14 +8,13 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
-from dproof.plans.expectation import NOT_COUNTED, count_half_width
+from dproof.plans.expectation import count_half_width
 from dproof.plans.plan import Plan, Wanted, split
 from dproof.spaces.subsets import Subsets
 
 _CLEARLY = 0.9  # of the ± of the plan: a change that leaves more is not worth telling
 _MANY_COLUMNS, _KEPT_COLUMNS = 8, 5  # from so many on, what keeping a few would give
 _MANY_VALUES, _KEPT_VALUES = 12, 6  # the same for the values of a column
-_FLAGS = ({"true", "false"}, {"0", "1"})  # what the flags of a set may hold
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,8 +66,8 @@ class Prices:
         """± of the counts of each group, where ε is split over these groups; those without counts are left out."""
         found = {}
         for group, part in zip(groups, split(self.plan.privacy, groups), strict=True):
-            if group.kind not in NOT_COUNTED:
-                key = (group.kind, group.columns, group.mechanism, part)
+            if group.space.is_counted:
+                key = (group.columns, group.mechanism, part)
                 if key not in self._known:
                     self._known[key] = count_half_width(group, part, self.rows)
                 if (width := self._known[key]) is not None:
@@ -107,12 +106,9 @@ class Prices:
     def _fewer_values(self) -> Iterator[Change]:
         for group in self.plan.groups:
             column, before = group.columns[0], self.now.get(group.name)
-            space, many = column.space, len(getattr(column.space, "values", ()))
-            if before is None or len(group.columns) > 1 or many < _MANY_VALUES:
+            many, fewer = column.space.declared, column.space.fewer(_KEPT_VALUES)
+            if before is None or len(group.columns) > 1 or fewer is None or many < _MANY_VALUES:
                 continue
-            if space.metric == "matrix":
-                continue
-            fewer = type(space)(space.values[:_KEPT_VALUES], space.metric)
             other = replace(group, columns=(replace(column, space=fewer),))
             after = self.widths([other if g is group else g for g in self.plan.groups])[group.name]
             yield Change("values", (column.name,), before, after, (many, _KEPT_VALUES))
@@ -123,17 +119,16 @@ class Prices:
         if len(flags) < 2:
             return
         names = _names(flags)
-        column = replace(flags[0].columns[0], name=" × ".join(names), kind="subsets", space=Subsets(names))
+        column = replace(flags[0].columns[0], name=" × ".join(names), space=Subsets(names))
         share = sum((group.share for group in flags), Fraction(0))
-        joined = Wanted((column,), share, "subsets", "auto")
+        joined = Wanted((column,), share, "auto")
         others = [group for group in self.plan.groups if group not in flags]
         after = self.widths([*others, joined])[joined.name]
         yield Change("flags", names, max(self.now[group.name] for group in flags), after)
 
 
 def _is_flag(group: Wanted) -> bool:
-    space = group.columns[0].space
-    return space.labels is not None and {str(label).lower() for label in space.labels} in _FLAGS
+    return bool(group.columns[0].space.is_flag)
 
 
 def _names(groups: Sequence[Wanted]) -> tuple[str, ...]:

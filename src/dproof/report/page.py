@@ -158,7 +158,7 @@ def _asking(row: RowLaw) -> str:
     column = first.name if first is not None else "column"
     quoted = column if column.isidentifier() else '"' + column.replace('"', '""') + '"'
     sql = f"SELECT {quoted}, count(*) FROM release GROUP BY {quoted}"
-    if first is not None and first.kind == "curves":
+    if first is not None and first.space.holds_curves:
         sql = f"SELECT avg({quoted}) FROM release"
     return (
         "<section><h2>How to ask it</h2><p>Counting the rows as they stand gives biased answers: the random changes "

@@ -71,7 +71,7 @@ def plan_advice(law: RowLaw, rows: int) -> PlanAdvice:
             text = "`dproof ask` at the same ε gives a count that is exactly right 95% of the time, for one question"
         hints.append(Hint("ask", (group.columns[0].name,), width, asked, text))
     hints.sort(key=lambda hint: hint.after / hint.before)
-    what = "one item" if group.kind == "subsets" else "one value"
+    what = "one item" if group.space.items is not None else "one value"
     told = f"With {rows:,} rows the count of {what} of {worst!r} is known to ± {width:,.0f}"
     told = f"{told} ({percent(width, rows)} of all rows). That is too noisy for most uses."
     verdict = told if width >= _TOO_NOISY * rows else None

@@ -13,9 +13,10 @@ from numpy.typing import NDArray
 
 from dproof.arguments import described
 from dproof.errors import InputError
+from dproof.spaces.column_space import ColumnSpace
 
 if TYPE_CHECKING:
-    from dproof.spaces.interval import Line
+    from dproof.spaces.line import Line
 
 
 COMPARISONS: Mapping[str, Callable[[Any, Any], bool]] = {
@@ -28,7 +29,7 @@ COMPARISONS: Mapping[str, Callable[[Any, Any], bool]] = {
 }
 
 
-class Space(ABC):
+class Space(ColumnSpace, ABC):
     """D inside (U, ρ): a finite set of values with distances, each value known by a code 0, 1, …, size − 1.
 
     A space of one's own subclasses this and says what is abstract; what a space does not have is None.

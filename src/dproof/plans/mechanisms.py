@@ -33,7 +33,7 @@ def unbiased_design(space: Interval, privacy: Privacy) -> Mechanism:
     return replace(design(space, privacy, unbiased=True), inputs=space)
 
 
-# The names that a plan may give, for each kind of column.
+# The names that a plan may give, by what a space says of itself (`mechanisms`).
 MECHANISMS: dict[str, dict[str, Calibrate]] = {
     "categories": {"randomised_response": randomised_response, "design": design},
     "interval": {
@@ -57,13 +57,14 @@ MECHANISMS: dict[str, dict[str, Calibrate]] = {
 }
 
 
-def choose(kind: str, space: Any, privacy: Privacy, name: str = "auto") -> Mechanism:
-    """The mechanism for a kind of column, calibrated to its part of the promise.
+def choose(space: Any, privacy: Privacy, name: str = "auto") -> Mechanism:
+    """The mechanism for a space, calibrated to its part of the promise.
 
     >>> from dproof import Categories
-    >>> choose("categories", Categories(["yes", "no"]), Privacy(1)).name
+    >>> choose(Categories(["yes", "no"]), Privacy(1)).name
     'randomised response'
     """
+    kind = space.mechanisms
     if name == "auto":
         return _AUTO[kind](space, privacy)
     known = MECHANISMS[kind]
