@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from dproof.errors import InputError
 from dproof.plans.plan import Plan
+from dproof.plans.reader import to_toml
 from dproof.plans.row_law import certify_row
-from dproof.plans.toml import to_toml
 
 SURVEY = """\
 [privacy]

@@ -10,7 +10,7 @@ import click
 
 from dproof.cli.options import AsJson, argument, flag, option
 from dproof.cli.output import advise, emit
-from dproof.plans.toml import to_toml
+from dproof.plans.reader import to_toml
 from dproof.spaces.values import PLAIN
 from dproof.tables import Source, open_source
 from dproof.tables.layout import USUAL, Layout, ending

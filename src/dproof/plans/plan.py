@@ -15,8 +15,7 @@ from dproof.arguments import described, expect, mapping
 from dproof.errors import InputError, did_you_mean
 from dproof.plans.column import read_column
 from dproof.plans.file_table import read_layout
-from dproof.plans.reader import Misplaced, Reader, read_text, read_toml
-from dproof.plans.toml import to_toml, toml_key
+from dproof.plans.reader import Misplaced, Reader, read_text, read_toml, to_toml
 from dproof.privacy import Privacy
 from dproof.spaces.column import Column
 from dproof.spaces.rows import Rows
@@ -145,7 +144,7 @@ class Plan:
             more = f" (nor {len(unknown) - 1} others)" if len(unknown) > 1 else ""
             near = get_close_matches(unknown[0].casefold(), [name.casefold() for name in absent], 1)
             meant = next((name for name in absent if name.casefold() in near), None)
-            way = f"add [columns.{toml_key(unknown[0])}] with its space, or with drop = true"
+            way = f"add {to_toml({'columns': {unknown[0]: {}}}).strip()} with its space, or with drop = true"
             if meant is not None:
                 way = f"the plan has {meant!r} instead; write it as the file does"
             raise InputError(f"the source has a column {unknown[0]!r} that the plan does not mention{more}: {way}")
