@@ -38,6 +38,7 @@ if TYPE_CHECKING:  # what tools see; at run time a name is loaded when it is fir
     from dproof.optimality.compare import compare as compare
     from dproof.optimality.design import design as design
     from dproof.optimality.split import design_row as design_row
+    from dproof.plans.column import add_space as add_space
     from dproof.plans.plan import Plan as Plan
     from dproof.privacy import Privacy as Privacy
     from dproof.questions.building import count as count
@@ -58,6 +59,7 @@ if TYPE_CHECKING:  # what tools see; at run time a name is loaded when it is fir
     from dproof.sklearn import Sanitiser as Sanitiser
     from dproof.spaces.categories import Categories as Categories
     from dproof.spaces.curves import Curves as Curves
+    from dproof.spaces.dates import Dates as Dates
     from dproof.spaces.interval import Interval as Interval
     from dproof.spaces.rows import Rows as Rows
     from dproof.spaces.space import Space as Space
@@ -71,8 +73,10 @@ _PUBLIC = {
     "Categories": "dproof.spaces.categories",
     "Subsets": "dproof.spaces.subsets",
     "Interval": "dproof.spaces.interval",
+    "Dates": "dproof.spaces.dates",
     "Curves": "dproof.spaces.curves",
     "Rows": "dproof.spaces.rows",
+    "add_space": "dproof.plans.column",
     "Mechanism": "dproof.mechanisms.mechanism",
     "randomised_response": "dproof.mechanisms.randomised_response",
     "response_with": "dproof.mechanisms.randomised_response",

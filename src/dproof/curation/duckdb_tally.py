@@ -120,7 +120,7 @@ def _adds_up(relation: Any, plan: Plan, column: str) -> bool:
     kind = str(dict(zip(relation.columns, relation.types, strict=True)).get(declared.sources[0]))
     space = declared.space
     line = space.line
-    return kind in _WHOLE and line is not None and line.step == 1 and line.origin.denominator == 1
+    return kind in _WHOLE and space.has_sums and line is not None and line.step == 1 and line.origin.denominator == 1
 
 
 def _presence(kinds: Any, column: str) -> NDArray[np.int64]:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
+from typing import Any
 
 from dproof.arguments import described, expect
 from dproof.curves.expansion import Expansion
@@ -12,6 +14,7 @@ from dproof.plans.reader import Reader
 from dproof.spaces.categories import Categories
 from dproof.spaces.column import Column
 from dproof.spaces.column_space import ColumnSpace
+from dproof.spaces.dates import Dates
 from dproof.spaces.interval import Interval
 from dproof.spaces.subsets import Subsets
 
@@ -19,9 +22,11 @@ from dproof.spaces.subsets import Subsets
 SPACES: dict[str, type[ColumnSpace]] = {
     "categories": Categories,
     "interval": Interval,
+    "date": Dates,
     "subsets": Subsets,
     "curves": Expansion,
 }
+_OWN = frozenset(SPACES)
 
 
 def add_space(name: str, space: type[ColumnSpace]) -> None:
@@ -32,6 +37,15 @@ def add_space(name: str, space: type[ColumnSpace]) -> None:
     if SPACES.get(name, space) is not space:
         raise InputError(f"there is a space called {name!r} already: choose another name")
     SPACES[name] = space
+
+
+def added_sizes() -> dict[str, Callable[[Any], int]]:
+    """For each space that was added, how many values a column has whose table in a plan this is."""
+
+    def size_of(table: Any) -> int:
+        return int(read_column("column", Reader(table, ())).space.size)
+
+    return dict.fromkeys(SPACES.keys() - _OWN, size_of)
 
 
 def read_column(name: str, table: Reader) -> Column:

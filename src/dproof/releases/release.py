@@ -18,7 +18,7 @@ from dproof.errors import InputError
 from dproof.plans.plan import Plan
 from dproof.plans.row_law import Group, RowLaw, with_bounds
 from dproof.releases.folder import appearing
-from dproof.releases.local import REACH
+from dproof.releases.local import REACH, stored_schema
 from dproof.releases.remote import remote_table
 
 if TYPE_CHECKING:
@@ -101,7 +101,9 @@ class Release:
 
     def to_pandas(self) -> Any:
         """The sanitised rows as a pandas frame."""
-        return self.to_arrow().to_pandas()
+        # Noise moves dates beyond the years that Python's dates have; pandas' own hold them.
+        moved = any(pa.types.is_date(field.type) for field in stored_schema(self.law))
+        return self.to_arrow().to_pandas(date_as_object=not moved)
 
     def to_polars(self) -> Any:
         """The sanitised rows as a Polars frame."""

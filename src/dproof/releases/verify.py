@@ -20,6 +20,8 @@ from dproof.certification.certificate import certified_part
 from dproof.certification.verify_certificate import LARGEST_FILE, Refused
 from dproof.certification.verify_certificate import verify as verify_certificate
 from dproof.errors import InputError, VerificationFailed
+from dproof.plans.column import added_sizes
+from dproof.plans.reader import Misplaced
 from dproof.plans.row_law import Group, RowLaw
 from dproof.releases.folder import is_unfinished
 from dproof.releases.load import load, opened, read_certificate
@@ -63,14 +65,14 @@ def check(place: Path) -> Release | None:
     """What `verify` checks of a folder, whatever its name is, or of a certificate's file."""
     certificate = read_certificate(place / CERTIFICATE if place.is_dir() else place)
     try:
-        unchecked = verify_certificate(dict(certificate), place if place.is_dir() else None)
+        unchecked = verify_certificate(dict(certificate), place if place.is_dir() else None, added_sizes())
         if not place.is_dir():
             return None
         release = opened(place)
         _check_stored(release)
         _check_said(release)
         return replace(release, unchecked=tuple(unchecked))
-    except Refused as refused:
+    except (Refused, Misplaced) as refused:
         raise VerificationFailed(str(refused)) from None
     except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
         raise VerificationFailed(f"the certificate cannot be read ({type(error).__name__})") from None

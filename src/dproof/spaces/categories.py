@@ -112,8 +112,9 @@ class Categories(Space):
         numbers = [exact(label) for label in self.values if label is not None]
         return min(numbers), max(numbers)
 
-    def refusal(self, value: Any) -> str | None:
-        return undeclared(value, self.values)
+    def refusal(self, value: Any, *, ordered: bool = False) -> str | None:
+        a_number = ordered and self.has_numbers and isinstance(value, Fraction)
+        return None if a_number else undeclared(value, self.values)
 
     def selected(self, sign: str, value: Any) -> tuple[int, ...]:
         test = COMPARISONS[sign]
@@ -191,7 +192,7 @@ class Categories(Space):
         """Text may be anything, and is drafted as categories."""
         import pyarrow as pa
 
-        truth = kind is not None and pa.types.is_boolean(kind)
+        truth = pa.types.is_boolean(kind)
         return Draft("truth" if truth else "categories", {"values": [True, False] if truth else []})
 
     def lookup(self, column: Column) -> Lookup:

@@ -94,10 +94,10 @@ class Interval(Space):
     def ends(self) -> tuple[Fraction, Fraction]:
         return self.low, self.high
 
-    def refusal(self, value: Any) -> str | None:
+    def refusal(self, value: Any, *, ordered: bool = False) -> str | None:
         if not isinstance(value, Fraction):
             return f"holds numbers, and {str(value)!r} is not one"
-        if self.low <= value <= self.high and ((value - self.low) / self.step).denominator == 1:
+        if ordered or (self.low <= value <= self.high and ((value - self.low) / self.step).denominator == 1):
             return None
         low, high, step = map(plain_number, (self.low, self.high, self.step))
         return f"never has the value {plain_number(value)}: it goes from {low} to {high} by {step}"
@@ -167,8 +167,9 @@ class Interval(Space):
         column = values if isinstance(values, np.ndarray) else np.array(values, object)
         if column.ndim != 1:
             raise InputError(f"values must be {COLUMN}")
-        if column.dtype == object:
-            column = _narrowed(column)
+        return self._encode(_narrowed(column) if column.dtype == object else column, clamp)
+
+    def _encode(self, column: NDArray[Any], clamp: bool) -> NDArray[Any]:
         if len(column) == 0:
             return np.empty(0, narrowest(self.size))
         if column.dtype in (np.float32, np.float64):
@@ -323,7 +324,7 @@ class Interval(Space):
         some = bool(missing.any())
         if some:
             values = np.where(missing, values.dtype.type(0), values)
-        codes = self.encode(values, clamp=True)
+        codes = self._encode(values, clamp=True)
         outside = np.zeros(0, bool) if column.clamp else ~self.holds(values)
         if outside.any():
             codes, some = np.where(outside, OUTSIDE, codes.astype(np.int64)), True

@@ -128,8 +128,20 @@ class Space(ColumnSpace, ABC):
         """The least and the greatest number."""
         raise InputError("the values of this space are no numbers")
 
-    def refusal(self, value: Any) -> str | None:
-        """Why a value cannot be asked about, as the end of a sentence that begins with the column; None if it can."""
+    @property
+    def has_sums(self) -> bool:
+        """Whether a sum of values means something: not so for dates, which have means only."""
+        return self.has_numbers
+
+    def shown(self, number: Any) -> Any:
+        """A number of the space, such as a mean or a quantile, as people are shown it; None for what is none."""
+        return number
+
+    def refusal(self, value: Any, *, ordered: bool = False) -> str | None:
+        """Why a value cannot be asked about, as the end of a sentence that begins with the column; None if it can.
+
+        Where it is `ordered`, compared by < and the like, it may lie between the values of the column.
+        """
         return None
 
     def selected(self, sign: str, value: Any) -> tuple[int, ...]:

@@ -71,7 +71,7 @@ class Subsets(Space):
     def items(self) -> tuple[Hashable, ...]:
         return self.values
 
-    def refusal(self, value: Any) -> str | None:
+    def refusal(self, value: Any, *, ordered: bool = False) -> str | None:
         return undeclared(value, self.values)
 
     @property
