@@ -164,15 +164,12 @@ def advise(
 def asked_width(plan: Plan, rows: int, column: str) -> float | None:
     """± of `dproof ask` for all of ε, where no value is missing: of the count of one value, or of a mean."""
     schema, space = replace(curator_schema(plan), nullable=frozenset()), plan.column(column).space
-    asked = count()
-    if space.line is not None:
-        asked = mean(column)
-    elif space.items is not None:
-        asked = replace(asked, condition=Contains(column, space.items[0]))
-    elif space.labels is not None:
-        asked = replace(asked, condition=Compare(column, "=", space.labels[0]))
-    else:
+    if space.holds_curves:
         return None
+    asked = mean(column)
+    if space.is_counted:
+        first, holds = space.candidate(0), space.items is not None
+        asked = replace(count(), condition=Contains(column, first) if holds else Compare(column, "=", first))
     own_rows, by_person = plan.rows_per_person, plan.person is not None
     question = resolve(asked.question(), schema)
     noise = measure_noise(question, schema, plan.privacy, rows_per_person=own_rows, by_person=by_person)

@@ -125,7 +125,7 @@ class Categories(Space):
         return tuple(end for n in chosen for end in (n, n + 1))
 
     def distance(self, x: Hashable, y: Hashable) -> Fraction:
-        return Fraction(self.distances(self.code(x))[self.code(y)])
+        return exact(plain(self.distances(self.code(x))[self.code(y)]))
 
     def distances(self, code: int) -> NDArray[Any]:
         if self._matrix is not None:

@@ -13,7 +13,9 @@ from numpy.typing import NDArray
 
 from dproof.arguments import described
 from dproof.errors import InputError
+from dproof.exact import exact
 from dproof.spaces.column_space import ColumnSpace
+from dproof.spaces.labels import plain
 
 if TYPE_CHECKING:
     from dproof.spaces.line import Line
@@ -142,11 +144,16 @@ class Space(ColumnSpace, ABC):
 
         Where it is `ordered`, compared by < and the like, it may lie between the values of the column.
         """
+        try:
+            self.code(value)
+        except InputError:
+            return f"has no value {str(value)!r}"
         return None
 
     def selected(self, sign: str, value: Any) -> tuple[int, ...]:
         """The codes of the values that compare so with a value, as ends of runs: from the first up to the second, …"""
-        raise InputError("the values of this space are not compared")
+        code = self.code(value)  # without an order there are = and <> alone
+        return (code, code + 1) if sign == "=" else (0, code, code + 1, self.size)
 
     # A mode or a list of the most frequent is chosen among the values that are there, or among the items of sets.
 
@@ -180,7 +187,7 @@ class Space(ColumnSpace, ABC):
             return self.diameter * (self.size - 1)
         if self.spacing is not None:
             return self.spacing * Fraction(self.size * (self.size - 1), 2)  # from either end
-        return max(Fraction(self.distances(n).sum()) for n in range(self.size))
+        return max(exact(plain(self.distances(n).sum())) for n in range(self.size))
 
     def distances_from(self, value: Any) -> NDArray[Any]:
         """The exact distances from a value, which need not be a point where the space is one of numbers."""
