@@ -13,14 +13,11 @@ from dproof.curves.expansion import TERMS, CurveLattice, Expansion, centre_of, e
 from dproof.errors import InputError
 from dproof.spaces.arrow import as_numpy, from_numpy
 from dproof.spaces.column import Column
-from dproof.spaces.curves import Curves
-from dproof.spaces.objects import listed, single
-from dproof.spaces.values import PLAIN, Numerals
+from dproof.spaces.curves import Curves, arrow_rows
 
 if TYPE_CHECKING:
     from dproof.plans.reader import Reader
 
-_NUMBER = r"^\s*[+-]?((\d+\.?\d*|\.\d+)([eE][+-]?\d+)?|(?i:inf(inity)?))\s*$"
 _LOSS = 2.0**-40  # of a curve's size: what floats may lose when a function is evaluated by another machine
 
 
@@ -67,10 +64,7 @@ def curve_places(column: Column, arrays: Sequence[Any]) -> NDArray[Any]:
     """
     expansion: Expansion = column.space
     space, numerals, centre = expansion.space, column.numerals, column.missing is not None
-    if len(arrays) > 1:
-        rows = np.column_stack([_floats(array, numerals) for array in arrays])
-    else:
-        rows = _lists(arrays[0], space.points, numerals)
+    rows = arrow_rows(arrays, space.points, numerals)
     missing = np.isnan(rows).any(axis=1)
     if missing.any() and not (centre or column.gaps):
         raise InputError(
@@ -87,47 +81,6 @@ def curve_places(column: Column, arrays: Sequence[Any]) -> NDArray[Any]:
     places: NDArray[Any] = space.encode(inside)
     places[outside | (missing & (not centre))] = -1
     return places
-
-
-def _lists(array: Any, points: int, numerals: Numerals) -> NDArray[np.float64]:
-    """The lists as rows; one that is missing or has another length is a row of NaN."""
-    array = listed(array)
-    if pa.types.is_null(array.type):
-        return np.full((len(array), points), np.nan)
-    if not any(check(array.type) for check in (pa.types.is_list, pa.types.is_large_list, pa.types.is_fixed_size_list)):
-        raise InputError(f"a column of type {array.type} holds no curves: they are lists of numbers, or wide columns")
-    import pyarrow.compute as pc  # slow to load, so where it is used
-
-    whole = pc.fill_null(pc.equal(pc.list_value_length(array), points), False)
-    rows = np.full((len(array), points), np.nan)
-    rows[as_numpy(whole)] = _floats(array.filter(whole).flatten(), numerals).reshape(-1, points)
-    return rows
-
-
-def _floats(array: Any, numerals: Numerals) -> NDArray[np.float64]:
-    """Numbers, or texts that are numbers; NaN for what is missing or none. No value stops the work, only a type."""
-    array = single(array)
-    if pa.types.is_dictionary(array.type):
-        known = np.append(_floats(array.dictionary, numerals), np.nan)
-        return np.asarray(known[as_numpy(array.indices.cast(pa.int64()), missing=-1)])
-    if any(check(array.type) for check in (pa.types.is_binary_view, pa.types.is_string_view)):
-        array = array.cast(pa.large_binary())
-    if pa.types.is_binary(array.type) or pa.types.is_large_binary(array.type):
-        array = array.cast(pa.large_string(), safe=False)
-    if pa.types.is_string(array.type) or pa.types.is_large_string(array.type):
-        import pyarrow.compute as pc
-
-        if numerals != PLAIN:
-            texts = array.cast(pa.large_binary()).to_pylist()  # which may be no UTF-8
-            read = [None if text is None else numerals.plain(text.decode("utf-8", "replace")) for text in texts]
-            array = pa.array(read, pa.string())
-        array = pc.if_else(pc.match_substring_regex(array, _NUMBER), pc.ascii_trim_whitespace(array), None)
-    try:
-        if pa.types.is_boolean(array.type):  # among other objects True is a text, and no number
-            raise pa.ArrowTypeError
-        return np.array(as_numpy(array.cast(pa.float64(), safe=False), missing=np.nan))
-    except pa.ArrowException:
-        raise InputError(f"a column of type {array.type} holds no numbers: cast it first") from None
 
 
 def store_curves(lattice: CurveLattice, column: Column, z: NDArray[Any]) -> list[Any]:

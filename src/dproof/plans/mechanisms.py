@@ -64,12 +64,9 @@ def choose(space: Any, privacy: Privacy, name: str = "auto") -> Mechanism:
     >>> choose(Categories(["yes", "no"]), Privacy(1)).name
     'randomised response'
     """
-    kind = space.mechanisms
-    if name == "auto":
-        return _AUTO[kind](space, privacy)
-    known = MECHANISMS[kind]
+    known = {"auto": AUTO[space.mechanisms], **MECHANISMS[space.mechanisms]}
     if name not in known:
-        raise InputError(f"the mechanism {name[:40]!r} is not known for {kind}{did_you_mean(name, ['auto', *known])}")
+        raise InputError(f"the mechanism {name[:40]!r} is not known for {space.mechanisms}{did_you_mean(name, known)}")
     return known[name](space, privacy)
 
 
@@ -111,7 +108,7 @@ def _tried(problem: Problem) -> Mechanism | None:
         return None
 
 
-_AUTO: dict[str, Calibrate] = {
+AUTO: dict[str, Calibrate] = {
     "categories": _finite,
     "interval": _numbers,
     "subsets": _finite,

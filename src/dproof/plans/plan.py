@@ -27,6 +27,16 @@ if TYPE_CHECKING:
 Order = Literal["shuffle", "keep"]
 
 
+def not_protected(public: Sequence[str]) -> str:
+    """Which columns a promise does not cover, as the end of a sentence; nothing where it covers all.
+
+    >>> not_protected(["name", "town"])
+    'not protected, because the plan calls them public: name, town'
+    """
+    them = "it" if len(public) == 1 else "them"
+    return f"not protected, because the plan calls {them} public: {', '.join(public)}" if public else ""
+
+
 @dataclass(frozen=True, slots=True)
 class Wanted:
     """What is to stand under one mechanism: a column, or those of a [[joint]], which keeps their dependence."""

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 from dproof.charts.style import svg
 from dproof.exact import written
 from dproof.meaning import advice, attack_accuracy, posterior
+from dproof.plans.plan import not_protected
 from dproof.plans.row_law import Group, RowLaw
 from dproof.privacy import Privacy
 from dproof.report.law_charts import law_chart, profile_chart
@@ -77,7 +78,7 @@ def _promise(privacy: Privacy, release: Mapping[str, Any], private: bool) -> str
     warning = "" if private else '<p class="alarm">Drawn with seeded coins: this release is not private.</p>'
     public = release.get("public") or []
     if public:
-        warning += f'<p class="alarm">Not protected, because the plan calls it public: {_names(public)}.</p>'
+        warning += f'<p class="alarm">Released as they are: {escape(not_protected(public))}.</p>'
     advised = "".join(f'<p class="alarm">{escape(text)}</p>' for text in advice(privacy))
     return (
         "<header><h1>A sanitised table</h1>"
@@ -117,12 +118,8 @@ def _columns(
     blocks = "".join(
         _group(group, release.get("rows"), half_widths.get(group.name), pictures[group.name]) for group in row.groups
     )
-    untouched, dropped = row.plan.named("public"), row.plan.named("drop")
-    notes = ""
-    if untouched:
-        notes += f"<p><b>Released as they are</b>, because the plan declares them public: {_names(untouched)}.</p>"
-    if dropped:
-        notes += f"<p><b>Left out:</b> {_names(dropped)}.</p>"
+    dropped = row.plan.named("drop")
+    notes = f"<p><b>Left out:</b> {_names(dropped)}.</p>" if dropped else ""
     return f"<section><h2>What was done to each column</h2>{blocks}{notes}</section>"
 
 

@@ -16,6 +16,7 @@ from dproof.arguments import COLUMN, listed
 from dproof.errors import InputError, did_you_mean
 from dproof.exact import exact, has_shape, whole_numbers
 from dproof.spaces.arrow import from_numpy, from_texts, is_arrow
+from dproof.spaces.column import Column, Lookup
 from dproof.spaces.column_space import Draft
 from dproof.spaces.labels import numbered, plain, undeclared
 from dproof.spaces.space import COMPARISONS, Space, narrowest
@@ -23,7 +24,6 @@ from dproof.spaces.values import MISSING, NO, OUTSIDE, YES, is_missing, number_o
 
 if TYPE_CHECKING:
     from dproof.plans.reader import Reader
-    from dproof.spaces.column import Column, Lookup
 
 OTHER = "(other)"
 
@@ -165,8 +165,6 @@ class Categories(Space):
     @classmethod
     def column(cls, name: str, kind: str, table: Reader) -> Column:
         """What is outside or missing may become a value of its own: the last ones."""
-        from dproof.spaces.column import Column
-
         labels = _declared_labels(table)
         outside = missing = None
         if table.choice("outside", cls.outside_ways, "refuse") == "category":

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from dproof.arguments import COLUMN, described, listed, whole
 from dproof.errors import InputError
 from dproof.spaces.arrow import as_numpy, is_arrow
+from dproof.spaces.column import Column, Encode
 from dproof.spaces.column_space import Draft
 from dproof.spaces.interval import Interval
 from dproof.spaces.line import Line
@@ -24,7 +25,6 @@ from dproof.spaces.values import Numerals, text_of
 
 if TYPE_CHECKING:
     from dproof.plans.reader import Reader
-    from dproof.spaces.column import Column, Encode
 
 _1970 = date(1970, 1, 1).toordinal() - 1  # the day that Arrow counts from
 _LAST = date.max.toordinal() - 1

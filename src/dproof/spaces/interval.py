@@ -15,6 +15,7 @@ from dproof.arguments import COLUMN
 from dproof.errors import InputError, TooLarge
 from dproof.exact import exact
 from dproof.spaces.arrow import as_numpy, is_arrow
+from dproof.spaces.column import Column, Encode, Lookup, accepted, settled
 from dproof.spaces.column_space import Draft
 from dproof.spaces.line import Line, exact_number, no_number, plain_number
 from dproof.spaces.space import Space, narrowest
@@ -22,7 +23,6 @@ from dproof.spaces.values import MISSING, OUTSIDE, Numerals, infinite_sign, is_m
 
 if TYPE_CHECKING:
     from dproof.plans.reader import Reader
-    from dproof.spaces.column import Column, Encode, Lookup
 
 _FINE = 5000  # steps of a lattice that nobody chose: rounding stays below a thousandth of the noise up to ε = 10
 _LARGEST = 1 << 48
@@ -319,8 +319,6 @@ class Interval(Space):
 
     def encode_numbers(self, column: Column, values: NDArray[Any], missing: NDArray[np.bool_]) -> NDArray[Any]:
         """The nearest lattice points of whole or floating numbers, as a column treats them."""
-        from dproof.spaces.column import accepted, settled
-
         some = bool(missing.any())
         if some:
             values = np.where(missing, values.dtype.type(0), values)

@@ -7,7 +7,6 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 from numpy.typing import NDArray
 
 from dproof.errors import InputError
@@ -24,7 +23,6 @@ from dproof.spaces.column import (
     settled,
     text_literal,
 )
-from dproof.spaces.objects import listed, single
 from dproof.spaces.values import MISSING, NO, OUTSIDE, YES, is_missing, text_of
 
 _TABLED_SETS = 1 << 12  # sets whose joined texts are written out once, and are told apart by their texts
@@ -61,6 +59,10 @@ def joined_lookup(items: Items, column: Column) -> Lookup:
 
 def list_encoder(items: Items, column: Column) -> Encode:
     """Masks of a list column: one bit per item, gathered over each list."""
+    import pyarrow as pa
+
+    from dproof.spaces.objects import listed, single
+
     item_codes = {item: n for n, item in enumerate(items)}
 
     def encode(arrays: Sequence[Any]) -> NDArray[Any]:
@@ -91,6 +93,8 @@ def list_encoder(items: Items, column: Column) -> Encode:
 
 def flag_encoder(items: Items, column: Column) -> Encode:
     """Masks of one column per item, ticked or not; a row is missing where all of them are blank."""
+    from dproof.spaces.objects import single
+
     look_ups = [_flag_lookup(*names) for names in zip(items, column.sources, strict=True)]
 
     def encode(arrays: Sequence[Any]) -> NDArray[Any]:
@@ -151,6 +155,8 @@ def _join(items: Items, code: int, separator: str) -> str:
 
 def store_lists(items: Items, column: Column, codes: NDArray[Any]) -> list[Any]:
     """Lists of items, in the order of the plan."""
+    import pyarrow as pa
+
     held = (codes[:, None].astype(np.int64) >> np.arange(len(items))) & 1 == 1
     offsets = np.concatenate([[0], np.cumsum(held.sum(axis=1))]).astype(np.int32)
     texts = from_texts([str(item) for item in items]).take(from_numpy(np.nonzero(held)[1]))

@@ -13,13 +13,22 @@ from numpy.typing import NDArray
 from dproof.arguments import COLUMN, choice, listed
 from dproof.errors import InputError, TooLarge
 from dproof.spaces.arrow import is_arrow
+from dproof.spaces.column import Column, Encode, Form, Lookup, quoted
 from dproof.spaces.column_space import Draft
 from dproof.spaces.labels import numbered, plain, undeclared
+from dproof.spaces.set_forms import (
+    ENCODERS,
+    HOW_FLAGS_ARE_READ,
+    STORES,
+    bits_sql,
+    joined_lookup,
+    masks_of_flags,
+    set_sql,
+)
 from dproof.spaces.space import Space, narrowest
 
 if TYPE_CHECKING:
     from dproof.plans.reader import Reader
-    from dproof.spaces.column import Column, Encode, Form, Lookup
 
 _MOST_ITEMS = 62  # a set is a mask in one machine word
 _MOST_LISTED = 24  # items whose sets are listed one by one
@@ -137,8 +146,6 @@ class Subsets(Space):
 
     @classmethod
     def column(cls, name: str, kind: str, table: Reader) -> Column:
-        from dproof.spaces.column import Column
-
         flags = table.texts("columns") if "columns" in table else ()
         items = table.texts("values") if "values" in table or not flags else flags
         separator = table.text("separator", "")
@@ -168,41 +175,28 @@ class Subsets(Space):
         return f"the set of {', '.join(map(repr, sorted(map(str, label))))}" if label else "the empty set"
 
     def lookup(self, column: Column) -> Lookup:
-        from dproof.spaces.set_forms import joined_lookup
-
         return joined_lookup(self.values, column)
 
     def encoder(self, column: Column) -> Encode:
-        from dproof.spaces.set_forms import ENCODERS
-
         if column.form in ENCODERS:
             return ENCODERS[column.form](self.values, column)
         return super().encoder(column)
 
     def store(self, column: Column, codes: NDArray[Any]) -> list[Any]:
         """A set keeps the form that it has in the source."""
-        from dproof.spaces.set_forms import STORES
-
         return STORES[column.form](self.values, column, codes)
 
     def restore(self, column: Column, arrays: Sequence[Any]) -> NDArray[np.int64]:
-        from dproof.spaces.set_forms import masks_of_flags
-
         if column.form == "flags":
             return masks_of_flags(arrays, range(len(self.values)))
         return self.encode_arrow(arrays[0], form=column.form, separator=column.separator).astype(np.int64)
 
     def sql(self, column: Column) -> str:
-        from dproof.spaces.set_forms import set_sql
-
         return set_sql(self.values, column)
 
     def reader(
         self, column: Column, bits: Sequence[int] | None
     ) -> tuple[list[str], Callable[[Sequence[Any]], NDArray[np.int64]]]:
-        from dproof.spaces.column import quoted
-        from dproof.spaces.set_forms import bits_sql, masks_of_flags
-
         wanted = range(len(self.values)) if bits is None else bits
         expressions = bits_sql(self.values, column, wanted)
         if expressions is None:
@@ -223,8 +217,6 @@ class Subsets(Space):
         return [replace(column, sources=(source,), space=Subsets([item])) for item, source in pairs]
 
     def outside_refusal(self, column: Column) -> str:
-        from dproof.spaces.set_forms import HOW_FLAGS_ARE_READ
-
         if column.form != "flags":
             return super().outside_refusal(column)
         return (
