@@ -88,8 +88,15 @@ def run_page(page, folder):
 @pytest.mark.filterwarnings("default::dproof.DproofWarning")  # a page may show a design that one is warned of
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_every_block_runs(page, tmp_path, monkeypatch):
+    from dproof.plans.column import SPACES
+
     monkeypatch.chdir(tmp_path)
-    run_page(page, tmp_path)
+    known = dict(SPACES)
+    try:
+        run_page(page, tmp_path)
+    finally:  # what a page adds, other tests do not know
+        SPACES.clear()
+        SPACES.update(known)
 
 
 @pytest.mark.parametrize(

@@ -38,6 +38,7 @@ if TYPE_CHECKING:  # what tools see; at run time a name is loaded when it is fir
     from dproof.optimality.compare import compare as compare
     from dproof.optimality.design import design as design
     from dproof.optimality.rows import design_row as design_row
+    from dproof.plans.column import add_space as add_space
     from dproof.plans.plan import Plan as Plan
     from dproof.privacy import Privacy as Privacy
     from dproof.questions.building import count as count
@@ -49,15 +50,16 @@ if TYPE_CHECKING:  # what tools see; at run time a name is loaded when it is fir
     from dproof.questions.schema import Open as Open
     from dproof.questions.sensitivity import sensitivity as sensitivity
     from dproof.releases.inspection import check as check
+    from dproof.releases.load import load as load
     from dproof.releases.release import Release as Release
-    from dproof.releases.release import load as load
-    from dproof.releases.release import verify as verify
     from dproof.releases.sanitise import sanitise as sanitise
     from dproof.releases.sanitise import sanitize as sanitize
+    from dproof.releases.verify import verify as verify
     from dproof.report.advise import advise as advise
     from dproof.sklearn import Sanitiser as Sanitiser
     from dproof.spaces.categories import Categories as Categories
     from dproof.spaces.curves import Curves as Curves
+    from dproof.spaces.dates import Dates as Dates
     from dproof.spaces.interval import Interval as Interval
     from dproof.spaces.rows import Rows as Rows
     from dproof.spaces.space import Space as Space
@@ -71,8 +73,10 @@ _PUBLIC = {
     "Categories": "dproof.spaces.categories",
     "Subsets": "dproof.spaces.subsets",
     "Interval": "dproof.spaces.interval",
+    "Dates": "dproof.spaces.dates",
     "Curves": "dproof.spaces.curves",
     "Rows": "dproof.spaces.rows",
+    "add_space": "dproof.plans.column",
     "Mechanism": "dproof.mechanisms.mechanism",
     "randomised_response": "dproof.mechanisms.finite",
     "response_with": "dproof.mechanisms.finite",
@@ -104,9 +108,9 @@ _PUBLIC = {
     "sanitise": "dproof.releases.sanitise",
     "sanitize": "dproof.releases.sanitise",
     "Release": "dproof.releases.release",
-    "load": "dproof.releases.release",
+    "load": "dproof.releases.load",
     "Sanitiser": "dproof.sklearn",
-    "verify": "dproof.releases.release",
+    "verify": "dproof.releases.verify",
     "advise": "dproof.report.advise",
     "Curator": "dproof.curation.curator",
     "Ledger": "dproof.curation.ledger",

@@ -19,6 +19,7 @@ from dproof.exact import whole_numbers
 from dproof.laws.divergence import hockey_stick
 from dproof.laws.law import listed
 from dproof.mechanisms.mechanism import Mechanism
+from dproof.spaces.column import Column
 from dproof.spaces.space import Space
 
 
@@ -63,6 +64,15 @@ def check_metric(space: Space) -> None:
     labels = [space.label(n) for n in range(space.size)]
     assert space.encode(labels).tolist() == list(range(space.size)), "encode"
     assert space.decode(np.arange(space.size)) == labels, "decode"
+
+
+def check_column(column: Column) -> None:
+    """What is stored for a code is possible, and is read back as that code: from a release, and from a source."""
+    codes = np.arange(column.space.size)
+    arrays = column.space.store(column, codes)
+    assert column.space.restore(column, arrays).tolist() == codes.tolist(), "restore undoes store"
+    assert column.encoder()(arrays).tolist() == codes.tolist(), "the encoder reads what is stored"
+    assert column.space.possible(column, arrays, None, None), "what is stored is possible"
 
 
 def check_mechanism(mechanism: Mechanism) -> None:

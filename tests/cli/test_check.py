@@ -230,12 +230,14 @@ def test_looking_guesses_kinds_and_signs_and_writes_no_value(dproof: Dproof, tmp
         "": "nameless",
     }
     assert 'decimal = ","\nthousands = "."\n' in draft
-    assert "no space yet" in draft and "[columns.Tag]\ndrop = true" in draft
+    assert '[columns.Tag]\nspace = "date"\nlow = "?"\nhigh = "?"\n# dates are written in ISO 8601' in draft
     assert all(value not in draft for value in (CANARY, "Ulm", "75", "234", "2020", "n/a"))
     assert all(len(line) <= 80 for line in draft.splitlines())
     said = dproof("init", tmp_path / "x.csv", "--look")
     assert said.out == draft and "keep it to yourself" in said.err
-    finished = draft.replace("values = []", 'values = ["a"]').replace('low = "?"\nhigh = "?"', "low = 0\nhigh = 9")
+    finished = draft.replace("values = []", 'values = ["a"]')
+    finished = finished.replace('"date"\nlow = "?"\nhigh = "?"', '"date"\nlow = 2020-01-01\nhigh = 2020-12-31')
+    finished = finished.replace('low = "?"\nhigh = "?"', "low = 0\nhigh = 9")
     assert dp.check(tmp_path / "x.csv", dp.Plan.parse(finished)).rows == 3
 
 
@@ -256,12 +258,12 @@ def test_signs_that_a_sample_shows(dproof: Dproof, tmp_path: Path, content: str,
     assert "[file]\n" not in draft if file is None else f"\n{file}\n" in draft
 
 
-def test_dates_by_their_type_are_dropped(dproof: Dproof, tmp_path: Path) -> None:
+def test_dates_by_their_type_are_drafted_as_dates(dproof: Dproof, tmp_path: Path) -> None:
     table = pa.table({"day": pa.array([1], pa.date32()), "at": pa.array([1], pa.timestamp("s")), "n": [1]})
     pa.parquet.write_table(table, tmp_path / "x.parquet")
     ran = dproof("init", tmp_path / "x.parquet", "--json")
     assert [column["kind"] for column in ran.json["columns"]] == ["date", "date", "interval"]
-    assert "[columns.day]\ndrop = true" in ran.json["plan"]
+    assert '[columns.day]\nspace = "date"\nlow = "?"\n' in ran.json["plan"]
 
 
 def test_a_draft_of_one_sheet_names_it(dproof: Dproof, tmp_path: Path) -> None:

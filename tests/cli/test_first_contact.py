@@ -159,7 +159,7 @@ def test_a_mechanism_shows_itself_in_a_line() -> None:
 
 def test_a_draft_tells_of_every_space(folder: Path, dproof: Callable[..., Any]) -> None:
     draft = dproof("init", folder / "data.csv").out
-    assert all(f"#   {space} " in draft for space in ("categories", "interval", "subsets", "curves"))
+    assert all(f"#   {space} " in draft for space in ("categories", "interval", "date", "subsets", "curves"))
     assert all(len(line) <= 80 for line in draft.splitlines())
 
 

@@ -12,9 +12,8 @@ import pytest
 from dproof.curation.persons import counted_rows
 from dproof.plans.column import read_column
 from dproof.plans.reader import Reader
-from dproof.plans.treatment import treatment
+from dproof.spaces.values import written
 from dproof.tables import open_source
-from dproof.tables.objects import written
 from tests.engines.test_objects_alone import READERS
 from tests.odd_objects import batches_of
 
@@ -47,7 +46,7 @@ def test_a_category_is_read_alike_whatever_the_others_are(value: Any) -> None:
 @pytest.mark.parametrize("value", [value for value in VALUES if not isinstance(value, bytes)], ids=ascii)
 def test_a_category_is_the_text_that_it_is_written_as(value: Any) -> None:
     table = {"space": "categories", "values": [written(value), "zz"], "outside": "category", "missing": "category"}
-    treat = treatment(read_column("x", Reader(table, ())))
+    treat = read_column("x", Reader(table, ())).encoder()
     for others in ([], [None], ["x"], [b"x"], [2.5]):
         (array,) = _column([value] * 3 + others)
         assert treat([array]).tolist()[:3] == [0] * 3

@@ -21,13 +21,13 @@ from dproof.curation.duckdb_tally import readable, tally_in_duckdb
 from dproof.curation.measurement import measure
 from dproof.curation.tally import schema_of, tally
 from dproof.errors import InputError
-from dproof.plans.treatment import treatment
 from dproof.privacy import Privacy
 from dproof.questions.schema import resolve
 from dproof.questions.sql import parse
+from dproof.spaces.values import Numerals
 from dproof.tables import open_source
 from dproof.tables.delimited import _CHUNK
-from dproof.tables.layout import Layout, Numerals
+from dproof.tables.layout import Layout
 from tests.workbooks import Fault, Formula, write_workbook
 
 SIGHTED = {"epsilon": 600}  # so large that nothing is changed: what comes out is what was read
@@ -68,7 +68,7 @@ def read(source: Any, file: dict[str, str]) -> list[dict[str, Any]]:
     opened = open_source(source, layout=chosen.file)
     rows: list[dict[str, Any]] = []
     for batch in opened.read(chosen.sources):
-        found = [column.space.decode(treatment(column)([batch.column(column.name)])) for column in chosen.columns]
+        found = [column.space.decode(column.encoder()([batch.column(column.name)])) for column in chosen.columns]
         rows += [dict(zip(chosen.sources, row, strict=True)) for row in zip(*found, strict=True)]
     return rows
 

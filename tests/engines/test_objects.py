@@ -15,9 +15,8 @@ from dproof.curation.persons import counted_rows
 from dproof.errors import InputError
 from dproof.plans.column import read_column
 from dproof.plans.reader import Reader
-from dproof.plans.treatment import treatment
+from dproof.spaces.objects import single
 from dproof.tables import open_source
-from dproof.tables.objects import single
 
 OBJECTS: list[Any] = [
     *(True, np.True_, False, 1, 0, 1.0, 0.15, -0.0, 1e300, 2**70, 2**53 + 1, np.float32(0.15), np.int8(1)),
@@ -55,7 +54,7 @@ def _numpy(values: list[Any]) -> Any:
 @pytest.mark.parametrize("name", COLUMNS)
 def test_no_row_decides_how_another_is_read(frame: Any, name: str) -> None:
     column = read_column("x", Reader(COLUMNS[name], ()))
-    treat = treatment(column)
+    treat = column.encoder()
 
     def codes(*values: Any) -> list[int]:
         (batch,) = open_source(frame(list(values))).read(["x"])
@@ -89,7 +88,7 @@ def test_a_dictionary_may_be_as_long_as_its_index_can_tell() -> None:
         pa.DictionaryArray.from_arrays(pa.array(range(128), pa.int8()), pa.array(items)),
     )
     column = read_column("x", Reader({"space": "subsets", "values": ["0", "127"], "outside": "clamp"}, ()))
-    assert treatment(column)([lists]).tolist() == [1, 2]
+    assert column.encoder()([lists]).tolist() == [1, 2]
 
 
 def test_persons_of_several_types_are_refused_in_words() -> None:

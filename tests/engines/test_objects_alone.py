@@ -19,10 +19,9 @@ from dproof.curation.persons import counted_rows
 from dproof.curation.tally import answerable
 from dproof.plans.column import read_column
 from dproof.plans.reader import Reader
-from dproof.plans.treatment import treatment
-from dproof.releases.product import _plain
+from dproof.releases.local import _plain
+from dproof.spaces.objects import _bytes, _singles, texts
 from dproof.tables import open_source
-from dproof.tables.objects import _bytes, _singles, texts
 from tests.odd_objects import COLUMNS, FRAMES, ODD, Sex, batches_of
 
 
@@ -45,7 +44,7 @@ def _reader(name: str) -> Callable[[list[Any]], list[Any]]:
     column = read_column("x", Reader(COLUMNS[name], ()))
     if "gaps" in name:
         column = answerable(column)
-    treat = treatment(column)
+    treat = column.encoder()
     return lambda arrays: [code for array in arrays for code in treat([array] * len(column.sources)).tolist()]
 
 
@@ -98,7 +97,7 @@ def test_rows_of_one_builtin_type_mean_what_their_texts_do(kind: int, data: st.D
     quick, slow = _singles(values), pa.array([_bytes(value) for value in values], pa.large_binary())
     for name in COLUMNS:
         column = read_column("x", Reader(COLUMNS[name], ()))
-        treat = treatment(column)
+        treat = column.encoder()
         if column.form == "list":
             ends = pa.array(range(len(values) + 1), pa.int64())
             both = [pa.LargeListArray.from_arrays(ends, flat) for flat in (quick, slow)]

@@ -14,9 +14,9 @@ import pytest
 import dproof.tables.arrow
 import dproof.tables.polars
 from dproof.errors import InputError
-from dproof.plans.column import Column, read_column
+from dproof.plans.column import read_column
 from dproof.plans.reader import Reader
-from dproof.plans.treatment import treatment
+from dproof.spaces.column import Column
 from dproof.tables import open_source
 
 _ENDS, _FLOATS = [2**63 - 1, -(2**63), 0, None], [0.15, -0.0, float("nan"), float("inf"), float("-inf"), None]
@@ -82,7 +82,7 @@ COLUMNS: dict[str, dict[str, Any]] = {
 def _codes(column: Column, array: Any) -> Any:
     """The codes of a column, or None where its type is refused."""
     try:
-        return treatment(column)([array] * len(column.sources)).tolist()
+        return column.encoder()([array] * len(column.sources)).tolist()
     except (InputError, TypeError, pa.ArrowException):  # the last two are told as a refusal of the type
         return None
 

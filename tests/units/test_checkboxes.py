@@ -16,9 +16,9 @@ from hypothesis import strategies as st
 import dproof as dp
 from dproof.curation.tally import answerable
 from dproof.errors import InputError
-from dproof.plans.column import Column, read_column
+from dproof.plans.column import read_column
 from dproof.plans.reader import Reader
-from dproof.plans.treatment import treatment
+from dproof.spaces.column import Column
 
 SIDES = ["Side dishes? - Corn", "Side dishes? - Yams/sweet potatoes"]
 PLAN: dict[str, Any] = {"space": "subsets", "columns": SIDES, "missing": []}
@@ -33,7 +33,7 @@ def column(**keys: Any) -> Column:
 
 
 def codes(treated: Column, *flags: list[Any]) -> list[int]:
-    found: list[int] = treatment(treated)([pa.array(flag) for flag in flags]).tolist()
+    found: list[int] = treated.encoder()([pa.array(flag) for flag in flags]).tolist()
     return found
 
 
@@ -91,7 +91,7 @@ CELLS = st.sampled_from([*TICKED, *NOT_TICKED, *BLANK, *OUTSIDE])
 @given(st.lists(st.tuples(CELLS, CELLS), min_size=1, max_size=8))
 def test_a_row_is_read_as_it_would_be_alone(rows: list[tuple[Any, Any]]) -> None:
     for treated in (column(outside="clamp"), answerable(column(missing="refuse"))):
-        treat = treatment(treated)
+        treat = treated.encoder()
         arrays = [pa.array(flag, pa.string()) for flag in zip(*rows, strict=True)]
         alone = [treat([array.slice(n, 1) for array in arrays]).tolist() for n in range(len(rows))]
         assert treat(arrays).tolist() == [code for (code,) in alone]

@@ -13,10 +13,10 @@ from dproof.curves.bases import basis
 from dproof.curves.expansion import expand
 from dproof.curves.noise import VectorNoise
 from dproof.errors import InputError, OverBudget
-from dproof.plans.curve_column import curve_places
 from dproof.plans.plan import Plan
 from dproof.privacy import Privacy
 from dproof.questions.sql import parse
+from dproof.spaces.column import Column
 from dproof.spaces.curves import Curves
 from dproof.tables import open_source
 from dproof.testing import seeded_coins
@@ -232,7 +232,8 @@ def test_no_value_of_a_curve_stops_the_work(values) -> None:
     region = expand(Curves(0, 1, 3, 0, 10), terms=3)
     text = [values.view(pa.string()), values.dictionary_encode()] if pa.types.is_binary(values.type) else []
     for array in (values, *text):
-        places = curve_places("load", region, [array] * 3, clamp=True, centre=False, gaps=True)
+        column = Column("load", "curves", ("a", "b", "c"), region, "wide", clamp=True, gaps=True)
+        places = column.encoder()([array] * 3)
         assert places[0].min() > 0 and len(places) == 2
 
 

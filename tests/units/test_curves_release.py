@@ -14,9 +14,9 @@ from dproof.errors import DproofWarning, InputError, VerificationFailed
 from dproof.laws.divergence import normal_delta
 from dproof.plans.plan import Plan
 from dproof.plans.row_law import certify_row
-from dproof.releases.release import load
-from dproof.releases.release import verify as verify_release
+from dproof.releases.load import load
 from dproof.releases.sanitise import sanitise
+from dproof.releases.verify import verify as verify_release
 from dproof.testing import seeded_coins
 
 pa = pytest.importorskip("pyarrow")

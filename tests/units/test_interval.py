@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 
 from dproof.errors import InputError, TooLarge
 from dproof.exact import exact
-from dproof.spaces.interval import EXAMPLES, Interval, Line
+from dproof.spaces.interval import EXAMPLES, Interval
+from dproof.spaces.line import Line
 from dproof.testing import check_metric
 
 

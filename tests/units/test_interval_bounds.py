@@ -14,9 +14,8 @@ from hypothesis import strategies as st
 from dproof.curation.tally import answerable
 from dproof.plans.column import read_column
 from dproof.plans.reader import Reader
-from dproof.plans.treatment import treatment
 from dproof.spaces.interval import Interval
-from dproof.tables.objects import object_array
+from dproof.spaces.objects import object_array
 
 BOUNDS = [
     ("0.3", "0.7", "0.1"),
@@ -68,7 +67,7 @@ def test_typed_floats_objects_and_texts_are_read_alike(bounds: Any, data: Any) -
     table = {"space": "interval", "low": low, "high": high, "outside": "refuse"}
     if bounds[2] is not None:
         table["step"] = step
-    treat = treatment(answerable(read_column("x", Reader(table, ()))))
+    treat = answerable(read_column("x", Reader(table, ()))).encoder()
     at = [float(x) for end in bounds[:2] for x in _at(end, np.float64)]
     values = at if data is None else data.draw(st.lists(st.one_of(st.sampled_from(at), st.floats()), min_size=1))
     texts = pa.array([None if value != value else repr(value) for value in values])

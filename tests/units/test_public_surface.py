@@ -11,7 +11,7 @@ import dproof
 
 HEAVY = ("pyarrow", "scipy", "duckdb", "pandas", "polars", "highspy", "dp_accounting", "click", "rich", "altair")
 NAMES = [
-    *("Privacy", "Categories", "Subsets", "Interval", "Curves", "Rows"),
+    *("Privacy", "Categories", "Subsets", "Interval", "Dates", "Curves", "Rows", "add_space"),
     *("randomised_response", "discrete_exponential", "laplace", "gaussian", "staircase", "bounded_laplace"),
     *("unary_encoding", "subset_selection", "solution_matrix", "design", "compare"),
     *("certify", "sufficient_sets", "lower_bound", "sanitise", "load", "Plan", "Curator", "advise"),

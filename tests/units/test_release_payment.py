@@ -22,10 +22,11 @@ from dproof.curation.ledger import Ledger
 from dproof.errors import DproofWarning, InputError, OverBudget, VerificationFailed
 from dproof.plans.plan import Plan
 from dproof.plans.row_law import certify_row
-from dproof.releases import folder, product, writing
+from dproof.releases import folder, local, writing
 from dproof.releases.folder import UNFINISHED, appearing
 from dproof.releases.payment import ReleasePayment
 from dproof.report import page
+from dproof.spaces import Categories
 
 PLAN: dict[str, Any] = {
     "privacy": {"epsilon": 1},
@@ -63,7 +64,7 @@ def spent(tmp_path: Path) -> Any:
     [
         (rendering, "svg"),
         (page, "page"),
-        (product, "stored_arrays"),
+        (Categories, "store"),
         (writing, "made_up_rows"),
         (folder, "check_absent"),
         (folder.secrets, "token_hex"),
@@ -117,7 +118,7 @@ def test_a_debit_without_a_release_is_resumed_and_not_paid_twice(
     paying: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as broken:
-        broken.setattr(product, "_read", stop)  # the first batch: the ledger has paid by then
+        broken.setattr(local, "_read", stop)  # the first batch: the ledger has paid by then
         for _ in range(2):
             with pytest.raises(Stopped):
                 paying()
@@ -139,7 +140,7 @@ def test_what_was_published_is_paid_again(paying: Any, tmp_path: Path) -> None:
 
 def test_another_plan_or_name_is_another_release(paying: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as broken, pytest.raises(Stopped):
-        broken.setattr(product, "_read", stop)
+        broken.setattr(local, "_read", stop)
         paying()
     (tmp_path / "aside").mkdir()
     for plan, name in (
@@ -234,7 +235,7 @@ def test_a_published_release_that_got_no_name_gets_it_from_the_next_run(
         broken.setattr(Path, "rename", full)
         paying()  # the disk is still full
     assert waiting.name in told.value.__notes__[0] and left_behind(tmp_path) == [waiting]
-    monkeypatch.setattr(product, "_read", stop)  # no row is read again
+    monkeypatch.setattr(local, "_read", stop)  # no row is read again
     payment = paying()
     assert payment.finished and not payment.outstanding and spent(tmp_path) == 1
     assert (tmp_path / "out" / "release.parquet").read_bytes() == drawn and not left_behind(tmp_path)

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import dproof as dp
-from dproof.plans.choice import choose
+from dproof.plans.mechanisms import choose
 
 EPSILONS = ["0", "0.3", "1", "2", "5"]
 
@@ -18,16 +18,16 @@ EPSILONS = ["0", "0.3", "1", "2", "5"]
 @pytest.mark.parametrize("epsilon", EPSILONS)
 def test_under_the_discrete_metric_it_is_randomised_response(epsilon: str) -> None:
     space = dp.Categories(["a", "b", "c", "d", "e"])
-    assert choose("categories", space, dp.Privacy(epsilon)).name == "randomised response"
+    assert choose(space, dp.Privacy(epsilon)).name == "randomised response"
     joined = dp.Rows({"x": space, "y": space})
-    assert choose("joint", joined, dp.Privacy(epsilon)).name == "randomised response"
+    assert choose(joined, dp.Privacy(epsilon)).name == "randomised response"
 
 
 @pytest.mark.parametrize("epsilon", EPSILONS)
 @pytest.mark.parametrize("size", [2, 4, 8, 40])
 def test_an_ordinal_column_never_errs_more_than_randomised_response_and_can_be_counted(size: int, epsilon: str) -> None:
     space = dp.Categories(list(range(size)), "ordinal")
-    chosen, usual = choose("categories", space, dp.Privacy(epsilon)), dp.randomised_response(space, dp.Privacy(epsilon))
+    chosen, usual = choose(space, dp.Privacy(epsilon)), dp.randomised_response(space, dp.Privacy(epsilon))
     assert chosen.error <= usual.error
     dp.certify(chosen, dp.Privacy(epsilon))
     if epsilon != "0":
@@ -38,7 +38,7 @@ def test_an_ordinal_column_never_errs_more_than_randomised_response_and_can_be_c
 def test_a_set_gets_the_response_that_errs_less(items: int, epsilon: object) -> None:
     space = dp.Subsets([str(n) for n in range(items)])
     privacy = dp.Privacy(epsilon)
-    chosen = choose("subsets", space, privacy)
+    chosen = choose(space, privacy)
     least = min(dp.randomised_response(space, privacy).error, dp.itemwise_response(space, privacy).error)
     assert chosen.error <= least * (1 + Fraction(1, 10**9))  # on one item both are the same law, but for rounding
     dp.certify(chosen, privacy)

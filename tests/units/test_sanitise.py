@@ -23,8 +23,8 @@ import dproof as dp
 from dproof.coins import Coins, current
 from dproof.errors import InputError
 from dproof.plans.row_law import certify_row
-from dproof.releases import product
-from dproof.releases.product import permutation, sanitised_blocks
+from dproof.releases import local
+from dproof.releases.local import permutation, sanitised_blocks
 from dproof.tables import open_source
 from dproof.tables.source import BATCH_ROWS
 from dproof.testing import seeded_coins
@@ -119,7 +119,7 @@ def test_words_that_tie_are_drawn_again() -> None:
 
 
 def test_rows_stay_together_through_blocks_and_shuffles(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(product, "REACH", 1000)
+    monkeypatch.setattr(local, "REACH", 1000)
     size = 4321
     columns = {
         "code": {"space": "categories", "values": list(range(5000))},
@@ -294,7 +294,7 @@ def test_an_error_that_nobody_foresaw_is_told_without_its_text(monkeypatch: pyte
     def broken(arrays: Any) -> Any:
         raise ValueError(CANARY)
 
-    monkeypatch.setattr(product, "treatment", lambda column: broken)
+    monkeypatch.setattr(dp.Categories, "encoder", lambda space, column: broken)
     with pytest.raises(InputError, match="column 'read' cannot be read as the plan says") as refused:
         dp.sanitise(pa.table({"read": [1]}), READ)
     assert CANARY not in str(refused.value) and refused.value.__suppress_context__

@@ -14,10 +14,9 @@ from hypothesis import strategies as st
 
 import dproof as dp
 from dproof.errors import InputError
-from dproof.plans.choice import MECHANISMS
-from dproof.plans.column import Column
+from dproof.plans.mechanisms import MECHANISMS
 from dproof.plans.row_law import certify_row
-from dproof.plans.treatment import treatment
+from dproof.spaces.column import Column
 from dproof.spaces.interval import Interval
 from dproof.testing import seeded_coins
 
@@ -100,7 +99,7 @@ NUMBERS = st.one_of(
 
 @given(st.lists(NUMBERS, min_size=1, max_size=8))
 def test_a_number_has_the_same_code_however_it_is_written(numbers: list[float]) -> None:
-    treat = treatment(COLUMNS["clamping"])
+    treat = COLUMNS["clamping"].encoder()
     codes = treat([pa.array(numbers, pa.float64())]).tolist()
     assert codes == treat([pa.array([repr(x) for x in numbers]).dictionary_encode()]).tolist()
     assert codes == treat([pa.array([repr(x).encode() for x in numbers])]).tolist()
@@ -112,14 +111,14 @@ def test_a_number_has_the_same_code_however_it_is_written(numbers: list[float]) 
 
 @given(st.lists(st.integers(-3, 12), min_size=1, max_size=8))
 def test_whole_numbers_of_every_type_have_the_same_codes(numbers: list[int]) -> None:
-    treat = treatment(COLUMNS["clamping"])
+    treat = COLUMNS["clamping"].encoder()
     codes = treat([pa.array([float(x) for x in numbers])]).tolist()
     for kind in (pa.int8(), pa.int16(), pa.int64(), pa.float32(), pa.decimal128(30, 3)):
         assert treat([pa.array(numbers).cast(kind)]).tolist() == codes
 
 
 def test_bounds_are_exact_where_values_outside_are_refused() -> None:
-    treat = treatment(COLUMNS["refusing"])
+    treat = COLUMNS["refusing"].encoder()
     assert treat([pa.array([-0.5, 9.5, -0.0])]).tolist() == [0, 20, 1]
     for beyond in (np.nextafter(9.5, 10), np.nextafter(-0.5, -1), np.inf, -np.inf, 1e300):
         for array in (pa.array([0.0, beyond]), pa.array(["0", repr(float(beyond))])):
@@ -131,7 +130,7 @@ def test_bounds_are_exact_where_values_outside_are_refused() -> None:
 
 
 def test_a_missing_number_is_the_plans_stand_in() -> None:
-    treat = treatment(COLUMNS["clamping"])
+    treat = COLUMNS["clamping"].encoder()
     assert treat([pa.array([0.0, None, np.nan])]).tolist() == [1, 3, 3]
     assert treat([pa.array([0, None])]).tolist() == [1, 3]
     assert treat([pa.array(["0", None, "", "n/a", "NaN"])]).tolist() == [1, 3, 3, 3, 3]

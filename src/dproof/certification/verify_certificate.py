@@ -26,6 +26,7 @@ import sys
 import tomllib
 from bisect import bisect_left
 from collections.abc import Callable, Iterator
+from datetime import date
 from fractions import Fraction
 from functools import cache
 from itertools import accumulate, combinations, compress, pairwise
@@ -36,6 +37,7 @@ from typing import Any
 
 Law = list[int]
 Pair = tuple[int, int, Law, Law, int]  # two inputs, their laws and the total
+Spaces = dict[str, Callable[[dict[str, Any]], int]]  # by name, how many values a column of a plan has
 Reader = Callable[[Any, str], Any]  # what was written, and where: gives the value, or raises Refused
 
 
@@ -712,10 +714,19 @@ def points(low: Fraction, high: Fraction, step: Fraction | None) -> int:
     return int(length / step) + 1
 
 
-def declared(column: dict[str, Any]) -> int | None:
+def day(given: Any) -> Fraction:
+    """A date of a plan, as TOML has it or as text."""
+    return Fraction(date.fromisoformat(str(given)).toordinal())
+
+
+def declared(column: dict[str, Any], others: Spaces) -> int | None:
     """How many values a column of a plan has; None for curves, of which this program does not read the region."""
     if column["space"] == "curves":
         return None
+    if column["space"] in others:
+        return others[column["space"]](column)
+    if column["space"] == "date":
+        return points(day(column["low"]), day(column["high"]), number(column.get("step", 1)))
     if column["space"] == "interval":
         step = column.get("step")
         return points(number(column["low"]), number(column["high"]), None if step is None else number(step))
@@ -739,7 +750,7 @@ def inputs(law: dict[str, Any]) -> int | None:
     return len(law["rows"]) if law["kind"] == "matrix" else int(law["size"])
 
 
-def check_plan(certificate: dict[str, Any], plan: dict[str, Any]) -> None:
+def check_plan(certificate: dict[str, Any], plan: dict[str, Any], others: Spaces) -> None:
     """The plan must make the promise that the certificate makes, for the same columns with as many values."""
     promise, columns = plan["privacy"], plan["columns"]
     said = number(promise["epsilon"]), number(promise.get("delta", 0)), promise.get("neighbours", "change-one")
@@ -754,14 +765,17 @@ def check_plan(certificate: dict[str, Any], plan: dict[str, Any]) -> None:
         list(groups) == [part["name"] for part in certificate["laws"]], "the certificate has laws for other columns"
     )
     for part, members in zip(certificate["laws"], groups.values(), strict=True):
-        sizes = [declared(columns[name]) for name in members]
+        sizes = [declared(columns[name], others) for name in members]
         values = None if None in sizes else prod(size for size in sizes if size is not None)
         fits = inputs(part["law"]) == values
         require(fits, f"the law of {part['name']!r} is for another number of values than the plan declares")
 
 
-def verify(certificate: dict[str, Any], folder: Path | None = None) -> list[str]:
-    """Raise Refused unless the whole certificate holds; returns the files in the folder that are not checked."""
+def verify(certificate: dict[str, Any], folder: Path | None = None, others: Spaces | None = None) -> list[str]:
+    """Raise Refused unless the whole certificate holds; returns the files in the folder that are not checked.
+
+    `others` says of further spaces how many values a column has that the plan declares with them.
+    """
     known = (certificate.get("format"), certificate.get("version")) == ("dproof certificate", VERSION)
     require(known, f"not a certificate, version {VERSION}")
     found = CERTIFICATE(certificate, "the certificate")
@@ -783,7 +797,7 @@ def verify(certificate: dict[str, Any], folder: Path | None = None) -> list[str]
     unread = check_files(release, folder)
     plan = folder / "plan.toml"
     require(plan.stat().st_size <= 1 << 22, "the plan is longer than 4 MiB")
-    check_plan(found, tomllib.loads(plan.read_text(encoding="utf-8")))
+    check_plan(found, tomllib.loads(plan.read_text(encoding="utf-8")), others or {})
     return unread
 
 

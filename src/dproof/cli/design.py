@@ -14,9 +14,10 @@ from dproof.exact import float_above, float_below
 from dproof.laws.law import listed
 from dproof.mechanisms.mechanism import Mechanism, Optimum
 from dproof.optimality import design as optimality
-from dproof.plans.column import Column, read_column
+from dproof.plans.column import read_column
 from dproof.plans.reader import Reader, read_text, read_toml
 from dproof.privacy import Privacy
+from dproof.spaces.column import Column
 from dproof.spaces.space import Space
 
 _SHOWN = 11  # inputs and outputs of a matrix that a person is shown
@@ -73,7 +74,7 @@ def design(
 
 def _space(path: Path) -> Space:
     column = read_toml(read_text(path, "space"), path.name, _column)
-    if column.kind not in ("categories", "interval", "subsets"):
+    if not column.private or column.space.holds_curves:
         raise InputError(f"{path.name}: a design is for categories, an interval or subsets")
     return column.space  # type: ignore[no-any-return]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
@@ -10,9 +11,11 @@ import click
 
 from dproof.cli.options import AsJson, argument, flag, option
 from dproof.cli.output import advise, emit
-from dproof.plans.toml import to_toml
+from dproof.plans.column import SPACES
+from dproof.plans.reader import to_toml
+from dproof.spaces.values import PLAIN
 from dproof.tables import Source, open_source
-from dproof.tables.layout import PLAIN, USUAL, Layout, ending
+from dproof.tables.layout import USUAL, Layout, ending
 
 Data = Annotated[Path, argument("DATA", "A .csv, .tsv, .xlsx, .parquet, .arrow or .duckdb file, or a folder.")]
 Table = Annotated[str | None, option("NAME", "The table inside a DuckDB file, or the sheet of an .xlsx.")]
@@ -31,6 +34,8 @@ _HEAD = """\
 #                missing = "refuse" or "category"
 #   interval     low = 0, high = 100, step = 1; outside = "clamp" or "refuse";
 #                missing = a number
+#   date         low = 2024-01-01, high = 2024-12-31, step = 7 (in days);
+#                outside = "clamp" or "refuse"; missing = a date
 #   subsets      values = ["Corn", "Peas"] and separator = ";", or a column for
 #                each box that can be ticked:
 #                columns = ["Sides? - Corn", "Sides? - Peas"]
@@ -45,24 +50,11 @@ _HEAD = """\
 # sheet.
 
 """
-_DRAFTS: dict[str, dict[str, Any]] = {
-    "categories": {"space": "categories", "values": []},
-    "truth": {"space": "categories", "values": [True, False]},
-    "interval": {"space": "interval", "low": "?", "high": "?"},
-    "subsets": {"space": "subsets", "values": []},
-    "date": {"drop": True},
-    "nameless": {"drop": True},
-}
 _HEADERLESS = """\
 # Is the first line a header? Its fields are all numbers. If they are a row of
 # the table, write the names of the columns above it and draft again.
 
 """
-_BELOW = {"interval": "# step = 1\n# missing = 0    # what stands for a blank; without it a blank is refused\n"}
-_COMMENTS = {
-    "date": "# A date, for which there is no space yet: make it a number, such as a\n# year, or leave it out.\n",
-    "nameless": "# A column without a name.\n",
-}
 
 
 def init(
@@ -79,17 +71,18 @@ def init(
     """
     layout = _seen_layout(data, table, look)
     source = open_source(data, table, layout)
-    kinds = _kinds(source)
+    types = _types(source)
     if look:
-        from dproof.cli.look import sample, seen_kind, seen_numerals
+        from dproof.cli.look import sample, seen_numerals, seen_type
 
         texts = sample(source)
         layout = replace(layout, numerals=seen_numerals(texts, layout.separator or ","))
-        kinds |= {name: seen_kind(found, layout.numerals) or kinds[name] for name, found in texts.items() if name}
+        types |= {name: seen_type(found, layout.numerals) or types[name] for name, found in texts.items()}
+    drafts = {name: _drafted(name, kind) for name, kind in types.items()}
     named = [name for name in source.names if name]
     headerless = bool(named) and not source.typed and all(PLAIN.plain(name) is not None for name in named)
-    text = (_LOOKED if look else "") + (_HEADERLESS if headerless else "") + _draft(kinds, layout)
-    columns = [{"name": name, "kind": kind} for name, kind in kinds.items()]
+    text = (_LOOKED if look else "") + (_HEADERLESS if headerless else "") + _draft(drafts.values(), layout)
+    columns = [{"name": name, "kind": kind} for name, (kind, _) in drafts.items()]
     if as_json:
         emit({"plan": text, "columns": columns, "confidential": look}, True, list)
         return
@@ -101,7 +94,7 @@ def init(
         advise("the draft was made from rows of the table: keep it to yourself until you have checked it")
 
 
-def _draft(kinds: dict[str, str], layout: Layout) -> str:
+def _draft(columns: Iterable[tuple[str, str]], layout: Layout) -> str:
     parts = [_HEAD.rstrip("\n") + "\n"]
     signs = {"decimal": layout.numerals.decimal, "thousands": layout.numerals.thousands}
     usual = {"encoding": USUAL.encoding, "decimal": USUAL.numerals.decimal, "thousands": USUAL.numerals.thousands}
@@ -113,11 +106,7 @@ def _draft(kinds: dict[str, str], layout: Layout) -> str:
         else []
     )
     parts.append(to_toml({"privacy": {"epsilon": "1", "delta": "0", "neighbours": "change-one"}}))
-    parts += [
-        _COMMENTS.get(kind, "") + to_toml({"columns": {name: _DRAFTS[kind]}}) + _BELOW.get(kind, "")
-        for name, kind in kinds.items()
-    ]
-    return "\n".join(parts)
+    return "\n".join([*parts, *(table for _, table in columns)])
 
 
 def _seen_layout(data: Path, table: str | None, look: bool) -> Layout:
@@ -139,19 +128,20 @@ def _seen_layout(data: Path, table: str | None, look: bool) -> Layout:
     return Layout(separator=None if separator == usual_separator(path) else separator, encoding=encoding)
 
 
-def _kinds(source: Source) -> dict[str, str]:
-    """The kind that each column's type suggests; text may be anything, and is drafted as categories."""
+def _types(source: Source) -> dict[str, Any]:
+    """The Arrow type of each column."""
     import pyarrow as pa
 
     first = next(iter(source.read(source.names)), None) if source.typed else None  # texts have no types to look at
-    kinds = {name: "categories" if name else "nameless" for name in source.names}
-    for field in () if first is None else first.schema:
-        if pa.types.is_boolean(field.type):
-            kinds[field.name] = "truth"
-        elif pa.types.is_integer(field.type) or pa.types.is_floating(field.type) or pa.types.is_decimal(field.type):
-            kinds[field.name] = "interval"
-        elif pa.types.is_list(field.type) or pa.types.is_large_list(field.type):
-            kinds[field.name] = "subsets"
-        elif pa.types.is_temporal(field.type):
-            kinds[field.name] = "date"
-    return kinds
+    types = dict.fromkeys(source.names, pa.string())
+    return types if first is None else types | {field.name: field.type for field in first.schema}
+
+
+def _drafted(name: str, kind: Any) -> tuple[str, str]:
+    """What kind a column seems to be, and its table in the plan."""
+    if not name:
+        return "nameless", "# A column without a name.\n" + to_toml({"columns": {name: {"drop": True}}})
+    # Spaces that were added come first; categories, which text is drafted as, come last.
+    drafts = ((space, SPACES[space].draft(kind)) for space in reversed(SPACES))
+    space, draft = next((space, draft) for space, draft in drafts if draft is not None)
+    return draft.kind, to_toml({"columns": {name: {"space": space, **draft.keys}}}) + draft.below

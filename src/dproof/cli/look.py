@@ -9,12 +9,13 @@ import codecs
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 
+from dproof.spaces.values import Numerals
 from dproof.tables import Source
 from dproof.tables.delimited import unpacked
-from dproof.tables.layout import Numerals
 
 _SAMPLE = 10_000  # rows
 _SAMPLE_BYTES = 1 << 20
@@ -59,15 +60,15 @@ def seen_numerals(texts: Sample, separator: str) -> Numerals:
     return max(signs, key=lambda sign: sum(_is_number(text, sign) for text in values))
 
 
-def seen_kind(texts: Sequence[str], numerals: Numerals) -> str | None:
-    """The kind that most of a column's texts are of; None where they are just texts."""
+def seen_type(texts: Sequence[str], numerals: Numerals) -> Any:
+    """The Arrow type of what most of a column's texts are; None where they are just texts."""
     if not texts:
         return None
     if all(text.lower() in _TRUTH for text in texts):
-        return "truth"
+        return pa.bool_()
     if sum(_is_number(text, numerals) for text in texts) >= _MOST * len(texts):
-        return "interval"
-    return "date" if sum(_DATE.fullmatch(text) is not None for text in texts) >= _MOST * len(texts) else None
+        return pa.float64()
+    return pa.date32() if sum(_DATE.fullmatch(text) is not None for text in texts) >= _MOST * len(texts) else None
 
 
 def _is_number(text: str, numerals: Numerals) -> bool:

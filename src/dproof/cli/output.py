@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from shutil import get_terminal_size
 from textwrap import fill
@@ -59,16 +59,6 @@ def several(count: int, what: str) -> str:
     ('1 row', '2,000 rows')
     """
     return f"{count:,} {what}{'' if count == 1 else 's'}"
-
-
-def not_protected(public: Sequence[str]) -> str:
-    """The end of a sentence that states a promise: which columns it does not cover.
-
-    >>> not_protected(["name", "town"])
-    '; not protected, because the plan calls them public: name, town'
-    """
-    them = "it" if len(public) == 1 else "them"
-    return f"; not protected, because the plan calls {them} public: {', '.join(public)}" if public else ""
 
 
 def table(headings: Iterable[str], rows: Iterable[Iterable[str]], left: Container[int] = ()) -> Any:

@@ -13,7 +13,7 @@ from dproof.errors import InputError
 from dproof.exact import float_above, written
 from dproof.meaning import advice
 from dproof.plans.expectation import epsilon_for, half_widths, mean_half_widths
-from dproof.plans.plan import Plan
+from dproof.plans.plan import Plan, not_protected
 from dproof.plans.row_law import RowLaw, certify_row, with_bounds
 from dproof.privacy import Privacy
 
@@ -139,7 +139,7 @@ def _page(answer: dict[str, Any], name: str) -> Page:
         yield "\nWhat would help:"
         yield pairs(("•", escape(hint["text"])) for hint in answer["advice"])
     if answer["public"]:
-        yield f"\nReleased as they are: {escape(', '.join(answer['public']))}."
+        yield f"\nReleased as they are: {escape(not_protected(answer['public']))}."
     if answer["dropped"]:
         shown, more = answer["dropped"][:_SHOWN], len(answer["dropped"]) - _SHOWN
         yield f"\nLeft out: {escape(', '.join(shown))}{f' and {more} more columns' if more > 0 else ''}."

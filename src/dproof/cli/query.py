@@ -10,7 +10,7 @@ from dproof.cli.answer_page import answer_page
 from dproof.cli.options import AsJson, EveryRow, Plot, argument, flag, option
 from dproof.cli.output import advise, emit
 from dproof.questions.answer import Answer
-from dproof.releases.release import load
+from dproof.releases.load import load
 
 
 def query(

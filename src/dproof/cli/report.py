@@ -7,7 +7,8 @@ from typing import Annotated
 
 from dproof.cli.options import AsJson, argument, option
 from dproof.cli.output import emit, having_done
-from dproof.releases.release import REPORT, load
+from dproof.releases.load import load
+from dproof.releases.release import REPORT
 from dproof.report.page import page
 
 

@@ -9,12 +9,13 @@ from typing import Annotated, Any
 
 from dproof.cli.init import Data, Table
 from dproof.cli.options import AsJson, option
-from dproof.cli.output import Page, advise, emit, escape, having_done, not_protected, several
+from dproof.cli.output import Page, advise, emit, escape, having_done, several
 from dproof.exact import float_above
 from dproof.meaning import advice
+from dproof.plans.plan import not_protected
 from dproof.releases import sanitise as sanitisation
+from dproof.releases.local import Progress
 from dproof.releases.payment import ReleasePayment
-from dproof.releases.product import Progress
 from dproof.releases.release import Release
 
 _WIDE = 60  # columns of a terminal from which the bar tells the rate as well
@@ -82,7 +83,7 @@ def _page(answer: dict[str, Any]) -> Page:
         f"\n[bold]{where}[/bold] holds {several(answer['rows'], 'sanitised row')}. "
         f"Each row is differentially private with "
         f"[bold]ε = {answer['epsilon']:.6g}, δ = {answer['delta']:.6g}[/bold] ({answer['neighbours']})"
-        f"{escape(not_protected(answer['public']))}."
+        f"{escape('; ' * bool(answer['public']) + not_protected(answer['public']))}."
     )
     if not answer["private"]:
         yield "[bold red]NOT PRIVATE: it was drawn with seeded coins.[/bold red]"

@@ -9,11 +9,12 @@ from typing import Annotated, Any
 import click
 
 from dproof.cli.options import AsJson, argument
-from dproof.cli.output import Page, emit, escape, not_protected, several
+from dproof.cli.output import Page, emit, escape, several
 from dproof.errors import VerificationFailed
 from dproof.exact import float_above
-from dproof.releases.release import read_certificate
-from dproof.releases.release import verify as check
+from dproof.plans.plan import not_protected
+from dproof.releases.load import read_certificate
+from dproof.releases.verify import verify as check
 
 
 def verify(
@@ -56,7 +57,7 @@ def _page(answer: dict[str, Any], path: Path) -> Page:
         return
     limits = ", for the listed pairs of inputs" if answer["pairs"] == "listed" else ""
     limits += ", ε times the distance of two inputs" if answer["metric_privacy"] else ""
-    limits += escape(not_protected(answer["public"]))
+    limits += escape("; " * bool(answer["public"]) + not_protected(answer["public"]))
     rows = f", {several(answer['release']['rows'], 'row')}" if answer["release"] else ""
     yield (
         f"[bold]{name}[/bold] [bold green]holds[/bold green]: ε = {answer['epsilon']:.6g}, δ = {answer['delta']:.6g}, "

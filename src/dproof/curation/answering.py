@@ -21,12 +21,12 @@ from dproof.curation.drawing import Released, promise
 from dproof.curation.formulas import Statistics, evaluate, is_affine, is_curved, is_doubtful
 from dproof.curation.inversion import candidates_not_ruled_out
 from dproof.curation.measurement import Measurement, Noisy
-from dproof.questions.answer import Answer, Cell, arranged, cautions
+from dproof.questions.answer import Answer, Cell, arranged, as_values, cautions
 from dproof.questions.linear import terms
 from dproof.questions.question import Aggregate, Expression, Key, aggregates, parts_of
 from dproof.questions.ranges import possible
 from dproof.questions.regions import grouping
-from dproof.questions.schema import Open, plain
+from dproof.questions.schema import Open, plain, shown_as
 
 _DRAWS, _MOST_DRAWS = 4000, 1 << 22
 _AS_DRAWN = "This costs nothing. The numbers as drawn are in the cell's `raw` (on the command line: with --json)."
@@ -82,7 +82,9 @@ class Answering:
             known = {expression: self._column(expression, every, bare=True) for expression in tested}
             kept = np.array(arranged(self.question, known, every.tolist()), np.int64)
             columns = {item.alias: self._column(item.expression, kept) for item in self.question.select}
-        rows = [{alias: values[n] for alias, values in columns.items()} for n in range(len(kept))]
+        spaces = {item.alias: shown_as(item.expression, self.schema) for item in self.question.select}
+        every_row = range(len(kept))
+        rows = [{alias: as_values(values[n], spaces[alias]) for alias, values in columns.items()} for n in every_row]
         notes = (*cautions(rows, WAYS_OUT), *self._notes())
         return Answer(tuple(columns), rows, self.level, notes)
 

@@ -22,13 +22,12 @@ from numpy.typing import NDArray
 
 from dproof.curation.measurement import Measurement
 from dproof.curation.tally import Counter, Tally, answerable
-from dproof.plans.column import Column
 from dproof.plans.plan import Plan
-from dproof.plans.treatment import treatment
 from dproof.questions.canonical import name
 from dproof.questions.linear import Term
 from dproof.questions.regions import MISSING
 from dproof.questions.schema import Schema
+from dproof.spaces.column import Column
 from dproof.spaces.interval import Interval
 
 _MOST_KINDS = 1 << 17
@@ -102,7 +101,7 @@ def tally_in_duckdb(table: Readable, plan: Plan, measurement: Measurement) -> Ta
         return None
     codes = {column: _presence(kinds, column) for column in there}
     for column in (column for column in looked_at if column.name not in there):
-        codes[column.name] = treatment(column)([kinds.column(f"key {column.sources[0]}").combine_chunks()])
+        codes[column.name] = column.encoder()([kinds.column(f"key {column.sources[0]}").combine_chunks()])
     wanted = dict.fromkeys([*counter.sums, ((), False)])
     counter.add_alike(codes, {key: _sums(Term(key[0], None, key[1]), kinds, measurement.schema) for key in wanted})
     return counter.finish()
@@ -126,7 +125,7 @@ def _adds_up(relation: Any, plan: Plan, column: str) -> bool:
     kind = str(dict(zip(relation.columns, relation.types, strict=True)).get(declared.sources[0]))
     space = declared.space
     line = space.line
-    return kind in _WHOLE and line is not None and line.step == 1 and line.origin.denominator == 1
+    return kind in _WHOLE and space.has_sums and line is not None and line.step == 1 and line.origin.denominator == 1
 
 
 def _presence(kinds: Any, column: str) -> NDArray[np.int64]:

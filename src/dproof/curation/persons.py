@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from dproof.errors import InputError
 from dproof.spaces.arrow import as_numpy
-from dproof.tables.objects import texts
+from dproof.spaces.objects import texts
 
 
 def counted_rows(arrays: Iterable[Any], rows_per_person: int) -> NDArray[np.bool_]:

@@ -3,12 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
 
-from dproof.exact import exact
-from dproof.plans.column import Column
 from dproof.plans.plan import Plan
-from dproof.questions.schema import plain
 
 
 def stand_ins(plan: Plan, names: Iterable[str]) -> tuple[str, ...]:
@@ -19,19 +15,6 @@ def stand_ins(plan: Plan, names: Iterable[str]) -> tuple[str, ...]:
     >>> stand_ins(plan, ["age"])
     ("Where 'age' is missing it counts as 40, as the plan says.",)
     """
-    found = [(column.name, _shown(column)) for column in map(plan.column, dict.fromkeys(names))]
+    columns = [plan.column(name) for name in dict.fromkeys(names)]
+    found = [(c.name, c.space.stand_in(c.missing)) for c in columns if c.missing is not None]
     return tuple(f"Where {name!r} is missing it counts as {what}, as the plan says." for name, what in found if what)
-
-
-def _shown(column: Column) -> str | None:
-    """The stand-in in words; None where missing values are missing, or a category of their own."""
-    if column.missing is None:
-        return None
-    if column.kind == "curves":
-        return "the public centre"
-    label: Any = column.space.label(column.missing)
-    if isinstance(label, frozenset):
-        return f"the set of {', '.join(map(repr, sorted(label)))}" if label else "the empty set"
-    if isinstance(label, (str, bool)):
-        return repr(label)
-    return None if label is None else f"{plain(exact(label)):,}"

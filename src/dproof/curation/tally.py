@@ -20,15 +20,14 @@ from numpy.typing import NDArray
 from dproof.curation.measurement import Measurement
 from dproof.curation.persons import counted_rows
 from dproof.errors import TooLarge
-from dproof.plans.column import Column
 from dproof.plans.plan import Plan
-from dproof.plans.treatment import treatment
 from dproof.questions.cells import cut
 from dproof.questions.linear import Term, present
 from dproof.questions.predicates import Missing, both, leaves
 from dproof.questions.question import Aggregate, columns
 from dproof.questions.regions import grouping
 from dproof.questions.schema import Open, Schema
+from dproof.spaces.column import Column
 from dproof.tables import Source
 from dproof.tables.source import Bound
 
@@ -47,11 +46,8 @@ def answerable(column: Column) -> Column:
 
 def schema_of(plan: Plan) -> Schema:
     """What is publicly known about the table that a plan describes."""
-    asked = ("categories", "interval", "subsets", "curves")
-    spaces = {c.name: c.space if c.kind in asked else Open() for c in plan.columns if c.kind != "drop"}
-    gaps = [
-        c.name for c in plan.columns if c.kind in asked and ((c.outside is None and not c.clamp) or c.missing is None)
-    ]
+    spaces = {c.name: c.space if c.private else Open() for c in plan.columns if c.kind != "drop"}
+    gaps = [c.name for c in plan.columns if c.private and c.refuses]
     return Schema("data", spaces, frozenset(gaps))
 
 
@@ -80,7 +76,7 @@ def read_codes(source: Source, plan: Plan, names: Sequence[str]) -> Iterator[tup
     """
     chosen = [answerable(plan.column(name)) for name in names]
     wanted = source_columns(plan, names)
-    treat = [(column.name, column.sources, treatment(column)) for column in chosen]
+    treat = [(column.name, column.sources, column.encoder()) for column in chosen]
     persons, waiting = [], []
     for batch in source.read(wanted if plan.person is None else [*wanted, plan.person]):
         codes = {name: treated([batch.column(part) for part in parts]) for name, parts, treated in treat}

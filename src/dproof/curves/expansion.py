@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 from math import isqrt, sqrt
-from typing import Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,7 +23,12 @@ from dproof.curves.kernels import Kernel, eigenbasis
 from dproof.errors import InputError
 from dproof.exact import exact
 from dproof.privacy import Neighbours
+from dproof.spaces.column import Column, Encode, quoted
+from dproof.spaces.column_space import ColumnSpace
 from dproof.spaces.curves import PLACES, Curves
+
+if TYPE_CHECKING:
+    from dproof.plans.reader import Reader
 
 Split = Literal["laplace", "gaussian"]
 Integers = NDArray[np.int64]
@@ -33,7 +38,7 @@ _BITS = 62
 
 
 @dataclass(frozen=True, slots=True)
-class Expansion:
+class Expansion(ColumnSpace):
     """The basis a curve is expanded in and the region that its coefficients are clipped into.
 
     The region lies around `centre`, a public curve (half way between low and high where none is given):
@@ -60,6 +65,31 @@ class Expansion:
     items: ClassVar[None] = None
     labels: ClassVar[None] = None
     absent: ClassVar[None] = None
+    mechanisms: ClassVar[str] = "curves"
+    outside_ways: ClassVar[tuple[str, ...]] = ("clamp", "refuse")
+    is_counted: ClassVar[bool] = False
+
+    @classmethod
+    def column(cls, name: str, kind: str, table: Reader) -> Column:
+        from dproof.curves.columns import curve_column
+
+        return curve_column(name, kind, table)
+
+    @property
+    def code_shape(self) -> tuple[int, ...]:
+        return (self.space.points,)
+
+    def encoder(self, column: Column) -> Encode:
+        from dproof.curves.columns import curve_places
+
+        return lambda arrays: curve_places(column, arrays)
+
+    def sql(self, column: Column) -> str:
+        fields = ", ".join(map(quoted, column.stored))
+        return f"[{fields}]" if column.form == "wide" else fields
+
+    def stand_in(self, code: int) -> str:
+        return "the public centre"
 
     @property
     def ends(self) -> tuple[Fraction, Fraction]:
@@ -168,6 +198,24 @@ class CurveLattice:
     def decode(self, z: Any) -> list[list[float]]:
         """The values on the grid."""
         return self.evaluate(z).tolist()  # type: ignore[no-any-return]
+
+    @property
+    def code_shape(self) -> tuple[int, ...]:
+        return (self.terms,)
+
+    def store(self, column: Column, codes: Integers) -> list[Any]:
+        """The Arrow arrays that lattice points are stored as."""
+        from dproof.curves.columns import store_curves
+
+        return store_curves(self, column, codes)
+
+    def possible(
+        self, column: Column, arrays: Sequence[Any], given: NDArray[np.bool_] | None, reach: int | None
+    ) -> bool:
+        """Whether stored arrays hold nothing but curves that noise of this reach can give."""
+        from dproof.curves.columns import are_possible
+
+        return are_possible(self, arrays, reach)
 
 
 @lru_cache(maxsize=64)

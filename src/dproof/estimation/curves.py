@@ -24,7 +24,6 @@ from dproof.estimation.measuring import WAYS_OUT, Options, refuse_singular
 from dproof.estimation.reading import connected
 from dproof.laws.debias import Kept, is_rough
 from dproof.laws.scores import Array
-from dproof.plans.column import Column
 from dproof.questions.answer import Answer, Cell, cautions
 from dproof.questions.canonical import name
 from dproof.questions.curve_estimate import CurveEstimate
@@ -34,6 +33,7 @@ from dproof.questions.ranges import possible
 from dproof.questions.schema import counting, resolve
 from dproof.questions.sql import parse_predicate
 from dproof.spaces.arrow import as_numpy
+from dproof.spaces.column import Column
 
 _BATCH = 1 << 16
 _FEW = 30  # rows below which a mean of noise is not yet normal

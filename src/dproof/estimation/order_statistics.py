@@ -103,7 +103,7 @@ def _spelled(asked: Asked, column: str, where: Predicate | None) -> Frame:
     cuts: list[Predicate] = []
     if space.line is not None and space.size > most:
         places = np.unique(np.linspace(0, space.size - 1, most + 1).astype(np.int64)[1:-1])
-        cuts = [Compare(column, "<=", space.low + space.step * int(place)) for place in places]
+        cuts = [Compare(column, "<=", space.label(int(place))) for place in places]
     needed: list[Needed] = [(condition, ()) for condition in (where, *cuts)]
     return Frame(asked.law, needed, asked.question.group_by, () if cuts else [column])
 

@@ -9,12 +9,10 @@ from typing import Any
 from dproof.estimation.reading import Piece, column_reader, integers
 from dproof.laws.debias import Bins, Scale, Seen
 from dproof.laws.scores import Array
-from dproof.plans.column import Column
 from dproof.plans.row_law import Group
-from dproof.plans.storage import output_spaces
-from dproof.questions.canonical import name
 from dproof.questions.cells import Axis as Cut
 from dproof.questions.linear import scale_of as exact_scale
+from dproof.spaces.column import Column
 
 _MOST_BINS = 1 << 14
 
@@ -27,7 +25,7 @@ def scale_of(space: Any) -> Scale:
 
 def piece_of(group: Group, cuts: Mapping[str, Cut], scales: Mapping[str, Scale]) -> Piece:
     """The axes of a mechanism for those of its columns that are cut; `scales` has those whose numbers are summed."""
-    pairs = zip(group.columns, output_spaces(group), strict=True)
+    pairs = zip(group.columns, group.outputs, strict=True)
     touched = [(column, outputs) for column, outputs in pairs if column.name in cuts]
     names = tuple(column.name for column, _ in touched)
     called = f"column {names[0]!r}" if len(names) == 1 else "columns " + ", ".join(map(repr, names))
@@ -36,9 +34,9 @@ def piece_of(group: Group, cuts: Mapping[str, Cut], scales: Mapping[str, Scale])
     unmixed = group.mechanism.family.unmix(seen, others, called)
     state = unmixed.state
     if state is None:
-        (column,), scale = names, seen[0].scale
+        ((column, _),), scale = touched, seen[0].scale
         assert scale is not None
-        number = f"(({name(column)}::DOUBLE - {scale.middle!r}) / {scale.unit!r})"
+        number = f"(({column.space.number_sql(column)} - {scale.middle!r}) / {scale.unit!r})"
         return Piece(names, unmixed.axes, (number,), None)
     if unmixed.bins is not None:
         expression = _binned(touched[0][0], unmixed.bins)
@@ -61,7 +59,8 @@ def piece_of(group: Group, cuts: Mapping[str, Cut], scales: Mapping[str, Scale])
 
 def _binned(column: Column, bins: Bins) -> str:
     """A code in the state of a number, in SQL: the lower end of a bin, or a cut that it has passed inside of that."""
-    code = f"round(({name(column.name)}::DOUBLE - {float(column.space.low)!r}) / {float(column.space.step)!r})"
+    line = column.space.line
+    code = f"round(({column.space.number_sql(column)} - {float(line.origin)!r}) / {float(line.step)!r})"
     first, last, wide, passed = bins.first, bins.last, gcd(bins.wide, *bins.cuts), ""
     if last - first > _MOST_BINS * wide:  # too many bins if every edge shall be the end of one
         wide = bins.wide

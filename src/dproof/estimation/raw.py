@@ -8,7 +8,7 @@ import duckdb
 from sqlglot import exp
 
 from dproof.errors import InputError
-from dproof.estimation.reading import as_list, connected
+from dproof.estimation.reading import connected
 from dproof.questions.answer import Answer
 from dproof.questions.canonical import literal, name
 from dproof.questions.sql import read_statement
@@ -33,7 +33,7 @@ def raw(release: Any, sql: str) -> Answer:
     _check(sql)
     with connected(release.data, "stored") as database:
         kept = [column for column in release.plan.columns if column.kind != "drop"]
-        columns = ", ".join(f"{as_list(column)} AS {name(column.name)}" for column in kept)
+        columns = ", ".join(f"{column.sql} AS {name(column.name)}" for column in kept)
         database.execute(f"CREATE VIEW release AS SELECT {columns} FROM stored")
         _lock(database, release.data)
         try:

@@ -15,13 +15,10 @@ import pyarrow.ipc
 from dproof.errors import InputError
 from dproof.laws.debias import Axis
 from dproof.laws.scores import Array
-from dproof.plans.column import Column
-from dproof.questions.canonical import literal, name
-from dproof.spaces import Subsets
 from dproof.spaces.arrow import as_numpy
+from dproof.spaces.column import Column
 from dproof.tables.source import Parts
 
-_TABLED_SETS = 1 << 12  # sets that are cheaper to tell apart by their whole text
 _GLOBS = frozenset("*?[]{}")
 
 _CLOSED: dict[str, Any] = {
@@ -123,48 +120,5 @@ def column_reader(column: Column, space: Any, bits: Sequence[int] | None) -> tup
 
     Of a set only the given bits are read, and the code has only these.
     """
-    if space.items is not None:
-        return _set_reader(column, space, range(len(space.values)) if bits is None else bits)
-    if space.labels is not None:
-        return [name(column.name)], lambda arrays: space.encode(arrays[0]).astype(np.int64)
-    low, step = float(space.low), float(space.step)
-    return [name(column.name)], lambda arrays: np.rint((as_numpy(arrays[0]) - low) / step).astype(np.int64)
-
-
-def _set_reader(column: Column, space: Subsets, bits: Sequence[int]) -> tuple[list[str], Decode]:
-    if column.form == "joined" and space.size <= _TABLED_SETS:
-        known = {str(item): 1 << n for n, item in enumerate(space.values)}
-
-        def decode_text(arrays: Sequence[Any]) -> Array:
-            texts = arrays[0].to_pylist()
-            parts = [text.split(column.separator) if text else [] for text in texts]
-            return np.array([sum(known[item] for item in part) for part in parts], np.int64)
-
-        return [name(column.name)], decode_text
-    if column.form == "flags":
-        expressions = [name(column.stored[bit]) for bit in bits]
-    else:
-        items = (literal(str(space.values[bit])) for bit in bits)
-        expressions = [f"list_contains({as_list(column)}, {item})" for item in items]
-
-    def decode_bits(arrays: Sequence[Any]) -> Array:
-        code = np.zeros(len(arrays[0]) if len(arrays) else 1, np.int64)
-        for bit, array in zip(bits, arrays, strict=True):
-            code |= integers(array) << bit
-        return code
-
-    return expressions, decode_bits
-
-
-def as_list(column: Column) -> str:
-    """A stored set or curve as a list in SQL, whatever form it is stored in."""
-    if column.form == "joined":
-        split = f"string_split({name(column.name)}, {literal(column.separator)})"
-        return f"CASE WHEN {name(column.name)} = '' THEN []::VARCHAR[] ELSE {split} END"
-    if column.form == "flags":
-        pairs = zip(column.stored, column.space.values, strict=True)
-        held = ", ".join(f"CASE WHEN {name(stored)} THEN {literal(str(item))} END" for stored, item in pairs)
-        return f"[item FOR item IN [{held}] IF item IS NOT NULL]"
-    if column.form == "wide":
-        return f"[{', '.join(map(name, column.stored))}]"
-    return name(column.name)
+    expressions, decode = space.reader(column, bits)
+    return expressions, decode

@@ -11,11 +11,11 @@ from dproof.estimation.frame import Frame, schema_of
 from dproof.estimation.measuring import ROUGH, WAYS_OUT, Asked, Options, measure
 from dproof.estimation.order_statistics import special_cells
 from dproof.plans.row_law import RowLaw
-from dproof.questions.answer import Answer, arranged, cautions
+from dproof.questions.answer import Answer, arranged, as_values, cautions
 from dproof.questions.linear import terms
 from dproof.questions.question import Aggregate, Expression, Key, aggregates, expressions, parts_of
 from dproof.questions.ranges import possible
-from dproof.questions.schema import asked_curve, resolve
+from dproof.questions.schema import asked_curve, resolve, shown_as
 from dproof.questions.sql import parse
 
 _METHODS = {
@@ -96,4 +96,5 @@ def answer_rows(asked: Asked) -> list[dict[str, Any]]:
         columns[expression] = [whole.cut(cell) for cell in cells]
     rows = arranged(question, columns, [n for n in range(len(groups.labels)) if occurs[n]])
     asked.notes += [note for n in rows for note in found.warnings[n]]
-    return [{item.alias: columns[item.expression][n] for item in question.select} for n in rows]
+    shown = [(item.alias, columns[item.expression], shown_as(item.expression, schema)) for item in question.select]
+    return [{alias: as_values(values[n], space) for alias, values, space in shown} for n in rows]

@@ -30,7 +30,7 @@ from dproof.laws.scores import (
     solve,
     unmixed_powers,
 )
-from dproof.spaces.interval import Line
+from dproof.spaces.line import Line
 from dproof.spaces.space import Space
 
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from dproof.errors import InputError, TooLarge, did_you_mean
 from dproof.exact import has_shape, whole_numbers
 from dproof.laws.law import Law, listed
-from dproof.spaces.interval import Line
+from dproof.spaces.line import Line
 from dproof.spaces.space import Space
 
 _LARGEST = 1 << 24  # losses that are written out

@@ -18,7 +18,7 @@ from dproof.exact import exp_below, float_above, log_above, written
 from dproof.laws.law import Law, listed
 from dproof.mechanisms.error import expected_errors, maximal_error
 from dproof.privacy import Privacy
-from dproof.spaces.interval import Line
+from dproof.spaces.line import Line
 from dproof.spaces.space import Space, narrowest
 
 _LARGEST_MATRIX = 1 << 26  # entries; beyond this ask for one law at a time

@@ -64,7 +64,7 @@ def output_lattice(interval: Interval, epsilon: Fraction) -> Interval:
     steps = min(interval.size - 1, max(1, int(_MOST_OUTPUTS / reach)))
     width = (interval.high - interval.low) / steps
     beyond = ceil(steps * (reach - 1) / 2) * width
-    return Interval(interval.low - beyond, interval.high + beyond, width)
+    return interval.between(interval.low - beyond, interval.high + beyond, width)
 
 
 def unbiased_law(interval: Interval, outputs: Interval, epsilon: Fraction) -> tuple[Matrix, Optimum]:

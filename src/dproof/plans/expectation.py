@@ -10,7 +10,7 @@ from typing import Any
 
 from dproof.errors import InputError
 from dproof.exact import bisect, exact
-from dproof.plans.choice import choose
+from dproof.plans.mechanisms import choose
 from dproof.plans.plan import Plan, Wanted, split
 from dproof.plans.row_law import RowLaw
 from dproof.privacy import Privacy
@@ -18,7 +18,6 @@ from dproof.privacy import Privacy
 _THREE_DIGITS = Context(prec=3, rounding=ROUND_CEILING)
 _Z = NormalDist().inv_cdf(0.975)
 _LARGEST_EPSILON = 100
-NOT_COUNTED = ("interval", "curves")
 _BIAS = 1e-9  # of the interval's length, which rounding floats may feign
 
 
@@ -54,7 +53,7 @@ def mean_half_widths(law: RowLaw, rows: int) -> dict[str, float]:
 
 def count_half_width(group: Wanted, part: Privacy, rows: int) -> float | None:
     """± at 95% of a debiased count over so many rows, for columns with this part of the promise; None without one."""
-    variance = choose(group.kind, group.space, part, group.mechanism).family.count_variance(group.space)
+    variance = choose(group.space, part, group.mechanism).family.count_variance(group.space)
     return None if variance is None else _Z * sqrt(rows * variance)
 
 
@@ -67,13 +66,13 @@ def epsilon_for(plan: Plan, rows: int, half_width: Any) -> Fraction:
     if wanted <= 0 or rows < 1:
         raise InputError("the half-width and the number of rows must be positive")
 
-    if all(group.kind in NOT_COUNTED for group in plan.groups):
+    if not any(group.space.is_counted for group in plan.groups):
         raise InputError("no column of the plan is counted: choose epsilon by the error of its values instead")
 
     def enough(epsilon: Fraction) -> bool:
         promise = Privacy(epsilon, plan.privacy.delta)
         for group, part in zip(plan.groups, split(promise, plan.groups), strict=True):
-            width = count_half_width(group, part, rows) if group.kind not in NOT_COUNTED else 0.0
+            width = count_half_width(group, part, rows) if group.space.is_counted else 0.0
             if width is None or width > wanted:
                 return False
         return True

@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from dproof.arguments import described, expect, mapping
 from dproof.errors import InputError, did_you_mean
-from dproof.plans.column import Column, read_column
+from dproof.plans.column import read_column
 from dproof.plans.file_table import read_layout
-from dproof.plans.reader import Misplaced, Reader, read_text, read_toml
-from dproof.plans.toml import to_toml, toml_key
+from dproof.plans.reader import Misplaced, Reader, read_text, read_toml, to_toml
 from dproof.privacy import Privacy
+from dproof.spaces.column import Column
 from dproof.spaces.rows import Rows
 from dproof.tables.layout import USUAL, Layout
 
@@ -27,13 +27,22 @@ if TYPE_CHECKING:
 Order = Literal["shuffle", "keep"]
 
 
+def not_protected(public: Sequence[str]) -> str:
+    """Which columns a promise does not cover, as the end of a sentence; nothing where it covers all.
+
+    >>> not_protected(["name", "town"])
+    'not protected, because the plan calls them public: name, town'
+    """
+    them = "it" if len(public) == 1 else "them"
+    return f"not protected, because the plan calls {them} public: {', '.join(public)}" if public else ""
+
+
 @dataclass(frozen=True, slots=True)
 class Wanted:
     """What is to stand under one mechanism: a column, or those of a [[joint]], which keeps their dependence."""
 
     columns: tuple[Column, ...]
     share: Fraction
-    kind: str
     mechanism: str
 
     @property
@@ -150,7 +159,7 @@ class Plan:
             more = f" (nor {len(unknown) - 1} others)" if len(unknown) > 1 else ""
             near = get_close_matches(unknown[0].casefold(), [name.casefold() for name in absent], 1)
             meant = next((name for name in absent if name.casefold() in near), None)
-            way = f"add [columns.{toml_key(unknown[0])}] with its space, or with drop = true"
+            way = f"add {to_toml({'columns': {unknown[0]: {}}}).strip()} with its space, or with drop = true"
             if meant is not None:
                 way = f"the plan has {meant!r} instead; write it as the file does"
             raise InputError(f"the source has a column {unknown[0]!r} that the plan does not mention{more}: {way}")
@@ -201,7 +210,7 @@ def _groups(top: Reader, columns: tuple[Column, ...]) -> tuple[Wanted, ...]:
                 raise table.wrong(
                     "columns", f"names {name!r}, which is no column of the plan{did_you_mean(name, known)}"
                 )
-            if known[name].kind not in ("categories", "interval", "subsets"):
+            if not known[name].private or known[name].space.holds_curves:
                 raise table.wrong("columns", f"names {name!r}, which has no finite space to join")
             if name in joined:
                 raise table.wrong("columns", f"joins {name!r} twice")
@@ -210,9 +219,9 @@ def _groups(top: Reader, columns: tuple[Column, ...]) -> tuple[Wanted, ...]:
         members = tuple(known[name] for name in names)
         # Joining columns leaves the other columns' parts of the budget as they were.
         share = table.share("share", sum((column.share for column in members), Fraction(0)))
-        joined |= dict.fromkeys(names, Wanted(members, share, "joint", table.text("mechanism", "auto") or "auto"))
+        joined |= dict.fromkeys(names, Wanted(members, share, table.text("mechanism", "auto") or "auto"))
         table.finish()
-    alone = {c.name: Wanted((c,), c.share, c.kind, c.mechanism) for c in columns if c.private}
+    alone = {c.name: Wanted((c,), c.share, c.mechanism) for c in columns if c.private}
     return tuple(dict.fromkeys((alone | joined)[name] for name in alone))
 
 

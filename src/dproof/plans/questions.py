@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from dproof.errors import InputError
-from dproof.plans.column import Column
 from dproof.plans.reader import Reader
 from dproof.questions.question import Question
 from dproof.questions.schema import Open, Schema, asked_curve, counting, resolve
 from dproof.questions.sql import parse
+from dproof.spaces.column import Column
 
 _TABLES = ("data", "release")  # what the table is called: by a curator, and in a release
 

@@ -1,19 +1,24 @@
-"""Reading the tables of a plan key by key, so that every mistake has a place."""
+"""The TOML of a plan: read key by key, so that every mistake has a place, and written from plain values."""
 
 from __future__ import annotations
 
 import os
 import tomllib
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from datetime import date
+from decimal import Decimal
 from fractions import Fraction
 from typing import Any, TypeVar
 
-from dproof.arguments import as_path
+from dproof.arguments import as_path, described
 from dproof.errors import InputError, did_you_mean, nearest
 from dproof.exact import exact
-from dproof.plans.toml import line_of
+from dproof.spaces.labels import plain
+from dproof.spaces.line import plain_number
 
 T = TypeVar("T")
+Keys = tuple[str, ...]
 _LONGEST = 1 << 22  # bytes
 
 
@@ -42,10 +47,90 @@ def read_toml(text: str, name: str, build: Callable[[Reader], T]) -> T:
         raise InputError(f"{name}{f', line {line}' if line else ''}: {error}") from None
 
 
+def line_of(text: str, path: Keys) -> int | None:
+    """The line of a key, or of the nearest table around it that the text names; [[tables]] are counted from 1.
+
+    >>> line_of("[columns.age]\\nlow = 0\\nhigh = 9", ("columns", "age", "high"))
+    3
+    >>> line_of("[[joint]]\\ncolumns = []\\n[[joint]]\\ncolumns = []", ("joint", "2", "columns"))
+    4
+    """
+    lines: dict[Keys, int] = {}
+    table: Keys = ()
+    times: Counter[Keys] = Counter()
+    for number, line in enumerate(text.splitlines(), 1):
+        stripped = line.strip()
+        if stripped.startswith("["):
+            table = _header(stripped) or table
+            lines.setdefault(table, number)
+            if stripped.startswith("[["):
+                times[table] += 1
+                table = (*table, str(times[table]))
+                lines.setdefault(table, number)
+        elif "=" in stripped:
+            keys = _keys(stripped.split("=", 1)[0] + "= 0")
+            if keys:
+                lines.setdefault(table + keys, number)
+    for length in range(len(path), 0, -1):
+        if path[:length] in lines:
+            return lines[path[:length]]
+    return None
+
+
+def _header(line: str) -> Keys | None:
+    return _keys(line.split("#")[0] if '"' not in line else line)
+
+
+def _keys(line: str) -> Keys | None:
+    try:
+        value: Any = tomllib.loads(line)
+    except tomllib.TOMLDecodeError:
+        return None
+    keys: list[str] = []
+    while isinstance(value, dict) and value:
+        (key, value), *_ = value.items()
+        keys.append(key)
+        value = value[0] if isinstance(value, list) and value else value
+    return tuple(keys)
+
+
+def to_toml(tables: Mapping[str, Any]) -> str:
+    """Plain values as TOML. A number that no TOML number is exactly is written as a text, which a plan reads exactly.
+
+    >>> print(to_toml({"order": "keep", "privacy": {"epsilon": Fraction(1, 3)}}))
+    order = "keep"
+    <BLANKLINE>
+    [privacy]
+    epsilon = "1/3"
+    <BLANKLINE>
+    """
+    import tomli_w
+
+    return tomli_w.dumps(_written(tables, ()))
+
+
+def _written(value: Any, path: Keys) -> Any:
+    """A value as TOML can write it."""
+    value = plain(value)
+    if isinstance(value, Mapping):
+        wrong = next((key for key in value if not isinstance(key, str)), None)
+        if wrong is not None:
+            raise InputError(f"each key of a plan must be a text, not {described(wrong)}")
+        return {key: _written(item, (*path, key)) for key, item in value.items()}
+    if isinstance(value, (list, tuple)) or hasattr(value, "tolist"):
+        return [_written(item, path) for item in value]
+    if isinstance(value, (Fraction, Decimal)):
+        number = plain_number(exact(value, ".".join(path)))
+        return number if isinstance(number, (int, float)) else str(number)
+    if isinstance(value, (str, int, float, date)):
+        return value
+    raise InputError(f"{'.'.join(path)} must be a text, a number or what else TOML has, not {described(value)}")
+
+
 class Misplaced(Exception):
     """A mistake in a plan, with the path of its key."""
 
-    def __init__(self, path: tuple[str, ...], message: str) -> None:
+    def __init__(self, path: Keys, message: str) -> None:
         super().__init__(f"{'.'.join(path) or 'this'} {message}")
         self.path = path
 
@@ -53,7 +138,7 @@ class Misplaced(Exception):
 class Reader:
     """One table of a plan; `finish` refuses the keys that nobody asked for."""
 
-    def __init__(self, table: Any, path: tuple[str, ...]) -> None:
+    def __init__(self, table: Any, path: Keys) -> None:
         if not isinstance(table, Mapping):
             raise Misplaced(path, "must be a table")
         self._table = table

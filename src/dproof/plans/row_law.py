@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import inf
 from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from dproof.certification.certificate import Certificate, Part
 from dproof.certification.certify import certify
@@ -14,9 +18,10 @@ from dproof.certification.loss import compose, own_worst_pair
 from dproof.errors import InputError, TooLarge
 from dproof.exact import exact, float_above, log_above
 from dproof.mechanisms.mechanism import Mechanism
-from dproof.plans.column import Column
 from dproof.plans.plan import Plan, Wanted, split
 from dproof.privacy import Privacy
+from dproof.spaces.column import Column
+from dproof.spaces.space import narrowest
 
 _LARGEST_JOINT = 1 << 31  # points of the space that columns are joined into
 _MOST_COMPOSED = 256  # laws; their exact composition takes seconds then, and much longer beyond
@@ -38,6 +43,25 @@ class Group:
     def privacy(self) -> Privacy:
         """Its part of the promise."""
         return self.part.privacy
+
+    @property
+    def outputs(self) -> list[Any]:
+        """The space that each column is released in."""
+        outputs: Any = self.mechanism.outputs
+        return [outputs] if len(self.columns) == 1 else list(outputs.factors.values())
+
+    def joined(self, codes: Sequence[NDArray[Any]]) -> NDArray[Any]:
+        """The codes of the group, from the codes of its columns: mixed radix, the last column the fastest."""
+        if len(codes) == 1:
+            return codes[0]
+        together = np.ravel_multi_index(tuple(codes), [column.space.size for column in self.columns])
+        return together.astype(narrowest(self.mechanism.inputs.size))
+
+    def split(self, codes: NDArray[Any]) -> list[NDArray[Any]]:
+        """The released codes of each column, from those of the group."""
+        if len(self.columns) == 1:
+            return [codes]
+        return list(np.unravel_index(codes, [space.size for space in self.outputs]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,12 +187,12 @@ def promises(plan: Plan) -> list[Privacy]:
 
 
 def _calibrated(want: Wanted, privacy: Privacy) -> Mechanism:
-    from dproof.plans.choice import choose  # designs are loaded where a law is chosen, and not to read one
+    from dproof.plans.mechanisms import choose  # designs are loaded where a law is chosen, and not to read one
 
     space = want.space
     try:
-        if want.kind == "joint" and space.size > _LARGEST_JOINT:
+        if len(want.columns) > 1 and space.size > _LARGEST_JOINT:
             raise InputError(f"joined columns have {space.size} combinations; {_LARGEST_JOINT} is the most")
-        return choose(want.kind, space, privacy, want.mechanism)
+        return choose(space, privacy, want.mechanism)
     except InputError as error:
         raise InputError(f"column {want.name!r}: {error}") from None

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import date
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
 from dproof.errors import InputError
 from dproof.questions.question import Expression, Question
-from dproof.spaces.space import COMPARISONS
+from dproof.spaces.space import COMPARISONS, Space
 
 _SHOWN = 4  # points of a curve that a line of text shows
 SHOWN_ROWS = 50  # rows of a table that are printed unless all are wanted
@@ -45,7 +46,7 @@ class Cell:
             return [Cell(*ends).moved for ends in zip(self.estimate, self.low, self.high, strict=True)]
         if self.low is None or self.high is None:
             return self.estimate
-        if self.estimate is None or math.isnan(self.estimate):
+        if self.estimate is None or self.estimate != self.estimate:
             return None
         if self.low <= self.estimate <= self.high:
             return self.estimate
@@ -69,6 +70,8 @@ class Cell:
             return ", ".join(str(label) for label in self.estimate)
         if self.low is None or self.high is None:
             return "unknown" if self.estimate is None else _number(self.estimate, None)
+        if not isinstance(self.low, (int, float)):  # a date
+            return f"{self.moved} [{self.low}, {self.high}]"
         width, moved = self.high - self.low, self.moved
         if width == 0:
             value = self.low if moved is None else moved
@@ -175,6 +178,21 @@ class Answer:
         return polars.DataFrame(self.flat(), strict=False)
 
 
+def as_values(cell: Any, space: Space | None) -> Any:
+    """A cell of numbers with the values of a space that they stand for; the interval covers whole ones."""
+    if space is None or not isinstance(cell, Cell):
+        return cell
+    rounded = ((cell.estimate, round), (cell.low, math.floor), (cell.high, math.ceil), (cell.raw, round))
+    estimate, low, high, raw = (_value(number, way, space) for number, way in rounded)
+    return replace(cell, estimate=estimate, low=low, high=high, raw=raw)
+
+
+def _value(number: Any, rounded: Callable[[float], int], space: Space) -> Any:
+    if not isinstance(number, (int, float)):
+        return number
+    return space.shown(rounded(number) if math.isfinite(number) else number)
+
+
 def cautions(rows: Iterable[Mapping[str, Any]], ways_out: str) -> list[str]:
     """What is to be said about cells that tell nothing, with the ways out, and about those that lay outside."""
     cells = [value for row in rows for value in row.values() if isinstance(value, Cell)]
@@ -249,7 +267,7 @@ def _shown(value: Any) -> str:
 
 def _number(value: Any, width: float | None) -> str:
     """A number with the digits that its interval leaves standing."""
-    if value is None or isinstance(value, (bool, str)):
+    if value is None or isinstance(value, (bool, str, date)):
         return "" if value is None else str(value)
     if isinstance(value, float) and not math.isfinite(value):
         return "unknown"

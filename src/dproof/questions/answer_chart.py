@@ -51,7 +51,7 @@ def _chart(answer: Answer) -> Any:
 
 
 def _drawn(value: Any) -> bool:
-    return isinstance(value, Cell) and value.low is not None and not _is_curve(value)
+    return isinstance(value, Cell) and isinstance(value.low, (int, float))
 
 
 def _is_curve(value: Any) -> bool:

@@ -7,15 +7,9 @@ from __future__ import annotations
 
 from dproof.questions.predicates import Among, And, Compare, Contains, Missing, Not, Or, Predicate, Value, normal
 from dproof.questions.question import Aggregate, Arithmetic, Expression, Key, Number, Question, aggregates
+from dproof.spaces.column import quoted, text_literal
 
-
-def name(identifier: str) -> str:
-    """An identifier in quotes.
-
-    >>> name("hours of TV")
-    '"hours of TV"'
-    """
-    return '"' + identifier.replace('"', '""') + '"'
+name = quoted  # an identifier
 
 
 def literal(value: Value) -> str:
@@ -28,7 +22,7 @@ def literal(value: Value) -> str:
     if isinstance(value, bool):
         return str(value).upper()
     if isinstance(value, str):
-        return "'" + value.replace("'", "''") + "'"
+        return text_literal(value)
     bottom, places = value.denominator, 0
     for factor in (10, 5, 2):
         while bottom % factor == 0:

@@ -15,7 +15,7 @@ from dproof.questions.predicates import Among, Atom, Compare, Contains, Missing,
 from dproof.questions.question import Key
 from dproof.questions.schema import Open, Schema, plain
 from dproof.spaces import Space
-from dproof.spaces.interval import Line
+from dproof.spaces.line import Line
 
 MISSING = -1  # the code of a value that is not there
 _MOST_GROUPS = 1 << 17
@@ -120,7 +120,8 @@ def grouping(key: Key, schema: Schema) -> Grouping:
     if isinstance(space, Open):
         raise InputError(f"column {key.column!r} has no declared values to group by: give it a space in the plan")
     if key.width is not None and space.line is not None:
-        labels, starts = _bins(key, space.line, space.size, key.width)
+        edges, starts = _bins(key, space.line, space.size, key.width)
+        labels = [space.shown(edge) for edge in edges]
         groups = np.arange(len(labels))
     else:
         _fits(key, space.size)

@@ -37,6 +37,7 @@ from dproof.questions.question import (
 from dproof.spaces import Space
 from dproof.spaces.space import as_space
 
+_OF_VALUES = ("avg", "min", "max", "quantile")  # aggregates that are such a value as the column has
 _OF_NUMBERS = ("sum", "avg", "min", "max", "quantile", "var", "stddev", "covar", "corr")
 
 
@@ -102,6 +103,19 @@ def has_order(space: Space | Open) -> bool:
     return isinstance(space, Open) or space.has_order
 
 
+def has_sums(space: Space | Open) -> bool:
+    """Whether a sum of the values means something."""
+    return isinstance(space, Open) or space.has_sums
+
+
+def shown_as(expression: Expression, schema: Schema) -> Space | None:
+    """The space whose values an expression has, where these are shown otherwise than as numbers."""
+    if not isinstance(expression, Aggregate) or expression.kind not in _OF_VALUES:
+        return None
+    space = schema.spaces[expression.columns[0]]
+    return None if isinstance(space, Open) or space.has_sums or not space.has_numbers else space
+
+
 def resolve(question: Question, schema: Schema) -> Question:
     """The question with every name and value checked and spelt as declared.
 
@@ -129,6 +143,10 @@ def resolve(question: Question, schema: Schema) -> Question:
     for part in (part for expression in expressions(checked) for part in parts_of(expression)):
         if isinstance(part, Key) and part not in checked.group_by:
             raise InputError(f"column {part.column!r} is neither in an aggregate nor in GROUP BY")
+    tested = [side for test in checked.having for side in (test.left, test.right)]
+    inside = [part for whole in expressions(checked) for part in parts_of(whole) if part is not whole]
+    if any(shown_as(expression, schema) is not None for expression in (*tested, *inside)):
+        raise InputError("dates are not calculated with, nor compared in HAVING: select them by themselves")
     aliases = [item.alias for item in checked.select]
     for alias in aliases:
         if aliases.count(alias) > 1:
@@ -180,6 +198,8 @@ def _aggregate(aggregate: Aggregate, schema: Schema) -> Aggregate:
     for column in columns:
         if kind in _OF_NUMBERS and not has_numbers(schema.spaces[column]):
             raise InputError(f"{kind.upper()} needs numbers, and column {column!r} has none: COUNT it")
+        if kind == "sum" and not has_sums(schema.spaces[column]):
+            raise InputError(f"column {column!r} has dates, which have no sum: ask for AVG({column})")
     if kind == "quantile" and not (argument is not None and 0 <= argument <= 1):
         raise InputError("QUANTILE needs a probability between 0 and 1, as in QUANTILE(age, 0.25)")
     if kind == "top" and not (argument is not None and argument >= 1 and argument.denominator == 1):
@@ -219,17 +239,15 @@ def _compared(value: Value, operator: Operator, column: str, space: Space | Open
     """A value to compare with: a declared one, or where the order of numbers matters any number."""
     if space.items is not None:
         raise InputError(f"column {column!r} holds sets: ask list_contains({column}, {str(value)!r})")
-    if operator not in ("=", "<>"):
-        if not has_order(space):
-            raise InputError(f"the values of column {column!r} have no order: compare them with =, <> or IN")
-        if has_numbers(space) and isinstance(value, Fraction):
-            return value
-    return _declared(value, column, space)
+    ordered = operator not in ("=", "<>")
+    if ordered and not has_order(space):
+        raise InputError(f"the values of column {column!r} have no order: compare them with =, <> or IN")
+    return _declared(value, column, space, ordered=ordered)
 
 
-def _declared(value: Value, column: str, space: Space | Open) -> Value:
-    """A value that the column may have."""
-    why = None if isinstance(space, Open) else space.refusal(value)
+def _declared(value: Value, column: str, space: Space | Open, *, ordered: bool = False) -> Value:
+    """A value that the column may have, or where its order matters one between them."""
+    why = None if isinstance(space, Open) else space.refusal(value, ordered=ordered)
     if why is not None:
         raise InputError(f"column {column!r} {why}")
     return value

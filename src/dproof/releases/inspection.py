@@ -1,6 +1,6 @@
 """The custodian's own look at a table beside its plan: exact figures that no noise protects, for nobody else.
 
-What a plan makes of a value is asked of the treatment that a release uses, so both always agree.
+What a plan makes of a value is asked of the encoder that a release uses, so both always agree.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from dproof.errors import InputError
-from dproof.plans.column import Column
 from dproof.plans.plan import Plan
-from dproof.plans.treatment import HOW_FLAGS_ARE_READ, treatment
-from dproof.spaces.subsets import Subsets
+from dproof.spaces.column import Column
+from dproof.spaces.objects import texts
+from dproof.spaces.set_forms import HOW_FLAGS_ARE_READ
+from dproof.spaces.values import written
 from dproof.tables import Source, open_source
-from dproof.tables.objects import texts, written
 
 CONFIDENTIAL = (
     "CONFIDENTIAL: no noise protects these figures. They are for whoever holds the table, and for nobody else."
@@ -145,11 +145,10 @@ class _Counting:
         if column.private:
             # With gaps, what would be refused has the code −1: each of these refuses one thing and no other.
             alone = replace(column, gaps=True)
-            self._outside = treatment(replace(alone, clamp=False, outside=None, missing=0))
-            self._missing = treatment(replace(alone, clamp=True, outside=0, missing=None))
-            flags = zip(column.space.values, column.sources, strict=True) if column.form == "flags" else ()
+            self._outside = replace(alone, clamp=False, outside=None, missing=0).encoder()
+            self._missing = replace(alone, clamp=True, outside=0, missing=None).encoder()
             strict = replace(alone, clamp=False, missing=0)
-            self._flags = [treatment(replace(strict, sources=(s,), space=Subsets([item]))) for item, s in flags]
+            self._flags = [flag.encoder() for flag in column.space.flags(strict)]
 
     def add(self, arrays: Sequence[Any]) -> None:
         column, blank = self.column, _blank(arrays[0])
@@ -157,11 +156,12 @@ class _Counting:
             self._counts["missing"] += int(blank.sum())
             return
         outside, missing = _refused(self._outside(arrays)), _refused(self._missing(arrays))
-        no_number = missing & ~blank if column.kind == "interval" else np.zeros_like(missing)
+        readable = column.space.noun is None
+        no_number = np.zeros_like(missing) if readable else missing & ~blank
         self._counts["missing"] += int((missing & ~no_number).sum())
         self._counts["no_number"] += int(no_number.sum())
         self._counts["clamped" if column.clamp else "outside"] += int(outside.sum())
-        strange = no_number if column.kind == "interval" else outside
+        strange = outside if readable else no_number
         if column.form in ("plain", "joined") and strange.any():
             self._remember(arrays[0], strange)
         for flag, array in zip(self._flags, arrays, strict=False):
@@ -248,7 +248,7 @@ def _hints(plan: Plan, rows: int, columns: Sequence[ColumnInspection], persons: 
             asked = _SIGNS if column.kind == "interval" else "are all values in the plan, and is the encoding right?"
             hints.append(f"Most values of {name} are outside: {asked}")
         if found.no_number:
-            hints.append(f"Values of {name} are no numbers: are `decimal` and `thousands` under [file] right?")
+            hints.append(f"Values of {name} are no {column.space.noun}s: {column.space.unreadable_advice}")
         if found.clamped > present / 2 and column.form != "flags":
             asked = _SIGNS if column.kind == "interval" else "does the plan have the right bounds or values?"
             hints.append(f"Most values of {name} are clamped: {asked}")
@@ -257,8 +257,8 @@ def _hints(plan: Plan, rows: int, columns: Sequence[ColumnInspection], persons: 
         if column.private and found.missing + found.no_number and column.missing is None:
             hints.append(f"Missing values of {name} stop `sanitise`: say what stands for them, with `missing`.")
         if column.private and found.outside and column.outside is None and column.form != "flags":
-            way = '"category"' if column.kind == "categories" else '"clamp"'
-            hints.append(f"Values of {name} outside stop `sanitise`: declare them, or set outside = {way}.")
+            ways = [f', or set outside = "{way}"' for way in column.space.outside_ways if way != "refuse"]
+            hints.append(f"Values of {name} outside stop `sanitise`: declare them{''.join(ways)}.")
     if persons is not None and persons.above:
         hints.append("Some persons have more rows than rows_per_person, which is what a release protects: raise it.")
     return hints

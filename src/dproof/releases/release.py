@@ -8,23 +8,18 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
 from dproof.arguments import as_path
-from dproof.certification.certificate import Certificate, certified_part, laws_table
-from dproof.certification.verify_certificate import LARGEST_FILE, Refused
-from dproof.certification.verify_certificate import read as read_strictly
-from dproof.certification.verify_certificate import verify as verify_certificate
-from dproof.errors import InputError, VerificationFailed
+from dproof.certification.certificate import Certificate, laws_table
+from dproof.errors import InputError
 from dproof.plans.plan import Plan
 from dproof.plans.row_law import Group, RowLaw, with_bounds
-from dproof.releases.folder import appearing, is_unfinished
-from dproof.releases.product import REACH, stored_schema
-from dproof.releases.recorded import recorded_row_law
-from dproof.releases.remote import fetch, is_remote, remote_table
+from dproof.releases.folder import appearing
+from dproof.releases.local import REACH, stored_schema
+from dproof.releases.remote import remote_table
 
 if TYPE_CHECKING:
     from dproof.questions.answer import Answer
@@ -32,7 +27,6 @@ if TYPE_CHECKING:
 
 DATA, PARTS = "release.parquet", "part-*.parquet"  # one file, or as many as there are
 PLAN, CERTIFICATE, REPORT = "plan.toml", "certificate.json", "report.html"
-_NAME = b"dproof certificate"  # stands in every one
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -105,7 +99,9 @@ class Release:
 
     def to_pandas(self) -> Any:
         """The sanitised rows as a pandas frame."""
-        return self.to_arrow().to_pandas()
+        # Noise moves dates beyond the years that Python's dates have; pandas' own hold them.
+        moved = any(pa.types.is_date(field.type) for field in stored_schema(self.law))
+        return self.to_arrow().to_pandas(date_as_object=not moved)
 
     def to_polars(self) -> Any:
         """The sanitised rows as a Polars frame."""
@@ -150,6 +146,8 @@ class Release:
     def save(self, out: str | os.PathLike[str]) -> Release:
         """Store a release that is held in memory, in a new folder."""
         from pyarrow.parquet import write_table
+
+        from dproof.releases.load import load  # which opens releases, so it stands above this module
 
         with appearing(as_path(out, "out")) as folder:
             write_table(self.to_arrow(), folder / DATA, **PARQUET)
@@ -220,151 +218,6 @@ def _elsewhere(group: Group) -> bool:
 
 def _lattice(interval: Any) -> dict[str, str]:
     return {"low": str(interval.low), "high": str(interval.high), "step": str(interval.step)}
-
-
-def load(path: str | os.PathLike[str]) -> Release:
-    """Open a stored release, by its path or URI; `verify` checks it as well."""
-    if is_remote(path):
-        with TemporaryDirectory() as here:
-            fetch(path, Path(here), (CERTIFICATE, PLAN))
-            return replace(load(here), folder=path)
-    folder = as_path(path, "path")
-    if not (folder / CERTIFICATE).is_file() or is_unfinished(folder):
-        raise InputError(f"{str(folder)!r} is not a release: a release is a folder that `dproof sanitise` made")
-    return _opened(folder)
-
-
-def _opened(folder: Path) -> Release:
-    plan = Plan.read(folder / PLAN)
-    certificate = read_certificate(folder / CERTIFICATE)
-    if not isinstance(certificate.get("release"), dict):
-        raise VerificationFailed("the certificate is not one of a release")
-    return Release(recorded_row_law(plan, certificate), certificate, folder)
-
-
-def verify(path: str | os.PathLike[str]) -> Release | None:
-    """Check a release, or a certificate alone (then there is no release to return); raises where it does not hold.
-
-    The laws are certified again from their whole numbers, the promises added up, the files hashed; the plan must be
-    the one the laws are for, and the stored table must have the recorded rows, the schema the plan determines, only
-    values that the laws can give and no text beside its rows. What else the certificate says must follow from the plan
-    and the laws, and nothing else may lie in the folder; `unchecked` names what may, such as the page.
-    """
-    if is_remote(path):
-        release = load(path)
-        with TemporaryDirectory() as here:
-            fetch(path, Path(here))
-            checked = verify(here)
-        return checked and replace(release, unchecked=checked.unchecked)
-    place = as_path(path, "path")
-    if not place.exists():
-        raise InputError(f"there is no file or folder {str(place)!r}")
-    file = place / CERTIFICATE if place.is_dir() else place
-    if place.is_dir() and is_unfinished(place):
-        raise VerificationFailed(f"{str(place)!r} was left by a run that did not finish: it is no release")
-    if not file.is_file():
-        raise InputError(f"{str(place)!r} is no release: there is no {CERTIFICATE} in it")
-    if place.is_file() and (place.stat().st_size > LARGEST_FILE or _NAME not in place.read_bytes()):
-        raise InputError(f"{str(place)!r} is no certificate: give the folder of a release, or the {CERTIFICATE} in it")
-    return check(place)
-
-
-def check(place: Path) -> Release | None:
-    """What `verify` checks of a folder, whatever its name is, or of a certificate's file."""
-    certificate = read_certificate(place / CERTIFICATE if place.is_dir() else place)
-    try:
-        unchecked = verify_certificate(dict(certificate), place if place.is_dir() else None)
-        if not place.is_dir():
-            return None
-        release = _opened(place)
-        _check_stored(release)
-        _check_said(release)
-        return replace(release, unchecked=tuple(unchecked))
-    except Refused as refused:
-        raise VerificationFailed(str(refused)) from None
-    except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
-        raise VerificationFailed(f"the certificate cannot be read ({type(error).__name__})") from None
-
-
-def _check_said(release: Release) -> None:
-    """What the plan and the whole numbers of the laws determine is worked out again; lower bounds are taken as said."""
-    said, groups = release.certificate, []
-    for group in release.law.groups:
-        part = certified_part(group.name, group.mechanism, group.privacy)
-        if not _agree(group.part.law, dict(part.law)):
-            raise VerificationFailed(f"the law of {group.name!r} is not written as dproof writes it")
-        bound = group.part.lower_bound
-        if bound is not None and part.error is not None and bound > part.error:
-            raise VerificationFailed(f"the law of {group.name!r} errs less than the lower bound that is said")
-        groups.append(replace(group, part=replace(part, lower_bound=group.part.lower_bound)))
-    law = replace(release.law, groups=tuple(groups))
-    true = law.certificate(about(law, release.rows, said["release"]["files"]), private=release.private).to_json()
-    for key in true.keys() | said.keys():
-        if key != "seal" and not _agree(said.get(key), true.get(key)):
-            raise VerificationFailed(f"what the certificate says as {key!r} does not follow from its plan and laws")
-
-
-def _agree(said: Any, true: Any) -> bool:
-    """Whether two values of JSON are the same, but for floats: these are upper bounds, and a looser one holds too."""
-    if isinstance(true, dict):
-        return isinstance(said, dict) and said.keys() == true.keys() and all(_agree(said[k], true[k]) for k in true)
-    if isinstance(true, list):
-        return isinstance(said, list) and len(said) == len(true) and all(map(_agree, said, true))
-    if type(said) is not type(true):
-        return False  # True is no 1, and neither is 1.0
-    return said >= true if isinstance(said, float) else bool(said == true)
-
-
-def _check_stored(release: Release) -> None:
-    if not release.files or set(release.certificate["release"]["files"]) != {*(f.name for f in release.files), PLAN}:
-        raise VerificationFailed("the certificate does not name the files of the release")
-    from pyarrow.parquet import ParquetFile
-
-    from dproof.releases.metadata import SEEDED, check_metadata
-    from dproof.releases.support import check_support  # with all of Arrow's functions, which a query does not need
-
-    rows = 0
-    for file in release.files:
-        try:
-            with ParquetFile(file) as stored:
-                schema = stored.schema_arrow
-                _check_schema(release, schema)
-                check_metadata(stored, release.plan.named("public"))
-                rows += stored.metadata.num_rows
-            check_support(file, release.law)
-        except (pa.ArrowException, OSError, ValueError, RecursionError):
-            raise VerificationFailed("the stored table cannot be read") from None
-        if release.private and (schema.metadata or {}).keys() & SEEDED.keys():
-            raise VerificationFailed(
-                "the stored table was drawn with seeded coins, and the certificate does not say so"
-            )
-    if rows != release.rows:
-        raise VerificationFailed("the stored table has another number of rows than the certificate")
-
-
-def _check_schema(release: Release, schema: Any) -> None:
-    for field in stored_schema(release.law):
-        # Spark has no type for the few texts of a category.
-        types = (field.type, field.type.value_type) if pa.types.is_dictionary(field.type) else (field.type,)
-        if field.name not in schema.names or schema.field(field.name).type not in types:
-            raise VerificationFailed(f"the stored column {field.name!r} is not as the plan determines it")
-    if schema.names != release.certificate["release"]["columns"]:
-        raise VerificationFailed("the stored table has other columns than the certificate")
-
-
-def read_certificate(file: Path) -> dict[str, Any]:
-    """The JSON object in a certificate's file; nothing about it is checked yet."""
-    try:
-        if file.stat().st_size > LARGEST_FILE:
-            raise VerificationFailed("the certificate is too large to be one")
-        certificate = read_strictly(file.read_text("utf-8"))
-    except Refused as refused:
-        raise VerificationFailed(str(refused)) from None
-    except (OSError, ValueError, RecursionError):
-        raise VerificationFailed("the certificate is damaged: it cannot be read to its end") from None
-    if not isinstance(certificate, dict):
-        raise VerificationFailed("the certificate is damaged: it is no JSON object")
-    return certificate
 
 
 def digest(file: Path) -> str:

@@ -17,19 +17,12 @@ from dproof.errors import DproofWarning, InputError, VerificationFailed
 from dproof.plans.plan import Plan
 from dproof.plans.row_law import certify_row
 from dproof.releases.folder import appearing, check_absent, check_room, finish_earlier
+from dproof.releases.load import load, read_certificate
+from dproof.releases.local import Progress, sanitised_blocks
 from dproof.releases.payment import NoAccount, Payment
-from dproof.releases.product import Progress, sanitised_blocks
-from dproof.releases.release import (
-    CERTIFICATE,
-    Release,
-    about,
-    check,
-    finish,
-    load,
-    prepare,
-    read_certificate,
-)
+from dproof.releases.release import CERTIFICATE, Release, about, finish, prepare
 from dproof.releases.remote import is_remote
+from dproof.releases.verify import check
 from dproof.releases.writing import aligned, rehearse, write_elsewhere, write_parts, write_whole
 from dproof.tables import open_source
 

@@ -20,9 +20,9 @@ import pyarrow.parquet
 from dproof.coins import Coins, current
 from dproof.errors import InputError
 from dproof.plans.row_law import RowLaw
+from dproof.releases.local import made_up_rows, sanitised_blocks, stored_schema
 from dproof.releases.metadata import SEEDED
 from dproof.releases.payment import Payment
-from dproof.releases.product import made_up_rows, sanitised_blocks, stored_schema
 from dproof.releases.release import CERTIFICATE, DATA, PARQUET, PLAN, REPORT, Release, digest, finish, prepare
 from dproof.tables.source import Source, Spread
 

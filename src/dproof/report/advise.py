@@ -168,13 +168,13 @@ def advise(
 def asked_width(plan: Plan, rows: int, column: str) -> float | None:
     """± of `dproof ask` for all of ε, where no value is missing: of the count of one value, or of a mean."""
     space = plan.column(column).space
-    if space.line is not None:
+    if space.holds_curves:
+        return None
+    if not space.is_counted:
         return _width(plan, mean(column), rows)
-    if space.items is not None:
-        return _width(plan, replace(count(), condition=Contains(column, space.items[0])), rows)
-    if space.labels is not None:
-        return _width(plan, replace(count(), condition=Compare(column, "=", space.labels[0])), rows)
-    return None
+    first, holds = space.candidate(0), space.items is not None
+    condition = Contains(column, first) if holds else Compare(column, "=", first)
+    return _width(plan, replace(count(), condition=condition), rows)
 
 
 def count_width(plan: Plan) -> float | None:

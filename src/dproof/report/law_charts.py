@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import date
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any
@@ -93,7 +94,8 @@ def one_law(mechanism: Mechanism) -> Any:
     label = mechanism.inputs.label(middle)
     law = _central(mechanism, label)
     numbers = all(isinstance(y, (int, float, Fraction, Decimal)) for y, _ in law)
-    kind = "Q" if numbers else "N"
+    dates = all(isinstance(y, date) for y, _ in law)
+    kind = "Q" if numbers else "T" if dates else "N"
     bars = [{"released value": float(y) if numbers else label_text(y), "probability": float(p)} for y, p in law]
     return (
         alt.Chart({"values": bars}, title=f"what becomes of {written(label) if numbers else label_text(label)}")

@@ -13,6 +13,7 @@ from dproof.charts.style import svg
 from dproof.exact import written
 from dproof.meaning import advice, attack_accuracy, posterior
 from dproof.plans.expectation import half_widths, mean_half_widths
+from dproof.plans.plan import not_protected
 from dproof.plans.row_law import Group, RowLaw
 from dproof.privacy import Privacy
 from dproof.report.law_charts import law_chart, profile_chart
@@ -80,7 +81,7 @@ def _promise(privacy: Privacy, release: Mapping[str, Any], private: bool) -> str
     warning = "" if private else '<p class="alarm">Drawn with seeded coins: this release is not private.</p>'
     public = release.get("public") or []
     if public:
-        warning += f'<p class="alarm">Not protected, because the plan calls it public: {_names(public)}.</p>'
+        warning += f'<p class="alarm">Released as they are: {escape(not_protected(public))}.</p>'
     advised = "".join(f'<p class="alarm">{escape(text)}</p>' for text in advice(privacy))
     return (
         "<header><h1>A sanitised table</h1>"
@@ -121,12 +122,8 @@ def _columns(row: RowLaw, rows: int, pictures: Mapping[str, str]) -> str:
         _group(group, _accuracy(rows, counts[group.name], means.get(group.name)), pictures[group.name])
         for group in row.groups
     )
-    untouched, dropped = row.plan.named("public"), row.plan.named("drop")
-    notes = ""
-    if untouched:
-        notes += f"<p><b>Released as they are</b>, because the plan declares them public: {_names(untouched)}.</p>"
-    if dropped:
-        notes += f"<p><b>Left out:</b> {_names(dropped)}.</p>"
+    dropped = row.plan.named("drop")
+    notes = f"<p><b>Left out:</b> {_names(dropped)}.</p>" if dropped else ""
     sources = " ".join(group.part.source for group in row.groups)
     cited = "".join(f"<li>{escape(text)}</li>" for name, text in _PAPERS.items() if name in sources)
     notes += f'<p>The papers:</p><ul class="papers">{cited}</ul>' if cited else ""
@@ -176,7 +173,7 @@ def _asking(row: RowLaw) -> str:
     column = first.name if first is not None else "column"
     quoted = column if column.isidentifier() else '"' + column.replace('"', '""') + '"'
     sql = f"SELECT {quoted}, count(*) FROM release GROUP BY {quoted}"
-    if first is not None and first.kind == "curves":
+    if first is not None and first.space.holds_curves:
         sql = f"SELECT avg({quoted}) FROM release"
     return (
         "<section><h2>How to ask it</h2><p>Counting the rows as they stand gives biased answers: the random changes "

@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import Any
 
 from dproof.exact import written
-from dproof.plans.expectation import NOT_COUNTED, count_half_width, mean_half_widths
+from dproof.plans.expectation import count_half_width, mean_half_widths
 from dproof.plans.plan import Plan, Wanted, split
 from dproof.plans.row_law import RowLaw
 from dproof.report.advise import asked_width, count_width
@@ -21,7 +21,6 @@ _MOST = 5  # lines
 _CLEARLY = 0.9  # of the ± of the plan: a change that leaves more is not worth telling
 _MANY_COLUMNS, _KEPT_COLUMNS = 8, 5  # from so many on, what keeping a few would give
 _MANY_VALUES, _KEPT_VALUES = 12, 6  # the same for the values of a column
-_FLAGS = ({"true", "false"}, {"0", "1"})  # what the flags of a set may hold
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +76,7 @@ def plan_advice(law: RowLaw, rows: int) -> PlanAdvice:
     group = next(group for group in plan.groups if group.name == worst)
     hints = [*prices.changes(), *_asking(plan, rows, group.columns[0].name, width, "a count")]
     hints.sort(key=lambda hint: hint.after / hint.before)
-    what = "one item" if group.kind == "subsets" else "one value"
+    what = "one item" if group.space.items is not None else "one value"
     told = f"With {rows:,} rows the count of {what} of {worst!r} is known to ± {written(width)}"
     return PlanAdvice(_verdict(told, width / rows, "all rows"), tuple(hints[:_MOST]))
 
@@ -143,8 +142,8 @@ class Prices:
         """± of the counts of each group, where ε is split over these groups; those without counts are left out."""
         found = {}
         for group, part in zip(groups, split(self.plan.privacy, groups), strict=True):
-            if group.kind not in NOT_COUNTED:
-                key = (group.kind, group.columns, group.mechanism, part)
+            if group.space.is_counted:
+                key = (group.columns, group.mechanism, part)
                 if key not in self._known:
                     self._known[key] = count_half_width(group, part, self.rows)
                 if (width := self._known[key]) is not None:
@@ -188,12 +187,9 @@ class Prices:
     def _fewer_values(self) -> Iterator[Hint]:
         for group in self.plan.groups:
             column, before = group.columns[0], self.now.get(group.name)
-            space, many = column.space, len(getattr(column.space, "values", ()))
-            if before is None or len(group.columns) > 1 or many < _MANY_VALUES:
+            many, fewer = column.space.declared, column.space.fewer(_KEPT_VALUES)
+            if before is None or len(group.columns) > 1 or fewer is None or many < _MANY_VALUES:
                 continue
-            if space.metric == "matrix":
-                continue
-            fewer = type(space)(space.values[:_KEPT_VALUES], space.metric)
             other = replace(group, columns=(replace(column, space=fewer),))
             after = self.widths([other if g is group else g for g in self.plan.groups])[group.name]
             text = f"{_KEPT_VALUES} values instead of {many} in {{}} make its counts"
@@ -205,17 +201,16 @@ class Prices:
         if len(flags) < 2:
             return
         names = _names(flags)
-        column = replace(flags[0].columns[0], name=" × ".join(names), kind="subsets", space=Subsets(names))
+        column = replace(flags[0].columns[0], name=" × ".join(names), space=Subsets(names))
         share = sum((group.share for group in flags), Fraction(0))
-        joined = Wanted((column,), share, "subsets", "auto")
+        joined = Wanted((column,), share, "auto")
         others = [group for group in self.plan.groups if group not in flags]
         before, after = max(self.now[group.name] for group in flags), self.widths([*others, joined])[joined.name]
         yield self._hint("flags", names, before, after, "joining the flags {} into one set makes their counts")
 
 
 def _is_flag(group: Wanted) -> bool:
-    space = group.columns[0].space
-    return space.labels is not None and {str(label).lower() for label in space.labels} in _FLAGS
+    return bool(group.columns[0].space.is_flag)
 
 
 def _names(groups: Sequence[Wanted]) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""Codes of Arrow columns; Arrow itself is loaded only when a column comes in as one."""
+"""Between Arrow and NumPy; Arrow itself is loaded only when a column comes in as one."""
 
 from __future__ import annotations
 
@@ -7,10 +7,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-
-from dproof.errors import InputError
-
-_FEW = 1 << 10  # texts that are looked up one by one
 
 
 def is_arrow(values: Any) -> bool:
@@ -73,28 +69,29 @@ def from_texts(texts: Sequence[str | None]) -> Any:
     return pa.Array.from_buffers(pa.string(), len(parts), [validity, ends, pa.py_buffer(b"".join(parts))])
 
 
-def arrow_codes(column: Any, labels: Sequence[Any]) -> NDArray[np.int64]:
-    """The position of each value of an Arrow column among the labels; an undeclared one is refused."""
+def store_labels(labels: Any, size: int, codes: NDArray[Any]) -> Any:
+    """The labels of codes as an Arrow array; texts with a dictionary, null for a code beyond the labels."""
     import pyarrow as pa
 
-    if isinstance(column, pa.ChunkedArray):
-        column = column.combine_chunks()
-    if pa.types.is_dictionary(column.type):
-        column = column.cast(column.type.value_type)
-    texts = pa.types.is_string(column.type) and all(label is None or isinstance(label, str) for label in labels)
-    if texts and len(column) <= _FEW:
-        places = {label: place for place, label in enumerate(labels)}
-        codes = np.array([places.get(value, -1) for value in column.to_pylist()], np.int64)
-        if (codes < 0).any():
-            raise InputError(f"a value is not one of the {len(labels)} declared categories; declare it")
-        return codes
-    import pyarrow.compute as pc  # slow to load, and quick with many values
+    absent = codes == len(labels) if len(labels) < size else None
+    if not pa.types.is_string(labels.type):
+        return from_numpy(as_numpy(labels).take(codes, mode="clip"), absent)
+    index = np.int8 if size <= 1 << 7 else np.int16 if size <= 1 << 15 else np.int32
+    return pa.DictionaryArray.from_arrays(from_numpy(codes.astype(index, copy=False), absent), labels)
 
-    try:
-        known = from_texts(labels) if texts else pa.array(labels, type=column.type)
-        positions = pc.index_in(column, value_set=known)
-    except pa.ArrowException:
-        raise InputError(f"a column of type {column.type} does not hold the declared values; cast it first") from None
-    if positions.null_count:
-        raise InputError(f"a value is not one of the {len(labels)} declared categories; declare it")
-    return as_numpy(positions).astype(np.int64)
+
+def distinct(array: Any) -> Any:
+    """All that a dictionary lists, whether a row has it or not, and null where a row is; other arrays as they are."""
+    import pyarrow as pa
+
+    if not pa.types.is_dictionary(array.type):
+        return array
+    listed = array.dictionary
+    return pa.concat_arrays([listed, pa.nulls(1, listed.type)]) if array.null_count else listed
+
+
+def decoded(array: Any) -> Any:
+    """An array without its dictionary."""
+    import pyarrow as pa
+
+    return array.cast(array.type.value_type) if pa.types.is_dictionary(array.type) else array

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import partial
 from numbers import Number
-from typing import Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,9 +15,17 @@ from numpy.typing import NDArray
 from dproof.arguments import COLUMN, listed
 from dproof.errors import InputError, did_you_mean
 from dproof.exact import exact, has_shape, whole_numbers
-from dproof.spaces.arrow import arrow_codes, is_arrow
+from dproof.spaces.arrow import from_numpy, from_texts, is_arrow
+from dproof.spaces.column import Column, Lookup
+from dproof.spaces.column_space import Draft
 from dproof.spaces.labels import numbered, plain, undeclared
 from dproof.spaces.space import COMPARISONS, Space, narrowest
+from dproof.spaces.values import MISSING, NO, OUTSIDE, YES, is_missing, number_of, text_of, truth_of, written
+
+if TYPE_CHECKING:
+    from dproof.plans.reader import Reader
+
+OTHER = "(other)"
 
 
 @dataclass(frozen=True, init=False, eq=False)
@@ -103,8 +112,9 @@ class Categories(Space):
         numbers = [exact(label) for label in self.values if label is not None]
         return min(numbers), max(numbers)
 
-    def refusal(self, value: Any) -> str | None:
-        return undeclared(value, self.values)
+    def refusal(self, value: Any, *, ordered: bool = False) -> str | None:
+        a_number = ordered and self.has_numbers and isinstance(value, Fraction)
+        return None if a_number else undeclared(value, self.values)
 
     def selected(self, sign: str, value: Any) -> tuple[int, ...]:
         test = COMPARISONS[sign]
@@ -115,7 +125,7 @@ class Categories(Space):
         return tuple(end for n in chosen for end in (n, n + 1))
 
     def distance(self, x: Hashable, y: Hashable) -> Fraction:
-        return Fraction(self.distances(self.code(x))[self.code(y)])
+        return exact(plain(self.distances(self.code(x))[self.code(y)]))
 
     def distances(self, code: int) -> NDArray[Any]:
         if self._matrix is not None:
@@ -127,7 +137,7 @@ class Categories(Space):
         try:
             return self._codes[plain(value)]
         except (KeyError, TypeError):
-            raise InputError(f"a value is not one of the {self.size} declared categories; declare it") from None
+            raise _undeclared(self.size) from None
 
     def label(self, code: int) -> Hashable:
         return self.values[code]
@@ -135,7 +145,10 @@ class Categories(Space):
     def encode(self, values: Any) -> NDArray[Any]:
         """The codes of a column; a value that was not declared is refused without being named."""
         if is_arrow(values):
-            return arrow_codes(values, self.values).astype(narrowest(self.size))
+            codes = self.encode_arrow(values)
+            if (codes < 0).any():
+                raise _undeclared(self.size)
+            return codes.astype(narrowest(self.size))
         return np.array([self.code(value) for value in listed(values, "values", COLUMN)], narrowest(self.size))
 
     def values_of(self, codes: NDArray[Any]) -> NDArray[np.float64]:
@@ -144,6 +157,98 @@ class Categories(Space):
 
     def decode(self, codes: NDArray[Any]) -> list[Any]:
         return [self.values[code] for code in codes]
+
+    # A column of a plan ----------------------------------------------------------------------------------------------
+
+    outside_ways: ClassVar[tuple[str, ...]] = ("refuse", "category")
+
+    @classmethod
+    def column(cls, name: str, kind: str, table: Reader) -> Column:
+        """What is outside or missing may become a value of its own: the last ones."""
+        labels = _declared_labels(table)
+        outside = missing = None
+        if table.choice("outside", cls.outside_ways, "refuse") == "category":
+            label = table.value("outside_value", OTHER)
+            if _sort(label) != _sort(labels[0]):
+                raise table.wrong("outside_value", "must be given, and of the same kind as the values")
+            labels += [label] if label not in labels else []
+            outside = labels.index(label)
+        given = table.value("missing", "refuse")
+        if given in labels:
+            missing = labels.index(given)
+        elif given == "category":
+            labels.append(None)  # stored as null
+            missing = len(labels) - 1
+        elif given != "refuse":
+            raise table.wrong("missing", 'must be "refuse", "category" or one of the values')
+        metric = table.value("metric", "discrete")
+        space = table.calling(lambda: cls(labels, metric))
+        return Column(name, kind, (name,), space, outside=outside, missing=missing)
+
+    @classmethod
+    def draft(cls, kind: Any) -> Draft:
+        """Text may be anything, and is drafted as categories."""
+        import pyarrow as pa
+
+        truth = pa.types.is_boolean(kind)
+        return Draft("truth" if truth else "categories", {"values": [True, False] if truth else []})
+
+    def lookup(self, column: Column) -> Lookup:
+        sample = next((label for label in self.values if label is not None), None)
+        number = partial(number_of, numerals=column.numerals)
+        key: Callable[[Any], Any] = truth_of if isinstance(sample, bool) else text_of
+        key = key if isinstance(sample, (bool, str)) else number
+        known = {key(label): code for code, label in enumerate(self.values) if label is not None}
+        known.pop(None, None)
+
+        def look_up(value: Any) -> int:
+            code = known.get(key(value), OUTSIDE) if value is not None else MISSING
+            return MISSING if code == OUTSIDE and is_missing(value) else code
+
+        return look_up
+
+    def stored_labels(self) -> Any:
+        labels: list[Any] = [label for label in self.values if label is not None]
+        if isinstance(labels[0], str):
+            return from_texts(labels)
+        if isinstance(labels[0], bool):
+            return from_numpy(np.array(labels))
+        whole = all(isinstance(label, int) for label in labels)
+        return from_numpy(np.array(labels, np.int64 if whole else np.float64))
+
+    @property
+    def declared(self) -> int:
+        return len(self.values)
+
+    def fewer(self, count: int) -> Categories | None:
+        return None if self._matrix is not None else Categories(self.values[:count], self.metric)
+
+    @property
+    def is_flag(self) -> bool:
+        texts = {written(label).casefold() for label in self.values}
+        return len(texts) == 2 and any(text in YES for text in texts) and any(text in NO for text in texts)
+
+
+def _undeclared(size: int) -> InputError:
+    return InputError(f"a value is not one of the {size} declared categories; declare it")
+
+
+def _declared_labels(table: Reader) -> list[Any]:
+    """The values that a plan declares, all of one sort."""
+    values = table.value("values")
+    if not isinstance(values, list) or not values:
+        raise table.wrong("values", "must be a list of at least one value")
+    if len({_sort(value) for value in values}) > 1 or _sort(values[0]) is None:
+        raise table.wrong("values", "must be all texts, all numbers or all true and false")
+    return list(values)
+
+
+def _sort(value: Any) -> str | None:
+    if isinstance(value, bool):
+        return "bool"
+    if isinstance(value, (int, float)) and value == value and abs(value) != float("inf"):
+        return "number"
+    return "text" if isinstance(value, str) else None
 
 
 def metric_matrix(distances: Sequence[Sequence[Any]] | NDArray[Any], labels: Sequence[Any]) -> NDArray[Any]:

@@ -15,9 +15,11 @@ from dproof.arguments import choice, listed, whole
 from dproof.errors import InputError
 from dproof.exact import exact, root_above
 from dproof.spaces.arrow import as_numpy, is_arrow
+from dproof.spaces.values import PLAIN, Numerals
 
 Norm = Literal["sup", "l2"]
 _MOST_POINTS = 1 << 13
+_NUMBER = r"^\s*[+-]?((\d+\.?\d*|\.\d+)([eE][+-]?\d+)?|(?i:inf(inity)?))\s*$"
 PLACES = 1 << 24  # between low and high
 
 
@@ -169,7 +171,9 @@ class Curves:
         if module == "skfda":
             return self._from_fda(curves)
         if is_arrow(curves):
-            curves = _arrow_rows(curves, self.points)
+            columns = curves.columns if hasattr(curves, "columns") else [curves]
+            arrays = [c.combine_chunks() if hasattr(c, "combine_chunks") else c for c in columns]
+            curves = arrow_rows(arrays, self.points)
         elif module == "pandas" and hasattr(curves, "columns"):
             curves = curves.to_numpy()
         try:
@@ -188,30 +192,58 @@ class Curves:
         return np.asarray(data.data_matrix[..., 0], np.float64)
 
 
-def _arrow_rows(column: Any, points: int) -> NDArray[np.float64]:
-    """The rows of an Arrow list column, or of a table of wide columns; a short or missing list is refused."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
+def arrow_rows(arrays: Sequence[Any], points: int, numerals: Numerals = PLAIN) -> NDArray[np.float64]:
+    """The rows of wide columns in grid order, or of one column of lists; NaN for what is missing or no number.
 
-    if hasattr(column, "column_names"):
-        return np.array([_numbers(part) for part in column.columns], np.float64).reshape(len(column.columns), -1).T
-    if isinstance(column, pa.ChunkedArray):
-        column = column.combine_chunks()
-    kind = column.type
-    if not (pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind)):
-        raise InputError(f"a column of type {kind} holds no curves: they are lists of numbers, or wide columns")
-    if column.null_count or not pc.all(pc.equal(pc.list_value_length(column), points), min_count=0).as_py():
-        raise InputError(f"every curve needs {points} numbers, one for each grid point; none may be missing")
-    return _numbers(column.flatten()).reshape(-1, points)
-
-
-def _numbers(column: Any) -> NDArray[np.float64]:
+    A list that is missing or has another length is a row of NaN.
+    """
     import pyarrow as pa
 
+    from dproof.spaces.objects import listed
+
+    if len(arrays) > 1:
+        return np.column_stack([_floats(array, numerals) for array in arrays])
+    array = listed(arrays[0])
+    if pa.types.is_null(array.type):
+        return np.full((len(array), points), np.nan)
+    if not any(check(array.type) for check in (pa.types.is_list, pa.types.is_large_list, pa.types.is_fixed_size_list)):
+        raise InputError(f"a column of type {array.type} holds no curves: they are lists of numbers, or wide columns")
+    import pyarrow.compute as pc  # slow to load, so where it is used
+
+    whole = pc.fill_null(pc.equal(pc.list_value_length(array), points), False)
+    rows = np.full((len(array), points), np.nan)
+    rows[as_numpy(whole)] = _floats(array.filter(whole).flatten(), numerals).reshape(-1, points)
+    return rows
+
+
+def _floats(array: Any, numerals: Numerals) -> NDArray[np.float64]:
+    """Numbers, or texts that are numbers; NaN for what is missing or none. No value stops the work, only a type."""
+    import pyarrow as pa
+
+    from dproof.spaces.objects import single
+
+    array = single(array)
+    if pa.types.is_dictionary(array.type):
+        known = np.append(_floats(array.dictionary, numerals), np.nan)
+        return np.asarray(known[as_numpy(array.indices.cast(pa.int64()), missing=-1)])
+    if any(check(array.type) for check in (pa.types.is_binary_view, pa.types.is_string_view)):
+        array = array.cast(pa.large_binary())
+    if pa.types.is_binary(array.type) or pa.types.is_large_binary(array.type):
+        array = array.cast(pa.large_string(), safe=False)
+    if pa.types.is_string(array.type) or pa.types.is_large_string(array.type):
+        import pyarrow.compute as pc
+
+        if numerals != PLAIN:
+            texts = array.cast(pa.large_binary()).to_pylist()  # which may be no UTF-8
+            read = [None if text is None else numerals.plain(text.decode("utf-8", "replace")) for text in texts]
+            array = pa.array(read, pa.string())
+        array = pc.if_else(pc.match_substring_regex(array, _NUMBER), pc.ascii_trim_whitespace(array), None)
     try:
-        return as_numpy(column.cast(pa.float64()))
-    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
-        raise InputError("a curve holds something that is not a number; cast the column first") from None
+        if pa.types.is_boolean(array.type):  # among other objects True is a text, and no number
+            raise pa.ArrowTypeError
+        return np.array(as_numpy(array.cast(pa.float64(), safe=False), missing=np.nan))
+    except pa.ArrowException:
+        raise InputError(f"a column of type {array.type} holds no numbers: cast it first") from None
 
 
 EXAMPLES = (

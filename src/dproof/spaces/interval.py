@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from decimal import Decimal
 from fractions import Fraction
-from math import ceil, floor, lcm
-from typing import Any, ClassVar
+from math import ceil, floor, inf
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,85 +15,18 @@ from dproof.arguments import COLUMN
 from dproof.errors import InputError, TooLarge
 from dproof.exact import exact
 from dproof.spaces.arrow import as_numpy, is_arrow
+from dproof.spaces.column import Column, Encode, Lookup, accepted, settled
+from dproof.spaces.column_space import Draft
+from dproof.spaces.line import Line, exact_number, no_number, plain_number
 from dproof.spaces.space import Space, narrowest
+from dproof.spaces.values import MISSING, OUTSIDE, Numerals, infinite_sign, is_missing, number_of
+
+if TYPE_CHECKING:
+    from dproof.plans.reader import Reader
 
 _FINE = 5000  # steps of a lattice that nobody chose: rounding stays below a thousandth of the noise up to ε = 10
 _LARGEST = 1 << 48
-_DIGITS = 15  # significant digits that every float keeps: up to these, its shortest decimal is the exact multiple
-
-
-@dataclass(frozen=True, slots=True)
-class Line:
-    """All points origin + step·k of a lattice, k any whole number; where unbounded noise ends up.
-
-    Like a space, but without what needs an end: no number of points, no diameter, no list of distances.
-
-    A point is an int on a lattice of whole numbers; else the float that prints as it, or a Decimal or a Fraction
-    where no float does.
-
-    >>> Line(Fraction(0), Fraction(1, 10)).decode(np.array([3, -7]))
-    [0.3, -0.7]
-    """
-
-    origin: Fraction
-    step: Fraction
-    labels: ClassVar[None] = None
-    items: ClassVar[None] = None
-    holds_curves: ClassVar[bool] = False
-
-    @property
-    def line(self) -> Line:
-        return self
-
-    @property
-    def separation(self) -> Fraction:
-        return self.step
-
-    def distance(self, x: Any, y: Any) -> Fraction:
-        return self.step * abs(self.code(x) - self.code(y))
-
-    def code(self, value: Any) -> int:
-        place = (_number(value) - self.origin) / self.step
-        if place.denominator != 1:
-            raise InputError("a value is no point of the lattice; round it to a multiple of the step")
-        return place.numerator
-
-    def label(self, code: int) -> Any:
-        return self.decode(np.array([int(code)]))[0]
-
-    def encode(self, values: Any) -> NDArray[Any]:
-        return np.array([self.code(value) for value in values], np.int64)
-
-    def decode(self, codes: NDArray[Any]) -> list[Any]:
-        tops, scale = self._tops(np.asarray(codes)), self._scale
-        if scale == 1 and tops.dtype != object:
-            return tops.tolist()  # type: ignore[no-any-return]
-        if _largest(tops) < 10**_DIGITS and 10**_DIGITS % scale == 0:
-            return (tops / scale).tolist()  # type: ignore[no-any-return]
-        return [_plain(Fraction(int(top), scale)) for top in tops]
-
-    def values_of(self, codes: NDArray[Any]) -> NDArray[np.float64]:
-        return np.asarray(float(self.origin) + float(self.step) * codes)
-
-    def numbers(self, codes: NDArray[Any]) -> NDArray[Any]:
-        """The points as int64 on a lattice of whole numbers, else as the nearest floats."""
-        tops, scale = self._tops(np.asarray(codes)), self._scale
-        if scale == 1 and tops.dtype != object:
-            return tops
-        if tops.dtype != object and _largest(tops) < 1 << 53 > scale:
-            return np.asarray(tops / scale)
-        return np.array([int(top) / scale for top in tops], np.float64)
-
-    @property
-    def _scale(self) -> int:
-        return lcm(self.origin.denominator, self.step.denominator)
-
-    def _tops(self, codes: NDArray[Any]) -> NDArray[Any]:
-        """The points times the common denominator, in whole numbers."""
-        origin, step = int(self.origin * self._scale), int(self.step * self._scale)
-        wide = np.int64 if abs(origin) + step * _largest(codes) < 1 << 62 else object
-        tops: NDArray[Any] = codes.astype(wide) * step + origin
-        return tops
+_FARTHEST = 1 << 60  # of a column: noise reaches farther, and ends where 64 bits do
 
 
 @dataclass(frozen=True, slots=True, init=False)
@@ -126,9 +59,10 @@ class Interval(Space):
             raise InputError("step must not be longer than the interval from low to high")
         if (length / chosen).denominator != 1:
             last = bottom + length // chosen * chosen
+            start, end, one, before, after = map(plain_number, (bottom, top, chosen, last, last + chosen))
             raise InputError(
-                f"from {_plain(bottom)} to {_plain(top)} is no whole number of steps of {_plain(chosen)}; "
-                f"end at {_plain(last)} or {_plain(last + chosen)}, or leave the step out"
+                f"from {start} to {end} is no whole number of steps of {one}; end at {before} or {after}, or leave the "
+                "step out"
             )
         if length / chosen >= _LARGEST:
             raise TooLarge("the interval has too many lattice points; use a coarser step")
@@ -160,23 +94,23 @@ class Interval(Space):
     def ends(self) -> tuple[Fraction, Fraction]:
         return self.low, self.high
 
-    def refusal(self, value: Any) -> str | None:
+    def refusal(self, value: Any, *, ordered: bool = False) -> str | None:
         if not isinstance(value, Fraction):
             return f"holds numbers, and {str(value)!r} is not one"
-        if self.low <= value <= self.high and ((value - self.low) / self.step).denominator == 1:
+        if ordered or (self.low <= value <= self.high and ((value - self.low) / self.step).denominator == 1):
             return None
-        low, high, step = map(_plain, (self.low, self.high, self.step))
-        return f"never has the value {_plain(value)}: it goes from {low} to {high} by {step}"
+        low, high, step = map(plain_number, (self.low, self.high, self.step))
+        return f"never has the value {plain_number(value)}: it goes from {low} to {high} by {step}"
 
     def selected(self, sign: str, value: Any) -> tuple[int, ...]:
-        place = (exact(value) - self.low) / self.step  # a code, if it is whole and in range
+        place = (self.number(value) - self.low) / self.step  # a code, if it is whole and in range
         # How many codes have a value < and ≤ this one.
         below, upto = (min(max(n, 0), self.size) for n in (ceil(place), floor(place) + 1))
         ends = {"<": (0, below), "<=": (0, upto), ">": (upto, self.size), ">=": (below, self.size), "=": (below, upto)}
         return (0, below, upto, self.size) if sign == "<>" else ends[sign]
 
     def distances_from(self, value: Any) -> NDArray[Any]:
-        place = (_number(value) - self.low) / self.step
+        place = (self.number(value) - self.low) / self.step
         return np.asarray(abs(np.arange(self.size).astype(object) - place) * self.step)
 
     def distance(self, x: Any, y: Any) -> Fraction:
@@ -188,14 +122,18 @@ class Interval(Space):
         whole = self.step.denominator == 1 and self.diameter < 1 << 62
         return steps * int(self.step) if whole else steps.astype(object) * self.step
 
+    def number(self, value: Any) -> Fraction:
+        """The number that a value stands for; what is none is refused without being named."""
+        return exact_number(value)
+
     def code(self, value: Any) -> int:
-        number = _number(value)
+        number = self.number(value)
         if not self.low <= number <= self.high:
             raise _outside()
         return self._nearest(number)
 
-    def _nearest(self, number: Fraction) -> int:
-        inside = min(max(number, self.low), self.high)
+    def _nearest(self, number: Fraction | float) -> int:
+        inside = Fraction(min(max(number, self.low), self.high))
         return (2 * (inside - self.low) + self.step) // (2 * self.step)
 
     def label(self, code: int) -> Any:
@@ -206,6 +144,10 @@ class Interval(Space):
 
     def values_of(self, codes: NDArray[Any]) -> NDArray[np.float64]:
         return self.line.values_of(codes)
+
+    def between(self, low: Any, high: Any, step: Any) -> Interval:
+        """An interval of the same kind of values."""
+        return Interval(low, high, step)
 
     def numbers(self, codes: NDArray[Any]) -> NDArray[Any]:
         """The points as int64 on a lattice of whole numbers, else as the nearest floats."""
@@ -218,14 +160,16 @@ class Interval(Space):
         that is no number is refused in any case.
         """
         if is_arrow(values):
-            if values.null_count:
-                raise _no_number()
-            values = as_numpy(values)
+            codes = self.encode_arrow(values, clamp=clamp)
+            if (codes < 0).any():
+                raise no_number() if (self.encode_arrow(values, clamp=True) < 0).any() else _outside()
+            return codes.astype(narrowest(self.size), copy=False)
         column = values if isinstance(values, np.ndarray) else np.array(values, object)
         if column.ndim != 1:
             raise InputError(f"values must be {COLUMN}")
-        if column.dtype == object:
-            column = _narrowed(column)
+        return self._encode(_narrowed(column) if column.dtype == object else column, clamp)
+
+    def _encode(self, column: NDArray[Any], clamp: bool) -> NDArray[Any]:
         if len(column) == 0:
             return np.empty(0, narrowest(self.size))
         if column.dtype in (np.float32, np.float64):
@@ -280,7 +224,7 @@ class Interval(Space):
         low, high = self._range(column.dtype)
         least, most = column.min(), column.max()
         if np.isnan(least):
-            raise _no_number()
+            raise no_number()
         within = low <= least and most <= high
         if not (clamp or within):
             raise _outside()
@@ -305,11 +249,101 @@ class Interval(Space):
         """Decimals, fractions, texts and mixtures, one by one."""
         codes = np.empty(len(column), np.int64)
         for n, value in enumerate(column):
-            number = _number(value)
+            number = self.number(value)
             if not (clamp or self.low <= number <= self.high):
                 raise _outside()
             codes[n] = self._nearest(number)
         return codes
+
+    # A column of a plan ----------------------------------------------------------------------------------------------
+
+    mechanisms: ClassVar[str] = "interval"
+    outside_ways: ClassVar[tuple[str, ...]] = ("clamp", "refuse")
+    noun: ClassVar[str | None] = "number"
+    unreadable_advice: ClassVar[str] = "are `decimal` and `thousands` under [file] right?"
+    is_counted: ClassVar[bool] = False
+
+    @classmethod
+    def from_plan(cls, table: Reader) -> Interval:
+        space = cls(table.number("low"), table.number("high"), table.number("step", None))
+        if max(abs(space.low), abs(space.high)) >= _FARTHEST:
+            raise table.wrong(
+                "high", "or low lies beyond 2^60, too far for a column of numbers with noise: change the unit"
+            )
+        return space
+
+    @classmethod
+    def draft(cls, kind: Any) -> Draft | None:
+        import pyarrow as pa
+
+        is_number = (pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal)
+        below = "# step = 1\n# missing = 0    # what stands for a blank; without it a blank is refused\n"
+        return Draft("interval", {"low": "?", "high": "?"}, below) if any(is_(kind) for is_ in is_number) else None
+
+    def stand_in(self, code: int) -> str:
+        number = self.line.origin + self.line.step * code
+        return f"{int(number) if number.denominator == 1 else float(number):,}"
+
+    def lookup(self, column: Column) -> Lookup:
+        def look_up(value: Any) -> int:
+            number = None if is_missing(value) else self.read_number(value, column.numerals)
+            if number is None:
+                return MISSING  # what is no number is a number that is missing
+            if not column.clamp and not self.low <= number <= self.high:
+                return OUTSIDE
+            return self._nearest(number)
+
+        return look_up
+
+    def read_number(self, value: Any, numerals: Numerals) -> Fraction | float | None:
+        """The number that a value of a source is written as, or infinity; None for what is none."""
+        number, sign = number_of(value, numerals), infinite_sign(value)
+        return sign * inf if sign else number
+
+    def encoder(self, column: Column) -> Encode:
+        """Whole and floating numbers all rows at once, others by each distinct value."""
+        import pyarrow as pa
+
+        from dproof.spaces.objects import single
+
+        one_by_one, is_number = super(Interval, self).encoder(column), (pa.types.is_float32, pa.types.is_float64)
+
+        def encode(arrays: Sequence[Any]) -> NDArray[Any]:
+            array = single(arrays[0])
+            if pa.types.is_integer(array.type) or any(is_(array.type) for is_ in is_number):
+                missing = as_numpy(array.is_null(nan_is_null=True))
+                return self.encode_numbers(column, as_numpy(array, missing=0), missing)
+            return one_by_one(arrays)
+
+        return encode
+
+    def encode_numbers(self, column: Column, values: NDArray[Any], missing: NDArray[np.bool_]) -> NDArray[Any]:
+        """The nearest lattice points of whole or floating numbers, as a column treats them."""
+        some = bool(missing.any())
+        if some:
+            values = np.where(missing, values.dtype.type(0), values)
+        codes = self._encode(values, clamp=True)
+        outside = np.zeros(0, bool) if column.clamp else ~self.holds(values)
+        if outside.any():
+            codes, some = np.where(outside, OUTSIDE, codes.astype(np.int64)), True
+        if some:
+            codes = settled(column, np.where(missing, MISSING, codes.astype(np.int64)))
+        return accepted(column, codes)
+
+    def store(self, column: Column, codes: NDArray[Any]) -> list[Any]:
+        return self.line.store(column, codes)
+
+    def restore(self, column: Column, arrays: Sequence[Any]) -> NDArray[np.int64]:
+        return self.line.restore(column, arrays)
+
+    def possible(
+        self, column: Column, arrays: Sequence[Any], given: NDArray[np.bool_] | None, reach: int | None
+    ) -> bool:
+        codes = self.restore(column, arrays)
+        if len(codes) and not 0 <= codes.min() <= codes.max() < self.size:
+            return False
+        chosen = given is None or bool(given[codes].all())
+        return chosen and bool(self.store(column, codes)[0].equals(arrays[0]))
 
 
 def _meant(value: Any) -> Any:
@@ -321,11 +355,6 @@ def _beside(value: Any) -> tuple[Any, Any]:
     """The floats next to one, below and above."""
     with np.errstate(over="ignore"):
         return np.nextafter(value, -np.inf, dtype=value.dtype), np.nextafter(value, np.inf, dtype=value.dtype)
-
-
-def _largest(numbers: NDArray[Any]) -> int:
-    """The largest absolute value."""
-    return max(abs(int(numbers.min())), abs(int(numbers.max()))) if len(numbers) else 0
 
 
 def _narrowed(column: NDArray[Any]) -> NDArray[Any]:
@@ -342,18 +371,6 @@ def _outside() -> InputError:
     return InputError("a value lies outside the interval; widen the interval, or clamp")
 
 
-def _number(value: Any) -> Fraction:
-    """The number a value stands for; what is none is refused without being named."""
-    try:
-        return exact(value)
-    except InputError:
-        raise _no_number() from None
-
-
-def _no_number() -> InputError:
-    return InputError("a value is missing or no number; say what stands for it")
-
-
 def _fine_step(length: Fraction) -> Fraction:
     """The largest power of ten that fits the length 5000 times or more, without rest; else a ten-thousandth."""
     if length == 0:
@@ -366,23 +383,6 @@ def _fine_step(length: Fraction) -> Fraction:
             return step
         step /= 10
     return length / 10_000
-
-
-def _plain(number: Fraction) -> Any:
-    """An int, else a float whose shortest decimal is the number, else a Decimal, else the fraction."""
-    if number.denominator == 1:
-        return number.numerator
-    value = float(number)
-    if Fraction(repr(value)) == number:
-        return value
-    twos_and_fives = number.denominator
-    for prime in (2, 5):
-        while twos_and_fives % prime == 0:
-            twos_and_fives //= prime
-    if twos_and_fives > 1:
-        return number
-    digits = number.denominator.bit_length()  # enough places for any denominator of twos and fives
-    return Decimal(number.numerator * 10**digits // number.denominator).scaleb(-digits).normalize()
 
 
 EXAMPLES = (

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from math import prod
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,6 +31,7 @@ class Rows(Space):
     """
 
     columns: Mapping[str, Space]
+    mechanisms: ClassVar[str] = "joint"
 
     def __init__(self, columns: Mapping[str, Space]) -> None:
         if not isinstance(columns, Mapping) or not columns:

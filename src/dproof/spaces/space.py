@@ -13,9 +13,12 @@ from numpy.typing import NDArray
 
 from dproof.arguments import described
 from dproof.errors import InputError
+from dproof.exact import exact
+from dproof.spaces.column_space import ColumnSpace
+from dproof.spaces.labels import plain
 
 if TYPE_CHECKING:
-    from dproof.spaces.interval import Line
+    from dproof.spaces.line import Line
 
 
 COMPARISONS: Mapping[str, Callable[[Any, Any], bool]] = {
@@ -28,7 +31,7 @@ COMPARISONS: Mapping[str, Callable[[Any, Any], bool]] = {
 }
 
 
-class Space(ABC):
+class Space(ColumnSpace, ABC):
     """D inside (U, ρ): a finite set of values with distances, each value known by a code 0, 1, …, size − 1.
 
     A space of one's own subclasses this and says what is abstract; what a space does not have is None.
@@ -127,13 +130,30 @@ class Space(ABC):
         """The least and the greatest number."""
         raise InputError("the values of this space are no numbers")
 
-    def refusal(self, value: Any) -> str | None:
-        """Why a value cannot be asked about, as the end of a sentence that begins with the column; None if it can."""
+    @property
+    def has_sums(self) -> bool:
+        """Whether a sum of values means something: not so for dates, which have means only."""
+        return self.has_numbers
+
+    def shown(self, number: Any) -> Any:
+        """A number of the space, such as a mean or a quantile, as people are shown it; None for what is none."""
+        return number
+
+    def refusal(self, value: Any, *, ordered: bool = False) -> str | None:
+        """Why a value cannot be asked about, as the end of a sentence that begins with the column; None if it can.
+
+        Where it is `ordered`, compared by < and the like, it may lie between the values of the column.
+        """
+        try:
+            self.code(value)
+        except InputError:
+            return f"has no value {str(value)!r}"
         return None
 
     def selected(self, sign: str, value: Any) -> tuple[int, ...]:
         """The codes of the values that compare so with a value, as ends of runs: from the first up to the second, …"""
-        raise InputError("the values of this space are not compared")
+        code = self.code(value)  # without an order there are = and <> alone
+        return (code, code + 1) if sign == "=" else (0, code, code + 1, self.size)
 
     # A mode or a list of the most frequent is chosen among the values that are there, or among the items of sets.
 
@@ -167,7 +187,7 @@ class Space(ABC):
             return self.diameter * (self.size - 1)
         if self.spacing is not None:
             return self.spacing * Fraction(self.size * (self.size - 1), 2)  # from either end
-        return max(Fraction(self.distances(n).sum()) for n in range(self.size))
+        return max(exact(plain(self.distances(n).sum())) for n in range(self.size))
 
     def distances_from(self, value: Any) -> NDArray[Any]:
         """The exact distances from a value, which need not be a point where the space is one of numbers."""

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from typing import Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,8 +13,22 @@ from numpy.typing import NDArray
 from dproof.arguments import COLUMN, choice, listed
 from dproof.errors import InputError, TooLarge
 from dproof.spaces.arrow import is_arrow
+from dproof.spaces.column import Column, Encode, Form, Lookup, quoted
+from dproof.spaces.column_space import Draft
 from dproof.spaces.labels import numbered, plain, undeclared
+from dproof.spaces.set_forms import (
+    ENCODERS,
+    HOW_FLAGS_ARE_READ,
+    STORES,
+    bits_sql,
+    joined_lookup,
+    masks_of_flags,
+    set_sql,
+)
 from dproof.spaces.space import Space, narrowest
+
+if TYPE_CHECKING:
+    from dproof.plans.reader import Reader
 
 _MOST_ITEMS = 62  # a set is a mask in one machine word
 _MOST_LISTED = 24  # items whose sets are listed one by one
@@ -66,7 +80,7 @@ class Subsets(Space):
     def items(self) -> tuple[Hashable, ...]:
         return self.values
 
-    def refusal(self, value: Any) -> str | None:
+    def refusal(self, value: Any, *, ordered: bool = False) -> str | None:
         return undeclared(value, self.values)
 
     @property
@@ -108,9 +122,7 @@ class Subsets(Space):
             try:
                 mask |= self._bits[plain(item)]
             except (KeyError, TypeError):
-                raise InputError(
-                    f"a set holds an item that is not one of the {len(self.values)} declared; declare it"
-                ) from None
+                raise _undeclared(len(self.values)) from None
         return mask
 
     def label(self, code: int) -> frozenset[Hashable]:
@@ -118,11 +130,103 @@ class Subsets(Space):
 
     def encode(self, values: Any) -> NDArray[Any]:
         if is_arrow(values):
-            values = values.to_pylist()
+            codes = self.encode_arrow(values, form="list")
+            if (codes < 0).any():
+                raise _undeclared(len(self.values))
+            return codes.astype(narrowest(self.size))
         return np.array([self.code(value) for value in listed(values, "values", COLUMN)], narrowest(self.size))
 
     def decode(self, codes: NDArray[Any]) -> list[frozenset[Hashable]]:
         return [self.label(int(code)) for code in codes]
+
+    # A column of a plan ----------------------------------------------------------------------------------------------
+
+    mechanisms: ClassVar[str] = "subsets"
+    outside_ways: ClassVar[tuple[str, ...]] = ("refuse", "clamp")
+
+    @classmethod
+    def column(cls, name: str, kind: str, table: Reader) -> Column:
+        flags = table.texts("columns") if "columns" in table else ()
+        items = table.texts("values") if "values" in table or not flags else flags
+        separator = table.text("separator", "")
+        form: Form = "flags" if flags else "joined" if separator else "list"
+        if flags and (len(flags) != len(items) or separator):
+            raise table.wrong("columns", "needs one flag for each value, and no separator")
+        if separator and any(separator in item for item in items):
+            raise table.wrong("separator", "stands inside one of the values")
+        if form == "joined" and "" in items:
+            raise table.wrong("values", "cannot hold an empty text where items are joined")
+        space = table.calling(lambda: cls(items, table.text("metric", "symmetric")))
+        clamp = table.choice("outside", cls.outside_ways, "refuse") == "clamp"
+        given = table.value("missing", "refuse")
+        if given != "refuse" and not isinstance(given, list):
+            raise table.wrong("missing", 'must be "refuse" or a list of values, such as []')
+        missing = space.stand_in_code(table)
+        return Column(name, kind, flags or (name,), space, form, separator, clamp=clamp, missing=missing)
+
+    @classmethod
+    def draft(cls, kind: Any) -> Draft | None:
+        import pyarrow as pa
+
+        return Draft("subsets", {"values": []}) if pa.types.is_list(kind) or pa.types.is_large_list(kind) else None
+
+    def stand_in(self, code: int) -> str:
+        label = self.label(code)
+        return f"the set of {', '.join(map(repr, sorted(map(str, label))))}" if label else "the empty set"
+
+    def lookup(self, column: Column) -> Lookup:
+        return joined_lookup(self.values, column)
+
+    def encoder(self, column: Column) -> Encode:
+        if column.form in ENCODERS:
+            return ENCODERS[column.form](self.values, column)
+        return super().encoder(column)
+
+    def store(self, column: Column, codes: NDArray[Any]) -> list[Any]:
+        """A set keeps the form that it has in the source."""
+        return STORES[column.form](self.values, column, codes)
+
+    def restore(self, column: Column, arrays: Sequence[Any]) -> NDArray[np.int64]:
+        if column.form == "flags":
+            return masks_of_flags(arrays, range(len(self.values)))
+        return self.encode_arrow(arrays[0], form=column.form, separator=column.separator).astype(np.int64)
+
+    def sql(self, column: Column) -> str:
+        return set_sql(self.values, column)
+
+    def reader(
+        self, column: Column, bits: Sequence[int] | None
+    ) -> tuple[list[str], Callable[[Sequence[Any]], NDArray[np.int64]]]:
+        wanted = range(len(self.values)) if bits is None else bits
+        expressions = bits_sql(self.values, column, wanted)
+        if expressions is None:
+            return [quoted(column.name)], lambda arrays: self.restore(column, arrays)
+        return expressions, lambda arrays: masks_of_flags(arrays, wanted)
+
+    @property
+    def declared(self) -> int:
+        return len(self.values)
+
+    def fewer(self, count: int) -> Subsets:
+        return Subsets(self.values[:count], self.metric)
+
+    def flags(self, column: Column) -> list[Column]:
+        if column.form != "flags":
+            return []
+        pairs = zip(self.values, column.sources, strict=True)
+        return [replace(column, sources=(source,), space=Subsets([item])) for item, source in pairs]
+
+    def outside_refusal(self, column: Column) -> str:
+        if column.form != "flags":
+            return super().outside_refusal(column)
+        return (
+            f"a flag that is neither ticked nor not ({HOW_FLAGS_ARE_READ}): write the text of each option in `values`; "
+            "`dproof check` shows what is outside"
+        )
+
+
+def _undeclared(items: int) -> InputError:
+    return InputError(f"a set holds an item that is not one of the {items} declared; declare it")
 
 
 EXAMPLES = (Subsets(["Music", "Football", "Chess"]), Subsets(["a", "b"], metric="discrete"))

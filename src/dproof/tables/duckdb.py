@@ -10,8 +10,8 @@ import duckdb
 import pyarrow as pa
 
 from dproof.errors import InputError, did_you_mean
+from dproof.spaces.column import quoted
 from dproof.tables.arrow import batches
-from dproof.tables.layout import Layout
 from dproof.tables.source import Source, refusing
 
 
@@ -43,7 +43,7 @@ def _read(relation: Any, columns: Sequence[str]) -> Iterator[Any]:
         yield from batches(pa.RecordBatchReader.from_stream(chosen), columns, "the DuckDB relation")
 
 
-def open_file(path: Path, table: str | None, layout: Layout) -> Source:
+def open_file(path: Path, table: str | None) -> Source:
     """Open one table or view of a database file, which is only read, and nothing beside it."""
     with refusing(f"{path.name!r} cannot be opened as a DuckDB file", duckdb.Error), _connected(path) as database:
         tables = _names(database, "SELECT table_name FROM duckdb_tables()")
@@ -73,8 +73,3 @@ def _names(database: Any, question: str) -> list[str]:
 
 def _connected(path: Path) -> Any:
     return duckdb.connect(str(path), read_only=True, config=_ALONE)
-
-
-def quoted(name: str) -> str:
-    """A name as SQL writes it, whatever characters it has."""
-    return '"' + name.replace('"', '""') + '"'

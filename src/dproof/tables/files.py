@@ -17,20 +17,31 @@ from dproof.tables.source import BATCH_ROWS, Source, refusing
 from dproof.tables.workbook import open_workbook
 
 _LARGEST_CHUNK = 1 << 32  # bytes that one column of one row group may unpack to
+_DATABASES = (".duckdb", ".db")
+_WITH_TABLES = (*_DATABASES, ".xlsx")
+NO_TABLES = "only a DuckDB file holds tables, and a workbook sheets, to choose from: leave `table` out"
 _BROKEN = (pa.ArrowException, OSError, UnicodeError)
 
 
 def open_file(path: Path, table: str | None, layout: Layout) -> Source:
-    """Open one file by its ending, or a folder of files of one kind; `table` is a sheet of a workbook."""
+    """Open one file by its ending, or a folder of files of one kind; `table` is one in a DuckDB file, or a sheet."""
     if path.is_dir():
         return _open_folder(path, layout)
-    if ending(path) == ".xlsx":
-        return open_workbook(path, table or layout.sheet, layout.numerals)
+    if ending(path) not in FILES:
+        raise InputError(f"{path.name!r} ends in no known way: expected one of {', '.join(FILES)}, or a folder")
+    if table is not None and ending(path) not in _WITH_TABLES:
+        raise InputError(NO_TABLES)
     with refusing(f"{path.name!r} cannot be opened", *_BROKEN):
-        return _OPENERS[ending(path)](path, layout)
+        return FILES[ending(path)](path, table, layout)
 
 
-def _open_parquet(path: Path, layout: Layout) -> Source:
+def _open_duckdb(path: Path, table: str | None, layout: Layout) -> Source:
+    from dproof.tables import duckdb
+
+    return duckdb.open_file(path, table)
+
+
+def _open_parquet(path: Path, table: str | None, layout: Layout) -> Source:
     from pyarrow.parquet import ParquetFile  # lazy: it loads Arrow's file systems too, which a text file does not need
 
     file = ParquetFile(path)
@@ -55,7 +66,7 @@ def _read_parquet(path: Path, columns: Sequence[str]) -> Iterator[Any]:
             yield from batches(stream, columns, what)
 
 
-def _open_ipc(path: Path, layout: Layout) -> Source:
+def _open_ipc(path: Path, table: str | None, layout: Layout) -> Source:
     with _ipc_reader(path) as reader:
         names = tuple(reader.schema.names)
     return Source(names, lambda columns: _read_ipc(path, columns))
@@ -87,24 +98,21 @@ def _checked(batch: Any) -> Any:
     return batch
 
 
-_OPENERS: dict[str, Callable[[Path, Layout], Source]] = {
+FILES: dict[str, Callable[[Path, str | None, Layout], Source]] = {
+    **dict.fromkeys((".csv", ".csv.gz", ".tsv", ".tsv.gz"), lambda path, table, layout: open_delimited(path, layout)),
+    ".xlsx": lambda path, table, layout: open_workbook(path, table or layout.sheet, layout.numerals),
     ".parquet": _open_parquet,
-    ".csv": open_delimited,
-    ".csv.gz": open_delimited,
-    ".tsv": open_delimited,
-    ".tsv.gz": open_delimited,
-    ".xlsx": lambda path, layout: open_workbook(path, layout.sheet, layout.numerals),
-    ".arrow": _open_ipc,
-    ".feather": _open_ipc,
-    ".ipc": _open_ipc,
+    **dict.fromkeys((".arrow", ".feather", ".ipc"), _open_ipc),
+    **dict.fromkeys(_DATABASES, _open_duckdb),
 }
 
 
 def files_of(folder: Path) -> list[Path]:
     """The files of a folder, which are of one kind, in the order of their names."""
-    paths = sorted(p for p in folder.iterdir() if ending(p) in _OPENERS and p.name[0] not in "._")
+    kinds = [kind for kind in FILES if kind not in _DATABASES]
+    paths = sorted(p for p in folder.iterdir() if ending(p) in kinds and p.name[0] not in "._")
     if len({ending(p) for p in paths}) != 1:
-        raise InputError(f"the folder {folder.name!r} must hold files of one kind: {', '.join(_OPENERS)}")
+        raise InputError(f"the folder {folder.name!r} must hold files of one kind: {', '.join(kinds)}")
     return paths
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from dproof.arguments import as_path, described, expect
 from dproof.errors import InputError
-from dproof.tables.layout import USUAL, Layout, ending
+from dproof.tables.layout import USUAL, Layout
 from dproof.tables.source import Source
 
 # The package that an object comes from, and the module here that reads it. Each has `open_(thing, table)`.
@@ -20,23 +20,6 @@ ENGINES = {
     "_duckdb": "dproof.tables.duckdb",
     "numpy": "dproof.tables.numpy",
     "pyspark": "dproof.tables.spark",
-}
-
-_NO_TABLES = "only a DuckDB file holds tables, and a workbook sheets, to choose from: leave `table` out"
-
-# The ending of a file, and the module here that reads it. Each has `open_file(path, table, layout)`.
-FILES = {
-    ".csv": "dproof.tables.files",
-    ".csv.gz": "dproof.tables.files",
-    ".tsv": "dproof.tables.files",
-    ".tsv.gz": "dproof.tables.files",
-    ".xlsx": "dproof.tables.files",
-    ".parquet": "dproof.tables.files",
-    ".arrow": "dproof.tables.files",
-    ".feather": "dproof.tables.files",
-    ".ipc": "dproof.tables.files",
-    ".duckdb": "dproof.tables.duckdb",
-    ".db": "dproof.tables.duckdb",
 }
 
 
@@ -52,20 +35,15 @@ def open_source(thing: Any, table: str | None = None, layout: Layout = USUAL) ->
     """
     if isinstance(thing, Source):
         return thing
+    from dproof.tables.files import NO_TABLES, open_file  # Parquet, which frames do not need
+
     if table is not None:
         expect(table, str, "table", "the name of a table inside a DuckDB file, or of a sheet")
-    source: Source
     if isinstance(thing, (str, os.PathLike)):
         path = as_path(thing, "source")
         if not path.exists():
             raise InputError(f"there is no file or folder {str(path)!r}")
-        engine = "dproof.tables.files" if path.is_dir() else FILES.get(ending(path))
-        if engine is None:
-            raise InputError(f"{path.name!r} ends in no known way: expected one of {', '.join(FILES)}, or a folder")
-        if table is not None and ending(path) not in (".duckdb", ".db", ".xlsx"):
-            raise InputError(_NO_TABLES)
-        source = import_module(engine).open_file(path, table, layout)
-        return source
+        return open_file(path, table, layout)
     engine = ENGINES.get(type(thing).__module__.split(".")[0])
     if engine is None:
         raise InputError(
@@ -73,7 +51,7 @@ def open_source(thing: Any, table: str | None = None, layout: Layout = USUAL) ->
             f"not {described(thing)}"
         )
     if table is not None:
-        raise InputError(_NO_TABLES)
+        raise InputError(NO_TABLES)
     if layout.numerals != USUAL.numerals:
         # Among mixed objects a number is read by its text, so the signs of a file would decide how it is read by what
         # the other rows hold.
@@ -82,5 +60,5 @@ def open_source(thing: Any, table: str | None = None, layout: Layout = USUAL) ->
             f"{layout.numerals.thousands!r}, which is for files: give the file's path, or turn texts of the frame into "
             "numbers and leave both out"
         )
-    source = import_module(engine).open_(thing, table)
+    source: Source = import_module(engine).open_(thing, table)
     return source

@@ -9,7 +9,7 @@ import pandas
 import pyarrow as pa
 
 from dproof.errors import InputError
-from dproof.tables.objects import object_array
+from dproof.spaces.objects import object_array
 from dproof.tables.source import BATCH_ROWS, Source
 
 # Numbers, truth values and texts of these types are read as objects of their kind are, each by itself.

@@ -9,8 +9,8 @@ import polars
 import pyarrow as pa
 
 from dproof.errors import InputError
+from dproof.spaces.objects import object_array
 from dproof.tables.arrow import batches
-from dproof.tables.objects import object_array
 from dproof.tables.source import BATCH_ROWS, Source, refusing
 
 EXAMPLES = (

@@ -13,8 +13,7 @@ from zipfile import BadZipFile, ZipFile
 import pyarrow as pa
 
 from dproof.errors import InputError, did_you_mean
-from dproof.tables.layout import Numerals
-from dproof.tables.objects import written
+from dproof.spaces.values import Numerals, written
 from dproof.tables.source import BATCH_ROWS, Source, refusing
 
 _LARGEST = 1 << 30  # bytes that a workbook may unpack to

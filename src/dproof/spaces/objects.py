@@ -11,14 +11,14 @@ import json
 from collections.abc import Callable, Iterable, Sequence
 from decimal import Decimal
 from enum import Enum
-from fractions import Fraction
 from itertools import chain
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-_LONG = 10**60  # from here on a float is written with an exponent; its digits would be no number that anybody meant
+from dproof.spaces.values import written
+
 _NO_TEXT = b"\xff"  # no UTF-8, so no text of a plan: a value that is there, and is none of those declared
 _ABSENT = ("NAType", "NaTType")  # how pandas says missing, told without loading it
 _SINGLE = frozenset({type(None), str, bytes, bool, int, float, np.int64, np.float64})  # which stand for themselves
@@ -87,31 +87,6 @@ def texts(array: Any) -> Any:
         for value, items in zip(single(array).to_pylist(), lists, strict=True)
     ]
     return pa.array(whole, pa.large_binary())
-
-
-def written(value: Any) -> str:
-    """The text of a value, from nothing but the value: a whole number is written alike in every type.
-
-    pandas makes floats of whole numbers where one of them is missing, so a float is written as they are.
-
-    >>> written(True), written(1.0), written(0.25), written(1e16)
-    ('true', '1', '0.25', '10000000000000000')
-    """
-    if isinstance(value, str):
-        return str.__str__(value)
-    if isinstance(value, (bool, np.bool_)):
-        return "true" if value else "false"
-    if isinstance(value, np.timedelta64):  # which is a whole number to NumPy
-        return str(value)
-    if isinstance(value, (int, np.integer)):
-        return int.__repr__(value if isinstance(value, int) else int(value))
-    if isinstance(value, Fraction):
-        value = float(value)
-    if isinstance(value, (float, np.floating)):
-        value = float(value)
-        # By way of its shortest decimal, which is what a float means.
-        return str(int(Decimal(repr(value)))) if value.is_integer() and abs(value) < _LONG else repr(value)
-    return str(value)
 
 
 def _unwrapped(values: list[Any]) -> list[Any]:

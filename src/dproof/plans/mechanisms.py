@@ -32,7 +32,7 @@ def unbiased_design(space: Interval, privacy: Privacy) -> Mechanism:
     return replace(design(space, privacy, unbiased=True), inputs=space)
 
 
-# The names that a plan may give, for each kind of column.
+# The names that a plan may give, by what a space says of itself (`mechanisms`).
 MECHANISMS: dict[str, dict[str, Calibrate]] = {
     "categories": {"randomised_response": randomised_response, "design": design},
     "interval": {
@@ -56,18 +56,16 @@ MECHANISMS: dict[str, dict[str, Calibrate]] = {
 }
 
 
-def choose(kind: str, space: Any, privacy: Privacy, name: str = "auto") -> Mechanism:
-    """The mechanism for a kind of column, calibrated to its part of the promise.
+def choose(space: Any, privacy: Privacy, name: str = "auto") -> Mechanism:
+    """The mechanism for a space, calibrated to its part of the promise.
 
     >>> from dproof import Categories
-    >>> choose("categories", Categories(["yes", "no"]), Privacy(1)).name
+    >>> choose(Categories(["yes", "no"]), Privacy(1)).name
     'randomised response'
     """
-    if name == "auto":
-        return _AUTO[kind](space, privacy)
-    known = MECHANISMS[kind]
+    known = {"auto": AUTO[space.mechanisms], **MECHANISMS[space.mechanisms]}
     if name not in known:
-        raise InputError(f"the mechanism {name[:40]!r} is not known for {kind}{did_you_mean(name, ['auto', *known])}")
+        raise InputError(f"the mechanism {name[:40]!r} is not known for {space.mechanisms}{did_you_mean(name, known)}")
     return known[name](space, privacy)
 
 
@@ -109,7 +107,7 @@ def _tried(problem: Problem) -> Mechanism | None:
         return None
 
 
-_AUTO: dict[str, Calibrate] = {
+AUTO: dict[str, Calibrate] = {
     "categories": _finite,
     "interval": _numbers,
     "subsets": _finite,

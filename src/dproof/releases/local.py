@@ -15,25 +15,24 @@ from numpy.typing import NDArray
 from dproof.coins import Coins
 from dproof.errors import DproofError, InputError
 from dproof.plans.row_law import RowLaw
-from dproof.plans.storage import column_codes, group_codes, output_spaces, stored_arrays, stored_types
-from dproof.plans.treatment import Treatment, treatment
 from dproof.spaces.arrow import from_numpy
-from dproof.tables.objects import texts
+from dproof.spaces.column import Encode
+from dproof.spaces.objects import texts
 from dproof.tables.source import Source
 
 REACH = 1 << 20  # rows that are shuffled together; a table up to this size is shuffled as a whole
 Progress = Callable[[int, int | None], None]  # rows that were read, and how many there are where that is known
 _Rows = list[Any]  # as they were read: an array of codes for each group, and Arrow's for each public column
-_Treatments = list[list[tuple[tuple[str, ...], Treatment]]]
+_Encoders = list[list[tuple[tuple[str, ...], Encode]]]
 
 
 def sanitised_blocks(source: Source, law: RowLaw, coins: Coins, progress: Progress | None = None) -> Iterator[Any]:
     """The sanitised table as record batches of up to `REACH` rows, each batch in an order of its own."""
     waiting: list[_Rows] = []
     rows, types = 0, None
-    treatments = [[(column.sources, treatment(column)) for column in group.columns] for group in law.groups]
+    encoders = [[(column.sources, column.encoder()) for column in group.columns] for group in law.groups]
     for batch in source.read(law.plan.sources):
-        waiting.append(_read(batch, law, treatments))
+        waiting.append(_read(batch, law, encoders))
         found = [column.type for column in waiting[-1][len(law.groups) :]]
         if found != (types := types or found):
             raise InputError("a public column has one type in some rows and another in others: cast it to one")
@@ -48,11 +47,11 @@ def sanitised_blocks(source: Source, law: RowLaw, coins: Coins, progress: Progre
         yield _sanitised(_joined(waiting), law, coins)
 
 
-def _read(batch: Any, law: RowLaw, treatments: _Treatments) -> _Rows:
+def _read(batch: Any, law: RowLaw, encoders: _Encoders) -> _Rows:
     """A code for each group, and the public columns as they are."""
     codes = [
-        group_codes(group, [_treated(batch, names, treat) for names, treat in columns])
-        for group, columns in zip(law.groups, treatments, strict=True)
+        group.joined([_encoded(batch, names, encode) for names, encode in columns])
+        for group, columns in zip(law.groups, encoders, strict=True)
     ]
     return [*codes, *(_plain(name, batch.column(name)) for name in law.plan.named("public"))]
 
@@ -76,28 +75,26 @@ def _sanitised(rows: _Rows, law: RowLaw, coins: Coins) -> Any:
     names = law.plan.named("public")
     arrays: dict[str, Any] = dict(zip(names, rows[len(law.groups) :], strict=True))
     for group, codes in zip(law.groups, rows, strict=False):
-        parts = column_codes(group, group.mechanism.family.draw(codes, coins))
-        for column, space, part in zip(group.columns, output_spaces(group), parts, strict=True):
-            arrays |= zip(column.stored, stored_arrays(column, space, part), strict=True)
+        drawn = group.split(group.mechanism.family.draw(codes, coins))
+        for column, space, part in zip(group.columns, group.outputs, drawn, strict=True):
+            arrays |= zip(column.stored, space.store(column, part), strict=True)
     return pa.RecordBatch.from_pydict({name: arrays[name] for name in law.plan.stored})
 
 
 def made_up_rows(law: RowLaw, count: int, coins: Coins) -> Any:
     """So many sanitised rows of a table that does not exist: every value the first of its space."""
-    rows: _Rows = []
-    for group in law.groups:
-        shape: Any = count
-        inputs: Any = group.mechanism.inputs
-        if group.mechanism.family.inputs is None:
-            shape = count, inputs.points
-        rows.append(np.zeros(shape, np.int64))
-    return _sanitised([*rows, *(pa.nulls(count, pa.string()) for _ in law.plan.named("public"))], law, coins)
+    codes = [group.joined([_first_codes(c.space, count) for c in group.columns]) for group in law.groups]
+    return _sanitised([*codes, *(pa.nulls(count, pa.string()) for _ in law.plan.named("public"))], law, coins)
 
 
-def _treated(batch: Any, names: tuple[str, ...], treat: Treatment) -> NDArray[Any]:
+def _first_codes(space: Any, count: int) -> NDArray[np.int64]:
+    return np.zeros((count, *space.code_shape), np.int64)
+
+
+def _encoded(batch: Any, names: tuple[str, ...], encode: Encode) -> NDArray[Any]:
     """The codes of one column; an error that nobody foresaw is told without its text, which may quote a value."""
     try:
-        return treat([batch.column(name) for name in names])
+        return encode([batch.column(name) for name in names])
     except DproofError:
         raise
     except Exception:
@@ -123,8 +120,9 @@ def stored_schema(law: RowLaw) -> Any:
     """The schema of the sanitised columns, from the plan alone; public columns have the source's types."""
     types: dict[str, Any] = {}
     for group in law.groups:
-        for column, space in zip(group.columns, output_spaces(group), strict=True):
-            types |= zip(column.stored, stored_types(column, space), strict=True)
+        for column, space in zip(group.columns, group.outputs, strict=True):
+            fields = space.store(column, _first_codes(space, 0))
+            types |= zip(column.stored, (field.type for field in fields), strict=True)
     return pa.schema([(name, types[name]) for name in law.plan.stored if name in types])
 
 

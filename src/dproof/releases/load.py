@@ -1,18 +1,63 @@
-"""The law of a row read back from a certificate: a release is queried by the law it was drawn from."""
+"""Opening a stored release: its plan, its certificate, and the law of a row that the certificate holds."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
+from dproof.arguments import as_path
 from dproof.certification.certificate import Part
+from dproof.certification.verify_certificate import LARGEST_FILE, Refused
+from dproof.certification.verify_certificate import read as read_strictly
 from dproof.curves.noise import recorded_curve_law, recorded_noise
 from dproof.errors import InputError, VerificationFailed
 from dproof.laws.law import Law, law_from_json, read_number
 from dproof.mechanisms.mechanism import Mechanism, Optimum
 from dproof.plans.plan import Plan
 from dproof.plans.row_law import Group, RowLaw, promises
-from dproof.spaces.interval import Interval
+from dproof.releases.folder import is_unfinished
+from dproof.releases.release import CERTIFICATE, PLAN, Release
+from dproof.releases.remote import fetch, is_remote
+
+
+def load(path: str | os.PathLike[str]) -> Release:
+    """Open a stored release, by its path or URI; `verify` checks it as well."""
+    if is_remote(path):
+        with TemporaryDirectory() as here:
+            fetch(path, Path(here), (CERTIFICATE, PLAN))
+            return replace(load(here), folder=path)
+    folder = as_path(path, "path")
+    if not (folder / CERTIFICATE).is_file() or is_unfinished(folder):
+        raise InputError(f"{str(folder)!r} is not a release: a release is a folder that `dproof sanitise` made")
+    return opened(folder)
+
+
+def opened(folder: Path) -> Release:
+    """The release in a folder, whatever its name is."""
+    plan = Plan.read(folder / PLAN)
+    certificate = read_certificate(folder / CERTIFICATE)
+    if not isinstance(certificate.get("release"), dict):
+        raise VerificationFailed("the certificate is not one of a release")
+    return Release(recorded_row_law(plan, certificate), certificate, folder)
+
+
+def read_certificate(file: Path) -> dict[str, Any]:
+    """The JSON object in a certificate's file; nothing about it is checked yet."""
+    try:
+        if file.stat().st_size > LARGEST_FILE:
+            raise VerificationFailed("the certificate is too large to be one")
+        certificate = read_strictly(file.read_text("utf-8"))
+    except Refused as refused:
+        raise VerificationFailed(str(refused)) from None
+    except (OSError, ValueError, RecursionError):
+        raise VerificationFailed("the certificate is damaged: it cannot be read to its end") from None
+    if not isinstance(certificate, dict):
+        raise VerificationFailed("the certificate is damaged: it is no JSON object")
+    return certificate
 
 
 def recorded_row_law(plan: Plan, certificate: Mapping[str, Any]) -> RowLaw:
@@ -29,7 +74,7 @@ def _outputs(space: Any, family: Law, lattice: Mapping[str, str] | None) -> Any:
     """Where a law ends up: anywhere on the lattice under noise that nothing bounds, else where it is recorded."""
     if family.outputs is None:
         return space.line
-    return space if lattice is None else Interval(lattice["low"], lattice["high"], lattice["step"])
+    return space if lattice is None else space.between(lattice["low"], lattice["high"], lattice["step"])
 
 
 def _part(record: Mapping[str, Any]) -> Part:
@@ -52,7 +97,7 @@ def _read(plan: Plan, certificate: Mapping[str, Any]) -> RowLaw:
     for want, share, part in zip(plan.groups, promises(plan), map(_part, records), strict=True):
         if part.privacy != share:
             raise VerificationFailed(f"the law of {want.name!r} keeps another part of the promise than its share")
-        if want.kind == "curves":
+        if want.space.holds_curves:
             noise = recorded_noise(part.law["noise"])
             mechanism: Mechanism = recorded_curve_law(want.space, part.law, noise)
         else:

@@ -1,0 +1,161 @@
+"""Checking a release or a certificate: raises where something does not hold.
+
+A release is one draw, so no check can tell that it was drawn honestly; but a text in a column of two categories, or a
+number between two lattice points, cannot have been drawn at all, and may be somebody's data.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet
+
+from dproof.arguments import as_path
+from dproof.certification.certificate import certified_part
+from dproof.certification.verify_certificate import LARGEST_FILE, Refused
+from dproof.certification.verify_certificate import verify as verify_certificate
+from dproof.errors import InputError, VerificationFailed
+from dproof.plans.column import added_sizes
+from dproof.plans.reader import Misplaced
+from dproof.plans.row_law import Group, RowLaw
+from dproof.releases.folder import is_unfinished
+from dproof.releases.load import load, opened, read_certificate
+from dproof.releases.local import stored_schema
+from dproof.releases.metadata import SEEDED, check_metadata
+from dproof.releases.release import CERTIFICATE, PLAN, Release, about
+from dproof.releases.remote import fetch, is_remote
+
+_NAME = b"dproof certificate"  # stands in every one
+_BATCH = 1 << 17  # rows looked at together: they stay in cache
+
+
+def verify(path: str | os.PathLike[str]) -> Release | None:
+    """Check a release, or a certificate alone (then there is no release to return); raises where it does not hold.
+
+    The laws are certified again from their whole numbers, the promises added up, the files hashed; the plan must be
+    the one the laws are for, and the stored table must have the recorded rows, the schema the plan determines, only
+    values that the laws can give and no text beside its rows. What else the certificate says must follow from the plan
+    and the laws, and nothing else may lie in the folder; `unchecked` names what may, such as the page.
+    """
+    if is_remote(path):
+        release = load(path)
+        with TemporaryDirectory() as here:
+            fetch(path, Path(here))
+            checked = verify(here)
+        return checked and replace(release, unchecked=checked.unchecked)
+    place = as_path(path, "path")
+    if not place.exists():
+        raise InputError(f"there is no file or folder {str(place)!r}")
+    file = place / CERTIFICATE if place.is_dir() else place
+    if place.is_dir() and is_unfinished(place):
+        raise VerificationFailed(f"{str(place)!r} was left by a run that did not finish: it is no release")
+    if not file.is_file():
+        raise InputError(f"{str(place)!r} is no release: there is no {CERTIFICATE} in it")
+    if place.is_file() and (place.stat().st_size > LARGEST_FILE or _NAME not in place.read_bytes()):
+        raise InputError(f"{str(place)!r} is no certificate: give the folder of a release, or the {CERTIFICATE} in it")
+    return check(place)
+
+
+def check(place: Path) -> Release | None:
+    """What `verify` checks of a folder, whatever its name is, or of a certificate's file."""
+    certificate = read_certificate(place / CERTIFICATE if place.is_dir() else place)
+    try:
+        unchecked = verify_certificate(dict(certificate), place if place.is_dir() else None, added_sizes())
+        if not place.is_dir():
+            return None
+        release = opened(place)
+        _check_stored(release)
+        _check_said(release)
+        return replace(release, unchecked=tuple(unchecked))
+    except (Refused, Misplaced) as refused:
+        raise VerificationFailed(str(refused)) from None
+    except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
+        raise VerificationFailed(f"the certificate cannot be read ({type(error).__name__})") from None
+
+
+def _check_said(release: Release) -> None:
+    """What the plan and the whole numbers of the laws determine is worked out again; lower bounds are taken as said."""
+    said, groups = release.certificate, []
+    for group in release.law.groups:
+        part = certified_part(group.name, group.mechanism, group.privacy)
+        if not _agree(group.part.law, dict(part.law)):
+            raise VerificationFailed(f"the law of {group.name!r} is not written as dproof writes it")
+        bound = group.part.lower_bound
+        if bound is not None and part.error is not None and bound > part.error:
+            raise VerificationFailed(f"the law of {group.name!r} errs less than the lower bound that is said")
+        groups.append(replace(group, part=replace(part, lower_bound=group.part.lower_bound)))
+    law = replace(release.law, groups=tuple(groups))
+    true = law.certificate(about(law, release.rows, said["release"]["files"]), private=release.private).to_json()
+    for key in true.keys() | said.keys():
+        if key != "seal" and not _agree(said.get(key), true.get(key)):
+            raise VerificationFailed(f"what the certificate says as {key!r} does not follow from its plan and laws")
+
+
+def _agree(said: Any, true: Any) -> bool:
+    """Whether two values of JSON are the same, but for floats: these are upper bounds, and a looser one holds too."""
+    if isinstance(true, dict):
+        return isinstance(said, dict) and said.keys() == true.keys() and all(_agree(said[k], true[k]) for k in true)
+    if isinstance(true, list):
+        return isinstance(said, list) and len(said) == len(true) and all(map(_agree, said, true))
+    if type(said) is not type(true):
+        return False  # True is no 1, and neither is 1.0
+    return said >= true if isinstance(said, float) else bool(said == true)
+
+
+def _check_stored(release: Release) -> None:
+    if not release.files or set(release.certificate["release"]["files"]) != {*(f.name for f in release.files), PLAN}:
+        raise VerificationFailed("the certificate does not name the files of the release")
+    rows = 0
+    for file in release.files:
+        try:
+            with pa.parquet.ParquetFile(file) as stored:
+                schema = stored.schema_arrow
+                _check_schema(release, schema)
+                check_metadata(stored, release.plan.named("public"))
+                rows += stored.metadata.num_rows
+            _check_support(file, release.law)
+        except (pa.ArrowException, OSError, ValueError, RecursionError):
+            raise VerificationFailed("the stored table cannot be read") from None
+        if release.private and (schema.metadata or {}).keys() & SEEDED.keys():
+            raise VerificationFailed(
+                "the stored table was drawn with seeded coins, and the certificate does not say so"
+            )
+    if rows != release.rows:
+        raise VerificationFailed("the stored table has another number of rows than the certificate")
+
+
+def _check_schema(release: Release, schema: Any) -> None:
+    for field in stored_schema(release.law):
+        # Spark has no type for the few texts of a category.
+        types = (field.type, field.type.value_type) if pa.types.is_dictionary(field.type) else (field.type,)
+        if field.name not in schema.names or schema.field(field.name).type not in types:
+            raise VerificationFailed(f"the stored column {field.name!r} is not as the plan determines it")
+    if schema.names != release.certificate["release"]["columns"]:
+        raise VerificationFailed("the stored table has other columns than the certificate")
+
+
+def _check_support(file: Path, law: RowLaw) -> None:
+    """Refuse a Parquet file with a value that no law of the row can give; the column is named, not the value.
+
+    Public columns are as they are. What a dictionary lists counts as stored, whether a row has it or not.
+    """
+    names = [name for group in law.groups for column in group.columns for name in column.stored]
+    with pa.parquet.ParquetFile(file) as stored:
+        texts = [name for name in names if pa.types.is_string(stored.schema_arrow.field(name).type)]
+    with pa.parquet.ParquetFile(file, read_dictionary=texts) as stored:  # each text is looked at once
+        for batch in stored.iter_batches(_BATCH, columns=names):
+            for group in law.groups:
+                _check_values(group, batch)
+
+
+def _check_values(group: Group, batch: Any) -> None:
+    family = group.mechanism.family
+    given, reach = (family.possible(), family.farthest) if len(group.columns) == 1 else (None, None)
+    for column, space in zip(group.columns, group.outputs, strict=True):
+        if not space.possible(column, [batch.column(name) for name in column.stored], given, reach):
+            raise VerificationFailed(f"the stored column {column.name!r} holds a value that its law cannot give")

@@ -1,0 +1,159 @@
+"""A column of a plan: where its values come from, how they are stored, and what becomes of those outside or missing.
+
+The treatment of a row depends on that row and the plan alone, so it costs no privacy: it comes before the mechanism.
+Only `"refuse"` lets the data stop the work, which tells that some value is outside; the plan that must not tell even
+that has a treatment for every value.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dproof.errors import InputError
+from dproof.spaces.arrow import as_numpy
+from dproof.spaces.space import narrowest
+from dproof.spaces.values import MISSING, OUTSIDE, PLAIN, Numerals
+
+Form = Literal["plain", "joined", "list", "flags", "wide"]
+Lookup = Callable[[Any], int]  # the code of a value, or OUTSIDE or MISSING
+Encode = Callable[[Sequence[Any]], NDArray[Any]]  # from the source's Arrow arrays of a column to its codes
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column of the release.
+
+    `kind` is the plan's name of its space, or "public" or "drop". `sources` are the columns of the source that hold it:
+    one, a flag for each item, or one for each grid point. A value outside the space becomes the nearest point
+    (`clamp`), the value with the code `outside`, or is refused; a missing value becomes the value with the code
+    `missing`, or is refused. With `gaps` what would be refused has the code −1 instead. Texts are read as numbers by
+    the signs of `numerals`.
+    """
+
+    name: str
+    kind: str
+    sources: tuple[str, ...]
+    space: Any = None
+    form: Form = "plain"
+    separator: str = ""
+    share: Fraction = Fraction(1)
+    mechanism: str = "auto"
+    clamp: bool = False
+    outside: int | None = None
+    missing: int | None = None
+    gaps: bool = False
+    numerals: Numerals = PLAIN
+
+    @property
+    def private(self) -> bool:
+        """Whether the column is sanitised: neither dropped nor public."""
+        return self.kind not in ("public", "drop")
+
+    @property
+    def stored(self) -> tuple[str, ...]:
+        """The columns of the stored file that hold it: the source's form is kept."""
+        return self.sources if self.form in ("flags", "wide") else (self.name,)
+
+    @property
+    def refuses(self) -> bool:
+        """Whether some value would be refused."""
+        return (self.outside is None and not self.clamp) or self.missing is None
+
+    @property
+    def sql(self) -> str:
+        """The stored column as one value in SQL, whatever form it is stored in."""
+        return quoted(self.name) if self.space is None else str(self.space.sql(self))
+
+    def encoder(self) -> Encode:
+        """What turns the source's Arrow arrays of the column into codes of its space, as the plan says."""
+        encode: Encode = self.space.encoder(self)
+        return encode
+
+
+def quoted(identifier: str) -> str:
+    """An identifier of SQL in quotes.
+
+    >>> quoted("hours of TV")
+    '"hours of TV"'
+    """
+    return '"' + identifier.replace('"', '""') + '"'
+
+
+def text_literal(text: str) -> str:
+    """A text as SQL has it.
+
+    >>> text_literal("it's")
+    "'it''s'"
+    """
+    return "'" + text.replace("'", "''") + "'"
+
+
+def encode_distinct(look_up: Lookup, column: Column, array: Any) -> NDArray[Any]:
+    """Look up each distinct value once, and spread the codes over the rows."""
+    found, places = looked_up(look_up, column, array)
+    table = settled(column, found)
+    codes = table.take(places, mode="clip")
+    return accepted(column, codes) if (table >= column.space.size).any() else codes
+
+
+def looked_up(look_up: Lookup, column: Column, array: Any) -> tuple[NDArray[np.int64], NDArray[Any]]:
+    """What each distinct value is, and at last what a null is; and the place of each row's value among these."""
+    import pyarrow as pa
+
+    array = as_dictionary(column, array)
+    found = [look_up(value) for value in dictionary_values(array)]
+    positions = array.indices
+    if positions.null_count:
+        positions = positions.cast(pa.int64())
+    return np.array([*found, MISSING], np.int64), as_numpy(positions, missing=len(found))
+
+
+def as_dictionary(column: Column, array: Any) -> Any:
+    import pyarrow as pa
+
+    if pa.types.is_dictionary(array.type):
+        return array
+    try:
+        if pa.types.is_temporal(array.type):  # as text: Python has no words for every moment that Arrow has
+            array = array.cast(pa.int64() if pa.types.is_duration(array.type) else pa.string())
+        return array.dictionary_encode()
+    except pa.ArrowException:
+        raise InputError(
+            f"column {column.name!r} has the type {array.type}, which holds no such values: cast it first"
+        ) from None
+
+
+def dictionary_values(array: Any) -> list[Any]:
+    """The distinct values; texts as bytes, for in a file they may be none."""
+    import pyarrow as pa
+
+    values = array.dictionary
+    is_text = pa.types.is_string(values.type) or pa.types.is_large_string(values.type)
+    return (values.cast(pa.large_binary()) if is_text else values).to_pylist()  # type: ignore[no-any-return]
+
+
+def settled(column: Column, found: NDArray[np.int64]) -> NDArray[Any]:
+    """Codes with the plan's stand-ins; what the plan refuses is left as two codes beyond the space."""
+    size = column.space.size
+    codes = found.copy()
+    codes[found == OUTSIDE] = size if column.outside is None else column.outside
+    codes[found == MISSING] = size + 1 if column.missing is None else column.missing
+    return codes.astype(narrowest(size + 2))
+
+
+def accepted(column: Column, codes: NDArray[Any]) -> NDArray[Any]:
+    """The settled codes, unless one of them is beyond the space."""
+    size = column.space.size
+    worst = int(codes.max()) if len(codes) else 0
+    if worst < size:
+        return codes
+    if column.gaps:
+        return np.where(codes >= size, OUTSIDE, codes.astype(np.int64))
+    what = column.space.outside_refusal(column) if worst == size else column.space.missing_refusal()
+    raise InputError(f"column {column.name!r} has {what}")

@@ -1,0 +1,78 @@
+"""Columns of every space and form: the encoder that sanitises reads what is stored, and so does the one that counts."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from dproof import Categories, Interval, Subsets
+from dproof.errors import InputError
+from dproof.plans.column import SPACES, add_space, read_column
+from dproof.plans.reader import Reader
+from dproof.testing import check_column
+
+COLUMNS: dict[str, dict[str, Any]] = {
+    "texts": {"space": "categories", "values": ["a", "b c", "ü"], "outside": "category", "missing": "category"},
+    "numbers": {"space": "categories", "values": [1, 2.5, -3], "missing": "category"},
+    "truth": {"space": "categories", "values": [True, False]},
+    "whole": {"space": "interval", "low": -3, "high": 110, "step": 1},
+    "quarters": {"space": "interval", "low": "-1.5", "high": 3, "step": "0.25"},
+    "thirds": {"space": "interval", "low": 0, "high": 3, "step": "1/3"},
+    "wide steps": {"space": "interval", "low": 5, "high": 50, "step": 5},
+    "joined": {"space": "subsets", "values": ["x", "y", "z z"], "separator": ";", "missing": []},
+    "list": {"space": "subsets", "values": ["x", "y", "no"]},
+    "flags": {"space": "subsets", "columns": ["Q - x", "Q - y"], "values": ["x", "y"]},
+}
+
+
+@pytest.mark.parametrize("name", COLUMNS)
+def test_what_is_stored_is_read_back(name: str) -> None:
+    check_column(read_column("q", Reader(COLUMNS[name], ())))
+
+
+@pytest.mark.parametrize("space", [Categories(["a", "b"]), Interval(0, 9, 1), Subsets(["a", "b"])], ids=repr)
+def test_arrays_and_lists_are_encoded_alike(space: Any) -> None:
+    labels = [space.label(code) for code in range(space.size)]
+    array = pa.array([sorted(label) for label in labels] if space.items else labels)
+    assert space.encode(array).tolist() == space.encode(labels).tolist() == list(range(space.size))
+    assert space.encode(array).dtype == space.encode(labels).dtype
+
+
+@pytest.mark.parametrize("name", COLUMNS)
+def test_a_stored_null_is_possible_only_where_missing_is_a_value(name: str) -> None:
+    column = read_column("q", Reader(COLUMNS[name], ()))
+    stored = column.space.store(column, np.zeros(2, np.int64))
+    nulls = [pa.concat_arrays([array, pa.nulls(1, array.type)]) for array in stored]
+    assert column.space.possible(column, nulls, None, None) is (column.space.absent is not None)
+
+
+@pytest.mark.parametrize(
+    ("name", "stored"),
+    [
+        ("texts", pa.array(["a", "d"])),
+        ("joined", pa.array(["y;x"])),
+        ("joined", pa.array(["x; y"])),
+        ("joined", pa.array(["x;x"])),
+        ("list", pa.array([["y", "x"]])),
+        ("whole", pa.array([111])),
+        ("wide steps", pa.array([6])),
+        ("quarters", pa.array([0.3])),
+        ("quarters", pa.array([float("inf")])),
+    ],
+)
+def test_another_way_to_write_a_value_is_not_possible(name: str, stored: Any) -> None:
+    """Else a file could carry a message in the way its values are written."""
+    column = read_column("q", Reader(COLUMNS[name], ()))
+    assert not column.space.possible(column, [stored], None, None)
+
+
+def test_a_name_is_one_space() -> None:
+    add_space("interval", Interval)  # the same again: a module may be loaded twice
+    with pytest.raises(InputError, match="there is a space called 'interval' already"):
+        add_space("interval", Categories)
+    with pytest.raises(InputError, match="must be a class of spaces"):
+        add_space("ages", Interval(0, 110))  # type: ignore[arg-type]
+    assert SPACES["interval"] is Interval and "ages" not in SPACES
