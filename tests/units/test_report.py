@@ -71,7 +71,7 @@ def test_it_says_what_was_promised_and_what_was_not(html: str) -> None:
         "100",
     ):
         assert part in html
-    assert "<code>region</code>" in html and "<code>name</code>" in html
+    assert re.search('class="alarm">Released as they are: [^<]*region', html) and "<code>name</code>" in html
     assert "seeded coins" not in html
 
 
