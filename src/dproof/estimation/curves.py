@@ -15,6 +15,7 @@ import numpy as np
 
 from dproof.arguments import expect, flag
 from dproof.curves.bands import fine, tube_quantile
+from dproof.curves.columns import restore_curves
 from dproof.curves.expansion import CurveLattice
 from dproof.curves.noise import CurveMechanism
 from dproof.errors import InputError
@@ -32,7 +33,6 @@ from dproof.questions.question import Aggregate, Item, Key, Question
 from dproof.questions.ranges import possible
 from dproof.questions.schema import counting, resolve
 from dproof.questions.sql import parse_predicate
-from dproof.spaces.arrow import as_numpy
 from dproof.spaces.column import Column
 
 _BATCH = 1 << 16
@@ -151,10 +151,9 @@ def _moments(release: Any, column: Column, lattice: CurveLattice, frame: Frame, 
     with connected(release.data, "stored") as database:
         for batch in database.sql(f"SELECT {', '.join(wanted)} FROM stored").to_arrow_reader(_BATCH):
             keys, held = batch.columns[: len(frame.expressions)], batch.columns[len(frame.expressions) :]
-            if column.form == "wide":
-                values = np.column_stack([as_numpy(part) for part in held])
-            else:
-                values = as_numpy(held[0].flatten()).reshape(batch.num_rows, -1)
+            values = restore_curves(held, lattice.space.points)
+            if values is None:
+                raise InputError(f"the stored column {column.name!r} has a gap: dproof verify says what is wrong")
             z = np.column_stack([np.ones(len(values)), (values - lattice.centre(times)) @ undo])
             cell, _ = frame.cells(keys, batch.num_rows, combos)
             for each in np.unique(cell):
