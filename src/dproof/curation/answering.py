@@ -18,15 +18,16 @@ from numpy.typing import NDArray
 from dproof.coins import Coins
 from dproof.curation.consistency import adding_up
 from dproof.curation.drawing import Released, promise
-from dproof.curation.formulas import Statistics, evaluate, is_affine, is_curved, is_doubtful
 from dproof.curation.inversion import candidates_not_ruled_out
 from dproof.curation.measurement import Measurement, Noisy
+from dproof.curation.noisy_sums import Statistics, is_affine, is_curved, is_doubtful, value_of
+from dproof.questions.aggregates import Frequent
 from dproof.questions.answer import Answer, Cell, arranged, cautions
-from dproof.questions.linear import terms
+from dproof.questions.possible import possible
 from dproof.questions.question import Aggregate, Expression, Key, aggregates, parts_of
-from dproof.questions.ranges import possible
 from dproof.questions.regions import grouping
 from dproof.questions.schema import Open, plain
+from dproof.questions.sums import Term, terms
 
 _DRAWS, _MOST_DRAWS = 4000, 1 << 22
 WAYS_OUT = "a larger ε, fewer columns in the question, or coarser conditions"  # of an answer that tells nothing
@@ -58,7 +59,7 @@ class Answering:
     def _labels(self, aggregate: Aggregate, codes: Sequence[Any]) -> list[Any]:
         space = self.schema.spaces[aggregate.columns[0]]
         assert not isinstance(space, Open)
-        if aggregate.kind == "top":
+        if _is_list(aggregate):
             return [[space.candidate(place) for place in several] for several in codes]
         return [space.label(code) for code in codes]
 
@@ -87,7 +88,7 @@ class Answering:
 
     def _notes(self) -> Iterator[str]:
         """What was done to the numbers that were drawn, and how far a choice may be from the best."""
-        counts = [a for a in aggregates(self.question) if a.kind in ("count", "distinct")]
+        counts = [a for a in aggregates(self.question) if a.definition.counts]
         if any(statistic in self.consistent for a in counts for statistic in self._statistics(a)):
             yield (
                 f"Counts of all rows are adjusted to add up to the public number of rows, {self.rows:,} (rows in no "
@@ -109,15 +110,15 @@ class Answering:
             return [Cell(labels[place], raw=labels[place]) for place in places]
         parts = [part for part in parts_of(expression) if isinstance(part, Aggregate)]
         if not parts:
-            constant = float(evaluate(expression, {}, self.schema))
+            constant = float(value_of(expression, {}, self.schema))
             return [int(constant) if constant.is_integer() else constant] * len(kept)
         fixed = {part: _numbers(self.chosen[part], places) for part in parts if part in self.chosen}
         needed = list(dict.fromkeys(s for part in parts if part not in fixed for s in self._statistics(part)))
         stats: Statistics = {s: self.released[s][places].astype(float) for s in needed} | fixed
-        estimate = evaluate(expression, stats | self._adding_up(parts, places), self.schema)
+        estimate = value_of(expression, stats | self._adding_up(parts, places), self.schema)
         if bare:
             return list(estimate.tolist())
-        raw = evaluate(expression, stats, self.schema, clip=False)
+        raw = value_of(expression, stats, self.schema, clip=False)
         random = [s for s in needed if self.noise[s].noise is not None]
         if fixed:
             low = high = spread = np.full(len(places), np.nan)  # chosen, not measured
@@ -138,27 +139,27 @@ class Answering:
             if whole is None:
                 cells.append(Cell(value, a, b, c, float(raw[n])))
             else:
-                is_sum = expression == parts[0] and parts[0].kind == "sum"
-                cells.append(Cell(whole[n] if is_sum else int(value), a, b, c, whole[n]))
+                is_count = parts[0].definition.counts is not None
+                cells.append(Cell(int(value) if is_count else whole[n], a, b, c, whole[n]))
         return [reach.cut(cell) for cell in cells]
 
     def _statistics(self, aggregate: Aggregate) -> tuple[Any, ...]:
-        return (aggregate,) if aggregate.kind == "distinct" else terms(aggregate, self.schema)
+        return terms(aggregate, self.schema) or (aggregate,)
 
     def _is_exact(self, statistic: Any) -> bool:
         return self.noise[statistic].noise is None
 
     def _adding_up(self, parts: Sequence[Aggregate], places: NDArray[np.int64]) -> Statistics:
         """The counts that were made to add up to the public number of rows; what divides a mean is as it was drawn."""
-        counts = [(part, self._statistics(part)[0]) for part in parts if part.kind == "count"]
+        counts = [(part, self._statistics(part)[0]) for part in parts if part.definition.counts == "rows"]
         return {part: self.consistent[term][places] for part, term in counts if term in self.consistent}
 
     def _whole(self, expression: Expression, places: NDArray[np.int64]) -> list[int | float] | None:
         """A count or a sum as the exact multiple of its unit that was released."""
-        if not isinstance(expression, Aggregate) or expression.kind not in ("count", "sum", "distinct"):
+        if not isinstance(expression, Aggregate) or expression.definition.shape != "linear":
             return None
         (statistic,) = self._statistics(expression)
-        unit = statistic.unit(self.schema) if expression.kind == "sum" else Fraction(1)
+        unit = statistic.unit(self.schema) if isinstance(statistic, Term) else Fraction(1)
         return [plain(unit * int(value)) for value in self.released[statistic][places]]
 
     def _exactly(
@@ -170,8 +171,8 @@ class Answering:
         half = noise.quantile(repr(self.level))
         most = np.array(self.rows if moving in self.consistent else np.inf)
         moved = [np.minimum(stats[moving] + t, most) for t in (-half, half)]
-        ends = [evaluate(expression, stats | {moving: end}, self.schema) for end in moved]
-        one_more = evaluate(expression, stats | {moving: stats[moving] + 1}, self.schema, clip=False)
+        ends = [value_of(expression, stats | {moving: end}, self.schema) for end in moved]
+        one_more = value_of(expression, stats | {moving: stats[moving] + 1}, self.schema, clip=False)
         return np.minimum(*ends), np.maximum(*ends), noise.variance**0.5 * np.abs(one_more - raw)
 
     def _simulated(self, expression: Expression, stats: Statistics, random: list[Any]) -> tuple[Any, Any, Any]:
@@ -194,7 +195,7 @@ class Answering:
             moved = here | {s: here[s] - fresh for s, fresh in drawn.items()}
             if curved:
                 moved, kept = candidates_not_ruled_out(expression, here, drawn, noises, self.level, self.schema)
-            ends = [evaluate(expression, moved, self.schema, doubt=doubt) for doubt in doubts]
+            ends = [value_of(expression, moved, self.schema, doubt=doubt) for doubt in doubts]
             least, most = np.minimum.reduce(ends), np.maximum.reduce(ends)
             # What cannot be calculated, such as 0/0, could be anything.
             least, most = np.where(np.isnan(least), -np.inf, least), np.where(np.isnan(most), np.inf, most)
@@ -206,6 +207,10 @@ class Answering:
             pieces.append([low, high, np.mean(ends, 0).std(0)])
         low, high, spread = np.hstack(pieces)
         return low, high, spread
+
+
+def _is_list(aggregate: Aggregate) -> bool:
+    return aggregate.definition.chosen == Frequent(several=True)
 
 
 def _numbers(labels: list[Any], places: NDArray[np.int64]) -> NDArray[np.float64]:

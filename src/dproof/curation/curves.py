@@ -24,8 +24,9 @@ from dproof.plans.plan import Plan
 from dproof.questions.answer import Answer, Cell, cautions
 from dproof.questions.cells import Grid, cut
 from dproof.questions.curve_estimate import CurveEstimate
+from dproof.questions.possible import possible
 from dproof.questions.question import Key, columns
-from dproof.questions.ranges import Range, possible
+from dproof.questions.ranges import Range
 from dproof.questions.regions import grouping
 from dproof.tables import Source
 

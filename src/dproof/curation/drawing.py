@@ -8,13 +8,14 @@ from typing import Any
 import numpy as np
 
 from dproof.coins import Coins
-from dproof.curation.measurement import Chosen, Measurement
+from dproof.curation.measurement import Chosen, Measurement, extreme
 from dproof.curation.selection import exponential, permute_and_flip, reach
 from dproof.curation.tally import Tally
 from dproof.exact import exact
+from dproof.questions.aggregates import Frequent
 from dproof.questions.canonical import expression
-from dproof.questions.linear import Term, scale_of
 from dproof.questions.schema import Open, Schema
+from dproof.questions.sums import Term, scale_of
 from dproof.spaces import Space
 
 Released = dict[str, Any]  # plain JSON: what a ledger keeps
@@ -47,11 +48,12 @@ def draw(measurement: Measurement, counted: Tally, coins: Coins) -> Released:
 def _choose(choice: Chosen, histogram: Mapping[int, int], schema: Schema, coins: Coins) -> int | list[int]:
     space = schema.spaces[choice.aggregate.columns[0]]
     assert not isinstance(space, Open)
-    if choice.aggregate.kind in ("mode", "top"):
+    chosen = choice.aggregate.definition.chosen
+    if isinstance(chosen, Frequent):
         rounds = int(choice.aggregate.argument or 1)
         top = _top(choice, space.tallies(histogram), rounds, coins)
-        return top if choice.aggregate.kind == "top" else top[0]
-    if choice.aggregate.kind not in ("min", "max", "quantile"):
+        return top if chosen.several else top[0]
+    if chosen is None:
         raise KeyError(f"{choice.aggregate.kind} is no choice among values")
     ladder = rungs(space)
     counts = {place: histogram[code] for place, code in enumerate(ladder) if code in histogram} if ladder else histogram
@@ -98,7 +100,7 @@ def _miss(choice: Chosen, below: int, here: int, above: int) -> int:
     """How far a candidate with so many rows below, at and above it is from being the quantile or rank wanted."""
     aggregate = choice.aggregate
     if choice.rank is not None:
-        beyond = below if aggregate.kind == "min" or aggregate.argument == 0 else above
+        beyond = below if extreme(aggregate) == "least" else above
         return max(0, beyond - choice.rank + 1, choice.rank - beyond - here)
     assert aggregate.argument is not None
     a, b, n = aggregate.argument.numerator, aggregate.argument.denominator, below + here + above
@@ -114,15 +116,15 @@ def promise(choice: Chosen, level: float) -> str:
     >>> print(promise(Chosen(median, "exponential", Fraction(1, 4), 111), 0.95))
     quantile("age", 0.5): with probability 0.95 at most 50% of the rows plus 15 are below it, and 50% plus 15 above it.
     """
-    aggregate = choice.aggregate
-    rounds = int(aggregate.argument or 1) if aggregate.kind == "top" else 1
+    aggregate, chosen = choice.aggregate, choice.aggregate.definition.chosen
+    rounds = int(aggregate.argument or 1) if isinstance(chosen, Frequent) else 1
     most = reach(choice.mechanism, choice.candidates, choice.rate, exact(repr(level)), rounds)
-    if aggregate.kind == "top":
+    if isinstance(chosen, Frequent) and chosen.several:
         text = f"each item is in at most {_rows(most)} fewer than the best that was left"
-    elif aggregate.kind == "mode":
+    elif isinstance(chosen, Frequent):
         text = f"no value is in more than {_rows(most)} more"
     elif choice.rank is not None:
-        side = "below" if aggregate.kind == "min" or aggregate.argument == 0 else "above"
+        side = "below" if extreme(aggregate) == "least" else "above"
         aim = f"the aim is {choice.rank - 1:,}: extremes are private"
         text = f"it has at most {_rows(choice.rank - 1 + most)} {side} it ({aim})"
     else:

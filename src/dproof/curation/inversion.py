@@ -15,12 +15,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dproof.curation.formulas import Floats, Statistics, evaluate
+from dproof.curation.noisy_sums import Floats, Statistics, value_of
 from dproof.exact import exact
 from dproof.mechanisms.noise import Noise
-from dproof.questions.linear import Term, terms
-from dproof.questions.question import Aggregate, Expression, parts_of
+from dproof.questions.question import Aggregate, Expression, aggregates_of
 from dproof.questions.schema import Schema
+from dproof.questions.sums import Term, terms
 
 _SHARE = 10  # one tenth of what may be missed goes to the test of each noise by itself
 _STEP = 1e-5  # of a standard deviation, for slopes
@@ -43,14 +43,14 @@ def candidates_not_ruled_out(
     widest = {s: noise.quantile(1 - missed / len(noises)) for s, noise in noises.items()}
     spread = {s: released[s] - _evenly(drawn[s], reach) for s, reach in widest.items()}
     candidates = _possible(released | spread, noises, schema)
-    for part in parts_of(expression):
-        if isinstance(part, Aggregate) and part.kind == "corr":
+    for part in aggregates_of(expression):
+        if {(0, 0), (0, 1), (1, 1)} <= set(part.definition.sums):
             candidates |= _correlated(part, candidates, noises, schema)
     needed = {s: released[s] - candidates[s] for s in noises}  # the noise that would have led from θ to s
     usual: NDArray[np.bool_] = np.all([np.abs(needed[s]) <= reach for s, reach in widest.items()], 0)
 
     def formula(sums: Statistics) -> Floats:
-        return evaluate(expression, sums, schema, clip=False)
+        return value_of(expression, sums, schema, clip=False)
 
     # Slopes and noises in standard deviations; f may have any unit, so slopes are made directions of length 1.
     here = formula(candidates)

@@ -18,9 +18,9 @@ import numpy as np
 from dproof.errors import InputError, TooLarge
 from dproof.mechanisms.noise import Noise, integer_gaussian, integer_laplace
 from dproof.privacy import Privacy
+from dproof.questions.aggregates import Frequent, Rank
 from dproof.questions.canonical import expression
 from dproof.questions.effects import Coordinate, Effects, Part, effects
-from dproof.questions.linear import Term, terms
 from dproof.questions.question import (
     Aggregate,
     Arithmetic,
@@ -34,6 +34,7 @@ from dproof.questions.question import (
 )
 from dproof.questions.regions import grouping
 from dproof.questions.schema import Open, Schema, has_numbers
+from dproof.questions.sums import Term, terms
 
 _MOST_FLIPS = 1 << 20  # candidates up to which permute-and-flip reads a word for each of them
 _MOST_WORDS = 1 << 27  # for those of all groups
@@ -127,7 +128,7 @@ def measure(
         _check_numbers(test.left, schema)
         _check_numbers(test.right, schema)
     sums = [aggregate for aggregate in wanted if terms(aggregate, schema)]
-    distinct = [aggregate for aggregate in wanted if aggregate.kind == "distinct"]
+    distinct = [aggregate for aggregate in wanted if aggregate.definition.counts == "values"]
     picked = [aggregate for aggregate in wanted if aggregate not in sums and aggregate not in distinct]
     groups = math.prod(len(grouping(key, schema).labels) for key in keys)
     several = groups > 1
@@ -161,8 +162,10 @@ def _check_numbers(whole: Expression, schema: Schema, *, alone: bool = False) ->
     for part in parts_of(whole):
         if isinstance(part, Key) and (not has_numbers(schema.spaces[part.column]) or isinstance(whole, Arithmetic)):
             raise InputError("a calculation takes aggregates and numbers, not the columns of GROUP BY")
-        texts = isinstance(part, Aggregate) and part.kind == "mode" and not has_numbers(schema.spaces[part.columns[0]])
-        if texts or (isinstance(part, Aggregate) and part.kind == "top"):
+        chosen = part.definition.chosen if isinstance(part, Aggregate) else None
+        if isinstance(part, Aggregate) and isinstance(chosen, Frequent):
+            if not chosen.several and has_numbers(schema.spaces[part.columns[0]]):
+                continue
             raise InputError("a mode or a top list is no number to calculate with: ask for it on its own")
 
 
@@ -217,7 +220,7 @@ def _shares(needed: list[Term], sums: list[Aggregate], schema: Schema, moving: l
     The error of a mean is that of the sum about the middle, and of the count times the mean's distance from the
     middle, which is at most, and as a rule much less than, the half-range that the sum's noise is scaled to.
     """
-    asked = {terms(a, schema)[0] for a in sums if a.kind == "count"}
+    asked = {terms(a, schema)[0] for a in sums if a.definition.counts == "rows"}
     weights = {n: 1 if not needed[n].columns and needed[n] not in asked else 2 for n in moving}
     return {n: Fraction(weight, sum(weights.values())) for n, weight in weights.items()}
 
@@ -245,6 +248,14 @@ def _spread(noises: dict[int, Noise], alone: list[Fraction]) -> float:
     return sum(noise.variance / float(alone[n]) ** 2 for n, noise in noises.items())
 
 
+def extreme(aggregate: Aggregate) -> Literal["least", "greatest"] | None:
+    """Which end an aggregate is that is chosen by its rank, if it is one."""
+    chosen = aggregate.definition.chosen
+    if not isinstance(chosen, Rank) or aggregate.argument not in (None, 0, 1):
+        return None
+    return chosen.end if aggregate.argument is None else "greatest" if aggregate.argument else "least"
+
+
 def _choice(aggregate: Aggregate, schema: Schema, privacy: Privacy, rows: int, groups: int) -> Chosen:
     """The rate at which a candidate's chance may fall with what it misses, so that one person costs ε at most.
 
@@ -256,7 +267,8 @@ def _choice(aggregate: Aggregate, schema: Schema, privacy: Privacy, rows: int, g
     space = schema.spaces[aggregate.columns[0]]
     assert not isinstance(space, Open)
     candidates = space.candidates
-    if aggregate.kind in ("mode", "top"):
+    chosen = aggregate.definition.chosen
+    if isinstance(chosen, Frequent):
         rounds = int(aggregate.argument or 1)
         if candidates > _MOST_VALUES:
             raise TooLarge(
@@ -273,11 +285,11 @@ def _choice(aggregate: Aggregate, schema: Schema, privacy: Privacy, rows: int, g
     mechanism: Literal["permute-and-flip", "exponential"] = (
         "permute-and-flip" if candidates <= min(_MOST_FLIPS, _MOST_WORDS // groups) else "exponential"
     )
-    if aggregate.kind in ("min", "max") or (aggregate.kind == "quantile" and aggregate.argument in (0, 1)):
+    if extreme(aggregate) is not None:
         rate = epsilon / (4 if changed and several else 2)
         rank = math.ceil(Fraction(math.log(candidates) + _SURE) / rate)
         return Chosen(aggregate, mechanism, rate, candidates, rank)
-    if aggregate.kind != "quantile" or aggregate.argument is None:
+    if chosen is None or aggregate.argument is None:
         raise KeyError(f"{aggregate.kind} is no choice among values")
     a, b = aggregate.argument.numerator, aggregate.argument.denominator
     # A row that comes or goes moves misses by up to max(a, b − a), one that changes by up to b: on one side of the

@@ -24,11 +24,11 @@ from dproof.plans.column import Column
 from dproof.plans.plan import Plan
 from dproof.plans.treatment import treatment
 from dproof.questions.cells import cut
-from dproof.questions.linear import Term, present
 from dproof.questions.predicates import Missing, both, leaves
 from dproof.questions.question import Aggregate, columns
 from dproof.questions.regions import grouping
 from dproof.questions.schema import Open, Schema
+from dproof.questions.sums import Term, present
 from dproof.tables import Source
 from dproof.tables.source import Bound
 

@@ -28,11 +28,12 @@ from dproof.plans.column import Column
 from dproof.questions.answer import Answer, Cell, cautions
 from dproof.questions.canonical import name
 from dproof.questions.curve_estimate import CurveEstimate
+from dproof.questions.possible import possible
 from dproof.questions.predicates import Predicate, both
 from dproof.questions.question import Aggregate, Item, Key, Question
-from dproof.questions.ranges import possible
 from dproof.questions.schema import counting, resolve
 from dproof.questions.sql import parse_predicate
+from dproof.questions.sums import Term
 from dproof.spaces.arrow import as_numpy
 
 _BATCH = 1 << 16
@@ -111,7 +112,7 @@ def _estimates(
     mechanism = law.group_of(column).mechanism if held.private else None
     if not isinstance(mechanism, CurveMechanism):
         raise InputError(f"column {column!r} holds no sanitised curves")
-    frame = Frame(law, [(where, ())], keys)
+    frame = Frame(law, [Term((), where)], keys)
     if any(map(is_rough, frame.axes)):
         raise InputError(
             "a mean curve cannot be asked by numbers under noise, which do not tell its rows apart: "
@@ -121,7 +122,7 @@ def _estimates(
     if total and not exact:
         raise InputError("a total of curves is told for rows chosen by public columns; ask for the mean, or the count")
     table, combos = frame.read(release.data, release.rows)
-    groups, chosen = frame.groups(combos), frame.sum_of(where)
+    groups, chosen = frame.groups(combos), frame.sum_of(Term((), where))
     occurs = np.flatnonzero(frame.occurring(where, table, groups)).tolist() if keys else [0]
     refuse_singular(frame, table.estimates([chosen], groups).values)
     sums = _moments(release, held, mechanism.lattice, frame, combos, table.counts.size)

@@ -23,9 +23,9 @@ from dproof.questions.predicates import Predicate, leaves
 from dproof.questions.question import Key
 from dproof.questions.regions import Bit, grouping
 from dproof.questions.schema import Open, Schema
+from dproof.questions.sums import Term
 
 _MOST_CELLS = 1 << 24
-Needed = tuple[Predicate | None, tuple[str, ...]]  # a sum: its condition, and the columns it multiplies
 Combos = list[tuple[Any, ...]]  # the groups of the public keys that rows have, in order
 
 
@@ -68,13 +68,13 @@ class Frame:
     def __init__(
         self,
         law: RowLaw,
-        needed: Sequence[Needed],
+        needed: Sequence[Term],
         keys: Sequence[Key] = (),
         spelled: Iterable[str] = (),
     ) -> None:
         self.schema, self.keys = schema_of(law), tuple(keys)
         # The highest power of each number within one sum, and the columns whose values are known as they are.
-        degrees = {c: max(columns.count(c) for _, columns in needed) for _, used in needed for c in used}
+        degrees = {c: max(other.columns.count(c) for other in needed) for term in needed for c in term.columns}
         known = {c for c, space in self.schema.spaces.items() if isinstance(space, Open)}
         self._public_keys = [key for key in keys if key.column in known]
         self._private_keys = [key for key in keys if key.column not in known]
@@ -83,7 +83,7 @@ class Frame:
         # A sum under a law that is undone block by block needs the number of each value.
         kept = {column for column in private if law.group_of(column).mechanism.family.is_sharp}
         self.grid = cut(
-            self.schema, [where for where, _ in needed], self._private_keys, [*private, *spelled], kept | set(spelled)
+            self.schema, [term.where for term in needed], self._private_keys, [*private, *spelled], kept | set(spelled)
         )
         self.cuts = {axis.column: axis for axis in self.grid.axes}
         self.pieces: list[Piece] = []
@@ -118,15 +118,15 @@ class Frame:
         """The axes, but for that of the groups of public columns, which only the rows know."""
         return [axis for piece in self.pieces for axis in piece.axes]
 
-    def sum_of(self, where: Predicate | None, columns: Sequence[str] = ()) -> Sum:
-        """Σ over the rows that satisfy a condition of the product of the numbers of some columns."""
+    def sum_of(self, term: Term) -> Sum:
+        """A sum over the rows, by the blocks of the axes."""
         order = [self.grid.position(column) for piece in self.pieces for column in piece.columns]
         shape = [*(axis.blocks for axis in self.axes), 1]
         powers = [[0] * max(1, len(piece.columns)) for piece in self.pieces for _ in piece.axes]
-        for column in columns:
+        for column in term.columns:
             axis, place = self._places[column]
             powers[axis][place] += 1
-        weights = self.grid.mask(where).transpose(order).reshape(shape).astype(float)
+        weights = self.grid.mask(term.where).transpose(order).reshape(shape).astype(float)
         return Sum(weights, (*map(tuple, powers), ()))
 
     # Rows ----------------------------------------------------------------------------------------------------------
@@ -241,7 +241,7 @@ class Frame:
 
     def occurring(self, where: Predicate | None, table: Contingency, groups: Groups) -> Array:
         """The groups that a condition leaves any value for; of public columns those that rows have."""
-        everything = self.sum_of(where)
+        everything = self.sum_of(Term((), where))
         possible = table.total(np.ones(1), everything, groups) > 0
         if self._public_keys:
             possible &= table.estimates([everything], groups).squares[:, 0, 0] > 0

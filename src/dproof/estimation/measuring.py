@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple, get_args
 
@@ -10,16 +11,18 @@ import numpy as np
 from dproof.arguments import choice, flag
 from dproof.errors import InputError
 from dproof.estimation.contingency import Contingency, Estimates, Groups, Target
+from dproof.estimation.delta_method import Value
 from dproof.estimation.distribution import fold, likelihood, projection, shrinkage
-from dproof.estimation.expressions import Value, aggregate_value
-from dproof.estimation.frame import Frame, Needed
+from dproof.estimation.frame import Frame
 from dproof.estimation.intervals import half_widths, normal_quantile, simultaneous
 from dproof.exact import level_of
-from dproof.laws.axes import Mixed
+from dproof.laws.axes import Mixed, Scale
 from dproof.laws.inverse import Array
 from dproof.plans.row_law import RowLaw
+from dproof.questions.aggregates import Number, Values
 from dproof.questions.answer import Cell
 from dproof.questions.question import Aggregate, Expression, Question, evaluate
+from dproof.questions.sums import Term, centred_terms
 
 Method = Literal["inverse", "likelihood", "projection", "shrinkage"]
 _ROUGH = "approximate: the noise is wider than the condition; the interval includes the bias"
@@ -59,13 +62,44 @@ class Asked:
     tables: dict[Any, Any] = field(default_factory=dict)  # what was read for order statistics, by column and condition
 
 
+@dataclass(frozen=True, slots=True)
+class EstimatedSums:
+    """The sums of one aggregate, for its formula (see `questions.aggregates.Sums`): unbiased, so nothing is moved."""
+
+    sums: Mapping[tuple[str, ...], Number]
+    numbers: Mapping[str, Scale]
+
+    @property
+    def n(self) -> Number:
+        return self.sums[()]
+
+    def __getitem__(self, columns: tuple[str, ...]) -> Number:
+        return self.sums[columns]
+
+    def values(self, column: str) -> Values:
+        middle, unit = self.numbers[column].middle, self.numbers[column].unit
+        return Values(middle, unit, 1.0, middle - unit, middle + unit)
+
+    def at_least(self, number: Number, least: float) -> Number:
+        return number
+
+    def within(self, number: Number, low: Number, high: Number) -> Number:
+        return number
+
+    def moment(self, number: Number) -> Number:
+        return number
+
+    def ratio(self, top: Number, bottom: Number) -> Number:
+        return top / bottom
+
+
 @dataclass(slots=True)
 class Measured:
     """The estimated sums of every group, ready to be calculated with."""
 
     asked: Asked
     frame: Frame
-    needed: list[Needed]
+    needed: list[Term]
     found: Estimates
     fitted: Array | None  # by another method than the inverse
     covariance: Array
@@ -83,8 +117,17 @@ class Measured:
             needed: Value(values[:, n], np.broadcast_to(own[n], values.shape), self.covariance, certain)
             for n, needed in enumerate(self.needed)
         }
-        where = self.asked.question.where
-        found = evaluate(expression, lambda aggregate: aggregate_value(aggregate, where, self.frame, sums))
+
+        def value(aggregate: Aggregate) -> Value:
+            formula = aggregate.definition.formula
+            if formula is None:
+                raise KeyError(aggregate)
+            terms = centred_terms(aggregate, self.asked.question.where, self.frame.schema)
+            own_sums = EstimatedSums({term.columns: sums[term] for term in terms}, self.frame.numbers)
+            found: Value = formula(own_sums, aggregate.columns, aggregate.argument)
+            return found
+
+        found = evaluate(expression, value)
         return found if isinstance(found, Value) else sums[self.needed[0]].constant(found)
 
     def cells(self, expression: Expression) -> list[Cell]:
@@ -98,7 +141,7 @@ class Measured:
         for note, which in ((_ROUGH, spread.rough), (_FEW, spread.few), (_UNSURE, spread.unsure)):
             for group in np.flatnonzero(which):
                 self.warnings[group][note] = None
-        count = isinstance(expression, Aggregate) and expression.kind == "count"
+        count = isinstance(expression, Aggregate) and expression.definition.counts == "rows"
         estimates = found.value
         if self.fitted is not None:
             estimates = self.value(expression, self.fitted).value
@@ -155,9 +198,9 @@ def _number(number: Any, whole: bool = False) -> float | int | None:
     return round(float(number)) if whole else float(number)
 
 
-def measure(asked: Asked, frame: Frame, table: Contingency, groups: Groups, needed: list[Needed]) -> Measured:
+def measure(asked: Asked, frame: Frame, table: Contingency, groups: Groups, needed: list[Term]) -> Measured:
     """Estimate the sums in every group."""
-    sums = [frame.sum_of(where, columns) for where, columns in needed]
+    sums = list(map(frame.sum_of, needed))
     found, fitted = table.estimates(sums, groups), None
     if asked.options.method != "inverse":
         cells = _FITS[asked.options.method](table)

@@ -11,16 +11,17 @@ import numpy as np
 
 from dproof.errors import InputError
 from dproof.estimation.contingency import Groups
-from dproof.estimation.expressions import sums_of
-from dproof.estimation.frame import Frame, Needed, schema_of
+from dproof.estimation.frame import Frame, schema_of
 from dproof.estimation.intervals import half_widths, normal_quantile
 from dproof.estimation.measuring import Asked, measure, refuse_singular
 from dproof.laws.inverse import Array
 from dproof.laws.smoothing import NODES
+from dproof.questions.aggregates import Frequent, Rank
 from dproof.questions.answer import Cell
 from dproof.questions.predicates import Compare, Contains, Predicate, both
 from dproof.questions.question import Aggregate, Key
 from dproof.questions.schema import Open, plain
+from dproof.questions.sums import Term, present, undeclared_missing
 
 _MOST_STEPS = 512  # thresholds at which a distribution is estimated
 # A distribution in one group at rising values: the values, T(t) − q·n for each, its half-width, and the naive one.
@@ -29,16 +30,15 @@ Steps = tuple[Array, Array, Array, Array]
 
 def special_cells(asked: Asked, aggregate: Aggregate, groups: Groups) -> list[Cell]:
     """One cell for every group of an answer."""
-    if aggregate.kind == "distinct":
+    if aggregate.definition.counts == "values":
         raise InputError(
             "COUNT(DISTINCT ...) cannot be debiased: which values occur at all is what the noise hides; "
             "raw(...) counts those of the sanitised rows"
         )
-    counted = Aggregate("count", aggregate.columns, where=aggregate.where)
-    ((where, _),) = sums_of(counted, asked.question.where, schema_of(asked.law))
-    if aggregate.kind in ("mode", "top"):
-        return _most_frequent(asked, aggregate, where, groups)
-    if aggregate.kind not in ("min", "max", "quantile"):
+    where = both(asked.question.where, present(aggregate, undeclared_missing(schema_of(asked.law))))
+    if isinstance(aggregate.definition.chosen, Frequent):
+        return _most_frequent(asked, aggregate, aggregate.definition.chosen.several, where, groups)
+    if aggregate.definition.chosen is None:
         raise KeyError(f"{aggregate.kind} is no order statistic")
     public = isinstance(schema_of(asked.law).spaces[aggregate.columns[0]], Open)
     steps = _public(asked, aggregate, where, groups) if public else _private(asked, aggregate, where)
@@ -50,7 +50,7 @@ def _cell(aggregate: Aggregate, level: float, values: Array, total: Array, half:
     if not len(values):
         return Cell(None)
     # An extreme is where half a row is passed; a quantile may be hit exactly, whatever floats make of it.
-    mark = 0.5 if aggregate.kind != "quantile" else -1e-9 * float(np.abs(total).max())
+    mark = 0.5 if _end(aggregate) else -1e-9 * float(np.abs(total).max())
     last = len(values) - 1
     rising = (np.maximum.accumulate(total) + np.minimum.accumulate(total[::-1])[::-1]) / 2
     middle, low, raw = (_first(found >= mark, last) for found in (rising, total + half, naive))
@@ -71,7 +71,13 @@ def _number(value: float) -> int | float:
 
 def _share(aggregate: Aggregate) -> float:
     """q of a quantile: T(t) − q·n passes 0 there."""
-    return float(aggregate.argument or 0) if aggregate.kind == "quantile" else 0.0
+    return 0.0 if _end(aggregate) else float(aggregate.argument or 0)
+
+
+def _end(aggregate: Aggregate) -> str | None:
+    """Which end of a distribution is asked for, if it is one."""
+    chosen = aggregate.definition.chosen
+    return chosen.end if isinstance(chosen, Rank) else None
 
 
 def _private(asked: Asked, aggregate: Aggregate, where: Predicate | None) -> Iterator[Steps]:
@@ -81,13 +87,13 @@ def _private(asked: Asked, aggregate: Aggregate, where: Predicate | None) -> Ite
         frame = _spelled(asked, column, where)
         asked.tables[column, where] = (frame, *frame.read(asked.data, asked.rows))
     frame, table, combos = asked.tables[column, where]
-    values = _ends(frame, column, least=aggregate.kind == "min")
+    values = _ends(frame, column, least=_end(aggregate) == "least")
     order = np.argsort(values, kind="stable")
-    if aggregate.kind == "max":
+    if _end(aggregate) == "greatest":
         order = order[::-1]
     marks = np.unique(np.linspace(0, len(order) - 1, min(len(order), _MOST_STEPS)).astype(np.int64))
     takes = (np.argsort(order)[None, :] <= marks[:, None]) - _share(aggregate)
-    found = table.estimates([frame.sum_of(where)], frame.groups(combos, {column: takes}))
+    found = table.estimates([frame.sum_of(Term((), where))], frame.groups(combos, {column: takes}))
     refuse_singular(frame, found.values)
     variance = found.covariance(options.target)[:, 0, 0]
     half = half_widths(variance, found.heaviest[:, 0], options.level).half + found.doubts[:, 0]
@@ -104,7 +110,7 @@ def _spelled(asked: Asked, column: str, where: Predicate | None) -> Frame:
     if space.line is not None and space.size > most:
         places = np.unique(np.linspace(0, space.size - 1, most + 1).astype(np.int64)[1:-1])
         cuts = [Compare(column, "<=", space.low + space.step * int(place)) for place in places]
-    needed: list[Needed] = [(condition, ()) for condition in (where, *cuts)]
+    needed = [Term((), condition) for condition in (where, *cuts)]
     return Frame(asked.law, needed, asked.question.group_by, () if cuts else [column])
 
 
@@ -121,10 +127,10 @@ def _ends(frame: Frame, column: str, *, least: bool) -> Array:
 def _public(asked: Asked, aggregate: Aggregate, where: Predicate | None, groups: Groups) -> Iterator[Steps]:
     """The same for a public column, whose values are exact and whose groups need not be."""
     (column,), options = aggregate.columns, asked.options
-    frame = Frame(asked.law, [(where, ())], [*asked.question.group_by, Key(column)])
+    frame = Frame(asked.law, [Term((), where)], [*asked.question.group_by, Key(column)])
     table, combos = frame.read(asked.data, asked.rows)
     inner = frame.groups(combos)
-    found = table.estimates([frame.sum_of(where)], inner)
+    found = table.estimates([frame.sum_of(Term((), where))], inner)
     parts: dict[tuple[Any, ...], list[tuple[float, ...]]] = {labels: [] for labels in groups.labels}
     numbers = np.stack([found.values[:, 0], found.naive[:, 0], found.squares[:, 0, 0], found.products[:, 0, 0]], axis=1)
     for (*group, value), row in zip(inner.labels, numbers.tolist(), strict=True):
@@ -135,7 +141,7 @@ def _public(asked: Asked, aggregate: Aggregate, where: Predicate | None, groups:
                 f"{aggregate.kind.upper()} needs numbers, and column {column!r} has other values: COUNT it"
             )
     for rows in parts.values():
-        each, q = np.array(sorted(rows, reverse=aggregate.kind == "max")).reshape(-1, 5), _share(aggregate)
+        each, q = np.array(sorted(rows, reverse=_end(aggregate) == "greatest")).reshape(-1, 5), _share(aggregate)
         upto, all_of = np.cumsum(each, axis=0), each.sum(axis=0)
         _, total, naive, *_ = (upto - q * all_of).T
         # Rows with different public values are different rows, so their squares add up: (1 − q)² before t, q² behind.
@@ -145,14 +151,16 @@ def _public(asked: Asked, aggregate: Aggregate, where: Predicate | None, groups:
         yield each[:, 0], total, half_widths(variance, np.zeros(len(each)), options.level).half, naive
 
 
-def _most_frequent(asked: Asked, aggregate: Aggregate, where: Predicate | None, groups: Groups) -> list[Cell]:
+def _most_frequent(
+    asked: Asked, aggregate: Aggregate, several: bool, where: Predicate | None, groups: Groups
+) -> list[Cell]:
     """The values or items of the largest estimated counts."""
     (column,), keys = aggregate.columns, asked.question.group_by
     space = schema_of(asked.law).spaces[column]
     counts: dict[tuple[Any, ...], list[tuple[float, float, Any]]] = {labels: [] for labels in groups.labels}
 
     def add(condition: Predicate | None, more: tuple[Key, ...], item: tuple[Any, ...]) -> None:
-        needed: list[Needed] = [(condition, ())]
+        needed = [Term((), condition)]
         frame = Frame(asked.law, needed, [*keys, *more])
         table, combos = frame.read(asked.data, asked.rows)
         found = frame.groups(combos)
@@ -171,9 +179,7 @@ def _most_frequent(asked: Asked, aggregate: Aggregate, where: Predicate | None, 
     cells = []
     for rows in counts.values():
         ranked = [[row[2] for row in sorted(rows, key=lambda row, n=n: -row[n])] for n in (0, 1)]  # type: ignore[misc]
-        if aggregate.kind == "mode":
-            best, raw = (labels[0] if labels else None for labels in ranked)
-        else:
-            best, raw = (labels[: int(aggregate.argument or 1)] for labels in ranked)
+        most = int(aggregate.argument or 1)
+        best, raw = (labels[:most] if several else next(iter(labels), None) for labels in ranked)
         cells.append(Cell(best, raw=raw))
     return cells

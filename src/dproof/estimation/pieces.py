@@ -14,7 +14,7 @@ from dproof.plans.row_law import Group
 from dproof.plans.storage import output_spaces
 from dproof.questions.canonical import name
 from dproof.questions.cells import Axis as Cut
-from dproof.questions.linear import scale_of as exact_scale
+from dproof.questions.sums import scale_of as exact_scale
 
 _MOST_BINS = 1 << 14
 

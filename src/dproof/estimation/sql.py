@@ -6,17 +6,16 @@ from typing import Any
 
 from dproof.errors import InputError, did_you_mean
 from dproof.estimation.curves import curve_answer
-from dproof.estimation.expressions import sums_of
 from dproof.estimation.frame import Frame, schema_of
 from dproof.estimation.measuring import WAYS_OUT, Asked, Options, measure
 from dproof.estimation.order_statistics import special_cells
 from dproof.plans.row_law import RowLaw
 from dproof.questions.answer import Answer, arranged, cautions
-from dproof.questions.linear import terms
+from dproof.questions.possible import possible
 from dproof.questions.question import Aggregate, Expression, Key, aggregates, expressions, parts_of
-from dproof.questions.ranges import possible
 from dproof.questions.schema import asked_curve, resolve
 from dproof.questions.sql import parse
+from dproof.questions.sums import centred_terms
 
 _METHODS = {
     "inverse": "inverse law (unbiased)",
@@ -69,8 +68,8 @@ def answer_rows(asked: Asked) -> list[dict[str, Any]]:
     """The rows of the answer: every declared group, as HAVING, ORDER BY and LIMIT leave them."""
     question = asked.question
     schema, asked_for = schema_of(asked.law), aggregates(question)
-    linear = [a for a in asked_for if terms(a, schema)] or [Aggregate("count")]
-    needed = list(dict.fromkeys(s for a in linear for s in sums_of(a, question.where, schema)))
+    linear = [a for a in asked_for if a.definition.formula] or [Aggregate("count")]
+    needed = list(dict.fromkeys(s for a in linear for s in centred_terms(a, question.where, schema)))
     frame = Frame(asked.law, needed, question.group_by)
     table, combos = frame.read(asked.data, asked.rows)
     groups = frame.groups(combos)

@@ -12,6 +12,7 @@ from sqlglot import exp
 
 from dproof.errors import InputError, did_you_mean
 from dproof.exact import exact
+from dproof.questions.aggregates import AGGREGATES, GIVEN, named
 from dproof.questions.predicates import (
     Among,
     And,
@@ -25,7 +26,7 @@ from dproof.questions.predicates import (
     Value,
     both,
 )
-from dproof.questions.question import Aggregate, Arithmetic, Expression, Key, Kind, Number
+from dproof.questions.question import Aggregate, Arithmetic, Expression, Key, Number
 
 Node: TypeAlias = Any  # sqlglot's classes carry no useful static types
 
@@ -34,22 +35,6 @@ COMPARISONS: dict[type, Operator] = {
     exp.EQ: "=", exp.NEQ: "<>", exp.LT: "<", exp.LTE: "<=", exp.GT: ">", exp.GTE: ">=",
 }  # fmt: skip
 _MIRRORED: dict[Operator, Operator] = {"=": "=", "<>": "<>", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
-_ONE, _NONE = Fraction(1), Fraction(0)
-
-# function name, or sqlglot's own for it: (kind, columns, argument; `...` where the user gives it)
-_FUNCTIONS: dict[str, tuple[Kind, int, Any]] = {
-    "sum": ("sum", 1, None), "avg": ("avg", 1, None), "mean": ("avg", 1, None),
-    "min": ("min", 1, None), "max": ("max", 1, None), "mode": ("mode", 1, None), "top": ("top", 1, ...),
-    "median": ("quantile", 1, Fraction(1, 2)), **dict.fromkeys(
-        ("quantile", "quantile_cont", "quantile_disc", "percentile_cont", "percentile_disc"), ("quantile", 1, ...)
-    ),
-    **dict.fromkeys(("var", "variance", "var_samp"), ("var", 1, _ONE)),
-    **dict.fromkeys(("var_pop", "variance_pop"), ("var", 1, _NONE)),
-    **dict.fromkeys(("stddev", "stddev_samp"), ("stddev", 1, _ONE)), "stddev_pop": ("stddev", 1, _NONE),
-    **dict.fromkeys(("covar", "covar_samp"), ("covar", 2, _ONE)), "covar_pop": ("covar", 2, _NONE),
-    "corr": ("corr", 2, None),
-}  # fmt: skip
-_NAMES = ("count", "proportion", *_FUNCTIONS)
 
 
 def refuse(node: Node, advice: str) -> NoReturn:
@@ -150,14 +135,17 @@ def _aggregate(node: Node) -> Expression:
             raise InputError("PROPORTION takes one condition, as in PROPORTION(hobby = 'Cars')")
         chosen = Aggregate("count", where=both(where, read_predicate(arguments[0])))
         return Arithmetic("/", chosen, Aggregate("count", where=where))
-    if called not in _FUNCTIONS:
-        refuse(node, f"only aggregates of columns can{did_you_mean(called or _kind(node).casefold(), _NAMES)}")
-    kind, columns, argument = _FUNCTIONS[called]
-    arguments = _arguments(node)
-    takes = columns + (argument is ...)
+    found = named(called)
+    if found is None:
+        known = ("count", "proportion", *(name for each in AGGREGATES.values() for name in each.names))
+        advice = did_you_mean(called or _kind(node).casefold(), dict.fromkeys(known))
+        refuse(node, f"only aggregates of columns can{advice}")
+    (kind, argument), arguments = found, _arguments(node)
+    columns = AGGREGATES[kind].columns
+    takes = columns + (argument is GIVEN)
     if len(arguments) != takes:
         raise InputError(f"{called.upper()} takes {takes} argument{'s'[: takes - 1]}, and got {len(arguments)}")
-    if argument is ...:
+    if argument is GIVEN:
         argument = read_constant(arguments[-1])
         if argument is None:
             raise InputError(f"the last argument of {called.upper()} must be a number written out")

@@ -2,17 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
 
-from dproof.estimation.frame import Frame, Needed
 from dproof.laws.inverse import Array
-from dproof.questions.linear import present, terms
-from dproof.questions.predicates import Predicate, both
-from dproof.questions.question import Aggregate
-from dproof.questions.schema import Open, Schema
 
 _UNSURE = 3.0  # standard errors from zero below which a divisor may well be zero
 
@@ -122,37 +116,3 @@ class Ratio:
             ends = [np.where(square > 0, (middle + sign * root) / square, sign * np.inf) for sign in (-1, 1)]
         moved = [self.shift + self.factor * end for end in ends]
         return np.minimum(*moved), np.maximum(*moved)
-
-
-def sums_of(aggregate: Aggregate, where: Predicate | None, schema: Schema) -> list[Needed]:
-    """The sums over rows that an aggregate is computed from, the number of rows first."""
-    public = frozenset(column for column, space in schema.spaces.items() if isinstance(space, Open))
-    rows = both(where, present(aggregate, replace(schema, nullable=public)))
-    columns = dict.fromkeys([(), *(term.columns for term in terms(aggregate, schema))])
-    return [(rows, multiplied) for multiplied in columns]
-
-
-def aggregate_value(aggregate: Aggregate, where: Predicate | None, frame: Frame, sums: Mapping[Needed, Value]) -> Value:
-    """An aggregate of the rows that satisfy `where`, from the sums it needs."""
-    found = {columns: sums[rows, columns] for rows, columns in sums_of(aggregate, where, frame.schema)}
-    n, kind, names = found[()], aggregate.kind, aggregate.columns
-    if kind == "count":
-        return n
-    scale = frame.numbers[names[0]]
-    if kind == "sum":
-        return found[names] * scale.unit + n * scale.middle
-    if kind == "avg":
-        return found[names] / n * scale.unit + scale.middle
-
-    def spread(x: str, y: str) -> Value:
-        """Σ (x − x̄)(y − ȳ) = Σ xy − Σx·Σy/n."""
-        return found[(x, y) if (x, y) in found else (y, x)] - found[(x,)] * found[(y,)] / n
-
-    x, y = names * 2 if len(names) == 1 else names
-    if kind == "corr":
-        return spread(x, y) / (spread(x, x) * spread(y, y)).root()
-    if kind not in ("var", "stddev", "covar"):
-        raise KeyError(f"{kind} is no formula of sums over rows")
-    divisor = n - float(aggregate.argument or 0)
-    value = spread(x, y) / divisor * (frame.numbers[x].unit * frame.numbers[y].unit)
-    return value.root() if kind == "stddev" else value

@@ -1,16 +1,18 @@
-"""Statistics that are sums over rows, with every value a whole number of public units.
+"""The sums over rows that aggregates are computed from.
 
-Counts, sums, sums of squares and of products are what noise is added to; means, variances and correlations are
-computed from them afterwards.
+For a curator every value is a whole number of public units: counts, sums, sums of squares and of products are what
+noise is added to; means, variances and correlations are computed from them afterwards. A release estimates sums about
+the middle of each range.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
+from itertools import combinations
 from math import gcd, lcm
-from typing import Any, assert_never
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -118,28 +120,34 @@ def present(aggregate: Aggregate, schema: Schema) -> Predicate | None:
 
 
 def terms(aggregate: Aggregate, schema: Schema) -> tuple[Term, ...]:
-    """The sums over rows that an aggregate is computed from; none where it is no function of such sums.
+    """The sums over rows that an aggregate is computed from; none where it is no formula of such sums.
 
     >>> from dproof.spaces import Categories
     >>> [term.columns for term in terms(Aggregate("avg", ("age",)), Schema("data", {"age": Categories([1, 2])}))]
     [(), ('age',)]
     """
-    where = present(aggregate, schema)
-    n, names = Term((), where), aggregate.columns
-    match aggregate.kind:
-        case "count":
-            return (n,)
-        case "sum":
-            return (Term(names, where),)
-        case "avg":
-            return n, Term(names, where, True)
-        case "var" | "stddev":
-            return n, Term(names, where, True), Term(names * 2, where, True)
-        case "covar" | "corr":
-            x, y = names
-            moments = [(x,), (y,), (x, y)] + ([(x, x), (y, y)] if aggregate.kind == "corr" else [])
-            return n, *(Term(columns, where, True) for columns in dict.fromkeys(moments))
-        case "distinct" | "min" | "max" | "quantile" | "mode" | "top":
-            return ()
-        case unknown:
-            assert_never(unknown)  # it raises: what no stage knows gets no number
+    definition, where = aggregate.definition, present(aggregate, schema)
+    products = dict.fromkeys(tuple(aggregate.columns[place] for place in places) for places in definition.sums)
+    return tuple(Term(columns, where, definition.centred and bool(columns)) for columns in products)
+
+
+def centred_terms(aggregate: Aggregate, where: Predicate | None, schema: Schema) -> list[Term]:
+    """Sums about the middle that tell the same of the rows that satisfy `where`, the number of rows first."""
+    products = [part for term in terms(aggregate, schema) for part in multiplied_out(term.columns)]
+    rows = both(where, present(aggregate, undeclared_missing(schema)))
+    return [Term(columns, rows, bool(columns)) for columns in dict.fromkeys([(), *products])]
+
+
+def multiplied_out(columns: tuple[str, ...]) -> list[tuple[str, ...]]:
+    """The products about the middle from which the product of the numbers as they are follows.
+
+    >>> multiplied_out(("x", "y"))
+    [(), ('x',), ('y',), ('x', 'y')]
+    """
+    return [part for size in range(len(columns) + 1) for part in combinations(columns, size)]
+
+
+def undeclared_missing(schema: Schema) -> Schema:
+    """The schema in which any value of a column that nobody declared may be missing too."""
+    undeclared = {column for column, space in schema.spaces.items() if isinstance(space, Open)}
+    return replace(schema, nullable=schema.nullable | undeclared)
