@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dproof.curation.drawing import _runs, promise
+from dproof.curation.choice import _runs, promise
 from dproof.curation.measurement import Chosen, Measurement, measure
 from dproof.exact import log_above
 from dproof.privacy import Privacy

@@ -12,10 +12,11 @@ import pyarrow as pa
 import pytest
 
 import dproof as dp
+from dproof.curation.choice import Chosen, choice_of
 from dproof.curation.curator import Curator
-from dproof.curation.drawing import draw
-from dproof.curation.measurement import Chosen, Measurement, _choice, measure
+from dproof.curation.measurement import Measurement, measure
 from dproof.curation.noisy_sums import value_of
+from dproof.curation.released import draw
 from dproof.curation.tally import Tally
 from dproof.privacy import Privacy
 from dproof.questions.aggregates import AGGREGATES, Definition
@@ -66,8 +67,8 @@ def _drawn() -> Any:
         lambda: sensitivity(QUESTION, SCHEMA),
         lambda: measure(QUESTION, SCHEMA, Privacy(1)),
         lambda: value_of(PRODUCT, {Term((), None): np.ones(1)}, SCHEMA),
-        lambda: _choice(PRODUCT, SCHEMA, Privacy(1), 1, 1),
-        lambda: _choice(Aggregate("product", ("x",), Fraction(1)), SCHEMA, Privacy(1), 1, 1),
+        lambda: choice_of(PRODUCT, SCHEMA, Privacy(1), 1, 1),
+        lambda: choice_of(Aggregate("product", ("x",), Fraction(1)), SCHEMA, Privacy(1), 1, 1),
         _drawn,
     ],
 )
@@ -93,7 +94,7 @@ def test_what_is_no_formula_of_sums_is_not_calculated_as_one(kind: str) -> None:
 @pytest.mark.parametrize("kind", [kind for kind, entry in AGGREGATES.items() if entry.formula is not None])
 def test_a_formula_of_sums_is_not_chosen_among_values(kind: str) -> None:
     with pytest.raises(KeyError, match=kind):
-        _choice(Aggregate(kind, ("x",), Fraction(1, 2)), SCHEMA, Privacy(1), 1, 1)
+        choice_of(Aggregate(kind, ("x",), Fraction(1, 2)), SCHEMA, Privacy(1), 1, 1)
 
 
 @pytest.mark.parametrize(

@@ -14,19 +14,19 @@ from typing import Any
 from dproof.arguments import as_path, expect
 from dproof.coins import current
 from dproof.curation.account import Amount, Unit, amount
-from dproof.curation.answering import Answering
 from dproof.curation.curve_session import ask_curve, ask_functions, measured, preview_curve
-from dproof.curation.drawing import Released, draw
 from dproof.curation.duckdb_tally import readable, tally_in_duckdb
 from dproof.curation.ledger import Ledger, is_begun
 from dproof.curation.measurement import Measurement, check_groups, measure
 from dproof.curation.preview import Preview, preview, spreads
+from dproof.curation.released import Released, answer_of, draw
 from dproof.curation.stand_ins import stand_ins
-from dproof.curation.tally import Counter, answerable, read_rows, schema_of, tally
+from dproof.curation.tally import Counter, answerable, read_rows, tally
 from dproof.errors import InputError
 from dproof.exact import exact, level_of
 from dproof.mechanisms.noise import integer_laplace
 from dproof.plans.plan import Plan
+from dproof.plans.schema import schema_of
 from dproof.privacy import Privacy, Promise
 from dproof.questions.answer import Answer, Cell
 from dproof.questions.building import Asked, as_question
@@ -146,7 +146,7 @@ class Curator:
             released, free = self.buy(self._key(measurement), measurement.privacy, fresh)
             if self.paid(released) != measurement.privacy:
                 measurement = self._measure(measurement.question, self.paid(released))
-        found = Answering(measurement, released, level).answer()
+        found = answer_of(measurement, released, level)
         receipt = self.receipt(measurement.privacy, released, free)
         stood_in = stand_ins(self.plan, columns(measurement.question))
         return replace(found, method=_method(measurement), notes=(*receipt, *stood_in, *found.notes))

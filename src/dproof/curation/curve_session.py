@@ -11,9 +11,9 @@ import numpy as np
 from dproof.coins import current
 from dproof.curation.curve_measurement import CurveMeasurement, measure_curve
 from dproof.curation.curves import answer_curve, draw_curve, estimated_curves
-from dproof.curation.drawing import Released
 from dproof.curation.measurement import check_groups
 from dproof.curation.preview import Preview
+from dproof.curation.released import Released
 from dproof.curation.stand_ins import stand_ins
 from dproof.errors import InputError
 from dproof.questions.answer import Answer

@@ -14,9 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dproof.coins import Coins
-from dproof.curation.answering import WAYS_OUT
 from dproof.curation.curve_measurement import CurveMeasurement
-from dproof.curation.drawing import Released
+from dproof.curation.released import WAYS_OUT, Released
 from dproof.curation.tally import Codes, count_parts
 from dproof.curves.bands import band_quantile, drawn_quantile, fine
 from dproof.errors import InputError

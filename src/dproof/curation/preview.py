@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 
 from dproof.curation.account import Amount, amount
-from dproof.curation.answering import WAYS_OUT
-from dproof.curation.drawing import promise
+from dproof.curation.choice import promise
 from dproof.curation.measurement import Measurement, Noisy
 from dproof.curation.noisy_sums import Statistics, is_affine, value_of
+from dproof.curation.released import WAYS_OUT
 from dproof.errors import InputError
 from dproof.exact import float_above, written
 from dproof.privacy import Privacy

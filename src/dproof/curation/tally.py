@@ -45,16 +45,6 @@ def answerable(column: Column) -> Column:
     return replace(column, gaps=True)
 
 
-def schema_of(plan: Plan) -> Schema:
-    """What is publicly known about the table that a plan describes."""
-    asked = ("categories", "interval", "subsets", "curves")
-    spaces = {c.name: c.space if c.kind in asked else Open() for c in plan.columns if c.kind != "drop"}
-    gaps = [
-        c.name for c in plan.columns if c.kind in asked and ((c.outside is None and not c.clamp) or c.missing is None)
-    ]
-    return Schema("data", spaces, frozenset(gaps))
-
-
 @dataclass(frozen=True, slots=True)
 class Tally:
     """What was counted: for each sum a whole number per group, for each choice a histogram of codes per group.

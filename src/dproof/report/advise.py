@@ -13,19 +13,18 @@ from typing import Any
 import numpy as np
 
 from dproof.arguments import listed, whole
-from dproof.curation.measurement import Measurement
-from dproof.curation.measurement import measure as measure_noise
+from dproof.curation.measurement import Measurement, measure
 from dproof.curation.noisy_sums import value_of
 from dproof.curation.preview import spreads
-from dproof.curation.tally import schema_of as curator_schema
 from dproof.errors import InputError
-from dproof.estimation.frame import Frame, schema_of
+from dproof.estimation.counted import Counting
+from dproof.estimation.estimated import Estimated, EstimatedSums, Options, estimate
 from dproof.estimation.intervals import half_widths, normal_quantile
-from dproof.estimation.measuring import Asked, EstimatedSums, Measured, Options, measure
 from dproof.laws.inverse import Array
 from dproof.plans.plan import Plan
 from dproof.plans.questions import Planned, checked_question
 from dproof.plans.row_law import RowLaw, certify_row
+from dproof.plans.schema import schema_of
 from dproof.privacy import Privacy
 from dproof.questions.aggregates import total
 from dproof.questions.building import count, mean
@@ -162,7 +161,7 @@ def advise(
 
 def asked_width(plan: Plan, rows: int, column: str) -> float | None:
     """± of `dproof ask` for all of ε, where no value is missing: of the count of one value, or of a mean."""
-    schema, space = replace(curator_schema(plan), nullable=frozenset()), plan.column(column).space
+    schema, space = replace(schema_of(plan), nullable=frozenset()), plan.column(column).space
     asked = count()
     if space.line is not None:
         asked = mean(column)
@@ -174,7 +173,7 @@ def asked_width(plan: Plan, rows: int, column: str) -> float | None:
         return None
     own_rows, by_person = plan.rows_per_person, plan.person is not None
     question = resolve(asked.question(), schema)
-    noise = measure_noise(question, schema, plan.privacy, rows_per_person=own_rows, by_person=by_person)
+    noise = measure(question, schema, plan.privacy, rows_per_person=own_rows, by_person=by_person)
     return next(iter(spreads(noise, _LEVEL, rows if plan.rows_are_public else None).values()))[0]
 
 
@@ -187,7 +186,7 @@ def _compared(law: RowLaw, rows: int, one: Planned, parsed: Question, shared: Pr
     """The columns of one question that hold answers."""
     items = [item for item in parsed.select if not isinstance(item.expression, (Key, Number))]
     unknown = [Comparison(one.sql, item.alias, one.weight, None, None, None) for item in items]
-    schema, data_schema = schema_of(law), curator_schema(law.plan)
+    schema, data_schema = schema_of(law.plan, "release"), schema_of(law.plan)
     if asked_curve(parsed, schema) is not None:
         return unknown  # a band, not one ±
     release = resolve(replace(parsed, table="release"), schema)
@@ -199,7 +198,7 @@ def _compared(law: RowLaw, rows: int, one: Planned, parsed: Question, shared: Pr
     with suppress(InputError):  # a curator cannot be asked about public columns, whose values nobody declared
         data = resolve(replace(parsed, table=data_schema.table), data_schema)
         noises = [
-            measure_noise(data, data_schema, privacy, rows_per_person=own_rows, by_person=by_person)
+            measure(data, data_schema, privacy, rows_per_person=own_rows, by_person=by_person)
             for privacy in (law.plan.privacy, shared)
         ]
     terms = [n.statistic for noise in noises[:1] for n in noise.noisy if isinstance(n.statistic, Term)]
@@ -222,14 +221,14 @@ def _compared(law: RowLaw, rows: int, one: Planned, parsed: Question, shared: Pr
     return found
 
 
-def _expected(law: RowLaw, question: Question, rows: int, terms: list[Term]) -> Measured:
+def _expected(law: RowLaw, question: Question, rows: int, terms: list[Term]) -> Estimated:
     """What a release of evenly spread values would be measured as; with the curator's sums as well."""
-    needed = [s for a in aggregates(question) for s in centred_terms(a, question.where, schema_of(law))]
+    needed = [s for a in aggregates(question) for s in centred_terms(a, question.where, schema_of(law.plan, "release"))]
     needed += [_estimated(term, part, question) for term in terms for part in multiplied_out(term.columns)]
     needed = list(dict.fromkeys(needed))
-    frame = Frame(law, needed, question.group_by)
-    table, combos = frame.expect(rows)
-    return measure(Asked(law, None, rows, question, Options()), frame, table, frame.groups(combos), needed)
+    counting = Counting(law, needed, question.group_by)
+    table, combos = counting.expect(rows)
+    return estimate(counting, table, counting.groups(combos), needed, question, Options())
 
 
 def _estimated(term: Term, columns: tuple[str, ...], question: Question) -> Term:
@@ -237,7 +236,7 @@ def _estimated(term: Term, columns: tuple[str, ...], question: Question) -> Term
     return Term(columns, both(question.where, term.where), bool(columns))
 
 
-def _of_release(expression: Expression, measured: Measured) -> Spread:
+def _of_release(expression: Expression, measured: Estimated) -> Spread:
     """± of the release's interval, as a query of it would tell, and the standard error."""
     value = measured.value(expression, measured.found.values)
     slope = np.abs(value.gradient)
@@ -250,7 +249,7 @@ def _of_curator(
     alias: str,
     expression: Expression,
     noise: Measurement,
-    measured: Measured | None,
+    measured: Estimated | None,
     question: Question,
     public_rows: int | None,
 ) -> Spread:
@@ -271,13 +270,13 @@ def _of_curator(
     return (exact if exact is not None or error is None else normal_quantile(_LEVEL) * error), error
 
 
-def _whole(term: Term, measured: Measured, question: Question, schema: Schema) -> Array:
+def _whole(term: Term, measured: Estimated, question: Question, schema: Schema) -> Array:
     """A curator's sum in its own units, from the same sum of the release."""
     places = {part: measured.needed.index(_estimated(term, part, question)) for part in multiplied_out(term.columns)}
     sums = EstimatedSums(
-        {part: measured.found.values[:, place] for part, place in places.items()}, measured.frame.numbers
+        {part: measured.found.values[:, place] for part, place in places.items()}, measured.counting.numbers
     )
-    units = [measured.frame.numbers[column].unit for column in term.columns]
+    units = [measured.counting.numbers[column].unit for column in term.columns]
     found = sums[term.columns] * prod(units) if term.centred else total(sums, *term.columns)
     return np.asarray(found / float(term.unit(schema)))
 

@@ -1,9 +1,9 @@
-"""The sums a question needs, estimated in every group and calculated with."""
+"""The sums that a question needs, estimated in every group and calculated with."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
@@ -11,19 +11,20 @@ import numpy as np
 from dproof.arguments import choice, flag
 from dproof.errors import InputError
 from dproof.estimation.contingency import Contingency, Estimates, Groups, Target
+from dproof.estimation.counted import Counting
 from dproof.estimation.delta_method import Value
 from dproof.estimation.distribution import fold, likelihood, projection, shrinkage
-from dproof.estimation.frame import Frame
 from dproof.estimation.intervals import half_widths, normal_quantile, simultaneous
 from dproof.exact import level_of
 from dproof.laws.axes import Mixed, Scale
 from dproof.laws.inverse import Array
-from dproof.plans.row_law import RowLaw
 from dproof.questions.aggregates import Number, Values
 from dproof.questions.answer import Cell
+from dproof.questions.predicates import Predicate
 from dproof.questions.question import Aggregate, Expression, Question, evaluate
 from dproof.questions.sums import Term, centred_terms
 
+Warnings = tuple[tuple[str, Array], ...]  # what to say, and about which groups
 Method = Literal["inverse", "likelihood", "projection", "shrinkage"]
 _ROUGH = "approximate: the noise is wider than the condition; the interval includes the bias"
 _FEW = "few rows carry noise here, so intervals are wider, to be safe (Bernstein's inequality)"
@@ -47,19 +48,6 @@ class Options:
         for name, options in (("method", get_args(Method)), ("target", get_args(Target))):
             choice(getattr(self, name), options, name)
         flag(self.simultaneous, "simultaneous")
-
-
-@dataclass(slots=True)
-class Asked:
-    """A question on a release, with what its parts are answered from."""
-
-    law: RowLaw
-    data: Any
-    rows: int
-    question: Question
-    options: Options
-    notes: list[str] = field(default_factory=list)
-    tables: dict[Any, Any] = field(default_factory=dict)  # what was read for order statistics, by column and condition
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,17 +81,17 @@ class EstimatedSums:
         return top / bottom
 
 
-@dataclass(slots=True)
-class Measured:
+@dataclass(frozen=True, slots=True, eq=False)
+class Estimated:
     """The estimated sums of every group, ready to be calculated with."""
 
-    asked: Asked
-    frame: Frame
+    counting: Counting
     needed: list[Term]
+    where: Predicate | None
+    options: Options
     found: Estimates
     fitted: Array | None  # by another method than the inverse
     covariance: Array
-    warnings: list[dict[str, None]]
 
     @property
     def best(self) -> Array:
@@ -122,25 +110,22 @@ class Measured:
             formula = aggregate.definition.formula
             if formula is None:
                 raise KeyError(aggregate)
-            terms = centred_terms(aggregate, self.asked.question.where, self.frame.schema)
-            own_sums = EstimatedSums({term.columns: sums[term] for term in terms}, self.frame.numbers)
+            terms = centred_terms(aggregate, self.where, self.counting.schema)
+            own_sums = EstimatedSums({term.columns: sums[term] for term in terms}, self.counting.numbers)
             found: Value = formula(own_sums, aggregate.columns, aggregate.argument)
             return found
 
         found = evaluate(expression, value)
         return found if isinstance(found, Value) else sums[self.needed[0]].constant(found)
 
-    def cells(self, expression: Expression) -> list[Cell]:
-        """The estimates of an expression in every group, with their intervals.
+    def cells(self, expression: Expression) -> tuple[list[Cell], Warnings]:
+        """The estimates of an expression in every group, with their intervals; and what to say about which of them.
 
         Whatever the method, an interval is that of the unbiased estimate, and holds the other one too.
         """
         found = self.value(expression, self.found.values)
         spread = self.spread(found)
         low, high, exact = spread.low, spread.high, spread.exact
-        for note, which in ((_ROUGH, spread.rough), (_FEW, spread.few), (_UNSURE, spread.unsure)):
-            for group in np.flatnonzero(which):
-                self.warnings[group][note] = None
         count = isinstance(expression, Aggregate) and expression.definition.counts == "rows"
         estimates = found.value
         if self.fitted is not None:
@@ -154,12 +139,12 @@ class Measured:
             stderr = None if np.isnan(spread.stderr[n]) else float(spread.stderr[n])
             raw = _number(naive[n], count)
             cells.append(Cell(_number(estimate, count and exact[n]), *about, stderr, raw, informative=not unsure))
-        return cells
+        return cells, ((_ROUGH, spread.rough), (_FEW, spread.few), (_UNSURE, spread.unsure))
 
     def spread(self, found: Value) -> Spread:
         """The interval of a value in every group."""
-        variance, level = found.variance, self.asked.options.level
-        if self.asked.options.simultaneous:
+        variance, level = found.variance, self.options.level
+        if self.options.simultaneous:
             level = simultaneous(level, int((variance != 0).sum()))
         widths = half_widths(variance, np.einsum("gi,gi->g", np.abs(found.gradient), self.found.heaviest), level)
         stderr = np.where(np.isnan(variance), np.nan, widths.stderr)
@@ -198,27 +183,29 @@ def _number(number: Any, whole: bool = False) -> float | int | None:
     return round(float(number)) if whole else float(number)
 
 
-def measure(asked: Asked, frame: Frame, table: Contingency, groups: Groups, needed: list[Term]) -> Measured:
-    """Estimate the sums in every group."""
-    sums = list(map(frame.sum_of, needed))
+def estimate(
+    counting: Counting, table: Contingency, groups: Groups, needed: list[Term], question: Question, options: Options
+) -> Estimated:
+    """The sums of a question in every group."""
+    sums = list(map(counting.sum_of, needed))
     found, fitted = table.estimates(sums, groups), None
-    if asked.options.method != "inverse":
-        cells = _FITS[asked.options.method](table)
-        refuse_singular(frame, cells)
+    if options.method != "inverse":
+        cells = _FITS[options.method](table)
+        refuse_singular(counting, cells)
         fitted = np.stack([table.total(fold(table, cells, each), each, groups) for each in sums], axis=1)
     else:
-        refuse_singular(frame, found.values)
-    warnings: list[dict[str, None]] = [{} for _ in groups.labels]
-    return Measured(asked, frame, needed, found, fitted, found.covariance(asked.options.target), warnings)
+        refuse_singular(counting, found.values)
+    covariance = found.covariance(options.target)
+    return Estimated(counting, needed, question.where, options, found, fitted, covariance)
 
 
 _FITS = {"likelihood": likelihood, "projection": projection, "shrinkage": shrinkage}
 
 
-def refuse_singular(frame: Frame, found: Array) -> None:
+def refuse_singular(counting: Counting, found: Array) -> None:
     """Say which law cannot be undone, if something was not found."""
     if np.isnan(found).any():
-        for axis in frame.axes:
+        for axis in counting.axes:
             if isinstance(axis, Mixed):
                 axis.refuse()
         raise InputError("the law of these columns cannot be undone; raw(...) shows the rows as they are")

@@ -1,51 +1,100 @@
-"""From what was counted to what is released: noise is added, candidates are chosen. Nothing else leaves the table."""
+"""Aggregates that are chosen among values: at what rate, how, and how far from the best a choice may be.
+
+Quantiles and extremes are chosen by how many rows miss the mark, modes and top lists by how many rows have a value.
+"""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
-from typing import Any
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Literal
 
 import numpy as np
 
 from dproof.coins import Coins
-from dproof.curation.measurement import Chosen, Measurement, extreme
 from dproof.curation.selection import exponential, permute_and_flip, reach
-from dproof.curation.tally import Tally
+from dproof.errors import InputError, TooLarge
 from dproof.exact import exact
-from dproof.questions.aggregates import Frequent
+from dproof.privacy import Privacy
+from dproof.questions.aggregates import Frequent, Rank
 from dproof.questions.canonical import expression
+from dproof.questions.question import Aggregate
 from dproof.questions.schema import Open, Schema
-from dproof.questions.sums import Term, scale_of
+from dproof.questions.sums import scale_of
 from dproof.spaces import Space
 
-Released = dict[str, Any]  # plain JSON: what a ledger keeps
+_MOST_FLIPS = 1 << 20  # candidates up to which permute-and-flip reads a word for each of them
+_MOST_WORDS = 1 << 27  # for those of all groups
+_MOST_VALUES = 1 << 16  # among which a mode or a top list is chosen
+_MOST_SCORES = 1 << 24  # that are compared for those of all groups
+_SURE = 3  # e^-3: the chance that a minimum is taken from beyond the rows, about
 
 
-def draw(measurement: Measurement, counted: Tally, coins: Coins) -> Released:
-    """The released numbers: `noisy`, a whole number for each statistic and group, and `chosen`, a code or codes.
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """An aggregate that is chosen among candidates, with the rate t and for extremes the rank that is aimed at."""
 
-    Where the number of all rows is public, `rows` tells it.
+    aggregate: Aggregate
+    mechanism: Literal["permute-and-flip", "exponential"]
+    rate: Fraction
+    candidates: int
+    rank: int | None = None
+
+
+def extreme(aggregate: Aggregate) -> Literal["least", "greatest"] | None:
+    """Which end an aggregate is that is chosen by its rank, if it is one."""
+    chosen = aggregate.definition.chosen
+    if not isinstance(chosen, Rank) or aggregate.argument not in (None, 0, 1):
+        return None
+    return chosen.end if aggregate.argument is None else "greatest" if aggregate.argument else "least"
+
+
+def choice_of(aggregate: Aggregate, schema: Schema, privacy: Privacy, rows: int, groups: int) -> Chosen:
+    """The rate at which a candidate's chance may fall with what it misses, so that one person costs ε at most.
+
+    With several groups a changed row leaves one group and enters another: the costs of the two add up.
     """
-    noisy = []
-    for part in measurement.noisy:
-        statistic = part.statistic
-        if isinstance(statistic, Term):
-            exact = counted.sums[statistic]
-        else:
-            exact = [len(histogram) for histogram in counted.histograms[statistic]]
-        if part.noise is not None:
-            drawn = part.noise.law.draw(measurement.groups, coins).tolist()
-            exact = [value + more for value, more in zip(exact, drawn, strict=True)]
-        noisy.append(exact)
-    chosen = [
-        [_choose(choice, histogram, measurement.schema, coins) for histogram in counted.histograms[choice.aggregate]]
-        for choice in measurement.chosen
-    ]
-    released: Released = {"noisy": noisy, "chosen": chosen, "private": coins.private}
-    return {**released, "rows": counted.rows} if measurement.rows_are_public else released
+    epsilon, changed, several = privacy.epsilon / rows, privacy.neighbours == "change-one", groups > 1
+    if not epsilon:
+        raise InputError("a quantile, an extreme, a mode or a top list needs epsilon above 0")
+    space = schema.spaces[aggregate.columns[0]]
+    assert not isinstance(space, Open)
+    candidates = space.candidates
+    chosen = aggregate.definition.chosen
+    if isinstance(chosen, Frequent):
+        rounds = int(aggregate.argument or 1)
+        if candidates > _MOST_VALUES:
+            raise TooLarge(
+                f"one of {candidates} values would be chosen: ask for groups by BIN and their counts instead"
+            )
+        if rounds > candidates:
+            raise InputError(f"TOP asks for {rounds} of {candidates} values: ask for fewer")
+        if groups * rounds * candidates > _MOST_SCORES:
+            raise TooLarge(
+                f"{groups * rounds} of {candidates} values would be chosen: ask for fewer, or in fewer groups"
+            )
+        # An added row raises counts and lowers none, so only then does one step of the score cost t and not 2t.
+        return Chosen(aggregate, "permute-and-flip", epsilon / rounds / (2 if changed else 1), candidates)
+    mechanism: Literal["permute-and-flip", "exponential"] = (
+        "permute-and-flip" if candidates <= min(_MOST_FLIPS, _MOST_WORDS // groups) else "exponential"
+    )
+    if extreme(aggregate) is not None:
+        rate = epsilon / (4 if changed and several else 2)
+        rank = math.ceil(Fraction(math.log(candidates) + _SURE) / rate)
+        return Chosen(aggregate, mechanism, rate, candidates, rank)
+    if chosen is None or aggregate.argument is None:
+        raise KeyError(f"{aggregate.kind} is no choice among values")
+    a, b = aggregate.argument.numerator, aggregate.argument.denominator
+    # A row that comes or goes moves misses by up to max(a, b − a), one that changes by up to b: on one side of the
+    # quantile up, on the other down, so that the cost is twice as much.
+    moves = b if changed and not several else max(a, b - a) * (2 if changed else 1)
+    return Chosen(aggregate, mechanism, epsilon / (2 * moves), candidates)
 
 
-def _choose(choice: Chosen, histogram: Mapping[int, int], schema: Schema, coins: Coins) -> int | list[int]:
+def choose(choice: Chosen, histogram: Mapping[int, int], schema: Schema, coins: Coins) -> int | list[int]:
+    """The code that is chosen, or the codes."""
     space = schema.spaces[choice.aggregate.columns[0]]
     assert not isinstance(space, Open)
     chosen = choice.aggregate.definition.chosen
@@ -58,8 +107,8 @@ def _choose(choice: Chosen, histogram: Mapping[int, int], schema: Schema, coins:
     ladder = rungs(space)
     counts = {place: histogram[code] for place, code in enumerate(ladder) if code in histogram} if ladder else histogram
     lengths, misses = _runs(choice, counts, len(ladder) if ladder else space.size)
-    choose = exponential if choice.mechanism == "exponential" else permute_and_flip
-    place = choose(lengths, misses, choice.rate, coins)
+    draw = exponential if choice.mechanism == "exponential" else permute_and_flip
+    place = draw(lengths, misses, choice.rate, coins)
     return ladder[place] if ladder else place
 
 

@@ -1,10 +1,14 @@
-"""Counting the stored rows: the one place where a release is read, by SQL that is written here and nowhere else."""
+"""The stored rows of a release: the one place where they are read, by SQL that is written here and nowhere else.
+
+The columns that a mechanism has sanitised together become axes of a table of counts.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from math import gcd, prod
 from typing import Any
 
 import duckdb
@@ -13,15 +17,20 @@ import pyarrow as pa
 import pyarrow.ipc
 
 from dproof.errors import InputError
-from dproof.laws.axes import Axis
+from dproof.laws.axes import Axis, Bins, Scale, Seen
 from dproof.laws.inverse import Array
 from dproof.plans.column import Column
+from dproof.plans.row_law import Group
+from dproof.plans.storage import output_spaces
 from dproof.questions.canonical import literal, name
+from dproof.questions.cells import Axis as Cut
+from dproof.questions.sums import scale_of as exact_scale
 from dproof.spaces import Subsets
 from dproof.spaces.arrow import as_numpy
 from dproof.tables.source import Parts
 
 _TABLED_SETS = 1 << 12  # sets that are cheaper to tell apart by their whole text
+_MOST_BINS = 1 << 14
 _GLOBS = frozenset("*?[]{}")
 
 _CLOSED: dict[str, Any] = {
@@ -34,7 +43,7 @@ Decode = Callable[[Sequence[Any]], Array]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Piece:
+class AxisReader:
     """Axes that are read together: the columns cut along them, SQL expressions, and states from their values.
 
     Without `decode` the one expression is a number whose powers are summed rather than counted.
@@ -168,3 +177,53 @@ def as_list(column: Column) -> str:
     if column.form == "wide":
         return f"[{', '.join(map(name, column.stored))}]"
     return name(column.name)
+
+
+def scale_of(space: Any) -> Scale:
+    """The scale on which the numbers of a space go from −1 to 1."""
+    exact = exact_scale(space, True)
+    return Scale(float(exact.origin), float(exact.unit * exact.ends[1]) or 1.0)
+
+
+def reader_of(group: Group, cuts: Mapping[str, Cut], scales: Mapping[str, Scale]) -> AxisReader:
+    """The axes of a mechanism for those of its columns that are cut; `scales` has those whose numbers are summed."""
+    pairs = zip(group.columns, output_spaces(group), strict=True)
+    touched = [(column, outputs) for column, outputs in pairs if column.name in cuts]
+    names = tuple(column.name for column, _ in touched)
+    called = f"column {names[0]!r}" if len(names) == 1 else "columns " + ", ".join(map(repr, names))
+    seen = [Seen(cuts[c.name], c.space, outputs, scales.get(c.name)) for c, outputs in touched]
+    others = prod(column.space.size for column in group.columns if column.name not in cuts)
+    unmixed = group.mechanism.family.unmix(seen, others, called)
+    state = unmixed.state
+    if state is None:
+        (column,), scale = names, seen[0].scale
+        assert scale is not None
+        number = f"(({name(column)}::DOUBLE - {scale.middle!r}) / {scale.unit!r})"
+        return AxisReader(names, unmixed.axes, (number,), None)
+    if unmixed.bins is not None:
+        expression = _binned(touched[0][0], unmixed.bins)
+        return AxisReader(names, unmixed.axes, (expression,), lambda arrays: state([integers(arrays[0])]))
+    readers = [
+        column_reader(column, outputs, cuts[column.name].bits if unmixed.by_block else None)
+        for column, outputs in touched
+    ]
+
+    def decode(arrays: Sequence[Any]) -> Array:
+        released, place = [], 0
+        for expressions, read in readers:
+            released.append(read(arrays[place : place + len(expressions)]))
+            place += len(expressions)
+        return state(released)
+
+    expressions = tuple(expression for found, _ in readers for expression in found)
+    return AxisReader(names, unmixed.axes, expressions, decode)
+
+
+def _binned(column: Column, bins: Bins) -> str:
+    """A code in the state of a number, in SQL: the lower end of a bin, or a cut that it has passed inside of that."""
+    code = f"round(({name(column.name)}::DOUBLE - {float(column.space.low)!r}) / {float(column.space.step)!r})"
+    first, last, wide, passed = bins.first, bins.last, gcd(bins.wide, *bins.cuts), ""
+    if last - first > _MOST_BINS * wide:  # too many bins if every edge shall be the end of one
+        wide = bins.wide
+        passed = f", CASE {' '.join(f'WHEN {code} >= {cut} THEN {cut}' for cut in bins.cuts[::-1])} ELSE {first} END"
+    return f"greatest({first}, least({last}, floor({code} / {wide}) * {wide}){passed})::BIGINT"
