@@ -14,6 +14,7 @@ from typing import Any
 from dproof.arguments import as_path, expect
 from dproof.coins import current
 from dproof.curation.account import Amount, Unit, amount
+from dproof.curation.curve_measurement import CurveMeasurement
 from dproof.curation.curve_session import ask_curve, ask_functions, measured, preview_curve
 from dproof.curation.duckdb_tally import readable, tally_in_duckdb
 from dproof.curation.ledger import Ledger, is_begun
@@ -89,13 +90,18 @@ class Curator:
         self._readable = readable(source) if table is None else None
         self.plan.check_names(self.source.names)
         self.source.start()
-        as_path(ledger, "ledger")
-        given = None if budget is None and is_begun(ledger) else promised
-        # An older ledger may allow more than the plan does now.
-        unit = Unit.of(self.plan)
-        self.ledger = Ledger(ledger, budget=given, unit=unit, analysts=analysts, mark=mark, ceiling=promised)
+        self._budget, self._promised = None if budget is None else promised, promised
+        self._opened = partial(Ledger, unit=Unit.of(self.plan), analysts=analysts, mark=mark)
+        self.keep_account(ledger)
         self.analyst = analyst
         self.lock = threading.RLock()
+        self._last: dict[str, Measurement | CurveMeasurement] = {}
+
+    def keep_account(self, ledger: str | os.PathLike[str]) -> None:
+        """Keep the account in this ledger from now on; it is begun if there is none."""
+        budget = self._budget if is_begun(as_path(ledger, "ledger")) else self._promised
+        # An older ledger may allow more than the plan does now.
+        self.ledger = self._opened(ledger, budget=budget, ceiling=self._promised)
 
     def remaining(self) -> Amount:
         """What may still be spent: `epsilon` and `delta`, exactly."""
@@ -112,10 +118,10 @@ class Curator:
         all_groups: bool = False,
     ) -> Preview:
         """What a question would cost and how good its answer would be; spends nothing and reads no row."""
-        question, level = as_question(asked), level_of(level)
-        if asked_curve(question, self.schema) is not None:
-            return preview_curve(self, measured(self, question, epsilon, delta, all_groups=all_groups), level)
-        measurement = self._measurement(question, epsilon, delta, accuracy, level, all_groups)
+        level = level_of(level)
+        measurement = self._measurement(asked, epsilon, delta, accuracy, level, all_groups)
+        if isinstance(measurement, CurveMeasurement):
+            return preview_curve(self, measurement, level)
         stored = measurement.free or self.ledger.find(self._key(measurement), measurement.privacy) is not None
         left, notes = self.remaining(), stand_ins(self.plan, columns(measurement.question))
         return preview(measurement, level, stored=stored, remaining=left, rows=self.public_rows, notes=notes)
@@ -135,10 +141,10 @@ class Curator:
         The order is: understand the question, debit the ledger, read the table, add noise, store the answer. More than
         1,000 groups are refused before the debit, unless `all_groups` asks for them.
         """
-        question, level = as_question(asked), level_of(level)
-        if asked_curve(question, self.schema) is not None:
-            return ask_curve(self, measured(self, question, epsilon, delta, all_groups=all_groups), level)
-        measurement = self._measurement(question, epsilon, delta, accuracy, level, all_groups)
+        level = level_of(level)
+        measurement = self._measurement(asked, epsilon, delta, accuracy, level, all_groups)
+        if isinstance(measurement, CurveMeasurement):
+            return ask_curve(self, measurement, level)
         if measurement.free:
             released, free = self._drawn(measurement), True
         else:
@@ -155,10 +161,11 @@ class Curator:
         self, asked: Asked, *, epsilon: Any, delta: Any = 0, level: float = 0.95, all_groups: bool = False
     ) -> list[tuple[tuple[Any, ...], CurveEstimate]]:
         """The answer to AVG or SUM of a curve column as functions with simultaneous bands: (group, function) pairs."""
-        question, level = as_question(asked), level_of(level)
-        if asked_curve(question, self.schema) is None:
+        level = level_of(level)
+        measurement = self._measurement(asked, epsilon, delta, None, level, all_groups)
+        if not isinstance(measurement, CurveMeasurement):
             raise InputError("the question asks for no curve: AVG or SUM of a curve column is one")
-        return ask_functions(self, measured(self, question, epsilon, delta, all_groups=all_groups), level)
+        return ask_functions(self, measurement, level)
 
     def ask_declared(self, query: Declared, *, epsilon: Any, level: float = 0.95) -> Answer:
         """Answer a query of the user's own at the price ε, with noise for the sensitivity that its author declares."""
@@ -234,8 +241,21 @@ class Curator:
 
     def _measurement(
         self, asked: Asked, epsilon: Any, delta: Any, accuracy: Any, level: float, all_groups: bool = False
-    ) -> Measurement:
-        question = resolve(as_question(asked), self.schema)
+    ) -> Measurement | CurveMeasurement:
+        """A question, understood and priced; the last one is kept, for who asks what was previewed."""
+        key = repr((asked, epsilon, delta, accuracy, level, all_groups))
+        last = self._last
+        if key not in last:
+            last = self._last = {key: self._understood(asked, epsilon, delta, accuracy, level, all_groups)}
+        return last[key]
+
+    def _understood(
+        self, asked: Asked, epsilon: Any, delta: Any, accuracy: Any, level: float, all_groups: bool
+    ) -> Measurement | CurveMeasurement:
+        parsed = as_question(asked)
+        if asked_curve(parsed, self.schema) is not None:
+            return measured(self, parsed, epsilon, delta, all_groups=all_groups)
+        question = resolve(parsed, self.schema)
         if not all_groups:
             check_groups(question.group_by, self.schema)
         if (epsilon is None) == (accuracy is None):

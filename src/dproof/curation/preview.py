@@ -24,7 +24,7 @@ from dproof.questions.possible import possible
 from dproof.questions.question import Aggregate, Expression, aggregates_of
 from dproof.questions.ranges import Range
 from dproof.questions.schema import Schema, plain
-from dproof.questions.sensitivity import Sensitivity, sensitivity
+from dproof.questions.sensitivity import Sensitivity, sensitivity_of
 from dproof.questions.sums import Term, terms
 
 
@@ -122,7 +122,7 @@ def preview(
     found = None
     if not measurement.by_person:  # what a row can do is not all that a person can
         with suppress(InputError):  # a ratio, or several statistics of which one is no sum: its parts have one each
-            found = sensitivity(question, schema, privacy.neighbours, rows=rows or 1)
+            found = sensitivity_of([question], schema, privacy.neighbours, rows or 1)
     spread = spreads(measurement, level, rows)
     widths, errors = ({alias: pair[n] for alias, pair in spread.items()} for n in (0, 1))
     mechanisms = [*(_noise_text(noisy, schema) for noisy in measurement.noisy)]

@@ -17,6 +17,7 @@ from dproof.laws.axes import Axis, Mixed, Moments, Scale, is_rough, public
 from dproof.laws.inverse import Array
 from dproof.plans.row_law import RowLaw
 from dproof.plans.schema import schema_of
+from dproof.questions.aggregates import Values
 from dproof.questions.canonical import condition, literal, name
 from dproof.questions.cells import cut
 from dproof.questions.predicates import Predicate, leaves
@@ -124,6 +125,11 @@ class Counting:
             powers[axis][place] += 1
         weights = self.grid.mask(term.where).transpose(order).reshape(shape).astype(float)
         return Sum(weights, (*map(tuple, powers), ()))
+
+    @property
+    def values(self) -> dict[str, Values]:
+        """The numbers whose sums are taken, as a formula sees them."""
+        return {c: Values(s.middle, s.unit, 1.0, s.middle - s.unit, s.middle + s.unit) for c, s in self.numbers.items()}
 
     # Rows ----------------------------------------------------------------------------------------------------------
 

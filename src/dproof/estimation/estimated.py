@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple, get_args
 
@@ -16,9 +15,9 @@ from dproof.estimation.delta_method import Value
 from dproof.estimation.distribution import fold, likelihood, projection, shrinkage
 from dproof.estimation.intervals import half_widths, normal_quantile, simultaneous
 from dproof.exact import level_of
-from dproof.laws.axes import Mixed, Scale
+from dproof.laws.axes import Mixed
 from dproof.laws.inverse import Array
-from dproof.questions.aggregates import Number, Values
+from dproof.questions.aggregates import Sums
 from dproof.questions.answer import Cell
 from dproof.questions.predicates import Predicate
 from dproof.questions.question import Aggregate, Expression, Question, evaluate
@@ -50,37 +49,6 @@ class Options:
         flag(self.simultaneous, "simultaneous")
 
 
-@dataclass(frozen=True, slots=True)
-class EstimatedSums:
-    """The sums of one aggregate, for its formula (see `questions.aggregates.Sums`): unbiased, so nothing is moved."""
-
-    sums: Mapping[tuple[str, ...], Number]
-    numbers: Mapping[str, Scale]
-
-    @property
-    def n(self) -> Number:
-        return self.sums[()]
-
-    def __getitem__(self, columns: tuple[str, ...]) -> Number:
-        return self.sums[columns]
-
-    def values(self, column: str) -> Values:
-        middle, unit = self.numbers[column].middle, self.numbers[column].unit
-        return Values(middle, unit, 1.0, middle - unit, middle + unit)
-
-    def at_least(self, number: Number, least: float) -> Number:
-        return number
-
-    def within(self, number: Number, low: Number, high: Number) -> Number:
-        return number
-
-    def moment(self, number: Number) -> Number:
-        return number
-
-    def ratio(self, top: Number, bottom: Number) -> Number:
-        return top / bottom
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class Estimated:
     """The estimated sums of every group, ready to be calculated with."""
@@ -100,9 +68,9 @@ class Estimated:
 
     def value(self, expression: Expression, values: Array) -> Value:
         """An expression of the sums."""
-        certain, own = np.zeros(len(values), bool), np.eye(len(self.needed))
+        certain, unit = np.zeros(len(values), bool), np.eye(len(self.needed))
         sums = {
-            needed: Value(values[:, n], np.broadcast_to(own[n], values.shape), self.covariance, certain)
+            needed: Value(values[:, n], np.broadcast_to(unit[n], values.shape), self.covariance, certain)
             for n, needed in enumerate(self.needed)
         }
 
@@ -111,8 +79,8 @@ class Estimated:
             if formula is None:
                 raise KeyError(aggregate)
             terms = centred_terms(aggregate, self.where, self.counting.schema)
-            own_sums = EstimatedSums({term.columns: sums[term] for term in terms}, self.counting.numbers)
-            found: Value = formula(own_sums, aggregate.columns, aggregate.argument)
+            own = Sums({term.columns: sums[term] for term in terms}, self.counting.values)
+            found: Value = formula(own, aggregate.columns, aggregate.argument)
             return found
 
         found = evaluate(expression, value)

@@ -4,7 +4,7 @@ A new aggregate is one more entry. What has no entry cannot be asked in SQL, and
 ever gives a number for an aggregate that it does not know.
 
 A formula is written once. A release evaluates it on values with gradients, a curator on single numbers and on arrays of
-simulated ones; where they differ, as in what becomes of an impossible number, the formula calls a method of `Sums`.
+simulated ones; what becomes of an impossible number is decided by `Sums`.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from fractions import Fraction
 from itertools import product
 from math import inf, prod, sqrt
 from types import EllipsisType
-from typing import Any, Literal, NamedTuple, Protocol, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -36,29 +36,45 @@ class Values(NamedTuple):
     high: float
 
 
-class Sums(Protocol):
-    """The sums over rows that a formula is calculated from."""
+@dataclass(frozen=True, slots=True)
+class Sums:
+    """The sums over rows that a formula is calculated from: Σ of the product of the z of some columns, each.
+
+    With `fewest` 0 they are unbiased estimates, which stay as they are. A curator's numbers are noisy ones, and are
+    moved to what can be: n is then `fewest` at least, and with `clip` every result is within its possible range. Of
+    fewer than two rows, or of numbers that do not vary, moments say nothing: with `doubt` −1 or 1 they are then the
+    least or the greatest that can be.
+    """
+
+    found: Mapping[tuple[str, ...], Number]
+    values: Mapping[str, Values]
+    fewest: int = 0
+    clip: bool = False
+    doubt: int = 0
 
     @property
     def n(self) -> Number:
-        """The number of rows, to divide by: a curator's is at least 1."""
+        """The number of rows, to divide by."""
+        return self.at_least(self[()], self.fewest)
 
     def __getitem__(self, columns: tuple[str, ...]) -> Number:
-        """Σ of the product of the z of these columns; with none, the number of rows as it is."""
-
-    def values(self, column: str) -> Values: ...
+        return self.found[columns]
 
     def at_least(self, number: Number, least: float) -> Number:
-        """A curator raises a smaller number to the least; an unbiased estimate stays as it is."""
+        return np.maximum(number, least) if self.fewest else number
 
     def within(self, number: Number, low: Number, high: Number) -> Number:
-        """A curator who clips moves a number to the nearest possible one; an unbiased estimate stays as it is."""
+        return np.clip(number, low, high) if self.clip else number
 
     def moment(self, number: Number) -> Number:
-        """A central moment: of fewer than two rows a curator in doubt takes the least or the greatest instead."""
+        """A central moment, which fewer than two rows do not have."""
+        return np.where(self[()] < 2, self.doubt * np.inf, number) if self.doubt else number
 
     def ratio(self, top: Number, bottom: Number) -> Number:
         """top ÷ bottom, where the bottom may be 0."""
+        if not self.fewest:
+            return top / bottom
+        return np.divide(top, bottom, out=np.full_like(top, self.doubt), where=bottom > 0)
 
 
 Formula: TypeAlias = Callable[[Sums, tuple[str, ...], Argument], Number]
@@ -71,7 +87,7 @@ def root(number: Number) -> Number:
 
 def total(sums: Sums, *columns: str) -> Number:
     """Σ of the product of the numbers as they are: ∏ (middle + unit·z), multiplied out."""
-    values, found = [sums.values(column) for column in columns], None
+    values, found = [sums.values[column] for column in columns], None
     for taken in product((True, False), repeat=len(columns)):
         factor = prod((v.unit if is_taken else v.middle for v, is_taken in zip(values, taken, strict=True)), start=1.0)
         if factor:
@@ -81,7 +97,7 @@ def total(sums: Sums, *columns: str) -> Number:
 
 
 def mean(sums: Sums, x: str) -> Number:
-    values = sums.values(x)
+    values = sums.values[x]
     return sums.within(sums[x,] / sums.n * values.unit + values.middle, values.low, values.high)
 
 
@@ -92,14 +108,14 @@ def _central(sums: Sums, x: str, y: str) -> Number:
 
 def _comoment(sums: Sums, x: str, y: str, least: int) -> Number:
     """Σ (z − z̄)(w − w̄): no z is further from the middle of its range than half of it."""
-    most = sums.n * (sums.values(x).half * sums.values(y).half)
+    most = sums.n * (sums.values[x].half * sums.values[y].half)
     return sums.within(sums.moment(_central(sums, x, y)), least * most, most)
 
 
 def _averaged(sums: Sums, comoment: Number, x: str, y: str, less: Argument) -> Number:
     """A comoment over n − 1 for a sample, over n for a population."""
     divisor = sums.at_least(sums.n - float(less or 0), 1)
-    return comoment / divisor * (sums.values(x).unit * sums.values(y).unit)
+    return comoment / divisor * (sums.values[x].unit * sums.values[y].unit)
 
 
 def variance(sums: Sums, columns: tuple[str, ...], less: Argument) -> Number:
@@ -173,7 +189,7 @@ class Definition:
     `names` are its names in SQL, each with the argument that it stands for. `accepts` says of which columns: of
     numbers, of values of any kind but sets, or of any. `sums` are the products of columns, by position, that the
     `formula` takes the sums of: about the middle of their ranges (`centred`), or as they are. `shape` is "linear" for
-    one sum as it is, "mean" for what is linear where the number of rows is exact, else "curved".
+    one sum as it is, "mean" for the mean of a column, which is linear where the number of rows is exact, or "curved".
 
     Without a formula it is `chosen` among values, or it `counts` different values instead of rows. `possible` is what
     it can be at all, from public knowledge; `argument_rule` is what an argument must be, with the advice if it is not.
@@ -272,7 +288,4 @@ def named(function: str) -> tuple[str, Argument | EllipsisType] | None:
     >>> named("var_pop"), named("product")
     (('var', Fraction(0, 1)), None)
     """
-    found = (
-        (kind, definition.names[function]) for kind, definition in AGGREGATES.items() if function in definition.names
-    )
-    return next(found, None)
+    return next(((kind, d.names[function]) for kind, d in AGGREGATES.items() if function in d.names), None)

@@ -77,7 +77,13 @@ def sensitivity(
     several = [asked] if isinstance(asked, (str, Question, Asking)) else listed(asked, "asked", "one or more questions")
     if not several:
         raise InputError("asked must be one or more questions, and there is none")
-    questions = [resolve(as_question(one, schema.table), schema) for one in several]
+    return sensitivity_of(
+        [resolve(as_question(one, schema.table), schema) for one in several], schema, neighbours, rows
+    )
+
+
+def sensitivity_of(questions: Sequence[Question], schema: Schema, neighbours: Neighbours, rows: int) -> Sensitivity:
+    """The same for questions that are checked already."""
     items = [(n, item.expression) for n, question in enumerate(questions) for item in question.select]
     measured = [(n, expression) for n, expression in items if not isinstance(expression, (Key, Number))]
     for _, expression in measured:

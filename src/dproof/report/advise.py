@@ -18,7 +18,7 @@ from dproof.curation.noisy_sums import value_of
 from dproof.curation.preview import spreads
 from dproof.errors import InputError
 from dproof.estimation.counted import Counting
-from dproof.estimation.estimated import Estimated, EstimatedSums, Options, estimate
+from dproof.estimation.estimated import Estimated, Options, estimate
 from dproof.estimation.intervals import half_widths, normal_quantile
 from dproof.laws.inverse import Array
 from dproof.plans.plan import Plan
@@ -26,7 +26,7 @@ from dproof.plans.questions import Planned, checked_question
 from dproof.plans.row_law import RowLaw, certify_row
 from dproof.plans.schema import schema_of
 from dproof.privacy import Privacy
-from dproof.questions.aggregates import total
+from dproof.questions.aggregates import Sums, total
 from dproof.questions.building import count, mean
 from dproof.questions.predicates import Compare, Contains, both
 from dproof.questions.question import Expression, Key, Number, Question, aggregates
@@ -273,10 +273,8 @@ def _of_curator(
 def _whole(term: Term, measured: Estimated, question: Question, schema: Schema) -> Array:
     """A curator's sum in its own units, from the same sum of the release."""
     places = {part: measured.needed.index(_estimated(term, part, question)) for part in multiplied_out(term.columns)}
-    sums = EstimatedSums(
-        {part: measured.found.values[:, place] for part, place in places.items()}, measured.counting.numbers
-    )
-    units = [measured.counting.numbers[column].unit for column in term.columns]
+    sums = Sums({part: measured.found.values[:, place] for part, place in places.items()}, measured.counting.values)
+    units = [measured.counting.values[column].unit for column in term.columns]
     found = sums[term.columns] * prod(units) if term.centred else total(sums, *term.columns)
     return np.asarray(found / float(term.unit(schema)))
 
