@@ -21,8 +21,8 @@ from dproof.privacy import Privacy
 from dproof.questions.aggregates import Frequent, Rank
 from dproof.questions.canonical import expression
 from dproof.questions.question import Aggregate
-from dproof.questions.schema import Open, Schema
-from dproof.questions.sums import scale_of
+from dproof.questions.schema import Schema
+from dproof.questions.sums import whole_scale
 from dproof.spaces import Space
 
 _MOST_FLIPS = 1 << 20  # candidates up to which permute-and-flip reads a word for each of them
@@ -59,9 +59,7 @@ def choice_of(aggregate: Aggregate, schema: Schema, privacy: Privacy, rows: int,
     epsilon, changed, several = privacy.epsilon / rows, privacy.neighbours == "change-one", groups > 1
     if not epsilon:
         raise InputError("a quantile, an extreme, a mode or a top list needs epsilon above 0")
-    space = schema.spaces[aggregate.columns[0]]
-    assert not isinstance(space, Open)
-    candidates = space.candidates
+    candidates = schema.declared(aggregate.columns[0]).candidates
     chosen = aggregate.definition.chosen
     if isinstance(chosen, Frequent):
         rounds = int(aggregate.argument or 1)
@@ -95,8 +93,7 @@ def choice_of(aggregate: Aggregate, schema: Schema, privacy: Privacy, rows: int,
 
 def choose(choice: Chosen, histogram: Mapping[int, int], schema: Schema, coins: Coins) -> int | list[int]:
     """The code that is chosen, or the codes."""
-    space = schema.spaces[choice.aggregate.columns[0]]
-    assert not isinstance(space, Open)
+    space = schema.declared(choice.aggregate.columns[0])
     chosen = choice.aggregate.definition.chosen
     if isinstance(chosen, Frequent):
         rounds = int(choice.aggregate.argument or 1)
@@ -126,7 +123,7 @@ def rungs(space: Space) -> list[int] | None:
     if space.line is not None:
         return None
     codes = [code for code in range(space.size) if space.label(code) is not None]
-    return sorted(codes, key=scale_of(space, False).whole(np.arange(space.size)).tolist().__getitem__)
+    return sorted(codes, key=whole_scale(space, False).whole(np.arange(space.size)).tolist().__getitem__)
 
 
 def _runs(choice: Chosen, counts: Mapping[int, int], size: int) -> tuple[list[int], list[int]]:

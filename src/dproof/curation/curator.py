@@ -21,13 +21,12 @@ from dproof.curation.ledger import Ledger, is_begun
 from dproof.curation.measurement import Measurement, check_groups, measure
 from dproof.curation.preview import Preview, preview, spreads
 from dproof.curation.released import Released, answer_of, draw
-from dproof.curation.stand_ins import stand_ins
 from dproof.curation.tally import Counter, answerable, read_rows, tally
 from dproof.errors import InputError
 from dproof.exact import exact, level_of
 from dproof.mechanisms.noise import integer_laplace
 from dproof.plans.plan import Plan
-from dproof.plans.schema import schema_of
+from dproof.plans.schema import schema_of, stand_ins
 from dproof.privacy import Privacy, Promise
 from dproof.questions.answer import Answer, Cell
 from dproof.questions.building import Asked, as_question

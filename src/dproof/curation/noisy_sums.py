@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from dproof.questions.aggregates import Sums, Values
 from dproof.questions.question import Aggregate, Arithmetic, Expression, Number, aggregates_of, evaluate
 from dproof.questions.schema import Schema
-from dproof.questions.sums import Scale, terms
+from dproof.questions.sums import WholeScale, terms
 
 Floats = NDArray[np.float64]
 Statistics = dict[Any, Floats]  # the value of each sum, number of distinct values or chosen value, per group
@@ -44,7 +44,7 @@ def value_of(expression: Expression, stats: Statistics, schema: Schema, *, clip:
     return np.asarray(evaluate(expression, value))
 
 
-def _values(scale: Scale) -> Values:
+def _values(scale: WholeScale) -> Values:
     low, high = (float(scale.value(end)) for end in scale.ends)
     return Values(float(scale.origin), float(scale.unit), float(scale.ends[1]), low, high)
 

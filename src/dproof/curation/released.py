@@ -27,7 +27,7 @@ from dproof.questions.answer import Answer, Cell
 from dproof.questions.measured import answer
 from dproof.questions.question import Aggregate, Expression, aggregates, aggregates_of
 from dproof.questions.regions import grouping
-from dproof.questions.schema import Open, plain
+from dproof.questions.schema import plain
 from dproof.questions.sums import Term, terms
 
 WAYS_OUT = "a larger ε, fewer columns in the question, or coarser conditions"  # of an answer that tells nothing
@@ -115,8 +115,7 @@ class MeasuredTable:
 
     def _labels(self, aggregate: Aggregate, codes: Sequence[Any]) -> list[Any]:
         """The values that were chosen, group by group; a list of them where several were."""
-        space = self.schema.spaces[aggregate.columns[0]]
-        assert not isinstance(space, Open)
+        space = self.schema.declared(aggregate.columns[0])
         return [
             [space.candidate(place) for place in code] if isinstance(code, list) else space.label(code)
             for code in codes

@@ -11,9 +11,8 @@ from dproof.arguments import choice, flag
 from dproof.errors import InputError
 from dproof.estimation.contingency import Contingency, Estimates, Groups, Target
 from dproof.estimation.counted import Counting
-from dproof.estimation.delta_method import Value
 from dproof.estimation.distribution import fold, likelihood, projection, shrinkage
-from dproof.estimation.intervals import half_widths, normal_quantile, simultaneous
+from dproof.estimation.intervals import Value, half_widths, normal_quantile, simultaneous
 from dproof.exact import level_of
 from dproof.laws.axes import Mixed
 from dproof.laws.inverse import Array

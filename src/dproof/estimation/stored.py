@@ -23,8 +23,8 @@ from dproof.plans.column import Column
 from dproof.plans.row_law import Group
 from dproof.plans.storage import output_spaces
 from dproof.questions.canonical import literal, name
-from dproof.questions.cells import Axis as Cut
-from dproof.questions.sums import scale_of as exact_scale
+from dproof.questions.cells import Cut
+from dproof.questions.sums import whole_scale
 from dproof.spaces import Subsets
 from dproof.spaces.arrow import as_numpy
 from dproof.tables.source import Parts
@@ -181,7 +181,7 @@ def as_list(column: Column) -> str:
 
 def scale_of(space: Any) -> Scale:
     """The scale on which the numbers of a space go from −1 to 1."""
-    exact = exact_scale(space, True)
+    exact = whole_scale(space, True)
     return Scale(float(exact.origin), float(exact.unit * exact.ends[1]) or 1.0)
 
 

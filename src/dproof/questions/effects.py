@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from dproof.errors import TooLarge
 from dproof.privacy import Neighbours
-from dproof.questions.cells import Axis, Grid, cut
+from dproof.questions.cells import Cut, Grid, cut
 from dproof.questions.predicates import Predicate, both, leaves
 from dproof.questions.question import Key
 from dproof.questions.regions import Grouping, grouping
@@ -175,7 +175,7 @@ def _first_two(groups: Grouping) -> Sequence[int]:
     return [int(start) for start in groups.starts[np.unique(groups.groups, return_index=True)[1]][:2]]
 
 
-def _ends(axis: Axis, summed: Sequence[Term], schema: Schema) -> Sequence[int]:
+def _ends(axis: Cut, summed: Sequence[Term], schema: Schema) -> Sequence[int]:
     """Codes of an axis among which the extremes of every coordinate are found, each on its own."""
     if not summed:
         return list(map(int, axis.samples))
@@ -188,6 +188,6 @@ def _ends(axis: Axis, summed: Sequence[Term], schema: Schema) -> Sequence[int]:
     return list(map(int, np.unique(np.concatenate([axis.first, axis.last, *inner]))))
 
 
-def _all(axis: Axis) -> Sequence[int]:
+def _all(axis: Cut) -> Sequence[int]:
     """Every code of an axis."""
     return range(int(axis.first[0]), int(axis.last[-1]) + 1)

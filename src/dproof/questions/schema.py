@@ -64,6 +64,12 @@ class Schema:
     spaces: Mapping[str, Space | Open]
     nullable: frozenset[str] = frozenset()
 
+    def declared(self, column: str) -> Space:
+        """The space of a column whose values are declared."""
+        space = self.spaces[column]
+        assert not isinstance(space, Open)
+        return space
+
     def find(self, column: str, *, gaps: bool = False) -> str:
         """The declared column of that name; case matters only where two names differ by nothing else.
 

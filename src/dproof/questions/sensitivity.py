@@ -19,7 +19,7 @@ from dproof.questions.effects import Coordinate, Effects, Part, effects
 from dproof.questions.question import Aggregate, Arithmetic, Expression, Key, Number, Question, aggregates_of
 from dproof.questions.regions import MISSING, grouping
 from dproof.questions.schema import Open, Schema, as_schema, plain, resolve
-from dproof.questions.sums import Term, present, scale_of, terms
+from dproof.questions.sums import Term, present, terms, whole_scale
 from dproof.spaces import Space
 
 Row = dict[str, Any]
@@ -170,7 +170,7 @@ def _alone(
     if question.group_by:
         raise InputError(f"the sensitivity of {aggregate.kind.upper()} is known for one group at a time")
     column = aggregate.columns[0]
-    scale = scale_of(schema.spaces[column], False)
+    scale = whole_scale(schema.spaces[column], False)
     filtered = question.where is not None or present(aggregate, schema) is not None
     n = rows if definition.chosen is None and not filtered else 1
     share = Fraction(1) if definition.chosen is not None else Fraction(1, n + (neighbours == "add-remove"))

@@ -28,7 +28,7 @@ _LARGEST = 1 << 62
 
 
 @dataclass(frozen=True, slots=True)
-class Scale:
+class WholeScale:
     """The numbers of a column as whole numbers: value = origin + unit · (shift + factor · code), or a table of them.
 
     `ends` are the least and the greatest.
@@ -52,18 +52,14 @@ class Scale:
         return self.origin + self.unit * whole
 
 
-def scale_of(space: Any, centred: bool) -> Scale:
+@lru_cache(maxsize=256)  # a question needs it again and again
+def whole_scale(space: Any, centred: bool) -> WholeScale:
     """The scale of a space of numbers, about zero or, centred, about the middle of its range.
 
     >>> from dproof.spaces import Categories
-    >>> scale_of(Categories([0, 5, 10]), True)
-    Scale(unit=Fraction(5, 1), origin=Fraction(5, 1), ends=(-1, 1), shift=0, factor=0, table=(-1, 0, 1))
+    >>> whole_scale(Categories([0, 5, 10]), True)
+    WholeScale(unit=Fraction(5, 1), origin=Fraction(5, 1), ends=(-1, 1), shift=0, factor=0, table=(-1, 0, 1))
     """
-    return _scale(space, centred)
-
-
-@lru_cache(maxsize=256)  # a question needs it again and again
-def _scale(space: Any, centred: bool) -> Scale:
     if space.line is None:
         numbers = [None if label is None else exact(label) for label in space.labels]
         known = [number for number in numbers if number is not None]
@@ -71,12 +67,12 @@ def _scale(space: Any, centred: bool) -> Scale:
         origin = (low + high) / 2 if centred else Fraction(0)
         unit = _unit([number - origin for number in known])
         table = tuple(0 if number is None else int((number - origin) / unit) for number in numbers)
-        return Scale(unit, origin, (int((low - origin) / unit), int((high - origin) / unit)), 0, 0, table)
+        return WholeScale(unit, origin, (int((low - origin) / unit), int((high - origin) / unit)), 0, 0, table)
     low, step = space.line.origin, space.line.step
     origin = low + step * (space.size - 1) / 2 if centred else Fraction(0)
     unit = _unit([low - origin, step])
     shift, factor = int((low - origin) / unit), int(step / unit)
-    return Scale(unit, origin, (shift, shift + factor * (space.size - 1)), shift, factor)
+    return WholeScale(unit, origin, (shift, shift + factor * (space.size - 1)), shift, factor)
 
 
 def _unit(numbers: list[Fraction]) -> Fraction:
@@ -100,10 +96,8 @@ class Term:
             worth *= self.scale(column, schema).unit
         return worth
 
-    def scale(self, column: str, schema: Schema) -> Scale:
-        space = schema.spaces[column]
-        assert not isinstance(space, Open)
-        scale = scale_of(space, self.centred)
+    def scale(self, column: str, schema: Schema) -> WholeScale:
+        scale = whole_scale(schema.spaces[column], self.centred)
         if max(map(abs, scale.ends)) ** len(self.columns) >= _LARGEST:
             raise TooLarge(f"column {column!r} has too many steps for its sums to be exact: take a greater step")
         return scale
