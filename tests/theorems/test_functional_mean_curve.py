@@ -8,9 +8,9 @@ import pytest
 from dproof.coins import current
 from dproof.curation.curve_measurement import measure_curve
 from dproof.curation.curves import draw_curve, estimated_curves
-from dproof.curation.tally import schema_of
 from dproof.curves.noise import vector_noise
 from dproof.plans.plan import Plan
+from dproof.plans.schema import schema_of
 from dproof.privacy import Privacy
 from dproof.questions.sql import parse
 from dproof.tables import open_source

@@ -8,12 +8,12 @@ import pytest
 from dproof.curation.curator import Curator
 from dproof.curation.curve_measurement import measure_curve
 from dproof.curation.curves import draw_curve
-from dproof.curation.tally import schema_of
 from dproof.curves.bases import basis
 from dproof.curves.expansion import expand
 from dproof.curves.noise import VectorNoise
 from dproof.errors import InputError, OverBudget
 from dproof.plans.plan import Plan
+from dproof.plans.schema import schema_of
 from dproof.privacy import Privacy
 from dproof.questions.sql import parse
 from dproof.spaces.column import Column

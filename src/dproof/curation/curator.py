@@ -14,19 +14,19 @@ from typing import Any
 from dproof.arguments import as_path, expect
 from dproof.coins import current
 from dproof.curation.account import Amount, Unit, amount
-from dproof.curation.answering import Answering
+from dproof.curation.curve_measurement import CurveMeasurement
 from dproof.curation.curve_session import ask_curve, ask_functions, measured, preview_curve
-from dproof.curation.drawing import Released, draw
 from dproof.curation.duckdb_tally import readable, tally_in_duckdb
 from dproof.curation.ledger import Ledger, is_begun
 from dproof.curation.measurement import Measurement, check_groups, measure
 from dproof.curation.preview import Preview, preview, spreads
-from dproof.curation.stand_ins import stand_ins
-from dproof.curation.tally import Counter, answerable, read_rows, schema_of, tally
+from dproof.curation.released import Released, answer_of, draw
+from dproof.curation.tally import Counter, answerable, read_rows, tally
 from dproof.errors import InputError
 from dproof.exact import bisect, exact, level_of
 from dproof.mechanisms.noise import integer_laplace
 from dproof.plans.plan import Plan
+from dproof.plans.schema import schema_of, stand_ins
 from dproof.privacy import Privacy, Promise
 from dproof.questions.answer import Answer, Cell
 from dproof.questions.building import Asked, as_question
@@ -89,13 +89,18 @@ class Curator:
         self._readable = readable(source) if table is None else None
         self.plan.check_names(self.source.names)
         self.source.start()
-        as_path(ledger, "ledger")
-        given = None if budget is None and is_begun(ledger) else promised
-        # An older ledger may allow more than the plan does now.
-        unit = Unit.of(self.plan)
-        self.ledger = Ledger(ledger, budget=given, unit=unit, analysts=analysts, mark=mark, ceiling=promised)
+        self._budget, self._promised = None if budget is None else promised, promised
+        self._opened = partial(Ledger, unit=Unit.of(self.plan), analysts=analysts, mark=mark)
+        self.keep_account(ledger)
         self.analyst = analyst
         self.lock = threading.RLock()
+        self._last: dict[str, Measurement | CurveMeasurement] = {}
+
+    def keep_account(self, ledger: str | os.PathLike[str]) -> None:
+        """Keep the account in this ledger from now on; it is begun if there is none."""
+        budget = self._budget if is_begun(as_path(ledger, "ledger")) else self._promised
+        # An older ledger may allow more than the plan does now.
+        self.ledger = self._opened(ledger, budget=budget, ceiling=self._promised)
 
     def __repr__(self) -> str:
         """What is known without reading the ledger; `remaining()` reads it."""
@@ -117,10 +122,10 @@ class Curator:
         all_groups: bool = False,
     ) -> Preview:
         """What a question would cost and how good its answer would be; spends nothing and reads no row."""
-        question, level = as_question(asked), level_of(level)
-        if asked_curve(question, self.schema) is not None:
-            return preview_curve(self, measured(self, question, epsilon, delta, all_groups=all_groups), level)
-        measurement = self._measurement(question, epsilon, delta, accuracy, level, all_groups)
+        level = level_of(level)
+        measurement = self._measurement(asked, epsilon, delta, accuracy, level, all_groups)
+        if isinstance(measurement, CurveMeasurement):
+            return preview_curve(self, measurement, level)
         stored = measurement.free or self.ledger.find(self._key(measurement), measurement.privacy) is not None
         left, notes = self.remaining(), stand_ins(self.plan, columns(measurement.question))
         return preview(measurement, level, stored=stored, remaining=left, rows=self.public_rows, notes=notes)
@@ -140,10 +145,10 @@ class Curator:
         The order is: understand the question, debit the ledger, read the table, add noise, store the answer. More than
         1,000 groups are refused before the debit, unless `all_groups` asks for them.
         """
-        question, level = as_question(asked), level_of(level)
-        if asked_curve(question, self.schema) is not None:
-            return ask_curve(self, measured(self, question, epsilon, delta, all_groups=all_groups), level)
-        measurement = self._measurement(question, epsilon, delta, accuracy, level, all_groups)
+        level = level_of(level)
+        measurement = self._measurement(asked, epsilon, delta, accuracy, level, all_groups)
+        if isinstance(measurement, CurveMeasurement):
+            return ask_curve(self, measurement, level)
         if measurement.free:
             released, free = self._drawn(measurement), True
         else:
@@ -151,7 +156,7 @@ class Curator:
             released, free = self.buy(self._key(measurement), measurement.privacy, fresh)
             if self.paid(released) != measurement.privacy:
                 measurement = self._measure(measurement.question, self.paid(released))
-        found = Answering(measurement, released, level).answer()
+        found = answer_of(measurement, released, level)
         receipt = self.receipt(measurement.privacy, released, free)
         stood_in = stand_ins(self.plan, columns(measurement.question))
         return replace(found, method=_method(measurement), notes=(*receipt, *stood_in, *found.notes))
@@ -160,10 +165,11 @@ class Curator:
         self, asked: Asked, *, epsilon: Any, delta: Any = 0, level: float = 0.95, all_groups: bool = False
     ) -> list[tuple[tuple[Any, ...], CurveEstimate]]:
         """The answer to AVG or SUM of a curve column as functions with simultaneous bands: (group, function) pairs."""
-        question, level = as_question(asked), level_of(level)
-        if asked_curve(question, self.schema) is None:
+        level = level_of(level)
+        measurement = self._measurement(asked, epsilon, delta, None, level, all_groups)
+        if not isinstance(measurement, CurveMeasurement):
             raise InputError("the question asks for no curve: AVG or SUM of a curve column is one")
-        return ask_functions(self, measured(self, question, epsilon, delta, all_groups=all_groups), level)
+        return ask_functions(self, measurement, level)
 
     def ask_declared(self, query: Declared, *, epsilon: Any, level: float = 0.95) -> Answer:
         """Answer a query of the user's own at the price ε, with noise for the sensitivity that its author declares."""
@@ -239,8 +245,21 @@ class Curator:
 
     def _measurement(
         self, asked: Asked, epsilon: Any, delta: Any, accuracy: Any, level: float, all_groups: bool = False
-    ) -> Measurement:
-        question = resolve(as_question(asked), self.schema)
+    ) -> Measurement | CurveMeasurement:
+        """A question, understood and priced; the last one is kept, for who asks what was previewed."""
+        key = repr((asked, epsilon, delta, accuracy, level, all_groups))
+        last = self._last
+        if key not in last:
+            last = self._last = {key: self._understood(asked, epsilon, delta, accuracy, level, all_groups)}
+        return last[key]
+
+    def _understood(
+        self, asked: Asked, epsilon: Any, delta: Any, accuracy: Any, level: float, all_groups: bool
+    ) -> Measurement | CurveMeasurement:
+        parsed = as_question(asked)
+        if asked_curve(parsed, self.schema) is not None:
+            return measured(self, parsed, epsilon, delta, all_groups=all_groups)
+        question = resolve(parsed, self.schema)
         if not all_groups:
             check_groups(question.group_by, self.schema)
         if (epsilon is None) == (accuracy is None):

@@ -11,11 +11,11 @@ import numpy as np
 from dproof.coins import current
 from dproof.curation.curve_measurement import CurveMeasurement, measure_curve
 from dproof.curation.curves import answer_curve, draw_curve, estimated_curves
-from dproof.curation.drawing import Released
 from dproof.curation.measurement import check_groups
 from dproof.curation.preview import Preview
-from dproof.curation.stand_ins import stand_ins
+from dproof.curation.released import Released
 from dproof.errors import InputError
+from dproof.plans.schema import stand_ins
 from dproof.questions.answer import Answer
 from dproof.questions.curve_estimate import CurveEstimate
 from dproof.questions.question import Key, Question, columns

@@ -14,9 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dproof.coins import Coins
-from dproof.curation.answering import WAYS_OUT
 from dproof.curation.curve_measurement import CurveMeasurement
-from dproof.curation.drawing import Released
+from dproof.curation.released import WAYS_OUT, Released
 from dproof.curation.tally import Codes, count_parts
 from dproof.curves.bands import band_quantile, drawn_quantile, fine
 from dproof.errors import InputError
@@ -24,8 +23,9 @@ from dproof.plans.plan import Plan
 from dproof.questions.answer import Answer, Cell, cautions
 from dproof.questions.cells import Grid, cut
 from dproof.questions.curve_estimate import CurveEstimate
+from dproof.questions.possible import possible
 from dproof.questions.question import Key, columns
-from dproof.questions.ranges import Range, possible
+from dproof.questions.ranges import Range
 from dproof.questions.regions import grouping
 from dproof.tables import Source
 

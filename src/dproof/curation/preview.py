@@ -12,19 +12,20 @@ from typing import Any
 import numpy as np
 
 from dproof.curation.account import Amount, amount
-from dproof.curation.answering import WAYS_OUT
-from dproof.curation.drawing import promise
-from dproof.curation.formulas import Statistics, evaluate, is_affine
+from dproof.curation.choice import promise
 from dproof.curation.measurement import Measurement, Noisy
+from dproof.curation.noisy_sums import Statistics, is_affine, value_of
+from dproof.curation.released import WAYS_OUT
 from dproof.errors import InputError
 from dproof.exact import float_above, written
 from dproof.privacy import Privacy
 from dproof.questions.canonical import canonical, condition, expression
-from dproof.questions.linear import Term, terms
-from dproof.questions.question import Aggregate, Expression, parts_of
-from dproof.questions.ranges import Range, possible
+from dproof.questions.possible import possible
+from dproof.questions.question import Aggregate, Expression, aggregates_of
+from dproof.questions.ranges import Range
 from dproof.questions.schema import Schema, plain
-from dproof.questions.sensitivity import Sensitivity, sensitivity
+from dproof.questions.sensitivity import Sensitivity, sensitivity_of
+from dproof.questions.sums import Term, terms
 
 _DEPENDS = (
     "the interval depends on the data, so it cannot be previewed; `dproof plan` with --rows and --question estimates "
@@ -126,7 +127,7 @@ def preview(
     found = None
     if not measurement.by_person:  # what a row can do is not all that a person can
         with suppress(InputError):  # a ratio, or several statistics of which one is no sum: its parts have one each
-            found = sensitivity(question, schema, privacy.neighbours, rows=rows or 1)
+            found = sensitivity_of([question], schema, privacy.neighbours, rows or 1)
     spread = spreads(measurement, level, rows)
     widths, errors = ({alias: pair[n] for alias, pair in spread.items()} for n in (0, 1))
     mechanisms = [*(_noise_text(noisy, schema) for noisy in measurement.noisy)]
@@ -146,7 +147,7 @@ def spreads(measurement: Measurement, level: float, rows: int | None) -> dict[st
     return {
         item.alias: _spread(item.expression, measurement, level, rows)
         for item in measurement.question.select
-        if any(isinstance(part, Aggregate) for part in parts_of(item.expression))
+        if aggregates_of(item.expression)
     }
 
 
@@ -175,8 +176,8 @@ def _spread(
     """The half-width and the expected absolute error of a multiple of one noisy number; None for anything else."""
     schema = measurement.schema
     noise = {noisy.statistic: noisy.noise for noisy in measurement.noisy}
-    aggregates = [a for a in parts_of(part) if isinstance(a, Aggregate)]
-    if any(not terms(a, schema) and a.kind != "distinct" for a in aggregates):
+    aggregates = aggregates_of(part)
+    if any(a.definition.chosen for a in aggregates):
         return None, None
     needed = list(dict.fromkeys(s for a in aggregates for s in (terms(a, schema) or (a,))))
     random = [s for s in needed if noise[s] is not None]
@@ -189,8 +190,8 @@ def _spread(
     assert law is not None
     # What no row can change is the number of all rows, and the sums that only depend on it do not matter for a slope.
     stats: Statistics = {s: np.array([float(rows or 0)]) for s in fixed} | {random[0]: np.zeros(1)}
-    start = evaluate(part, stats, schema, clip=False)
-    slope = float(abs(evaluate(part, stats | {random[0]: np.ones(1)}, schema, clip=False) - start)[0])
+    start = value_of(part, stats, schema, clip=False)
+    slope = float(abs(value_of(part, stats | {random[0]: np.ones(1)}, schema, clip=False) - start)[0])
     return law.quantile(repr(level)) * slope, law.absolute * slope
 
 

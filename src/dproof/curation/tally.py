@@ -22,11 +22,11 @@ from dproof.curation.persons import counted_rows
 from dproof.errors import TooLarge
 from dproof.plans.plan import Plan
 from dproof.questions.cells import cut
-from dproof.questions.linear import Term, present
 from dproof.questions.predicates import Missing, both, leaves
 from dproof.questions.question import Aggregate, columns
 from dproof.questions.regions import grouping
 from dproof.questions.schema import Open, Schema
+from dproof.questions.sums import Term, present
 from dproof.spaces.column import Column
 from dproof.tables import Source
 from dproof.tables.source import Bound
@@ -42,13 +42,6 @@ Places = NDArray[np.int64] | int  # of each row, or of all
 def answerable(column: Column) -> Column:
     """A column treated so that no value stops the work: what the plan refuses is missing."""
     return replace(column, gaps=True)
-
-
-def schema_of(plan: Plan) -> Schema:
-    """What is publicly known about the table that a plan describes."""
-    spaces = {c.name: c.space if c.private else Open() for c in plan.columns if c.kind != "drop"}
-    gaps = [c.name for c in plan.columns if c.private and c.refuses]
-    return Schema("data", spaces, frozenset(gaps))
 
 
 @dataclass(frozen=True, slots=True)

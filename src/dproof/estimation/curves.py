@@ -20,19 +20,21 @@ from dproof.curves.expansion import CurveLattice
 from dproof.curves.noise import CurveMechanism
 from dproof.errors import InputError
 from dproof.estimation.contingency import Contingency, Target
-from dproof.estimation.frame import Combos, Frame, fits, schema_of
-from dproof.estimation.measuring import WAYS_OUT, Options, refuse_singular
-from dproof.estimation.reading import connected
+from dproof.estimation.counted import Combos, Counting, fits
+from dproof.estimation.estimated import WAYS_OUT, Options, refuse_singular
+from dproof.estimation.stored import connected
 from dproof.laws.debias import Kept, is_rough
 from dproof.laws.scores import Array
+from dproof.plans.schema import schema_of
 from dproof.questions.answer import Answer, Cell, cautions
 from dproof.questions.canonical import name
 from dproof.questions.curve_estimate import CurveEstimate
+from dproof.questions.possible import possible
 from dproof.questions.predicates import Predicate, both
 from dproof.questions.question import Aggregate, Item, Key, Question
-from dproof.questions.ranges import possible
 from dproof.questions.schema import counting, resolve
 from dproof.questions.sql import parse_predicate
+from dproof.questions.sums import Term
 from dproof.spaces.column import Column
 
 _BATCH = 1 << 16
@@ -57,7 +59,7 @@ def mean_curve(
     flag(total, "total")
     options = Options(level=level, target=target)
     counted = Aggregate("count", where=None if where is None else parse_predicate(where))
-    question = resolve(Question("release", (Item("rows", counted),)), schema_of(release.law))
+    question = resolve(Question("release", (Item("rows", counted),)), schema_of(release.law.plan, "release"))
     chosen = question.select[0].expression
     assert isinstance(chosen, Aggregate)
     _, (found,) = _estimates(release, column, chosen.where, (), total, options)
@@ -70,7 +72,7 @@ def curve_answer(release: Any, question: Question, column: str, options: Options
     """SELECT keys, AVG(curve), SUM(curve) FROM release WHERE .. GROUP BY keys: cells whose every field is a list."""
     if question.having or question.order_by or question.limit is not None:
         raise InputError("HAVING, ORDER BY and LIMIT do not go with curves: leave them out")
-    schema = schema_of(release.law)
+    schema = schema_of(release.law.plan, "release")
     checked = resolve(counting(question), schema)
     columns: dict[str, list[Any]] = {}
     labels: list[tuple[Any, ...]] = []
@@ -111,20 +113,20 @@ def _estimates(
     mechanism = law.group_of(column).mechanism if held.private else None
     if not isinstance(mechanism, CurveMechanism):
         raise InputError(f"column {column!r} holds no sanitised curves")
-    frame = Frame(law, [(where, ())], keys)
-    if any(map(is_rough, frame.axes)):
+    counting = Counting(law, [Term((), where)], keys)
+    if any(map(is_rough, counting.axes)):
         raise InputError(
             "a mean curve cannot be asked by numbers under noise, which do not tell its rows apart: "
             "choose its rows by public columns, categories or sets"
         )
-    exact = all(isinstance(axis, Kept) and axis.exact for axis in frame.axes)
+    exact = all(isinstance(axis, Kept) and axis.exact for axis in counting.axes)
     if total and not exact:
         raise InputError("a total of curves is told for rows chosen by public columns; ask for the mean, or the count")
-    table, combos = frame.read(release.data, release.rows)
-    groups, chosen = frame.groups(combos), frame.sum_of(where)
-    occurs = np.flatnonzero(frame.occurring(where, table, groups)).tolist() if keys else [0]
-    refuse_singular(frame, table.estimates([chosen], groups).values)
-    sums = _moments(release, held, mechanism.lattice, frame, combos, table.counts.size)
+    table, combos = counting.read(release.data, release.rows)
+    groups, chosen = counting.groups(combos), counting.sum_of(Term((), where))
+    occurs = np.flatnonzero(counting.occurring(where, table, groups)).tolist() if keys else [0]
+    refuse_singular(counting, table.estimates([chosen], groups).values)
+    sums = _moments(release, held, mechanism.lattice, counting, combos, table.counts.size)
     size = sums.shape[-1]
     first, second = np.zeros((len(groups.labels), size)), np.zeros((len(groups.labels), size, size))
     noise = float(mechanism.family.noise.variance) if exact and options.target == "table" else None
@@ -141,21 +143,23 @@ def _estimates(
     return [groups.labels[n] for n in occurs], curves
 
 
-def _moments(release: Any, column: Column, lattice: CurveLattice, frame: Frame, combos: Combos, cells: int) -> Array:
+def _moments(
+    release: Any, column: Column, lattice: CurveLattice, counting: Counting, combos: Combos, cells: int
+) -> Array:
     """Σ (1, z)(1, z)ᵀ over the rows of each cell, for their lattice vectors z."""
     size, times = lattice.terms + 1, lattice.space.times
     fits(cells * size**2)
     sums = np.zeros((cells, size, size))
     undo = np.linalg.pinv(lattice.scales[:, None] * lattice.functions(times))
-    wanted = [*frame.expressions, *map(name, column.stored)]
+    wanted = [*counting.expressions, *map(name, column.stored)]
     with connected(release.data, "stored") as database:
         for batch in database.sql(f"SELECT {', '.join(wanted)} FROM stored").to_arrow_reader(_BATCH):
-            keys, held = batch.columns[: len(frame.expressions)], batch.columns[len(frame.expressions) :]
+            keys, held = batch.columns[: len(counting.expressions)], batch.columns[len(counting.expressions) :]
             values = restore_curves(held, lattice.space.points)
             if values is None:
                 raise InputError(f"the stored column {column.name!r} has a gap: dproof verify says what is wrong")
             z = np.column_stack([np.ones(len(values)), (values - lattice.centre(times)) @ undo])
-            cell, _ = frame.cells(keys, batch.num_rows, combos)
+            cell, _ = counting.cells(keys, batch.num_rows, combos)
             for each in np.unique(cell):
                 own = z[cell == each]
                 sums[each] += own.T @ own

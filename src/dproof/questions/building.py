@@ -74,26 +74,27 @@ def count() -> Asking:
 
 def total(column: str) -> Asking:
     """The sum of a column."""
-    column = _column(column)
-    return Asking(((f"total_{column}", Aggregate("sum", (column,))),))
+    return _asking("total", "sum", column)
 
 
 def mean(column: str) -> Asking:
     """The mean of a column."""
-    column = _column(column)
-    return Asking(((f"mean_{column}", Aggregate("avg", (column,))),))
+    return _asking("mean", "avg", column)
 
 
 def quantile(column: str, probability: Any = Fraction(1, 2)) -> Asking:
     """The quantile of a column; its median unless told otherwise."""
-    column, chance = _column(column), exact(probability, "probability")
-    return Asking(((f"quantile_{column}", Aggregate("quantile", (column,), chance)),))
+    return _asking("quantile", "quantile", column, exact(probability, "probability"))
 
 
 def top(column: str, number: int = 1) -> Asking:
     """The values, or the items of sets, that occur most often."""
-    column, many = _column(column), Fraction(whole(number, "number", 1))
-    return Asking(((f"top_{column}", Aggregate("top", (column,), many)),))
+    return _asking("top", "top", column, Fraction(whole(number, "number", 1)))
+
+
+def _asking(label: str, kind: str, column: Any, argument: Fraction | None = None) -> Asking:
+    column = _column(column)
+    return Asking(((f"{label}_{column}", Aggregate(kind, (column,), argument)),))
 
 
 def _column(name: Any) -> str:

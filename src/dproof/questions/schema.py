@@ -37,9 +37,6 @@ from dproof.questions.question import (
 from dproof.spaces import Space
 from dproof.spaces.space import as_space
 
-_OF_VALUES = ("avg", "min", "max", "quantile")  # aggregates that are such a value as the column has
-_OF_NUMBERS = ("sum", "avg", "min", "max", "quantile", "var", "stddev", "covar", "corr")
-
 
 @dataclass(frozen=True, slots=True)
 class Open:
@@ -66,6 +63,12 @@ class Schema:
     table: str
     spaces: Mapping[str, Space | Open]
     nullable: frozenset[str] = frozenset()
+
+    def declared(self, column: str) -> Space:
+        """The space of a column whose values are declared."""
+        space = self.spaces[column]
+        assert not isinstance(space, Open)
+        return space
 
     def find(self, column: str, *, gaps: bool = False) -> str:
         """The declared column of that name; case matters only where two names differ by nothing else.
@@ -110,7 +113,7 @@ def has_sums(space: Space | Open) -> bool:
 
 def shown_as(expression: Expression, schema: Schema) -> Space | None:
     """The space whose values an expression has, where these are shown otherwise than as numbers."""
-    if not isinstance(expression, Aggregate) or expression.kind not in _OF_VALUES:
+    if not isinstance(expression, Aggregate) or not expression.definition.is_value:
         return None
     space = schema.spaces[expression.columns[0]]
     return None if isinstance(space, Open) or space.has_sums or not space.has_numbers else space
@@ -158,9 +161,9 @@ def asked_curve(question: Question, schema: Schema) -> str | None:
     """The curve column that a question asks about, if any."""
     curves = {name.casefold(): name for name, space in schema.spaces.items() if space.holds_curves}
     asked = [item.expression for item in question.select if isinstance(item.expression, Aggregate)]
-    named = [(part.kind, curves.get(column.casefold())) for part in asked for column in part.columns]
+    named = [(part.definition, curves.get(column.casefold())) for part in asked for column in part.columns]
     # How many curves there are, where some may be missing, is a count like any other.
-    return next((found for kind, found in named if found and (kind != "count" or found not in schema.nullable)), None)
+    return next((name for d, name in named if name and (d.counts != "rows" or name not in schema.nullable)), None)
 
 
 def counting(question: Question) -> Question:
@@ -193,19 +196,19 @@ def _expression(part: Expression, schema: Schema) -> Expression:
 
 
 def _aggregate(aggregate: Aggregate, schema: Schema) -> Aggregate:
-    kind, argument = aggregate.kind, aggregate.argument
-    columns = tuple(schema.find(column, gaps=kind == "count") for column in aggregate.columns)
+    definition, argument = aggregate.definition, aggregate.argument
+    columns = tuple(schema.find(column, gaps=definition.counts == "rows") for column in aggregate.columns)
     for column in columns:
-        if kind in _OF_NUMBERS and not has_numbers(schema.spaces[column]):
-            raise InputError(f"{kind.upper()} needs numbers, and column {column!r} has none: COUNT it")
-        if kind == "sum" and not has_sums(schema.spaces[column]):
+        if definition.accepts == "numbers" and not has_numbers(schema.spaces[column]):
+            raise InputError(f"{aggregate.kind.upper()} needs numbers, and column {column!r} has none: COUNT it")
+        if definition.shape == "linear" and not definition.counts and not has_sums(schema.spaces[column]):
             raise InputError(f"column {column!r} has dates, which have no sum: ask for AVG({column})")
-    if kind == "quantile" and not (argument is not None and 0 <= argument <= 1):
-        raise InputError("QUANTILE needs a probability between 0 and 1, as in QUANTILE(age, 0.25)")
-    if kind == "top" and not (argument is not None and argument >= 1 and argument.denominator == 1):
-        raise InputError("TOP needs how many, a whole number from 1 on, as in TOP(hobby, 3)")
-    if kind == "mode" and schema.spaces[columns[0]].items is not None:
-        raise InputError(f"column {columns[0]!r} holds sets: ask TOP({columns[0]}, 1)")
+        if definition.accepts == "values" and schema.spaces[column].items is not None:
+            raise InputError(f"column {column!r} holds sets: ask TOP({column}, 1)")
+    if definition.argument_rule is not None:
+        holds, advice = definition.argument_rule
+        if argument is None or not holds(argument):
+            raise InputError(advice)
     return replace(aggregate, columns=columns, where=_predicate(aggregate.where, schema))
 
 

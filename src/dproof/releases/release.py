@@ -111,13 +111,13 @@ class Release:
 
     def query(self, sql: str, **options: Any) -> Answer:
         """Debiased answers with intervals; the table is called `release`."""
-        from dproof.estimation.sql import query
+        from dproof.estimation.query import query
 
         return query(self, sql, **options)
 
     def raw(self, sql: str, **options: Any) -> Answer:
         """The same SQL on the sanitised rows as they are."""
-        from dproof.estimation.raw import raw
+        from dproof.estimation.query import raw
 
         return raw(self, sql, **options)
 

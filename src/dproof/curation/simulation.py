@@ -1,6 +1,7 @@
-"""The interval of a curved calculation of noisy numbers, such as a variance: all values that no test rules out.
+"""The interval of any calculation of noisy numbers, by simulating their noise.
 
-Released are s = θ + e: sums θ, and noise e of known laws. For each θ that could be, a test asks whether the noise
+Of a curved one, such as a variance, it holds all values that no test rules out. Released are s = θ + e: sums θ, and
+noise e of known laws. For each θ that could be, a test asks whether the noise
 e = s − θ would be unusual there: whether one of its parts is beyond its own quantile, or whether |∇f(θ)·e|, how far it
 moves the calculation f, is beyond what such noise does at that θ. At the true θ the noise is unusual with probability
 1 − level at most, so that the f(θ) of all θ that are not ruled out cover the truth (test inversion; for a ratio of two
@@ -10,21 +11,64 @@ is curved, −(Σx)²/n, the fresh noise moves f once more the way the noise in 
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dproof.curation.formulas import Floats, Statistics, evaluate
+from dproof.coins import Coins
+from dproof.curation.noisy_sums import Floats, Statistics, is_curved, is_doubtful, value_of
 from dproof.exact import exact
 from dproof.mechanisms.noise import Noise
-from dproof.questions.linear import Term, terms
-from dproof.questions.question import Aggregate, Expression, parts_of
+from dproof.questions.question import Aggregate, Expression, aggregates_of
 from dproof.questions.schema import Schema
+from dproof.questions.sums import Term, terms
 
+_DRAWS, _MOST_DRAWS = 4000, 1 << 22
 _SHARE = 10  # one tenth of what may be missed goes to the test of each noise by itself
 _STEP = 1e-5  # of a standard deviation, for slopes
 _DIRECTIONS = 16  # in which the quantile of |∇f·e| is taken; the greatest of them counts
+
+
+def simulated_interval(
+    expression: Expression,
+    released: Statistics,
+    noises: dict[Any, Noise],
+    level: float,
+    schema: Schema,
+    coins: Coins,
+) -> tuple[Floats, Floats, Floats]:
+    """The interval of any calculation in every group, and its standard error.
+
+    What the calculation gives once fresh noise of the same laws is taken away again: quantiles of that, or where it is
+    curved the least and the greatest that no test rules out.
+    """
+    groups = len(next(iter(released.values())))
+    draws = _DRAWS if groups * _DRAWS <= _MOST_DRAWS else _DRAWS // 4
+    doubts, curved = (-1, 1) if is_doubtful(expression) else (0,), is_curved(expression)
+    pieces = []
+    for start in range(0, groups, _MOST_DRAWS // draws):
+        here = {s: values[start : start + _MOST_DRAWS // draws] for s, values in released.items()}
+        size = (draws, len(next(iter(here.values()))))
+        drawn: Statistics = {
+            s: noise.law.draw(math.prod(size), coins).reshape(size).astype(float) for s, noise in noises.items()
+        }
+        moved = here | {s: here[s] - fresh for s, fresh in drawn.items()}
+        if curved:
+            moved, kept = candidates_not_ruled_out(expression, here, drawn, noises, level, schema)
+        ends = [value_of(expression, moved, schema, doubt=doubt) for doubt in doubts]
+        least, most = np.minimum.reduce(ends), np.maximum.reduce(ends)
+        # What cannot be calculated, such as 0/0, could be anything.
+        least, most = np.where(np.isnan(least), -np.inf, least), np.where(np.isnan(most), np.inf, most)
+        if curved:
+            low, high = np.where(kept, least, np.inf).min(0), np.where(kept, most, -np.inf).max(0)
+        else:
+            tail = (1 - level) / 2
+            low, high = np.quantile(least, tail, 0, method="lower"), np.quantile(most, 1 - tail, 0, method="higher")
+        pieces.append([low, high, np.mean(ends, 0).std(0)])
+    low, high, spread = np.hstack(pieces)
+    return low, high, spread
 
 
 def candidates_not_ruled_out(
@@ -43,14 +87,14 @@ def candidates_not_ruled_out(
     widest = {s: noise.quantile(1 - missed / len(noises)) for s, noise in noises.items()}
     spread = {s: released[s] - _evenly(drawn[s], reach) for s, reach in widest.items()}
     candidates = _possible(released | spread, noises, schema)
-    for part in parts_of(expression):
-        if isinstance(part, Aggregate) and part.kind == "corr":
+    for part in aggregates_of(expression):
+        if {(0, 0), (0, 1), (1, 1)} <= set(part.definition.sums):
             candidates |= _correlated(part, candidates, noises, schema)
     needed = {s: released[s] - candidates[s] for s in noises}  # the noise that would have led from θ to s
     usual: NDArray[np.bool_] = np.all([np.abs(needed[s]) <= reach for s, reach in widest.items()], 0)
 
     def formula(sums: Statistics) -> Floats:
-        return evaluate(expression, sums, schema, clip=False)
+        return value_of(expression, sums, schema, clip=False)
 
     # Slopes and noises in standard deviations; f may have any unit, so slopes are made directions of length 1.
     here = formula(candidates)

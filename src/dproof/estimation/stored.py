@@ -1,10 +1,14 @@
-"""Counting the stored rows: the one place where a release is read, by SQL that is written here and nowhere else."""
+"""The stored rows of a release: the one place where they are read, by SQL that is written here and nowhere else.
+
+The columns that a mechanism has sanitised together become axes of a table of counts.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from math import gcd, prod
 from typing import Any
 
 import duckdb
@@ -13,12 +17,16 @@ import pyarrow as pa
 import pyarrow.ipc
 
 from dproof.errors import InputError
-from dproof.laws.debias import Axis
+from dproof.laws.debias import Axis, Bins, Scale, Seen
 from dproof.laws.scores import Array
+from dproof.plans.row_law import Group
+from dproof.questions.cells import Cut
+from dproof.questions.sums import whole_scale
 from dproof.spaces.arrow import as_numpy
 from dproof.spaces.column import Column
 from dproof.tables.source import Parts
 
+_MOST_BINS = 1 << 14
 _GLOBS = frozenset("*?[]{}")
 
 _CLOSED: dict[str, Any] = {
@@ -31,7 +39,7 @@ Decode = Callable[[Sequence[Any]], Array]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Piece:
+class AxisReader:
     """Axes that are read together: the columns cut along them, SQL expressions, and states from their values.
 
     Without `decode` the one expression is a number whose powers are summed rather than counted.
@@ -122,3 +130,54 @@ def column_reader(column: Column, space: Any, bits: Sequence[int] | None) -> tup
     """
     expressions, decode = space.reader(column, bits)
     return expressions, decode
+
+
+def scale_of(space: Any) -> Scale:
+    """The scale on which the numbers of a space go from −1 to 1."""
+    exact = whole_scale(space, True)
+    return Scale(float(exact.origin), float(exact.unit * exact.ends[1]) or 1.0)
+
+
+def reader_of(group: Group, cuts: Mapping[str, Cut], scales: Mapping[str, Scale]) -> AxisReader:
+    """The axes of a mechanism for those of its columns that are cut; `scales` has those whose numbers are summed."""
+    pairs = zip(group.columns, group.outputs, strict=True)
+    touched = [(column, outputs) for column, outputs in pairs if column.name in cuts]
+    names = tuple(column.name for column, _ in touched)
+    called = f"column {names[0]!r}" if len(names) == 1 else "columns " + ", ".join(map(repr, names))
+    seen = [Seen(cuts[c.name], c.space, outputs, scales.get(c.name)) for c, outputs in touched]
+    others = prod(column.space.size for column in group.columns if column.name not in cuts)
+    unmixed = group.mechanism.family.unmix(seen, others, called)
+    state = unmixed.state
+    if state is None:
+        ((column, _),), scale = touched, seen[0].scale
+        assert scale is not None
+        number = f"(({column.space.number_sql(column)} - {scale.middle!r}) / {scale.unit!r})"
+        return AxisReader(names, unmixed.axes, (number,), None)
+    if unmixed.bins is not None:
+        expression = _binned(touched[0][0], unmixed.bins)
+        return AxisReader(names, unmixed.axes, (expression,), lambda arrays: state([integers(arrays[0])]))
+    readers = [
+        column_reader(column, outputs, cuts[column.name].bits if unmixed.by_block else None)
+        for column, outputs in touched
+    ]
+
+    def decode(arrays: Sequence[Any]) -> Array:
+        released, place = [], 0
+        for expressions, read in readers:
+            released.append(read(arrays[place : place + len(expressions)]))
+            place += len(expressions)
+        return state(released)
+
+    expressions = tuple(expression for found, _ in readers for expression in found)
+    return AxisReader(names, unmixed.axes, expressions, decode)
+
+
+def _binned(column: Column, bins: Bins) -> str:
+    """A code in the state of a number, in SQL: the lower end of a bin, or a cut that it has passed inside of that."""
+    line = column.space.line
+    code = f"round(({column.space.number_sql(column)} - {float(line.origin)!r}) / {float(line.step)!r})"
+    first, last, wide, passed = bins.first, bins.last, gcd(bins.wide, *bins.cuts), ""
+    if last - first > _MOST_BINS * wide:  # too many bins if every edge shall be the end of one
+        wide = bins.wide
+        passed = f", CASE {' '.join(f'WHEN {code} >= {cut} THEN {cut}' for cut in bins.cuts[::-1])} ELSE {first} END"
+    return f"greatest({first}, least({last}, floor({code} / {wide}) * {wide}){passed})::BIGINT"

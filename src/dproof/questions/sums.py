@@ -1,16 +1,18 @@
-"""Statistics that are sums over rows, with every value a whole number of public units.
+"""The sums over rows that aggregates are computed from.
 
-Counts, sums, sums of squares and of products are what noise is added to; means, variances and correlations are
-computed from them afterwards.
+For a curator every value is a whole number of public units: counts, sums, sums of squares and of products are what
+noise is added to; means, variances and correlations are computed from them afterwards. A release estimates sums about
+the middle of each range.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
+from itertools import combinations
 from math import gcd, lcm
-from typing import Any, assert_never
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,7 +28,7 @@ _LARGEST = 1 << 62
 
 
 @dataclass(frozen=True, slots=True)
-class Scale:
+class WholeScale:
     """The numbers of a column as whole numbers: value = origin + unit · (shift + factor · code), or a table of them.
 
     `ends` are the least and the greatest.
@@ -50,18 +52,14 @@ class Scale:
         return self.origin + self.unit * whole
 
 
-def scale_of(space: Any, centred: bool) -> Scale:
+@lru_cache(maxsize=256)  # a question needs it again and again
+def whole_scale(space: Any, centred: bool) -> WholeScale:
     """The scale of a space of numbers, about zero or, centred, about the middle of its range.
 
     >>> from dproof.spaces import Categories
-    >>> scale_of(Categories([0, 5, 10]), True)
-    Scale(unit=Fraction(5, 1), origin=Fraction(5, 1), ends=(-1, 1), shift=0, factor=0, table=(-1, 0, 1))
+    >>> whole_scale(Categories([0, 5, 10]), True)
+    WholeScale(unit=Fraction(5, 1), origin=Fraction(5, 1), ends=(-1, 1), shift=0, factor=0, table=(-1, 0, 1))
     """
-    return _scale(space, centred)
-
-
-@lru_cache(maxsize=256)  # a question needs it again and again
-def _scale(space: Any, centred: bool) -> Scale:
     if space.line is None:
         numbers = [None if label is None else exact(label) for label in space.labels]
         known = [number for number in numbers if number is not None]
@@ -69,12 +67,12 @@ def _scale(space: Any, centred: bool) -> Scale:
         origin = (low + high) / 2 if centred else Fraction(0)
         unit = _unit([number - origin for number in known])
         table = tuple(0 if number is None else int((number - origin) / unit) for number in numbers)
-        return Scale(unit, origin, (int((low - origin) / unit), int((high - origin) / unit)), 0, 0, table)
+        return WholeScale(unit, origin, (int((low - origin) / unit), int((high - origin) / unit)), 0, 0, table)
     low, step = space.line.origin, space.line.step
     origin = low + step * (space.size - 1) / 2 if centred else Fraction(0)
     unit = _unit([low - origin, step])
     shift, factor = int((low - origin) / unit), int(step / unit)
-    return Scale(unit, origin, (shift, shift + factor * (space.size - 1)), shift, factor)
+    return WholeScale(unit, origin, (shift, shift + factor * (space.size - 1)), shift, factor)
 
 
 def _unit(numbers: list[Fraction]) -> Fraction:
@@ -98,10 +96,8 @@ class Term:
             worth *= self.scale(column, schema).unit
         return worth
 
-    def scale(self, column: str, schema: Schema) -> Scale:
-        space = schema.spaces[column]
-        assert not isinstance(space, Open)
-        scale = scale_of(space, self.centred)
+    def scale(self, column: str, schema: Schema) -> WholeScale:
+        scale = whole_scale(schema.spaces[column], self.centred)
         if max(map(abs, scale.ends)) ** len(self.columns) >= _LARGEST:
             raise TooLarge(f"column {column!r} has too many steps for its sums to be exact: take a greater step")
         return scale
@@ -118,28 +114,34 @@ def present(aggregate: Aggregate, schema: Schema) -> Predicate | None:
 
 
 def terms(aggregate: Aggregate, schema: Schema) -> tuple[Term, ...]:
-    """The sums over rows that an aggregate is computed from; none where it is no function of such sums.
+    """The sums over rows that an aggregate is computed from; none where it is no formula of such sums.
 
     >>> from dproof.spaces import Categories
     >>> [term.columns for term in terms(Aggregate("avg", ("age",)), Schema("data", {"age": Categories([1, 2])}))]
     [(), ('age',)]
     """
-    where = present(aggregate, schema)
-    n, names = Term((), where), aggregate.columns
-    match aggregate.kind:
-        case "count":
-            return (n,)
-        case "sum":
-            return (Term(names, where),)
-        case "avg":
-            return n, Term(names, where, True)
-        case "var" | "stddev":
-            return n, Term(names, where, True), Term(names * 2, where, True)
-        case "covar" | "corr":
-            x, y = names
-            moments = [(x,), (y,), (x, y)] + ([(x, x), (y, y)] if aggregate.kind == "corr" else [])
-            return n, *(Term(columns, where, True) for columns in dict.fromkeys(moments))
-        case "distinct" | "min" | "max" | "quantile" | "mode" | "top":
-            return ()
-        case unknown:
-            assert_never(unknown)  # it raises: what no stage knows gets no number
+    definition, where = aggregate.definition, present(aggregate, schema)
+    products = dict.fromkeys(tuple(aggregate.columns[place] for place in places) for places in definition.sums)
+    return tuple(Term(columns, where, definition.centred and bool(columns)) for columns in products)
+
+
+def centred_terms(aggregate: Aggregate, where: Predicate | None, schema: Schema) -> list[Term]:
+    """Sums about the middle that tell the same of the rows that satisfy `where`, the number of rows first."""
+    products = [part for term in terms(aggregate, schema) for part in multiplied_out(term.columns)]
+    rows = both(where, present(aggregate, undeclared_missing(schema)))
+    return [Term(columns, rows, bool(columns)) for columns in dict.fromkeys([(), *products])]
+
+
+def multiplied_out(columns: tuple[str, ...]) -> list[tuple[str, ...]]:
+    """The products about the middle from which the product of the numbers as they are follows.
+
+    >>> multiplied_out(("x", "y"))
+    [(), ('x',), ('y',), ('x', 'y')]
+    """
+    return [part for size in range(len(columns) + 1) for part in combinations(columns, size)]
+
+
+def undeclared_missing(schema: Schema) -> Schema:
+    """The schema in which any value of a column that nobody declared may be missing too."""
+    undeclared = {column for column, space in schema.spaces.items() if isinstance(space, Open)}
+    return replace(schema, nullable=schema.nullable | undeclared)

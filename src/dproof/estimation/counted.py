@@ -1,4 +1,4 @@
-"""A question laid over a release: the axes of the table it needs, their blocks, and the counts of the stored rows."""
+"""What a question counts in a release: the axes of its table, their blocks, and the counts of the stored rows."""
 
 from __future__ import annotations
 
@@ -12,27 +12,22 @@ import numpy as np
 
 from dproof.errors import InputError, TooLarge
 from dproof.estimation.contingency import Contingency, Groups, Sum
-from dproof.estimation.pieces import piece_of, scale_of
-from dproof.estimation.reading import Piece, count, integers
+from dproof.estimation.stored import AxisReader, count, integers, reader_of, scale_of
 from dproof.laws.debias import Axis, Mixed, Moments, Scale, is_rough, public
 from dproof.laws.scores import Array
 from dproof.plans.row_law import RowLaw
+from dproof.plans.schema import schema_of
+from dproof.questions.aggregates import Values
 from dproof.questions.canonical import condition, literal, name
 from dproof.questions.cells import cut
 from dproof.questions.predicates import Predicate, leaves
 from dproof.questions.question import Key
 from dproof.questions.regions import Bit, grouping
-from dproof.questions.schema import Open, Schema
+from dproof.questions.schema import Open
+from dproof.questions.sums import Term
 
 _MOST_CELLS = 1 << 24
-Needed = tuple[Predicate | None, tuple[str, ...]]  # a sum: its condition, and the columns it multiplies
 Combos = list[tuple[Any, ...]]  # the groups of the public keys that rows have, in order
-
-
-def schema_of(law: RowLaw) -> Schema:
-    """What is publicly known about the columns of a release; values of public columns are not declared."""
-    columns = [column for column in law.plan.columns if column.kind != "drop"]
-    return Schema("release", {c.name: c.space if c.private else Open() for c in columns})
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -58,7 +53,7 @@ class Choice:
         return np.array_equal(self.takes, np.arange(len(self.labels)))
 
 
-class Frame:
+class Counting:
     """The axes that the sums and keys of a question need, over the law of a release.
 
     A sum has a condition, and columns whose numbers it multiplies; `numbers` has the scales of these. The columns in
@@ -68,13 +63,13 @@ class Frame:
     def __init__(
         self,
         law: RowLaw,
-        needed: Sequence[Needed],
+        needed: Sequence[Term],
         keys: Sequence[Key] = (),
         spelled: Iterable[str] = (),
     ) -> None:
-        self.schema, self.keys = schema_of(law), tuple(keys)
+        self.schema, self.keys = schema_of(law.plan, "release"), tuple(keys)
         # The highest power of each number within one sum, and the columns whose values are known as they are.
-        degrees = {c: max(columns.count(c) for _, columns in needed) for _, used in needed for c in used}
+        degrees = {c: max(other.columns.count(c) for other in needed) for term in needed for c in term.columns}
         known = {c for c, space in self.schema.spaces.items() if isinstance(space, Open)}
         self._public_keys = [key for key in keys if key.column in known]
         self._private_keys = [key for key in keys if key.column not in known]
@@ -83,25 +78,27 @@ class Frame:
         # A sum under a law that is undone block by block needs the number of each value.
         kept = {column for column in private if law.group_of(column).mechanism.family.is_sharp}
         self.grid = cut(
-            self.schema, [where for where, _ in needed], self._private_keys, [*private, *spelled], kept | set(spelled)
+            self.schema, [term.where for term in needed], self._private_keys, [*private, *spelled], kept | set(spelled)
         )
         self.cuts = {axis.column: axis for axis in self.grid.axes}
-        self.pieces: list[Piece] = []
+        self.readers: list[AxisReader] = []
         self._places: dict[str, tuple[int, int]] = {}  # the axis of each column, and its place among those there
         for group in law.groups:
             if any(column.name in self.cuts for column in group.columns):
-                piece = piece_of(group, self.cuts, self.numbers)
-                self._places |= {column: (len(self.axes), place) for place, column in enumerate(piece.columns)}
-                self.pieces.append(piece)
+                reader = reader_of(group, self.cuts, self.numbers)
+                self._places |= {column: (len(self.axes), place) for place, column in enumerate(reader.columns)}
+                self.readers.append(reader)
         for column in sorted(known):
             if column in self.cuts:
                 blocks = public(self.cuts[column].blocks, columns=1)
-                self.pieces.append(Piece((column,), (blocks,), (self._pattern(column),), lambda a: integers(a[0])))
+                self.readers.append(
+                    AxisReader((column,), (blocks,), (self._pattern(column),), lambda a: integers(a[0]))
+                )
             if column in degrees:
                 self._places[column] = len(self.axes), 0
                 highest = 2 * degrees[column]
                 powers = Moments(highest + 1, (0.0,) * (highest + 1), 0.0)
-                self.pieces.append(Piece((), (powers,), (f"{name(column)}::DOUBLE",), None))
+                self.readers.append(AxisReader((), (powers,), (f"{name(column)}::DOUBLE",), None))
         fits(prod(axis.states for axis in self.axes))
 
     def _pattern(self, column: str) -> str:
@@ -116,25 +113,30 @@ class Frame:
     @property
     def axes(self) -> list[Axis]:
         """The axes, but for that of the groups of public columns, which only the rows know."""
-        return [axis for piece in self.pieces for axis in piece.axes]
+        return [axis for reader in self.readers for axis in reader.axes]
 
-    def sum_of(self, where: Predicate | None, columns: Sequence[str] = ()) -> Sum:
-        """Σ over the rows that satisfy a condition of the product of the numbers of some columns."""
-        order = [self.grid.position(column) for piece in self.pieces for column in piece.columns]
+    def sum_of(self, term: Term) -> Sum:
+        """A sum over the rows, by the blocks of the axes."""
+        order = [self.grid.position(column) for reader in self.readers for column in reader.columns]
         shape = [*(axis.blocks for axis in self.axes), 1]
-        powers = [[0] * max(1, len(piece.columns)) for piece in self.pieces for _ in piece.axes]
-        for column in columns:
+        powers = [[0] * max(1, len(reader.columns)) for reader in self.readers for _ in reader.axes]
+        for column in term.columns:
             axis, place = self._places[column]
             powers[axis][place] += 1
-        weights = self.grid.mask(where).transpose(order).reshape(shape).astype(float)
+        weights = self.grid.mask(term.where).transpose(order).reshape(shape).astype(float)
         return Sum(weights, (*map(tuple, powers), ()))
+
+    @property
+    def values(self) -> dict[str, Values]:
+        """The numbers whose sums are taken, as a formula sees them."""
+        return {c: Values(s.middle, s.unit, 1.0, s.middle - s.unit, s.middle + s.unit) for c, s in self.numbers.items()}
 
     # Rows ----------------------------------------------------------------------------------------------------------
 
     @property
     def expressions(self) -> list[str]:
         """The SQL expressions that tell which cell of the counted axes a row lies in."""
-        own = [expression for piece in self.pieces if piece.decode for expression in piece.expressions]
+        own = [expression for reader in self.readers if reader.decode for expression in reader.expressions]
         return [*own, *map(_key_expression, self._public_keys)]
 
     def cells(self, arrays: Sequence[Any], rows: int, combos: Combos | None = None) -> tuple[Array, Combos]:
@@ -143,11 +145,11 @@ class Frame:
         The cells are numbered over the states of the counted axes and the groups, the last varying fastest.
         """
         cell, place = np.zeros(rows, np.int64), 0
-        for piece in self.pieces:
-            if piece.decode is not None:
-                own = piece.decode(arrays[place : place + len(piece.expressions)])
-                cell = cell * prod(axis.states for axis in piece.axes) + own
-                place += len(piece.expressions)
+        for reader in self.readers:
+            if reader.decode is not None:
+                own = reader.decode(arrays[place : place + len(reader.expressions)])
+                cell = cell * prod(axis.states for axis in reader.axes) + own
+                place += len(reader.expressions)
         if not self._public_keys:
             return cell, [()]
         keys = list(zip(*(map(_hashable, array.to_pylist()) for array in arrays[place:]), strict=True))
@@ -157,17 +159,17 @@ class Frame:
 
     def read(self, data: Any, rows: int) -> tuple[Contingency, Combos]:
         """Count the stored rows; with the groups of the public keys that they have."""
-        summed = [piece for piece in self.pieces if piece.decode is None]
-        sums = _products([(piece.expressions[0], piece.axes[0].states) for piece in summed])
+        summed = [reader for reader in self.readers if reader.decode is None]
+        sums = _products([(reader.expressions[0], reader.axes[0].states) for reader in summed])
         arrays, numbers, totals = count(data, self.expressions, sums)
         cell, combos = self.cells(arrays, len(numbers))
-        shape = (*(axis.states for piece in self.pieces if piece.decode for axis in piece.axes), len(combos))
+        shape = (*(axis.states for reader in self.readers if reader.decode for axis in reader.axes), len(combos))
         fits(prod(shape) * (len(sums) + 1))
         tables = [np.bincount(cell, column, prod(shape)) for column in (numbers, *totals)]
-        counts = np.stack(tables, axis=-1).reshape(*shape, *(piece.axes[0].states for piece in summed))
-        # Counted axes, public groups, powers: put back into the order of the pieces, the public groups last.
+        counts = np.stack(tables, axis=-1).reshape(*shape, *(reader.axes[0].states for reader in summed))
+        # Counted axes, public groups, powers: put back into the order of the readers, the public groups last.
         first, later = iter(range(len(shape))), iter(range(len(shape), counts.ndim))
-        order = [next(first if piece.decode else later) for piece in self.pieces for _ in piece.axes]
+        order = [next(first if reader.decode else later) for reader in self.readers for _ in reader.axes]
         return self._table(counts.transpose([*order, len(shape) - 1]), len(combos), rows), combos
 
     def expect(self, rows: int) -> tuple[Contingency, Combos]:
@@ -203,14 +205,14 @@ class Frame:
         fixed: list[int] = []
         rest: list[str] = []  # the columns of all other axes
         axis = 0
-        for piece in self.pieces:
-            own = [choice for choice in choices if choice.column in piece.columns]
-            if _is_fixed(piece, own):
+        for reader in self.readers:
+            own = [choice for choice in choices if choice.column in reader.columns]
+            if _is_fixed(reader, own):
                 held += own
-                fixed += range(axis, axis + len(piece.axes))
+                fixed += range(axis, axis + len(reader.axes))
             else:
-                rest += piece.columns
-            axis += len(piece.axes)
+                rest += reader.columns
+            axis += len(reader.axes)
         held.append(Choice(None, combos, places, np.arange(len(combos))))
         free = [choice for choice in choices if choice not in held]
         # Estimates stand by held and free choices; rows by keys, those of all public keys where the first of them is.
@@ -241,20 +243,20 @@ class Frame:
 
     def occurring(self, where: Predicate | None, table: Contingency, groups: Groups) -> Array:
         """The groups that a condition leaves any value for; of public columns those that rows have."""
-        everything = self.sum_of(where)
+        everything = self.sum_of(Term((), where))
         possible = table.total(np.ones(1), everything, groups) > 0
         if self._public_keys:
             possible &= table.estimates([everything], groups).squares[:, 0, 0] > 0
         return np.asarray(possible)
 
 
-def _is_fixed(piece: Piece, own: Sequence[Choice]) -> bool:
-    """Whether a group has one block of each axis of a piece; the bias of a rough one depends on all blocks together."""
-    if any(map(is_rough, piece.axes)):
+def _is_fixed(reader: AxisReader, own: Sequence[Choice]) -> bool:
+    """Whether a group has one block of each of these axes; the bias of a rough one depends on all blocks together."""
+    if any(map(is_rough, reader.axes)):
         return False
-    if all(axis.blocks == 1 for axis in piece.axes) and not own:
+    if all(axis.blocks == 1 for axis in reader.axes) and not own:
         return True
-    return len(piece.columns) == len(own) == 1 and own[0].is_block()
+    return len(reader.columns) == len(own) == 1 and own[0].is_block()
 
 
 def fits(cells: int) -> None:

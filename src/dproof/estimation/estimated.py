@@ -1,8 +1,8 @@
-"""The sums a question needs, estimated in every group and calculated with."""
+"""The sums that a question needs, estimated in every group and calculated with."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
@@ -10,17 +10,19 @@ import numpy as np
 from dproof.arguments import choice, flag
 from dproof.errors import InputError
 from dproof.estimation.contingency import Contingency, Estimates, Groups, Target
+from dproof.estimation.counted import Counting
 from dproof.estimation.distribution import fold, likelihood, projection, shrinkage
-from dproof.estimation.expressions import Value, aggregate_value
-from dproof.estimation.frame import Frame, Needed
-from dproof.estimation.intervals import half_widths, normal_quantile, simultaneous
+from dproof.estimation.intervals import Value, half_widths, normal_quantile, simultaneous
 from dproof.exact import level_of
 from dproof.laws.debias import Mixed
 from dproof.laws.scores import Array
-from dproof.plans.row_law import RowLaw
+from dproof.questions.aggregates import Sums
 from dproof.questions.answer import Cell
+from dproof.questions.predicates import Predicate
 from dproof.questions.question import Aggregate, Expression, Question, evaluate
+from dproof.questions.sums import Term, centred_terms
 
+Warnings = tuple[tuple[str, Array], ...]  # what to say, and about which groups
 Method = Literal["inverse", "likelihood", "projection", "shrinkage"]
 ROUGH = "approximate: the noise is wider than the condition; the interval includes the bias"
 _FEW = "few rows carry noise here, so intervals are wider, to be safe (Bernstein's inequality)"
@@ -46,30 +48,17 @@ class Options:
         flag(self.simultaneous, "simultaneous")
 
 
-@dataclass(slots=True)
-class Asked:
-    """A question on a release, with what its parts are answered from."""
-
-    law: RowLaw
-    data: Any
-    rows: int
-    question: Question
-    options: Options
-    notes: list[str] = field(default_factory=list)
-    tables: dict[Any, Any] = field(default_factory=dict)  # what was read for order statistics, by column and condition
-
-
-@dataclass(slots=True)
-class Measured:
+@dataclass(frozen=True, slots=True, eq=False)
+class Estimated:
     """The estimated sums of every group, ready to be calculated with."""
 
-    asked: Asked
-    frame: Frame
-    needed: list[Needed]
+    counting: Counting
+    needed: list[Term]
+    where: Predicate | None
+    options: Options
     found: Estimates
     fitted: Array | None  # by another method than the inverse
     covariance: Array
-    warnings: list[dict[str, None]]
 
     @property
     def best(self) -> Array:
@@ -78,27 +67,33 @@ class Measured:
 
     def value(self, expression: Expression, values: Array) -> Value:
         """An expression of the sums."""
-        certain, own = np.zeros(len(values), bool), np.eye(len(self.needed))
+        certain, unit = np.zeros(len(values), bool), np.eye(len(self.needed))
         sums = {
-            needed: Value(values[:, n], np.broadcast_to(own[n], values.shape), self.covariance, certain)
+            needed: Value(values[:, n], np.broadcast_to(unit[n], values.shape), self.covariance, certain)
             for n, needed in enumerate(self.needed)
         }
-        where = self.asked.question.where
-        found = evaluate(expression, lambda aggregate: aggregate_value(aggregate, where, self.frame, sums))
+
+        def value(aggregate: Aggregate) -> Value:
+            formula = aggregate.definition.formula
+            if formula is None:
+                raise KeyError(aggregate)
+            terms = centred_terms(aggregate, self.where, self.counting.schema)
+            own = Sums({term.columns: sums[term] for term in terms}, self.counting.values)
+            found: Value = formula(own, aggregate.columns, aggregate.argument)
+            return found
+
+        found = evaluate(expression, value)
         return found if isinstance(found, Value) else sums[self.needed[0]].constant(found)
 
-    def cells(self, expression: Expression) -> list[Cell]:
-        """The estimates of an expression in every group, with their intervals.
+    def cells(self, expression: Expression) -> tuple[list[Cell], Warnings]:
+        """The estimates of an expression in every group, with their intervals; and what to say about which of them.
 
         Whatever the method, an interval is that of the unbiased estimate, and holds the other one too.
         """
         found = self.value(expression, self.found.values)
         spread = self.spread(found)
         low, high, exact = spread.low, spread.high, spread.exact
-        for note, which in ((ROUGH, spread.rough), (_FEW, spread.few), (_UNSURE, spread.unsure)):
-            for group in np.flatnonzero(which):
-                self.warnings[group][note] = None
-        count = isinstance(expression, Aggregate) and expression.kind == "count"
+        count = isinstance(expression, Aggregate) and expression.definition.counts == "rows"
         estimates = found.value
         if self.fitted is not None:
             estimates = self.value(expression, self.fitted).value
@@ -111,12 +106,12 @@ class Measured:
             stderr = None if np.isnan(spread.stderr[n]) else float(spread.stderr[n])
             raw = _number(naive[n], count)
             cells.append(Cell(_number(estimate, count and exact[n]), *about, stderr, raw, informative=not unsure))
-        return cells
+        return cells, ((ROUGH, spread.rough), (_FEW, spread.few), (_UNSURE, spread.unsure))
 
     def spread(self, found: Value) -> Spread:
         """The interval of a value in every group."""
-        variance, level = found.variance, self.asked.options.level
-        if self.asked.options.simultaneous:
+        variance, level = found.variance, self.options.level
+        if self.options.simultaneous:
             level = simultaneous(level, int((variance != 0).sum()))
         widths = half_widths(variance, np.einsum("gi,gi->g", np.abs(found.gradient), self.found.heaviest), level)
         stderr = np.where(np.isnan(variance), np.nan, widths.stderr)
@@ -155,27 +150,29 @@ def _number(number: Any, whole: bool = False) -> float | int | None:
     return round(float(number)) if whole else float(number)
 
 
-def measure(asked: Asked, frame: Frame, table: Contingency, groups: Groups, needed: list[Needed]) -> Measured:
-    """Estimate the sums in every group."""
-    sums = [frame.sum_of(where, columns) for where, columns in needed]
+def estimate(
+    counting: Counting, table: Contingency, groups: Groups, needed: list[Term], question: Question, options: Options
+) -> Estimated:
+    """The sums of a question in every group."""
+    sums = list(map(counting.sum_of, needed))
     found, fitted = table.estimates(sums, groups), None
-    if asked.options.method != "inverse":
-        cells = _FITS[asked.options.method](table)
-        refuse_singular(frame, cells)
+    if options.method != "inverse":
+        cells = _FITS[options.method](table)
+        refuse_singular(counting, cells)
         fitted = np.stack([table.total(fold(table, cells, each), each, groups) for each in sums], axis=1)
     else:
-        refuse_singular(frame, found.values)
-    warnings: list[dict[str, None]] = [{} for _ in groups.labels]
-    return Measured(asked, frame, needed, found, fitted, found.covariance(asked.options.target), warnings)
+        refuse_singular(counting, found.values)
+    covariance = found.covariance(options.target)
+    return Estimated(counting, needed, question.where, options, found, fitted, covariance)
 
 
 _FITS = {"likelihood": likelihood, "projection": projection, "shrinkage": shrinkage}
 
 
-def refuse_singular(frame: Frame, found: Array) -> None:
+def refuse_singular(counting: Counting, found: Array) -> None:
     """Say which law cannot be undone, if something was not found."""
     if np.isnan(found).any():
-        for axis in frame.axes:
+        for axis in counting.axes:
             if isinstance(axis, Mixed):
                 axis.refuse()
         raise InputError("the law of these columns cannot be undone; raw(...) shows the rows as they are")
