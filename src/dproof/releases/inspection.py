@@ -234,6 +234,7 @@ def _hints(plan: Plan, rows: int, columns: Sequence[ColumnInspection], persons: 
     for found in columns:
         column, name, present = plan.column(found.name), repr(found.name), rows - found.missing
         flags = column.private and column.space.flags(column)
+        signed = column.private and column.space.line is not None and column.space.has_sums  # plain numbers, no dates
         if found.undecodable:
             hints.append(
                 f"Values of {name} are no {plan.file.encoding} text: is `encoding` under [file] right? "
@@ -246,12 +247,12 @@ def _hints(plan: Plan, rows: int, columns: Sequence[ColumnInspection], persons: 
                     "in `values`, in the order of `columns`."
                 )
         elif found.outside > present / 2:
-            asked = _SIGNS if column.kind == "interval" else "are all values in the plan, and is the encoding right?"
+            asked = _SIGNS if signed else "are all values in the plan, and is the encoding right?"
             hints.append(f"Most values of {name} are outside: {asked}")
         if found.no_number:
             hints.append(f"Values of {name} are no {column.space.noun}s: {column.space.unreadable_advice}")
         if found.clamped > present / 2 and not flags:
-            asked = _SIGNS if column.space.line is not None else "does the plan have the right bounds or values?"
+            asked = _SIGNS if signed else "does the plan have the right bounds or values?"
             hints.append(f"Most values of {name} are clamped: {asked}")
         if rows and found.missing == rows:
             hints.append(f"All values of {name} are missing.")
