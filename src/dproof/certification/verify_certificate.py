@@ -776,8 +776,9 @@ def verify(certificate: dict[str, Any], folder: Path | None = None, others: Spac
 
     `others` says of further spaces how many values a column has that the plan declares with them.
     """
-    known = (certificate.get("format"), certificate.get("version")) == ("dproof certificate", VERSION)
-    require(known, f"not a certificate, version {VERSION}")
+    require(certificate.get("format") == "dproof certificate", "the file is not a dproof certificate")
+    version = whole(1, 1 << 30)(certificate.get("version"), "version")
+    require(version == VERSION, f"the certificate has version {version}, and this verifier knows version {VERSION}")
     found = CERTIFICATE(certificate, "the certificate")
     body = {key: value for key, value in certificate.items() if key != "seal"}
     require(found["seal"] == seal(body), "the seal does not fit: the certificate was changed")

@@ -21,7 +21,7 @@ from dproof.curation.ledger import Ledger, is_begun
 from dproof.curation.measurement import Measurement, check_groups, measure
 from dproof.curation.preview import Preview, preview, spreads
 from dproof.curation.released import Released, answer_of, draw
-from dproof.curation.tally import Counter, answerable, read_rows, tally
+from dproof.curation.tally import Counter, read_rows, tally
 from dproof.errors import InputError
 from dproof.exact import bisect, exact, level_of
 from dproof.mechanisms.noise import integer_laplace
@@ -229,10 +229,8 @@ class Curator:
         return notes if released.get("private", True) else [*notes, "NOT PRIVATE: drawn with seeded coins."]
 
     def key(self, text: str, names: Iterable[str]) -> str:
-        """A question in one form, and a digest of how the plan reads and treats the columns in it."""
-        treated = [answerable(self.plan.column(name)) for name in sorted(names)]
-        under = repr((treated, self.plan.person, self.plan.rows_per_person, self.plan.file))
-        return f"{text} -- plan {hashlib.sha256(under.encode()).hexdigest()[:16]}"
+        """What a ledger knows a question by: its canonical text, and a digest of how the plan reads its columns."""
+        return f"{text} -- plan {hashlib.sha256(self.plan.reading(names).encode()).hexdigest()[:16]}"
 
     def _key(self, measurement: Measurement) -> str:
         return self.key(canonical(measurement.question), columns(measurement.question))
