@@ -442,11 +442,11 @@ def test_answers_go_everywhere(curator: dp.Curator) -> None:
 
 
 def test_questions_built_in_python(curator: dp.Curator) -> None:
-    built = curator.ask(dp.count().where("age >= 18", sex="f").also(dp.mean("age")), epsilon="0.5")
+    built = curator.ask(dp.Select().count().mean("age").where("age >= 18", sex="f"), epsilon="0.5")
     assert list(built.rows[0]) == ["count", "mean_age"]
     curator.ask("SELECT count(*), avg(age) FROM data WHERE sex = 'f' AND age >= 18", epsilon="0.5")
     assert curator.remaining().epsilon == Fraction(5, 2)
-    grouped = curator.ask(dp.total("age").group_by("sex", age=50), epsilon="0.5")
+    grouped = curator.ask(dp.Select().total("age").group_by("sex", age=50), epsilon="0.5")
     assert [(row["sex"], row["age"]) for row in grouped.rows] == [(s, e) for s in "fm" for e in (0, 50, 100)]
 
 

@@ -124,12 +124,12 @@ CALLS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
         {"name": "size", "function": len, "claimed": 1, "table": SCHEMA, "neighbours": "change-one", "step": 1},
     ),
     "Open": (dp.Open, {"low": None}),
-    "total": (dp.total, {"column": "age"}),
-    "mean": (dp.mean, {"column": "age"}),
-    "quantile": (dp.quantile, {"column": "age", "probability": "0.5"}),
-    "top": (dp.top, {"column": "age", "number": 1}),
-    "count.where": (lambda condition: dp.count().where(condition), {"condition": "age > 3"}),
-    "count.group_by": (lambda column: dp.count().group_by(column), {"column": "hobby"}),
+    "Select.total": (dp.Select().total, {"column": "age"}),
+    "Select.mean": (dp.Select().mean, {"column": "age"}),
+    "Select.quantile": (dp.Select().quantile, {"column": "age", "probability": "0.5"}),
+    "Select.top": (dp.Select().top, {"column": "age", "number": 1}),
+    "Select.where": (lambda condition: dp.Select().count().where(condition), {"condition": "age > 3"}),
+    "Select.group_by": (lambda column: dp.Select().count().group_by(column), {"column": "hobby"}),
     "Release.query": (
         SURVEY.query,
         {"sql": COUNT.replace("data", "release"), "level": 0.95, "method": "inverse", "target": "table"}

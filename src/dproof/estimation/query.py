@@ -18,11 +18,12 @@ from dproof.estimation.order_statistics import OrderStatistics
 from dproof.estimation.stored import connected
 from dproof.plans.schema import schema_of
 from dproof.questions.answer import Answer, Cell
+from dproof.questions.building import Asked, as_question
 from dproof.questions.canonical import literal, name
 from dproof.questions.measured import answer
 from dproof.questions.question import Aggregate, Expression, Question, aggregates, aggregates_of, expressions
 from dproof.questions.schema import asked_curve, resolve
-from dproof.questions.sql import parse, read_statement
+from dproof.questions.sql import read_statement
 from dproof.questions.sums import centred_terms
 
 _METHODS = {
@@ -42,7 +43,7 @@ _ROW_MAKERS = (exp.GenerateSeries, exp.Unnest)  # functions that may stand after
 _LABEL = "raw: the sanitised rows as they are, so counts and means are biased by their noise; query(...) debiases them"
 
 
-def query(release: Any, sql: str, **options: Any) -> Answer:
+def query(release: Any, asked: Asked, **options: Any) -> Answer:
     """The debiased answer to a question on a release, with an interval for each estimate.
 
     `level` of the intervals; `method` "inverse", "likelihood", "projection" or "shrinkage"; `target` of the intervals,
@@ -58,7 +59,7 @@ def query(release: Any, sql: str, **options: Any) -> Answer:
     for option in options:
         if option not in known:
             raise InputError(f"query has no option {option!r}{did_you_mean(option, known)}")
-    parsed, schema = parse(sql), schema_of(release.law.plan, "release")
+    parsed, schema = as_question(asked, "release"), schema_of(release.law.plan, "release")
     curves = asked_curve(parsed, schema)
     if curves is not None:
         return curve_answer(release, parsed, curves, Options(**options))

@@ -14,7 +14,7 @@ from dproof.arguments import choice, listed, whole
 from dproof.errors import InputError
 from dproof.privacy import Neighbours
 from dproof.questions.aggregates import Rank
-from dproof.questions.building import Asked, Asking, as_question
+from dproof.questions.building import Asked, Select, as_question
 from dproof.questions.effects import Coordinate, Effects, Part, effects
 from dproof.questions.question import Aggregate, Arithmetic, Expression, Key, Number, Question, aggregates_of
 from dproof.questions.regions import MISSING, grouping
@@ -74,7 +74,7 @@ def sensitivity(
     schema = as_schema(table)
     choice(neighbours, get_args(Neighbours), "neighbours")
     whole(rows, "rows", 1)  # the empty table has no mean
-    several = [asked] if isinstance(asked, (str, Question, Asking)) else listed(asked, "asked", "one or more questions")
+    several = [asked] if isinstance(asked, (str, Question, Select)) else listed(asked, "asked", "one or more questions")
     if not several:
         raise InputError("asked must be one or more questions, and there is none")
     return sensitivity_of(

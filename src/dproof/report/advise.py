@@ -28,7 +28,7 @@ from dproof.plans.row_law import RowLaw, certify_row
 from dproof.plans.schema import schema_of
 from dproof.privacy import Privacy
 from dproof.questions.aggregates import Sums, total
-from dproof.questions.building import Asking, count, mean
+from dproof.questions.building import Select
 from dproof.questions.predicates import Compare, Contains, both
 from dproof.questions.question import Expression, Key, Number, Question, aggregates
 from dproof.questions.schema import Schema, asked_curve, resolve
@@ -169,18 +169,18 @@ def asked_width(plan: Plan, rows: int, column: str) -> float | None:
     if space.holds_curves:
         return None
     if not space.is_counted:
-        return _width(plan, mean(column), rows)
+        return _width(plan, Select().mean(column), rows)
     first, holds = space.candidate(0), space.items is not None
     condition = Contains(column, first) if holds else Compare(column, "=", first)
-    return _width(plan, replace(count(), condition=condition), rows)
+    return _width(plan, replace(Select().count(), condition=condition), rows)
 
 
 def count_width(plan: Plan) -> float | None:
     """± of `dproof ask` for all of ε of the number of rows, where that is private."""
-    return _width(plan, count(), None)
+    return _width(plan, Select().count(), None)
 
 
-def _width(plan: Plan, asked: Asking, rows: int | None) -> float | None:
+def _width(plan: Plan, asked: Select, rows: int | None) -> float | None:
     schema = replace(schema_of(plan), nullable=frozenset())
     noise = _noise(plan, resolve(asked.question(), schema), schema, plan.privacy)
     return next(iter(spreads(noise, _LEVEL, rows if plan.rows_are_public else None).values()))[0]
