@@ -103,7 +103,7 @@ class Dates(Interval):
 
     def __init__(self, low: Any, high: Any, step: int = 1) -> None:
         first, last = _bound(low, "low"), _bound(high, "high")
-        days = whole(step, "step, the number of days,", 1)
+        days = whole(step, "step, the number of days,", 1, 1 << 22)
         rest = (last - first) % days
         if first < last and rest:
             before, after = date_of(last - rest), date_of(last - rest + days)
