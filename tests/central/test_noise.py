@@ -89,7 +89,8 @@ def test_concentrated_privacy_gives_no_less_delta() -> None:
         orders = np.geomspace(1.001, 200, 4000)
         exponents = np.minimum((orders - 1) * (orders * float(rho) - float(epsilon)), 100)
         bounds = np.exp(exponents) * (1 - 1 / orders) ** orders
-        assert float(delta(domain, squares, epsilon, "add-remove")) <= float((bounds / (orders - 1)).min())
+        charged = 1e-15  # what the tables of the noise cut off
+        assert float(delta(domain, squares, epsilon, "add-remove")) <= float((bounds / (orders - 1)).min()) + charged
 
 
 def test_a_person_with_several_rows_costs_as_much_as_noise_so_many_times_narrower() -> None:

@@ -26,7 +26,7 @@ def on_simplex(values: Floats, total: float) -> Floats:
     flat = np.sort(values.ravel())[::-1]
     falls = (np.cumsum(flat) - total) / np.arange(1, len(flat) + 1)
     last = np.flatnonzero(flat > falls)[-1] if (flat > falls).any() else 0
-    return np.maximum(values - falls[last], 0.0)
+    return np.asarray(np.maximum(values - falls[last], 0.0))
 
 
 def made_up_rows(sizes: Sequence[int], targets: Mapping[Table, Floats], rows: int, coins: Coins) -> Integers:
@@ -90,7 +90,7 @@ def _move(made: Integers, table: Table, target: Floats, sizes: Sequence[int], st
 
 def _uniform(count: int, coins: Coins) -> Floats:
     """Numbers in [0, 1)."""
-    return coins.words64(count) * 2.0**-64 * (1 - 2.0**-53)
+    return np.asarray(coins.words64(count) * 2.0**-64 * (1 - 2.0**-53), np.float64)
 
 
 def _shuffled(count: int, coins: Coins) -> Integers:

@@ -146,7 +146,7 @@ def shape(domain: Domain, tables: Mapping[Table, float], sums: Mapping[Residual,
     1/2s, the least Σ cs at a given Σ p/2s has s = √(p/c). Xiao, He, Zhang, Kifer 2023.
     """
     cost: dict[Residual, float] = {}
-    asked = [(table, None, weight) for table, weight in tables.items()]
+    asked: list[tuple[Table, int | None, float]] = [(table, None, weight) for table, weight in tables.items()]
     asked += [(key.table, key.number, weight) for key, weight in sums.items()]
     for table, number, weight in asked:
         reach = 1 if number is None else domain.reach[number]
