@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dproof.central.residuals import estimates, measured
+from dproof.central.residuals import estimates, estimates_from_tables, measured
 from dproof.central.workload import Residual, parts
 
 SIZES = (3, 2, 4)
@@ -73,3 +73,27 @@ def test_estimates_and_covariances_are_those_of_generalised_least_squares() -> N
         covariance = found.covariance(table, np.eye(len(fold)))
         assert np.allclose(covariance, fold @ information @ fold.T)
         assert found.cell_variance(table) == pytest.approx(covariance[0, 0])
+
+
+def test_whole_tables_are_combined_as_by_generalised_least_squares() -> None:
+    generator = np.random.default_rng(4)
+    variances = {Residual((0, 1)): 2.0, Residual((0, 2)): 5.0, Residual((1, 2)): 3.0}
+    cells = list(product(*map(range, SIZES)))
+    noisy = {r: generator.integers(-9, 40, tuple(SIZES[i] for i in r.table)) for r in variances}
+
+    def fold(table: Any) -> Any:
+        matrix = np.zeros((prod(SIZES[i] for i in table), len(cells)))
+        for n, cell in enumerate(cells):
+            own = tuple(cell[i] for i in table)
+            matrix[int(np.ravel_multi_index(own, tuple(SIZES[i] for i in table))) if table else 0, n] = 1
+        return matrix
+
+    design = np.concatenate([fold(r.table) for r in variances])
+    weight = np.concatenate([np.full(noisy[r].size, 1 / v) for r, v in variances.items()])
+    information = np.linalg.pinv(design.T @ (design * weight[:, None]))
+    solution = information @ design.T @ (weight * np.concatenate([v.ravel() for v in noisy.values()]))
+    found = estimates_from_tables(SIZES, noisy, variances)
+    for table in TABLES:
+        assert np.allclose(found.table(table).ravel(), fold(table) @ solution)
+        covariance = fold(table) @ information @ fold(table).T
+        assert np.allclose(found.covariance(table, np.eye(len(covariance))), covariance)

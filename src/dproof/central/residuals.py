@@ -92,22 +92,59 @@ class Estimates:
 def estimates(
     sizes: Sequence[int],
     noisy: Mapping[Residual, Integers],
-    squares: Mapping[Residual, float],
+    variances: Mapping[Residual, float],
+    *,
     number: int | None = None,
     known: int | None = None,
 ) -> Estimates:
-    """The estimates from measured residuals with noise of variance γ² on each number.
+    """The estimates from measured residuals, with the variance of the noise on each of their numbers.
 
-    `known` is the number of rows where that is public: then the residual of the empty table has no noise.
-    A column of one value has no residual of its own: it is zero, without noise.
+    `number` is the column whose sums are estimated instead of counts. `known` is the number of rows where that is
+    public: then the residual of the empty table has no noise.
     """
     found: dict[Table, Floats] = {}
-    variances: dict[Table, float] = {}
+    spread: dict[Table, float] = {}
     for residual, values in noisy.items():
         if residual.number == number:
             cells = prod(sizes[i] for i in residual.table)
             found[residual.table] = projected(values / cells)
-            variances[residual.table] = squares[residual] / cells**2
+            spread[residual.table] = variances[residual] / cells**2
+    return _completed(sizes, found, spread, known)
+
+
+def estimates_from_tables(
+    sizes: Sequence[int],
+    noisy: Mapping[Residual, Integers],
+    variances: Mapping[Residual, float],
+    *,
+    number: int | None = None,
+    known: int | None = None,
+) -> Estimates:
+    """The same from whole tables with noise on each cell, as they are measured at δ = 0.
+
+    A table M with noise of variance v tells the residual of every A within it with covariance v Π k P_A, the product
+    over the columns of M outside A. What several tables tell of one residual is weighed by precision.
+    """
+    weighed: dict[Table, Floats] = {}
+    precisions: dict[Table, float] = {}
+    for measured_table, values in noisy.items():
+        if measured_table.number != number:
+            continue
+        columns = measured_table.table
+        for part in parts([columns]):
+            others = tuple(n for n, i in enumerate(columns) if i not in part)
+            own = projected(values.sum(axis=others).astype(np.float64))
+            precision = 1 / (variances[measured_table] * prod(sizes[i] for i in columns if i not in part))
+            weighed[part] = weighed.get(part, 0.0) + own * precision
+            precisions[part] = precisions.get(part, 0.0) + precision
+    found = {part: total / precisions[part] for part, total in weighed.items()}
+    return _completed(sizes, found, {part: 1 / precision for part, precision in precisions.items()}, known)
+
+
+def _completed(
+    sizes: Sequence[int], found: dict[Table, Floats], variances: dict[Table, float], known: int | None
+) -> Estimates:
+    """With the public number of rows, and with nothing for residuals of columns of one value, which are zero."""
     if known is not None:
         found[()], variances[()] = np.array(float(known)), 0.0
     for table in parts(found):
