@@ -10,9 +10,8 @@ from math import isqrt, sqrt
 from dproof.central.workload import Domain, Residual, largest_loss
 from dproof.errors import InputError
 from dproof.exact import exp_above
-from dproof.laws.convolved import Convolved, convolved
-from dproof.laws.gaussian import Gaussian, gaussian
-from dproof.laws.normal import normal_delta
+from dproof.laws.divergence import normal_delta
+from dproof.laws.gaussian import Gaussian, GaussianSum, gaussian, gaussian_sum
 from dproof.privacy import Neighbours, Privacy
 
 _SMOOTH = 4  # τ²: of a discrete Gaussian's variance, the part that hides where the lattice lies
@@ -25,7 +24,7 @@ _TABLE = 1 << 18  # γ² up to which one table holds the law
 _DIGITS = 20  # bits of a γ²
 
 
-def noise_law(square: Fraction) -> Gaussian | Convolved:
+def noise_law(square: Fraction) -> Gaussian | GaussianSum:
     """The law of the noise on each number of a residual: N_Z(0, γ²) but for what `_RIPPLE` and `_CUT` charge."""
     if square < _LEAST:
         raise InputError("so little noise cannot be charged as Gaussian noise: ask for a smaller epsilon")
@@ -33,8 +32,8 @@ def noise_law(square: Fraction) -> Gaussian | Convolved:
 
 
 @lru_cache(maxsize=1024)
-def _law(square: Fraction) -> Gaussian | Convolved:
-    law = gaussian(square) if square <= _TABLE else convolved(square)
+def _law(square: Fraction) -> Gaussian | GaussianSum:
+    law = gaussian(square) if square <= _TABLE else gaussian_sum(square)
     if isinstance(law, Gaussian) and (law.unit != 1 or law.distance > _CUT):
         raise AssertionError("a table must hold the discrete Gaussian law itself")
     return law
