@@ -292,7 +292,7 @@ def recorded_curve_law(expansion: Expansion, record: Mapping[str, Any], law: Two
     box = None if record["box"] is None else tuple(record["box"])
     if (lattice.terms, lattice.radius, lattice.box) != (record["terms"], record["radius"], box):
         raise ValueError("the region of the certificate is not that of the plan")
-    if isinstance(law, TwoSided) != (split == "laplace"):
+    if law.is_normal != (split == "gaussian"):
         raise ValueError("the noise of the certificate does not fit its norm")
     size = lattice.size(record["norm"], "change-one")
     return mechanism_of(lattice, VectorNoise(split, law, size, lattice.terms))
