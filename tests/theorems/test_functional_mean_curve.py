@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from dproof.coins import current
-from dproof.curation.measured_curves import MeasuredCurves
 from dproof.curation.measurement import Measurement, measure
+from dproof.curation.noisy_curves import NoisyCurves
 from dproof.curation.released import draw
 from dproof.curation.tally import tally
 from dproof.curves.noise import vector_noise
@@ -77,7 +77,7 @@ def test_the_band_covers_and_the_error_is_half_that_of_noise_at_each_point(how: 
     with seeded_coins(1):
         for _ in range(RUNS):
             released = draw(measurement, counted, current())
-            (curve,) = MeasuredCurves(measurement, released, 0.95).functions
+            (curve,) = NoisyCurves(measurement, released, 0.95).functions
             hits += curve.covers(truth)
             errors.append(curve.estimate - truth)
     assert 0.93 * RUNS <= hits <= 0.99 * RUNS, hits
@@ -101,5 +101,5 @@ def test_pure_privacy_has_a_band_too() -> None:
     with seeded_coins(2):
         for _ in range(60):
             released = draw(measurement, counted, current())
-            hits += MeasuredCurves(measurement, released, 0.9).functions[0].covers(truth)
+            hits += NoisyCurves(measurement, released, 0.9).functions[0].covers(truth)
     assert 0.8 * 60 <= hits <= 0.99 * 60

@@ -16,8 +16,8 @@ from dproof.coins import current
 from dproof.curation.account import Amount, Unit, amount
 from dproof.curation.duckdb_tally import readable, tally_in_duckdb
 from dproof.curation.ledger import Ledger, is_begun
-from dproof.curation.measured_curves import MeasuredCurves
 from dproof.curation.measurement import Measurement, Released, check_groups, measure
+from dproof.curation.noisy_curves import NoisyCurves
 from dproof.curation.preview import Preview, preview, spreads
 from dproof.curation.released import answer_of, draw
 from dproof.curation.tally import Counter, answerable, read_rows, tally
@@ -154,10 +154,10 @@ class Curator:
         """The answer to AVG or SUM of a curve column as functions with simultaneous bands: (group, function) pairs."""
         level = level_of(level)
         measurement = self._measurement(asked, epsilon, delta, None, level, all_groups)
-        if measurement.curves is None or measurement.curves.first:
+        if measurement.curves is None or measurement.curves.is_covariance:
             raise InputError("the question asks for no curve: AVG or SUM of a curve column is one")
         measurement, released, notes = self._bought(measurement)
-        found = MeasuredCurves(measurement, released, level)
+        found = NoisyCurves(measurement, released, level)
         functions = [replace(function, notes=notes) for function in found.functions]
         return list(zip(found.labels, functions, strict=True))
 

@@ -13,8 +13,7 @@ from typing import Literal
 import numpy as np
 
 from dproof.curves.expansion import CurveLattice, Expansion, Integers, Split
-from dproof.curves.noise import VectorNoise, vector_noise
-from dproof.errors import InputError
+from dproof.curves.noise import VectorNoise, least_noise, vector_noise
 from dproof.privacy import Privacy
 from dproof.questions.question import Aggregate
 
@@ -32,6 +31,14 @@ class CurveSums:
     @property
     def column(self) -> str:
         return self.aggregate.columns[0]
+
+    @property
+    def is_total(self) -> bool:
+        return self.aggregate.definition.shape == "linear"
+
+    @property
+    def is_covariance(self) -> bool:
+        return self.aggregate.definition.shape == "curved"
 
     @property
     def size(self) -> int:
@@ -64,19 +71,15 @@ def curve_sums(
     `public` where all rows are summed up and their number is public.
     """
     splits: tuple[Split, ...] = ("gaussian", "laplace") if privacy.delta else ("laplace",)
-    made: list[CurveSums] = []
-    for split in splits:
-        lattice = expansion.lattice(split)
+
+    def noise_of(lattice: CurveLattice, split: Split) -> VectorNoise:
         moved, weight, first = _size(lattice, split, privacy, aggregate, public, groups)
         moved *= rows_per_person ** (1 if split == "laplace" else 2)
-        try:
-            noise = vector_noise(split, moved, groups * _coordinates(lattice, weight, first), privacy)
-        except InputError:  # too small a δ, or no ε: then the other noise must do
-            if split == splits[-1] and not made:
-                raise
-            continue
-        made.append(CurveSums(aggregate, lattice, noise, weight, first))
-    return min(made, key=lambda sums: float(sums.noise.variance) * float((sums.lattice.scales**2).sum()))
+        return vector_noise(split, moved, groups * _coordinates(lattice, weight, first), privacy)
+
+    lattice, noise = least_noise(expansion, splits, noise_of)
+    _, weight, first = _size(lattice, noise.split, privacy, aggregate, public, groups)
+    return CurveSums(aggregate, lattice, noise, weight, first)
 
 
 def _coordinates(lattice: CurveLattice, weight: int, first: int) -> int:

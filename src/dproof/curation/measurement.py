@@ -26,7 +26,7 @@ from dproof.privacy import Privacy
 from dproof.questions.aggregates import Frequent
 from dproof.questions.canonical import expression, normalise
 from dproof.questions.effects import Coordinate, Effects, Part, effects
-from dproof.questions.predicates import Missing, Not, both
+from dproof.questions.predicates import both
 from dproof.questions.question import (
     Aggregate,
     Arithmetic,
@@ -40,11 +40,11 @@ from dproof.questions.question import (
 )
 from dproof.questions.regions import grouping
 from dproof.questions.schema import Open, Schema, asks_for_curves, has_numbers
-from dproof.questions.sums import Term, terms
+from dproof.questions.sums import Term, present, terms
 
-_MOST_CHOICES = 1 << 14  # groups, each with a choice of its own
 WAYS_OUT = "a larger ε, fewer columns in the question, or coarser conditions"  # of an answer that tells nothing
 Released = dict[str, Any]  # plain JSON: the numbers that leave the table, as a ledger keeps them
+_MOST_CHOICES = 1 << 14  # groups, each with a choice of its own
 _MOST_GROUPS = 1000  # that are answered without being asked for expressly
 
 
@@ -166,14 +166,14 @@ def _measured_curves(
             "at a time, with WHERE for a condition"
         )
     # Only the curves that are there are measured; then how many these are is private.
-    present = Not(Missing(column)) if column in schema.nullable else None
-    every = question.where in (None, present) and not keys and privacy.neighbours == "change-one" and not by_person
+    there = present(aggregate, schema)
+    every = question.where in (None, there) and not keys and privacy.neighbours == "change-one" and not by_person
     if aggregate.definition.shape == "curved" and not every:
         raise InputError(
             "the covariance of curves is told of all rows, and where their number is public: "
             "without WHERE and GROUP BY, under change-one neighbours"
         )
-    where = both(question.where, present)
+    where = both(question.where, there)
     question = replace(question, where=None if where is None else normalise(where))
     groups = math.prod(len(grouping(key, schema).labels) for key in keys)
     public, space = every and question.where is None, cast(Expansion, schema.spaces[column])

@@ -14,8 +14,8 @@ import numpy as np
 from dproof.curation.account import Amount, amount
 from dproof.curation.choice import promise
 from dproof.curation.curve_sums import CurveSums
-from dproof.curation.measured_curves import MeasuredCurves
 from dproof.curation.measurement import WAYS_OUT, Measurement, Noisy
+from dproof.curation.noisy_curves import NoisyCurves
 from dproof.curation.noisy_sums import Statistics, is_affine, value_of
 from dproof.errors import InputError
 from dproof.exact import float_above, written
@@ -138,9 +138,9 @@ def preview(
         f"{promise(c, level, question)} ({c.mechanism}, rate {plain(c.rate):.6g})" for c in measurement.chosen
     ]
     asked = canonical(question)
-    reached = {i.alias: possible(i.expression, question, schema, rows) for i in question.select if i.alias in spread}
-    if measurement.curves is not None:
-        reached = {}  # where a band is too wide, it may still tell something elsewhere
+    # A band that is too wide at one point may still tell something at another.
+    judged = [i for i in question.select if i.alias in spread and measurement.curves is None]
+    reached = {i.alias: possible(i.expression, question, schema, rows) for i in judged}
     useless = {name: reach for name, reach in reached.items() if 0 < reach.high - reach.low <= (widths[name] or 0)}
     picked = tuple(i.alias for i in question.select if any(c.aggregate == i.expression for c in measurement.chosen))
     facts = (tuple(mechanisms), widths, errors, level, notes)
@@ -206,10 +206,10 @@ def _curve_spread(
     measurement: Measurement, sums: CurveSums, level: float, rows: int | None
 ) -> tuple[float | None, float | None]:
     """Those of a curve: of its band where that is widest, and over the grid in the root of the mean square."""
-    if rows is None or sums.weight or sums.first:
+    if rows is None or sums.weight or sums.is_covariance:
         return None, None
     nothing = {"noisy": np.zeros((1, sums.lattice.terms)).tolist(), "rows": rows}
-    (flat,) = MeasuredCurves(measurement, nothing, level).functions
+    (flat,) = NoisyCurves(measurement, nothing, level).functions
     return float((flat.high - flat.estimate).max()), float(np.sqrt((flat.stderr**2).mean()))
 
 

@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 from dproof.coins import Coins
 from dproof.curation.choice import choose, promise
 from dproof.curation.curve_sums import CurveSums
-from dproof.curation.measured_curves import MeasuredCurves, covariances
 from dproof.curation.measurement import WAYS_OUT, Measurement, Noisy, Released
+from dproof.curation.noisy_curves import NoisyCurves, covariances
 from dproof.curation.noisy_sums import Floats, Statistics, is_affine, value_of
 from dproof.curation.simulation import public_seed, simulated_interval
 from dproof.curation.tally import Tally
@@ -91,9 +91,9 @@ def adding_up(counts: Sequence[int], total: int) -> list[int]:
 def answer_of(measurement: Measurement, released: Released, level: float) -> Answer:
     """The answer to a question from its released numbers."""
     curves = measurement.curves
-    if curves is not None and curves.first:
+    if curves is not None and curves.is_covariance:
         return covariances(curves, released, level)
-    measured = (MeasuredTable if curves is None else MeasuredCurves)(measurement, released, level)
+    measured = (MeasuredTable if curves is None else NoisyCurves)(measurement, released, level)
     return answer(measurement.question, measurement.schema, measured, level)
 
 

@@ -66,7 +66,7 @@ def mean_curve(
     return found
 
 
-class MeasuredCurves:
+class ReleaseCurves:
     """AVG and SUM of a curve column on the stored rows of a release (see `Measured`)."""
 
     ways_out = WAYS_OUT

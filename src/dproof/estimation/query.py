@@ -12,7 +12,7 @@ from sqlglot import exp
 
 from dproof.errors import InputError, did_you_mean
 from dproof.estimation.counted import Counting
-from dproof.estimation.curves import MeasuredCurves
+from dproof.estimation.curves import ReleaseCurves
 from dproof.estimation.estimated import ROUGH, WAYS_OUT, Options, Warnings, estimate
 from dproof.estimation.order_statistics import OrderStatistics
 from dproof.estimation.stored import connected
@@ -61,7 +61,7 @@ def query(release: Any, sql: str, **options: Any) -> Answer:
     schema = schema_of(release.law.plan, "release")
     question, chosen = resolve(parse(sql), schema), Options(**options)
     if asks_for_curves(question, schema):
-        curves = MeasuredCurves(release, question, chosen)
+        curves = ReleaseCurves(release, question, chosen)
         return answer(question, schema, curves, chosen.level, curves.method)
     answered = answer(question, schema, MeasuredRelease(release, question, chosen), chosen.level)
     method = _METHODS["approximate" if chosen.method == "inverse" and ROUGH in answered.notes else chosen.method]

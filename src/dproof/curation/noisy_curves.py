@@ -19,7 +19,7 @@ from dproof.questions.question import Expression
 from dproof.questions.ranges import Range
 
 
-class MeasuredCurves:
+class NoisyCurves:
     """Means or totals of curves from one set of released numbers, a function for each group (see `Measured`)."""
 
     ways_out = WAYS_OUT
@@ -44,17 +44,17 @@ class MeasuredCurves:
 
 def _function(sums: CurveSums, values: Floats, rows: int | None, level: float, coins: Coins) -> CurveEstimate:
     """The mean or the total, with the first-order effect of the noise on the sums and on the count."""
-    terms, weight, is_total = sums.lattice.terms, sums.weight, sums.aggregate.definition.shape == "linear"
+    terms, weight = sums.lattice.terms, sums.weight
     count = max(1.0, rows if rows is not None else values[-1] / weight)
     mean = values[:terms] / count
     factor = np.zeros((terms + 1, terms + (weight > 0)))
     factor[:terms, :terms] = np.eye(terms)
-    if weight and is_total:
+    if weight and sums.is_total:
         factor[terms, terms] = 1 / weight
     elif weight:
         factor[:terms, terms] = -mean / weight
     sigma = float(sums.noise.variance) ** 0.5
-    made = CurveEstimate(sums.lattice, mean, factor * sigma / count, 1.0, count if is_total else 1.0, level)
+    made = CurveEstimate(sums.lattice, mean, factor * sigma / count, 1.0, count if sums.is_total else 1.0, level)
     return made.with_band(lambda path: band_quantile(path, sums.noise.law, sigma, level, coins))
 
 
