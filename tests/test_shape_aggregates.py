@@ -26,7 +26,6 @@ def test_nobody_asks_which_aggregate_it_is() -> None:
     asked = [
         f"{path.relative_to(SOURCE)}:{line} asks for {kind}"
         for path in SOURCE.rglob("*.py")
-        if "curve" not in path.name  # of curves only three can be asked, and they are sums of vectors
         for line, kind in _kinds_tested(path)
     ]
     assert asked == []

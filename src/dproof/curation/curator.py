@@ -14,13 +14,12 @@ from typing import Any
 from dproof.arguments import as_path, expect
 from dproof.coins import current
 from dproof.curation.account import Amount, Unit, amount
-from dproof.curation.curve_measurement import CurveMeasurement
-from dproof.curation.curve_session import ask_curve, ask_functions, measured, preview_curve
 from dproof.curation.duckdb_tally import readable, tally_in_duckdb
 from dproof.curation.ledger import Ledger, is_begun
-from dproof.curation.measurement import Measurement, check_groups, measure
+from dproof.curation.measurement import Measurement, Released, check_groups, measure
+from dproof.curation.noisy_curves import NoisyCurves
 from dproof.curation.preview import Preview, preview, spreads
-from dproof.curation.released import Released, answer_of, draw
+from dproof.curation.released import answer_of, draw
 from dproof.curation.tally import Counter, read_rows, tally
 from dproof.errors import InputError
 from dproof.exact import bisect, exact, level_of
@@ -34,7 +33,7 @@ from dproof.questions.canonical import canonical
 from dproof.questions.curve_estimate import CurveEstimate
 from dproof.questions.declared import Declared, declare
 from dproof.questions.question import Question, columns
-from dproof.questions.schema import Open, asked_curve, plain, resolve
+from dproof.questions.schema import Open, asks_for_curves, plain, resolve
 from dproof.tables import open_source
 
 _LEAST, _MOST = Fraction(1, 1000), Fraction(100)
@@ -94,7 +93,7 @@ class Curator:
         self.keep_account(ledger)
         self.analyst = analyst
         self.lock = threading.RLock()
-        self._last: dict[str, Measurement | CurveMeasurement] = {}
+        self._last: dict[str, Measurement] = {}
 
     def keep_account(self, ledger: str | os.PathLike[str]) -> None:
         """Keep the account in this ledger from now on; it is begun if there is none."""
@@ -124,10 +123,8 @@ class Curator:
         """What a question would cost and how good its answer would be; spends nothing and reads no row."""
         level = level_of(level)
         measurement = self._measurement(asked, epsilon, delta, accuracy, level, all_groups)
-        if isinstance(measurement, CurveMeasurement):
-            return preview_curve(self, measurement, level)
         stored = measurement.free or self.ledger.find(self._key(measurement), measurement.privacy) is not None
-        left, notes = self.remaining(), stand_ins(self.plan, columns(measurement.question))
+        left, notes = self.remaining(), self._stand_ins(measurement)
         return preview(measurement, level, stored=stored, remaining=left, rows=self.public_rows, notes=notes)
 
     def ask(
@@ -147,19 +144,9 @@ class Curator:
         """
         level = level_of(level)
         measurement = self._measurement(asked, epsilon, delta, accuracy, level, all_groups)
-        if isinstance(measurement, CurveMeasurement):
-            return ask_curve(self, measurement, level)
-        if measurement.free:
-            released, free = self._drawn(measurement), True
-        else:
-            fresh = partial(self._drawn, measurement)
-            released, free = self.buy(self._key(measurement), measurement.privacy, fresh)
-            if self.paid(released) != measurement.privacy:
-                measurement = self._measure(measurement.question, self.paid(released))
+        measurement, released, notes = self._bought(measurement)
         found = answer_of(measurement, released, level)
-        receipt = self.receipt(measurement.privacy, released, free)
-        stood_in = stand_ins(self.plan, columns(measurement.question))
-        return replace(found, method=_method(measurement), notes=(*receipt, *stood_in, *found.notes))
+        return replace(found, method=_method(measurement), notes=(*notes, *found.notes))
 
     def curves(
         self, asked: Asked, *, epsilon: Any, delta: Any = 0, level: float = 0.95, all_groups: bool = False
@@ -167,9 +154,12 @@ class Curator:
         """The answer to AVG or SUM of a curve column as functions with simultaneous bands: (group, function) pairs."""
         level = level_of(level)
         measurement = self._measurement(asked, epsilon, delta, None, level, all_groups)
-        if not isinstance(measurement, CurveMeasurement):
+        if measurement.curves is None or measurement.curves.is_covariance:
             raise InputError("the question asks for no curve: AVG or SUM of a curve column is one")
-        return ask_functions(self, measurement, level)
+        measurement, released, notes = self._bought(measurement)
+        found = NoisyCurves(measurement, released, level)
+        functions = [replace(function, notes=notes) for function in found.functions]
+        return list(zip(found.labels, functions, strict=True))
 
     def ask_declared(self, query: Declared, *, epsilon: Any, level: float = 0.95) -> Answer:
         """Answer a query of the user's own at the price ε, with noise for the sensitivity that its author declares."""
@@ -205,6 +195,20 @@ class Curator:
         notes = (*self.receipt(self.paid(kept), kept, free), declared, *stand_ins(self.plan, known))
         return Answer((query.name,), [{query.name: cell}], level, notes, "Laplace noise, sensitivity declared")
 
+    def _bought(self, measurement: Measurement) -> tuple[Measurement, Released, tuple[str, ...]]:
+        """What the table tells, at which price, and the notes on that: a stored answer may have been paid better."""
+        if measurement.free:
+            released, free = self._drawn(measurement), True
+        else:
+            fresh = partial(self._drawn, measurement)
+            released, free = self.buy(self._key(measurement), measurement.privacy, fresh)
+            if self.paid(released) != measurement.privacy:
+                measurement = self._measure(measurement.question, self.paid(released))
+        notes = [*self.receipt(measurement.privacy, released, free), *self._stand_ins(measurement)]
+        if measurement.curves is not None:
+            notes.append("A row is its whole curve.")
+        return measurement, released, tuple(notes)
+
     def buy(self, key: str, cost: Privacy, fresh: Callable[[], Released]) -> tuple[Released, bool]:
         """What the table tells, bought once, and whether it was free; a stored answer that was paid better counts."""
         with self.lock:
@@ -235,6 +239,9 @@ class Curator:
     def _key(self, measurement: Measurement) -> str:
         return self.key(canonical(measurement.question), columns(measurement.question))
 
+    def _stand_ins(self, measurement: Measurement) -> tuple[str, ...]:
+        return stand_ins(self.plan, columns(measurement.question))
+
     def _drawn(self, measurement: Measurement) -> Released:
         with self.lock:
             counted = None if self._readable is None else tally_in_duckdb(self._readable, self.plan, measurement)
@@ -243,7 +250,7 @@ class Curator:
 
     def _measurement(
         self, asked: Asked, epsilon: Any, delta: Any, accuracy: Any, level: float, all_groups: bool = False
-    ) -> Measurement | CurveMeasurement:
+    ) -> Measurement:
         """A question, understood and priced; the last one is kept, for who asks what was previewed."""
         key = repr((asked, epsilon, delta, accuracy, level, all_groups))
         last = self._last
@@ -253,15 +260,14 @@ class Curator:
 
     def _understood(
         self, asked: Asked, epsilon: Any, delta: Any, accuracy: Any, level: float, all_groups: bool
-    ) -> Measurement | CurveMeasurement:
-        parsed = as_question(asked)
-        if asked_curve(parsed, self.schema) is not None:
-            return measured(self, parsed, epsilon, delta, all_groups=all_groups)
-        question = resolve(parsed, self.schema)
+    ) -> Measurement:
+        question = resolve(as_question(asked), self.schema)
         if not all_groups:
             check_groups(question.group_by, self.schema)
         if (epsilon is None) == (accuracy is None):
             raise InputError("say what the question may cost, with epsilon, or how good it must be, with accuracy")
+        if accuracy is not None and asks_for_curves(question, self.schema):
+            raise InputError("say with epsilon what a question about curves may cost")
         if accuracy is None:
             return self._measure(question, self.price(epsilon, delta))
         self.price(_MOST, delta)
@@ -307,6 +313,8 @@ class Curator:
 
 
 def _method(measurement: Measurement) -> str:
+    if measurement.curves is not None:
+        return measurement.curves.method
     names = [noisy.noise.name for noisy in measurement.noisy if noisy.noise is not None]
     parts = [f"{name} noise on whole numbers" for name in dict.fromkeys(names)]
     parts += dict.fromkeys(f"{choice.mechanism} choice" for choice in measurement.chosen)

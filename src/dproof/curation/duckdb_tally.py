@@ -84,10 +84,11 @@ def tally_in_duckdb(table: Readable, plan: Plan, measurement: Measurement) -> Ta
     simple = plan.person is None and all(len(c.sources) == 1 and _is_alike(table, c.sources[0]) for c in looked_at)
     # DuckDB takes names that differ in case alone for one, and gives one of them another name.
     known = table.arrow is None or table.arrow.names == table.relation.columns
-    # Products of three and more numbers are added up row by row.
+    # Products of three and more numbers are added up row by row, and curves.
     if (
         not simple
         or not known
+        or counter.curves is not None
         or any(len(names) > 2 for names, _ in counter.sums)
         or not all(_adds_up(table.relation, plan, column) for column in summed)
     ):

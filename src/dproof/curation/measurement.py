@@ -11,16 +11,22 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from itertools import product
+from typing import Any, cast
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dproof.curation.choice import Chosen, choice_of
+from dproof.curation.curve_sums import CurveSums, curve_sums
+from dproof.curves.expansion import Expansion
 from dproof.errors import InputError, TooLarge
 from dproof.mechanisms.noise import Noise, integer_gaussian, integer_laplace
 from dproof.privacy import Privacy
 from dproof.questions.aggregates import Frequent
-from dproof.questions.canonical import expression
+from dproof.questions.canonical import expression, normalise
 from dproof.questions.effects import Coordinate, Effects, Part, effects
+from dproof.questions.predicates import both
 from dproof.questions.question import (
     Aggregate,
     Arithmetic,
@@ -33,9 +39,11 @@ from dproof.questions.question import (
     parts_of,
 )
 from dproof.questions.regions import grouping
-from dproof.questions.schema import Open, Schema, has_numbers
-from dproof.questions.sums import Term, terms
+from dproof.questions.schema import Open, Schema, asks_for_curves, has_numbers
+from dproof.questions.sums import Term, present, terms
 
+WAYS_OUT = "a larger ε, fewer columns in the question, or coarser conditions"  # of an answer that tells nothing
+Released = dict[str, Any]  # plain JSON: the numbers that leave the table, as a ledger keeps them
 _MOST_CHOICES = 1 << 14  # groups, each with a choice of its own
 _MOST_GROUPS = 1000  # that are answered without being asked for expressly
 
@@ -60,6 +68,7 @@ class Measurement:
     by_person: bool
     noisy: tuple[Noisy, ...]
     chosen: tuple[Chosen, ...]
+    curves: CurveSums | None = None  # where curves are asked for, and then nothing else is
 
     @property
     def groups(self) -> int:
@@ -81,7 +90,21 @@ class Measurement:
     @property
     def free(self) -> bool:
         """Whether no row can move anything: then there is nothing to pay."""
-        return not self.chosen and all(noisy.noise is None for noisy in self.noisy)
+        return self.curves is None and not self.chosen and all(noisy.noise is None for noisy in self.noisy)
+
+    def declared_groups(self) -> tuple[list[tuple[Any, ...]], NDArray[np.int64]]:
+        """The labels of every declared group, and the place of each among the released numbers."""
+        groupings = {key: grouping(key, self.schema) for key in self.question.group_by}
+        labels = [
+            found.labels[:-1] if key.column in self.schema.nullable else found.labels
+            for key, found in groupings.items()
+        ]
+        sizes = [len(declared) for declared in labels]
+        chosen = dict(zip(groupings, np.indices(sizes).reshape(len(sizes), math.prod(sizes)), strict=True))
+        places = np.zeros(math.prod(sizes), np.int64)
+        for key in self.keys:
+            places = places * len(groupings[key].labels) + chosen[key]
+        return list(product(*labels)), places
 
 
 def measure(
@@ -103,9 +126,12 @@ def measure(
     # One order for all spellings of a question, so that what was released for one serves the others.
     wanted = sorted(aggregates(question), key=expression)
     keys = tuple(sorted(question.group_by, key=expression))
+    by_person = by_person or rows_per_person > 1
     for column in columns(question):
         if isinstance(schema.spaces[column], Open):
             raise InputError(f"column {column!r} has no declared values in the plan: give it a space to ask about it")
+    if asks_for_curves(question, schema):
+        return _measured_curves(question, keys, schema, privacy, rows_per_person, by_person)
     for part in expressions(question):
         _check_numbers(part, schema, alone=True)
     for test in question.having:
@@ -119,7 +145,6 @@ def measure(
     share = Fraction(1, len(wanted))
     moved = rows_per_person * (2 if several and privacy.neighbours == "change-one" else 1)
     cells = moved if several else 1  # the numbers of one aggregate that one person can move
-    by_person = by_person or rows_per_person > 1
     price = _part(privacy, share * len(sums))
     linear = _linear(question, schema, price, rows_per_person, by_person, sums, cells)
     counts = [Noisy(a, moved, _noise(moved, moved * rows_per_person, _part(privacy, share), cells)) for a in distinct]
@@ -127,6 +152,33 @@ def measure(
         raise TooLarge(f"a value would be chosen in each of {groups} groups: ask for {_MOST_CHOICES} at most")
     choices = [choice_of(a, schema, _part(privacy, share), rows_per_person, groups) for a in picked]
     return Measurement(question, keys, schema, privacy, by_person, (*linear, *counts), tuple(choices))
+
+
+def _measured_curves(
+    question: Question, keys: tuple[Key, ...], schema: Schema, privacy: Privacy, rows_per_person: int, by_person: bool
+) -> Measurement:
+    """How to answer SELECT keys, AVG(curve) or SUM(curve) or COVAR(curve, curve) FROM data WHERE .. GROUP BY keys."""
+    aggregate, *more = aggregates(question)
+    column = aggregate.columns[0]
+    if more or aggregate.where is not None:
+        raise InputError(
+            f"of the curves {column!r} one of AVG({column}), SUM({column}) and COVAR({column}, {column}) can be asked "
+            "at a time, with WHERE for a condition"
+        )
+    # Only the curves that are there are measured; then how many these are is private.
+    there = present(aggregate, schema)
+    every = question.where in (None, there) and not keys and privacy.neighbours == "change-one" and not by_person
+    if aggregate.definition.shape == "curved" and not every:
+        raise InputError(
+            "the covariance of curves is told of all rows, and where their number is public: "
+            "without WHERE and GROUP BY, under change-one neighbours"
+        )
+    where = both(question.where, there)
+    question = replace(question, where=None if where is None else normalise(where))
+    groups = math.prod(len(grouping(key, schema).labels) for key in keys)
+    public, space = every and question.where is None, cast(Expansion, schema.spaces[column])
+    sums = curve_sums(aggregate, space, privacy, public=public, groups=groups, rows_per_person=rows_per_person)
+    return Measurement(question, keys, schema, privacy, by_person, (), (), sums)
 
 
 def check_groups(keys: Iterable[Key], schema: Schema) -> None:

@@ -6,12 +6,9 @@ add up are post-processing. The sheet, section 5; HLM15, Theorem 4.
 
 from __future__ import annotations
 
-import hashlib
-import json
-import math
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
-from itertools import accumulate, product
+from itertools import accumulate
 from typing import Any
 
 import numpy as np
@@ -19,27 +16,28 @@ from numpy.typing import NDArray
 
 from dproof.coins import Coins
 from dproof.curation.choice import choose, promise
-from dproof.curation.measurement import Measurement, Noisy
+from dproof.curation.curve_sums import CurveSums
+from dproof.curation.measurement import WAYS_OUT, Measurement, Noisy, Released
+from dproof.curation.noisy_curves import NoisyCurves, covariances
 from dproof.curation.noisy_sums import Floats, Statistics, is_affine, value_of
-from dproof.curation.simulation import simulated_interval
+from dproof.curation.simulation import public_seed, simulated_interval
 from dproof.curation.tally import Tally
 from dproof.questions.answer import Answer, Cell
 from dproof.questions.measured import answer
 from dproof.questions.question import Aggregate, Expression, aggregates, aggregates_of
-from dproof.questions.regions import grouping
 from dproof.questions.schema import plain
 from dproof.questions.sums import Term, terms
 
-WAYS_OUT = "a larger ε, fewer columns in the question, or coarser conditions"  # of an answer that tells nothing
 _AS_DRAWN = "This costs nothing. The numbers as drawn are in the cell's `raw` (on the command line: with --json)."
-Released = dict[str, Any]  # plain JSON: what a ledger keeps
 
 
 def draw(measurement: Measurement, counted: Tally, coins: Coins) -> Released:
     """The released numbers: `noisy`, a whole number for each statistic and group, and `chosen`, a code or codes.
 
-    Where the number of all rows is public, `rows` tells it.
+    Where the number of all rows is public, `rows` tells it. Curves have a vector of noisy sums for each group.
     """
+    if measurement.curves is not None:
+        return _drawn_curves(measurement.curves, counted, coins)
     noisy = []
     for part in measurement.noisy:
         statistic = part.statistic
@@ -57,6 +55,13 @@ def draw(measurement: Measurement, counted: Tally, coins: Coins) -> Released:
     ]
     released: Released = {"noisy": noisy, "chosen": chosen, "private": coins.private}
     return {**released, "rows": counted.rows} if measurement.rows_are_public else released
+
+
+def _drawn_curves(sums: CurveSums, counted: Tally, coins: Coins) -> Released:
+    totals = np.array(counted.vectors, np.int64)
+    noisy = totals + sums.noise.draw(1, coins).reshape(totals.shape)
+    released: Released = {"noisy": noisy.tolist(), "private": coins.private}
+    return released if sums.weight else {**released, "rows": counted.rows}
 
 
 def adding_up(counts: Sequence[int], total: int) -> list[int]:
@@ -85,7 +90,11 @@ def adding_up(counts: Sequence[int], total: int) -> list[int]:
 
 def answer_of(measurement: Measurement, released: Released, level: float) -> Answer:
     """The answer to a question from its released numbers."""
-    return answer(measurement.question, measurement.schema, MeasuredTable(measurement, released, level), level)
+    curves = measurement.curves
+    if curves is not None and curves.is_covariance:
+        return covariances(curves, released, level)
+    measured = (MeasuredTable if curves is None else NoisyCurves)(measurement, released, level)
+    return answer(measurement.question, measurement.schema, measured, level)
 
 
 class MeasuredTable:
@@ -109,10 +118,9 @@ class MeasuredTable:
         self.consistent: Statistics = {}
         if every is not None and self.rows is not None:
             self.consistent[every] = np.array(adding_up(self.released[every].tolist(), self.rows), float)
-        self.labels, self.places = self._groups()
+        self.labels, self.places = measurement.declared_groups()
         self.shown = range(len(self.labels))
-        # Intervals are simulated from what was released alone, and the same each time.
-        self.seed = hashlib.sha256(json.dumps(released, sort_keys=True).encode()).digest()
+        self.seed = public_seed(released)
 
     def _labels(self, aggregate: Aggregate, codes: Sequence[Any]) -> list[Any]:
         """The values that were chosen, group by group; a list of them where several were."""
@@ -121,20 +129,6 @@ class MeasuredTable:
             [space.candidate(place) for place in code] if isinstance(code, list) else space.label(code)
             for code in codes
         ]
-
-    def _groups(self) -> tuple[list[tuple[Any, ...]], NDArray[np.int64]]:
-        """The labels of every declared group, and the place of each among the released numbers."""
-        groupings = {key: grouping(key, self.schema) for key in self.question.group_by}
-        labels = [
-            found.labels[:-1] if key.column in self.schema.nullable else found.labels
-            for key, found in groupings.items()
-        ]
-        sizes = [len(own) for own in labels]
-        chosen = dict(zip(groupings, np.indices(sizes).reshape(len(sizes), math.prod(sizes)), strict=True))
-        places = np.zeros(math.prod(sizes), np.int64)
-        for key in self.measurement.keys:
-            places = places * len(groupings[key].labels) + chosen[key]
-        return list(product(*labels)), places
 
     def estimates(self, expression: Expression) -> Sequence[Any]:
         parts = aggregates_of(expression)

@@ -11,6 +11,8 @@ is curved, −(Σx)²/n, the fresh noise moves f once more the way the noise in 
 
 from __future__ import annotations
 
+import hashlib
+import json
 import math
 from typing import Any
 
@@ -29,6 +31,11 @@ _DRAWS, _MOST_DRAWS = 4000, 1 << 22
 _SHARE = 10  # one tenth of what may be missed goes to the test of each noise by itself
 _STEP = 1e-5  # of a standard deviation, for slopes
 _DIRECTIONS = 16  # in which the quantile of |∇f·e| is taken; the greatest of them counts
+
+
+def public_seed(released: dict[str, Any]) -> bytes:
+    """The seed of coins that simulate public noise: from what was released alone, and the same each time."""
+    return hashlib.sha256(json.dumps(released, sort_keys=True).encode()).digest()
 
 
 def simulated_interval(

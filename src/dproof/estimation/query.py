@@ -12,7 +12,7 @@ from sqlglot import exp
 
 from dproof.errors import InputError, did_you_mean
 from dproof.estimation.counted import Counting
-from dproof.estimation.curves import curve_answer
+from dproof.estimation.curves import ReleaseCurves
 from dproof.estimation.estimated import ROUGH, WAYS_OUT, Options, Warnings, estimate
 from dproof.estimation.order_statistics import OrderStatistics
 from dproof.estimation.stored import connected
@@ -22,7 +22,7 @@ from dproof.questions.building import Asked, as_question
 from dproof.questions.canonical import literal, name
 from dproof.questions.measured import answer
 from dproof.questions.question import Aggregate, Expression, Question, aggregates, aggregates_of, expressions
-from dproof.questions.schema import asked_curve, resolve
+from dproof.questions.schema import asks_for_curves, resolve
 from dproof.questions.sql import read_statement
 from dproof.questions.sums import centred_terms
 
@@ -59,11 +59,11 @@ def query(release: Any, asked: Asked, **options: Any) -> Answer:
     for option in options:
         if option not in known:
             raise InputError(f"query has no option {option!r}{did_you_mean(option, known)}")
-    parsed, schema = as_question(asked, "release"), schema_of(release.law.plan, "release")
-    curves = asked_curve(parsed, schema)
-    if curves is not None:
-        return curve_answer(release, parsed, curves, Options(**options))
-    question, chosen = resolve(parsed, schema), Options(**options)
+    schema = schema_of(release.law.plan, "release")
+    question, chosen = resolve(as_question(asked, "release"), schema), Options(**options)
+    if asks_for_curves(question, schema):
+        curves = ReleaseCurves(release, question, chosen)
+        return answer(question, schema, curves, chosen.level, curves.method)
     answered = answer(question, schema, MeasuredRelease(release, question, chosen), chosen.level)
     method = _METHODS["approximate" if chosen.method == "inverse" and ROUGH in answered.notes else chosen.method]
     return replace(answered, method=f"{method}; intervals for {_TARGETS[chosen.target]}")

@@ -190,6 +190,7 @@ class Definition:
     numbers, of values of any kind but sets, or of any. `sums` are the products of columns, by position, that the
     `formula` takes the sums of: about the middle of their ranges (`centred`), or as they are. `shape` is "linear" for
     one sum as it is, "mean" for the mean of a column, which is linear where the number of rows is exact, or "curved".
+    With `of_curves` a column may hold curves as well, whose sums are vectors of coefficients.
 
     Without a formula it is `chosen` among values, or it `counts` different values instead of rows. `possible` is what
     it can be at all, from public knowledge; `argument_rule` is what an argument must be, with the advice if it is not.
@@ -202,6 +203,7 @@ class Definition:
     centred: bool = True
     formula: Formula | None = None
     shape: Literal["linear", "mean", "curved"] = "curved"
+    of_curves: bool = False
     counts: Literal["rows", "values"] | None = None
     chosen: Rank | Frequent | None = None
     possible: Callable[[Known], Range] = field(default=lambda known: Range())
@@ -246,11 +248,11 @@ AGGREGATES: dict[str, Definition] = {
     ),
     "sum": Definition(
         {"sum": None}, sums=((0,),), centred=False, formula=lambda s, columns, _: total(s, *columns),
-        shape="linear", possible=lambda known: known.rows * known.values[0],
+        shape="linear", of_curves=True, possible=lambda known: known.rows * known.values[0],
     ),
     "avg": Definition(
         {"avg": None, "mean": None}, sums=((), (0,)), formula=lambda s, columns, _: mean(s, *columns),
-        shape="mean", possible=lambda known: known.values[0],
+        shape="mean", of_curves=True, possible=lambda known: known.values[0],
     ),
     "min": Definition({"min": None}, chosen=Rank("least"), possible=lambda known: known.values[0]),
     "max": Definition({"max": None}, chosen=Rank("greatest"), possible=lambda known: known.values[0]),
@@ -277,7 +279,7 @@ AGGREGATES: dict[str, Definition] = {
     ),
     "covar": Definition(
         {"covar_samp": _SAMPLE, "covar": _SAMPLE, "covar_pop": _POPULATION}, columns=2,
-        sums=((), (0,), (1,), (0, 1)), formula=covariance,
+        sums=((), (0,), (1,), (0, 1)), formula=covariance, of_curves=True,
         possible=lambda known: Range(-_largest_covariance(known), _largest_covariance(known)),
     ),
     "corr": Definition(

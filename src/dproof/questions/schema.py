@@ -37,6 +37,8 @@ from dproof.questions.question import (
 from dproof.spaces import Space
 from dproof.spaces.space import as_space
 
+_ALONE = "column {0!r} holds curves: ask for AVG({0}) or SUM({0}) by itself"
+
 
 @dataclass(frozen=True, slots=True)
 class Open:
@@ -70,17 +72,18 @@ class Schema:
         assert not isinstance(space, Open)
         return space
 
-    def find(self, column: str, *, gaps: bool = False) -> str:
+    def find(self, column: str, *, gaps: bool = False, curves: bool = False) -> str:
         """The declared column of that name; case matters only where two names differ by nothing else.
 
-        Of curves one may ask in passing only which are there (`gaps`), where some may be missing.
+        A column of curves is found only by what asks for `curves`, or for those that are missing (`gaps`), where some
+        may be.
         """
         same = [known for known in self.spaces if known.casefold() == column.casefold()]
         if column not in self.spaces and len(same) != 1:
             raise InputError(f"there is no column {column!r}{did_you_mean(column, self.spaces)}")
         found = column if column in self.spaces else same[0]
-        if self.spaces[found].holds_curves and not (gaps and found in self.nullable):
-            raise InputError(f"column {found!r} holds curves: ask for AVG({found}) or SUM({found}) by itself")
+        if self.spaces[found].holds_curves and not curves and not (gaps and found in self.nullable):
+            raise InputError(_ALONE.format(found))
         return found
 
 
@@ -146,6 +149,7 @@ def resolve(question: Question, schema: Schema) -> Question:
     for part in (part for expression in expressions(checked) for part in parts_of(expression)):
         if isinstance(part, Key) and part not in checked.group_by:
             raise InputError(f"column {part.column!r} is neither in an aggregate nor in GROUP BY")
+    _check_curves(checked, schema)
     tested = [side for test in checked.having for side in (test.left, test.right)]
     inside = [part for whole in expressions(checked) for part in parts_of(whole) if part is not whole]
     if any(shown_as(expression, schema) is not None for expression in (*tested, *inside)):
@@ -157,23 +161,28 @@ def resolve(question: Question, schema: Schema) -> Question:
     return checked
 
 
-def asked_curve(question: Question, schema: Schema) -> str | None:
-    """The curve column that a question asks about, if any."""
-    curves = {name.casefold(): name for name, space in schema.spaces.items() if space.holds_curves}
-    asked = [item.expression for item in question.select if isinstance(item.expression, Aggregate)]
-    named = [(part.definition, curves.get(column.casefold())) for part in asked for column in part.columns]
-    # How many curves there are, where some may be missing, is a count like any other.
-    return next((name for d, name in named if name and (d.counts != "rows" or name not in schema.nullable)), None)
+def is_curve(expression: Expression, schema: Schema) -> bool:
+    """Whether an expression is an aggregate of curves; how many curves there are is a count like any other."""
+    if not isinstance(expression, Aggregate) or expression.definition.counts:
+        return False
+    return any(schema.spaces[column].holds_curves for column in expression.columns)
 
 
-def counting(question: Question) -> Question:
-    """The question with count(*) in the place of the curve: its names, conditions and groups can then be checked."""
-    select = []
-    for item in question.select:
-        asked = item.expression
-        counted = Aggregate("count", where=asked.where) if isinstance(asked, Aggregate) else asked
-        select.append(replace(item, expression=counted))
-    return replace(question, select=tuple(select))
+def asks_for_curves(question: Question, schema: Schema) -> bool:
+    """Whether a checked question asks for curves: then for those of one column, and for nothing else."""
+    return any(is_curve(aggregate, schema) for aggregate in aggregates(question))
+
+
+def _check_curves(question: Question, schema: Schema) -> None:
+    curves = [aggregate for aggregate in aggregates(question) if is_curve(aggregate, schema)]
+    if not curves:
+        return
+    if question.having or question.order_by or question.limit is not None:
+        raise InputError("HAVING, ORDER BY and LIMIT do not go with curves: leave them out")
+    beside = [i for i in question.select if not isinstance(i.expression, Key) and not is_curve(i.expression, schema)]
+    columns = sorted({column for aggregate in curves for column in aggregate.columns})
+    if beside or len(columns) > 1:
+        raise InputError(_ALONE.format(next(column for column in columns if schema.spaces[column].holds_curves)))
 
 
 def _key(key: Key, schema: Schema) -> Key:
@@ -197,9 +206,11 @@ def _expression(part: Expression, schema: Schema) -> Expression:
 
 def _aggregate(aggregate: Aggregate, schema: Schema) -> Aggregate:
     definition, argument = aggregate.definition, aggregate.argument
-    columns = tuple(schema.find(column, gaps=definition.counts == "rows") for column in aggregate.columns)
+    wanted = {"gaps": definition.counts == "rows", "curves": definition.of_curves}
+    columns = tuple(schema.find(column, **wanted) for column in aggregate.columns)
     for column in columns:
-        if definition.accepts == "numbers" and not has_numbers(schema.spaces[column]):
+        added_up = has_numbers(schema.spaces[column]) or schema.spaces[column].holds_curves
+        if definition.accepts == "numbers" and not added_up:
             raise InputError(f"{aggregate.kind.upper()} needs numbers, and column {column!r} has none: COUNT it")
         if definition.shape == "linear" and not definition.counts and not has_sums(schema.spaces[column]):
             raise InputError(f"column {column!r} has dates, which have no sum: ask for AVG({column})")

@@ -30,8 +30,8 @@ from dproof.privacy import Privacy
 from dproof.questions.aggregates import Sums, total
 from dproof.questions.building import Select
 from dproof.questions.predicates import Compare, Contains, both
-from dproof.questions.question import Expression, Key, Number, Question, aggregates
-from dproof.questions.schema import Schema, asked_curve, resolve
+from dproof.questions.question import Expression, Key, Number, Question, aggregates, columns
+from dproof.questions.schema import Schema, resolve
 from dproof.questions.sums import Term, centred_terms, multiplied_out
 
 Spread = tuple[float | None, float | None]  # a half-width and a standard error, over all groups
@@ -205,7 +205,7 @@ def _compared(
     unknown = [Comparison(one.sql, item.alias, one.weight, None, None, None) for item in items]
     data_schema = schema_of(plan)
     schema = data_schema if law is None else schema_of(plan, "release")
-    if asked_curve(parsed, schema) is not None:
+    if any(schema.spaces[column].holds_curves for column in columns(parsed)):
         return unknown  # a band, not one ±
     release = resolve(replace(parsed, table=schema.table), schema)
     if any(aggregate.definition.formula is None for aggregate in aggregates(release)):
