@@ -18,7 +18,7 @@ from dproof.certification import verify_certificate
 from dproof.certification.verify_certificate import seal
 from dproof.errors import InputError, NotPrivate, VerificationFailed
 from dproof.laws.law import LAWS
-from dproof.plans.mechanisms import MECHANISMS, unbiased_design
+from dproof.plans.mechanisms import MECHANISMS, _Added, unbiased_design
 from dproof.testing import check_mechanism, seeded_coins
 
 MODULE = '''
@@ -93,9 +93,10 @@ TABLE = pa.table(
 
 @pytest.fixture(autouse=True)
 def registries(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What a test adds is gone after it."""
+    """What a test adds is gone after it, and what others added is not there."""
     for kind, known in MECHANISMS.items():
-        monkeypatch.setitem(MECHANISMS, kind, dict(known))
+        usual = {name: function for name, function in known.items() if not isinstance(function, _Added)}
+        monkeypatch.setitem(MECHANISMS, kind, usual)
 
 
 @pytest.fixture
