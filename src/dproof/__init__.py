@@ -39,6 +39,7 @@ if TYPE_CHECKING:  # what tools see; at run time a name is loaded when it is fir
     from dproof.optimality.design import design as design
     from dproof.optimality.rows import design_row as design_row
     from dproof.plans.column import add_space as add_space
+    from dproof.plans.mechanisms import add_mechanism as add_mechanism
     from dproof.plans.plan import Plan as Plan
     from dproof.privacy import Privacy as Privacy
     from dproof.questions.building import Select as Select
@@ -74,6 +75,7 @@ _PUBLIC = {
     "Rows": "dproof.spaces.rows",
     "add_space": "dproof.plans.column",
     "Mechanism": "dproof.mechanisms.mechanism",
+    "add_mechanism": "dproof.plans.mechanisms",
     "randomised_response": "dproof.mechanisms.finite",
     "response_with": "dproof.mechanisms.finite",
     "itemwise_response": "dproof.mechanisms.finite",

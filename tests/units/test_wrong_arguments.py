@@ -42,6 +42,7 @@ CALLS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     "Interval": (dp.Interval, {"low": 0, "high": 4, "step": 1}),
     "Dates": (dp.Dates, {"low": "2024-01-01", "high": "2024-12-31", "step": 1}),
     "add_space": (dp.add_space, {"name": "interval", "space": dp.Interval}),
+    "add_mechanism": (dp.add_mechanism, {"name": "usual_response", "function": dp.randomised_response}),
     "Curves": (dp.Curves, {"start": 0, "stop": 1, "points": 5, "low": 0, "high": 1, "norm": "sup"}),
     "Rows": (dp.Rows, {"columns": {"c": LETTERS}}),
     "randomised_response": (dp.randomised_response, {"space": LETTERS, "privacy": ONE}),

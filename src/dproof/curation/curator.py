@@ -34,7 +34,7 @@ from dproof.questions.curve_estimate import CurveEstimate
 from dproof.questions.declared import Declared, declare
 from dproof.questions.question import Question, columns
 from dproof.questions.schema import Open, asks_for_curves, plain, resolve
-from dproof.tables import open_source
+from dproof.tables import open_source, readable_again
 
 _LEAST, _MOST = Fraction(1, 1000), Fraction(100)
 
@@ -82,8 +82,7 @@ class Curator:
             )
         if analyst is not None:
             expect(analyst, str, "analyst", "a name")
-        if hasattr(source, "read_all"):
-            source = source.read_all()  # a stream can be read once, and there will be other questions
+        source = readable_again(source)  # there will be other questions
         self.source = open_source(source, table, self.plan.file)
         self._readable = readable(source) if table is None else None
         self.plan.check_names(self.source.names)
