@@ -8,6 +8,7 @@ says the same as SELECT region, count(*) FROM data WHERE age >= 18 AND sex = 'f'
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from datetime import date
 from fractions import Fraction
 from typing import Any, TypeAlias
 
@@ -99,4 +100,6 @@ def _column(name: Any) -> str:
 
 
 def _value(value: Any) -> Value:
+    if isinstance(value, date):
+        return str(value)
     return value if isinstance(value, (str, bool)) else exact(value, "a value")

@@ -226,6 +226,10 @@ def _expression(node: Node, aliases: dict[str, Expression]) -> Expression:
         return aliases.get(column.casefold(), Key(column))
     if _function(node) == "bin":
         return _bin(node)
+    if isinstance(node, exp.Literal) or _is_date(node):
+        raise InputError(
+            "a text or date cannot be selected or compared in HAVING: compare it with a column after WHERE"
+        )
     return _aggregate(node)
 
 
@@ -325,7 +329,8 @@ def _predicate(node: Node) -> Predicate:
         return And(parts) if isinstance(node, exp.And) else Or(parts)
     if type(node) in _COMPARISONS:
         operator = _COMPARISONS[type(node)]
-        if isinstance(node.expression, exp.Column) and not isinstance(node.this, (exp.Column, exp.Func)):
+        value_first = _is_date(node.this) or not isinstance(node.this, (exp.Column, exp.Func))
+        if isinstance(node.expression, exp.Column) and value_first:
             return Compare(_column(node.expression), _MIRRORED[operator], _value(node.this))
         return Compare(_column(node.this), operator, _value(node.expression))
     if isinstance(node, exp.Between):
@@ -346,6 +351,16 @@ def _predicate(node: Node) -> Predicate:
     _refuse(node, "a condition compares a column with values: =, <>, <, BETWEEN, IN, IS NULL, list_contains")
 
 
+def _is_date(node: Node) -> bool:
+    """DATE '2024-01-31', which says no more than the text alone."""
+    return (
+        type(node) is exp.Cast
+        and node.to.is_type("date")
+        and isinstance(node.this, exp.Literal)
+        and node.this.is_string
+    )
+
+
 def _value(node: Node) -> Value:
     constant = _constant(node)
     if constant is not None:
@@ -354,7 +369,10 @@ def _value(node: Node) -> Value:
         return str(node.this)
     if isinstance(node, exp.Boolean):
         return bool(node.this)
+    if _is_date(node):
+        _only(node, "this", "to")
+        return str(node.this.this)
     if isinstance(node, exp.Column):
         advice = f"write a text in single quotes, as in '{_column(node)}'"
         raise InputError(f"a value was expected and the name {_column(node)!r} was found: {advice}")
-    _refuse(node, "a value is a number, a text in single quotes, TRUE or FALSE")
+    _refuse(node, "a value is a number, a text or date in single quotes, TRUE or FALSE")

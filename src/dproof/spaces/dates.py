@@ -147,7 +147,7 @@ class Dates(Interval):
 
     def refusal(self, value: Any, *, ordered: bool = False) -> str | None:
         day = day_of(value)
-        if day is None:
+        if day is None or str(value) != str(date_of(day)):  # a time would be cut off, and a day has one spelling
             return f"holds dates, and {str(value)!r} is not one {_EXAMPLE}"
         if ordered or (self.low <= day <= self.high and (day - self.low) % self.step == 0):
             return None
