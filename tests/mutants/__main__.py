@@ -17,6 +17,7 @@ from itertools import islice
 from pathlib import Path
 from py_compile import PycInvalidationMode
 from queue import SimpleQueue
+from subprocess import PIPE, STDOUT
 from tempfile import TemporaryDirectory
 
 from tests.mutants.concerned_tests import concerned
@@ -25,6 +26,7 @@ from tests.mutants.sampling import Mutant, sample
 ROOT = Path(__file__).parent.parent.parent
 SOURCE = ROOT / "src" / "dproof"
 REPORT = ROOT / "build" / "mutants.md"
+SURVIVED = "survived"
 TIMEOUT = 240  # seconds for the tests of one mutant: several times what they take
 EXPLAINED = re.compile(r"- `(.+?)` → `(.+?)`: (.+)")
 
@@ -41,7 +43,7 @@ def main() -> int:
         _require_green(mutants, copies)
         with ThreadPoolExecutor(options.jobs) as pool:
             outcomes = _watch(mutants, pool.map(lambda mutant: _try(mutant, copies), mutants))
-    return int(outcomes["survived"] > 0)
+    return int(outcomes[SURVIVED] > 0)
 
 
 def _options() -> argparse.Namespace:
@@ -74,8 +76,9 @@ def _require_green(mutants: Iterable[Mutant], copies: SimpleQueue[Path]) -> None
     """A test that fails anyway would kill every mutant."""
     copy = copies.get()
     paths = dict.fromkeys(path for mutant in mutants for path in concerned(mutant.module, ROOT))
-    if _test(copy, list(paths), timeout=None) != 0:
-        sys.exit("the tests fail without a mutant: run `make test` first")
+    outcome = _test(copy, list(paths), timeout=None)
+    if outcome != SURVIVED:
+        sys.exit(f"without a mutant the tests must pass, but: {outcome}")
     copies.put(copy)
 
 
@@ -84,26 +87,26 @@ def _try(mutant: Mutant, copies: SimpleQueue[Path]) -> str:
     file = copy / "src" / "dproof" / mutant.module
     file.write_text(mutant.after, "utf-8")
     try:
-        code = _test(copy, concerned(mutant.module, ROOT), TIMEOUT)
+        return _test(copy, concerned(mutant.module, ROOT), TIMEOUT)
     finally:
         file.write_text(mutant.before, "utf-8")
         copies.put(copy)
-    return {None: "timed out", 0: "survived"}.get(code, "killed")
 
 
-def _test(copy: Path, paths: list[str], timeout: float | None) -> int | None:
-    """The exit code of pytest in the copy, or None after the timeout."""
+def _test(copy: Path, paths: list[str], timeout: float | None) -> str:
+    """What became of the tests in the copy: "survived", "timed out", or "killed by" the first one that failed."""
     command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", "--hypothesis-seed=0", *paths]
     environment = {**os.environ, "PYTHONPATH": str(copy / "src")}
-    quiet = subprocess.DEVNULL
     with subprocess.Popen(
-        command, cwd=copy, env=environment, stdout=quiet, stderr=quiet, start_new_session=True
+        command, cwd=copy, env=environment, stdout=PIPE, stderr=STDOUT, text=True, start_new_session=True
     ) as process:
         try:
-            return process.wait(timeout)
+            output, _ = process.communicate(timeout=timeout)
         except subprocess.TimeoutExpired:
             os.killpg(process.pid, signal.SIGKILL)  # with the processes that the tests started
-            return None
+            return "timed out"
+    failures = re.findall(r"^(?:FAILED|ERROR) (\S+)", output, flags=re.MULTILINE)
+    return SURVIVED if process.returncode == 0 else f"killed by {failures[0] if failures else 'a crash'}"
 
 
 def _watch(mutants: list[Mutant], outcomes: Iterable[str]) -> Counter[str]:
@@ -112,9 +115,9 @@ def _watch(mutants: list[Mutant], outcomes: Iterable[str]) -> Counter[str]:
     tally: Counter[str] = Counter()
     with REPORT.open("w", encoding="utf-8") as report:
         for mutant, outcome in zip(mutants, outcomes, strict=True):
-            tally[outcome] += 1
-            print(f"{sum(tally.values()):4}  {outcome:9}  {mutant.module}: {' → '.join(mutant.change)}", flush=True)
-            if outcome == "survived":
+            tally[outcome.partition(" by ")[0]] += 1
+            print(f"{tally.total()}. {mutant.module}: {' → '.join(mutant.change)}\n   {outcome}", flush=True)
+            if outcome == SURVIVED:
                 report.write(f"## {mutant.module}, {mutant.operator}\n\n```diff\n{mutant.diff}\n```\n\n")
                 report.flush()
         summary = ", ".join(f"{count} {outcome}" for outcome, count in sorted(tally.items()))

@@ -10,6 +10,8 @@ CONCERNED = {
     "samplers noise_records",
     "laws/debias.py": "estimation_scores estimation_unbiased release_query release_query_designs frequency_protocols",
     "laws/divergence.py": "worst_pairs families lattice certify tight_or_upper curves_noise composition",
+    "laws/gaussian.py": "gaussian_vectors lattice noise_records noise_mechanisms gaussian_limits curves_noise "
+    "certificate_ranges lattice_sampling curator_price",
     "laws/guide.py": "guide new_law lattice_sampling samplers",
     "laws/keep_or_other.py": "families worst_pairs certify estimation_scores frequency_protocols samplers",
     "laws/matrix.py": "families worst_pairs certify rounding estimation_scores matrix_file certificate samplers",
@@ -18,8 +20,9 @@ CONCERNED = {
     "certification": "certify certificate sufficient_sets tight_or_upper composition lattice_certificates",
     "certification/certificate.py": "certificate certificate_ranges versions certificate_page lattice_certificates",
     "certification/sufficient_sets.py": "sufficient_sets 2015_theorem_2 2015_theorem_3 2016_theorem_2 2016_example_2",
-    "certification/verify_certificate.py": "certificate_forgeries certificate certificate_ranges versions "
-    "lattice_certificates wide_noise release_folder_forgeries release_forgeries dates curves_release noise_records",
+    "certification/verify_certificate.py": "verifier_ranges certificate_forgeries certificate certificate_ranges "
+    "versions lattice_certificates wide_noise release_folder_forgeries release_forgeries dates "
+    "curves_release noise_records",
     "curation": "curator_counts curator_session curator_missing curator_moments curator_consistency curator_price "
     "unknown_aggregates curator_groups ask",
     "curation/account.py": "ledger release_payment curator_session",
