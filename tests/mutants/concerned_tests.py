@@ -14,8 +14,8 @@ CONCERNED = {
     "certificate_ranges lattice_sampling curator_price",
     "laws/guide.py": "guide new_law lattice_sampling samplers",
     "laws/keep_or_other.py": "families worst_pairs certify estimation_scores frequency_protocols samplers",
-    "laws/lattice.py": "lattice_nodes lattice new_law certificate_ranges lattice_certificates release_query_numbers "
-    "lattice_sampling noise_records",
+    "laws/lattice.py": "lattice_nodes lattice_clamped lattice new_law certificate_ranges lattice_certificates "
+    "release_query_numbers lattice_sampling noise_records",
     "laws/matrix.py": "families worst_pairs certify rounding estimation_scores matrix_file certificate samplers",
     "laws/scores.py": "estimation_scores estimation_unbiased release_query frequency_protocols",
     "laws/sets.py": "families worst_pairs estimation_scores frequency_protocols release_query_designs certify samplers",
