@@ -16,7 +16,8 @@ CONCERNED = {
     "laws/keep_or_other.py": "families worst_pairs certify estimation_scores frequency_protocols samplers",
     "laws/lattice.py": "lattice_nodes lattice_clamped lattice new_law certificate_ranges lattice_certificates "
     "release_query_numbers lattice_sampling noise_records",
-    "laws/matrix.py": "families worst_pairs certify rounding estimation_scores matrix_file certificate samplers",
+    "laws/matrix.py": "matrix_odds matrix_variance families worst_pairs certify rounding estimation_scores matrix_file "
+    "certificate samplers",
     "laws/scores.py": "estimation_scores estimation_unbiased release_query frequency_protocols",
     "laws/sets.py": "families worst_pairs estimation_scores frequency_protocols release_query_designs certify samplers",
     "certification": "certify certificate sufficient_sets tight_or_upper composition lattice_certificates",
