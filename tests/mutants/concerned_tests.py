@@ -26,18 +26,22 @@ CONCERNED = {
     "certification/verify_certificate.py": "verifier_ranges certificate_forgeries certificate certificate_ranges "
     "versions lattice_certificates wide_noise release_folder_forgeries release_forgeries dates "
     "curves_release noise_records",
-    "curation": "curator_counts curator_session curator_missing curator_moments curator_consistency curator_price "
-    "unknown_aggregates curator_groups ask",
+    "curation": "curator_counts curator_moments curator_price unknown_aggregates curator_groups",
     "curation/account.py": "ledger release_payment curator_session",
     "curation/choice.py": "curator_selection curator_price unknown_aggregates",
+    "curation/curator.py": "curator_session curator_price ask_once",
     "curation/curve_measurement.py": "curves_curator functional_mean_curve",
     "curation/curve_session.py": "curves_curator functional_mean_curve",
     "curation/curves.py": "curves_curator functional_mean_curve",
+    "curation/duckdb_tally.py": "curator_counts curator_missing curator_distinct curator_consistency",
     "curation/ledger.py": "ledger release_payment curator_session",
+    "curation/measurement.py": "curator_stderr curator_price curator_moments curator_counts unknown_aggregates",
     "curation/persons.py": "curator_session objects_alone categories_alone",
     "curation/preview.py": "curator_price curator_session curator_selection ask answer_notes",
+    "curation/released.py": "curator_stderr curator_consistency curator_moments curator_counts curator_missing",
     "curation/selection.py": "curator_selection curator_price",
     "curation/simulation.py": "curator_price curator_moments curator_consistency unknown_aggregates",
+    "curation/tally.py": "curator_counts curator_missing curator_moments curator_consistency checkboxes",
     "curves": "curves_bases curves_noise curves_clipping curves_choice curves_curator curves_estimation curves_release "
     "curves_examples functional_mean_curve certificate_ranges 2015_example_4",
 }
