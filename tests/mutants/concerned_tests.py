@@ -48,7 +48,7 @@ CONCERNED = {
 
 
 def concerned(module: str, root: Path) -> list[str]:
-    """The paths of the tests below the root, after the examples in the module's docstrings."""
+    """The paths of the tests below the root, and the module: its docstrings have examples."""
     names = (CONCERNED.get(module) or CONCERNED[module.split("/")[0]]).split()
     found = {
         name: [str(path.relative_to(root)) for path in (root / "tests").rglob(f"test_{name}.py")] for name in names
@@ -56,4 +56,4 @@ def concerned(module: str, root: Path) -> list[str]:
     absent = [name for name, paths in found.items() if not paths]
     if absent:
         raise SystemExit(f"tests/mutants/concerned_tests.py, {module}: there is no test_{absent[0]}.py below tests/")
-    return [f"src/dproof/{module}", *(path for paths in found.values() for path in paths)]
+    return [*(path for paths in found.values() for path in paths), f"src/dproof/{module}"]
