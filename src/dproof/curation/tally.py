@@ -41,14 +41,16 @@ Places = NDArray[np.int64] | int  # of each row, or of all
 
 def answerable(column: Column) -> Column:
     """A column treated so that no value stops the work: what the plan refuses is missing."""
-    return replace(column, gaps=True)
+    treated: Column = column.space.with_gaps(column)
+    return replace(treated, gaps=True)
 
 
 def schema_of(plan: Plan) -> Schema:
     """What is publicly known about the table that a plan describes."""
-    spaces = {c.name: c.space if c.private else Open() for c in plan.columns if c.kind != "drop"}
-    gaps = [c.name for c in plan.columns if c.private and c.refuses]
-    return Schema("data", spaces, frozenset(gaps))
+    private = {c.name: answerable(c) for c in plan.columns if c.private}
+    kept = [c.name for c in plan.columns if c.kind != "drop"]
+    spaces = {name: private[name].space if name in private else Open() for name in kept}
+    return Schema("data", spaces, frozenset(name for name, column in private.items() if column.refuses))
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ import numpy as np
 
 from dproof.errors import InputError, TooLarge
 from dproof.estimation.contingency import Contingency, Groups, Sum
-from dproof.estimation.pieces import piece_of, scale_of
+from dproof.estimation.pieces import pieces_of, scale_of
 from dproof.estimation.reading import Piece, count, integers
 from dproof.laws.debias import Axis, Mixed, Moments, Scale, is_rough, public
 from dproof.laws.scores import Array
@@ -87,18 +87,21 @@ class Frame:
         )
         self.cuts = {axis.column: axis for axis in self.grid.axes}
         self.pieces: list[Piece] = []
-        self._places: dict[str, tuple[int, int]] = {}  # the axis of each column, and its place among those there
+        # The axes that carry the number of each column, and its place among the columns there.
+        self._places: dict[str, list[tuple[int, int]]] = {column: [] for column in self.cuts}
         for group in law.groups:
             if any(column.name in self.cuts for column in group.columns):
-                piece = piece_of(group, self.cuts, self.numbers)
-                self._places |= {column: (len(self.axes), place) for place, column in enumerate(piece.columns)}
-                self.pieces.append(piece)
+                pieces = list(pieces_of(group, self.cuts, self.numbers))
+                for piece in pieces:
+                    for place, column in enumerate(pieces[0].columns):
+                        self._places[column].append((len(self.axes), place))
+                    self.pieces.append(piece)
         for column in sorted(known):
             if column in self.cuts:
                 blocks = public(self.cuts[column].blocks, columns=1)
                 self.pieces.append(Piece((column,), (blocks,), (self._pattern(column),), lambda a: integers(a[0])))
             if column in degrees:
-                self._places[column] = len(self.axes), 0
+                self._places[column] = [(len(self.axes), 0)]
                 highest = 2 * degrees[column]
                 powers = Moments(highest + 1, (0.0,) * (highest + 1), 0.0)
                 self.pieces.append(Piece((), (powers,), (f"{name(column)}::DOUBLE",), None))
@@ -124,8 +127,8 @@ class Frame:
         shape = [*(axis.blocks for axis in self.axes), 1]
         powers = [[0] * max(1, len(piece.columns)) for piece in self.pieces for _ in piece.axes]
         for column in columns:
-            axis, place = self._places[column]
-            powers[axis][place] += 1
+            for axis, place in self._places[column]:
+                powers[axis][place] += 1
         weights = self.grid.mask(where).transpose(order).reshape(shape).astype(float)
         return Sum(weights, (*map(tuple, powers), ()))
 

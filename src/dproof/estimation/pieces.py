@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from math import gcd, prod
 from typing import Any
 
-from dproof.estimation.reading import Piece, column_reader, integers
-from dproof.laws.debias import Bins, Scale, Seen
+from dproof.estimation.reading import Piece, column_reader
+from dproof.laws.debias import Bins, Scale, Seen, Unmixed
 from dproof.laws.scores import Array
 from dproof.plans.row_law import Group
 from dproof.questions.cells import Axis as Cut
 from dproof.questions.linear import scale_of as exact_scale
+from dproof.spaces.arrow import as_numpy
 from dproof.spaces.column import Column
 
 _MOST_BINS = 1 << 14
@@ -23,8 +24,11 @@ def scale_of(space: Any) -> Scale:
     return Scale(float(exact.origin), float(exact.unit * exact.ends[1]) or 1.0)
 
 
-def piece_of(group: Group, cuts: Mapping[str, Cut], scales: Mapping[str, Scale]) -> Piece:
-    """The axes of a mechanism for those of its columns that are cut; `scales` has those whose numbers are summed."""
+def pieces_of(group: Group, cuts: Mapping[str, Cut], scales: Mapping[str, Scale]) -> Iterator[Piece]:
+    """The axes of a mechanism for those of its columns that are cut; `scales` has those whose numbers are summed.
+
+    The first piece has the columns; a number that is counted by one axis and summed along another has two.
+    """
     pairs = zip(group.columns, group.outputs, strict=True)
     touched = [(column, outputs) for column, outputs in pairs if column.name in cuts]
     names = tuple(column.name for column, _ in touched)
@@ -33,14 +37,29 @@ def piece_of(group: Group, cuts: Mapping[str, Cut], scales: Mapping[str, Scale])
     others = prod(column.space.size for column in group.columns if column.name not in cuts)
     unmixed = group.mechanism.family.unmix(seen, others, called)
     state = unmixed.state
-    if state is None:
+    if state is not None and unmixed.bins is not None:
+        ((column, outputs),) = touched
+        yield Piece(
+            names,
+            unmixed.axes,
+            (_binned(column, unmixed.bins),),
+            lambda arrays: state([as_numpy(arrays[0], missing=outputs.absent)]),
+        )
+    elif state is not None:
+        yield _counted(names, touched, unmixed, cuts)
+    if unmixed.moments is not None:
         ((column, _),), scale = touched, seen[0].scale
         assert scale is not None
         number = f"(({column.space.number_sql(column)} - {scale.middle!r}) / {scale.unit!r})"
-        return Piece(names, unmixed.axes, (number,), None)
-    if unmixed.bins is not None:
-        expression = _binned(touched[0][0], unmixed.bins)
-        return Piece(names, unmixed.axes, (expression,), lambda arrays: state([integers(arrays[0])]))
+        yield Piece(() if state is not None else names, (unmixed.moments,), (number,), None)
+
+
+def _counted(
+    names: tuple[str, ...], touched: Sequence[tuple[Column, Any]], unmixed: Unmixed, cuts: Mapping[str, Cut]
+) -> Piece:
+    """The axes of columns whose codes are read one by one."""
+    state = unmixed.state
+    assert state is not None
     readers = [
         column_reader(column, outputs, cuts[column.name].bits if unmixed.by_block else None)
         for column, outputs in touched
@@ -65,4 +84,5 @@ def _binned(column: Column, bins: Bins) -> str:
     if last - first > _MOST_BINS * wide:  # too many bins if every edge shall be the end of one
         wide = bins.wide
         passed = f", CASE {' '.join(f'WHEN {code} >= {cut} THEN {cut}' for cut in bins.cuts[::-1])} ELSE {first} END"
-    return f"greatest({first}, least({last}, floor({code} / {wide}) * {wide}){passed})::BIGINT"
+    binned = f"greatest({first}, least({last}, floor({code} / {wide}) * {wide}){passed})::BIGINT"
+    return binned if column.space.absent is None else f"CASE WHEN {column.sql} IS NOT NULL THEN {binned} END"

@@ -120,8 +120,10 @@ def grouping(key: Key, schema: Schema) -> Grouping:
     if isinstance(space, Open):
         raise InputError(f"column {key.column!r} has no declared values to group by: give it a space in the plan")
     if key.width is not None and space.line is not None:
-        edges, starts = _bins(key, space.line, space.size, key.width)
+        edges, starts = _bins(key, space.line, space.candidates, key.width)
         labels = [space.shown(edge) for edge in edges]
+        if space.absent is not None:
+            labels, starts = [*labels, None], np.append(starts, space.absent)
         groups = np.arange(len(labels))
     else:
         _fits(key, space.size)

@@ -105,6 +105,12 @@ class Space(ColumnSpace, ABC):
         return None
 
     @property
+    def present(self) -> Space | None:
+        """The space of the values that are there, where missing is one more value, with the last code, that a plan adds
+        to any space."""
+        return None
+
+    @property
     def spacing(self) -> Fraction | None:
         """The distance of neighbouring points, where all points lie on a line, equally far apart, in their order."""
         return None
@@ -129,6 +135,11 @@ class Space(ColumnSpace, ABC):
     def ends(self) -> tuple[Fraction, Fraction]:
         """The least and the greatest number."""
         raise InputError("the values of this space are no numbers")
+
+    @property
+    def middle(self) -> Fraction:
+        """The number about which numbers are centred before they are summed."""
+        return sum(self.ends, Fraction(0)) / 2
 
     @property
     def has_sums(self) -> bool:
