@@ -174,6 +174,11 @@ class Law(Protocol):
         """
         return None
 
+    def mean_variance(self, space: Space) -> float | None:
+        """The largest variance of what a row adds to the mean of the numbers that are there, times their number, where
+        others may be missing and few are; None where none may be, or it is not known."""
+        return None
+
     def unmix(self, seen: Sequence[Seen], others: int, name: str) -> Unmixed:
         """What undoes the law for a question that sees these columns and not `others` more codes: here, for one column,
         the whole matrix, every output a state."""

@@ -18,6 +18,7 @@ from dproof.exact import exp_below
 from dproof.laws.divergence import Odds, Worst, tight_odds
 from dproof.laws.guide import Guide, guide
 from dproof.laws.law import LAWS, TOTAL, WEIGHT, Law, read_number
+from dproof.laws.scores import solve
 from dproof.spaces.space import Space
 
 _UNIT = 2.0**-53  # relative error of one rounded operation
@@ -175,6 +176,16 @@ class Matrix(Law):
         asked = space.counted()[1]()
         scores = np.linalg.solve(law, asked)
         return float((law @ scores**2 - asked**2).max())
+
+    def mean_variance(self, space: Space) -> float | None:
+        if space.present is None or not space.has_numbers or self.inputs > _LARGEST_INVERTED:
+            return None
+        law = np.asarray(self.rows / self.total, np.float64)
+        numbers = space.present.values_of(np.arange(self.inputs - 1)) - float(space.middle)
+        there, centred = np.append(np.ones(self.inputs - 1), 0.0), np.append(numbers, 0.0)
+        scores = solve(law, np.stack([centred, there], axis=1))
+        rows = scores[:, :1] - scores[:, 1:] * centred[:-1]  # of a table in which all numbers are the same
+        return None if np.isnan(rows).any() else float(np.einsum("xy,yx->x", law[:-1], rows**2).max())
 
     def to_json(self) -> Mapping[str, Any]:
         rows = [[str(int(w)) for w in row] for row in self.rows]

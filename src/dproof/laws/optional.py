@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from dproof.coins import Coins
 from dproof.errors import InputError, VerificationFailed
 from dproof.exact import bisect, exp_below
-from dproof.laws.debias import Mixed, Moments, PresentBlocks, Scale, Seen, Unmixed, presence, two_chances_variance
+from dproof.laws.debias import Mixed, Moments, PresentBlocks, Scale, Seen, Unmixed, presence
 from dproof.laws.divergence import Odds, Worst, profile_odds
 from dproof.laws.guide import Guide, guide
 from dproof.laws.law import LAWS, TOTAL, Law, law_from_json, listed, read_number
@@ -151,6 +151,15 @@ class OptionalLaw(Law):
 
     # What it does to values ------------------------------------------------------------------------------------------
 
+    def chances(self) -> tuple[str, Mapping[str, float]]:
+        p, q = self.present / self.whole, self.missing / self.whole
+        return "a value is", {
+            "there, and shown with noise": p,
+            "there, and shown as missing": 1 - p,
+            "missing, and shown as missing": 1 - q,
+            "missing, and shown as the middle with noise": q,
+        }
+
     def error(self, source: int, space: Space) -> Fraction:
         chance, code = self._shown(source)
         if source == self.inner.inputs:
@@ -178,9 +187,16 @@ class OptionalLaw(Law):
 
     # Estimation ----------------------------------------------------------------------------------------------------
 
-    def count_variance(self, space: Space) -> float | None:
-        """Of the count of missing values: a single number is not counted under noise."""
-        return two_chances_variance(self.whole - self.missing, self.whole - self.present, self.whole)
+    def mean_variance(self, space: Space) -> float | None:
+        """With s = Y/p for a number that is shown and t the score for being there, the mean is Σ s/Σ t, and a row adds
+        s − x·t to its error; all numbers x lie as far from the middle as they can."""
+        inside, moments = space.present, self.inner.moments
+        if moments is None or inside is None or inside.spacing is None:
+            return None
+        p, q = self.present / self.whole, self.missing / self.whole
+        far, shown, hidden = (inside.size // 2) ** 2, (1 - q) / (p - q), -q / (p - q)
+        steps = (far + float(moments[2])) / p - 2 * far * shown + far * (p * shown**2 + (1 - p) * hidden**2)
+        return steps * float(inside.spacing) ** 2
 
     def unmix(self, seen: Sequence[Seen], others: int, name: str) -> Unmixed:
         """Whether a value is there, which two chances tell exactly; where values are told apart as well, the nodes and

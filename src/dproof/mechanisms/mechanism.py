@@ -149,7 +149,8 @@ class Mechanism:
         return expected_errors(self.family, self.inputs, self.outputs, loss)
 
     def bias_and_variance(self) -> BiasAndVariance | None:
-        """Of a released number, the largest of each over the true numbers; None where no numbers are released.
+        """Of a released number, the largest of each over the true numbers; None where no numbers are released, or some
+        may be missing.
 
         >>> from dproof import Interval, Privacy, laplace
         >>> of = laplace(Interval(0, 1, "0.01"), Privacy(1)).bias_and_variance()
@@ -157,7 +158,7 @@ class Mechanism:
         (True, 2.0)
         """
         family, true, released = self.family, self.inputs.line, self.outputs.line
-        if true is None or released is None:
+        if true is None or released is None or self.inputs.present is not None:
             return None
         if family.moments is not None:
             mean, _, square = family.moments

@@ -46,8 +46,23 @@ def mean_half_widths(law: RowLaw, rows: int) -> dict[str, float]:
     widths = {}
     for group in law.groups if rows > 0 else ():
         released = group.mechanism.bias_and_variance()
+        variance = group.mechanism.family.mean_variance(group.mechanism.inputs)
+        if variance is not None:
+            widths[group.name] = _Z * sqrt(variance / rows)
         if released is not None and released.bias <= _BIAS * float(group.mechanism.inputs.diameter):
             widths[group.name] = _Z * sqrt(released.variance / rows)
+    return widths
+
+
+def missing_half_widths(law: RowLaw, rows: int) -> dict[str, float]:
+    """For each column that keeps missing values apart, ± at 95% of their debiased count over so many rows."""
+    widths = {}
+    for group in law.groups:
+        family, true, released = group.mechanism.family, group.mechanism.inputs, group.mechanism.outputs
+        if true.present is not None and released.absent is not None:
+            shown, missing = (1 - family.probability(code, released.absent) for code in (0, true.size - 1))
+            most = max(chance * (1 - chance) for chance in (shown, missing))
+            widths[group.name] = _Z * sqrt(rows * most) / float(shown - missing)
     return widths
 
 
