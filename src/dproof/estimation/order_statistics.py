@@ -164,8 +164,8 @@ def _most_frequent(asked: Asked, aggregate: Aggregate, where: Predicate | None, 
                 counts[tuple(group)].append((float(value), float(raw), label))
 
     if not isinstance(space, Open) and space.items is not None:
-        for item in space.items:
-            add(both(where, Contains(column, item)), (), (item,))  # type: ignore[arg-type]
+        for item in map(space.candidate, range(space.candidates)):
+            add(both(where, Contains(column, item)), (), (item,))
     else:
         add(where, (Key(column),), ())
     cells = []

@@ -101,7 +101,7 @@ class Space(ColumnSpace, ABC):
 
     @property
     def absent(self) -> int | None:
-        """The code of a missing value, where that is a value of its own."""
+        """The code of a missing value, where that is a value of its own; of sets it is the last item, alone."""
         return None
 
     @property
