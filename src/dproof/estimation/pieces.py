@@ -6,14 +6,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from math import gcd, prod
 from typing import Any
 
-from dproof.estimation.reading import Piece, column_reader
+from dproof.estimation.reading import Piece, column_reader, integers
 from dproof.laws.debias import Bins, Scale, Seen, Unmixed
 from dproof.laws.scores import Array
 from dproof.plans.row_law import Group
 from dproof.questions.cells import Axis as Cut
 from dproof.questions.linear import scale_of as exact_scale
 from dproof.spaces.arrow import as_numpy
-from dproof.spaces.column import Column
+from dproof.spaces.column import Column, quoted
 
 _MOST_BINS = 1 << 14
 
@@ -45,6 +45,9 @@ def pieces_of(group: Group, cuts: Mapping[str, Cut], scales: Mapping[str, Scale]
             (_binned(column, unmixed.bins),),
             lambda arrays: state([as_numpy(arrays[0], missing=outputs.absent)]),
         )
+    elif state is not None and unmixed.by_presence:
+        there = f"{quoted(touched[0][0].stored[0])} IS NOT NULL"
+        yield Piece(names, unmixed.axes, (there,), lambda arrays: state([integers(arrays[0])]))
     elif state is not None:
         yield _counted(names, touched, unmixed, cuts)
     if unmixed.moments is not None:

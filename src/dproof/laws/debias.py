@@ -330,32 +330,30 @@ class Unmixed:
     """How the released codes of some columns are counted, and the axes that undo their law.
 
     `state` tells the state on the axes from the released codes of each column. With `by_block` it looks at nothing but
-    the blocks of these codes, so of a set only some items need be read. A number whose powers are summed rather than
-    counted has its `moments`.
+    the blocks of these codes, so of a set only some items need be read; with `by_presence` it gets 1 for a value that
+    is there and 0 for a missing one. A number whose powers are summed rather than counted has its `moments`.
     """
 
     axes: tuple[Axis, ...]
     state: Callable[[Sequence[Array]], Array] | None
     by_block: bool = False
     bins: Bins | None = None
+    by_presence: bool = False
     moments: Moments | None = None
 
 
-def presence(
-    column: Seen, chances: tuple[float, float], absent: int, name: str, moments: Moments | None = None
-) -> Unmixed | None:
+def presence(column: Seen, chances: tuple[float, float], name: str, moments: Moments | None = None) -> Unmixed | None:
     """What undoes a law that shows a value with these chances, where it is there and where it is missing; None where a
     question tells values apart that are there."""
-    space = column.space.present
-    assert space is not None
-    there = PresentBlocks(column.blocks, space.size).block
+    absent = column.space.absent
+    assert absent is not None
+    there = PresentBlocks(column.blocks, absent).block
     if len(np.unique(there)) > 1:
         return None
-    member = np.eye(column.blocks.blocks)[[there[0], *column.blocks.of(np.array([space.size]))]]
+    member = np.eye(column.blocks.blocks)[[there[0], *column.blocks.of(np.array([absent]))]]
     law, values = np.array([[chance, 1 - chance] for chance in chances]), np.array([1.0, 0.0])
     axis = Shown(name, law, member, values, member, values)
-    bins = Bins(0, 0, 1, ())  # all values that are there are one
-    return Unmixed((axis,), lambda released: (released[0] == absent).astype(np.int64), bins=bins, moments=moments)
+    return Unmixed((axis,), lambda released: 1 - released[0], by_presence=True, moments=moments)
 
 
 def two_chances_variance(hit: int, miss: int, total: int) -> float | None:

@@ -212,7 +212,7 @@ def _presence_alone(column: Seen, matrix: NDArray[Any], name: str) -> Unmixed | 
     if column.space.present is None or column.scale is not None or lacking is None:
         return None
     *shown, missing = 1 - matrix[:, lacking]
-    return presence(column, (shown[0], missing), lacking, name) if len(set(shown)) == 1 else None
+    return presence(column, (shown[0], missing), name) if len(set(shown)) == 1 else None
 
 
 LAWS: dict[str, Callable[[Mapping[str, Any]], Law]] = {}  # how each kind of law is read back; every law adds itself

@@ -196,7 +196,7 @@ class OptionalLaw(Law):
         p, q = self.present / self.whole, self.missing / self.whole
         far, shown, hidden = (inside.size // 2) ** 2, (1 - q) / (p - q), -q / (p - q)
         steps = (far + float(moments[2])) / p - 2 * far * shown + far * (p * shown**2 + (1 - p) * hidden**2)
-        return steps * float(inside.spacing) ** 2
+        return float(steps * float(inside.spacing) ** 2)
 
     def unmix(self, seen: Sequence[Seen], others: int, name: str) -> Unmixed:
         """Whether a value is there, which two chances tell exactly; where values are told apart as well, the nodes and
@@ -207,7 +207,7 @@ class OptionalLaw(Law):
         inside = replace(column, blocks=PresentBlocks(column.blocks, space.size), space=space)
         moments = self.inner.moments_of(inside)
         if moments is not None or column.scale is None:
-            found = presence(column, chances, self.absent, name, moments)
+            found = presence(column, chances, name, moments)
             if found is not None:
                 return found
         unmixed = self.inner.unmix([inside], others, name)

@@ -57,13 +57,20 @@ def mean_half_widths(law: RowLaw, rows: int) -> dict[str, float]:
 def missing_half_widths(law: RowLaw, rows: int) -> dict[str, float]:
     """For each column that keeps missing values apart, ± at 95% of their debiased count over so many rows."""
     widths = {}
-    for group in law.groups:
-        family, true, released = group.mechanism.family, group.mechanism.inputs, group.mechanism.outputs
-        if true.present is not None and released.absent is not None:
-            shown, missing = (1 - family.probability(code, released.absent) for code in (0, true.size - 1))
-            most = max(chance * (1 - chance) for chance in (shown, missing))
-            widths[group.name] = _Z * sqrt(rows * most) / float(shown - missing)
+    for name, chances in shown_chances(law).items():
+        most = max(chance * (1 - chance) for chance in chances)
+        widths[name] = _Z * sqrt(rows * most) / float(chances[0] - chances[1])
     return widths
+
+
+def shown_chances(law: RowLaw) -> dict[str, tuple[Fraction, Fraction]]:
+    """For each column that keeps missing values apart, how likely a value is shown that is there, and a missing one."""
+    found = {}
+    for group in law.groups:
+        family, true, absent = group.mechanism.family, group.mechanism.inputs, group.mechanism.outputs.absent
+        if true.present is not None and absent is not None:
+            found[group.name] = 1 - family.probability(0, absent), 1 - family.probability(true.size - 1, absent)
+    return found
 
 
 def count_half_width(group: Wanted, part: Privacy, rows: int) -> float | None:

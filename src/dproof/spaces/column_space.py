@@ -79,6 +79,11 @@ class ColumnSpace:
             return Column(name, kind, (name,), space, clamp=clamp, missing=space.absent)
         return Column(name, kind, (name,), space, clamp=clamp, missing=space.stand_in_code(table))
 
+    @property
+    def present(self) -> Any:
+        """The space of the values that are there, where a missing one was added to them and has the last code."""
+        return None
+
     def with_missing(self) -> Any:
         """The space with one more value, a missing one, that has the last code and is stored as null."""
         from dproof.spaces.optional import OptionalSpace
@@ -95,7 +100,7 @@ class ColumnSpace:
         try:
             return None if given == "refuse" else int(self.code(given))
         except InputError:
-            raise table.wrong("missing", 'must be "refuse", "category" or a value of the space') from None
+            raise table.wrong("missing", 'must be a value of the space, "refuse" or "category"') from None
 
     def stand_in(self, code: int) -> str | None:
         """What stands for a missing value, in words; None where missing is a value of its own."""

@@ -105,12 +105,6 @@ class Space(ColumnSpace, ABC):
         return None
 
     @property
-    def present(self) -> Space | None:
-        """The space of the values that are there, where missing is one more value, with the last code, that a plan adds
-        to any space."""
-        return None
-
-    @property
     def spacing(self) -> Fraction | None:
         """The distance of neighbouring points, where all points lie on a line, equally far apart, in their order."""
         return None
