@@ -223,6 +223,10 @@ LAWS: dict[str, dict[str, Reader]] = {
         "noise": NOISE,
     },
 }
+# A value or a missing one: how often either is shown, and the law of what is shown.
+LAWS["optional"] = dict.fromkeys(("present", "missing", "whole"), TOTAL) | {
+    "law": by_kind({kind: LAWS[kind] for kind in ("lattice", "coefficients")})
+}
 PAIRS = many(many(whole(0, 1 << 20), 2, 2), 0, MOST_ENTRIES)
 LAW = by_kind(LAWS, {"matrix": {"neighbours": PAIRS}})
 
@@ -576,8 +580,39 @@ def coefficients(law: dict[str, Any], epsilon: Fraction) -> Fraction:
     return profile * exp_below(upper) * (1 + Fraction(1, 1 << 200)) + Fraction(1, 1 << 200) + charged
 
 
+def optional(law: dict[str, Any], epsilon: Fraction) -> Fraction:
+    """A value is shown with probability p where it is there, and q where it is missing, then as the middle value.
+
+    Two values are told apart by what is shown alone. A value and a missing one differ by p·P(y) − e·q·M(y) on what is
+    shown, with M the law of the middle, and by (1 − p) − e·(1 − q) on what is not; or the other way round.
+    """
+    inner, whole, odds = law["law"], law["whole"], exp_below(epsilon)
+    p, q = Fraction(law["present"], whole), Fraction(law["missing"], whole)
+    require(q <= p < 1, "a missing value is shown more often than others, or all are")
+
+    def apart(own: Fraction, other: Fraction) -> Fraction:
+        ratio = odds * other / own
+        near = NEAR[inner["kind"]](inner, max(ratio, 1 / ratio))  # Σ max(0, P − e·M), or the same of M and P
+        shown = near if ratio >= 1 else 1 - ratio + ratio * near
+        return own * shown + max(Fraction(0), 1 - own - odds * (1 - other))
+
+    return max(p * BOUNDS[inner["kind"]](inner, epsilon), apart(p, q), apart(q, p))
+
+
+def near_lattice(law: dict[str, Any], odds: Fraction) -> Fraction:
+    """The middle of a lattice and any other of its points, in either order."""
+    shift = law["size"] // 2
+    return SHIFTED[law["noise"]["kind"]](law["noise"], shift, odds) if shift else Fraction(0)
+
+
+NEAR: dict[str, Callable[[dict[str, Any], Fraction], Fraction]] = {"lattice": near_lattice}
+
 # Laws that are bounded as a whole, without going through pairs of inputs.
-BOUNDS: dict[str, Callable[[dict[str, Any], Fraction], Fraction]] = {"coefficients": coefficients, "lattice": lattice}
+BOUNDS: dict[str, Callable[[dict[str, Any], Fraction], Fraction]] = {
+    "coefficients": coefficients,
+    "lattice": lattice,
+    "optional": optional,
+}
 
 
 # The whole certificate -----------------------------------------------------------------------------------------------
@@ -734,24 +769,27 @@ def declared(column: dict[str, Any], others: Spaces) -> int | None:
         return None
     if column["space"] in others:
         return others[column["space"]](column)
+    absent = int(column.get("missing") == "category")  # one more value, or item of a set
     if column["space"] == "date":
-        return points(day(column["low"]), day(column["high"]), number(column.get("step", 1)))
+        return points(day(column["low"]), day(column["high"]), number(column.get("step", 1))) + absent
     if column["space"] == "interval":
         step = column.get("step")
-        return points(number(column["low"]), number(column["high"]), None if step is None else number(step))
+        return points(number(column["low"]), number(column["high"]), None if step is None else number(step)) + absent
     if column["space"] == "subsets":
-        return 1 << len(column["values"] if "values" in column else column["columns"])
+        return 1 << len(column["values"] if "values" in column else column["columns"]) + absent
     require(column["space"] == "categories", "the plan has a space that is not known")
     labels = list(column["values"])
     other = column.get("outside_value", "(other)")
     if column.get("outside") == "category" and other not in labels:
         labels.append(other)
-    absent = column.get("missing") == "category" and "category" not in labels
-    return len(labels) + absent
+    return len(labels) + (absent if "category" not in labels else 0)
 
 
 def inputs(law: dict[str, Any]) -> int | None:
     """How many inputs a law is for; None for noise on the coefficients of a curve."""
+    if law["kind"] == "optional":
+        values = inputs(law["law"])
+        return None if values is None else values + 1
     if law["kind"] == "coefficients":
         return None
     if law["kind"] == "bits":

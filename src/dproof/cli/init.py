@@ -33,14 +33,15 @@ _HEAD = """\
 #   categories   values = ["a", "b"]; outside = "refuse" or "category";
 #                missing = "refuse" or "category"
 #   interval     low = 0, high = 100, step = 1; outside = "clamp" or "refuse";
-#                missing = a number
+#                missing = a number, or "category"
 #   date         low = 2024-01-01, high = 2024-12-31, step = 7 (in days);
-#                outside = "clamp" or "refuse"; missing = a date
+#                outside = "clamp" or "refuse"; missing = a date, or
+#                "category"
 #   subsets      values = ["Corn", "Peas"] and separator = ";", or a column for
 #                each box that can be ticked:
 #                columns = ["Sides? - Corn", "Sides? - Peas"]
 #                (ticked: the text in values, yes, true, 1, x; not ticked: no,
-#                false, 0 or a blank); missing = []
+#                false, 0 or a blank); missing = [] or "category"
 #   curves       low = 0, high = 5, and columns = ["h00", "h01"] or one column
 #                of lists
 # or write public = true (released as it is) or drop = true (left out), which

@@ -12,7 +12,7 @@ from dproof.cli.output import Page, advise, emit, escape, pairs
 from dproof.errors import InputError
 from dproof.exact import float_above, written
 from dproof.meaning import advice
-from dproof.plans.expectation import epsilon_for, half_widths, mean_half_widths
+from dproof.plans.expectation import epsilon_for, half_widths, mean_half_widths, missing_half_widths, shown_chances
 from dproof.plans.plan import Plan, not_protected
 from dproof.plans.row_law import RowLaw, certify_row, with_bounds
 from dproof.privacy import Privacy
@@ -83,6 +83,8 @@ def _laws(law: RowLaw, rows: int | None) -> list[dict[str, Any]]:
     """What is done to each column, or to columns that are joined."""
     widths = {} if rows is None else half_widths(law, rows)
     means = {} if rows is None else mean_half_widths(law, rows)
+    missing = {} if rows is None else missing_half_widths(law, rows)
+    hidden = {name: float(1 - shown) for name, (shown, _) in shown_chances(law).items()}
     whole = sum((group.privacy.epsilon for group in law.groups), Fraction(0))
     return [
         {
@@ -97,6 +99,8 @@ def _laws(law: RowLaw, rows: int | None) -> list[dict[str, Any]]:
             "lower_bound": None if part.lower_bound is None else float(part.lower_bound),
             "half_width": widths.get(group.name),
             "mean_half_width": means.get(group.name),
+            "missing_half_width": missing.get(group.name),
+            "shown_as_missing": hidden.get(group.name),
         }
         for group, part in zip(law.groups, law.parts, strict=True)
     ]
@@ -170,6 +174,13 @@ def _columns(answer: dict[str, Any]) -> Page:
         "\nerror: how far a released value is from the true one on average, for the worst true value; at best: the "
         "least that any method with this ε allows. Numbers are released beyond their range, so that means are right."
     )
+    hidden = {column["name"]: column["shown_as_missing"] for column in answer["columns"] if column["shown_as_missing"]}
+    if hidden:
+        chances = ", ".join(f"{escape(name)} {chance:.0%}" for name, chance in hidden.items())
+        yield (
+            "missing: the count of missing values. Keeping them costs this: a value that is there is shown as missing "
+            f"with probability {chances}."
+        )
 
 
 def _questions(answer: dict[str, Any]) -> Page:
@@ -203,9 +214,9 @@ def _ways(asked: dict[str, Any], several: int) -> str:
 
 
 def _expected(column: dict[str, Any]) -> str:
-    if column["half_width"] is not None:
-        return f"{_figure(column['half_width'])} count"
-    return "–" if column["mean_half_width"] is None else f"{_figure(column['mean_half_width'])} mean"
+    of = {"count": "half_width", "mean": "mean_half_width", "missing": "missing_half_width"}
+    told = [f"{_figure(column[key])} {what}" for what, key in of.items() if column[key] is not None]
+    return ", ".join(told) or "–"
 
 
 def _figure(value: float | None) -> str:

@@ -21,8 +21,9 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from dproof.curation.measurement import Measurement
-from dproof.curation.tally import Counter, Tally, answerable
+from dproof.curation.tally import Counter, Tally
 from dproof.plans.plan import Plan
+from dproof.plans.schema import answerable
 from dproof.questions.canonical import name
 from dproof.questions.regions import MISSING
 from dproof.questions.schema import Schema
@@ -97,14 +98,15 @@ def tally_in_duckdb(table: Readable, plan: Plan, measurement: Measurement) -> Ta
     # Of a number that is added up it may matter no more than whether it is there; mostly all are.
     there = [c.name for c in looked_at if c.name in summed and c.name not in counter.valued]
     keys = {c.sources[0]: "{}" for c in looked_at if c.name not in there}
-    spaces = {column: plan.column(column).space for column in summed}
+    numbers = {column: answerable(plan.column(column)) for column in summed}
+    spaces = {name: column.space for name, column in numbers.items()}
     try:
         kinds = _kinds(table, keys, spaces, pairs)
         if not all(kinds.column(f"there {column}").equals(kinds.column("n")) for column in there):
             kinds = _kinds(table, keys | dict.fromkeys(there, _IS_THERE), spaces, pairs)
     except duckdb.Error:
         return None
-    if kinds.num_rows > _MOST_KINDS or not all(_is_clean(kinds, plan.column(column)) for column in summed):
+    if kinds.num_rows > _MOST_KINDS or not all(_is_clean(kinds, column) for column in numbers.values()):
         return None
     codes = {column: _presence(kinds, column) for column in there}
     for column in (column for column in looked_at if column.name not in there):

@@ -12,7 +12,7 @@ import numpy as np
 
 from dproof.errors import InputError, TooLarge
 from dproof.estimation.contingency import Contingency, Groups, Sum
-from dproof.estimation.stored import AxisReader, count, integers, reader_of, scale_of
+from dproof.estimation.stored import AxisReader, count, integers, readers_of, scale_of
 from dproof.laws.debias import Axis, Mixed, Moments, Scale, is_rough, public
 from dproof.laws.scores import Array
 from dproof.plans.row_law import RowLaw
@@ -82,12 +82,15 @@ class Counting:
         )
         self.cuts = {axis.column: axis for axis in self.grid.axes}
         self.readers: list[AxisReader] = []
-        self._places: dict[str, tuple[int, int]] = {}  # the axis of each column, and its place among those there
+        # The axes that carry the number of each column, and its place among the columns there.
+        self._places: dict[str, list[tuple[int, int]]] = {column: [] for column in self.cuts}
         for group in law.groups:
             if any(column.name in self.cuts for column in group.columns):
-                reader = reader_of(group, self.cuts, self.numbers)
-                self._places |= {column: (len(self.axes), place) for place, column in enumerate(reader.columns)}
-                self.readers.append(reader)
+                readers = list(readers_of(group, self.cuts, self.numbers))
+                for reader in readers:
+                    for place, column in enumerate(readers[0].columns):
+                        self._places[column].append((len(self.axes), place))
+                    self.readers.append(reader)
         for column in sorted(known):
             if column in self.cuts:
                 blocks = public(self.cuts[column].blocks, columns=1)
@@ -95,7 +98,7 @@ class Counting:
                     AxisReader((column,), (blocks,), (self._pattern(column),), lambda a: integers(a[0]))
                 )
             if column in degrees:
-                self._places[column] = len(self.axes), 0
+                self._places[column] = [(len(self.axes), 0)]
                 highest = 2 * degrees[column]
                 powers = Moments(highest + 1, (0.0,) * (highest + 1), 0.0)
                 self.readers.append(AxisReader((), (powers,), (f"{name(column)}::DOUBLE",), None))
@@ -121,8 +124,8 @@ class Counting:
         shape = [*(axis.blocks for axis in self.axes), 1]
         powers = [[0] * max(1, len(reader.columns)) for reader in self.readers for _ in reader.axes]
         for column in term.columns:
-            axis, place = self._places[column]
-            powers[axis][place] += 1
+            for axis, place in self._places[column]:
+                powers[axis][place] += 1
         weights = self.grid.mask(term.where).transpose(order).reshape(shape).astype(float)
         return Sum(weights, (*map(tuple, powers), ()))
 

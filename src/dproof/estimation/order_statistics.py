@@ -81,8 +81,8 @@ class OrderStatistics:
         space: Any = self.schema.spaces[column]
         most = _MOST_STEPS if self.law.group_of(column).mechanism.family.is_sharp else NODES
         cuts: list[Predicate] = []
-        if space.line is not None and space.size > most:
-            places = np.unique(np.linspace(0, space.size - 1, most + 1).astype(np.int64)[1:-1])
+        if space.line is not None and space.candidates > most:
+            places = np.unique(np.linspace(0, space.candidates - 1, most + 1).astype(np.int64)[1:-1])
             cuts = [Compare(column, "<=", space.label(int(place))) for place in places]
         needed = [Term((), condition) for condition in (where, *cuts)]
         return Counting(self.law, needed, self.question.group_by, () if cuts else [column])

@@ -17,13 +17,13 @@ import pyarrow as pa
 import pyarrow.ipc
 
 from dproof.errors import InputError
-from dproof.laws.debias import Axis, Bins, Scale, Seen
+from dproof.laws.debias import Axis, Bins, Scale, Seen, Unmixed
 from dproof.laws.scores import Array
 from dproof.plans.row_law import Group
 from dproof.questions.cells import Cut
 from dproof.questions.sums import whole_scale
 from dproof.spaces.arrow import as_numpy
-from dproof.spaces.column import Column
+from dproof.spaces.column import Column, quoted
 from dproof.tables.source import Parts
 
 _MOST_BINS = 1 << 14
@@ -138,8 +138,11 @@ def scale_of(space: Any) -> Scale:
     return Scale(float(exact.origin), float(exact.unit * exact.ends[1]) or 1.0)
 
 
-def reader_of(group: Group, cuts: Mapping[str, Cut], scales: Mapping[str, Scale]) -> AxisReader:
-    """The axes of a mechanism for those of its columns that are cut; `scales` has those whose numbers are summed."""
+def readers_of(group: Group, cuts: Mapping[str, Cut], scales: Mapping[str, Scale]) -> Iterator[AxisReader]:
+    """The axes of a mechanism for those of its columns that are cut; `scales` has those whose numbers are summed.
+
+    The first reader has the columns; a number that is counted by one axis and summed along another has two.
+    """
     pairs = zip(group.columns, group.outputs, strict=True)
     touched = [(column, outputs) for column, outputs in pairs if column.name in cuts]
     names = tuple(column.name for column, _ in touched)
@@ -148,14 +151,32 @@ def reader_of(group: Group, cuts: Mapping[str, Cut], scales: Mapping[str, Scale]
     others = prod(column.space.size for column in group.columns if column.name not in cuts)
     unmixed = group.mechanism.family.unmix(seen, others, called)
     state = unmixed.state
-    if state is None:
+    if state is not None and unmixed.bins is not None:
+        ((column, outputs),) = touched
+        yield AxisReader(
+            names,
+            unmixed.axes,
+            (_binned(column, unmixed.bins),),
+            lambda arrays: state([as_numpy(arrays[0], missing=outputs.absent)]),
+        )
+    elif state is not None and unmixed.by_presence:
+        there = f"{quoted(touched[0][0].stored[0])} IS NOT NULL"
+        yield AxisReader(names, unmixed.axes, (there,), lambda arrays: state([integers(arrays[0])]))
+    elif state is not None:
+        yield _by_codes(names, touched, unmixed, cuts)
+    if unmixed.moments is not None:
         ((column, _),), scale = touched, seen[0].scale
         assert scale is not None
         number = f"(({column.space.number_sql(column)} - {scale.middle!r}) / {scale.unit!r})"
-        return AxisReader(names, unmixed.axes, (number,), None)
-    if unmixed.bins is not None:
-        expression = _binned(touched[0][0], unmixed.bins)
-        return AxisReader(names, unmixed.axes, (expression,), lambda arrays: state([integers(arrays[0])]))
+        yield AxisReader(() if state is not None else names, (unmixed.moments,), (number,), None)
+
+
+def _by_codes(
+    names: tuple[str, ...], touched: Sequence[tuple[Column, Any]], unmixed: Unmixed, cuts: Mapping[str, Cut]
+) -> AxisReader:
+    """The axes of columns whose codes are read one by one."""
+    state = unmixed.state
+    assert state is not None
     readers = [
         column_reader(column, outputs, cuts[column.name].bits if unmixed.by_block else None)
         for column, outputs in touched
@@ -180,4 +201,5 @@ def _binned(column: Column, bins: Bins) -> str:
     if last - first > _MOST_BINS * wide:  # too many bins if every edge shall be the end of one
         wide = bins.wide
         passed = f", CASE {' '.join(f'WHEN {code} >= {cut} THEN {cut}' for cut in bins.cuts[::-1])} ELSE {first} END"
-    return f"greatest({first}, least({last}, floor({code} / {wide}) * {wide}){passed})::BIGINT"
+    binned = f"greatest({first}, least({last}, floor({code} / {wide}) * {wide}){passed})::BIGINT"
+    return binned if column.space.absent is None else f"CASE WHEN {column.sql} IS NOT NULL THEN {binned} END"

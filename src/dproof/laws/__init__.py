@@ -11,6 +11,7 @@ from dproof.laws.laplace import TwoSided
 from dproof.laws.lattice import Lattice
 from dproof.laws.law import Law
 from dproof.laws.matrix import Matrix
+from dproof.laws.optional import OptionalLaw
 from dproof.laws.sets import Bits, SubsetSelection, Unary
 from dproof.laws.stairs import Stairs
 
@@ -22,6 +23,7 @@ __all__ = [
     "Lattice",
     "Law",
     "Matrix",
+    "OptionalLaw",
     "Stairs",
     "SubsetSelection",
     "TwoSided",

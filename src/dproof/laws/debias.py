@@ -174,6 +174,23 @@ class Mixed:
             raise InputError(f"{self.name} cannot be debiased: {why}; {way}")
 
 
+class Shown(Mixed):
+    """Whether a value is there: two nodes, there and missing, and as many states, shown and not shown.
+
+    Where numbers are summed their `Moments` stand beside it. A missing number is shown at 0, where those begin, so it
+    adds nothing to E(Y^k; shown) = p·x^k: a number that is shown counts 1/p times, and one that is not counts nothing.
+    """
+
+    __slots__ = ()
+
+    def scores(self, powers: Powers) -> Dense:
+        return Dense(self.wanted(powers).matrix / self.matrix[0, 0]) if any(powers) else Mixed.scores(self, powers)
+
+    def evenly(self) -> Array:
+        """As where nothing is missing."""
+        return np.asarray(self.matrix[0])
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Moments:
     """A number that is only summed: x + Z with noise of known moments E Z, E Z², …, or without noise.
@@ -247,6 +264,35 @@ class Blocks(Protocol):
     def of(self, codes: Array) -> Array: ...
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class PresentBlocks:
+    """The blocks of a column without its last code, that of a missing value; they keep their numbers."""
+
+    every: Blocks
+    size: int  # codes of values that are there
+
+    @property
+    def first(self) -> Array:
+        return self.every.first[self.every.first < self.size]
+
+    @property
+    def last(self) -> Array:
+        return np.minimum(self.every.last[: len(self.first)], self.size - 1)
+
+    @property
+    def block(self) -> Array:
+        return self.every.block[: len(self.first)]
+
+    @property
+    def blocks(self) -> int:
+        return self.every.blocks
+
+    sizes = samples = bits = property(lambda self: None)  # which the laws of numbers do not ask for
+
+    def of(self, codes: Array) -> Array:
+        return self.every.of(codes)
+
+
 @dataclass(frozen=True, slots=True)
 class Scale:
     """value = middle + unit · number, so that powers of the numbers stay small."""
@@ -288,14 +334,31 @@ class Bins:
 class Unmixed:
     """How the released codes of some columns are counted, and the axes that undo their law.
 
-    `state` tells the state from the released codes of each column; without it the number is summed, not counted. With
-    `by_block` it looks at nothing but the blocks of these codes, so of a set only some items need be read.
+    `state` tells the state on the axes from the released codes of each column. With `by_block` it looks at nothing but
+    the blocks of these codes, so of a set only some items need be read; with `by_presence` it gets 1 for a value that
+    is there and 0 for a missing one. A number whose powers are summed rather than counted has its `moments`.
     """
 
     axes: tuple[Axis, ...]
     state: Callable[[Sequence[Array]], Array] | None
     by_block: bool = False
     bins: Bins | None = None
+    by_presence: bool = False
+    moments: Moments | None = None
+
+
+def presence(column: Seen, chances: tuple[float, float], name: str, moments: Moments | None = None) -> Unmixed | None:
+    """What undoes a law that shows a value with these chances, where it is there and where it is missing; None where a
+    question tells values apart that are there."""
+    absent = column.space.absent
+    assert absent is not None
+    there = PresentBlocks(column.blocks, absent).block
+    if len(np.unique(there)) > 1:
+        return None
+    member = np.eye(column.blocks.blocks)[[there[0], *column.blocks.of(np.array([absent]))]]
+    law, values = np.array([[chance, 1 - chance] for chance in chances]), np.array([1.0, 0.0])
+    axis = Shown(name, law, member, values, member, values)
+    return Unmixed((axis,), lambda released: 1 - released[0], by_presence=True, moments=moments)
 
 
 def two_chances_variance(hit: int, miss: int, total: int) -> float | None:

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from dproof.coins import Coins
 from dproof.errors import InputError
+from dproof.exact import exp_below
 from dproof.laws.debias import Kept, Seen, Unmixed, two_chances_variance
 from dproof.laws.divergence import Pair, any_pair
 from dproof.laws.guide import Guide, guide, word_width
@@ -102,6 +103,10 @@ class KeepOrOther(Law):
         kept = Kept(name, weights, self.keep / self.total, self.other / self.total, numbers)
         return Unmixed((kept,), state, by_block=True)
 
+    def with_missing(self, epsilon: Fraction, delta: Fraction) -> KeepOrOther:
+        """A missing value is a value like any other."""
+        return response_law(self.size + 1, epsilon, delta)
+
     def draw(self, codes: NDArray[Any], coins: Coins) -> NDArray[Any]:
         if self.size > _TABLED and word_width(self.total) == 64:
             return _add_modulo(codes, _arithmetic_shifts(self, len(codes), coins), self.size)
@@ -113,6 +118,15 @@ class KeepOrOther(Law):
 
 
 LAWS[KeepOrOther.kind] = KeepOrOther.from_json
+
+
+def response_law(size: int, epsilon: Fraction, delta: Fraction) -> KeepOrOther:
+    """Randomised response on so many values: keep ≤ e^ε·other + δ·total, with the largest keep."""
+    if size == 1:
+        return KeepOrOther(1, 1, 1)
+    if delta == 1:
+        return KeepOrOther(size, 1, 0)
+    return keep_up_to((exp_below(epsilon) + (size - 1) * delta) / (1 - delta), size)
 
 
 def keep_up_to(ratio: Fraction, size: int) -> KeepOrOther:

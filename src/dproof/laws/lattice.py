@@ -15,9 +15,11 @@ from dproof.coins import Coins
 from dproof.errors import VerificationFailed
 from dproof.laws.debias import Bins, Blocks, Mixed, Moments, Scale, Seen, Unmixed
 from dproof.laws.divergence import Odds, Worst, profile_odds
-from dproof.laws.law import LAWS, SIZE, Law, listed, read_number
+from dproof.laws.law import LAWS, SIZE, listed, read_number
 from dproof.laws.noise import NOISES, NoiseLaw
+from dproof.laws.optional import Centred
 from dproof.laws.scores import Array
+from dproof.spaces.line import ABSENT
 from dproof.spaces.space import Space
 
 _FAR = 4.0  # standard deviations of noise that one row may add to a sum
@@ -28,7 +30,7 @@ _TAIL = 1e-5  # what the noise may do beyond the outermost states
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Lattice(Law):
+class Lattice(Centred):
     """Y_i = i + X on all of Z, or clamped to 0, …, size − 1; X has one law whatever i.
 
     Two inputs are a shift of at most size − 1 apart, and their laws differ by no more than the noise does under that
@@ -111,12 +113,8 @@ class Lattice(Law):
         and the question need."""
         (column,) = seen
         blocks, scale = column.blocks, column.scale or Scale()
-        if blocks.blocks == 1 and column.scale is not None and not self.clamped:
-            mean, _, square = (float(moment) for moment in self.noise.moments)
-            assert column.space.spacing is not None
-            step = float(column.space.spacing) / scale.unit
-            spread = max(square - mean**2, 0.0) ** 0.5 * step
-            return Unmixed((Moments(5, (mean * step, square * step**2), 1 + _FAR * spread),), None)
+        if blocks.blocks == 1 and (moments := self.moments_of(column)) is not None:
+            return Unmixed((), None, moments=moments)
         cuts = blocks.first[1:]
         nodes = lay_nodes(self, cuts)
         lower = nodes.lower
@@ -127,6 +125,34 @@ class Lattice(Law):
         axis = Mixed(name, node_law(self, nodes), membership(nodes, blocks), *numbers, rough=True)
         bins = Bins(int(lower[0]), int(lower[-1]), nodes.wide, tuple(map(int, cuts)))
         return Unmixed((axis,), lambda released: np.searchsorted(nodes.edges, released[0], side="right"), bins=bins)
+
+    def moments_of(self, seen: Seen) -> Moments | None:
+        if seen.scale is None or self.clamped:
+            return None
+        mean, _, square = (float(moment) for moment in self.noise.moments)
+        assert seen.space.spacing is not None
+        step = float(seen.space.spacing) / seen.scale.unit
+        spread = max(square - mean**2, 0.0) ** 0.5 * step
+        return Moments(5, (mean * step, square * step**2), 1 + _FAR * spread)
+
+    # Missing values ------------------------------------------------------------------------------------------------
+
+    @property
+    def middle(self) -> int:
+        return (self.size - 1) // 2
+
+    @property
+    def nearer(self) -> Lattice:
+        return Lattice(self.size // 2 + 1, self.noise, self.clamped)
+
+    @property
+    def spare(self) -> int:
+        return self.size if self.clamped else ABSENT
+
+    def is_absent(self, codes: NDArray[Any]) -> NDArray[np.bool_]:
+        return np.asarray(codes == self.size)
+
+    # ---------------------------------------------------------------------------------------------------------------
 
     def draw(self, codes: NDArray[Any], coins: Coins) -> NDArray[Any]:
         drawn = self.noise.draw(len(codes), coins)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from dproof.coins import Coins
 from dproof.errors import InputError, TooLarge, VerificationFailed
 from dproof.exact import exact
-from dproof.laws.debias import Mixed, Scale, Seen, Unmixed
+from dproof.laws.debias import Mixed, Scale, Seen, Unmixed, presence
 from dproof.laws.divergence import Odds, Pair, Worst
 from dproof.spaces.space import Space
 
@@ -99,6 +99,16 @@ class Law(Protocol):
         assert pair is not None, "a law without a worst pair must override `worst` and `odds`"
         return pair.odds(delta)
 
+    @property
+    def absent(self) -> int | None:
+        """The output that says that a value is missing, where the law knows such values."""
+        return None
+
+    def with_missing(self, epsilon: Fraction, delta: Fraction) -> Law:
+        """The law with one more input, a missing value, and one more output, which says that; (ε, δ)-private as this
+        law is."""
+        raise InputError("with this mechanism a missing value cannot be kept as one; put another value for it")
+
     # What it does to values ----------------------------------------------------------------------------------------
 
     @property
@@ -164,6 +174,11 @@ class Law(Protocol):
         """
         return None
 
+    def mean_variance(self, space: Space) -> float | None:
+        """The largest variance of what a row adds to the mean of the numbers that are there, times their number, where
+        others may be missing and few are; None where none may be, or it is not known."""
+        return None
+
     def unmix(self, seen: Sequence[Seen], others: int, name: str) -> Unmixed:
         """What undoes the law for a question that sees these columns and not `others` more codes: here, for one column,
         the whole matrix, every output a state."""
@@ -172,18 +187,32 @@ class Law(Protocol):
         if inputs * outputs > _LARGEST_UNDONE:
             raise TooLarge(f"{name} has a law of {inputs} by {outputs}, too large to be undone")
         matrix = np.asarray(np.array([self.weights(n) for n in range(inputs)]) / total, float)
+        told = _presence_alone(column, matrix, name)
+        if told is not None:
+            return told
         codes, member = np.arange(inputs), np.eye(column.blocks.blocks)[column.blocks.of(np.arange(inputs))]
         line = column.space.line
         if line is None:
             values = np.zeros(inputs) if column.scale is None else column.scale.numbers(column.space, codes)
             axis = Mixed(name, matrix, member, values, member, values, column.space.decode(codes))
         else:
-            scale, shown = column.scale or Scale(), np.arange(outputs)
-            nearest = np.rint((column.outputs.values_of(shown) - float(line.origin)) / float(line.step))
-            held = member[np.clip(nearest.astype(np.int64), 0, inputs - 1)]
-            numbers = scale.numbers(column.space, codes), held, scale.numbers(column.outputs, shown)
+            scale, released = column.scale or Scale(), np.arange(outputs)
+            nearest = np.rint((column.outputs.values_of(released) - float(line.origin)) / float(line.step))
+            nearest = np.clip(nearest.astype(np.int64), 0, column.space.candidates - 1)
+            if column.outputs.absent is not None:
+                nearest[column.outputs.absent] = column.space.absent
+            numbers = scale.numbers(column.space, codes), member[nearest], scale.numbers(column.outputs, released)
             axis = Mixed(name, matrix, member, *numbers, rough=True)
         return Unmixed((axis,), lambda released: released[0])
+
+
+def _presence_alone(column: Seen, matrix: NDArray[Any], name: str) -> Unmixed | None:
+    """What tells whether a value is there, where no more is asked and every value is shown as often."""
+    lacking = column.outputs.absent
+    if column.space.present is None or column.scale is not None or lacking is None:
+        return None
+    *shown, missing = 1 - matrix[:, lacking]
+    return presence(column, (shown[0], missing), name) if len(set(shown)) == 1 else None
 
 
 LAWS: dict[str, Callable[[Mapping[str, Any]], Law]] = {}  # how each kind of law is read back; every law adds itself

@@ -14,15 +14,18 @@ from numpy.typing import NDArray
 
 from dproof.coins import Coins
 from dproof.errors import InputError
+from dproof.exact import exp_below
 from dproof.laws.divergence import Odds, Worst, tight_odds
 from dproof.laws.guide import Guide, guide
 from dproof.laws.law import LAWS, TOTAL, WEIGHT, Law, read_number
+from dproof.laws.scores import solve
 from dproof.spaces.space import Space
 
 _UNIT = 2.0**-53  # relative error of one rounded operation
 _BLOCK = 1 << 16  # numbers screened at a time, so that they stay in cache
 _LARGEST_INVERTED = 1 << 10  # values of a law that is inverted to see what counts cost
 _SINGULAR = 1e-9
+_PARTS = 1 << 24  # in which the chance to show a value is written, where values may be missing
 _FLOATS = 1 << 500  # totals and odds below this can be screened in floats without overflow
 
 
@@ -141,6 +144,29 @@ class Matrix(Law):
         some = np.asarray((self.rows > 0).any(axis=0), bool)
         return None if some.all() else some
 
+    def with_missing(self, epsilon: Fraction, delta: Fraction) -> Matrix:
+        """A value is shown with probability p, by its row; a missing one is shown as y with p/e·max_x P(Y_x = y).
+
+        No other row for missing values is shown as seldom: that is what no value exceeds by more than e. It is shown
+        with q = p·t/e in all, t = Σ_y max_x P(Y_x = y), and p = (e − 1)/(e − t/e) makes 1 − q = e(1 − p).
+        """
+        odds, most = exp_below(epsilon), self.rows.astype(object).max(axis=0)
+        fall = Fraction(int(most.sum()), self.total) / odds
+        share = (odds - 1) / (odds - fall) if fall < 1 < odds else Fraction(1)
+        for present in range(int(_PARTS * share), int(_PARTS * share) - 3, -1):  # rounding may take a part or two
+            missing = [-(-present * int(weight) * odds.denominator // odds.numerator) for weight in most]
+            hidden = _PARTS * self.total - sum(missing), (_PARTS - present) * self.total
+            if 0 < hidden[0] <= odds * hidden[1]:
+                shown = np.vstack([self.rows.astype(object) * present, missing])
+                rows = np.column_stack([shown, [hidden[1]] * self.inputs + [hidden[0]]])
+                law = Matrix(rows, _PARTS * self.total)
+                if law.worst(odds).value <= delta:
+                    return law
+        raise InputError(
+            "with this mechanism and epsilon a missing value cannot be told from others: use laplace, a larger "
+            "epsilon, or another value in the place of a missing one"
+        )
+
     def count_variance(self, space: Space) -> float | None:
         if not self.inputs == self.outputs <= _LARGEST_INVERTED:
             return None
@@ -150,6 +176,16 @@ class Matrix(Law):
         asked = space.counted()[1]()
         scores = np.linalg.solve(law, asked)
         return float((law @ scores**2 - asked**2).max())
+
+    def mean_variance(self, space: Space) -> float | None:
+        if space.present is None or not space.has_numbers or self.inputs > _LARGEST_INVERTED:
+            return None
+        law = np.asarray(self.rows / self.total, np.float64)
+        numbers = space.present.values_of(np.arange(self.inputs - 1)) - float(space.middle)
+        there, centred = np.append(np.ones(self.inputs - 1), 0.0), np.append(numbers, 0.0)
+        scores = solve(law, np.stack([centred, there], axis=1))
+        rows = scores[:, :1] - scores[:, 1:] * centred[:-1]  # of a table in which all numbers are the same
+        return None if np.isnan(rows).any() else float(np.einsum("xy,yx->x", law[:-1], rows**2).max())
 
     def to_json(self) -> Mapping[str, Any]:
         rows = [[str(int(w)) for w in row] for row in self.rows]

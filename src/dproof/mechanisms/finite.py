@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from dproof.arguments import expect, listed, whole
 from dproof.errors import InputError, TooLarge
 from dproof.exact import exact, exp_above, exp_below, has_shape, whole_numbers
-from dproof.laws.keep_or_other import KeepOrOther, keep_up_to
+from dproof.laws.keep_or_other import KeepOrOther, keep_up_to, response_law
 from dproof.laws.law import listed as sizes
 from dproof.laws.matrix import Matrix, whole_law
 from dproof.laws.sets import Bits
@@ -56,13 +56,7 @@ def randomised_response(space: Space, privacy: Promise) -> Mechanism:
     m, privacy = as_space(space).size - 1, Privacy.of(privacy)
     if m >= _LARGEST_SIZE:
         raise TooLarge(f"randomised response takes at most {_LARGEST_SIZE} values; treat the items of a set one by one")
-    if m == 0:
-        family = KeepOrOther(1, 1, 1)
-    elif privacy.delta == 1:
-        family = KeepOrOther(space.size, 1, 0)
-    else:
-        # keep · (1 − δ) ≤ other · (e^ε + mδ)
-        family = keep_up_to((exp_below(privacy.epsilon) + m * privacy.delta) / (1 - privacy.delta), space.size)
+    family = response_law(space.size, privacy.epsilon, privacy.delta)
     return Mechanism("randomised response", space, space, family, "HLM16, Theorem 10", _optimum(family, space, privacy))
 
 

@@ -17,7 +17,7 @@ from dproof.errors import InputError, TooLarge
 from dproof.exact import exp_below, float_above, log_above, written
 from dproof.laws.law import Law, listed
 from dproof.mechanisms.error import expected_errors, maximal_error
-from dproof.privacy import Privacy
+from dproof.privacy import Privacy, Promise
 from dproof.spaces.line import Line
 from dproof.spaces.space import Space, narrowest
 
@@ -149,7 +149,8 @@ class Mechanism:
         return expected_errors(self.family, self.inputs, self.outputs, loss)
 
     def bias_and_variance(self) -> BiasAndVariance | None:
-        """Of a released number, the largest of each over the true numbers; None where no numbers are released.
+        """Of a released number, the largest of each over the true numbers; None where no numbers are released, or some
+        may be missing.
 
         >>> from dproof import Interval, Privacy, laplace
         >>> of = laplace(Interval(0, 1, "0.01"), Privacy(1)).bias_and_variance()
@@ -157,7 +158,7 @@ class Mechanism:
         (True, 2.0)
         """
         family, true, released = self.family, self.inputs.line, self.outputs.line
-        if true is None or released is None:
+        if true is None or released is None or self.inputs.present is not None:
             return None
         if family.moments is not None:
             mean, _, square = family.moments
@@ -168,6 +169,19 @@ class Mechanism:
         means = law @ points
         biases = np.abs(means - true.numbers(np.arange(self.inputs.size)))
         return BiasAndVariance(float(biases.max()), float((law @ points**2 - means**2).max()))
+
+    def with_missing(self, privacy: Promise) -> Mechanism:
+        """The mechanism for values that may be missing, with None for those; as private as this one must be.
+
+        >>> from dproof import Interval, laplace
+        >>> m = laplace(Interval(0, 100, 1), Privacy(1)).with_missing(Privacy(1))
+        >>> m.epsilon() <= 1, round(float(m.law(7)[None]), 3), round(float(m.law(None)[None]), 3)
+        (True, 0.185, 0.503)
+        """
+        promise = Privacy.of(privacy)
+        family = self.family.with_missing(promise.epsilon, promise.delta)
+        spaces = self.inputs.with_missing(), self.outputs.with_missing()
+        return Mechanism(f"{self.name}, or missing", *spaces, family, self.source)
 
     def draw(self, values: Any) -> Any:
         """The sanitised value or column of values: labels in, labels out, each row with its own coins."""

@@ -77,6 +77,8 @@ def _bounds(space: Any, privacy: Privacy, inside: bool) -> Iterator[LowerBound]:
     if inside or exp_below(privacy.epsilon) >= m:
         yield LowerBound(rest * space.separation * share, "HLM15, Theorem 7")
     yield LowerBound(rest * space.separation * min(Fraction(1, 2), share), "HLM15, Theorem 7, for outputs anywhere")
+    if space.present is not None:  # "missing" lies no nearer to a value than any other value does
+        yield from _bounds(space.present, privacy, False)
     if size <= _LARGEST_LISTED:
         yield LowerBound(rest * _packing(space, odds), "packing")
     seen = _view(space) if inside and privacy.delta == 0 else None

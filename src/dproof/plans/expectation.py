@@ -46,9 +46,31 @@ def mean_half_widths(law: RowLaw, rows: int) -> dict[str, float]:
     widths = {}
     for group in law.groups if rows > 0 else ():
         released = group.mechanism.bias_and_variance()
+        variance = group.mechanism.family.mean_variance(group.mechanism.inputs)
+        if variance is not None:
+            widths[group.name] = _Z * sqrt(variance / rows)
         if released is not None and released.bias <= _BIAS * float(group.mechanism.inputs.diameter):
             widths[group.name] = _Z * sqrt(released.variance / rows)
     return widths
+
+
+def missing_half_widths(law: RowLaw, rows: int) -> dict[str, float]:
+    """For each column that keeps missing values apart, ± at 95% of their debiased count over so many rows."""
+    widths = {}
+    for name, chances in shown_chances(law).items():
+        most = max(chance * (1 - chance) for chance in chances)
+        widths[name] = _Z * sqrt(rows * most) / float(chances[0] - chances[1])
+    return widths
+
+
+def shown_chances(law: RowLaw) -> dict[str, tuple[Fraction, Fraction]]:
+    """For each column that keeps missing values apart, how likely a value is shown that is there, and a missing one."""
+    found = {}
+    for group in law.groups:
+        family, true, absent = group.mechanism.family, group.mechanism.inputs, group.mechanism.outputs.absent
+        if true.present is not None and absent is not None:
+            found[group.name] = 1 - family.probability(0, absent), 1 - family.probability(true.size - 1, absent)
+    return found
 
 
 def count_half_width(group: Wanted, part: Privacy, rows: int) -> float | None:

@@ -69,6 +69,8 @@ def choose(space: Any, privacy: Privacy, name: str = "auto") -> Mechanism:
     known = {"auto": AUTO[space.mechanisms], **MECHANISMS[space.mechanisms]}
     if name not in known:
         raise InputError(f"the mechanism {name[:40]!r} is not known for {space.mechanisms}{did_you_mean(name, known)}")
+    if space.present is not None:
+        return known[name](space.present, privacy).with_missing(privacy)
     return known[name](space, privacy)
 
 

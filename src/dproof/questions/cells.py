@@ -154,7 +154,7 @@ def _gap(column: str, schema: Schema) -> list[int]:
 def _bit_axis(column: str, schema: Schema, regions: Sequence[Region]) -> Cut:
     """Blocks of codes that agree in all bits that a condition looks at."""
     space = schema.spaces[column]
-    bits = tuple(sorted({found.bit for found in regions if isinstance(found, Bit)}))
+    bits = tuple(sorted({bit for found in regions if isinstance(found, Bit) for bit in found.bits}))
     if len(bits) > _MOST_ITEMS:
         raise TooLarge(f"column {column!r} meets {len(bits)} conditions at once: ask for fewer")
     patterns = [sum(1 << bit for n, bit in enumerate(bits) if p >> n & 1) for p in range(1 << len(bits))]
@@ -167,7 +167,7 @@ def _axis(column: str, schema: Schema, regions: Sequence[Region], keys: Sequence
     """Blocks of runs of codes for which every condition and every key say the same."""
     space = schema.declared(column)
     groups = [grouping(key, schema) for key in keys]
-    if spelled:
+    if spelled or space.items is not None:  # the law of sets is undone bit by bit, so each has a block
         if space.size > _MOST_VALUES:
             raise TooLarge(f"column {column!r} has {space.size} values, too many to tell apart")
         first = block = np.arange(space.size)

@@ -39,14 +39,23 @@ class Runs:
 
 @dataclass(frozen=True, slots=True)
 class Bit:
-    """Codes that have a bit set, or with `present=False` those that are there and have it not."""
+    """Codes that have a bit set, or with `present=False` those that are there and have it not.
+
+    A code that has the bit `absent` set is not there either.
+    """
 
     bit: int
     present: bool = True
+    absent: int | None = None
+
+    @property
+    def bits(self) -> set[int]:
+        """The bits that are looked at."""
+        return {self.bit} if self.absent is None else {self.bit, self.absent}
 
     def holds(self, codes: NDArray[Any]) -> NDArray[np.bool_]:
         found: NDArray[np.bool_] = (codes != MISSING) & ((codes >> self.bit & 1 == 1) == self.present)
-        return found
+        return found if self.absent is None else found & (codes >> self.absent & 1 == 0)
 
 
 Region: TypeAlias = Runs | Bit
@@ -72,7 +81,10 @@ def region(atom: Atom, schema: Schema) -> Region:
     match leaf:
         case Contains(_, item):
             assert space.items is not None
-            return Bit(space.items.index(item), not negated)
+            # A missing set holds no item, so that only its not holding one must be told from that of others.
+            return Bit(space.items.index(item), not negated, space.candidates if negated and gap else None)
+        case Missing() if space.items is not None and absent is not None:
+            return Bit(space.candidates, not negated)  # the item that says so is the last
         case Missing():
             # What nobody declared is not there, also where missing values are a category of their own.
             return Runs((0, *gap, size_of(space)) if negated else (MISSING, 0, *gap))
@@ -119,8 +131,10 @@ def grouping(key: Key, schema: Schema) -> Grouping:
     if isinstance(space, Open):
         raise InputError(f"column {key.column!r} has no declared values to group by: give it a space in the plan")
     if key.width is not None and space.line is not None:
-        edges, starts = _bins(key, space.line, space.size, key.width)
+        edges, starts = _bins(key, space.line, space.candidates, key.width)
         labels = [space.shown(edge) for edge in edges]
+        if space.absent is not None:
+            labels, starts = [*labels, None], np.append(starts, space.absent)
         groups = np.arange(len(labels))
     else:
         _fits(key, space.size)

@@ -69,10 +69,10 @@ def whole_scale(space: Any, centred: bool) -> WholeScale:
         table = tuple(0 if number is None else int((number - origin) / unit) for number in numbers)
         return WholeScale(unit, origin, (int((low - origin) / unit), int((high - origin) / unit)), 0, 0, table)
     low, step = space.line.origin, space.line.step
-    origin = low + step * (space.size - 1) / 2 if centred else Fraction(0)
+    origin = space.middle if centred else Fraction(0)
     unit = _unit([low - origin, step])
     shift, factor = int((low - origin) / unit), int(step / unit)
-    return WholeScale(unit, origin, (shift, shift + factor * (space.size - 1)), shift, factor)
+    return WholeScale(unit, origin, (shift, shift + factor * (space.candidates - 1)), shift, factor)
 
 
 def _unit(numbers: list[Fraction]) -> Fraction:

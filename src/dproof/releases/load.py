@@ -103,7 +103,9 @@ def _read(plan: Plan, certificate: Mapping[str, Any]) -> RowLaw:
         else:
             family = law_from_json(part.law)
             outputs = _outputs(want.space, family, certificate["release"]["lattices"].get(want.name))
-            if family.inputs != want.space.size or (family.outputs is not None and family.outputs != outputs.size):
+            sizes = want.space.size, None if family.outputs is None else outputs.size
+            absent = {outputs.absent, outputs.absent if family.outputs is None else None}
+            if (family.inputs, family.outputs) != sizes or family.absent not in absent:
                 raise VerificationFailed(f"the law of {want.name!r} is for another space than the plan's")
             error, bound = part.error, part.lower_bound
             optimum = None if error is None or bound is None else Optimum("metric", error, bound)

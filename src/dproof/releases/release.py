@@ -204,7 +204,7 @@ def about(law: RowLaw, rows: int, files: Mapping[str, str]) -> dict[str, Any]:
         "columns": list(plan.stored),
         "public": plan.named("public"),
         "order": "kept" if plan.order == "keep" else f"shuffled within {REACH} rows",
-        "lattices": {group.name: _lattice(group.mechanism.outputs) for group in law.groups if _elsewhere(group)},
+        "lattices": {group.name: _lattice(group.outputs[0]) for group in law.groups if _elsewhere(group)},
         "tight": law.tight().to_json(),
         "person": law.person_to_json(),
         "files": dict(files),
@@ -217,7 +217,8 @@ def _elsewhere(group: Group) -> bool:
     return group.mechanism.family.outputs is not None and outputs.line is not None and outputs != inputs
 
 
-def _lattice(interval: Any) -> dict[str, str]:
+def _lattice(outputs: Any) -> dict[str, str]:
+    interval = outputs.present or outputs
     return {"low": str(interval.low), "high": str(interval.high), "step": str(interval.step)}
 
 

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from dproof.charts.style import svg
 from dproof.exact import written
 from dproof.meaning import advice, attack_accuracy, posterior
-from dproof.plans.expectation import half_widths, mean_half_widths
+from dproof.plans.expectation import half_widths, mean_half_widths, missing_half_widths
 from dproof.plans.plan import not_protected
 from dproof.plans.row_law import Group, RowLaw
 from dproof.privacy import Privacy
@@ -117,9 +117,13 @@ def _bar(low: float, high: float) -> str:
 
 
 def _columns(row: RowLaw, rows: int, pictures: Mapping[str, str]) -> str:
-    counts, means = half_widths(row, rows), mean_half_widths(row, rows)
+    counts, means, gaps = (widths(row, rows) for widths in (half_widths, mean_half_widths, missing_half_widths))
     blocks = "".join(
-        _group(group, _accuracy(rows, counts[group.name], means.get(group.name)), pictures[group.name])
+        _group(
+            group,
+            _accuracy(rows, counts[group.name], means.get(group.name), gaps.get(group.name)),
+            pictures[group.name],
+        )
         for group in row.groups
     )
     dropped = row.plan.named("drop")
@@ -130,12 +134,14 @@ def _columns(row: RowLaw, rows: int, pictures: Mapping[str, str]) -> str:
     return f"<section><h2>What was done to each column</h2>{blocks}{notes}</section>"
 
 
-def _accuracy(rows: int, count: float | None, mean: float | None) -> Iterator[str]:
+def _accuracy(rows: int, count: float | None, mean: float | None, missing: float | None) -> Iterator[str]:
     if count is not None and rows:
         told = "right to about" if count < rows else "no information at this ε:"
         yield f"a count over the {rows:,} rows is {told} ± {written(count)}, 19 times out of 20"
     if mean is not None:
         yield f"the mean of the {rows:,} rows is right to about ± {written(mean)}, 19 times out of 20"
+    if missing is not None:
+        yield f"the number of missing values is right to about ± {written(missing)}, 19 times out of 20"
 
 
 def _group(group: Group, accuracy: Iterable[str], picture: str) -> str:

@@ -80,6 +80,16 @@ def store_labels(labels: Any, size: int, codes: NDArray[Any]) -> Any:
     return pa.DictionaryArray.from_arrays(from_numpy(codes.astype(index, copy=False), absent), labels)
 
 
+def with_nulls(array: Any, absent: NDArray[np.bool_]) -> Any:
+    """An array of numbers, flags or texts that begins where its buffers do, with none where it is absent."""
+    import pyarrow as pa
+
+    if pa.types.is_dictionary(array.type):
+        return pa.DictionaryArray.from_arrays(with_nulls(array.indices, absent), array.dictionary)
+    validity = pa.py_buffer(np.packbits(~absent, bitorder="little"))
+    return pa.Array.from_buffers(array.type, len(array), [validity, *array.buffers()[1:]])
+
+
 def distinct(array: Any) -> Any:
     """All that a dictionary lists, whether a row has it or not, and null where a row is; other arrays as they are."""
     import pyarrow as pa

@@ -32,7 +32,8 @@ class Column:
     `kind` is the plan's name of its space, or "public" or "drop". `sources` are the columns of the source that hold it:
     one, a flag for each item, or one for each grid point. A value outside the space becomes the nearest point
     (`clamp`), the value with the code `outside`, or is refused; a missing value becomes the value with the code
-    `missing`, or is refused. With `gaps` what would be refused has the code −1 instead. Texts are read as numbers by
+    `missing`, or is refused. With `gaps` what would be refused has the code −1 instead. The stored file has the fields
+    `beside` those that the source has. Texts are read as numbers by
     the signs of `numerals`.
     """
 
@@ -48,6 +49,7 @@ class Column:
     outside: int | None = None
     missing: int | None = None
     gaps: bool = False
+    beside: tuple[str, ...] = ()
     numerals: Numerals = PLAIN
 
     @property
@@ -58,7 +60,7 @@ class Column:
     @property
     def stored(self) -> tuple[str, ...]:
         """The columns of the stored file that hold it: the source's form is kept."""
-        return self.sources if self.form in ("flags", "wide") else (self.name,)
+        return (*(self.sources if self.form in ("flags", "wide") else (self.name,)), *self.beside)
 
     @property
     def is_one_text(self) -> bool:

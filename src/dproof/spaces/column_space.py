@@ -74,7 +74,25 @@ class ColumnSpace:
 
         space = table.calling(lambda: cls.from_plan(table))
         clamp = table.choice("outside", cls.outside_ways, cls.outside_ways[0]) == "clamp"
+        if table.value("missing", "refuse") == "category":
+            space = space.with_missing()
+            return Column(name, kind, (name,), space, clamp=clamp, missing=space.absent)
         return Column(name, kind, (name,), space, clamp=clamp, missing=space.stand_in_code(table))
+
+    @property
+    def present(self) -> Any:
+        """The space of the values that are there, where a missing one was added to them and has the last code."""
+        return None
+
+    def with_missing(self) -> Any:
+        """The space with one more value, a missing one, that has the last code and is stored as null."""
+        from dproof.spaces.optional import OptionalSpace
+
+        return OptionalSpace(self)  # type: ignore[arg-type]  # a finite one
+
+    def with_gaps(self, column: Column) -> Column:
+        """A column of the space for those who see the true values: there what is missing is not there, and no value."""
+        return column
 
     def stand_in_code(self, table: Reader) -> int | None:
         """The code of what a plan puts for a missing value; None where that is refused."""
@@ -82,7 +100,7 @@ class ColumnSpace:
         try:
             return None if given == "refuse" else int(self.code(given))
         except InputError:
-            raise table.wrong("missing", "must be a value of the space") from None
+            raise table.wrong("missing", 'must be a value of the space, "refuse" or "category"') from None
 
     def stand_in(self, code: int) -> str | None:
         """What stands for a missing value, in words; None where missing is a value of its own."""

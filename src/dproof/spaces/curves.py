@@ -46,6 +46,8 @@ class Curves:
     line: ClassVar[None] = None
     items: ClassVar[None] = None
     labels: ClassVar[None] = None
+    present: ClassVar[None] = None
+    absent: ClassVar[None] = None
 
     def __init__(
         self, start: Any, stop: Any, points: int | Sequence[Any], low: Any, high: Any, norm: Norm = "sup"

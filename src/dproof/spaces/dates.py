@@ -173,7 +173,7 @@ class Dates(Interval):
 
         below = (
             f"# dates are written in ISO 8601, {_EXAMPLE}, here and in the table\n"
-            "# step = 1    # in days\n# missing = 2024-01-31    # what stands for a blank; else it is refused\n"
+            '# step = 1    # in days\n# missing = 2024-01-31    # or "category" to keep a blank; else refused\n'
         )
         is_date = pa.types.is_date(kind) or pa.types.is_timestamp(kind)
         return Draft("date", {"low": "?", "high": "?"}, below) if is_date else None

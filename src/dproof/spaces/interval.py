@@ -277,7 +277,7 @@ class Interval(Space):
         import pyarrow as pa
 
         is_number = (pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal)
-        below = "# step = 1\n# missing = 0    # what stands for a blank; without it a blank is refused\n"
+        below = '# step = 1\n# missing = 0    # what stands for a blank, or "category" to keep it\n'
         return Draft("interval", {"low": "?", "high": "?"}, below) if any(is_(kind) for is_ in is_number) else None
 
     def stand_in(self, code: int) -> str:

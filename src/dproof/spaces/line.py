@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 _DIGITS = 15  # significant digits that every float keeps: up to these, its shortest decimal is the exact multiple
 _SURE = 1 << 48  # up to here the nearest whole number is found by a division of floats
 _FARTHEST = 1 << 62  # of what is stored in 64 bits
+ABSENT = -(1 << 63)  # the code of a missing value beside the points of a line: none that is stored has it
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,12 +42,19 @@ class Line:
     step: Fraction
     labels: ClassVar[None] = None
     items: ClassVar[None] = None
+    absent: ClassVar[int | None] = None
     holds_curves: ClassVar[bool] = False
     code_shape: ClassVar[tuple[int, ...]] = ()  # of one code: a whole number, but for curves
 
     @property
     def line(self) -> Line:
         return self
+
+    def with_missing(self) -> Any:
+        """The line with one more value, a missing one, that is stored as null."""
+        from dproof.spaces.optional import OptionalLine
+
+        return OptionalLine(self)
 
     @property
     def separation(self) -> Fraction:
@@ -128,7 +136,8 @@ class Line:
     ) -> bool:
         """Whether stored numbers are what lattice points are stored as, no farther out than noise reaches."""
         codes = self.restore(column, arrays)
-        if reach is not None and len(codes) and not -reach <= codes.min() <= codes.max() < column.space.size + reach:
+        last = column.space.candidates - 1
+        if reach is not None and len(codes) and not -reach <= codes.min() <= codes.max() <= last + reach:
             return False
         return bool(self.store(column, codes)[0].equals(arrays[0]))
 

@@ -101,7 +101,7 @@ class Space(ColumnSpace, ABC):
 
     @property
     def absent(self) -> int | None:
-        """The code of a missing value, where that is a value of its own."""
+        """The code of a missing value, where that is a value of its own; of sets it is the last item, alone."""
         return None
 
     @property
@@ -129,6 +129,11 @@ class Space(ColumnSpace, ABC):
     def ends(self) -> tuple[Fraction, Fraction]:
         """The least and the greatest number."""
         raise InputError("the values of this space are no numbers")
+
+    @property
+    def middle(self) -> Fraction:
+        """The number about which numbers are centred before they are summed."""
+        return sum(self.ends, Fraction(0)) / 2
 
     @property
     def has_sums(self) -> bool:

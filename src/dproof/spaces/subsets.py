@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
 _MOST_ITEMS = 62  # a set is a mask in one machine word
 _MOST_LISTED = 24  # items whose sets are listed one by one
+MISSING_ITEM = "(missing)"  # says that a set is missing, where that is kept as a value of its own
 
 
 @dataclass(frozen=True, init=False, eq=False)
@@ -159,10 +160,22 @@ class Subsets(Space):
         space = table.calling(lambda: cls(items, table.text("metric", "symmetric")))
         clamp = table.choice("outside", cls.outside_ways, "refuse") == "clamp"
         given = table.value("missing", "refuse")
+        if given == "category":
+            if any(MISSING_ITEM in text for text in items) or (separator and separator in MISSING_ITEM):
+                raise table.wrong("missing", f"stores {MISSING_ITEM!r} as an item: change the values or the separator")
+            space = space.with_missing()
+            beside = (f"{name} {MISSING_ITEM}",) if flags else ()
+            shape = flags or (name,), space, form, separator
+            return Column(name, kind, *shape, clamp=clamp, missing=space.absent, beside=beside)
         if given != "refuse" and not isinstance(given, list):
-            raise table.wrong("missing", 'must be "refuse" or a list of values, such as []')
+            raise table.wrong("missing", 'must be "refuse", "category" or a list of values, such as []')
         missing = space.stand_in_code(table)
         return Column(name, kind, flags or (name,), space, form, separator, clamp=clamp, missing=missing)
+
+    def with_missing(self) -> Any:
+        from dproof.spaces.optional_subsets import OptionalSubsets
+
+        return OptionalSubsets([*self.values, MISSING_ITEM], self.metric)
 
     @classmethod
     def draft(cls, kind: Any) -> Draft | None:

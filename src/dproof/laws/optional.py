@@ -1,0 +1,274 @@
+"""A value that may be missing, under noise: whether it is shown at all, and what is shown if it is."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import cached_property
+from math import ceil, floor
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dproof.coins import Coins
+from dproof.errors import InputError, VerificationFailed
+from dproof.exact import bisect, exp_below
+from dproof.laws.debias import Mixed, Moments, PresentBlocks, Scale, Seen, Unmixed, presence
+from dproof.laws.divergence import Odds, Worst, profile_odds
+from dproof.laws.guide import Guide, guide
+from dproof.laws.law import LAWS, TOTAL, Law, law_from_json, listed, read_number
+from dproof.laws.scores import Array
+from dproof.spaces.space import Space
+
+_WHOLE = 1 << 40  # parts in which the two chances are written
+_LEAST_GAP = Fraction(1, 1000)  # of p, between p and q: with less, missing values cannot be counted
+
+
+class Centred(Law, ABC):
+    """Noise around a value, with a middle value that lies nearer to every other than others may lie to each other."""
+
+    @property
+    @abstractmethod
+    def middle(self) -> Any:
+        """The code of the middle value."""
+
+    @property
+    @abstractmethod
+    def nearer(self) -> Law:
+        """The same noise where no two inputs lie farther apart than the middle from any other."""
+
+    @property
+    @abstractmethod
+    def spare(self) -> int:
+        """A code that no output has, so that it may stand for a missing value."""
+
+    @abstractmethod
+    def is_absent(self, codes: NDArray[Any]) -> NDArray[np.bool_]:
+        """Which input codes stand for a missing value."""
+
+    @abstractmethod
+    def moments_of(self, seen: Seen) -> Moments | None:
+        """The axis of a number of which only sums are asked for; None where the noise has no known moments."""
+
+    def with_missing(self, epsilon: Fraction, delta: Fraction) -> OptionalLaw:
+        return optional_law(self, epsilon, delta)
+
+
+@dataclass(frozen=True, eq=False)
+class OptionalLaw(Law):
+    """A value is shown with probability p = present/whole where it is there, and q = missing/whole where it is missing.
+
+    What is shown is a draw of the inner law L: L(x) of a value x, and L(m) of the middle value m where it is missing.
+    What is not shown is "missing", the last output, as a missing value is the last input.
+
+    Why it is private: with H(P, Q; e) = Σ_y max(0, P(y) − e·Q(y)),
+    - two values are told apart by what is shown alone: δ(e) = p·H(L(x), L(x'); e), so L may use all of ε;
+    - a value and a missing one have δ(e) = p·H(L(x), L(m); e·q/p) + max(0, (1 − p) − e(1 − q)), and the other way
+      round q·H(L(m), L(x); e·p/q) + max(0, (1 − q) − e(1 − p)). L(m) is nearer to L(x) than L(x') may be, and that
+      is what lets p exceed q. For e < 1, H(P, Q; e) = 1 − e + e·H(Q, P; 1/e).
+
+    >>> from dproof.laws.laplace import two_sided
+    >>> from dproof.laws.lattice import Lattice
+    >>> law = OptionalLaw(Lattice(3, two_sided(Fraction(2))), 3, 2, 4)
+    >>> float(law.odds(Fraction(0)).value) <= 4, law.probability(3, law.absent)
+    (True, Fraction(1, 2))
+    """
+
+    kind: ClassVar[str] = "optional"
+
+    inner: Centred
+    present: int
+    missing: int
+    whole: int
+
+    def __post_init__(self) -> None:
+        if not 0 < self.missing <= self.present < self.whole:
+            raise InputError("a value must be shown at least as often where it is there, and neither always nor never")
+
+    @property
+    def inputs(self) -> int | None:
+        return None if self.inner.inputs is None else self.inner.inputs + 1
+
+    @property
+    def outputs(self) -> int | None:
+        return None if self.inner.outputs is None else self.inner.outputs + 1
+
+    @property
+    def total(self) -> int | None:
+        return None if self.inner.total is None else self.inner.total * self.whole
+
+    @property
+    def absent(self) -> int:
+        return self.inner.spare
+
+    @property
+    def farthest(self) -> int | None:
+        return self.inner.farthest
+
+    def _shown(self, source: int) -> tuple[Fraction, int]:
+        """How likely a value is shown, and as which input of the inner law."""
+        if source == self.inner.inputs:
+            return Fraction(self.missing, self.whole), self.inner.middle
+        return Fraction(self.present, self.whole), source
+
+    def probability(self, source: int, target: int) -> Fraction:
+        chance, code = self._shown(source)
+        return 1 - chance if target == self.absent else chance * self.inner.probability(code, target)
+
+    def weights(self, source: int) -> NDArray[Any]:
+        _, _, total = listed(self)
+        chance, code = self._shown(source)
+        part = int(chance * self.whole)
+        return np.append(self.inner.weights(code) * part, (self.whole - part) * (total // self.whole))
+
+    # Privacy -------------------------------------------------------------------------------------------------------
+
+    def worst(self, odds: Fraction) -> Worst:
+        p, q = Fraction(self.present, self.whole), Fraction(self.missing, self.whole)
+        inside, nearer = self.inner.worst(odds), self.inner.nearer
+
+        def apart(own: Fraction, other: Fraction) -> Fraction:
+            ratio = odds * other / own
+            shown = nearer.worst(ratio).value if ratio >= 1 else 1 - ratio + ratio * nearer.worst(1 / ratio).value
+            return own * shown + max(Fraction(0), 1 - own - odds * (1 - other))
+
+        last = self.inner.inputs or 0
+        found = [(p * inside.value, inside.source, inside.target), (apart(p, q), last - 1, last)]
+        return Worst(*max(*found, (apart(q, p), last, last - 1), key=lambda pair: pair[0]))
+
+    def odds(self, delta: Fraction) -> Odds:
+        values, one = self.inner.odds(Fraction(0)), self.inner.nearer.odds(Fraction(0)).value
+        hidden = Fraction(self.whole - self.missing, self.whole - self.present)
+        pure = None
+        if values.value is not None and one is not None:
+            pure = max(values.value, one * self.present / self.missing, hidden)
+        found = profile_odds(lambda odds: self.worst(odds).value, pure, delta)
+        worst = self.worst(max(Fraction(1), (found or Fraction(1)) * (1 - Fraction(1, 1 << 40))))
+        return Odds(found, worst.source, worst.target)
+
+    # What it does to values ------------------------------------------------------------------------------------------
+
+    def chances(self) -> tuple[str, Mapping[str, float]]:
+        p, q = self.present / self.whole, self.missing / self.whole
+        return "a value is", {
+            "there, and shown with noise": p,
+            "there, and shown as missing": 1 - p,
+            "missing, and shown as missing": 1 - q,
+            "missing, and shown as the middle with noise": q,
+        }
+
+    def error(self, source: int, space: Space) -> Fraction:
+        chance, code = self._shown(source)
+        if source == self.inner.inputs:
+            return chance * space.diameter
+        return chance * self.inner.error(code, space.present or space) + (1 - chance) * space.diameter
+
+    def maximal_error(self, space: Space) -> Fraction:
+        p, q = Fraction(self.present, self.whole), Fraction(self.missing, self.whole)
+        return max(p * self.inner.maximal_error(space.present or space) + (1 - p) * space.diameter, q * space.diameter)
+
+    @cached_property
+    def _guide(self) -> Guide:
+        """Shown or not, of a value that is there and of a missing one."""
+        return guide([[part, self.whole - part] for part in (self.present, self.missing)], self.whole)
+
+    def draw(self, codes: NDArray[Any], coins: Coins) -> NDArray[Any]:
+        """Noise is drawn for every row, whether it is shown or not."""
+        absent = self.inner.is_absent(codes)
+        hidden = self._guide.draw(absent.view(np.uint8), coins) == 1
+        filled = codes.copy()
+        filled[absent] = self.inner.middle
+        drawn = self.inner.draw(filled, coins)
+        drawn[hidden] = self.absent
+        return drawn
+
+    # Estimation ----------------------------------------------------------------------------------------------------
+
+    def mean_variance(self, space: Space) -> float | None:
+        """With s = Y/p for a number that is shown and t the score for being there, the mean is Σ s/Σ t, and a row adds
+        s − x·t to its error; all numbers x lie as far from the middle as they can."""
+        inside, moments = space.present, self.inner.moments
+        if moments is None or inside is None or inside.spacing is None:
+            return None
+        p, q = self.present / self.whole, self.missing / self.whole
+        far, shown, hidden = (inside.size // 2) ** 2, (1 - q) / (p - q), -q / (p - q)
+        steps = (far + float(moments[2])) / p - 2 * far * shown + far * (p * shown**2 + (1 - p) * hidden**2)
+        return float(steps * float(inside.spacing) ** 2)
+
+    def unmix(self, seen: Sequence[Seen], others: int, name: str) -> Unmixed:
+        """Whether a value is there, which two chances tell exactly; where values are told apart as well, the nodes and
+        states of the inner law, and one more of each."""
+        (column,) = seen
+        space, chances = column.space.present, (self.present / self.whole, self.missing / self.whole)
+        assert space is not None
+        inside = replace(column, blocks=PresentBlocks(column.blocks, space.size), space=space)
+        moments = self.inner.moments_of(inside)
+        if moments is not None or column.scale is None:
+            found = presence(column, chances, name, moments)
+            if found is not None:
+                return found
+        unmixed = self.inner.unmix([inside], others, name)
+        (axis,), state = unmixed.axes, unmixed.state
+        assert isinstance(axis, Mixed) and state is not None
+        # The middle lies at a node, or between two whose laws it shares.
+        number = (column.scale or Scale()).numbers(space, np.array([self.inner.middle]))
+        middle = np.stack([np.interp(number, axis.values, chance) for chance in axis.matrix.T], axis=1)
+        shown = np.repeat(chances, [len(axis.matrix), 1])[:, None]
+        lacking = np.eye(axis.blocks)[column.blocks.of(np.array([space.size]))]
+        mixed = replace(
+            axis,
+            matrix=np.hstack([shown * np.concatenate([axis.matrix, middle]), 1 - shown]),
+            member=np.concatenate([axis.member, lacking]),
+            values=np.append(axis.values, 0.0),
+            seen=np.concatenate([axis.seen, lacking]),
+            seen_values=np.append(axis.seen_values, 0.0),
+        )
+
+        def states(released: Sequence[Array]) -> Array:
+            absent = released[0] == self.absent
+            return np.where(absent, axis.states, state([np.where(absent, 0, released[0])]))
+
+        return Unmixed((mixed,), states, bins=unmixed.bins)
+
+    def to_json(self) -> Mapping[str, Any]:
+        chances = {name: str(getattr(self, name)) for name in ("present", "missing", "whole")}
+        return {"kind": self.kind, **chances, "law": dict(self.inner.to_json())}
+
+    @classmethod
+    def from_json(cls, record: Mapping[str, Any]) -> OptionalLaw:
+        inner = law_from_json(record["law"])
+        if not isinstance(inner, Centred):
+            raise VerificationFailed("the certificate cannot be read: 'law' has no middle value")
+        return cls(inner, *(read_number(record, name, TOTAL) for name in ("present", "missing", "whole")))
+
+
+LAWS[OptionalLaw.kind] = OptionalLaw.from_json
+
+
+def optional_law(inner: Centred, epsilon: Fraction, delta: Fraction) -> OptionalLaw:
+    """The law that tells missing values from others as well as the promise allows.
+
+    With 1 − q = e(1 − p), which is the most that may be hidden, and p/q = r that is q = (e − 1)/(e·r − 1); p − q rises
+    with r, and r is the largest for which a value and a missing one keep the promise. For Laplace noise of scale diam/ε
+    the middle is half as far from a value as another may be, and r = e^(ε/2).
+    """
+    odds = exp_below(epsilon)
+
+    def law(part: Fraction) -> OptionalLaw:
+        """With q/p at least this part, both rounded towards more privacy."""
+        missing = ceil(_WHOLE * (odds - 1) / (odds / part - 1))
+        return OptionalLaw(inner, floor(min(missing / part, _WHOLE - (_WHOLE - missing) / odds)), missing, _WHOLE)
+
+    def keeps(part: Fraction) -> bool:
+        return law(part).worst(odds).value <= delta
+
+    least, most = 1 / odds, 1 - _LEAST_GAP
+    if odds == 1 or not keeps(most):
+        raise InputError(
+            "with this mechanism and epsilon a missing value cannot be told from others: use laplace, or "
+            "randomised_response for few values, a larger epsilon, or another value in the place of a missing one"
+        )
+    return law(least if keeps(least) else bisect(keeps, least, most, lambda low, high: high - low <= high / (1 << 40)))
