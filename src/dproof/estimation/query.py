@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from math import prod
 from typing import Any
 
 import duckdb
@@ -22,7 +23,8 @@ from dproof.questions.building import Asked, as_question
 from dproof.questions.canonical import literal, name
 from dproof.questions.measured import answer
 from dproof.questions.question import Aggregate, Expression, Question, aggregates, aggregates_of, expressions
-from dproof.questions.schema import asks_for_curves, resolve
+from dproof.questions.regions import grouping
+from dproof.questions.schema import Open, Schema, asks_for_curves, resolve
 from dproof.questions.sql import read_statement
 from dproof.questions.sums import centred_terms
 
@@ -39,6 +41,7 @@ _TARGETS = {
 }
 _LONGEST = 100_000  # characters of SQL
 _MOST_ROWS = 1_000_000
+_MOST_GROUPS = 10_000
 _ROW_MAKERS = (exp.GenerateSeries, exp.Unnest)  # functions that may stand after FROM: they read nothing
 _LABEL = "raw: the sanitised rows as they are, so counts and means are biased by their noise; query(...) debiases them"
 
@@ -77,6 +80,7 @@ class MeasuredRelease:
     def __init__(self, release: Any, question: Question, options: Options) -> None:
         self.question, self.rows, self.private = question, release.rows, release.private
         schema, asked = schema_of(release.law.plan, "release"), aggregates(question)
+        _check_groups(question, schema)
         formulas = [a for a in asked if a.definition.formula] or [Aggregate("count")]
         needed = list(dict.fromkeys(term for a in formulas for term in centred_terms(a, question.where, schema)))
         counting = Counting(release.law, needed, question.group_by)
@@ -114,6 +118,17 @@ class MeasuredRelease:
         yield from (note for n in groups for note, which in warnings if which[n])
         if not self.private:
             yield "NOT PRIVATE: drawn with seeded coins"
+
+
+def _check_groups(question: Question, schema: Schema) -> None:
+    """Refuse more groups than can be told apart in good time; those of public columns are as many as there are."""
+    private = (key for key in question.group_by if not isinstance(schema.spaces[key.column], Open))
+    groups = prod(len(grouping(key, schema).labels) for key in private)
+    if groups > _MOST_GROUPS:
+        raise InputError(
+            f"the question has {groups:,} groups, and {_MOST_GROUPS:,} are the most: group by fewer columns, by wider "
+            "bins such as BIN(age, 10), or ask with WHERE for those that matter"
+        )
 
 
 def raw(release: Any, sql: str) -> Answer:

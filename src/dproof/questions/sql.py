@@ -353,12 +353,9 @@ def _predicate(node: Node) -> Predicate:
 
 def _is_date(node: Node) -> bool:
     """DATE '2024-01-31', which says no more than the text alone."""
-    return (
-        type(node) is exp.Cast
-        and node.to.is_type("date")
-        and isinstance(node.this, exp.Literal)
-        and node.this.is_string
-    )
+    if type(node) is not exp.Cast or not node.to.is_type("date"):
+        return False
+    return isinstance(node.this, exp.Literal) and bool(node.this.is_string)
 
 
 def _value(node: Node) -> Value:
