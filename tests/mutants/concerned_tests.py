@@ -13,7 +13,7 @@ CONCERNED = {
     "laws/gaussian.py": "gaussian_vectors lattice noise_records noise_mechanisms gaussian_limits curves_noise "
     "certificate_ranges lattice_sampling curator_price",
     "laws/guide.py": "guide new_law lattice_sampling samplers",
-    "laws/keep_or_other.py": "families worst_pairs certify estimation_scores frequency_protocols samplers",
+    "laws/keep_or_other.py": "families worst_pairs certify release_query frequency_protocols samplers",
     "laws/lattice.py": "lattice_nodes lattice_clamped lattice new_law certificate_ranges lattice_certificates "
     "release_query_numbers lattice_sampling noise_records",
     "laws/matrix.py": "matrix_odds matrix_variance families worst_pairs certify rounding estimation_scores matrix_file "
