@@ -6,7 +6,7 @@ from pathlib import Path
 
 # A module has the tests of its own line, or else those of its folder. They stop at the first failure: quick ones first.
 CONCERNED = {
-    "laws": "families lattice new_law worst_pairs noise_mechanisms certificate_ranges lattice_sampling "
+    "laws": "read_numbers families lattice new_law worst_pairs noise_mechanisms certificate_ranges lattice_sampling "
     "samplers noise_records",
     "laws/debias.py": "estimation_scores estimation_unbiased release_query release_query_designs frequency_protocols",
     "laws/divergence.py": "worst_pairs families lattice certify tight_or_upper curves_noise composition",
