@@ -6,14 +6,14 @@ from pathlib import Path
 
 # A module has the tests of its own line, or else those of its folder. They stop at the first failure: quick ones first.
 CONCERNED = {
-    "laws": "families lattice new_law worst_pairs noise_mechanisms certificate_ranges lattice_sampling "
+    "laws": "read_numbers families lattice new_law worst_pairs noise_mechanisms certificate_ranges lattice_sampling "
     "samplers noise_records",
     "laws/debias.py": "estimation_scores estimation_unbiased release_query release_query_designs frequency_protocols",
     "laws/divergence.py": "worst_pairs families lattice certify tight_or_upper curves_noise composition",
     "laws/gaussian.py": "gaussian_vectors lattice noise_records noise_mechanisms gaussian_limits curves_noise "
     "certificate_ranges lattice_sampling curator_price",
     "laws/guide.py": "guide new_law lattice_sampling samplers",
-    "laws/keep_or_other.py": "families worst_pairs certify estimation_scores frequency_protocols samplers",
+    "laws/keep_or_other.py": "families worst_pairs certify release_query frequency_protocols samplers",
     "laws/lattice.py": "lattice_nodes lattice_clamped lattice new_law certificate_ranges lattice_certificates "
     "release_query_numbers lattice_sampling noise_records",
     "laws/matrix.py": "matrix_odds matrix_variance families worst_pairs certify rounding estimation_scores matrix_file "
