@@ -29,9 +29,9 @@ from dproof.questions.sql import parse
 from dproof.spaces import Categories
 from dproof.spaces.interval import Interval
 from dproof.tables import open_source
-from tests.units.test_curator_counts import plain, same, without_noise
-from tests.units.test_curator_price import misses
-from tests.units.test_curator_selection import law_of_flips
+from tests.curation.test_curator_counts import plain, same, without_noise
+from tests.curation.test_curator_price import misses
+from tests.curation.test_curator_selection import law_of_flips
 
 COLUMNS: dict[str, Any] = {
     "salary": {"space": "interval", "low": 0, "high": 200_000, "step": 1},

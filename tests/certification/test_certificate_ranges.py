@@ -12,7 +12,7 @@ from dproof.certification.verify_certificate import LAW, Refused
 from dproof.curves.noise import recorded_noise
 from dproof.errors import DproofError
 from dproof.laws.law import law_from_json
-from tests.units.test_certificate_forgeries import ALONE, CERTIFICATES, REGION, paths
+from tests.attacks.test_certificate_forgeries import ALONE, CERTIFICATES, REGION, paths
 
 ENDS = (9, 62, 128, 1 << 30, 1 << 50, 1 << 62, 1 << 128, 10**2000)
 EDGES = sorted({0, 1, 2, *(end + more for end in ENDS for more in (-1, 0, 1))})

@@ -24,8 +24,8 @@ from dproof.questions.sql import parse
 from dproof.questions.sums import Term
 from dproof.spaces import Categories
 from dproof.spaces.interval import Interval
-from tests.units.test_curator_selection import law_of_flips
-from tests.units.test_sensitivity_by_enumeration import holds
+from tests.curation.test_curator_selection import law_of_flips
+from tests.questions.test_sensitivity_by_enumeration import holds
 
 SCHEMA = Schema(
     "data",

@@ -1,4 +1,4 @@
-"""Coverage, in short: the long version over real tables is in tests/slow/test_coverage.py."""
+"""Coverage, in short: the long version over real tables is in tests/statistics/test_coverage.py."""
 
 from __future__ import annotations
 
