@@ -144,6 +144,7 @@ class CurveLattice:
     labels: ClassVar[None] = None
     items: ClassVar[None] = None
     line: ClassVar[None] = None
+    absent: ClassVar[None] = None
     holds_curves: ClassVar[bool] = True
     expansion: Expansion
     scales: Floats

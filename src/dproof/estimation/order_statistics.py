@@ -122,8 +122,8 @@ class OrderStatistics:
         if not isinstance(space, Open) and space.items is not None:
             found = [
                 (labels, (*counts, item))
-                for item in space.items
-                for labels, counts in self._counts(both(where, Contains(column, item)), ())  # type: ignore[arg-type]
+                for item in map(space.candidate, range(space.candidates))
+                for labels, counts in self._counts(both(where, Contains(column, item)), ())
             ]
         else:
             found = [
@@ -156,7 +156,7 @@ class OrderStatistics:
 
 def _cell(aggregate: Aggregate, level: float, values: Array, total: Array, half: Array, naive: Array) -> Cell:
     """Where an estimated distribution passes its mark, and where it may pass it (Woodruff 1952)."""
-    if not len(values):
+    if not (np.abs(total) + half).any():  # of no rows, surely
         return Cell(None)
     # An extreme is where half a row is passed; a quantile may be hit exactly, whatever floats make of it.
     mark = 0.5 if _end(aggregate) else -1e-9 * float(np.abs(total).max())

@@ -125,8 +125,9 @@ class Answer:
 
     @property
     def has_intervals(self) -> bool:
-        """Whether any estimate has an interval."""
-        return any(isinstance(value, Cell) and value.low is not None for row in self.rows for value in row.values())
+        """Whether any estimate has an interval of some width: an exact one needs none."""
+        cells = (value for row in self.rows for value in row.values() if isinstance(value, Cell))
+        return any(cell.low is not None and cell.low != cell.high for cell in cells)
 
     def _repr_html_(self) -> str:
         """The table as a notebook shows it."""
