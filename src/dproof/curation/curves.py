@@ -16,12 +16,13 @@ from numpy.typing import NDArray
 from dproof.coins import Coins
 from dproof.curation.curve_measurement import CurveMeasurement
 from dproof.curation.released import WAYS_OUT, Released
-from dproof.curation.tally import Codes, count_parts
+from dproof.curation.tally import count_parts
 from dproof.curves.bands import band_quantile, drawn_quantile, fine
 from dproof.errors import InputError
 from dproof.plans.plan import Plan
 from dproof.questions.answer import Answer, Cell, cautions
 from dproof.questions.cells import Grid, cut
+from dproof.questions.counting import Codes
 from dproof.questions.curve_estimate import CurveEstimate
 from dproof.questions.possible import possible
 from dproof.questions.question import Key, columns

@@ -22,8 +22,8 @@ from dproof.curation.choice import choose, promise
 from dproof.curation.measurement import Measurement, Noisy
 from dproof.curation.noisy_sums import Floats, Statistics, is_affine, value_of
 from dproof.curation.simulation import simulated_interval
-from dproof.curation.tally import Tally
 from dproof.questions.answer import Answer, Cell
+from dproof.questions.counting import Tally
 from dproof.questions.measured import answer
 from dproof.questions.question import Aggregate, Expression, aggregates, aggregates_of
 from dproof.questions.regions import grouping

@@ -1,42 +1,58 @@
 """Counting the private rows: exact whole numbers, in one pass, in bounded memory.
 
-Every value becomes a code of its declared space first, as the plan says, so no value can stop the work or show in a
-message. Sums are of whole numbers and do not depend on the order of the rows.
+In DuckDB at its own speed where it reads the table by itself, in batches where not, and part by part where the rows lie
+on many machines. Every value becomes a code of its declared space first, as the plan says, so no value can stop the
+work or show in a message.
+
+In DuckDB rows that are alike in every column that decides where they count are brought together, and whole numbers are
+added up as they are. What a value means is decided here, once for each kind of row, by the plan as always. Where
+a number lies outside its bounds, or the plan's stand-in takes its place, the rows are read one by one instead. One row
+may decide which way is taken, so both must count the same: a column that DuckDB and Arrow may read differently is
+always read row by row.
 """
 
 from __future__ import annotations
 
 import json
-import math
-from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from dproof.curation.measurement import Measurement
 from dproof.curation.persons import counted_rows
-from dproof.errors import TooLarge
 from dproof.plans.plan import Plan
-from dproof.questions.cells import cut
-from dproof.questions.predicates import Missing, both, leaves
-from dproof.questions.question import Aggregate, columns
-from dproof.questions.regions import grouping
-from dproof.questions.schema import Open, Schema
-from dproof.questions.sums import Term, present
-from dproof.spaces.column import Column
+from dproof.questions.counting import Codes, Counter, Tally
+from dproof.questions.question import columns
+from dproof.questions.regions import MISSING
+from dproof.questions.schema import Schema
+from dproof.questions.sums import Term
+from dproof.spaces.arrow import as_numpy
+from dproof.spaces.column import Column, quoted
 from dproof.tables import Source
-from dproof.tables.source import Bound
+from dproof.tables.counting import Decoder, count_alike, decode_all
+from dproof.tables.source import Bound, InDuckDB
 
-_MOST_CELLS = 1 << 24
-_SHORT = 1 << 40  # codes below this add up in a machine word over a batch
-_PART = 21  # bits: a batch of such numbers adds up below 2^53, where floats are exact
+_MOST_KINDS = 1 << 17
+_WHOLE = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER")
+_ALIKE = (*_WHOLE, "UBIGINT", "BOOLEAN", "FLOAT", "DOUBLE", "VARCHAR")  # values that Arrow and DuckDB agree on
 
-Codes = dict[str, NDArray[Any]]
-Places = NDArray[np.int64] | int  # of each row, or of all
+
+def tally(source: Source, plan: Plan, measurement: Measurement) -> Tally:
+    """Count what a measurement needs."""
+    table = source.relation()
+    counted = None if table is None else tally_in_duckdb(table, plan, measurement)
+    return tally_in_batches(source, plan, measurement) if counted is None else counted
+
+
+def counter_of(measurement: Measurement) -> Counter:
+    """What a measurement counts, with nothing counted yet; refuses what is too large to count."""
+    statistics = [*(n.statistic for n in measurement.noisy), *(c.aggregate for c in measurement.chosen)]
+    return Counter(measurement.schema, measurement.keys, measurement.question.where, statistics)
 
 
 def answerable(column: Column) -> Column:
@@ -44,16 +60,7 @@ def answerable(column: Column) -> Column:
     return replace(column, gaps=True)
 
 
-@dataclass(frozen=True, slots=True)
-class Tally:
-    """What was counted: for each sum a whole number per group, for each choice a histogram of codes per group.
-
-    And all rows that there are, whether or not they satisfy a condition.
-    """
-
-    sums: dict[Term, list[int]]
-    histograms: dict[Aggregate, list[dict[int, int]]]
-    rows: int
+# In batches -----------------------------------------------------------------------------------------------------------
 
 
 def source_columns(plan: Plan, names: Sequence[str]) -> list[str]:
@@ -91,18 +98,17 @@ def read_rows(source: Source, plan: Plan, names: Sequence[str], schema: Schema) 
     for _, codes in read_codes(source, plan, names):
         read = []
         for name in names:
-            space, found = schema.spaces[name], codes[name].astype(np.int64)
-            assert not isinstance(space, Open)
-            labels = space.decode(np.maximum(found, 0))
+            found = codes[name].astype(np.int64)
+            labels = schema.declared(name).decode(np.maximum(found, 0))
             read.append([label if code >= 0 else None for label, code in zip(labels, found, strict=True)])
         for row in zip(*read, strict=True):
             yield dict(zip(names, row, strict=True))
 
 
-def tally(source: Source, plan: Plan, measurement: Measurement) -> Tally:
-    """Count what a measurement needs."""
+def tally_in_batches(source: Source, plan: Plan, measurement: Measurement) -> Tally:
+    """Count what a measurement needs, row by row."""
     names = columns(measurement.question)
-    return _added(Counter(measurement).finish(), count_parts(source, plan, names, partial(_counted, measurement)))
+    return _added(counter_of(measurement).finish(), count_parts(source, plan, names, partial(_counted, measurement)))
 
 
 def count_parts(
@@ -121,7 +127,7 @@ def _counted_part(plan: Plan, names: Sequence[str], count: Callable[..., Any], b
 
 
 def _counted(measurement: Measurement, batches: Iterator[tuple[int, Codes]]) -> Any:
-    counter = Counter(measurement)
+    counter = counter_of(measurement)
     for rows, codes in batches:
         counter.add(rows, codes)
     found = counter.finish()
@@ -141,140 +147,124 @@ def _added(empty: Tally, parts: Sequence[Any]) -> Tally:
     return replace(empty, rows=sum(rows for _, _, rows in parts))
 
 
-class _Sum:
-    """Sums of products of whole numbers over many cells, in parts of 21 bits whose sums never overflow."""
-
-    def __init__(self, term: Term, schema: Schema, cells: int) -> None:
-        self.scales = [(name, term.scale(name, schema)) for name in term.columns]
-        self.parts = np.zeros((3, cells), np.int64)
-        self.large: dict[int, int] = defaultdict(int)  # what was added up elsewhere, by cell
-        spaces = [schema.spaces[name] for name in term.columns]
-        self.short = all(space.line is not None and space.size < _SHORT for space in spaces)
-
-    def add(self, rows: int, codes: Codes, place: Places) -> None:
-        """Add a batch to these cells."""
-        if not self.scales and isinstance(place, int):
-            self.parts[0, place] += rows
-            return
-        if not self.scales:
-            self.parts[0] += np.bincount(place, minlength=self.parts.shape[1])
-            return
-        if isinstance(place, int) and self.short and len(self.scales) == 1:
-            # In one cell all numbers are there, or all are missing, and what that cell holds no sum takes.
-            ((name, scale),) = self.scales
-            self.large[place] += scale.shift * rows + scale.factor * int(codes[name].sum(dtype=np.int64))
-            return
-        product = math.prod(scale.whole(codes[name]) for name, scale in self.scales)
-        assert isinstance(product, np.ndarray)
-        if isinstance(place, int):
-            self.large[place] += (int((product >> 32).sum()) << 32) + int((product & 0xFFFFFFFF).sum())
-            return
-        for n in range(3):
-            part = product >> (_PART * n) if n == 2 else product >> (_PART * n) & ((1 << _PART) - 1)
-            # A batch adds up to less than 2^53 in every part, so that these floats are exact.
-            self.parts[n] += np.bincount(place, part, self.parts.shape[1]).astype(np.int64)
-
-    def totals(self) -> NDArray[Any]:
-        """The sum of each cell as a Python integer."""
-        low, middle, high = self.parts.astype(object)
-        total: NDArray[Any] = low + (middle << _PART) + (high << 2 * _PART)
-        for cell, more in self.large.items():
-            total[cell] += more
-        return total
+# In DuckDB ------------------------------------------------------------------------------------------------------------
 
 
-class Counter:
-    """The running counts of one measurement."""
+def tally_in_duckdb(table: InDuckDB, plan: Plan, measurement: Measurement) -> Tally | None:
+    """Count what a measurement needs; None where the rows have to be read one by one."""
+    import duckdb  # lazy: most questions are asked of a text file, which is read without it
 
-    def __init__(self, measurement: Measurement) -> None:
-        question, self.schema = measurement.question, measurement.schema
-        self.groups = measurement.groups
-        self.keys = [(key.column, grouping(key, self.schema)) for key in measurement.keys]
-        wanted = [noisy.statistic for noisy in measurement.noisy] + [c.aggregate for c in measurement.chosen]
-        self.terms = {s: both(question.where, s.where) for s in wanted if isinstance(s, Term)}
-        self.picked = {s: both(question.where, present(s, self.schema)) for s in wanted if isinstance(s, Aggregate)}
-        self.grid = cut(self.schema, [*self.terms.values(), *self.picked.values()])
-        self.cells = math.prod(self.grid.shape)
-        widest = max((self._size(aggregate) for aggregate in self.picked), default=1)
-        if self.groups * self.cells > _MOST_CELLS or self.groups * widest >= 1 << 62:
-            raise TooLarge(f"groups and conditions make more than {_MOST_CELLS} cells: ask for fewer at once")
-        products = {(term.columns, term.centred): replace(term, where=None) for term in self.terms}
-        self.sums = {key: _Sum(term, self.schema, self.groups * self.cells) for key, term in products.items()}
-        self.pieces: dict[Aggregate, list[tuple[NDArray[Any], NDArray[Any]]]] = {s: [] for s in self.picked}
-        self.rows = 0
+    counter = counter_of(measurement)
+    looked_at = [answerable(plan.column(name)) for name in counter.looked_at]
+    products = [names for names, _ in counter.sums]
+    summed = {name: plan.column(name) for names in products for name in names}
+    if plan.person is not None or not _counts_alike(table, looked_at, list(summed.values()), products):
+        return None
+    # Of a number that is added up it may matter no more than whether it is there; mostly all are.
+    flags = [column for column in looked_at if column.name in summed and column.name not in counter.valued]
+    decoders = {column.name: Decoder([quoted(column.sources[0])], column.encoder()) for column in looked_at}
+    decoders |= {column.name: Decoder([], lambda _: np.zeros(1, np.int64)) for column in flags}
+    sums = _sums_in_sql(table, summed, products)
+    try:
+        kinds = _kinds(table, decoders, sums)
+        if not all(kinds.column(f"there {column.name}").equals(kinds.column("n")) for column in flags):
+            decoders |= {c.name: Decoder([f"{quoted(c.sources[0])} IS NOT NULL"], _presence) for c in flags}
+            kinds = _kinds(table, decoders, sums)
+    except duckdb.Error:
+        return None
+    if kinds.num_rows > _MOST_KINDS or not all(_is_clean(kinds, column) for column in summed.values()):
+        return None
+    keys = [column.combine_chunks() for column in kinds.columns]
+    codes = dict(zip(decoders, decode_all(decoders.values(), keys), strict=True))
+    wanted = dict.fromkeys([*counter.sums, ((), False)])
+    counter.add_alike(codes, {key: _sums(Term(key[0], None, key[1]), kinds, measurement.schema) for key in wanted})
+    return counter.finish()
 
-    def add(self, rows: int, codes: Codes) -> None:
-        """Count a batch of rows."""
-        self.rows += rows
-        group, cell = self._places(codes)
-        for product in self.sums.values():
-            product.add(rows, codes, group * self.cells + cell)
-        for aggregate in self.picked:
-            self.pieces[aggregate].append(np.unique(self._found(aggregate, codes, group, cell)[0], return_counts=True))
 
-    def add_alike(self, codes: Codes, sums: Mapping[tuple[tuple[str, ...], bool], Sequence[int]]) -> None:
-        """Count rows that were brought together where they are alike: their codes, and the sums over each kind."""
-        counts = np.array(sums[(), False], np.int64)
-        self.rows += int(counts.sum())
-        group, cell = self._places(codes)
-        places = np.broadcast_to(group * self.cells + cell, counts.shape).tolist()
-        for key, totals in self.sums.items():
-            for place, total in zip(places, sums[key], strict=True):
-                totals.large[place] += total
-        for aggregate in self.picked:
-            found, chosen = self._found(aggregate, codes, group, cell)
-            self.pieces[aggregate].append((found, counts[chosen]))
+def _counts_alike(
+    table: InDuckDB, looked_at: Sequence[Column], summed: Sequence[Column], products: Sequence[tuple[str, ...]]
+) -> bool:
+    """Whether DuckDB reads these columns as Arrow does, and adds these numbers up as they are."""
+    types = dict(zip(table.relation.columns, map(str, table.relation.types), strict=True))
+    # DuckDB takes names that differ in case alone for one, and gives one of them another name.
+    known = table.arrow is None or table.arrow.names == table.relation.columns
+    # Products of three and more numbers are added up row by row.
+    return (
+        known
+        and all(len(names) <= 2 for names in products)
+        and all(len(c.sources) == 1 and _is_alike(types, table.arrow, c.sources[0]) for c in looked_at)
+        and all(types.get(c.sources[0]) in _WHOLE and _is_whole(c) for c in summed)
+    )
 
-    def _places(self, codes: Codes) -> tuple[Places, Places]:
-        """The group and the cell of each row, or of all."""
-        group: Places = 0
-        cell: Places = 0
-        for column, groups in self.keys:
-            group = group * len(groups.labels) + groups.of(codes[column])
-        for axis in self.grid.axes:
-            found = codes[axis.column]
-            # Where conditions only leave out missing values, and none is, all rows lie in one cell.
-            block = axis.of_all(found)
-            cell = cell * axis.blocks + (axis.of(found) if block is None else block)
-        return group, cell
 
-    def _found(self, aggregate: Aggregate, codes: Codes, group: Places, cell: Places) -> tuple[Any, Any]:
-        """The groups and values of the rows that a choice looks at, as one number each, and which rows these are."""
-        values = codes[aggregate.columns[0]]
-        chosen = np.broadcast_to(self.grid.mask(self.picked[aggregate]).ravel()[cell], values.shape)
-        groups = np.broadcast_to(group, values.shape)[chosen]
-        return groups * self._size(aggregate) + values[chosen].astype(np.int64), chosen
+def _is_alike(types: dict[str, str], arrow: Any, source: str) -> bool:
+    """Whether a column has the same values in DuckDB and in Arrow: numbers, texts, true and false."""
+    if types.get(source) not in _ALIKE:
+        return False
+    if arrow is None:
+        return True
+    kind = arrow.field(source).type
+    kind = kind.value_type if pa.types.is_dictionary(kind) else kind
+    plain = (pa.types.is_integer, pa.types.is_float32, pa.types.is_float64, pa.types.is_boolean, pa.types.is_string)
+    return any(check(kind) for check in (*plain, pa.types.is_large_string))
 
-    @property
-    def looked_at(self) -> list[str]:
-        """The columns whose values decide where a row counts."""
-        picked = [aggregate.columns[0] for aggregate in self.picked]
-        return list(dict.fromkeys([*(c for c, _ in self.keys), *(a.column for a in self.grid.axes), *picked]))
 
-    @property
-    def valued(self) -> set[str]:
-        """Those of which more matters than whether a value is there."""
-        wheres = [*self.terms.values(), *self.picked.values()]
-        tested = {leaf.column for where in wheres for leaf in leaves(where) if not isinstance(leaf, Missing)}
-        return tested | {c for c, _ in self.keys} | {aggregate.columns[0] for aggregate in self.picked}
+def _is_whole(column: Column) -> bool:
+    """Whether the numbers of a column are whole and stand for themselves, so that DuckDB may add them up."""
+    space, line = column.space, column.space.line
+    return bool(space.has_sums and line is not None and line.step == 1 and line.origin.denominator == 1)
 
-    def _size(self, aggregate: Aggregate) -> int:
-        space = self.schema.spaces[aggregate.columns[0]]
-        assert not isinstance(space, Open)
-        return space.size
 
-    def finish(self) -> Tally:
-        sums = {}
-        for term, where in self.terms.items():
-            totals = self.sums[term.columns, term.centred].totals().reshape(self.groups, self.cells)
-            sums[term] = [int(x) for x in totals[:, self.grid.mask(where).ravel()].sum(axis=1)]
-        return Tally(sums, {aggregate: self._histograms(aggregate) for aggregate in self.picked}, self.rows)
+def _presence(arrays: Sequence[Any]) -> NDArray[np.int64]:
+    """Codes of numbers of which it matters only whether they are there: the first code, or that of a missing value."""
+    return np.where(as_numpy(arrays[0]), 0, MISSING)
 
-    def _histograms(self, aggregate: Aggregate) -> list[dict[int, int]]:
-        histograms: list[dict[int, int]] = [{} for _ in range(self.groups)]
-        size = self._size(aggregate)
-        for pairs, counts in self.pieces[aggregate]:
-            for pair, count in zip(pairs.tolist(), counts.tolist(), strict=True):
-                histogram, code = histograms[pair // size], pair % size
-                histogram[code] = histogram.get(code, 0) + count
-        return histograms
+
+def _sums_in_sql(table: InDuckDB, summed: dict[str, Column], products: Sequence[tuple[str, ...]]) -> dict[str, str]:
+    """What is added up over the rows of each kind: how many numbers there are, how many inside, and their sums."""
+    sums = {}
+    for name, column in summed.items():
+        x, low, high = quoted(column.sources[0]), int(column.space.low), int(column.space.high)
+        inside = f"CASE WHEN min({x}) >= {low} AND max({x}) <= {high} THEN count({x}) END"
+        sums[f"inside {name}"] = f"count_if({x} BETWEEN {low} AND {high})" if table.parquet else inside
+        sums[f"there {name}"] = f"count({x})"
+        sums[f"sum {(name,)}"] = f"sum({x})::VARCHAR"
+    for names in (names for names in products if len(names) == 2):
+        x, y = (quoted(summed[name].sources[0]) for name in names)
+        sums[f"sum {names}"] = f"sum({x}::HUGEINT * {y}::HUGEINT)::VARCHAR"
+    return sums
+
+
+def _kinds(table: InDuckDB, decoders: dict[str, Decoder], sums: dict[str, str]) -> Any:
+    keys = [expression for decoder in decoders.values() for expression in decoder.expressions]
+    return count_alike(table.relation, keys, sums)
+
+
+def _is_clean(kinds: Any, column: Column) -> bool:
+    """Whether every number lies within its bounds, and none has a stand-in: nothing had to be done to any of them."""
+    every = "n" if column.missing is not None else f"there {column.name}"
+    rows, inside = kinds.column(every).to_pylist(), kinds.column(f"inside {column.name}").to_pylist()
+    return all(n == (found or 0) for n, found in zip(rows, inside, strict=True))
+
+
+def _sums(term: Term, kinds: Any, schema: Schema) -> list[int]:
+    """Σ ∏ (a + b·x) over each kind of row, from Σ 1, Σ x and Σ x·y; kinds in which a number is missing do not count."""
+    n = np.array(kinds.column("n").to_pylist(), object)
+    if not term.columns:
+        return list(n.tolist())
+    lines = []
+    for column in term.columns:
+        scale, space = term.scale(column, schema), schema.spaces[column]
+        assert space.line is not None
+        shift = scale.shift - scale.factor * int(space.line.origin)
+        lines.append((shift, scale.factor, _whole(kinds, f"sum {(column,)}")))
+    (a, b, x) = lines[0]
+    if len(lines) == 1:
+        return list((a * n + b * x).tolist())
+    (c, d, y) = lines[1]
+    both = _whole(kinds, f"sum {term.columns}")
+    return list((a * c * n + a * d * y + b * c * x + b * d * both).tolist())
+
+
+def _whole(kinds: Any, column: str) -> NDArray[Any]:
+    return np.array([int(text or 0) for text in kinds.column(column).to_pylist()], object)

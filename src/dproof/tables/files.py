@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +13,10 @@ import pyarrow.ipc
 
 from dproof.errors import InputError
 from dproof.tables.arrow import batches
+from dproof.tables.counting import parquet_relation
 from dproof.tables.delimited import open_delimited
 from dproof.tables.layout import Layout, ending
-from dproof.tables.source import BATCH_ROWS, Source, refusing
+from dproof.tables.source import BATCH_ROWS, InDuckDB, Source, refusing
 from dproof.tables.workbook import open_workbook
 
 _LARGEST_CHUNK = 1 << 32  # bytes that one column of one row group may unpack to
@@ -45,9 +48,19 @@ def _open_parquet(path: Path, table: str | None, layout: Layout) -> Source:
     from pyarrow.parquet import ParquetFile  # lazy: it loads Arrow's file systems too, which a text file does not need
 
     file = ParquetFile(path)
-    names, rows = tuple(file.schema_arrow.names), file.metadata.num_rows
+    schema, rows = file.schema_arrow, file.metadata.num_rows
     file.close()
-    return Source(names, lambda columns: _read_parquet(path, columns), rows)
+    relation = cache(lambda: _parquet_relation(path, schema))
+    return Source(tuple(schema.names), lambda columns: _read_parquet(path, columns), rows, relation=relation)
+
+
+def _parquet_relation(path: Path, schema: Any) -> InDuckDB | None:
+    import duckdb  # lazy: only counting needs it
+
+    with suppress(duckdb.Error):
+        relation = parquet_relation(duckdb.connect(), [path])
+        return None if relation is None else InDuckDB(relation, schema, parquet=True)
+    return None
 
 
 def _read_parquet(path: Path, columns: Sequence[str]) -> Iterator[Any]:

@@ -48,6 +48,18 @@ class Store(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
+class InDuckDB:
+    """A table as DuckDB reads it, with the types that Arrow finds in it unless DuckDB reads the single rows too.
+
+    From Parquet DuckDB compares numbers faster than it finds the least and the greatest.
+    """
+
+    relation: Any
+    arrow: Any = None
+    parquet: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Source:
     """A table that can be read by column names, in bounded memory.
 
@@ -59,6 +71,8 @@ class Source:
     the rows are dealt over the parts at random first, so that no part says anything about its rows; with a `bound`
     only so many rows of each person are there. `store` writes what is drawn to a file system of the engine's own.
 
+    `relation` is the same table as DuckDB reads it by itself, where it can; it is opened once.
+
     Where every value is a text the columns are not `typed`. `start` refuses a table whose first rows cannot be read:
     it is called before anything is paid for. `fault` may tell in which line that is, for the custodian alone.
     """
@@ -68,6 +82,7 @@ class Source:
     rows: int | None = None
     spread: Spread | None = None
     store: Store | None = None
+    relation: Callable[[], InDuckDB | None] = lambda: None
     typed: bool = True
     start: Callable[[], None] = lambda: None
     fault: Callable[[], str | None] = lambda: None

@@ -1,0 +1,167 @@
+"""Exact counts of rows by group and cell, from the codes of their columns: whole numbers, in bounded memory.
+
+Rows come in batches, or brought together where they are alike. Sums of whole numbers do not depend on their order.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dproof.errors import TooLarge
+from dproof.questions.cells import MOST_CELLS, Places, cut, numbered
+from dproof.questions.predicates import Missing, Predicate, both, leaves
+from dproof.questions.question import Aggregate, Key
+from dproof.questions.regions import grouping
+from dproof.questions.schema import Schema
+from dproof.questions.sums import Term, present
+
+_SHORT = 1 << 40  # codes below this add up in a machine word over a batch
+_PART = 21  # bits: a batch of such numbers adds up below 2^53, where floats are exact
+
+Codes = dict[str, NDArray[Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class Tally:
+    """What was counted: for each sum a whole number per group, for each choice a histogram of codes per group.
+
+    And all rows that there are, whether or not they satisfy a condition.
+    """
+
+    sums: dict[Term, list[int]]
+    histograms: dict[Aggregate, list[dict[int, int]]]
+    rows: int
+
+
+class _Sum:
+    """Sums of products of whole numbers over many cells, in parts of 21 bits whose sums never overflow."""
+
+    def __init__(self, term: Term, schema: Schema, cells: int) -> None:
+        self.scales = [(name, term.scale(name, schema)) for name in term.columns]
+        self.parts = np.zeros((3, cells), np.int64)
+        self.large: dict[int, int] = defaultdict(int)  # what was added up elsewhere, by cell
+        spaces = [schema.spaces[name] for name in term.columns]
+        self.short = all(space.line is not None and space.size < _SHORT for space in spaces)
+
+    def add(self, rows: int, codes: Codes, place: Places) -> None:
+        """Add a batch to these cells."""
+        if not self.scales and isinstance(place, int):
+            self.parts[0, place] += rows
+            return
+        if not self.scales:
+            self.parts[0] += np.bincount(place, minlength=self.parts.shape[1])
+            return
+        if isinstance(place, int) and self.short and len(self.scales) == 1:
+            # In one cell all numbers are there, or all are missing, and what that cell holds no sum takes.
+            ((name, scale),) = self.scales
+            self.large[place] += scale.shift * rows + scale.factor * int(codes[name].sum(dtype=np.int64))
+            return
+        product = math.prod(scale.whole(codes[name]) for name, scale in self.scales)
+        assert isinstance(product, np.ndarray)
+        if isinstance(place, int):
+            self.large[place] += (int((product >> 32).sum()) << 32) + int((product & 0xFFFFFFFF).sum())
+            return
+        for n in range(3):
+            part = product >> (_PART * n) if n == 2 else product >> (_PART * n) & ((1 << _PART) - 1)
+            # A batch adds up to less than 2^53 in every part, so that these floats are exact.
+            self.parts[n] += np.bincount(place, part, self.parts.shape[1]).astype(np.int64)
+
+    def totals(self) -> NDArray[Any]:
+        """The sum of each cell as a Python integer."""
+        low, middle, high = self.parts.astype(object)
+        total: NDArray[Any] = low + (middle << _PART) + (high << 2 * _PART)
+        for cell, more in self.large.items():
+            total[cell] += more
+        return total
+
+
+class Counter:
+    """The running counts of some sums and histograms over the rows that satisfy `where`, by the groups of the keys."""
+
+    def __init__(
+        self, schema: Schema, keys: Sequence[Key], where: Predicate | None, statistics: Sequence[Term | Aggregate]
+    ) -> None:
+        self.schema, self.keys = schema, [(key.column, grouping(key, schema)) for key in keys]
+        self.groups = math.prod(len(groups.labels) for _, groups in self.keys)
+        self.terms = {s: both(where, s.where) for s in statistics if isinstance(s, Term)}
+        self.picked = {s: both(where, present(s, schema)) for s in statistics if isinstance(s, Aggregate)}
+        self.grid = cut(schema, [*self.terms.values(), *self.picked.values()])
+        self.cells = math.prod(self.grid.shape)
+        widest = max((self._size(aggregate) for aggregate in self.picked), default=1)
+        if self.groups * self.cells > MOST_CELLS or self.groups * widest >= 1 << 62:
+            raise TooLarge(f"groups and conditions make more than {MOST_CELLS} cells: ask for fewer at once")
+        products = {(term.columns, term.centred): replace(term, where=None) for term in self.terms}
+        self.sums = {key: _Sum(term, schema, self.groups * self.cells) for key, term in products.items()}
+        self.pieces: dict[Aggregate, list[tuple[NDArray[Any], NDArray[Any]]]] = {s: [] for s in self.picked}
+        self.rows = 0
+
+    def add(self, rows: int, codes: Codes) -> None:
+        """Count a batch of rows."""
+        self.rows += rows
+        group, cell = self._group(codes), self.grid.cells(codes)
+        for product in self.sums.values():
+            product.add(rows, codes, group * self.cells + cell)
+        for aggregate in self.picked:
+            self.pieces[aggregate].append(np.unique(self._pairs(aggregate, codes, group, cell)[0], return_counts=True))
+
+    def add_alike(self, codes: Codes, sums: Mapping[tuple[tuple[str, ...], bool], Sequence[int]]) -> None:
+        """Count rows that were brought together where they are alike: their codes, and the sums over each kind."""
+        counts = np.array(sums[(), False], np.int64)
+        self.rows += int(counts.sum())
+        group, cell = self._group(codes), self.grid.cells(codes)
+        places = np.broadcast_to(group * self.cells + cell, counts.shape).tolist()
+        for key, totals in self.sums.items():
+            for place, total in zip(places, sums[key], strict=True):
+                totals.large[place] += total
+        for aggregate in self.picked:
+            pairs, chosen = self._pairs(aggregate, codes, group, cell)
+            self.pieces[aggregate].append((pairs, counts[chosen]))
+
+    def _group(self, codes: Codes) -> Places:
+        return numbered((groups.of(codes[column]), len(groups.labels)) for column, groups in self.keys)
+
+    def _pairs(self, aggregate: Aggregate, codes: Codes, group: Places, cell: Places) -> tuple[Any, Any]:
+        """The groups and values of the rows that a choice looks at, as one number each, and which rows these are."""
+        values = codes[aggregate.columns[0]]
+        chosen = np.broadcast_to(self.grid.mask(self.picked[aggregate]).ravel()[cell], values.shape)
+        groups = np.broadcast_to(group, values.shape)[chosen]
+        return groups * self._size(aggregate) + values[chosen].astype(np.int64), chosen
+
+    @property
+    def looked_at(self) -> list[str]:
+        """The columns whose values decide where a row counts."""
+        picked = [aggregate.columns[0] for aggregate in self.picked]
+        return list(dict.fromkeys([*(c for c, _ in self.keys), *(a.column for a in self.grid.axes), *picked]))
+
+    @property
+    def valued(self) -> set[str]:
+        """Those of which more matters than whether a value is there."""
+        wheres = [*self.terms.values(), *self.picked.values()]
+        tested = {leaf.column for where in wheres for leaf in leaves(where) if not isinstance(leaf, Missing)}
+        return tested | {c for c, _ in self.keys} | {aggregate.columns[0] for aggregate in self.picked}
+
+    def _size(self, aggregate: Aggregate) -> int:
+        return self.schema.declared(aggregate.columns[0]).size
+
+    def finish(self) -> Tally:
+        sums = {}
+        for term, where in self.terms.items():
+            totals = self.sums[term.columns, term.centred].totals().reshape(self.groups, self.cells)
+            sums[term] = [int(x) for x in totals[:, self.grid.mask(where).ravel()].sum(axis=1)]
+        return Tally(sums, {aggregate: self._histograms(aggregate) for aggregate in self.picked}, self.rows)
+
+    def _histograms(self, aggregate: Aggregate) -> list[dict[int, int]]:
+        histograms: list[dict[int, int]] = [{} for _ in range(self.groups)]
+        size = self._size(aggregate)
+        for pairs, counts in self.pieces[aggregate]:
+            for pair, count in zip(pairs.tolist(), counts.tolist(), strict=True):
+                histogram, code = histograms[pair // size], pair % size
+                histogram[code] = histogram.get(code, 0) + count
+        return histograms
