@@ -26,7 +26,7 @@ from dproof.questions.answer import Answer, Cell
 from dproof.questions.schema import resolve
 from dproof.questions.sql import parse
 from dproof.tables import open_source
-from dproof.tables.source import InDuckDB
+from dproof.tables.counting import InDuckDB
 
 PLAN = Plan.from_dict(
     {

@@ -1,22 +1,21 @@
 """Counting the private rows: exact whole numbers, in one pass, in bounded memory.
 
-In DuckDB at its own speed where it reads the table by itself, in batches where not, and part by part where the rows lie
-on many machines. Every value becomes a code of its declared space first, as the plan says, so no value can stop the
-work or show in a message.
-
-In DuckDB rows that are alike in every column that decides where they count are brought together, and whole numbers are
-added up as they are. What a value means is decided here, once for each kind of row, by the plan as always. Where
-a number lies outside its bounds, or the plan's stand-in takes its place, the rows are read one by one instead. One row
-may decide which way is taken, so both must count the same: a column that DuckDB and Arrow may read differently is
-always read row by row.
+Every value becomes a code of its declared space, as the plan says, so no value can stop the work or show in a message.
+Rows are read in batches, part by part where they lie on many machines. Where DuckDB reads the table by itself, it
+brings rows together that are alike in every column that decides where they count, and adds up whole numbers as they
+are; what a value means is decided here, once for each kind of row. Where a number lies outside its bounds, or the
+plan's stand-in takes its place, the rows are read in batches instead. One row may decide which way is taken, so both
+must count the same: a column that DuckDB and Arrow may read differently is always read in batches.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from itertools import compress, product
 from typing import Any
 
 import numpy as np
@@ -34,8 +33,8 @@ from dproof.questions.sums import Term
 from dproof.spaces.arrow import as_numpy
 from dproof.spaces.column import Column, quoted
 from dproof.tables import Source
-from dproof.tables.counting import Decoder, count_alike, decode_all
-from dproof.tables.source import Bound, InDuckDB
+from dproof.tables.counting import Decoder, InDuckDB, count_alike, decode_all, expressions
+from dproof.tables.source import Bound
 
 _MOST_KINDS = 1 << 17
 _WHOLE = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER")
@@ -58,9 +57,6 @@ def counter_of(measurement: Measurement) -> Counter:
 def answerable(column: Column) -> Column:
     """A column treated so that no value stops the work: what the plan refuses is missing."""
     return replace(column, gaps=True)
-
-
-# In batches -----------------------------------------------------------------------------------------------------------
 
 
 def source_columns(plan: Plan, names: Sequence[str]) -> list[str]:
@@ -147,124 +143,99 @@ def _added(empty: Tally, parts: Sequence[Any]) -> Tally:
     return replace(empty, rows=sum(rows for _, _, rows in parts))
 
 
-# In DuckDB ------------------------------------------------------------------------------------------------------------
-
-
 def tally_in_duckdb(table: InDuckDB, plan: Plan, measurement: Measurement) -> Tally | None:
     """Count what a measurement needs; None where the rows have to be read one by one."""
     import duckdb  # lazy: most questions are asked of a text file, which is read without it
 
     counter = counter_of(measurement)
     looked_at = [answerable(plan.column(name)) for name in counter.looked_at]
-    products = [names for names, _ in counter.sums]
-    summed = {name: plan.column(name) for names in products for name in names}
-    if plan.person is not None or not _counts_alike(table, looked_at, list(summed.values()), products):
+    summed = {name: plan.column(name) for term in counter.sums for name in term.columns}
+    if plan.person is not None or not _reads_alike(table, looked_at) or not _adds_up(table, counter.sums, summed):
         return None
     # Of a number that is added up it may matter no more than whether it is there; mostly all are.
     flags = [column for column in looked_at if column.name in summed and column.name not in counter.valued]
     decoders = {column.name: Decoder([quoted(column.sources[0])], column.encoder()) for column in looked_at}
-    decoders |= {column.name: Decoder([], lambda _: np.zeros(1, np.int64)) for column in flags}
-    sums = _sums_in_sql(table, summed, products)
+    decoders |= {column.name: Decoder([], lambda arrays: np.zeros(1, np.int64)) for column in flags}
+    sums = _sums_in_sql(counter.sums, summed)
     try:
-        kinds = _kinds(table, decoders, sums)
+        kinds = count_alike(table.relation, expressions(decoders.values()), sums)
         if not all(kinds.column(f"there {column.name}").equals(kinds.column("n")) for column in flags):
-            decoders |= {c.name: Decoder([f"{quoted(c.sources[0])} IS NOT NULL"], _presence) for c in flags}
-            kinds = _kinds(table, decoders, sums)
+            decoders |= {c.name: Decoder([f"{quoted(c.sources[0])} IS NOT NULL"], _present) for c in flags}
+            kinds = count_alike(table.relation, expressions(decoders.values()), sums)
     except duckdb.Error:
         return None
     if kinds.num_rows > _MOST_KINDS or not all(_is_clean(kinds, column) for column in summed.values()):
         return None
-    keys = [column.combine_chunks() for column in kinds.columns]
-    codes = dict(zip(decoders, decode_all(decoders.values(), keys), strict=True))
-    wanted = dict.fromkeys([*counter.sums, ((), False)])
-    counter.add_alike(codes, {key: _sums(Term(key[0], None, key[1]), kinds, measurement.schema) for key in wanted})
+    arrays = [column.combine_chunks() for column in kinds.columns]
+    codes = dict(zip(decoders, decode_all(decoders.values(), arrays), strict=True))
+    sums_of = {term: _sums(term, kinds, measurement.schema) for term in counter.sums}
+    counter.add_alike(as_numpy(kinds.column("n")), codes, sums_of)
     return counter.finish()
 
 
-def _counts_alike(
-    table: InDuckDB, looked_at: Sequence[Column], summed: Sequence[Column], products: Sequence[tuple[str, ...]]
-) -> bool:
-    """Whether DuckDB reads these columns as Arrow does, and adds these numbers up as they are."""
-    types = dict(zip(table.relation.columns, map(str, table.relation.types), strict=True))
-    # DuckDB takes names that differ in case alone for one, and gives one of them another name.
-    known = table.arrow is None or table.arrow.names == table.relation.columns
-    # Products of three and more numbers are added up row by row.
-    return (
-        known
-        and all(len(names) <= 2 for names in products)
-        and all(len(c.sources) == 1 and _is_alike(types, table.arrow, c.sources[0]) for c in looked_at)
-        and all(types.get(c.sources[0]) in _WHOLE and _is_whole(c) for c in summed)
-    )
-
-
-def _is_alike(types: dict[str, str], arrow: Any, source: str) -> bool:
-    """Whether a column has the same values in DuckDB and in Arrow: numbers, texts, true and false."""
-    if types.get(source) not in _ALIKE:
-        return False
-    if arrow is None:
-        return True
-    kind = arrow.field(source).type
-    kind = kind.value_type if pa.types.is_dictionary(kind) else kind
-    plain = (pa.types.is_integer, pa.types.is_float32, pa.types.is_float64, pa.types.is_boolean, pa.types.is_string)
-    return any(check(kind) for check in (*plain, pa.types.is_large_string))
-
-
-def _is_whole(column: Column) -> bool:
-    """Whether the numbers of a column are whole and stand for themselves, so that DuckDB may add them up."""
-    space, line = column.space, column.space.line
-    return bool(space.has_sums and line is not None and line.step == 1 and line.origin.denominator == 1)
-
-
-def _presence(arrays: Sequence[Any]) -> NDArray[np.int64]:
+def _present(arrays: Sequence[Any]) -> NDArray[np.int64]:
     """Codes of numbers of which it matters only whether they are there: the first code, or that of a missing value."""
     return np.where(as_numpy(arrays[0]), 0, MISSING)
 
 
-def _sums_in_sql(table: InDuckDB, summed: dict[str, Column], products: Sequence[tuple[str, ...]]) -> dict[str, str]:
-    """What is added up over the rows of each kind: how many numbers there are, how many inside, and their sums."""
+def _reads_alike(table: InDuckDB, columns: Sequence[Column]) -> bool:
+    """Whether columns have the same values in DuckDB and in Arrow: numbers, texts, true and false."""
+    types, plain = table.types, (pa.types.is_integer, pa.types.is_float32, pa.types.is_float64, pa.types.is_boolean)
+
+    def is_alike(source: str) -> bool:
+        if types.get(source) not in _ALIKE or table.arrow is None:
+            return types.get(source) in _ALIKE
+        kind = table.arrow.field(source).type
+        kind = kind.value_type if pa.types.is_dictionary(kind) else kind
+        return any(check(kind) for check in (*plain, pa.types.is_string, pa.types.is_large_string))
+
+    # DuckDB takes names that differ in case alone for one, and gives one of them another name.
+    known = table.arrow is None or table.arrow.names == list(types)
+    return known and all(len(column.sources) == 1 and is_alike(column.sources[0]) for column in columns)
+
+
+def _adds_up(table: InDuckDB, terms: Iterable[Term], summed: Mapping[str, Column]) -> bool:
+    """Whether numbers are whole and stand for themselves, so that DuckDB may add them up, or products of two."""
+    lines = [column.space.line if column.space.has_sums else None for column in summed.values()]
+    whole = all(line is not None and line.step == 1 and line.origin.denominator == 1 for line in lines)
+    types = table.types
+    known = all(types.get(column.sources[0]) in _WHOLE for column in summed.values())
+    return whole and known and all(len(term.columns) <= 2 for term in terms)
+
+
+def _sums_in_sql(terms: Iterable[Term], summed: Mapping[str, Column]) -> dict[str, str]:
+    """What is added up over the rows of each kind: how many numbers there are, how many outside, and their sums."""
     sums = {}
     for name, column in summed.items():
-        x, low, high = quoted(column.sources[0]), int(column.space.low), int(column.space.high)
-        inside = f"CASE WHEN min({x}) >= {low} AND max({x}) <= {high} THEN count({x}) END"
-        sums[f"inside {name}"] = f"count_if({x} BETWEEN {low} AND {high})" if table.parquet else inside
+        x = quoted(column.sources[0])
         sums[f"there {name}"] = f"count({x})"
+        sums[f"outside {name}"] = f"count_if({x} NOT BETWEEN {int(column.space.low)} AND {int(column.space.high)})"
         sums[f"sum {(name,)}"] = f"sum({x})::VARCHAR"
-    for names in (names for names in products if len(names) == 2):
+    for names in (term.columns for term in terms if len(term.columns) == 2):
         x, y = (quoted(summed[name].sources[0]) for name in names)
         sums[f"sum {names}"] = f"sum({x}::HUGEINT * {y}::HUGEINT)::VARCHAR"
     return sums
 
 
-def _kinds(table: InDuckDB, decoders: dict[str, Decoder], sums: dict[str, str]) -> Any:
-    keys = [expression for decoder in decoders.values() for expression in decoder.expressions]
-    return count_alike(table.relation, keys, sums)
-
-
 def _is_clean(kinds: Any, column: Column) -> bool:
     """Whether every number lies within its bounds, and none has a stand-in: nothing had to be done to any of them."""
-    every = "n" if column.missing is not None else f"there {column.name}"
-    rows, inside = kinds.column(every).to_pylist(), kinds.column(f"inside {column.name}").to_pylist()
-    return all(n == (found or 0) for n, found in zip(rows, inside, strict=True))
+    filled = column.missing is not None and not kinds.column(f"there {column.name}").equals(kinds.column("n"))
+    return not filled and not any(kinds.column(f"outside {column.name}").to_pylist())
 
 
 def _sums(term: Term, kinds: Any, schema: Schema) -> list[int]:
-    """Σ ∏ (a + b·x) over each kind of row, from Σ 1, Σ x and Σ x·y; kinds in which a number is missing do not count."""
-    n = np.array(kinds.column("n").to_pylist(), object)
-    if not term.columns:
-        return list(n.tolist())
+    """Σ ∏ (a + b·x) over each kind of row, multiplied out into the sums of products of some of the x.
+
+    Kinds in which a number is missing do not count.
+    """
     lines = []
     for column in term.columns:
-        scale, space = term.scale(column, schema), schema.spaces[column]
-        assert space.line is not None
-        shift = scale.shift - scale.factor * int(space.line.origin)
-        lines.append((shift, scale.factor, _whole(kinds, f"sum {(column,)}")))
-    (a, b, x) = lines[0]
-    if len(lines) == 1:
-        return list((a * n + b * x).tolist())
-    (c, d, y) = lines[1]
-    both = _whole(kinds, f"sum {term.columns}")
-    return list((a * c * n + a * d * y + b * c * x + b * d * both).tolist())
-
-
-def _whole(kinds: Any, column: str) -> NDArray[Any]:
-    return np.array([int(text or 0) for text in kinds.column(column).to_pylist()], object)
+        scale, line = term.scale(column, schema), schema.declared(column).line
+        assert line is not None
+        lines.append((scale.shift - scale.factor * int(line.origin), scale.factor))
+    totals = np.zeros(kinds.num_rows, object)
+    for taken in product((0, 1), repeat=len(lines)):
+        column = kinds.column(f"sum {tuple(compress(term.columns, taken))}" if any(taken) else "n")
+        sums = np.array([int(text or 0) for text in column.to_pylist()], object)
+        totals += math.prod(line[took] for line, took in zip(lines, taken, strict=True)) * sums
+    return list(totals)

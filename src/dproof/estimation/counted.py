@@ -25,7 +25,7 @@ from dproof.questions.question import Key
 from dproof.questions.regions import Bit, grouping
 from dproof.questions.schema import Open
 from dproof.questions.sums import Term
-from dproof.tables.counting import Decoder, decode_all
+from dproof.tables.counting import Decoder, decode_all, expressions
 
 Combos = list[tuple[Any, ...]]  # the groups of the public keys that rows have, in order
 
@@ -99,6 +99,8 @@ class Counting:
                 powers = Moments(highest + 1, (0.0,) * (highest + 1), 0.0)
                 self.readers.append(AxisReader((), (powers,), None, f"{name(column)}::DOUBLE"))
         fits(prod(axis.states for axis in self.axes))
+        # The axes whose states are counted, and how many states these have.
+        self._counted = {r.decoder: prod(axis.states for axis in r.axes) for r in self.readers if r.decoder is not None}
 
     def _pattern(self, column: str) -> str:
         """Which conditions a public value satisfies, as the bits of a number."""
@@ -133,24 +135,17 @@ class Counting:
     # Rows ----------------------------------------------------------------------------------------------------------
 
     @property
-    def _counted(self) -> list[tuple[Decoder, int]]:
-        """The decoders of the axes whose states are counted, and how many states each has."""
-        readers = [(reader.decoder, prod(axis.states for axis in reader.axes)) for reader in self.readers]
-        return [(decoder, states) for decoder, states in readers if decoder is not None]
-
-    @property
     def expressions(self) -> list[str]:
         """The SQL expressions that tell which cell of the counted axes a row lies in."""
-        own = [expression for decoder, _ in self._counted for expression in decoder.expressions]
-        return [*own, *map(_key_expression, self._public_keys)]
+        return [*expressions(self._counted), *map(_key_expression, self._public_keys)]
 
     def cells(self, arrays: Sequence[Any], rows: int, combos: Combos | None = None) -> tuple[Array, Combos]:
         """The cell of each row, from the values of the expressions; with the groups of the public keys, found or given.
 
         The cells are numbered over the states of the counted axes and the groups, the last varying fastest.
         """
-        decoders, sizes = zip(*self._counted, strict=True) if self._counted else ((), ())
-        cell = np.zeros(rows, np.int64) + numbered(zip(decode_all(decoders, arrays), sizes, strict=True))
+        states = zip(decode_all(self._counted, arrays), self._counted.values(), strict=True)
+        cell = np.zeros(rows, np.int64) + numbered(states)
         if not self._public_keys:
             return cell, [()]
         values = arrays[len(arrays) - len(self._public_keys) :]

@@ -24,7 +24,7 @@ from dproof.questions.cells import Cut
 from dproof.questions.sums import whole_scale
 from dproof.spaces.arrow import as_numpy
 from dproof.spaces.column import Column
-from dproof.tables.counting import Decoder, count_alike, decode_all, parquet_relation
+from dproof.tables.counting import Decoder, count_alike, decode_all, expressions, relation_of
 from dproof.tables.source import Parts
 
 _MOST_BINS = 1 << 14
@@ -64,11 +64,8 @@ def connected(data: Any, view: str) -> Iterator[Any]:
 
 def relation(database: Any, data: Any) -> Any:
     """The stored rows, from Parquet files or an Arrow table."""
-    if isinstance(data, Parts):
-        data = data.files
-    if not isinstance(data, tuple):
-        return database.from_arrow(data)
-    found = parquet_relation(database, data)
+    data = data.files if isinstance(data, Parts) else data
+    found = relation_of(database, data)
     if found is not None:
         return found
     import pyarrow.parquet
@@ -144,8 +141,7 @@ def reader_of(group: Group, cuts: Mapping[str, Cut], scales: Mapping[str, Scale]
         Decoder(*outputs.reader(column, cuts[column.name].bits if unmixed.by_block else None))
         for column, outputs in touched
     ]
-    expressions = [expression for decoder in decoders for expression in decoder.expressions]
-    together = Decoder(expressions, lambda arrays: state(decode_all(decoders, arrays)))
+    together = Decoder(expressions(decoders), lambda arrays: state(decode_all(decoders, arrays)))
     return AxisReader(names, unmixed.axes, together)
 
 

@@ -26,6 +26,7 @@ _SHORT = 1 << 40  # codes below this add up in a machine word over a batch
 _PART = 21  # bits: a batch of such numbers adds up below 2^53, where floats are exact
 
 Codes = dict[str, NDArray[Any]]
+Histograms = dict[Aggregate, list[dict[int, int]]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +37,7 @@ class Tally:
     """
 
     sums: dict[Term, list[int]]
-    histograms: dict[Aggregate, list[dict[int, int]]]
+    histograms: Histograms
     rows: int
 
 
@@ -52,26 +53,31 @@ class _Sum:
 
     def add(self, rows: int, codes: Codes, place: Places) -> None:
         """Add a batch to these cells."""
-        if not self.scales and isinstance(place, int):
-            self.parts[0, place] += rows
+        if isinstance(place, int):
+            self.large[place] += self._total(rows, codes)
             return
         if not self.scales:
             self.parts[0] += np.bincount(place, minlength=self.parts.shape[1])
             return
-        if isinstance(place, int) and self.short and len(self.scales) == 1:
-            # In one cell all numbers are there, or all are missing, and what that cell holds no sum takes.
-            ((name, scale),) = self.scales
-            self.large[place] += scale.shift * rows + scale.factor * int(codes[name].sum(dtype=np.int64))
-            return
-        product = math.prod(scale.whole(codes[name]) for name, scale in self.scales)
-        assert isinstance(product, np.ndarray)
-        if isinstance(place, int):
-            self.large[place] += (int((product >> 32).sum()) << 32) + int((product & 0xFFFFFFFF).sum())
-            return
+        product = self._product(codes)
         for n in range(3):
             part = product >> (_PART * n) if n == 2 else product >> (_PART * n) & ((1 << _PART) - 1)
             # A batch adds up to less than 2^53 in every part, so that these floats are exact.
             self.parts[n] += np.bincount(place, part, self.parts.shape[1]).astype(np.int64)
+
+    def _total(self, rows: int, codes: Codes) -> int:
+        """The sum over a batch that lies in one cell."""
+        if not self.scales:
+            return rows
+        if self.short and len(self.scales) == 1:
+            # In one cell all numbers are there, or all are missing, and what that cell holds no sum takes.
+            ((name, scale),) = self.scales
+            return scale.shift * rows + scale.factor * int(codes[name].sum(dtype=np.int64))
+        product = self._product(codes)
+        return (int((product >> 32).sum()) << 32) + int((product & 0xFFFFFFFF).sum())
+
+    def _product(self, codes: Codes) -> NDArray[np.int64]:
+        return np.asarray(math.prod(scale.whole(codes[name]) for name, scale in self.scales))
 
     def totals(self) -> NDArray[Any]:
         """The sum of each cell as a Python integer."""
@@ -97,32 +103,34 @@ class Counter:
         widest = max((self._size(aggregate) for aggregate in self.picked), default=1)
         if self.groups * self.cells > MOST_CELLS or self.groups * widest >= 1 << 62:
             raise TooLarge(f"groups and conditions make more than {MOST_CELLS} cells: ask for fewer at once")
-        products = {(term.columns, term.centred): replace(term, where=None) for term in self.terms}
-        self.sums = {key: _Sum(term, schema, self.groups * self.cells) for key, term in products.items()}
-        self.pieces: dict[Aggregate, list[tuple[NDArray[Any], NDArray[Any]]]] = {s: [] for s in self.picked}
+        products = [replace(term, where=None) for term in self.terms]
+        self.sums = {term: _Sum(term, schema, self.groups * self.cells) for term in products}
+        self.histograms: dict[Aggregate, list[dict[int, int]]] = {
+            s: [{} for _ in range(self.groups)] for s in self.picked
+        }
         self.rows = 0
 
     def add(self, rows: int, codes: Codes) -> None:
         """Count a batch of rows."""
         self.rows += rows
         group, cell = self._group(codes), self.grid.cells(codes)
-        for product in self.sums.values():
-            product.add(rows, codes, group * self.cells + cell)
+        for total in self.sums.values():
+            total.add(rows, codes, group * self.cells + cell)
         for aggregate in self.picked:
-            self.pieces[aggregate].append(np.unique(self._pairs(aggregate, codes, group, cell)[0], return_counts=True))
+            pairs, _ = self._pairs(aggregate, codes, group, cell)
+            self._add_pairs(aggregate, *np.unique(pairs, return_counts=True))
 
-    def add_alike(self, codes: Codes, sums: Mapping[tuple[tuple[str, ...], bool], Sequence[int]]) -> None:
-        """Count rows that were brought together where they are alike: their codes, and the sums over each kind."""
-        counts = np.array(sums[(), False], np.int64)
-        self.rows += int(counts.sum())
+    def add_alike(self, rows: NDArray[np.int64], codes: Codes, sums: Mapping[Term, Sequence[int]]) -> None:
+        """Count rows that were brought together where they are alike: how many, their codes, and their sums."""
+        self.rows += int(rows.sum())
         group, cell = self._group(codes), self.grid.cells(codes)
-        places = np.broadcast_to(group * self.cells + cell, counts.shape).tolist()
-        for key, totals in self.sums.items():
-            for place, total in zip(places, sums[key], strict=True):
-                totals.large[place] += total
+        places = np.broadcast_to(group * self.cells + cell, rows.shape).tolist()
+        for term, total in self.sums.items():
+            for place, more in zip(places, sums[term], strict=True):
+                total.large[place] += more
         for aggregate in self.picked:
             pairs, chosen = self._pairs(aggregate, codes, group, cell)
-            self.pieces[aggregate].append((pairs, counts[chosen]))
+            self._add_pairs(aggregate, pairs, rows[chosen])
 
     def _group(self, codes: Codes) -> Places:
         return numbered((groups.of(codes[column]), len(groups.labels)) for column, groups in self.keys)
@@ -150,18 +158,15 @@ class Counter:
     def _size(self, aggregate: Aggregate) -> int:
         return self.schema.declared(aggregate.columns[0]).size
 
+    def _add_pairs(self, aggregate: Aggregate, pairs: NDArray[np.int64], counts: NDArray[np.int64]) -> None:
+        histograms, size = self.histograms[aggregate], self._size(aggregate)
+        for pair, count in zip(pairs.tolist(), counts.tolist(), strict=True):
+            histogram, code = histograms[pair // size], pair % size
+            histogram[code] = histogram.get(code, 0) + count
+
     def finish(self) -> Tally:
         sums = {}
         for term, where in self.terms.items():
-            totals = self.sums[term.columns, term.centred].totals().reshape(self.groups, self.cells)
+            totals = self.sums[replace(term, where=None)].totals().reshape(self.groups, self.cells)
             sums[term] = [int(x) for x in totals[:, self.grid.mask(where).ravel()].sum(axis=1)]
-        return Tally(sums, {aggregate: self._histograms(aggregate) for aggregate in self.picked}, self.rows)
-
-    def _histograms(self, aggregate: Aggregate) -> list[dict[int, int]]:
-        histograms: list[dict[int, int]] = [{} for _ in range(self.groups)]
-        size = self._size(aggregate)
-        for pairs, counts in self.pieces[aggregate]:
-            for pair, count in zip(pairs.tolist(), counts.tolist(), strict=True):
-                histogram, code = histograms[pair // size], pair % size
-                histogram[code] = histogram.get(code, 0) + count
-        return histograms
+        return Tally(sums, self.histograms, self.rows)

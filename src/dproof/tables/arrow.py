@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
 from functools import cache
 from typing import Any
 
 import pyarrow as pa
 
 from dproof.errors import InputError
-from dproof.tables.source import BATCH_ROWS, InDuckDB, Source, refusing
+from dproof.tables.counting import in_duckdb
+from dproof.tables.source import BATCH_ROWS, Source, refusing
 
 EXAMPLES = (
     lambda table: table,
@@ -24,7 +24,7 @@ def open_(thing: Any, table: str | None = None) -> Source:
     if isinstance(thing, pa.RecordBatch):
         thing = pa.Table.from_batches([thing])
     if isinstance(thing, pa.Table):
-        names, relation = tuple(thing.schema.names), cache(lambda: _relation(thing))
+        names, relation = tuple(thing.schema.names), cache(lambda: in_duckdb(thing, thing.schema))
         return Source(names, lambda columns: _slices(thing, columns), thing.num_rows, relation=relation)
     if isinstance(thing, pa.RecordBatchReader):
         return Source(tuple(thing.schema.names), lambda columns: batches(thing, columns, "the reader"))
@@ -33,14 +33,6 @@ def open_(thing: Any, table: str | None = None) -> Source:
 
 def _slices(table: Any, columns: Sequence[str]) -> Iterator[Any]:
     yield from table.select(list(columns)).to_batches(max_chunksize=BATCH_ROWS)
-
-
-def _relation(table: Any) -> InDuckDB | None:
-    import duckdb  # lazy: only counting needs it
-
-    with suppress(duckdb.Error):  # a type that DuckDB does not know
-        return InDuckDB(duckdb.connect().from_arrow(table), table.schema)
-    return None
 
 
 def batches(reader: Any, columns: Sequence[str], what: str) -> Iterator[Any]:

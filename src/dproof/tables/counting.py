@@ -12,6 +12,7 @@ its numbers under noise are floats, as its estimates are.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any
@@ -32,8 +33,13 @@ class Decoder:
     decode: Callable[[Sequence[Any]], NDArray[np.int64]]
 
 
+def expressions(decoders: Iterable[Decoder]) -> list[str]:
+    """The expressions of all decoders, in their order."""
+    return [expression for decoder in decoders for expression in decoder.expressions]
+
+
 def decode_all(decoders: Iterable[Decoder], arrays: Iterable[Any]) -> list[NDArray[np.int64]]:
-    """The codes of every decoder, from the values of the expressions of all, in their order."""
+    """The codes of every decoder, from the values of the expressions of all."""
     values = iter(arrays)
     return [decoder.decode(list(islice(values, len(decoder.expressions)))) for decoder in decoders]
 
@@ -51,8 +57,32 @@ def count_alike(relation: Any, keys: Sequence[str], sums: Mapping[str, str]) -> 
     return relation.aggregate(columns, ", ".join(keys)).to_arrow_table()
 
 
-def parquet_relation(database: Any, paths: Sequence[Any]) -> Any | None:
-    """Parquet files as DuckDB reads them; None where it would take a name for a pattern of names."""
-    names = [str(path) for path in paths]
-    # A folder a=3 is a name too, and no column.
+@dataclass(frozen=True, slots=True)
+class InDuckDB:
+    """A table as DuckDB reads it, with the types that Arrow finds in it unless DuckDB reads the single rows too."""
+
+    relation: Any
+    arrow: Any = None
+
+    @property
+    def types(self) -> dict[str, str]:
+        return dict(zip(self.relation.columns, map(str, self.relation.types), strict=True))
+
+
+def in_duckdb(data: Any, arrow: Any) -> InDuckDB | None:
+    """An Arrow table or Parquet files as DuckDB reads them; None where it cannot, or has no such types."""
+    import duckdb  # lazy: most tables are text files, which are read without it
+
+    with suppress(duckdb.Error):
+        relation = relation_of(duckdb.connect(), data)
+        return None if relation is None else InDuckDB(relation, arrow)
+    return None
+
+
+def relation_of(database: Any, data: Any) -> Any | None:
+    """An Arrow table or a tuple of Parquet files in DuckDB; None where it would take a file's name for a pattern."""
+    if not isinstance(data, tuple):
+        return database.from_arrow(data)
+    names = [str(path) for path in data]
+    # A folder a=3 is part of a name too, and no column.
     return database.read_parquet(names, hive_partitioning=False) if _PATTERNS.isdisjoint("".join(names)) else None

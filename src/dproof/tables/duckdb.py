@@ -12,7 +12,8 @@ import pyarrow as pa
 from dproof.errors import InputError, did_you_mean
 from dproof.spaces.column import quoted
 from dproof.tables.arrow import batches
-from dproof.tables.source import InDuckDB, Source, refusing
+from dproof.tables.counting import InDuckDB
+from dproof.tables.source import Source, refusing
 
 
 def _example(table: Any) -> Any:

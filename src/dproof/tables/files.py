@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -13,10 +12,10 @@ import pyarrow.ipc
 
 from dproof.errors import InputError
 from dproof.tables.arrow import batches
-from dproof.tables.counting import parquet_relation
+from dproof.tables.counting import in_duckdb
 from dproof.tables.delimited import open_delimited
 from dproof.tables.layout import Layout, ending
-from dproof.tables.source import BATCH_ROWS, InDuckDB, Source, refusing
+from dproof.tables.source import BATCH_ROWS, Source, refusing
 from dproof.tables.workbook import open_workbook
 
 _LARGEST_CHUNK = 1 << 32  # bytes that one column of one row group may unpack to
@@ -50,17 +49,8 @@ def _open_parquet(path: Path, table: str | None, layout: Layout) -> Source:
     file = ParquetFile(path)
     schema, rows = file.schema_arrow, file.metadata.num_rows
     file.close()
-    relation = cache(lambda: _parquet_relation(path, schema))
+    relation = cache(lambda: in_duckdb((path,), schema))
     return Source(tuple(schema.names), lambda columns: _read_parquet(path, columns), rows, relation=relation)
-
-
-def _parquet_relation(path: Path, schema: Any) -> InDuckDB | None:
-    import duckdb  # lazy: only counting needs it
-
-    with suppress(duckdb.Error):
-        relation = parquet_relation(duckdb.connect(), [path])
-        return None if relation is None else InDuckDB(relation, schema, parquet=True)
-    return None
 
 
 def _read_parquet(path: Path, columns: Sequence[str]) -> Iterator[Any]:

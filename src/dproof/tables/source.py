@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from dproof.errors import InputError
+from dproof.tables.counting import InDuckDB
 
 _SHOWN = 5  # names, or places of columns
 _LONGEST_SHOWN = 40  # characters of a name
@@ -45,18 +46,6 @@ class Store(Protocol):
     def __call__(
         self, uri: str, columns: Sequence[str], draw: Draw, types: Callable[[Any], Any], deal: bool
     ) -> AbstractContextManager[tuple[int, dict[str, str], Put]]: ...
-
-
-@dataclass(frozen=True, slots=True)
-class InDuckDB:
-    """A table as DuckDB reads it, with the types that Arrow finds in it unless DuckDB reads the single rows too.
-
-    From Parquet DuckDB compares numbers faster than it finds the least and the greatest.
-    """
-
-    relation: Any
-    arrow: Any = None
-    parquet: bool = False
 
 
 @dataclass(frozen=True, slots=True)
