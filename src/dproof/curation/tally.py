@@ -23,7 +23,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from dproof.curation.measurement import Measurement
-from dproof.curation.persons import counted_rows
+from dproof.errors import InputError
 from dproof.plans.plan import Plan
 from dproof.questions.counting import Codes, Counter, Tally
 from dproof.questions.question import columns
@@ -32,6 +32,7 @@ from dproof.questions.schema import Schema
 from dproof.questions.sums import Term
 from dproof.spaces.arrow import as_numpy
 from dproof.spaces.column import Column, quoted
+from dproof.spaces.objects import texts
 from dproof.tables import Source
 from dproof.tables.counting import Decoder, InDuckDB, count_alike, decode_all, expressions
 from dproof.tables.source import Bound
@@ -70,8 +71,7 @@ def read_codes(source: Source, plan: Plan, names: Sequence[str]) -> Iterator[tup
     Which rows of a person count is known when all have been seen; so that every row is taken with its own person the
     table is read once, for a source may give its rows in another order the next time, and the codes are kept till then.
     """
-    chosen = [answerable(plan.column(name)) for name in names]
-    wanted = source_columns(plan, names)
+    wanted, chosen = source_columns(plan, names), (answerable(plan.column(name)) for name in names)
     treat = [(column.name, column.sources, column.encoder()) for column in chosen]
     persons, waiting = [], []
     for batch in source.read(wanted if plan.person is None else [*wanted, plan.person]):
@@ -87,6 +87,53 @@ def read_codes(source: Source, plan: Plan, names: Sequence[str]) -> Iterator[tup
         rows = kept[start : start + len(array)]
         start += len(array)
         yield int(rows.sum()), {name: found[rows] for name, found in codes.items()}
+
+
+def counted_rows(arrays: Iterable[Any], rows_per_person: int) -> NDArray[np.bool_]:
+    """Which rows count, given the column that names the person of each; rows that name nobody are one person's.
+
+    Which of a person's rows count depends on that person's rows alone, so another person's coming or going changes
+    nothing for them, and no question can see more than `rows_per_person` rows of anyone.
+
+    >>> counted_rows([pa.array(["ann", "bob", "ann", "ann"])], 2).sum()
+    np.int64(3)
+    """
+    found = [texts(array) for array in arrays]
+    plain = [array.cast(array.type.value_type) if pa.types.is_dictionary(array.type) else array for array in found]
+    # As bytes: a text that is no UTF-8 comes as bytes, and would make a batch of them differ from the others in type.
+    chunks = [array.cast(pa.large_binary()) if _is_text(array.type) else array for array in plain]
+    if not chunks:
+        return np.ones(0, bool)
+    try:
+        coded = pa.chunked_array(chunks).dictionary_encode(null_encoding="encode").combine_chunks()
+    except pa.ArrowException:
+        kinds = " and ".join(dict.fromkeys(str(chunk.type) for chunk in plain))
+        raise InputError(
+            f"the column that names persons has the type {kinds}: give each a text, or each a number"
+        ) from None
+    persons = as_numpy(coded.indices).astype(np.int64)
+    order = np.argsort(persons, kind="stable")
+    first = np.flatnonzero(np.diff(persons[order], prepend=-1))
+    start = np.repeat(first, np.diff(first, append=len(order)))
+    turn = np.empty(len(order), np.int64)
+    turn[order] = np.arange(len(order)) - start  # 0, 1, … over the rows of each person
+    by_mix = np.lexsort((_mixed(turn), persons))
+    kept = np.empty(len(order), bool)
+    kept[by_mix] = np.arange(len(order)) - start < rows_per_person
+    return kept
+
+
+def _is_text(kind: Any) -> bool:
+    texts_and_bytes = ("is_string", "is_large_string", "is_string_view", "is_binary", "is_binary_view")
+    return any(getattr(pa.types, check)(kind) for check in texts_and_bytes)
+
+
+def _mixed(numbers: NDArray[np.int64]) -> NDArray[np.uint64]:
+    """A fixed scrambling, so that it is not always the first rows that count (splitmix64)."""
+    x = numbers.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15) + np.uint64(0x9E3779B97F4A7C15)
+    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return x ^ (x >> np.uint64(31))
 
 
 def read_rows(source: Source, plan: Plan, names: Sequence[str], schema: Schema) -> Iterator[dict[str, Any]]:
@@ -114,12 +161,12 @@ def count_parts(
     if source.spread is None:
         return [count(read_codes(source, plan, names))]
     bound = None if plan.person is None else Bound(plan.person, plan.rows_per_person, plan.sources)
-    work = partial(_counted_part, replace(plan, person=None), names, count)
+    alone = replace(plan, person=None)
+
+    def work(batches: Iterator[Any]) -> bytes:
+        return json.dumps(count(read_codes(Source(plan.sources, lambda columns: batches), alone, names))).encode()
+
     return [json.loads(part) for part in source.spread(source_columns(plan, names), work, bound=bound)]
-
-
-def _counted_part(plan: Plan, names: Sequence[str], count: Callable[..., Any], batches: Iterator[Any]) -> bytes:
-    return json.dumps(count(read_codes(Source(plan.sources, lambda columns: batches), plan, names))).encode()
 
 
 def _counted(measurement: Measurement, batches: Iterator[tuple[int, Codes]]) -> Any:
@@ -160,7 +207,8 @@ def tally_in_duckdb(table: InDuckDB, plan: Plan, measurement: Measurement) -> Ta
     try:
         kinds = count_alike(table.relation, expressions(decoders.values()), sums)
         if not all(kinds.column(f"there {column.name}").equals(kinds.column("n")) for column in flags):
-            decoders |= {c.name: Decoder([f"{quoted(c.sources[0])} IS NOT NULL"], _present) for c in flags}
+            there = {c.name: f"CASE WHEN {quoted(c.sources[0])} IS NULL THEN {MISSING} ELSE 0 END" for c in flags}
+            decoders |= {name: Decoder([code], lambda arrays: as_numpy(arrays[0])) for name, code in there.items()}
             kinds = count_alike(table.relation, expressions(decoders.values()), sums)
     except duckdb.Error:
         return None
@@ -171,11 +219,6 @@ def tally_in_duckdb(table: InDuckDB, plan: Plan, measurement: Measurement) -> Ta
     sums_of = {term: _sums(term, kinds, measurement.schema) for term in counter.sums}
     counter.add_alike(as_numpy(kinds.column("n")), codes, sums_of)
     return counter.finish()
-
-
-def _present(arrays: Sequence[Any]) -> NDArray[np.int64]:
-    """Codes of numbers of which it matters only whether they are there: the first code, or that of a missing value."""
-    return np.where(as_numpy(arrays[0]), 0, MISSING)
 
 
 def _reads_alike(table: InDuckDB, columns: Sequence[Column]) -> bool:
@@ -196,11 +239,10 @@ def _reads_alike(table: InDuckDB, columns: Sequence[Column]) -> bool:
 
 def _adds_up(table: InDuckDB, terms: Iterable[Term], summed: Mapping[str, Column]) -> bool:
     """Whether numbers are whole and stand for themselves, so that DuckDB may add them up, or products of two."""
-    lines = [column.space.line if column.space.has_sums else None for column in summed.values()]
-    whole = all(line is not None and line.step == 1 and line.origin.denominator == 1 for line in lines)
-    types = table.types
-    known = all(types.get(column.sources[0]) in _WHOLE for column in summed.values())
-    return whole and known and all(len(term.columns) <= 2 for term in terms)
+    types, spaces = table.types, [column.space for column in summed.values()]
+    whole = all(s.has_sums and s.line and s.line.step == 1 and s.line.origin.denominator == 1 for s in spaces)
+    stored = all(types.get(column.sources[0]) in _WHOLE for column in summed.values())
+    return whole and stored and all(len(term.columns) <= 2 for term in terms)
 
 
 def _sums_in_sql(terms: Iterable[Term], summed: Mapping[str, Column]) -> dict[str, str]:

@@ -28,7 +28,6 @@ from dproof.tables.counting import Decoder, count_alike, decode_all, expressions
 from dproof.tables.source import Parts
 
 _MOST_BINS = 1 << 14
-
 _CLOSED: dict[str, Any] = {
     "autoinstall_known_extensions": False,
     "autoload_known_extensions": False,
@@ -64,7 +63,7 @@ def connected(data: Any, view: str) -> Iterator[Any]:
 
 def relation(database: Any, data: Any) -> Any:
     """The stored rows, from Parquet files or an Arrow table."""
-    data = data.files if isinstance(data, Parts) else data
+    data = data.files() if isinstance(data, Parts) else data
     found = relation_of(database, data)
     if found is not None:
         return found
@@ -93,19 +92,15 @@ def _counted(data: Any, keys: Sequence[str], sums: Mapping[str, str]) -> Any:
         try:
             return count_alike(database.view("stored"), keys, sums)
         except duckdb.Error as error:
-            raise InputError(f"the question does not fit the stored columns: {_first(error)}") from None
+            told = str(error).split("\n")[0].removeprefix("Conversion Error: ").removeprefix("Binder Error: ")
+            raise InputError(f"the question does not fit the stored columns: {told}") from None
 
 
 def _packed(table: Any) -> bytes:
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, table.schema) as writer:
         writer.write_table(table)
-    packed: bytes = sink.getvalue().to_pybytes()
-    return packed
-
-
-def _first(error: duckdb.Error) -> str:
-    return str(error).split("\n")[0].removeprefix("Conversion Error: ").removeprefix("Binder Error: ")
+    return bytes(sink.getvalue())
 
 
 def integers(array: Any) -> Array:

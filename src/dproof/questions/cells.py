@@ -115,10 +115,7 @@ class Grid:
         return self.regions[predicate].holds(self.axes[place].samples).reshape(shape)
 
     def cells(self, codes: Mapping[str, NDArray[Any]]) -> Places:
-        """The cell of each row, from the codes of its columns.
-
-        Where conditions only leave out missing values, and none is, all rows lie in one cell.
-        """
+        """The cell of each row, from the codes of its columns; one number where all rows lie in the same."""
         return numbered((axis.places(codes[axis.column]), axis.blocks) for axis in self.axes)
 
     def position(self, column: str) -> int:

@@ -145,8 +145,8 @@ class Counter:
     @property
     def looked_at(self) -> list[str]:
         """The columns whose values decide where a row counts."""
-        picked = [aggregate.columns[0] for aggregate in self.picked]
-        return list(dict.fromkeys([*(c for c, _ in self.keys), *(a.column for a in self.grid.axes), *picked]))
+        axes, picked = (axis.column for axis in self.grid.axes), (aggregate.columns[0] for aggregate in self.picked)
+        return list(dict.fromkeys([*(column for column, _ in self.keys), *axes, *picked]))
 
     @property
     def valued(self) -> set[str]:

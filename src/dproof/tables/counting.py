@@ -2,11 +2,10 @@
 
     rows ─ SQL expressions ─► kinds of rows, with their numbers and sums ─ decoders ─► codes ─► cells
 
-A private table and a release differ in their decoders: those of a private table are the encoders of the plan, those of
-a release read what was stored and undo its law. They differ in two more things, and must. A curator's sums are whole
-numbers that noise is added to, so they stay exact, and a table that DuckDB may read otherwise than the plan says is
-read in batches (`dproof.curation.tally`); a release was written by dproof, so DuckDB reads it always, and the sums of
-its numbers under noise are floats, as its estimates are.
+The decoders of a private table are the plan's encoders; those of a release read what was stored, as states of its law.
+Two more things differ, and must. A curator's sums are exact whole numbers, for noise is added to them, and what DuckDB
+may read otherwise than the plan says is read in batches (`dproof.curation.tally`). A release was written by dproof, so
+DuckDB always reads it, and the sums of its numbers are floats, as its estimates are.
 """
 
 from __future__ import annotations

@@ -1,0 +1,75 @@
+"""Counting rows by cell: a private table in DuckDB and in batches, and a stored release by its own name."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+import pyarrow.parquet
+import pytest
+
+import dproof as dp
+from dproof.curation.measurement import measure
+from dproof.curation.tally import tally, tally_in_batches
+from dproof.plans.plan import Plan
+from dproof.plans.schema import schema_of
+from dproof.privacy import Privacy
+from dproof.questions.schema import resolve
+from dproof.questions.sql import parse
+from dproof.tables import open_source
+from dproof.tables.counting import Decoder, count_alike, decode_all, expressions
+
+SEX = {"space": "categories", "values": ["f", "m"]}
+AGE = {"space": "interval", "low": 3, "high": 90, "step": 1, "outside": "clamp"}
+PLAN = Plan.from_dict({"privacy": {"epsilon": 600}, "columns": {"sex": SEX, "age": AGE}})
+TABLE = pa.table({"sex": ["f", "m", "m", "f", "m"], "age": pa.array([30, 41, None, 29, 41])})
+
+
+def opened(kind: str, folder: Path) -> Any:
+    if kind == "parquet":
+        pyarrow.parquet.write_table(TABLE, folder / "x.parquet")
+        return folder / "x.parquet"
+    if kind == "record batch":
+        return TABLE.combine_chunks().to_batches()[0]
+    return {"table": TABLE, "relation": duckdb.connect().from_arrow(TABLE), "pandas": TABLE.to_pandas()}[kind]
+
+
+@pytest.mark.parametrize("kind", ["table", "record batch", "parquet", "relation", "pandas"])
+def test_a_source_says_itself_whether_duckdb_reads_it(kind: str, tmp_path: Path) -> None:
+    """The relation is opened once, and what is counted in it is what the batches hold."""
+    source = open_source(opened(kind, tmp_path))
+    assert (source.relation() is None) == (kind == "pandas")
+    assert kind == "relation" or source.relation() is source.relation()
+    sql = "SELECT sex, sum(age), var(age), median(age), count(*) FROM data GROUP BY sex"
+    measurement = measure(resolve(parse(sql), schema_of(PLAN)), schema_of(PLAN), Privacy(1))
+    counted = tally(source, PLAN, measurement)
+    assert counted == tally_in_batches(source, PLAN, measurement)
+    assert counted.rows == 5 and [59, 82, 0] in counted.sums.values()
+    assert [{26: 1, 27: 1}, {38: 2}, {}] in counted.histograms.values()
+
+
+@pytest.mark.parametrize("stored", ["sex=m", "out[1]"])
+def test_a_stored_release_is_read_by_its_own_name(stored: str, tmp_path: Path) -> None:
+    """DuckDB would take a folder sex=m for a column, and [1] for a pattern."""
+    table = pa.table({"sex": ["f"] * 30 + ["m"] * 10})
+    plan = {"privacy": {"epsilon": 600}, "columns": {"sex": SEX}}
+    (tmp_path / stored).mkdir()
+    release = dp.sanitise(table, plan, tmp_path / stored / "release")
+    rows = release.query("SELECT sex, count(*) AS n FROM release GROUP BY sex").rows
+    assert [(row["sex"], round(row["n"].estimate)) for row in rows] == [("f", 30), ("m", 10)]
+    assert release.raw("SELECT count(*) AS n FROM release WHERE sex = 'f'").rows == [{"n": 30}]
+
+
+def test_decoders_get_the_values_of_their_own_expressions() -> None:
+    pair = Decoder(["a", "b"], lambda arrays: arrays[0] * 10 + arrays[1])
+    none, one = Decoder([], lambda arrays: len(arrays)), Decoder(["c"], lambda arrays: arrays[0])  # type: ignore
+    assert expressions([none, pair, one]) == ["a", "b", "c"]
+    assert decode_all([none, pair, one], [1, 2, 3, 4]) == [0, 12, 3]
+
+
+def test_columns_may_be_called_as_the_counts_are() -> None:
+    table = duckdb.connect().from_arrow(pa.table({"n": [1, 1, 2], "k0": [5, 6, 7], "k1": [0, 1, 1]}))
+    rows = count_alike(table, ['"k1"', '"n"'], {"total": 'sum("k0")::INT'}).to_pylist()
+    assert sorted(tuple(row.values()) for row in rows) == [(0, 1, 1, 5), (1, 1, 1, 6), (1, 2, 1, 7)]
