@@ -1,4 +1,4 @@
-"""Counting rows by cell: a private table in DuckDB and in batches, and a stored release by its own name."""
+"""Counting rows by cell: a private table in DuckDB and in batches, and the parts that a release shares with it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ import pyarrow as pa
 import pyarrow.parquet
 import pytest
 
-import dproof as dp
 from dproof.curation.measurement import measure
 from dproof.curation.tally import tally, tally_in_batches
 from dproof.plans.plan import Plan
@@ -48,18 +47,6 @@ def test_a_source_says_itself_whether_duckdb_reads_it(kind: str, tmp_path: Path)
     assert counted == tally_in_batches(source, PLAN, measurement)
     assert counted.rows == 5 and [59, 82, 0] in counted.sums.values()
     assert [{26: 1, 27: 1}, {38: 2}, {}] in counted.histograms.values()
-
-
-@pytest.mark.parametrize("stored", ["sex=m", "out[1]"])
-def test_a_stored_release_is_read_by_its_own_name(stored: str, tmp_path: Path) -> None:
-    """DuckDB would take a folder sex=m for a column, and [1] for a pattern."""
-    table = pa.table({"sex": ["f"] * 30 + ["m"] * 10})
-    plan = {"privacy": {"epsilon": 600}, "columns": {"sex": SEX}}
-    (tmp_path / stored).mkdir()
-    release = dp.sanitise(table, plan, tmp_path / stored / "release")
-    rows = release.query("SELECT sex, count(*) AS n FROM release GROUP BY sex").rows
-    assert [(row["sex"], round(row["n"].estimate)) for row in rows] == [("f", 30), ("m", 10)]
-    assert release.raw("SELECT count(*) AS n FROM release WHERE sex = 'f'").rows == [{"n": 30}]
 
 
 def test_decoders_get_the_values_of_their_own_expressions() -> None:
