@@ -16,10 +16,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dproof.coins import current
-from dproof.curation.duckdb_tally import readable, tally_in_duckdb
 from dproof.curation.measurement import measure
 from dproof.curation.released import answer_of, draw
-from dproof.curation.tally import tally
+from dproof.curation.tally import tally, tally_in_batches, tally_in_duckdb
 from dproof.plans.plan import Plan
 from dproof.plans.schema import schema_of
 from dproof.privacy import Privacy
@@ -27,6 +26,7 @@ from dproof.questions.answer import Answer, Cell
 from dproof.questions.schema import resolve
 from dproof.questions.sql import parse
 from dproof.tables import open_source
+from dproof.tables.counting import InDuckDB
 
 PLAN = Plan.from_dict(
     {
@@ -128,21 +128,27 @@ def test_duckdb_counts_the_same(text: str, ages: list[int | None], tmp_path: Pat
     plan = Plan.parse(PLAN.text + '\nseparator = ";"\n')
     question = resolve(parse(text), schema_of(plan))
     measurement = measure(question, schema_of(plan), Privacy(1))
-    slowly = tally(open_source(data), plan, measurement)
+    slowly = tally_in_batches(open_source(data), plan, measurement)
     summed = {column for part in measurement.noisy for column in getattr(part.statistic, "columns", ())}
     whole = not summed & {"height", "rooms"} and not (ages not in ([], [None]) and "age" in summed)
     for thing in (data, tmp_path / "data.parquet", duckdb.connect().from_arrow(data)):
-        quickly = tally_in_duckdb(readable(thing), plan, measurement)
+        quickly = tally_in_duckdb(relation(thing), plan, measurement)
         assert (quickly is not None) == whole
         if quickly is not None:
             assert quickly == slowly
 
 
+def relation(thing: Any) -> InDuckDB:
+    """A table as DuckDB reads it."""
+    found = open_source(thing).relation()
+    assert found is not None
+    return found
+
+
 def both_ways(thing: Any, plan: Plan, text: str) -> list[Any]:
     """What is counted of a table and of its neighbour with one number outside, each as the curator would."""
     measurement = measure(resolve(parse(text), schema_of(plan)), schema_of(plan), Privacy(1))
-    quickly = None if readable(thing) is None else tally_in_duckdb(readable(thing), plan, measurement)
-    return list((quickly or tally(open_source(thing), plan, measurement)).sums.values())
+    return list(tally(open_source(thing), plan, measurement).sums.values())
 
 
 TIMES = {
@@ -210,7 +216,8 @@ def test_what_nobody_declared_is_missing_where_missing_is_a_category_too() -> No
 def test_duckdb_counts_nothing_of_an_empty_table() -> None:
     measurement = measure(resolve(parse("SELECT avg(age) FROM data"), SCHEMA), SCHEMA, Privacy(1))
     empty = table(3, seed=1).slice(0, 0)
-    assert tally_in_duckdb(readable(empty), PLAN, measurement) == tally(open_source(empty), PLAN, measurement)
+    quickly = tally_in_duckdb(relation(empty), PLAN, measurement)
+    assert quickly == tally_in_batches(open_source(empty), PLAN, measurement)
 
 
 def test_categories_in_order_compare_by_place() -> None:

@@ -18,9 +18,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import dproof as dp
-from dproof.curation.duckdb_tally import readable, tally_in_duckdb
 from dproof.curation.measurement import Measurement, measure
-from dproof.curation.tally import tally
+from dproof.curation.tally import tally_in_batches, tally_in_duckdb
 from dproof.plans.plan import Plan
 from dproof.plans.schema import schema_of
 from dproof.privacy import Privacy
@@ -29,7 +28,7 @@ from dproof.questions.sql import parse
 from dproof.spaces import Categories
 from dproof.spaces.interval import Interval
 from dproof.tables import open_source
-from tests.curation.test_curator_counts import plain, same, without_noise
+from tests.curation.test_curator_counts import plain, relation, same, without_noise
 from tests.curation.test_curator_price import misses
 from tests.curation.test_curator_selection import law_of_flips
 
@@ -273,7 +272,8 @@ def test_duckdb_and_row_by_row_count_the_same(
     data = pa.table({name: pa.array([row[n] for row in rows], kind) for n, (name, kind) in enumerate(kinds.items())})
     text = f"SELECT {', '.join(f'{part} AS p{n}' for n, part in enumerate(parts))} FROM data {where} {groups}"
     measurement = measure(resolve(parse(text), schema_of(plan)), schema_of(plan), Privacy(1))
-    slowly, quickly = tally(open_source(data), plan, measurement), tally_in_duckdb(readable(data), plan, measurement)
+    slowly = tally_in_batches(open_source(data), plan, measurement)
+    quickly = tally_in_duckdb(relation(data), plan, measurement)
     inside = all(0 <= x <= 9 for row in rows for x in row[:2] if x is not None)
     filled = missing == "refuse" or all(row[0] is not None for row in rows)
     assert quickly is not None or not (inside and filled)
@@ -291,7 +291,8 @@ def test_a_missing_number_keeps_the_quick_way(tmp_path: Path) -> None:
         resolve(parse("SELECT avg(x), var(x) FROM data"), schema_of(plan)), schema_of(plan), Privacy(1)
     )
     for thing in (data, tmp_path / "x.parquet"):
-        assert tally_in_duckdb(readable(thing), plan, measurement) == tally(open_source(data), plan, measurement)
+        slowly = tally_in_batches(open_source(data), plan, measurement)
+        assert tally_in_duckdb(relation(thing), plan, measurement) == slowly
 
 
 # What a choice costs where a row may change from missing to present.

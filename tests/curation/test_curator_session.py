@@ -17,8 +17,7 @@ import pyarrow as pa
 import pytest
 
 import dproof as dp
-from dproof.curation.persons import counted_rows
-from dproof.curation.tally import read_codes
+from dproof.curation.tally import counted_rows, read_codes
 from dproof.errors import InputError, OverBudget
 from dproof.plans.plan import Plan
 from dproof.tables.source import Source

@@ -17,9 +17,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import dproof as dp
-from dproof.curation.duckdb_tally import readable, tally_in_duckdb
 from dproof.curation.measurement import measure
-from dproof.curation.tally import tally
+from dproof.curation.tally import tally_in_batches, tally_in_duckdb
 from dproof.errors import InputError
 from dproof.plans.schema import schema_of
 from dproof.privacy import Privacy
@@ -175,8 +174,10 @@ def test_duckdb_counts_texts_as_the_plan_reads_them(tmp_path: Path) -> None:
     question = resolve(parse("SELECT count(*) AS n FROM data WHERE height > 1.7"), schema_of(chosen))
     measurement = measure(question, schema_of(chosen), Privacy(1))
     source = open_source(tmp_path / "x.parquet", layout=chosen.file)
-    quick = tally_in_duckdb(readable(tmp_path / "x.parquet"), chosen, measurement)  # type: ignore[arg-type]
-    assert quick is not None and quick == tally(source, chosen, measurement)
+    table = source.relation()
+    assert table is not None
+    quick = tally_in_duckdb(table, chosen, measurement)
+    assert quick is not None and quick == tally_in_batches(source, chosen, measurement)
 
 
 def test_a_frame_has_numbers_of_its_own(tmp_path: Path) -> None:

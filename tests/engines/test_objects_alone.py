@@ -15,8 +15,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from dproof.curation.persons import counted_rows
-from dproof.curation.tally import answerable
+from dproof.curation.tally import answerable, counted_rows
 from dproof.plans.column import read_column
 from dproof.plans.reader import Reader
 from dproof.releases.local import _plain

@@ -17,10 +17,10 @@ from dproof.curation.curator import Curator
 from dproof.curation.measurement import Measurement, measure
 from dproof.curation.noisy_sums import value_of
 from dproof.curation.released import draw
-from dproof.curation.tally import Tally
 from dproof.privacy import Privacy
 from dproof.questions.aggregates import AGGREGATES, Definition
 from dproof.questions.canonical import expression
+from dproof.questions.counting import Tally
 from dproof.questions.possible import possible
 from dproof.questions.question import Aggregate, Item, Question
 from dproof.questions.schema import Schema, resolve

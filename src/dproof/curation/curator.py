@@ -14,13 +14,12 @@ from typing import Any
 from dproof.arguments import as_path, expect
 from dproof.coins import current
 from dproof.curation.account import Amount, Unit, amount
-from dproof.curation.duckdb_tally import readable, tally_in_duckdb
 from dproof.curation.ledger import Ledger, is_begun
 from dproof.curation.measurement import Measurement, Released, check_groups, measure
 from dproof.curation.noisy_curves import NoisyCurves
 from dproof.curation.preview import Preview, preview, spreads
 from dproof.curation.released import answer_of, draw
-from dproof.curation.tally import Counter, read_rows, tally
+from dproof.curation.tally import counter_of, read_rows, tally
 from dproof.errors import InputError
 from dproof.exact import bisect, exact, level_of
 from dproof.mechanisms.noise import integer_laplace
@@ -84,7 +83,6 @@ class Curator:
             expect(analyst, str, "analyst", "a name")
         source = readable_again(source)  # there will be other questions
         self.source = open_source(source, table, self.plan.file)
-        self._readable = readable(source) if table is None else None
         self.plan.check_names(self.source.names)
         self.source.start()
         self._budget, self._promised = None if budget is None else promised, promised
@@ -243,8 +241,7 @@ class Curator:
 
     def _drawn(self, measurement: Measurement) -> Released:
         with self.lock:
-            counted = None if self._readable is None else tally_in_duckdb(self._readable, self.plan, measurement)
-            counted = tally(self.source, self.plan, measurement) if counted is None else counted
+            counted = tally(self.source, self.plan, measurement)
         return draw(measurement, counted, current())
 
     def _measurement(
@@ -282,7 +279,7 @@ class Curator:
     def _measure(self, question: Question, cost: Privacy) -> Measurement:
         rows, by_person = self.plan.rows_per_person, self.plan.person is not None
         measurement = measure(question, self.schema, cost, rows_per_person=rows, by_person=by_person)
-        Counter(measurement)  # refuses what is too large to count while nothing is spent
+        counter_of(measurement)  # refuses what is too large to count while nothing is spent
         return measurement
 
     def _accurate(self, question: Question, wanted: Fraction, delta: Any, level: float) -> Measurement:

@@ -21,8 +21,8 @@ from dproof.curation.measurement import WAYS_OUT, Measurement, Noisy, Released
 from dproof.curation.noisy_curves import NoisyCurves, covariances
 from dproof.curation.noisy_sums import Floats, Statistics, is_affine, value_of
 from dproof.curation.simulation import public_seed, simulated_interval
-from dproof.curation.tally import Tally
 from dproof.questions.answer import Answer, Cell
+from dproof.questions.counting import Tally
 from dproof.questions.measured import answer
 from dproof.questions.question import Aggregate, Expression, aggregates, aggregates_of
 from dproof.questions.schema import plain

@@ -1,55 +1,59 @@
 """Counting the private rows: exact whole numbers, in one pass, in bounded memory.
 
-Every value becomes a code of its declared space first, as the plan says, so no value can stop the work or show in a
-message. Sums are of whole numbers and do not depend on the order of the rows.
+Every value becomes a code of its declared space, as the plan says, so no value can stop the work or show in a message.
+Rows are read in batches, part by part where they lie on many machines. Where DuckDB reads the table by itself, it
+brings rows together that are alike in every column that decides where they count, and adds up whole numbers as they
+are; what a value means is decided here, once for each kind of row. Where a number lies outside its bounds, or the
+plan's stand-in takes its place, the rows are read in batches instead. One row may decide which way is taken, so both
+must count the same: a column that DuckDB and Arrow may read differently is always read in batches.
 """
 
 from __future__ import annotations
 
 import json
 import math
-from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from functools import partial
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import compress, product
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from dproof.curation.measurement import Measurement
-from dproof.curation.persons import counted_rows
-from dproof.errors import TooLarge
+from dproof.errors import InputError
 from dproof.plans.plan import Plan
 from dproof.plans.schema import answerable
-from dproof.questions.cells import cut
-from dproof.questions.predicates import Missing, both, leaves
-from dproof.questions.question import Aggregate, columns
-from dproof.questions.regions import grouping
-from dproof.questions.schema import Open, Schema
-from dproof.questions.sums import Term, present
+from dproof.questions.counting import Codes, Counter, Tally
+from dproof.questions.question import columns
+from dproof.questions.regions import MISSING
+from dproof.questions.schema import Schema
+from dproof.questions.sums import Term
+from dproof.spaces.arrow import as_numpy
+from dproof.spaces.column import Column, quoted
+from dproof.spaces.objects import texts
 from dproof.tables import Source
+from dproof.tables.counting import Decoder, InDuckDB, count_alike, decode_all, expressions
 from dproof.tables.source import Bound
 
-_MOST_CELLS = 1 << 24
-_SHORT = 1 << 40  # codes below this add up in a machine word over a batch
-_PART = 21  # bits: a batch of such numbers adds up below 2^53, where floats are exact
-
-Codes = dict[str, NDArray[Any]]
-Places = NDArray[np.int64] | int  # of each row, or of all
+_MOST_KINDS = 1 << 17
+_WHOLE = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER")
+_ALIKE = (*_WHOLE, "UBIGINT", "BOOLEAN", "FLOAT", "DOUBLE", "VARCHAR")  # values that Arrow and DuckDB agree on
 
 
-@dataclass(frozen=True, slots=True)
-class Tally:
-    """What was counted: for each sum a whole number per group, for each choice a histogram of codes per group.
+def tally(source: Source, plan: Plan, measurement: Measurement) -> Tally:
+    """Count what a measurement needs."""
+    table = source.relation()
+    counted = None if table is None else tally_in_duckdb(table, plan, measurement)
+    return tally_in_batches(source, plan, measurement) if counted is None else counted
 
-    And all rows that there are, whether or not they satisfy a condition; and for curves a vector of sums per group.
-    """
 
-    sums: dict[Term, list[int]]
-    histograms: dict[Aggregate, list[dict[int, int]]]
-    rows: int
-    vectors: list[list[int]] = field(default_factory=list)
+def counter_of(measurement: Measurement) -> Counter:
+    """What a measurement counts, with nothing counted yet; refuses what is too large to count."""
+    statistics = [*(n.statistic for n in measurement.noisy), *(c.aggregate for c in measurement.chosen)]
+    where, curves = measurement.question.where, measurement.curves
+    return Counter(measurement.schema, measurement.keys, where, statistics, curves)
 
 
 def source_columns(plan: Plan, names: Sequence[str]) -> list[str]:
@@ -63,8 +67,7 @@ def read_codes(source: Source, plan: Plan, names: Sequence[str]) -> Iterator[tup
     Which rows of a person count is known when all have been seen; so that every row is taken with its own person the
     table is read once, for a source may give its rows in another order the next time, and the codes are kept till then.
     """
-    chosen = [answerable(plan.column(name)) for name in names]
-    wanted = source_columns(plan, names)
+    wanted, chosen = source_columns(plan, names), (answerable(plan.column(name)) for name in names)
     treat = [(column.name, column.sources, column.encoder()) for column in chosen]
     persons, waiting = [], []
     for batch in source.read(wanted if plan.person is None else [*wanted, plan.person]):
@@ -82,42 +85,82 @@ def read_codes(source: Source, plan: Plan, names: Sequence[str]) -> Iterator[tup
         yield int(rows.sum()), {name: found[rows] for name, found in codes.items()}
 
 
+def counted_rows(arrays: Iterable[Any], rows_per_person: int) -> NDArray[np.bool_]:
+    """Which rows count, given the column that names the person of each; rows that name nobody are one person's.
+
+    Which of a person's rows count depends on that person's rows alone, so another person's coming or going changes
+    nothing for them, and no question can see more than `rows_per_person` rows of anyone.
+
+    >>> counted_rows([pa.array(["ann", "bob", "ann", "ann"])], 2).sum()
+    np.int64(3)
+    """
+    found = [texts(array) for array in arrays]
+    plain = [array.cast(array.type.value_type) if pa.types.is_dictionary(array.type) else array for array in found]
+    # As bytes: a text that is no UTF-8 comes as bytes, and would make a batch of them differ from the others in type.
+    chunks = [array.cast(pa.large_binary()) if _is_text(array.type) else array for array in plain]
+    if not chunks:
+        return np.ones(0, bool)
+    try:
+        coded = pa.chunked_array(chunks).dictionary_encode(null_encoding="encode").combine_chunks()
+    except pa.ArrowException:
+        kinds = " and ".join(dict.fromkeys(str(chunk.type) for chunk in plain))
+        raise InputError(
+            f"the column that names persons has the type {kinds}: give each a text, or each a number"
+        ) from None
+    persons = as_numpy(coded.indices).astype(np.int64)
+    order = np.argsort(persons, kind="stable")
+    first = np.flatnonzero(np.diff(persons[order], prepend=-1))
+    start = np.repeat(first, np.diff(first, append=len(order)))
+    turn = np.empty(len(order), np.int64)
+    turn[order] = np.arange(len(order)) - start  # 0, 1, … over the rows of each person
+    by_mix = np.lexsort((_mixed(turn), persons))
+    kept = np.empty(len(order), bool)
+    kept[by_mix] = np.arange(len(order)) - start < rows_per_person
+    return kept
+
+
+def _is_text(kind: Any) -> bool:
+    texts_and_bytes = ("is_string", "is_large_string", "is_string_view", "is_binary", "is_binary_view")
+    return any(getattr(pa.types, check)(kind) for check in texts_and_bytes)
+
+
+def _mixed(numbers: NDArray[np.int64]) -> NDArray[np.uint64]:
+    """A fixed scrambling, so that it is not always the first rows that count (splitmix64)."""
+    x = numbers.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15) + np.uint64(0x9E3779B97F4A7C15)
+    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return x ^ (x >> np.uint64(31))
+
+
 def read_rows(source: Source, plan: Plan, names: Sequence[str], schema: Schema) -> Iterator[dict[str, Any]]:
     """The rows as dicts of declared values, None for what is not there."""
     for _, codes in read_codes(source, plan, names):
         read = []
         for name in names:
-            space, found = schema.spaces[name], codes[name].astype(np.int64)
-            assert not isinstance(space, Open)
-            labels = space.decode(np.maximum(found, 0))
+            found = codes[name].astype(np.int64)
+            labels = schema.declared(name).decode(np.maximum(found, 0))
             read.append([label if code >= 0 else None for label, code in zip(labels, found, strict=True)])
         for row in zip(*read, strict=True):
             yield dict(zip(names, row, strict=True))
 
 
-def tally(source: Source, plan: Plan, measurement: Measurement) -> Tally:
-    """Count what a measurement needs."""
-    names = columns(measurement.question)
-    return _added(Counter(measurement).finish(), count_parts(source, plan, names, partial(_counted, measurement)))
-
-
-def count_parts(
-    source: Source, plan: Plan, names: Sequence[str], count: Callable[[Iterator[tuple[int, Codes]]], Any]
-) -> list[Any]:
-    """What `count` makes of the codes of some columns: of all, or of each part where the rows lie on many machines."""
+def tally_in_batches(source: Source, plan: Plan, measurement: Measurement) -> Tally:
+    """Count what a measurement needs, row by row: in one go, or in each part where the rows lie on many machines."""
+    empty, names = counter_of(measurement).finish(), columns(measurement.question)
     if source.spread is None:
-        return [count(read_codes(source, plan, names))]
+        return _added(empty, [_counted(measurement, read_codes(source, plan, names))])
     bound = None if plan.person is None else Bound(plan.person, plan.rows_per_person, plan.sources)
-    work = partial(_counted_part, replace(plan, person=None), names, count)
-    return [json.loads(part) for part in source.spread(source_columns(plan, names), work, bound=bound)]
+    alone = replace(plan, person=None)
 
+    def work(batches: Iterator[Any]) -> bytes:
+        codes = read_codes(Source(plan.sources, lambda columns: batches), alone, names)
+        return json.dumps(_counted(measurement, codes)).encode()
 
-def _counted_part(plan: Plan, names: Sequence[str], count: Callable[..., Any], batches: Iterator[Any]) -> bytes:
-    return json.dumps(count(read_codes(Source(plan.sources, lambda columns: batches), plan, names))).encode()
+    return _added(empty, [json.loads(part) for part in source.spread(source_columns(plan, names), work, bound=bound)])
 
 
 def _counted(measurement: Measurement, batches: Iterator[tuple[int, Codes]]) -> Any:
-    counter = Counter(measurement)
+    counter = counter_of(measurement)
     for rows, codes in batches:
         counter.add(rows, codes)
     found = counter.finish()
@@ -139,148 +182,96 @@ def _added(empty: Tally, parts: Sequence[Any]) -> Tally:
     return replace(empty, rows=sum(rows for _, _, rows, _ in parts))
 
 
-class _Sum:
-    """Sums of products of whole numbers over many cells, in parts of 21 bits whose sums never overflow."""
+def tally_in_duckdb(table: InDuckDB, plan: Plan, measurement: Measurement) -> Tally | None:
+    """Count what a measurement needs; None where the rows have to be read one by one."""
+    if plan.person is not None or measurement.curves is not None:
+        return None
+    import duckdb  # lazy: most questions are asked of a text file, which is read without it
 
-    def __init__(self, term: Term, schema: Schema, cells: int) -> None:
-        self.scales = [(name, term.scale(name, schema)) for name in term.columns]
-        self.parts = np.zeros((3, cells), np.int64)
-        self.large: dict[int, int] = defaultdict(int)  # what was added up elsewhere, by cell
-        spaces = [schema.spaces[name] for name in term.columns]
-        self.short = all(space.line is not None and space.size < _SHORT for space in spaces)
-
-    def add(self, rows: int, codes: Codes, place: Places) -> None:
-        """Add a batch to these cells."""
-        if not self.scales and isinstance(place, int):
-            self.parts[0, place] += rows
-            return
-        if not self.scales:
-            self.parts[0] += np.bincount(place, minlength=self.parts.shape[1])
-            return
-        if isinstance(place, int) and self.short and len(self.scales) == 1:
-            # In one cell all numbers are there, or all are missing, and what that cell holds no sum takes.
-            ((name, scale),) = self.scales
-            self.large[place] += scale.shift * rows + scale.factor * int(codes[name].sum(dtype=np.int64))
-            return
-        product = math.prod(scale.whole(codes[name]) for name, scale in self.scales)
-        assert isinstance(product, np.ndarray)
-        if isinstance(place, int):
-            self.large[place] += (int((product >> 32).sum()) << 32) + int((product & 0xFFFFFFFF).sum())
-            return
-        for n in range(3):
-            part = product >> (_PART * n) if n == 2 else product >> (_PART * n) & ((1 << _PART) - 1)
-            # A batch adds up to less than 2^53 in every part, so that these floats are exact.
-            self.parts[n] += np.bincount(place, part, self.parts.shape[1]).astype(np.int64)
-
-    def totals(self) -> NDArray[Any]:
-        """The sum of each cell as a Python integer."""
-        low, middle, high = self.parts.astype(object)
-        total: NDArray[Any] = low + (middle << _PART) + (high << 2 * _PART)
-        for cell, more in self.large.items():
-            total[cell] += more
-        return total
+    counter = counter_of(measurement)
+    looked_at = [answerable(plan.column(name)) for name in counter.looked_at]
+    summed = {name: plan.column(name) for term in counter.sums for name in term.columns}
+    if not _reads_alike(table, looked_at) or not _adds_up(table, counter.sums, summed):
+        return None
+    # Of a number that is added up it may matter no more than whether it is there; mostly all are.
+    flags = [column for column in looked_at if column.name in summed and column.name not in counter.valued]
+    decoders = {column.name: Decoder([quoted(column.sources[0])], column.encoder()) for column in looked_at}
+    decoders |= {column.name: Decoder([], lambda arrays: np.zeros(1, np.int64)) for column in flags}
+    sums = _sums_in_sql(counter.sums, summed)
+    try:
+        kinds = count_alike(table.relation, expressions(decoders.values()), sums)
+        if not all(kinds.column(f"there {column.name}").equals(kinds.column("n")) for column in flags):
+            there = {c.name: f"CASE WHEN {quoted(c.sources[0])} IS NULL THEN {MISSING} ELSE 0 END" for c in flags}
+            decoders |= {name: Decoder([code], lambda arrays: as_numpy(arrays[0])) for name, code in there.items()}
+            kinds = count_alike(table.relation, expressions(decoders.values()), sums)
+    except duckdb.Error:
+        return None
+    if kinds.num_rows > _MOST_KINDS or not all(_is_clean(kinds, column) for column in summed.values()):
+        return None
+    arrays = [column.combine_chunks() for column in kinds.columns]
+    codes = dict(zip(decoders, decode_all(decoders.values(), arrays), strict=True))
+    sums_of = {term: _sums(term, kinds, measurement.schema) for term in counter.sums}
+    counter.add_alike(as_numpy(kinds.column("n")), codes, sums_of)
+    return counter.finish()
 
 
-class Counter:
-    """The running counts of one measurement."""
+def _reads_alike(table: InDuckDB, columns: Sequence[Column]) -> bool:
+    """Whether columns have the same values in DuckDB and in Arrow: numbers, texts, true and false."""
+    types, plain = table.types, (pa.types.is_integer, pa.types.is_float32, pa.types.is_float64, pa.types.is_boolean)
 
-    def __init__(self, measurement: Measurement) -> None:
-        question, self.schema = measurement.question, measurement.schema
-        self.groups = measurement.groups
-        self.keys = [(key.column, grouping(key, self.schema)) for key in measurement.keys]
-        wanted = [noisy.statistic for noisy in measurement.noisy] + [c.aggregate for c in measurement.chosen]
-        self.terms = {s: both(question.where, s.where) for s in wanted if isinstance(s, Term)}
-        self.picked = {s: both(question.where, present(s, self.schema)) for s in wanted if isinstance(s, Aggregate)}
-        self.curves, self.where = measurement.curves, question.where
-        whole = [] if self.curves is None else [self.where]
-        self.grid = cut(self.schema, [*self.terms.values(), *self.picked.values(), *whole])
-        self.cells = math.prod(self.grid.shape)
-        widest = max((self._size(aggregate) for aggregate in self.picked), default=1)
-        if self.groups * self.cells > _MOST_CELLS or self.groups * widest >= 1 << 62:
-            raise TooLarge(f"groups and conditions make more than {_MOST_CELLS} cells: ask for fewer at once")
-        products = {(term.columns, term.centred): replace(term, where=None) for term in self.terms}
-        self.sums = {key: _Sum(term, self.schema, self.groups * self.cells) for key, term in products.items()}
-        self.pieces: dict[Aggregate, list[tuple[NDArray[Any], NDArray[Any]]]] = {s: [] for s in self.picked}
-        self.vectors = np.zeros((self.groups, 0 if self.curves is None else self.curves.size), np.int64)
-        self.rows = 0
+    def is_alike(source: str) -> bool:
+        if types.get(source) not in _ALIKE or table.arrow is None:
+            return types.get(source) in _ALIKE
+        kind = table.arrow.field(source).type
+        kind = kind.value_type if pa.types.is_dictionary(kind) else kind
+        return any(check(kind) for check in (*plain, pa.types.is_string, pa.types.is_large_string))
 
-    def add(self, rows: int, codes: Codes) -> None:
-        """Count a batch of rows."""
-        self.rows += rows
-        group, cell = self._places(codes)
-        for product in self.sums.values():
-            product.add(rows, codes, group * self.cells + cell)
-        for aggregate in self.picked:
-            self.pieces[aggregate].append(np.unique(self._found(aggregate, codes, group, cell)[0], return_counts=True))
-        if self.curves is not None:
-            chosen = np.broadcast_to(self.grid.mask(self.where).ravel()[cell], rows)
-            coordinates = self.curves.coordinates(codes[self.curves.column])
-            np.add.at(self.vectors, np.broadcast_to(group, rows)[chosen], coordinates[chosen])
+    # DuckDB takes names that differ in case alone for one, and gives one of them another name.
+    known = table.arrow is None or table.arrow.names == list(types)
+    return known and all(len(column.sources) == 1 and is_alike(column.sources[0]) for column in columns)
 
-    def add_alike(self, codes: Codes, sums: Mapping[tuple[tuple[str, ...], bool], Sequence[int]]) -> None:
-        """Count rows that were brought together where they are alike: their codes, and the sums over each kind."""
-        counts = np.array(sums[(), False], np.int64)
-        self.rows += int(counts.sum())
-        group, cell = self._places(codes)
-        places = np.broadcast_to(group * self.cells + cell, counts.shape).tolist()
-        for key, totals in self.sums.items():
-            for place, total in zip(places, sums[key], strict=True):
-                totals.large[place] += total
-        for aggregate in self.picked:
-            found, chosen = self._found(aggregate, codes, group, cell)
-            self.pieces[aggregate].append((found, counts[chosen]))
 
-    def _places(self, codes: Codes) -> tuple[Places, Places]:
-        """The group and the cell of each row, or of all."""
-        group: Places = 0
-        cell: Places = 0
-        for column, groups in self.keys:
-            group = group * len(groups.labels) + groups.of(codes[column])
-        for axis in self.grid.axes:
-            found = codes[axis.column]
-            # Where conditions only leave out missing values, and none is, all rows lie in one cell.
-            block = axis.of_all(found)
-            cell = cell * axis.blocks + (axis.of(found) if block is None else block)
-        return group, cell
+def _adds_up(table: InDuckDB, terms: Iterable[Term], summed: Mapping[str, Column]) -> bool:
+    """Whether numbers are whole and stand for themselves, so that DuckDB may add them up, or products of two."""
+    types, spaces = table.types, [column.space for column in summed.values()]
+    whole = all(s.has_sums and s.line and s.line.step == 1 and s.line.origin.denominator == 1 for s in spaces)
+    stored = all(types.get(column.sources[0]) in _WHOLE for column in summed.values())
+    return whole and stored and all(len(term.columns) <= 2 for term in terms)
 
-    def _found(self, aggregate: Aggregate, codes: Codes, group: Places, cell: Places) -> tuple[Any, Any]:
-        """The groups and values of the rows that a choice looks at, as one number each, and which rows these are."""
-        values = codes[aggregate.columns[0]]
-        chosen = np.broadcast_to(self.grid.mask(self.picked[aggregate]).ravel()[cell], values.shape)
-        groups = np.broadcast_to(group, values.shape)[chosen]
-        return groups * self._size(aggregate) + values[chosen].astype(np.int64), chosen
 
-    @property
-    def looked_at(self) -> list[str]:
-        """The columns whose values decide where a row counts."""
-        picked = [aggregate.columns[0] for aggregate in self.picked]
-        return list(dict.fromkeys([*(c for c, _ in self.keys), *(a.column for a in self.grid.axes), *picked]))
+def _sums_in_sql(terms: Iterable[Term], summed: Mapping[str, Column]) -> dict[str, str]:
+    """What is added up over the rows of each kind: how many numbers there are, how many outside, and their sums."""
+    sums = {}
+    for name, column in summed.items():
+        x = quoted(column.sources[0])
+        sums[f"there {name}"] = f"count({x})"
+        sums[f"outside {name}"] = f"count_if({x} NOT BETWEEN {int(column.space.low)} AND {int(column.space.high)})"
+        sums[f"sum {(name,)}"] = f"sum({x})::VARCHAR"
+    for names in (term.columns for term in terms if len(term.columns) == 2):
+        x, y = (quoted(summed[name].sources[0]) for name in names)
+        sums[f"sum {names}"] = f"sum({x}::HUGEINT * {y}::HUGEINT)::VARCHAR"
+    return sums
 
-    @property
-    def valued(self) -> set[str]:
-        """Those of which more matters than whether a value is there."""
-        wheres = [*self.terms.values(), *self.picked.values()]
-        tested = {leaf.column for where in wheres for leaf in leaves(where) if not isinstance(leaf, Missing)}
-        return tested | {c for c, _ in self.keys} | {aggregate.columns[0] for aggregate in self.picked}
 
-    def _size(self, aggregate: Aggregate) -> int:
-        space = self.schema.spaces[aggregate.columns[0]]
-        assert not isinstance(space, Open)
-        return space.size
+def _is_clean(kinds: Any, column: Column) -> bool:
+    """Whether every number lies within its bounds, and none has a stand-in: nothing had to be done to any of them."""
+    filled = column.missing is not None and not kinds.column(f"there {column.name}").equals(kinds.column("n"))
+    return not filled and not any(kinds.column(f"outside {column.name}").to_pylist())
 
-    def finish(self) -> Tally:
-        sums = {}
-        for term, where in self.terms.items():
-            totals = self.sums[term.columns, term.centred].totals().reshape(self.groups, self.cells)
-            sums[term] = [int(x) for x in totals[:, self.grid.mask(where).ravel()].sum(axis=1)]
-        histograms = {aggregate: self._histograms(aggregate) for aggregate in self.picked}
-        return Tally(sums, histograms, self.rows, self.vectors.tolist())
 
-    def _histograms(self, aggregate: Aggregate) -> list[dict[int, int]]:
-        histograms: list[dict[int, int]] = [{} for _ in range(self.groups)]
-        size = self._size(aggregate)
-        for pairs, counts in self.pieces[aggregate]:
-            for pair, count in zip(pairs.tolist(), counts.tolist(), strict=True):
-                histogram, code = histograms[pair // size], pair % size
-                histogram[code] = histogram.get(code, 0) + count
-        return histograms
+def _sums(term: Term, kinds: Any, schema: Schema) -> list[int]:
+    """Σ ∏ (a + b·x) over each kind of row, multiplied out into the sums of products of some of the x.
+
+    Kinds in which a number is missing do not count.
+    """
+    lines = []
+    for column in term.columns:
+        scale, line = term.scale(column, schema), schema.declared(column).line
+        assert line is not None
+        lines.append((scale.shift - scale.factor * int(line.origin), scale.factor))
+    totals = np.zeros(kinds.num_rows, object)
+    for taken in product((0, 1), repeat=len(lines)):
+        column = kinds.column(f"sum {tuple(compress(term.columns, taken))}" if any(taken) else "n")
+        sums = np.array([int(text or 0) for text in column.to_pylist()], object)
+        totals += math.prod(line[took] for line, took in zip(lines, taken, strict=True)) * sums
+    return list(totals)

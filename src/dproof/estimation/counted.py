@@ -19,14 +19,14 @@ from dproof.plans.row_law import RowLaw
 from dproof.plans.schema import schema_of
 from dproof.questions.aggregates import Values
 from dproof.questions.canonical import condition, literal, name
-from dproof.questions.cells import cut
+from dproof.questions.cells import MOST_CELLS, cut, numbered
 from dproof.questions.predicates import Predicate, leaves
 from dproof.questions.question import Key
 from dproof.questions.regions import Bit, grouping
 from dproof.questions.schema import Open
 from dproof.questions.sums import Term
+from dproof.tables.counting import Decoder, decode_all, expressions
 
-_MOST_CELLS = 1 << 24
 Combos = list[tuple[Any, ...]]  # the groups of the public keys that rows have, in order
 
 
@@ -94,15 +94,16 @@ class Counting:
         for column in sorted(known):
             if column in self.cuts:
                 blocks = public(self.cuts[column].blocks, columns=1)
-                self.readers.append(
-                    AxisReader((column,), (blocks,), (self._pattern(column),), lambda a: integers(a[0]))
-                )
+                pattern = Decoder([self._pattern(column)], lambda arrays: integers(arrays[0]))
+                self.readers.append(AxisReader((column,), (blocks,), pattern))
             if column in degrees:
                 self._places[column] = [(len(self.axes), 0)]
                 highest = 2 * degrees[column]
                 powers = Moments(highest + 1, (0.0,) * (highest + 1), 0.0)
-                self.readers.append(AxisReader((), (powers,), (f"{name(column)}::DOUBLE",), None))
+                self.readers.append(AxisReader((), (powers,), None, f"{name(column)}::DOUBLE"))
         fits(prod(axis.states for axis in self.axes))
+        # The axes whose states are counted, and how many states these have.
+        self._counted = {r.decoder: prod(axis.states for axis in r.axes) for r in self.readers if r.decoder is not None}
 
     def _pattern(self, column: str) -> str:
         """Which conditions a public value satisfies, as the bits of a number."""
@@ -139,40 +140,36 @@ class Counting:
     @property
     def expressions(self) -> list[str]:
         """The SQL expressions that tell which cell of the counted axes a row lies in."""
-        own = [expression for reader in self.readers if reader.decode for expression in reader.expressions]
-        return [*own, *map(_key_expression, self._public_keys)]
+        return [*expressions(self._counted), *map(_key_expression, self._public_keys)]
 
     def cells(self, arrays: Sequence[Any], rows: int, combos: Combos | None = None) -> tuple[Array, Combos]:
         """The cell of each row, from the values of the expressions; with the groups of the public keys, found or given.
 
         The cells are numbered over the states of the counted axes and the groups, the last varying fastest.
         """
-        cell, place = np.zeros(rows, np.int64), 0
-        for reader in self.readers:
-            if reader.decode is not None:
-                own = reader.decode(arrays[place : place + len(reader.expressions)])
-                cell = cell * prod(axis.states for axis in reader.axes) + own
-                place += len(reader.expressions)
+        states = zip(decode_all(self._counted, arrays), self._counted.values(), strict=True)
+        cell = np.zeros(rows, np.int64) + numbered(states)
         if not self._public_keys:
             return cell, [()]
-        keys = list(zip(*(map(_hashable, array.to_pylist()) for array in arrays[place:]), strict=True))
+        values = arrays[len(arrays) - len(self._public_keys) :]
+        keys = list(zip(*(map(_hashable, array.to_pylist()) for array in values), strict=True))
         combos = _in_order(set(keys)) if combos is None else combos
         where = {combo: n for n, combo in enumerate(combos)}
         return cell * len(combos) + np.array([where[key] for key in keys], np.int64), combos
 
     def read(self, data: Any, rows: int) -> tuple[Contingency, Combos]:
         """Count the stored rows; with the groups of the public keys that they have."""
-        summed = [reader for reader in self.readers if reader.decode is None]
-        sums = _products([(reader.expressions[0], reader.axes[0].states) for reader in summed])
+        summed = [reader for reader in self.readers if reader.decoder is None]
+        sums = _products([(reader.number, reader.axes[0].states) for reader in summed])
         arrays, numbers, totals = count(data, self.expressions, sums)
         cell, combos = self.cells(arrays, len(numbers))
-        shape = (*(axis.states for reader in self.readers if reader.decode for axis in reader.axes), len(combos))
+        shape = (*(axis.states for reader in self.readers if reader.decoder for axis in reader.axes), len(combos))
         fits(prod(shape) * (len(sums) + 1))
         tables = [np.bincount(cell, column, prod(shape)) for column in (numbers, *totals)]
         counts = np.stack(tables, axis=-1).reshape(*shape, *(reader.axes[0].states for reader in summed))
         # Counted axes, public groups, powers: put back into the order of the readers, the public groups last.
         first, later = iter(range(len(shape))), iter(range(len(shape), counts.ndim))
-        order = [next(first if reader.decode else later) for reader in self.readers for _ in reader.axes]
+        order = [next(first if reader.decoder else later) for reader in self.readers for _ in reader.axes]
         return self._table(counts.transpose([*order, len(shape) - 1]), len(combos), rows), combos
 
     def expect(self, rows: int) -> tuple[Contingency, Combos]:
@@ -263,7 +260,7 @@ def _is_fixed(reader: AxisReader, own: Sequence[Choice]) -> bool:
 
 
 def fits(cells: int) -> None:
-    if cells > _MOST_CELLS:
+    if cells > MOST_CELLS:
         raise TooLarge("the question needs too large a table of counts: ask for fewer columns at once")
 
 

@@ -27,6 +27,7 @@ from dproof.questions.regions import grouping
 from dproof.questions.schema import Open, Schema, asks_for_curves, resolve
 from dproof.questions.sql import read_statement
 from dproof.questions.sums import centred_terms
+from dproof.tables.source import Parts
 
 _METHODS = {
     "inverse": "inverse law (unbiased)",
@@ -165,7 +166,7 @@ def raw(release: Any, sql: str) -> Answer:
 
 def _lock(database: Any, data: Any) -> None:
     """Close the engine: the stored files stay readable, and nothing can be changed any more."""
-    files = getattr(data, "files", data)
+    files = data.files() if isinstance(data, Parts) else data
     allowed = ", ".join(literal(str(path)) for path in files) if isinstance(files, tuple) else ""
     database.execute(f"SET allowed_paths = [{allowed}]")
     database.execute("SET enable_external_access = false")

@@ -5,7 +5,7 @@ The columns that a mechanism has sanitised together become axes of a table of co
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from math import gcd, prod
@@ -24,31 +24,28 @@ from dproof.questions.cells import Cut
 from dproof.questions.sums import whole_scale
 from dproof.spaces.arrow import as_numpy
 from dproof.spaces.column import Column, quoted
+from dproof.tables.counting import Decoder, count_alike, decode_all, expressions, relation_of
 from dproof.tables.source import Parts
 
 _MOST_BINS = 1 << 14
-_GLOBS = frozenset("*?[]{}")
-
 _CLOSED: dict[str, Any] = {
     "autoinstall_known_extensions": False,
     "autoload_known_extensions": False,
     "python_enable_replacements": False,
 }
 
-Decode = Callable[[Sequence[Any]], Array]
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class AxisReader:
-    """Axes that are read together: the columns cut along them, SQL expressions, and states from their values.
+    """Axes that are read together: the columns cut along them, and how their states are decoded.
 
-    Without `decode` the one expression is a number whose powers are summed rather than counted.
+    Without a decoder `number` is SQL for a number whose powers are summed rather than counted.
     """
 
     columns: tuple[str, ...]
     axes: tuple[Axis, ...]
-    expressions: tuple[str, ...]
-    decode: Decode | None
+    decoder: Decoder | None
+    number: str = ""
 
 
 @contextmanager
@@ -66,17 +63,13 @@ def connected(data: Any, view: str) -> Iterator[Any]:
 
 def relation(database: Any, data: Any) -> Any:
     """The stored rows, from Parquet files or an Arrow table."""
-    if isinstance(data, Parts):
-        data = data.files
-    if not isinstance(data, tuple):
-        return database.from_arrow(data)
-    paths = [str(path) for path in data]
-    if _GLOBS.isdisjoint("".join(paths)):
-        return database.read_parquet(paths)
+    data = data.files() if isinstance(data, Parts) else data
+    found = relation_of(database, data)
+    if found is not None:
+        return found
     import pyarrow.parquet
 
-    # DuckDB would take such a name for a pattern.
-    return database.from_arrow(pyarrow.concat_tables(pyarrow.parquet.read_table(path) for path in paths))
+    return database.from_arrow(pyarrow.concat_tables(pyarrow.parquet.read_table(path) for path in data))
 
 
 def count(data: Any, keys: Sequence[str], sums: Sequence[str]) -> tuple[list[Any], Array, list[Array]]:
@@ -84,52 +77,35 @@ def count(data: Any, keys: Sequence[str], sums: Sequence[str]) -> tuple[list[Any
 
     Where the rows lie on many machines the same values may come several times.
     """
-    parts = [f"{key} AS k{n}" for n, key in enumerate(keys)]
-    parts += ["count(*) AS n", *(f"coalesce(sum({each}), 0)::DOUBLE AS s{n}" for n, each in enumerate(sums))]
-    places = ", ".join(str(n + 1) for n in range(len(keys)))
-    text = f"SELECT {', '.join(parts)} FROM stored" + (f" GROUP BY {places}" if keys else "")
+    named = {f"s{n}": f"coalesce(sum({number}), 0)::DOUBLE" for n, number in enumerate(sums)}
     if isinstance(data, Parts):
-        counted = data.each(lambda part: _packed(_found(part, text)))
+        counted = data.each(lambda part: _packed(_counted(part, keys, named)))
         found = pa.concat_tables(pa.ipc.open_stream(part).read_all() for part in counted)
     else:
-        found = _found(data, text)
-    columns = [found.column(f"k{n}").combine_chunks() for n in range(len(keys))]
-    totals = [as_numpy(found.column(f"s{n}")) for n in range(len(sums))]
-    return columns, as_numpy(found.column("n")).astype(float), totals
+        found = _counted(data, keys, named)
+    columns = [found.column(n).combine_chunks() for n in range(len(keys))]
+    return columns, as_numpy(found.column("n")).astype(float), [as_numpy(found.column(name)) for name in named]
 
 
-def _found(data: Any, text: str) -> Any:
+def _counted(data: Any, keys: Sequence[str], sums: Mapping[str, str]) -> Any:
     with connected(data, "stored") as database:
         try:
-            return database.sql(text).to_arrow_table()
+            return count_alike(database.view("stored"), keys, sums)
         except duckdb.Error as error:
-            raise InputError(f"the question does not fit the stored columns: {_first(error)}") from None
+            told = str(error).split("\n")[0].removeprefix("Conversion Error: ").removeprefix("Binder Error: ")
+            raise InputError(f"the question does not fit the stored columns: {told}") from None
 
 
 def _packed(table: Any) -> bytes:
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, table.schema) as writer:
         writer.write_table(table)
-    packed: bytes = sink.getvalue().to_pybytes()
-    return packed
-
-
-def _first(error: duckdb.Error) -> str:
-    return str(error).split("\n")[0].removeprefix("Conversion Error: ").removeprefix("Binder Error: ")
+    return bytes(sink.getvalue())
 
 
 def integers(array: Any) -> Array:
     """An Arrow array of whole numbers or flags."""
     return as_numpy(array).astype(np.int64)
-
-
-def column_reader(column: Column, space: Any, bits: Sequence[int] | None) -> tuple[list[str], Decode]:
-    """SQL expressions that tell the codes of a column apart, and how their values are decoded.
-
-    Of a set only the given bits are read, and the code has only these.
-    """
-    expressions, decode = space.reader(column, bits)
-    return expressions, decode
 
 
 def scale_of(space: Any) -> Scale:
@@ -153,22 +129,19 @@ def readers_of(group: Group, cuts: Mapping[str, Cut], scales: Mapping[str, Scale
     state = unmixed.state
     if state is not None and unmixed.bins is not None:
         ((column, outputs),) = touched
-        yield AxisReader(
-            names,
-            unmixed.axes,
-            (_binned(column, unmixed.bins),),
-            lambda arrays: state([as_numpy(arrays[0], missing=outputs.absent)]),
-        )
+        binned = _binned(column, unmixed.bins)
+        read = Decoder([binned], lambda arrays: state([as_numpy(arrays[0], missing=outputs.absent)]))
+        yield AxisReader(names, unmixed.axes, read)
     elif state is not None and unmixed.by_presence:
         there = f"{quoted(touched[0][0].stored[0])} IS NOT NULL"
-        yield AxisReader(names, unmixed.axes, (there,), lambda arrays: state([integers(arrays[0])]))
+        yield AxisReader(names, unmixed.axes, Decoder([there], lambda arrays: state([integers(arrays[0])])))
     elif state is not None:
         yield _by_codes(names, touched, unmixed, cuts)
     if unmixed.moments is not None:
         ((column, _),), scale = touched, seen[0].scale
         assert scale is not None
         number = f"(({column.space.number_sql(column)} - {scale.middle!r}) / {scale.unit!r})"
-        yield AxisReader(() if state is not None else names, (unmixed.moments,), (number,), None)
+        yield AxisReader(() if state is not None else names, (unmixed.moments,), None, number)
 
 
 def _by_codes(
@@ -177,20 +150,12 @@ def _by_codes(
     """The axes of columns whose codes are read one by one."""
     state = unmixed.state
     assert state is not None
-    readers = [
-        column_reader(column, outputs, cuts[column.name].bits if unmixed.by_block else None)
+    decoders = [
+        Decoder(*outputs.reader(column, cuts[column.name].bits if unmixed.by_block else None))
         for column, outputs in touched
     ]
-
-    def decode(arrays: Sequence[Any]) -> Array:
-        released, place = [], 0
-        for expressions, read in readers:
-            released.append(read(arrays[place : place + len(expressions)]))
-            place += len(expressions)
-        return state(released)
-
-    expressions = tuple(expression for found, _ in readers for expression in found)
-    return AxisReader(names, unmixed.axes, expressions, decode)
+    together = Decoder(expressions(decoders), lambda arrays: state(decode_all(decoders, arrays)))
+    return AxisReader(names, unmixed.axes, together)
 
 
 def _binned(column: Column, bins: Bins) -> str:

@@ -8,7 +8,7 @@ of cells. A column of a million codes that is compared with two numbers has thre
 from __future__ import annotations
 
 import math
-from collections.abc import Container, Iterable, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,8 +22,22 @@ from dproof.questions.regions import MISSING, Bit, Region, Runs, grouping, regio
 from dproof.questions.schema import Open, Schema
 
 _MOST_ITEMS = 16
-_MOST_CELLS = 1 << 24
+MOST_CELLS = 1 << 24
 _MOST_VALUES = 1 << 22
+
+Places = NDArray[np.int64] | int  # of each row, or of all rows
+
+
+def numbered(places: Iterable[tuple[Places, int]]) -> Places:
+    """One number for each combination of places, each among so many; the last varies fastest.
+
+    >>> numbered([(np.array([0, 1, 1]), 2), (np.array([2, 0, 1]), 3)])
+    array([2, 3, 4])
+    """
+    number: Places = 0
+    for place, size in places:
+        number = number * size + place
+    return number
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -63,13 +77,14 @@ class Cut:
             block |= (found >> bit & 1) << n
         return np.where(found == MISSING, self.blocks - 1, block)
 
-    def of_all(self, codes: NDArray[Any]) -> int | None:
-        """The block that all codes lie in, where a look at the least and the greatest tells it."""
-        if self.bits is not None or not len(codes):
-            return None
-        ends = (codes.min(), codes.max()) if codes.ndim == 1 else (codes[:, 0].min(), codes[:, 0].max())
-        low, high = np.searchsorted(self.first, [int(end) for end in ends], side="right") - 1
-        return int(self.block[low]) if low == high else None
+    def places(self, codes: NDArray[Any]) -> Places:
+        """The block of each code, or that of all codes where a look at the least and the greatest tells it."""
+        if self.bits is None and len(codes):
+            ends = (codes.min(), codes.max()) if codes.ndim == 1 else (codes[:, 0].min(), codes[:, 0].max())
+            low, high = np.searchsorted(self.first, [int(end) for end in ends], side="right") - 1
+            if low == high:
+                return int(self.block[low])
+        return self.of(codes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +113,10 @@ class Grid:
         shape = [1] * len(self.axes)
         shape[place] = -1
         return self.regions[predicate].holds(self.axes[place].samples).reshape(shape)
+
+    def cells(self, codes: Mapping[str, NDArray[Any]]) -> Places:
+        """The cell of each row, from the codes of its columns; one number where all rows lie in the same."""
+        return numbered((axis.places(codes[axis.column]), axis.blocks) for axis in self.axes)
 
     def position(self, column: str) -> int:
         """Which axis a column has."""
@@ -142,8 +161,8 @@ def cut(
         own = [key for key in keys if key.column == column]
         bits = isinstance(schema.spaces[column], Open) or (schema.spaces[column].items is not None and not own)
         axes.append(_bit_axis(column, schema, found) if bits else _axis(column, schema, found, own, column in spelled))
-    if math.prod(axis.blocks for axis in axes) > _MOST_CELLS:
-        raise TooLarge(f"the conditions and groups make more than {_MOST_CELLS} cells: ask for fewer at once")
+    if math.prod(axis.blocks for axis in axes) > MOST_CELLS:
+        raise TooLarge(f"the conditions and groups make more than {MOST_CELLS} cells: ask for fewer at once")
     return Grid(tuple(axes), regions)
 
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import cache
 from typing import Any
 
 import pyarrow as pa
 
 from dproof.errors import InputError
+from dproof.tables.counting import in_duckdb
 from dproof.tables.source import BATCH_ROWS, Source, refusing
 
 EXAMPLES = (
@@ -22,7 +24,8 @@ def open_(thing: Any, table: str | None = None) -> Source:
     if isinstance(thing, pa.RecordBatch):
         thing = pa.Table.from_batches([thing])
     if isinstance(thing, pa.Table):
-        return Source(tuple(thing.schema.names), lambda columns: _slices(thing, columns), thing.num_rows)
+        names, relation = tuple(thing.schema.names), cache(lambda: in_duckdb(thing, thing.schema))
+        return Source(names, lambda columns: _slices(thing, columns), thing.num_rows, relation=relation)
     if isinstance(thing, pa.RecordBatchReader):
         return Source(tuple(thing.schema.names), lambda columns: batches(thing, columns, "the reader"))
     raise InputError(f"an Arrow source is a Table, a RecordBatch or a RecordBatchReader, not a {type(thing).__name__}")

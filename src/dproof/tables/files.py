@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import pyarrow.ipc
 
 from dproof.errors import InputError
 from dproof.tables.arrow import batches
+from dproof.tables.counting import in_duckdb
 from dproof.tables.delimited import open_delimited
 from dproof.tables.layout import Layout, ending
 from dproof.tables.source import BATCH_ROWS, Source, refusing
@@ -45,9 +47,10 @@ def _open_parquet(path: Path, table: str | None, layout: Layout) -> Source:
     from pyarrow.parquet import ParquetFile  # lazy: it loads Arrow's file systems too, which a text file does not need
 
     file = ParquetFile(path)
-    names, rows = tuple(file.schema_arrow.names), file.metadata.num_rows
+    schema, rows = file.schema_arrow, file.metadata.num_rows
     file.close()
-    return Source(names, lambda columns: _read_parquet(path, columns), rows)
+    relation = cache(lambda: in_duckdb((path,), schema))
+    return Source(tuple(schema.names), lambda columns: _read_parquet(path, columns), rows, relation=relation)
 
 
 def _read_parquet(path: Path, columns: Sequence[str]) -> Iterator[Any]:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from dproof.errors import InputError
+from dproof.tables.counting import InDuckDB
 
 _SHOWN = 5  # names, or places of columns
 _LONGEST_SHOWN = 40  # characters of a name
@@ -59,7 +60,8 @@ class Source:
     the rows are dealt over the parts at random first, so that no part says anything about its rows; with a `bound`
     only so many rows of each person are there. `store` writes what is drawn to a file system of the engine's own.
 
-    Where every value is a text the columns are not `typed`. `start` refuses a table whose first rows cannot be read:
+    `relation()` is the same table as DuckDB reads it by itself, where it can; it is opened once. Where every value is a
+    text the columns are not `typed`. `start` refuses a table whose first rows cannot be read:
     it is called before anything is paid for. `fault` may tell in which line that is, for the custodian alone.
     """
 
@@ -68,6 +70,7 @@ class Source:
     rows: int | None = None
     spread: Spread | None = None
     store: Store | None = None
+    relation: Callable[[], InDuckDB | None] = lambda: None
     typed: bool = True
     start: Callable[[], None] = lambda: None
     fault: Callable[[], str | None] = lambda: None
@@ -106,15 +109,13 @@ def _cut(name: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """A stored table that many machines can read: `each(work)` runs work on every part of it, there."""
+    """A stored table that many machines can read: `each(work)` runs work on every part of it, there.
 
-    whole: Callable[[], Any]
+    One machine reads its `files()`: their paths, or an Arrow dataset.
+    """
+
+    files: Callable[[], Any]
     each: Callable[[Callable[[Any], bytes]], list[bytes]]
-
-    @property
-    def files(self) -> Any:
-        """What one machine reads: the paths of the files, or an Arrow dataset."""
-        return self.whole()
 
 
 @contextmanager
