@@ -190,7 +190,7 @@ def tally_in_duckdb(table: InDuckDB, plan: Plan, measurement: Measurement) -> Ta
 
     counter = counter_of(measurement)
     looked_at = [answerable(plan.column(name)) for name in counter.looked_at]
-    summed = {name: plan.column(name) for term in counter.sums for name in term.columns}
+    summed = {name: answerable(plan.column(name)) for term in counter.sums for name in term.columns}
     if not _reads_alike(table, looked_at) or not _adds_up(table, counter.sums, summed):
         return None
     # Of a number that is added up it may matter no more than whether it is there; mostly all are.
