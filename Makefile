@@ -4,8 +4,10 @@
 PYTHON ?= python3
 BIN := .venv/bin
 JOBS ?= 2
+SEED ?= 1
+COUNT ?= 300
 
-.PHONY: setup demo test test-slow test-spark bench docs clean
+.PHONY: setup demo test test-slow test-spark test-mutants bench docs clean
 
 setup: .venv/.dev
 
@@ -44,6 +46,11 @@ test-spark: .venv/.dev
 	@test -e .venv/.spark || { $(BIN)/python -m pip install -qq --disable-pip-version-check --editable '.[spark]' \
 	  && touch .venv/.spark; }
 	$(BIN)/pytest -q -m spark
+
+test-mutants: .venv/.dev
+	@test -e .venv/.mutants || { $(BIN)/python -m pip install -qq --disable-pip-version-check --editable '.[mutants]' \
+	  && touch .venv/.mutants; }
+	$(BIN)/python -m tests.mutants --seed $(SEED) --count $(COUNT) --jobs $(JOBS)
 
 bench: .venv/.dev
 	@# Peers are only measured against; one that will not install is skipped by the benchmark with a word.

@@ -32,6 +32,7 @@ def _tests(path: Path) -> list[tuple[int, set[str]]]:
         ("spaces", {"Space"}),
         # An axis is what a law gives to be counted along, and not a law.
         ("laws", {"Kept", "Mixed", "Moments"}),
+        ("curves", set()),
     ],
 )
 def test_nobody_asks_which_one_it_is(folder: str, others: set[str]) -> None:
@@ -39,8 +40,29 @@ def test_nobody_asks_which_one_it_is(folder: str, others: set[str]) -> None:
     asked = [
         f"{path.relative_to(SOURCE)}:{line} asks for {', '.join(sorted(names & known))}"
         for path in SOURCE.rglob("*.py")
-        if path.relative_to(SOURCE).parts[0] not in (folder, "curves")
+        if path.relative_to(SOURCE).parts[0] != folder
         for line, names in _tests(path)
         if names & known
     ]
     assert asked == []
+
+
+def test_nobody_asks_for_the_name_of_a_space_or_a_form() -> None:
+    """`column.kind == "interval"` would be the same question in other words."""
+    from dproof.plans.column import SPACES
+
+    names: dict[str, set[str]] = {"kind": set(SPACES), "form": {"plain", "joined", "list", "flags", "wide"}}
+    asked = []
+    for path in SOURCE.rglob("*.py"):
+        if path.relative_to(SOURCE).parts[0] in ("spaces", "curves"):
+            continue
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            if isinstance(node, ast.Compare) and isinstance(node.left, ast.Attribute):
+                constants = {part.value for other in node.comparators for part in ast.walk(other) if _is_text(part)}
+                if constants & names.get(node.left.attr, set()):
+                    asked.append(f"{path.relative_to(SOURCE)}:{node.lineno}")
+    assert asked == []
+
+
+def _is_text(node: ast.AST) -> bool:
+    return isinstance(node, ast.Constant) and isinstance(node.value, str)

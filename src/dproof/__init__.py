@@ -39,13 +39,10 @@ if TYPE_CHECKING:  # what tools see; at run time a name is loaded when it is fir
     from dproof.optimality.design import design as design
     from dproof.optimality.rows import design_row as design_row
     from dproof.plans.column import add_space as add_space
+    from dproof.plans.mechanisms import add_mechanism as add_mechanism
     from dproof.plans.plan import Plan as Plan
     from dproof.privacy import Privacy as Privacy
-    from dproof.questions.building import count as count
-    from dproof.questions.building import mean as mean
-    from dproof.questions.building import quantile as quantile
-    from dproof.questions.building import top as top
-    from dproof.questions.building import total as total
+    from dproof.questions.building import Select as Select
     from dproof.questions.declared import declare as declare
     from dproof.questions.schema import Open as Open
     from dproof.questions.sensitivity import sensitivity as sensitivity
@@ -78,6 +75,7 @@ _PUBLIC = {
     "Rows": "dproof.spaces.rows",
     "add_space": "dproof.plans.column",
     "Mechanism": "dproof.mechanisms.mechanism",
+    "add_mechanism": "dproof.plans.mechanisms",
     "randomised_response": "dproof.mechanisms.finite",
     "response_with": "dproof.mechanisms.finite",
     "itemwise_response": "dproof.mechanisms.finite",
@@ -114,14 +112,10 @@ _PUBLIC = {
     "advise": "dproof.report.advise",
     "Curator": "dproof.curation.curator",
     "Ledger": "dproof.curation.ledger",
+    "Select": "dproof.questions.building",
     "sensitivity": "dproof.questions.sensitivity",
     "declare": "dproof.questions.declared",
     "Open": "dproof.questions.schema",
-    "count": "dproof.questions.building",
-    "total": "dproof.questions.building",
-    "mean": "dproof.questions.building",
-    "quantile": "dproof.questions.building",
-    "top": "dproof.questions.building",
     "DproofError": "dproof.errors",
     "DproofWarning": "dproof.errors",
     "InputError": "dproof.errors",

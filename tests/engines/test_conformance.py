@@ -82,7 +82,7 @@ def _from_module(make: Callable[[pa.Table], Any]) -> Make:
 
 SOURCES: dict[str, Make] = {
     f"{module.rpartition('.')[2]}-{n}": _from_module(make)
-    for module in dict.fromkeys(ENGINES.values())
+    for module in dict.fromkeys((*ENGINES.values(), "dproof.tables.stream"))
     if module != "dproof.tables.spark"  # which needs Java: test_spark.py runs this suite on it
     for n, make in enumerate(import_module(module).EXAMPLES)
 } | {

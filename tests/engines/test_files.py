@@ -19,8 +19,9 @@ from hypothesis import strategies as st
 import dproof as dp
 from dproof.curation.duckdb_tally import readable, tally_in_duckdb
 from dproof.curation.measurement import measure
-from dproof.curation.tally import schema_of, tally
+from dproof.curation.tally import tally
 from dproof.errors import InputError
+from dproof.plans.schema import schema_of
 from dproof.privacy import Privacy
 from dproof.questions.schema import resolve
 from dproof.questions.sql import parse

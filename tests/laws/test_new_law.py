@@ -104,7 +104,7 @@ def test_a_number_outside_its_range_is_refused(forged: dict[str, Any]) -> None:
 
 
 def test_a_kind_that_nobody_registered_is_not_read() -> None:
-    with pytest.raises(KeyError):
+    with pytest.raises(VerificationFailed, match="a law of the kind 'forget', which is not known: import the module"):
         law_from_json(Forget(4, 5).to_json())
 
 

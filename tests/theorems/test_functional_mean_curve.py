@@ -6,12 +6,15 @@ import numpy as np
 import pytest
 
 from dproof.coins import current
-from dproof.curation.curve_measurement import measure_curve
-from dproof.curation.curves import draw_curve, estimated_curves
-from dproof.curation.tally import schema_of
+from dproof.curation.measurement import Measurement, measure
+from dproof.curation.noisy_curves import NoisyCurves
+from dproof.curation.released import draw
+from dproof.curation.tally import tally
 from dproof.curves.noise import vector_noise
 from dproof.plans.plan import Plan
+from dproof.plans.schema import schema_of
 from dproof.privacy import Privacy
+from dproof.questions.schema import resolve
 from dproof.questions.sql import parse
 from dproof.tables import open_source
 from dproof.testing import seeded_coins
@@ -42,6 +45,11 @@ def plan(**load) -> Plan:
     return Plan.of({"privacy": {"epsilon": 1, "delta": "1e-6"}, "columns": {"load": {**column, **load}}})
 
 
+def mean_load(asked: Plan, privacy: Privacy) -> Measurement:
+    schema = schema_of(asked)
+    return measure(resolve(parse("SELECT avg(load) FROM data"), schema), schema, privacy)
+
+
 def l2(curves: np.ndarray) -> np.ndarray:
     return np.sqrt(np.trapezoid(curves**2, TIMES, axis=-1))
 
@@ -62,13 +70,14 @@ def test_the_band_covers_and_the_error_is_half_that_of_noise_at_each_point(how: 
     truth = loads.mean(axis=0)
     asked = plan(**how)
     source = open_source(pa.table({"load": loads.tolist()}))
-    measurement = measure_curve(parse("SELECT avg(load) FROM data"), asked, schema_of(asked), PRIVACY)
-    assert measurement.noise.split == "gaussian" and not measurement.weight
+    measurement = mean_load(asked, PRIVACY)
+    assert measurement.curves.noise.split == "gaussian" and not measurement.curves.weight
+    counted = tally(source, asked, measurement)
     hits, errors = 0, []
     with seeded_coins(1):
         for _ in range(RUNS):
-            released = draw_curve(measurement, source, asked, current())
-            ((_, curve),) = estimated_curves(measurement, released, 0.95)
+            released = draw(measurement, counted, current())
+            (curve,) = NoisyCurves(measurement, released, 0.95).functions
             hits += curve.covers(truth)
             errors.append(curve.estimate - truth)
     assert 0.93 * RUNS <= hits <= 0.99 * RUNS, hits
@@ -85,12 +94,12 @@ def test_pure_privacy_has_a_band_too() -> None:
     loads = households(8)
     asked = plan(terms=5)
     source = open_source(pa.table({"load": loads.tolist()}))
-    measurement = measure_curve(parse("SELECT avg(load) FROM data"), asked, schema_of(asked), Privacy(1))
-    lattice = measurement.lattice
+    measurement = mean_load(asked, Privacy(1))
+    counted, lattice = tally(source, asked, measurement), measurement.curves.lattice
     truth = lattice.evaluate(lattice.coefficients(lattice.space.encode(loads))).mean(axis=0)
     hits = 0
     with seeded_coins(2):
         for _ in range(60):
-            released = draw_curve(measurement, source, asked, current())
-            hits += estimated_curves(measurement, released, 0.9)[0][1].covers(truth)
+            released = draw(measurement, counted, current())
+            hits += NoisyCurves(measurement, released, 0.9).functions[0].covers(truth)
     assert 0.8 * 60 <= hits <= 0.99 * 60

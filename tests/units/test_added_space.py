@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import json
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -118,6 +119,8 @@ def test_it_is_sanitised_verified_and_asked_about(postcodes: Any, tmp_path: Path
         release.query("SELECT count(*) AS n FROM release WHERE home = '99'")
     with pytest.raises(InputError, match="the values of column 'home' have no order"):
         release.query("SELECT count(*) AS n FROM release WHERE home < '53'")
+    assert "postcodes" in (tmp_path / "out" / "plan.toml").read_text()
+    assert "home" in (tmp_path / "out" / "report.html").read_text()
     advice = dp.advise(PLAN, rows=2000, questions=asked.format("data"))
     assert all(found.release and found.ask for found in advice.comparisons[:1])
 
@@ -144,6 +147,29 @@ def test_a_draft_knows_it(postcodes: Any, tmp_path: Path, capsys: pytest.Capture
     with pytest.raises(SystemExit):
         main(["init", str(tmp_path / "x.parquet")])
     assert '[columns.home]\nspace = "postcodes"\nregions = []\n' in capsys.readouterr().out
+
+
+def test_the_commands_know_it(postcodes: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    from dproof.cli.app import main
+
+    def run(*command: Any) -> Any:
+        with pytest.raises(SystemExit) as ended:
+            main([*map(str, command), "--json"])
+        assert ended.value.code == 0
+        return json.loads(capsys.readouterr().out)
+
+    plan, data, out = tmp_path / "plan.toml", tmp_path / "x.parquet", tmp_path / "out"
+    plan.write_text(dp.Plan.of(PLAN).text)
+    pa.parquet.write_table(table(), data)
+    assert run("plan", plan, "--rows", 2000)["columns"]
+    run("sanitise", data, "--plan", plan, "--out", out)
+    run("verify", out)
+    run("report", out)
+    rows = run("query", out, "SELECT home, count(*) AS n FROM release GROUP BY home")["rows"]
+    assert [row["home"] for row in rows] == ["10", "53", "80"]
+    asked = "SELECT count(*) AS n FROM data WHERE home = '53'"
+    answer = run("ask", data, "--plan", plan, "--ledger", tmp_path / "budget.db", "--epsilon", 4, asked)
+    assert abs(answer["rows"][0]["n"]["estimate"] - 800) < 20
 
 
 def test_without_its_module_a_release_is_not_taken_for_another(postcodes: Any, tmp_path: Path) -> None:

@@ -13,7 +13,8 @@ import pytest
 
 import dproof as dp
 from dproof.questions.answer import Answer, Cell
-from dproof.questions.ranges import Range, possible
+from dproof.questions.possible import possible
+from dproof.questions.ranges import Range
 from dproof.questions.schema import Open, Schema, resolve
 from dproof.questions.sql import parse
 from dproof.spaces import Categories

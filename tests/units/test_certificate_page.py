@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from dproof.certification.verify_certificate import CERTIFICATE, LAWS, NOISES
+from dproof.certification.verify_certificate import LAWS, NOISES, certificate_with
 from dproof.laws import (
     Bits,
     Gaussian,
@@ -70,4 +70,4 @@ def test_what_is_no_record_is_refused_in_words() -> None:
 
     for given in (None, [], "", 1, {}):
         with pytest.raises(Refused, match="must be a record of format, version"):
-            CERTIFICATE(given, "the certificate")
+            certificate_with({})(given, "the certificate")

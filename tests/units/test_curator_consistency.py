@@ -17,12 +17,11 @@ from hypothesis import strategies as st
 
 import dproof as dp
 from dproof.coins import current
-from dproof.curation.answering import Answering
-from dproof.curation.consistency import adding_up
-from dproof.curation.drawing import draw
 from dproof.curation.measurement import Measurement, measure
-from dproof.curation.tally import schema_of, tally
+from dproof.curation.released import adding_up, answer_of, draw
+from dproof.curation.tally import tally
 from dproof.plans.plan import Plan
+from dproof.plans.schema import schema_of
 from dproof.privacy import Privacy
 from dproof.questions.schema import resolve
 from dproof.questions.sql import parse
@@ -83,7 +82,7 @@ def answers(text: str, runs: int, table: pa.Table) -> list[Any]:
     counted = tally(open_source(table), Plan.from_dict(PLAN), measurement)
     with seeded_coins(3):
         drawn = [draw(measurement, counted, current()) for _ in range(runs)]
-    return [Answering(measurement, released, 0.95).answer() for released in drawn]
+    return [answer_of(measurement, released, 0.95) for released in drawn]
 
 
 def test_a_histogram_adds_up_and_errs_less() -> None:
@@ -111,9 +110,9 @@ def test_intervals_cover_every_cell_as_often_as_they_say() -> None:
 def test_an_interval_holds_what_the_others_made_of_its_count() -> None:
     measurement = measured(HISTOGRAM)
     released = {"noisy": [[280] + [10] * 39], "chosen": [], "private": True, "rows": 300}
-    full = Answering(measurement, released, 0.95).answer().rows[0]["n"]
+    full = answer_of(measurement, released, 0.95).rows[0]["n"]
     assert full.estimate < 280 - 6 and (full.low, full.high, full.raw) == (full.estimate, 286, 280)
-    beyond = Answering(measurement, released | {"rows": 283}, 0.95).answer().rows[0]["n"]
+    beyond = answer_of(measurement, released | {"rows": 283}, 0.95).rows[0]["n"]
     assert (beyond.high, beyond.raw) == (283, 280)  # no count is more than all rows
 
 
@@ -154,7 +153,7 @@ def test_where_the_number_of_rows_is_private_it_is_not_told_and_where_not_all_co
     counted = tally(open_source(sparse()), Plan.from_dict(PLAN), measurement)
     released = draw(measurement, counted, current())
     assert released.get("rows") == (300 if public else None)
-    answer = Answering(measurement, released, 0.95).answer()
+    answer = answer_of(measurement, released, 0.95)
     assert all(row["n"].estimate == max(0, row["n"].raw) for row in answer.rows)
 
 

@@ -16,12 +16,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dproof.coins import current
-from dproof.curation.answering import Answering
-from dproof.curation.drawing import draw
 from dproof.curation.duckdb_tally import readable, tally_in_duckdb
 from dproof.curation.measurement import measure
-from dproof.curation.tally import schema_of, tally
+from dproof.curation.released import answer_of, draw
+from dproof.curation.tally import tally
 from dproof.plans.plan import Plan
+from dproof.plans.schema import schema_of
 from dproof.privacy import Privacy
 from dproof.questions.answer import Answer, Cell
 from dproof.questions.schema import resolve
@@ -65,7 +65,7 @@ def without_noise(text: str, data: Any, plan: Plan = PLAN) -> Answer:
     measurement = measure(question, schema, Privacy(1000))
     measurement = replace(measurement, noisy=tuple(replace(part, noise=None) for part in measurement.noisy))
     released = draw(measurement, tally(open_source(data), plan, measurement), current())
-    return Answering(measurement, released, 0.95).answer()
+    return answer_of(measurement, released, 0.95)
 
 
 def plain(answer: Answer) -> list[tuple[Any, ...]]:

@@ -20,8 +20,9 @@ from hypothesis import strategies as st
 import dproof as dp
 from dproof.curation.duckdb_tally import readable, tally_in_duckdb
 from dproof.curation.measurement import Measurement, measure
-from dproof.curation.tally import schema_of, tally
+from dproof.curation.tally import tally
 from dproof.plans.plan import Plan
+from dproof.plans.schema import schema_of
 from dproof.privacy import Privacy
 from dproof.questions.schema import Schema, resolve
 from dproof.questions.sql import parse

@@ -10,11 +10,11 @@ import pyarrow as pa
 import pytest
 
 from dproof.coins import current
-from dproof.curation.answering import Answering
-from dproof.curation.drawing import draw
 from dproof.curation.measurement import Measurement, measure
-from dproof.curation.tally import schema_of, tally
+from dproof.curation.released import answer_of, draw
+from dproof.curation.tally import tally
 from dproof.plans.plan import Plan
+from dproof.plans.schema import schema_of
 from dproof.privacy import Privacy
 from dproof.questions.schema import resolve
 from dproof.questions.sql import parse
@@ -49,7 +49,7 @@ def cells(
     counted = tally(open_source(table), plan, measurement)
     with seeded_coins(7):
         drawn = [draw(measurement, counted, current()) for _ in range(runs)]
-    found = [Answering(measurement, released, 0.95).answer().rows[0]["a"] for released in drawn]
+    found = [answer_of(measurement, released, 0.95).rows[0]["a"] for released in drawn]
     return found, float(TRUTHS[asked](age[there], size[there]))
 
 
@@ -113,7 +113,7 @@ def test_the_truth_is_in_the_interval_for_all_noise_that_is_not_unusual(ages: li
             noise = {0: 0, 1: e1, 2: e2}
             values = [[sums[len(t.columns)] + noise[len(t.columns)]] for t in noises]  # type: ignore[union-attr]
             released = {"noisy": values, "chosen": [], "private": True, "rows": n}
-            cell = Answering(measurement, released, 0.95).answer().rows[0]["a"]
+            cell = answer_of(measurement, released, 0.95).rows[0]["a"]
             assert cell.low - 1e-9 <= np.var(ages) <= cell.high + 1e-9
             tried += 1
     assert tried > 20

@@ -14,14 +14,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dproof.curation.drawing import _runs, promise
+from dproof.curation.choice import _runs, promise
 from dproof.curation.measurement import Chosen, Measurement, measure
 from dproof.exact import log_above
 from dproof.privacy import Privacy
-from dproof.questions.linear import Term
 from dproof.questions.question import Aggregate
 from dproof.questions.schema import Schema, resolve
 from dproof.questions.sql import parse
+from dproof.questions.sums import Term
 from dproof.spaces import Categories
 from dproof.spaces.interval import Interval
 from tests.units.test_curator_selection import law_of_flips

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dproof.curation.drawing import _miss, _runs
+from dproof.curation.choice import _miss, _runs
 from dproof.curation.measurement import Chosen
 from dproof.curation.selection import _ends, exponential, permute_and_flip, reach, uniform_below
 from dproof.exact import exp_above, exp_below

@@ -442,11 +442,11 @@ def test_answers_go_everywhere(curator: dp.Curator) -> None:
 
 
 def test_questions_built_in_python(curator: dp.Curator) -> None:
-    built = curator.ask(dp.count().where("age >= 18", sex="f").also(dp.mean("age")), epsilon="0.5")
+    built = curator.ask(dp.Select().count().mean("age").where("age >= 18", sex="f"), epsilon="0.5")
     assert list(built.rows[0]) == ["count", "mean_age"]
     curator.ask("SELECT count(*), avg(age) FROM data WHERE sex = 'f' AND age >= 18", epsilon="0.5")
     assert curator.remaining().epsilon == Fraction(5, 2)
-    grouped = curator.ask(dp.total("age").group_by("sex", age=50), epsilon="0.5")
+    grouped = curator.ask(dp.Select().total("age").group_by("sex", age=50), epsilon="0.5")
     assert [(row["sex"], row["age"]) for row in grouped.rows] == [(s, e) for s in "fm" for e in (0, 50, 100)]
 
 
@@ -462,8 +462,7 @@ def test_questions_built_in_python(curator: dp.Curator) -> None:
 )
 def test_intervals_cover_the_truth_as_often_as_they_say(question: str, truth: Any, tmp_path: Path) -> None:
     from dproof.coins import current
-    from dproof.curation.answering import Answering
-    from dproof.curation.drawing import draw
+    from dproof.curation.released import answer_of, draw
     from dproof.curation.tally import tally
 
     curator = dp.Curator(people(), PLAN, ledger=tmp_path / "b.db")
@@ -472,8 +471,7 @@ def test_intervals_cover_the_truth_as_often_as_they_say(question: str, truth: An
     right, covered, runs = float(truth(people()["age"].to_numpy())), 0, 400
     with seeded_coins(11):
         for _ in range(runs):
-            cell = Answering(measurement, draw(measurement, counted, current()), 0.95)
-            found = cell.answer().rows[0]["x"]
+            found = answer_of(measurement, draw(measurement, counted, current()), 0.95).rows[0]["x"]
             covered += found.low <= right <= found.high
     assert 0.92 * runs <= covered <= 0.99 * runs
 
@@ -481,8 +479,7 @@ def test_intervals_cover_the_truth_as_often_as_they_say(question: str, truth: An
 @pytest.mark.parametrize("asked", ["var(age)", "stddev_pop(age)", "covar(age, size)", "corr(age, size)"])
 def test_moments_of_few_rows_have_intervals_that_say_how_little_is_known(asked: str, tmp_path: Path) -> None:
     from dproof.coins import current
-    from dproof.curation.answering import Answering
-    from dproof.curation.drawing import draw
+    from dproof.curation.released import answer_of, draw
     from dproof.curation.tally import tally
 
     made = np.random.default_rng(3)
@@ -496,7 +493,7 @@ def test_moments_of_few_rows_have_intervals_that_say_how_little_is_known(asked: 
     true = {"var": lambda d: d.age.var(), "std": lambda d: d.age.std(ddof=0), "cov": lambda d: d.age.cov(d["size"])}
     right = [true.get(asked[:3], lambda d: d.age.corr(d["size"]))(rows[rows.sex == sex]) for sex in "fm"]
     with seeded_coins(5):
-        found = [Answering(measurement, draw(measurement, counted, current()), 0.9).answer().rows for _ in range(150)]
+        found = [answer_of(measurement, draw(measurement, counted, current()), 0.9).rows for _ in range(150)]
     for place, value in enumerate(right):
         assert sum(row[place]["x"].low <= value <= row[place]["x"].high for row in found) >= 0.84 * len(found)
 

@@ -1,20 +1,23 @@
 """Curves through a curator's session: sensitivity of whole rows, groups, repeated questions, hostile tables."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from dproof.curation.curator import Curator
-from dproof.curation.curve_measurement import measure_curve
-from dproof.curation.curves import draw_curve
-from dproof.curation.tally import schema_of
+from dproof.curation.measurement import measure
+from dproof.curation.released import draw
+from dproof.curation.tally import tally
 from dproof.curves.bases import basis
 from dproof.curves.expansion import expand
 from dproof.curves.noise import VectorNoise
 from dproof.errors import InputError, OverBudget
 from dproof.plans.plan import Plan
+from dproof.plans.schema import schema_of
 from dproof.privacy import Privacy
+from dproof.questions.schema import resolve
 from dproof.questions.sql import parse
 from dproof.spaces.column import Column
 from dproof.spaces.curves import Curves
@@ -51,12 +54,12 @@ class Silent:
 
 def exact(question: str, neighbours: str, privacy: Privacy, rows: object, **load):
     made = Plan.of(plan(neighbours, **load))
-    measurement = measure_curve(parse(question), made, schema_of(made), privacy)
-    silent = VectorNoise(measurement.noise.split, Silent(), measurement.noise.size, measurement.noise.terms)
-    quiet = type(measurement)(
-        *(silent if name == "noise" else getattr(measurement, name) for name in measurement.__dataclass_fields__)
-    )
-    return measurement, np.array(draw_curve(quiet, open_source(rows), made, None_coins())["noisy"], object)
+    schema = schema_of(made)
+    measurement = measure(resolve(parse(question), schema), schema, privacy)
+    sums = measurement.curves
+    silent = VectorNoise(sums.noise.split, Silent(), sums.noise.size, sums.noise.terms)
+    quiet = replace(measurement, curves=replace(sums, noise=silent))
+    return sums, np.array(draw(quiet, tally(open_source(rows), made, quiet), None_coins())["noisy"], object)
 
 
 class None_coins:
@@ -102,16 +105,16 @@ def test_no_neighbour_moves_the_sums_further_than_is_charged(question, neighbour
         tables = [table(base, kinds), *(table([*base, curve], [*kinds, kind]) for curve, kind in variants)]
     sums = []
     for rows in tables:
-        measurement, found = exact(question, neighbours, price, rows, **load)
+        charged, found = exact(question, neighbours, price, rows, **load)
         sums.append(found)
     pairs = [
         (a, b) for n, a in enumerate(sums) for b in (sums[n + 1 :] if neighbours == "change-one" or n == 0 else ())
     ]
-    power = 1 if measurement.noise.split == "laplace" else 2
+    power = 1 if charged.noise.split == "laplace" else 2
     moved = [sum(abs(int(x)) ** power for x in (a - b).ravel()) for a, b in pairs]
-    assert max(moved) <= measurement.noise.size
+    assert max(moved) <= charged.noise.size
     least = 0.02 if "covar" in question else 0.95 if load and power == 1 else 0.1
-    assert max(moved) >= least * measurement.noise.size  # charged, and not wasted
+    assert max(moved) >= least * charged.noise.size  # charged, and not wasted
 
 
 @pytest.mark.parametrize("missing", ["refuse", "centre"])

@@ -13,12 +13,13 @@ import numpy as np
 import pytest
 
 from dproof.estimation.contingency import Contingency
-from dproof.estimation.frame import Frame
+from dproof.estimation.counted import Counting
 from dproof.laws.debias import public
 from dproof.plans.plan import Plan
 from dproof.plans.row_law import RowLaw, certify_row
 from dproof.questions.question import Key
 from dproof.questions.sql import parse_predicate
+from dproof.questions.sums import Term
 
 PLAN: dict[str, Any] = {
     "privacy": {"epsilon": 4},
@@ -55,19 +56,19 @@ CONDITIONS: dict[str, Callable[[dict[str, Any]], bool]] = {
 KEYS: list[tuple[str, ...]] = [(), ("hobby",), ("sex",), ("kids", "sex"), ("sex", "age"), ("hobby", "likes")]
 
 
-def mixed_counts(law: RowLaw, frame: Frame, row: dict[str, Any]) -> np.ndarray:
+def mixed_counts(law: RowLaw, counting: Counting, row: dict[str, Any]) -> np.ndarray:
     """P(state | row), over the states of all axes: the mean counts of a table that has this row alone."""
     counts = np.ones(())
-    for piece in frame.pieces:
-        group = law.group_of(piece.columns[0])
-        columns = [c for c in group.columns if c.name in piece.columns]
+    for reader in counting.readers:
+        group = law.group_of(reader.columns[0])
+        columns = [c for c in group.columns if c.name in reader.columns]
         blocks = 0
         for column in columns:
             code = np.array([column.space.code(row[column.name])])
-            blocks = blocks * frame.cuts[column.name].blocks + int(frame.cuts[column.name].of(code)[0])
-        shape = [axis.blocks for axis in piece.axes]
+            blocks = blocks * counting.cuts[column.name].blocks + int(counting.cuts[column.name].of(code)[0])
+        shape = [axis.blocks for axis in reader.axes]
         places = np.unravel_index(blocks, shape)
-        for axis, place in zip(piece.axes, places, strict=True):
+        for axis, place in zip(reader.axes, places, strict=True):
             counts = np.multiply.outer(counts, axis.law.gather(np.eye(axis.blocks)[place], 0))  # type: ignore[attr-defined]
     return counts[..., None]
 
@@ -79,18 +80,18 @@ LAW = certify_row(Plan.from_dict(PLAN))
 @pytest.mark.parametrize("condition", CONDITIONS)
 def test_estimates_and_their_variances_are_unbiased(condition: str, keys: tuple[str, ...]) -> None:
     where = parse_predicate(condition)
-    frame = Frame(LAW, [(where, ()), (where, ("kids",))], [Key(key) for key in keys])
-    groups = frame.groups([()])
-    sums = [frame.sum_of(where), frame.sum_of(where, ["kids"])]
-    axes = [*frame.axes, public(1)]
+    counting = Counting(LAW, [Term((), where), Term(("kids",), where)], [Key(key) for key in keys])
+    groups = counting.groups([()])
+    sums = [counting.sum_of(Term((), where)), counting.sum_of(Term(("kids",), where))]
+    axes = [*counting.axes, public(1)]
     shape = [axis.states for axis in axes]
     states = [
         Contingency(axes, one.reshape(shape), 1).estimates(sums, groups).values for one in np.eye(int(np.prod(shape)))
     ]
     scores = np.stack(states)  # of every state, group and sum
     for row in ROWS[::5]:
-        chances = mixed_counts(LAW, frame, row)
-        number = (row["kids"] - frame.numbers["kids"].middle) / frame.numbers["kids"].unit
+        chances = mixed_counts(LAW, counting, row)
+        number = (row["kids"] - counting.numbers["kids"].middle) / counting.numbers["kids"].unit
         inside = np.array([labels == tuple(row[key] for key in keys) for labels in groups.labels])
         f = np.outer(inside & CONDITIONS[condition](row), [1.0, number])
         assert np.einsum("y,ygi->gi", chances.reshape(-1), scores) == pytest.approx(f, abs=1e-9)

@@ -15,9 +15,9 @@ import pytest
 
 import dproof as dp
 from dproof.certification.verify_certificate import main, seal
-from dproof.curation.tally import schema_of
 from dproof.plans.plan import Plan
 from dproof.plans.row_law import certify_row
+from dproof.plans.schema import schema_of
 from dproof.releases.local import stored_schema
 from dproof.releases.release import CERTIFICATE, DATA, PARQUET, digest
 from dproof.testing import seeded_coins

@@ -13,7 +13,7 @@ HEAVY = ("pyarrow", "scipy", "duckdb", "pandas", "polars", "highspy", "dp_accoun
 NAMES = [
     *("Privacy", "Categories", "Subsets", "Interval", "Dates", "Curves", "Rows", "add_space"),
     *("randomised_response", "discrete_exponential", "laplace", "gaussian", "staircase", "bounded_laplace"),
-    *("unary_encoding", "subset_selection", "solution_matrix", "design", "compare"),
+    *("unary_encoding", "subset_selection", "solution_matrix", "design", "compare", "add_mechanism"),
     *("certify", "sufficient_sets", "lower_bound", "sanitise", "load", "Plan", "Curator", "advise"),
 ]
 

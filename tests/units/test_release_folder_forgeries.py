@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import datetime
 import json
 import re
 import shutil
@@ -181,12 +182,15 @@ COLUMNS: list[dict[str, Any]] = [
     *({"space": "interval", "low": low, "high": high} for low in (0, -7, "0.3", "1/3") for high in (1, 12, 110, 4999)),
     {"space": "interval", "low": 0, "high": "1e-30"},
     {"space": "interval", "low": 0, "high": 500_000},
+    {"space": "date", "low": "2024-02-01", "high": "2024-03-01"},
+    {"space": "date", "low": datetime.date(1900, 1, 1), "high": "2024-12-31", "step": 9131},
+    {"space": "date", "low": "2024-02-29", "high": "2024-02-29"},
 ]
 
 
 @pytest.mark.parametrize("column", COLUMNS, ids=str)
 def test_the_stand_alone_verifier_counts_the_values_of_a_column_as_dproof_does(column: dict[str, Any]) -> None:
-    assert declared(column) == read_column("x", Reader(column, ())).space.size
+    assert declared(column, {}) == read_column("x", Reader(column, ())).space.size
 
 
 # Texts beside the rows ------------------------------------------------------------------------------------------------

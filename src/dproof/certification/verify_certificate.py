@@ -38,6 +38,7 @@ from typing import Any
 Law = list[int]
 Pair = tuple[int, int, Law, Law, int]  # two inputs, their laws and the total
 Spaces = dict[str, Callable[[dict[str, Any]], int]]  # by name, how many values a column of a plan has
+Laws = dict[str, Callable[[dict[str, Any]], dict[str, Any]]]  # by kind, its `size`, and `worst`, a function of e^ε
 Reader = Callable[[Any, str], Any]  # what was written, and where: gives the value, or raises Refused
 
 
@@ -230,21 +231,6 @@ PAIRS = many(many(whole(0, 1 << 20), 2, 2), 0, MOST_ENTRIES)
 LAW = by_kind(LAWS, {"matrix": {"neighbours": PAIRS}})
 
 LONG = fraction(0, None, 4300)
-PART = record(
-    {
-        "name": text,
-        "mechanism": text,
-        "source": text,
-        "epsilon": EPSILON,
-        "delta": DELTA,
-        "law": LAW,
-        "tight": record(LEVELS),
-        "error": missing_or(LONG),
-        "lower_bound": missing_or(LONG),
-    },
-    {"distances": many(many(fraction(0, None, 400), 1, 4096), 1, 4096)},
-)
-
 ROW = record({**LEVELS, "exact": truth})
 POINT = fraction(None, None, 400)
 RELEASE = record(
@@ -259,19 +245,42 @@ RELEASE = record(
         "files": named(text),
     }
 )
-CERTIFICATE = record(
-    {
-        "format": one_of("dproof certificate"),
-        "version": whole(VERSION, VERSION),
-        "private": truth,
-        "neighbours": one_of("change-one", "add-remove"),
-        "epsilon": EPSILON,
-        "delta": DELTA,
-        "laws": many(PART, 1, 4096),
-        "release": missing_or(RELEASE),
-        "seal": text,
-    }
-)
+
+
+def certificate_with(others: Laws) -> Reader:
+    """A certificate, whose laws may also be of these further kinds."""
+
+    def law(given: Any, where: str) -> Any:
+        kind = str(given.get("kind")) if type(given) is dict else ""
+        return others[kind](given) if kind in others else LAW(given, where)
+
+    part = record(
+        {
+            "name": text,
+            "mechanism": text,
+            "source": text,
+            "epsilon": EPSILON,
+            "delta": DELTA,
+            "law": law,
+            "tight": record(LEVELS),
+            "error": missing_or(LONG),
+            "lower_bound": missing_or(LONG),
+        },
+        {"distances": many(many(fraction(0, None, 400), 1, 4096), 1, 4096)},
+    )
+    return record(
+        {
+            "format": one_of("dproof certificate"),
+            "version": whole(VERSION, VERSION),
+            "private": truth,
+            "neighbours": one_of("change-one", "add-remove"),
+            "epsilon": EPSILON,
+            "delta": DELTA,
+            "laws": many(part, 1, 4096),
+            "release": missing_or(RELEASE),
+            "seal": text,
+        }
+    )
 
 
 # How far two laws lie apart ------------------------------------------------------------------------------------------
@@ -615,9 +624,9 @@ def largest(part: dict[str, Any], epsilon: Fraction) -> tuple[Fraction, int, int
     Beyond the promised δ the first pair that shows it will do.
     """
     law, distances, kind = part["law"], part.get("distances"), part["law"]["kind"]
-    if kind in BOUNDS:
+    if kind in BOUNDS or "worst" in law:
         require(distances is None, "metric privacy needs a law for each input")
-        return BOUNDS[kind](law, epsilon), 0, 1
+        return law["worst"](exp_below(epsilon)) if "worst" in law else (BOUNDS[kind](law, epsilon), 0, 1)
     if distances is not None:
         require(kind == "matrix", "metric privacy needs a law for each input")
         check_distances(distances, len(law["rows"]))
@@ -809,14 +818,18 @@ def check_plan(certificate: dict[str, Any], plan: dict[str, Any], others: Spaces
         require(fits, f"the law of {part['name']!r} is for another number of values than the plan declares")
 
 
-def verify(certificate: dict[str, Any], folder: Path | None = None, others: Spaces | None = None) -> list[str]:
+def verify(
+    certificate: dict[str, Any], folder: Path | None = None, spaces: Spaces | None = None, laws: Laws | None = None
+) -> list[str]:
     """Raise Refused unless the whole certificate holds; returns the files in the folder that are not checked.
 
-    `others` says of further spaces how many values a column has that the plan declares with them.
+    `spaces` says of further spaces how many values a column has that the plan declares with them; `laws` reads laws of
+    further kinds, whose `worst` gives their largest divergence at some odds and the pair of inputs that has it.
     """
-    known = (certificate.get("format"), certificate.get("version")) == ("dproof certificate", VERSION)
-    require(known, f"not a certificate, version {VERSION}")
-    found = CERTIFICATE(certificate, "the certificate")
+    require(certificate.get("format") == "dproof certificate", "the file is not a dproof certificate")
+    version = whole(1, 1 << 30)(certificate.get("version"), "version")
+    require(version == VERSION, f"the certificate has version {version}, and this verifier knows version {VERSION}")
+    found = certificate_with(laws or {})(certificate, "the certificate")
     body = {key: value for key, value in certificate.items() if key != "seal"}
     require(found["seal"] == seal(body), "the seal does not fit: the certificate was changed")
     release = found["release"]
@@ -835,7 +848,7 @@ def verify(certificate: dict[str, Any], folder: Path | None = None, others: Spac
     unread = check_files(release, folder)
     plan = folder / "plan.toml"
     require(plan.stat().st_size <= 1 << 22, "the plan is longer than 4 MiB")
-    check_plan(found, tomllib.loads(plan.read_text(encoding="utf-8")), others or {})
+    check_plan(found, tomllib.loads(plan.read_text(encoding="utf-8")), spaces or {})
     return unread
 
 

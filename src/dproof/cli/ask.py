@@ -42,17 +42,18 @@ def ask(
         raise InputError("say what the question may cost, with --epsilon, or how good it must be, with --accuracy")
     wanted: dict[str, Any] = {"epsilon": epsilon, "delta": delta, "accuracy": accuracy, "level": level}
     wanted["all_groups"] = every
-    if preview or not is_begun(ledger):
+    with TemporaryDirectory() as folder:
         # A preview, or a first question that is refused, begins no ledger: it is tried on one that is thrown away.
-        with TemporaryDirectory() as folder:
-            tried = ledger if is_begun(ledger) else Path(folder, ledger.name)
-            curator = Curator(data, plan, ledger=tried, analyst=analyst, mark=mark, table=table)
+        tried = ledger if is_begun(ledger) else Path(folder, ledger.name)
+        curator = Curator(data, plan, ledger=tried, analyst=analyst, mark=mark, table=table)
+        if preview or tried != ledger:
             seen = curator.preview(question, **wanted)
             curator.ledger.close()
         if preview:
             emit(seen.to_json(), as_json, lambda: [escape(seen)])
             return
-    curator = Curator(data, plan, ledger=ledger, analyst=analyst, mark=mark, table=table)
+        if tried != ledger:
+            curator.keep_account(ledger)
     answer = curator.ask(question, **wanted)
     with having_done("the question is paid for and its answer stored: asking it again is free"):
         remaining = {"remaining": curator.remaining().to_json()}

@@ -42,8 +42,8 @@ def design(
 ) -> None:
     """Find the mechanism of least error for a space, with proof.
 
-    SPACE.toml holds the keys of one column of a plan: space = "categories", "interval" or "subsets", with values,
-    metric (discrete, ordinal or a matrix of distances), or low, high and step.
+    SPACE.toml holds the keys of one column of a plan: space = "categories", "interval", "date" or "subsets", with
+    values, metric (discrete, ordinal or a matrix of distances), or low, high and step.
 
     With --json: error, the largest expected loss; lower_bound, what no mechanism with this guarantee can beat; gap,
     how far apart they are, relatively; matrix, the law by rows; law, the same in whole numbers.
@@ -75,7 +75,7 @@ def design(
 def _space(path: Path) -> Space:
     column = read_toml(read_text(path, "space"), path.name, _column)
     if not column.private or column.space.holds_curves:
-        raise InputError(f"{path.name}: a design is for categories, an interval or subsets")
+        raise InputError(f"{path.name}: a design is for a finite space, and this is none")
     return column.space  # type: ignore[no-any-return]
 
 

@@ -14,19 +14,18 @@ from typing import Any
 from dproof.arguments import as_path, expect
 from dproof.coins import current
 from dproof.curation.account import Amount, Unit, amount
-from dproof.curation.answering import Answering
-from dproof.curation.curve_session import ask_curve, ask_functions, measured, preview_curve
-from dproof.curation.drawing import Released, draw
 from dproof.curation.duckdb_tally import readable, tally_in_duckdb
 from dproof.curation.ledger import Ledger, is_begun
-from dproof.curation.measurement import Measurement, check_groups, measure
+from dproof.curation.measurement import Measurement, Released, check_groups, measure
+from dproof.curation.noisy_curves import NoisyCurves
 from dproof.curation.preview import Preview, preview, spreads
-from dproof.curation.stand_ins import stand_ins
-from dproof.curation.tally import Counter, answerable, read_rows, schema_of, tally
+from dproof.curation.released import answer_of, draw
+from dproof.curation.tally import Counter, read_rows, tally
 from dproof.errors import InputError
 from dproof.exact import bisect, exact, level_of
 from dproof.mechanisms.noise import integer_laplace
 from dproof.plans.plan import Plan
+from dproof.plans.schema import schema_of, stand_ins
 from dproof.privacy import Privacy, Promise
 from dproof.questions.answer import Answer, Cell
 from dproof.questions.building import Asked, as_question
@@ -34,8 +33,8 @@ from dproof.questions.canonical import canonical
 from dproof.questions.curve_estimate import CurveEstimate
 from dproof.questions.declared import Declared, declare
 from dproof.questions.question import Question, columns
-from dproof.questions.schema import Open, asked_curve, plain, resolve
-from dproof.tables import open_source
+from dproof.questions.schema import Open, asks_for_curves, plain, resolve
+from dproof.tables import open_source, readable_again
 
 _LEAST, _MOST = Fraction(1, 1000), Fraction(100)
 
@@ -83,19 +82,23 @@ class Curator:
             )
         if analyst is not None:
             expect(analyst, str, "analyst", "a name")
-        if hasattr(source, "read_all"):
-            source = source.read_all()  # a stream can be read once, and there will be other questions
+        source = readable_again(source)  # there will be other questions
         self.source = open_source(source, table, self.plan.file)
         self._readable = readable(source) if table is None else None
         self.plan.check_names(self.source.names)
         self.source.start()
-        as_path(ledger, "ledger")
-        given = None if budget is None and is_begun(ledger) else promised
-        # An older ledger may allow more than the plan does now.
-        unit = Unit.of(self.plan)
-        self.ledger = Ledger(ledger, budget=given, unit=unit, analysts=analysts, mark=mark, ceiling=promised)
+        self._budget, self._promised = None if budget is None else promised, promised
+        self._opened = partial(Ledger, unit=Unit.of(self.plan), analysts=analysts, mark=mark)
+        self.keep_account(ledger)
         self.analyst = analyst
         self.lock = threading.RLock()
+        self._last: dict[str, Measurement] = {}
+
+    def keep_account(self, ledger: str | os.PathLike[str]) -> None:
+        """Keep the account in this ledger from now on; it is begun if there is none."""
+        budget = self._budget if is_begun(as_path(ledger, "ledger")) else self._promised
+        # An older ledger may allow more than the plan does now.
+        self.ledger = self._opened(ledger, budget=budget, ceiling=self._promised)
 
     def __repr__(self) -> str:
         """What is known without reading the ledger; `remaining()` reads it."""
@@ -117,12 +120,10 @@ class Curator:
         all_groups: bool = False,
     ) -> Preview:
         """What a question would cost and how good its answer would be; spends nothing and reads no row."""
-        question, level = as_question(asked), level_of(level)
-        if asked_curve(question, self.schema) is not None:
-            return preview_curve(self, measured(self, question, epsilon, delta, all_groups=all_groups), level)
-        measurement = self._measurement(question, epsilon, delta, accuracy, level, all_groups)
+        level = level_of(level)
+        measurement = self._measurement(asked, epsilon, delta, accuracy, level, all_groups)
         stored = measurement.free or self.ledger.find(self._key(measurement), measurement.privacy) is not None
-        left, notes = self.remaining(), stand_ins(self.plan, columns(measurement.question))
+        left, notes = self.remaining(), self._stand_ins(measurement)
         return preview(measurement, level, stored=stored, remaining=left, rows=self.public_rows, notes=notes)
 
     def ask(
@@ -140,30 +141,24 @@ class Curator:
         The order is: understand the question, debit the ledger, read the table, add noise, store the answer. More than
         1,000 groups are refused before the debit, unless `all_groups` asks for them.
         """
-        question, level = as_question(asked), level_of(level)
-        if asked_curve(question, self.schema) is not None:
-            return ask_curve(self, measured(self, question, epsilon, delta, all_groups=all_groups), level)
-        measurement = self._measurement(question, epsilon, delta, accuracy, level, all_groups)
-        if measurement.free:
-            released, free = self._drawn(measurement), True
-        else:
-            fresh = partial(self._drawn, measurement)
-            released, free = self.buy(self._key(measurement), measurement.privacy, fresh)
-            if self.paid(released) != measurement.privacy:
-                measurement = self._measure(measurement.question, self.paid(released))
-        found = Answering(measurement, released, level).answer()
-        receipt = self.receipt(measurement.privacy, released, free)
-        stood_in = stand_ins(self.plan, columns(measurement.question))
-        return replace(found, method=_method(measurement), notes=(*receipt, *stood_in, *found.notes))
+        level = level_of(level)
+        measurement = self._measurement(asked, epsilon, delta, accuracy, level, all_groups)
+        measurement, released, notes = self._bought(measurement)
+        found = answer_of(measurement, released, level)
+        return replace(found, method=_method(measurement), notes=(*notes, *found.notes))
 
     def curves(
         self, asked: Asked, *, epsilon: Any, delta: Any = 0, level: float = 0.95, all_groups: bool = False
     ) -> list[tuple[tuple[Any, ...], CurveEstimate]]:
         """The answer to AVG or SUM of a curve column as functions with simultaneous bands: (group, function) pairs."""
-        question, level = as_question(asked), level_of(level)
-        if asked_curve(question, self.schema) is None:
+        level = level_of(level)
+        measurement = self._measurement(asked, epsilon, delta, None, level, all_groups)
+        if measurement.curves is None or measurement.curves.is_covariance:
             raise InputError("the question asks for no curve: AVG or SUM of a curve column is one")
-        return ask_functions(self, measured(self, question, epsilon, delta, all_groups=all_groups), level)
+        measurement, released, notes = self._bought(measurement)
+        found = NoisyCurves(measurement, released, level)
+        functions = [replace(function, notes=notes) for function in found.functions]
+        return list(zip(found.labels, functions, strict=True))
 
     def ask_declared(self, query: Declared, *, epsilon: Any, level: float = 0.95) -> Answer:
         """Answer a query of the user's own at the price ε, with noise for the sensitivity that its author declares."""
@@ -199,6 +194,20 @@ class Curator:
         notes = (*self.receipt(self.paid(kept), kept, free), declared, *stand_ins(self.plan, known))
         return Answer((query.name,), [{query.name: cell}], level, notes, "Laplace noise, sensitivity declared")
 
+    def _bought(self, measurement: Measurement) -> tuple[Measurement, Released, tuple[str, ...]]:
+        """What the table tells, at which price, and the notes on that: a stored answer may have been paid better."""
+        if measurement.free:
+            released, free = self._drawn(measurement), True
+        else:
+            fresh = partial(self._drawn, measurement)
+            released, free = self.buy(self._key(measurement), measurement.privacy, fresh)
+            if self.paid(released) != measurement.privacy:
+                measurement = self._measure(measurement.question, self.paid(released))
+        notes = [*self.receipt(measurement.privacy, released, free), *self._stand_ins(measurement)]
+        if measurement.curves is not None:
+            notes.append("A row is its whole curve.")
+        return measurement, released, tuple(notes)
+
     def buy(self, key: str, cost: Privacy, fresh: Callable[[], Released]) -> tuple[Released, bool]:
         """What the table tells, bought once, and whether it was free; a stored answer that was paid better counts."""
         with self.lock:
@@ -223,13 +232,14 @@ class Curator:
         return notes if released.get("private", True) else [*notes, "NOT PRIVATE: drawn with seeded coins."]
 
     def key(self, text: str, names: Iterable[str]) -> str:
-        """A question in one form, and a digest of how the plan reads and treats the columns in it."""
-        treated = [answerable(self.plan.column(name)) for name in sorted(names)]
-        under = repr((treated, self.plan.person, self.plan.rows_per_person, self.plan.file))
-        return f"{text} -- plan {hashlib.sha256(under.encode()).hexdigest()[:16]}"
+        """What a ledger knows a question by: its canonical text, and a digest of how the plan reads its columns."""
+        return f"{text} -- plan {hashlib.sha256(self.plan.reading(names).encode()).hexdigest()[:16]}"
 
     def _key(self, measurement: Measurement) -> str:
         return self.key(canonical(measurement.question), columns(measurement.question))
+
+    def _stand_ins(self, measurement: Measurement) -> tuple[str, ...]:
+        return stand_ins(self.plan, columns(measurement.question))
 
     def _drawn(self, measurement: Measurement) -> Released:
         with self.lock:
@@ -240,11 +250,23 @@ class Curator:
     def _measurement(
         self, asked: Asked, epsilon: Any, delta: Any, accuracy: Any, level: float, all_groups: bool = False
     ) -> Measurement:
+        """A question, understood and priced; the last one is kept, for who asks what was previewed."""
+        key = repr((asked, epsilon, delta, accuracy, level, all_groups))
+        last = self._last
+        if key not in last:
+            last = self._last = {key: self._understood(asked, epsilon, delta, accuracy, level, all_groups)}
+        return last[key]
+
+    def _understood(
+        self, asked: Asked, epsilon: Any, delta: Any, accuracy: Any, level: float, all_groups: bool
+    ) -> Measurement:
         question = resolve(as_question(asked), self.schema)
         if not all_groups:
             check_groups(question.group_by, self.schema)
         if (epsilon is None) == (accuracy is None):
             raise InputError("say what the question may cost, with epsilon, or how good it must be, with accuracy")
+        if accuracy is not None and asks_for_curves(question, self.schema):
+            raise InputError("say with epsilon what a question about curves may cost")
         if accuracy is None:
             return self._measure(question, self.price(epsilon, delta))
         self.price(_MOST, delta)
@@ -290,6 +312,8 @@ class Curator:
 
 
 def _method(measurement: Measurement) -> str:
+    if measurement.curves is not None:
+        return measurement.curves.method
     names = [noisy.noise.name for noisy in measurement.noisy if noisy.noise is not None]
     parts = [f"{name} noise on whole numbers" for name in dict.fromkeys(names)]
     parts += dict.fromkeys(f"{choice.mechanism} choice" for choice in measurement.chosen)

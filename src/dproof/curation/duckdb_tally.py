@@ -24,9 +24,9 @@ from dproof.curation.measurement import Measurement
 from dproof.curation.tally import Counter, Tally, answerable
 from dproof.plans.plan import Plan
 from dproof.questions.canonical import name
-from dproof.questions.linear import Term
 from dproof.questions.regions import MISSING
 from dproof.questions.schema import Schema
+from dproof.questions.sums import Term
 from dproof.spaces.column import Column
 from dproof.spaces.interval import Interval
 
@@ -84,7 +84,14 @@ def tally_in_duckdb(table: Readable, plan: Plan, measurement: Measurement) -> Ta
     simple = plan.person is None and all(len(c.sources) == 1 and _is_alike(table, c.sources[0]) for c in looked_at)
     # DuckDB takes names that differ in case alone for one, and gives one of them another name.
     known = table.arrow is None or table.arrow.names == table.relation.columns
-    if not simple or not known or not all(_adds_up(table.relation, plan, column) for column in summed):
+    # Products of three and more numbers are added up row by row, and curves.
+    if (
+        not simple
+        or not known
+        or counter.curves is not None
+        or any(len(names) > 2 for names, _ in counter.sums)
+        or not all(_adds_up(table.relation, plan, column) for column in summed)
+    ):
         return None
     pairs = [names for names, _ in counter.sums if len(names) == 2]
     # Of a number that is added up it may matter no more than whether it is there; mostly all are.

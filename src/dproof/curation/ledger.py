@@ -27,7 +27,8 @@ from dproof.curation.account import Account, Amount, Unit, amount, paid
 from dproof.errors import DproofError, InputError, OverBudget, VerificationFailed
 from dproof.privacy import Neighbours, Privacy, Promise
 
-_START = hashlib.sha256(b"dproof ledger 1").hexdigest()
+VERSION = 1  # of the file: its tables, its chain, and the keys of questions in it
+_START = hashlib.sha256(f"dproof ledger {VERSION}".encode()).hexdigest()
 _Files = tuple[tuple[int, int] | None, tuple[int, int] | None]
 _PATIENCE = 120  # seconds that a process waits for the others
 _KIND = 1146114674
@@ -37,6 +38,7 @@ CREATE TABLE head (one INTEGER PRIMARY KEY CHECK (one = 1), number INTEGER NOT N
 CREATE TRIGGER no_change BEFORE UPDATE ON entries BEGIN SELECT raise(ABORT, 'a ledger is only added to'); END;
 CREATE TRIGGER no_loss BEFORE DELETE ON entries BEGIN SELECT raise(ABORT, 'a ledger is only added to'); END;
 PRAGMA application_id = {_KIND};
+PRAGMA user_version = {VERSION};
 """
 
 
@@ -302,6 +304,11 @@ class Ledger:
         made = database.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
         if made and database.execute("PRAGMA application_id").fetchone()[0] != _KIND:
             raise InputError(f"{self.path.name!r} is no ledger")
+        if made and (version := database.execute("PRAGMA user_version").fetchone()[0]) != VERSION:
+            raise InputError(
+                f"{self.path.name!r} is a ledger of version {version}, and this dproof knows version {VERSION}: "
+                "use the dproof that wrote it"
+            )
         # With the journal ahead of the file, a debit waits for the disk once. A new file has no journal yet.
         change = " = WAL" if made and not fixed else ""
         self._journal = database.execute(f"PRAGMA journal_mode{change}").fetchone()[0]

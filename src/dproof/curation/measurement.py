@@ -11,16 +11,22 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Literal
+from itertools import product
+from typing import Any, cast
 
 import numpy as np
+from numpy.typing import NDArray
 
+from dproof.curation.choice import Chosen, choice_of
+from dproof.curation.curve_sums import CurveSums, curve_sums
+from dproof.curves.expansion import Expansion
 from dproof.errors import InputError, TooLarge
 from dproof.mechanisms.noise import Noise, integer_gaussian, integer_laplace
 from dproof.privacy import Privacy
-from dproof.questions.canonical import expression
+from dproof.questions.aggregates import Frequent
+from dproof.questions.canonical import expression, normalise
 from dproof.questions.effects import Coordinate, Effects, Part, effects
-from dproof.questions.linear import Term, terms
+from dproof.questions.predicates import both
 from dproof.questions.question import (
     Aggregate,
     Arithmetic,
@@ -33,15 +39,13 @@ from dproof.questions.question import (
     parts_of,
 )
 from dproof.questions.regions import grouping
-from dproof.questions.schema import Open, Schema, has_numbers
+from dproof.questions.schema import Open, Schema, asks_for_curves, has_numbers
+from dproof.questions.sums import Term, present, terms
 
-_MOST_FLIPS = 1 << 20  # candidates up to which permute-and-flip reads a word for each of them
-_MOST_WORDS = 1 << 27  # for those of all groups
+WAYS_OUT = "a larger ε, fewer columns in the question, or coarser conditions"  # of an answer that tells nothing
+Released = dict[str, Any]  # plain JSON: the numbers that leave the table, as a ledger keeps them
 _MOST_CHOICES = 1 << 14  # groups, each with a choice of its own
-_MOST_VALUES = 1 << 16  # among which a mode or a top list is chosen
-_MOST_SCORES = 1 << 24  # that are compared for those of all groups
 _MOST_GROUPS = 1000  # that are answered without being asked for expressly
-_SURE = 3  # e^-3: the chance that a minimum is taken from beyond the rows, about
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,17 +55,6 @@ class Noisy:
     statistic: Term | Aggregate
     sensitivity: int
     noise: Noise | None
-
-
-@dataclass(frozen=True, slots=True)
-class Chosen:
-    """An aggregate that is chosen among candidates, with the rate t and for extremes the rank that is aimed at."""
-
-    aggregate: Aggregate
-    mechanism: Literal["permute-and-flip", "exponential"]
-    rate: Fraction
-    candidates: int
-    rank: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +68,7 @@ class Measurement:
     by_person: bool
     noisy: tuple[Noisy, ...]
     chosen: tuple[Chosen, ...]
+    curves: CurveSums | None = None  # where curves are asked for, and then nothing else is
 
     @property
     def groups(self) -> int:
@@ -96,7 +90,21 @@ class Measurement:
     @property
     def free(self) -> bool:
         """Whether no row can move anything: then there is nothing to pay."""
-        return not self.chosen and all(noisy.noise is None for noisy in self.noisy)
+        return self.curves is None and not self.chosen and all(noisy.noise is None for noisy in self.noisy)
+
+    def declared_groups(self) -> tuple[list[tuple[Any, ...]], NDArray[np.int64]]:
+        """The labels of every declared group, and the place of each among the released numbers."""
+        groupings = {key: grouping(key, self.schema) for key in self.question.group_by}
+        labels = [
+            found.labels[:-1] if key.column in self.schema.nullable else found.labels
+            for key, found in groupings.items()
+        ]
+        sizes = [len(declared) for declared in labels]
+        chosen = dict(zip(groupings, np.indices(sizes).reshape(len(sizes), math.prod(sizes)), strict=True))
+        places = np.zeros(math.prod(sizes), np.int64)
+        for key in self.keys:
+            places = places * len(groupings[key].labels) + chosen[key]
+        return list(product(*labels)), places
 
 
 def measure(
@@ -118,30 +126,59 @@ def measure(
     # One order for all spellings of a question, so that what was released for one serves the others.
     wanted = sorted(aggregates(question), key=expression)
     keys = tuple(sorted(question.group_by, key=expression))
+    by_person = by_person or rows_per_person > 1
     for column in columns(question):
         if isinstance(schema.spaces[column], Open):
             raise InputError(f"column {column!r} has no declared values in the plan: give it a space to ask about it")
+    if asks_for_curves(question, schema):
+        return _measured_curves(question, keys, schema, privacy, rows_per_person, by_person)
     for part in expressions(question):
         _check_numbers(part, schema, alone=True)
     for test in question.having:
         _check_numbers(test.left, schema)
         _check_numbers(test.right, schema)
     sums = [aggregate for aggregate in wanted if terms(aggregate, schema)]
-    distinct = [aggregate for aggregate in wanted if aggregate.kind == "distinct"]
+    distinct = [aggregate for aggregate in wanted if aggregate.definition.counts == "values"]
     picked = [aggregate for aggregate in wanted if aggregate not in sums and aggregate not in distinct]
     groups = math.prod(len(grouping(key, schema).labels) for key in keys)
     several = groups > 1
     share = Fraction(1, len(wanted))
     moved = rows_per_person * (2 if several and privacy.neighbours == "change-one" else 1)
     cells = moved if several else 1  # the numbers of one aggregate that one person can move
-    by_person = by_person or rows_per_person > 1
     price = _part(privacy, share * len(sums))
     linear = _linear(question, schema, price, rows_per_person, by_person, sums, cells)
     counts = [Noisy(a, moved, _noise(moved, moved * rows_per_person, _part(privacy, share), cells)) for a in distinct]
     if picked and groups > _MOST_CHOICES:
         raise TooLarge(f"a value would be chosen in each of {groups} groups: ask for {_MOST_CHOICES} at most")
-    choices = [_choice(a, schema, _part(privacy, share), rows_per_person, groups) for a in picked]
+    choices = [choice_of(a, schema, _part(privacy, share), rows_per_person, groups) for a in picked]
     return Measurement(question, keys, schema, privacy, by_person, (*linear, *counts), tuple(choices))
+
+
+def _measured_curves(
+    question: Question, keys: tuple[Key, ...], schema: Schema, privacy: Privacy, rows_per_person: int, by_person: bool
+) -> Measurement:
+    """How to answer SELECT keys, AVG(curve) or SUM(curve) or COVAR(curve, curve) FROM data WHERE .. GROUP BY keys."""
+    aggregate, *more = aggregates(question)
+    column = aggregate.columns[0]
+    if more or aggregate.where is not None:
+        raise InputError(
+            f"of the curves {column!r} one of AVG({column}), SUM({column}) and COVAR({column}, {column}) can be asked "
+            "at a time, with WHERE for a condition"
+        )
+    # Only the curves that are there are measured; then how many these are is private.
+    there = present(aggregate, schema)
+    every = question.where in (None, there) and not keys and privacy.neighbours == "change-one" and not by_person
+    if aggregate.definition.shape == "curved" and not every:
+        raise InputError(
+            "the covariance of curves is told of all rows, and where their number is public: "
+            "without WHERE and GROUP BY, under change-one neighbours"
+        )
+    where = both(question.where, there)
+    question = replace(question, where=None if where is None else normalise(where))
+    groups = math.prod(len(grouping(key, schema).labels) for key in keys)
+    public, space = every and question.where is None, cast(Expansion, schema.spaces[column])
+    sums = curve_sums(aggregate, space, privacy, public=public, groups=groups, rows_per_person=rows_per_person)
+    return Measurement(question, keys, schema, privacy, by_person, (), (), sums)
 
 
 def check_groups(keys: Iterable[Key], schema: Schema) -> None:
@@ -161,8 +198,10 @@ def _check_numbers(whole: Expression, schema: Schema, *, alone: bool = False) ->
     for part in parts_of(whole):
         if isinstance(part, Key) and (not has_numbers(schema.spaces[part.column]) or isinstance(whole, Arithmetic)):
             raise InputError("a calculation takes aggregates and numbers, not the columns of GROUP BY")
-        texts = isinstance(part, Aggregate) and part.kind == "mode" and not has_numbers(schema.spaces[part.columns[0]])
-        if texts or (isinstance(part, Aggregate) and part.kind == "top"):
+        chosen = part.definition.chosen if isinstance(part, Aggregate) else None
+        if isinstance(part, Aggregate) and isinstance(chosen, Frequent):
+            if not chosen.several and has_numbers(schema.spaces[part.columns[0]]):
+                continue
             raise InputError("a mode or a top list is no number to calculate with: ask for it on its own")
 
 
@@ -217,7 +256,7 @@ def _shares(needed: list[Term], sums: list[Aggregate], schema: Schema, moving: l
     The error of a mean is that of the sum about the middle, and of the count times the mean's distance from the
     middle, which is at most, and as a rule much less than, the half-range that the sum's noise is scaled to.
     """
-    asked = {terms(a, schema)[0] for a in sums if a.kind == "count"}
+    asked = {terms(a, schema)[0] for a in sums if a.definition.counts == "rows"}
     weights = {n: 1 if not needed[n].columns and needed[n] not in asked else 2 for n in moving}
     return {n: Fraction(weight, sum(weights.values())) for n, weight in weights.items()}
 
@@ -243,44 +282,3 @@ def _noise(size: int, square: int, privacy: Privacy, cells: int) -> Noise:
 
 def _spread(noises: dict[int, Noise], alone: list[Fraction]) -> float:
     return sum(noise.variance / float(alone[n]) ** 2 for n, noise in noises.items())
-
-
-def _choice(aggregate: Aggregate, schema: Schema, privacy: Privacy, rows: int, groups: int) -> Chosen:
-    """The rate at which a candidate's chance may fall with what it misses, so that one person costs ε at most.
-
-    With several groups a changed row leaves one group and enters another: the costs of the two add up.
-    """
-    epsilon, changed, several = privacy.epsilon / rows, privacy.neighbours == "change-one", groups > 1
-    if not epsilon:
-        raise InputError("a quantile, an extreme, a mode or a top list needs epsilon above 0")
-    space = schema.spaces[aggregate.columns[0]]
-    assert not isinstance(space, Open)
-    candidates = space.candidates
-    if aggregate.kind in ("mode", "top"):
-        rounds = int(aggregate.argument or 1)
-        if candidates > _MOST_VALUES:
-            raise TooLarge(
-                f"one of {candidates} values would be chosen: ask for groups by BIN and their counts instead"
-            )
-        if rounds > candidates:
-            raise InputError(f"TOP asks for {rounds} of {candidates} values: ask for fewer")
-        if groups * rounds * candidates > _MOST_SCORES:
-            raise TooLarge(
-                f"{groups * rounds} of {candidates} values would be chosen: ask for fewer, or in fewer groups"
-            )
-        # An added row raises counts and lowers none, so only then does one step of the score cost t and not 2t.
-        return Chosen(aggregate, "permute-and-flip", epsilon / rounds / (2 if changed else 1), candidates)
-    mechanism: Literal["permute-and-flip", "exponential"] = (
-        "permute-and-flip" if candidates <= min(_MOST_FLIPS, _MOST_WORDS // groups) else "exponential"
-    )
-    if aggregate.kind in ("min", "max") or (aggregate.kind == "quantile" and aggregate.argument in (0, 1)):
-        rate = epsilon / (4 if changed and several else 2)
-        rank = math.ceil(Fraction(math.log(candidates) + _SURE) / rate)
-        return Chosen(aggregate, mechanism, rate, candidates, rank)
-    if aggregate.kind != "quantile" or aggregate.argument is None:
-        raise KeyError(f"{aggregate.kind} is no choice among values")
-    a, b = aggregate.argument.numerator, aggregate.argument.denominator
-    # A row that comes or goes moves misses by up to max(a, b − a), one that changes by up to b: on one side of the
-    # quantile up, on the other down, so that the cost is twice as much.
-    moves = b if changed and not several else max(a, b - a) * (2 if changed else 1)
-    return Chosen(aggregate, mechanism, epsilon / (2 * moves), candidates)

@@ -12,19 +12,21 @@ from typing import Any
 import numpy as np
 
 from dproof.curation.account import Amount, amount
-from dproof.curation.answering import WAYS_OUT
-from dproof.curation.drawing import promise
-from dproof.curation.formulas import Statistics, evaluate, is_affine
-from dproof.curation.measurement import Measurement, Noisy
+from dproof.curation.choice import promise
+from dproof.curation.curve_sums import CurveSums
+from dproof.curation.measurement import WAYS_OUT, Measurement, Noisy
+from dproof.curation.noisy_curves import NoisyCurves
+from dproof.curation.noisy_sums import Statistics, is_affine, value_of
 from dproof.errors import InputError
 from dproof.exact import float_above, written
 from dproof.privacy import Privacy
 from dproof.questions.canonical import canonical, condition, expression
-from dproof.questions.linear import Term, terms
-from dproof.questions.question import Aggregate, Expression, parts_of
-from dproof.questions.ranges import Range, possible
+from dproof.questions.possible import possible
+from dproof.questions.question import Aggregate, Expression, aggregates_of
+from dproof.questions.ranges import Range
 from dproof.questions.schema import Schema, plain
-from dproof.questions.sensitivity import Sensitivity, sensitivity
+from dproof.questions.sensitivity import Sensitivity, sensitivity_of
+from dproof.questions.sums import Term, terms
 
 _DEPENDS = (
     "the interval depends on the data, so it cannot be previewed; `dproof plan` with --rows and --question estimates "
@@ -124,17 +126,21 @@ def preview(
     """Say all that is public about an answer; `rows` is their public number, if it is public."""
     question, schema, privacy = measurement.question, measurement.schema, measurement.privacy
     found = None
-    if not measurement.by_person:  # what a row can do is not all that a person can
+    if not measurement.by_person and measurement.curves is None:  # what a row can do is not all that a person can
         with suppress(InputError):  # a ratio, or several statistics of which one is no sum: its parts have one each
-            found = sensitivity(question, schema, privacy.neighbours, rows=rows or 1)
+            found = sensitivity_of([question], schema, privacy.neighbours, rows or 1)
     spread = spreads(measurement, level, rows)
     widths, errors = ({alias: pair[n] for alias, pair in spread.items()} for n in (0, 1))
     mechanisms = [*(_noise_text(noisy, schema) for noisy in measurement.noisy)]
+    if measurement.curves is not None:
+        mechanisms += [f"{alias}: {measurement.curves.method}" for alias in spread]
     mechanisms += [
         f"{promise(c, level, question)} ({c.mechanism}, rate {plain(c.rate):.6g})" for c in measurement.chosen
     ]
     asked = canonical(question)
-    reached = {i.alias: possible(i.expression, question, schema, rows) for i in question.select if i.alias in spread}
+    # A band that is too wide at one point may still tell something at another.
+    judged = [i for i in question.select if i.alias in spread and measurement.curves is None]
+    reached = {i.alias: possible(i.expression, question, schema, rows) for i in judged}
     useless = {name: reach for name, reach in reached.items() if 0 < reach.high - reach.low <= (widths[name] or 0)}
     picked = tuple(i.alias for i in question.select if any(c.aggregate == i.expression for c in measurement.chosen))
     facts = (tuple(mechanisms), widths, errors, level, notes)
@@ -146,7 +152,7 @@ def spreads(measurement: Measurement, level: float, rows: int | None) -> dict[st
     return {
         item.alias: _spread(item.expression, measurement, level, rows)
         for item in measurement.question.select
-        if any(isinstance(part, Aggregate) for part in parts_of(item.expression))
+        if aggregates_of(item.expression)
     }
 
 
@@ -173,10 +179,12 @@ def _spread(
     part: Expression, measurement: Measurement, level: float, rows: int | None
 ) -> tuple[float | None, float | None]:
     """The half-width and the expected absolute error of a multiple of one noisy number; None for anything else."""
+    if measurement.curves is not None:
+        return _curve_spread(measurement, measurement.curves, level, rows)
     schema = measurement.schema
     noise = {noisy.statistic: noisy.noise for noisy in measurement.noisy}
-    aggregates = [a for a in parts_of(part) if isinstance(a, Aggregate)]
-    if any(not terms(a, schema) and a.kind != "distinct" for a in aggregates):
+    aggregates = aggregates_of(part)
+    if any(a.definition.chosen for a in aggregates):
         return None, None
     needed = list(dict.fromkeys(s for a in aggregates for s in (terms(a, schema) or (a,))))
     random = [s for s in needed if noise[s] is not None]
@@ -189,9 +197,20 @@ def _spread(
     assert law is not None
     # What no row can change is the number of all rows, and the sums that only depend on it do not matter for a slope.
     stats: Statistics = {s: np.array([float(rows or 0)]) for s in fixed} | {random[0]: np.zeros(1)}
-    start = evaluate(part, stats, schema, clip=False)
-    slope = float(abs(evaluate(part, stats | {random[0]: np.ones(1)}, schema, clip=False) - start)[0])
+    start = value_of(part, stats, schema, clip=False)
+    slope = float(abs(value_of(part, stats | {random[0]: np.ones(1)}, schema, clip=False) - start)[0])
     return law.quantile(repr(level)) * slope, law.absolute * slope
+
+
+def _curve_spread(
+    measurement: Measurement, sums: CurveSums, level: float, rows: int | None
+) -> tuple[float | None, float | None]:
+    """Those of a curve: of its band where that is widest, and over the grid in the root of the mean square."""
+    if rows is None or sums.weight or sums.is_covariance:
+        return None, None
+    nothing = {"noisy": np.zeros((1, sums.lattice.terms)).tolist(), "rows": rows}
+    (flat,) = NoisyCurves(measurement, nothing, level).functions
+    return float((flat.high - flat.estimate).max()), float(np.sqrt((flat.stderr**2).mean()))
 
 
 def _table(rows: tuple[dict[str, Any], ...]) -> str:

@@ -10,7 +10,7 @@ import json
 import math
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
@@ -22,11 +22,11 @@ from dproof.curation.persons import counted_rows
 from dproof.errors import TooLarge
 from dproof.plans.plan import Plan
 from dproof.questions.cells import cut
-from dproof.questions.linear import Term, present
 from dproof.questions.predicates import Missing, both, leaves
 from dproof.questions.question import Aggregate, columns
 from dproof.questions.regions import grouping
 from dproof.questions.schema import Open, Schema
+from dproof.questions.sums import Term, present
 from dproof.spaces.column import Column
 from dproof.tables import Source
 from dproof.tables.source import Bound
@@ -45,24 +45,17 @@ def answerable(column: Column) -> Column:
     return replace(treated, gaps=True)
 
 
-def schema_of(plan: Plan) -> Schema:
-    """What is publicly known about the table that a plan describes."""
-    private = {c.name: answerable(c) for c in plan.columns if c.private}
-    kept = [c.name for c in plan.columns if c.kind != "drop"]
-    spaces = {name: private[name].space if name in private else Open() for name in kept}
-    return Schema("data", spaces, frozenset(name for name, column in private.items() if column.refuses))
-
-
 @dataclass(frozen=True, slots=True)
 class Tally:
     """What was counted: for each sum a whole number per group, for each choice a histogram of codes per group.
 
-    And all rows that there are, whether or not they satisfy a condition.
+    And all rows that there are, whether or not they satisfy a condition; and for curves a vector of sums per group.
     """
 
     sums: dict[Term, list[int]]
     histograms: dict[Aggregate, list[dict[int, int]]]
     rows: int
+    vectors: list[list[int]] = field(default_factory=list)
 
 
 def source_columns(plan: Plan, names: Sequence[str]) -> list[str]:
@@ -135,19 +128,21 @@ def _counted(measurement: Measurement, batches: Iterator[tuple[int, Codes]]) -> 
         counter.add(rows, codes)
     found = counter.finish()
     histograms = [[list(group.items()) for group in groups] for groups in found.histograms.values()]
-    return [list(found.sums.values()), histograms, found.rows]
+    return [list(found.sums.values()), histograms, found.rows, found.vectors]
 
 
 def _added(empty: Tally, parts: Sequence[Any]) -> Tally:
     """The tally of the whole table: whole numbers add up, whatever the order."""
-    for sums, histograms, _ in parts:
+    for sums, histograms, _, vectors in parts:
         for totals, more in zip(empty.sums.values(), sums, strict=True):
             totals[:] = [a + b for a, b in zip(totals, more, strict=True)]
         for groups, found in zip(empty.histograms.values(), histograms, strict=True):
             for group, counts in zip(groups, found, strict=True):
                 for code, count in counts:
                     group[code] = group.get(code, 0) + count
-    return replace(empty, rows=sum(rows for _, _, rows in parts))
+        for totals, more in zip(empty.vectors, vectors, strict=True):
+            totals[:] = [a + b for a, b in zip(totals, more, strict=True)]
+    return replace(empty, rows=sum(rows for _, _, rows, _ in parts))
 
 
 class _Sum:
@@ -202,7 +197,9 @@ class Counter:
         wanted = [noisy.statistic for noisy in measurement.noisy] + [c.aggregate for c in measurement.chosen]
         self.terms = {s: both(question.where, s.where) for s in wanted if isinstance(s, Term)}
         self.picked = {s: both(question.where, present(s, self.schema)) for s in wanted if isinstance(s, Aggregate)}
-        self.grid = cut(self.schema, [*self.terms.values(), *self.picked.values()])
+        self.curves, self.where = measurement.curves, question.where
+        whole = [] if self.curves is None else [self.where]
+        self.grid = cut(self.schema, [*self.terms.values(), *self.picked.values(), *whole])
         self.cells = math.prod(self.grid.shape)
         widest = max((self._size(aggregate) for aggregate in self.picked), default=1)
         if self.groups * self.cells > _MOST_CELLS or self.groups * widest >= 1 << 62:
@@ -210,6 +207,7 @@ class Counter:
         products = {(term.columns, term.centred): replace(term, where=None) for term in self.terms}
         self.sums = {key: _Sum(term, self.schema, self.groups * self.cells) for key, term in products.items()}
         self.pieces: dict[Aggregate, list[tuple[NDArray[Any], NDArray[Any]]]] = {s: [] for s in self.picked}
+        self.vectors = np.zeros((self.groups, 0 if self.curves is None else self.curves.size), np.int64)
         self.rows = 0
 
     def add(self, rows: int, codes: Codes) -> None:
@@ -220,6 +218,10 @@ class Counter:
             product.add(rows, codes, group * self.cells + cell)
         for aggregate in self.picked:
             self.pieces[aggregate].append(np.unique(self._found(aggregate, codes, group, cell)[0], return_counts=True))
+        if self.curves is not None:
+            chosen = np.broadcast_to(self.grid.mask(self.where).ravel()[cell], rows)
+            coordinates = self.curves.coordinates(codes[self.curves.column])
+            np.add.at(self.vectors, np.broadcast_to(group, rows)[chosen], coordinates[chosen])
 
     def add_alike(self, codes: Codes, sums: Mapping[tuple[tuple[str, ...], bool], Sequence[int]]) -> None:
         """Count rows that were brought together where they are alike: their codes, and the sums over each kind."""
@@ -277,7 +279,8 @@ class Counter:
         for term, where in self.terms.items():
             totals = self.sums[term.columns, term.centred].totals().reshape(self.groups, self.cells)
             sums[term] = [int(x) for x in totals[:, self.grid.mask(where).ravel()].sum(axis=1)]
-        return Tally(sums, {aggregate: self._histograms(aggregate) for aggregate in self.picked}, self.rows)
+        histograms = {aggregate: self._histograms(aggregate) for aggregate in self.picked}
+        return Tally(sums, histograms, self.rows, self.vectors.tolist())
 
     def _histograms(self, aggregate: Aggregate) -> list[dict[int, int]]:
         histograms: list[dict[int, int]] = [{} for _ in range(self.groups)]

@@ -60,6 +60,7 @@ class Expansion(ColumnSpace):
     # What a question may ask of a column, as of every space.
     holds_curves: ClassVar[bool] = True
     has_numbers: ClassVar[bool] = False
+    has_sums: ClassVar[bool] = True
     has_order: ClassVar[bool] = False
     line: ClassVar[None] = None
     items: ClassVar[None] = None

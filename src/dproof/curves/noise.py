@@ -7,7 +7,7 @@ charged, not a point of it, and the function may be evaluated anywhere.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
@@ -255,15 +255,25 @@ def best_noise(
     expansion: Expansion, privacy: Privacy, noise: Literal["auto", "laplace", "gaussian"] = "auto"
 ) -> tuple[CurveLattice, VectorNoise]:
     """The lattice and the noise with the least L2 error that keep the promise between its neighbours."""
-    kinds: tuple[Split, ...] = _SPLITS if noise == "auto" else (noise,)
+
+    def noise_of(lattice: CurveLattice, split: Split) -> VectorNoise:
+        size = lattice.size("l1" if split == "laplace" else "l2", privacy.neighbours)
+        return vector_noise(split, size, lattice.terms, privacy)
+
+    return least_noise(expansion, _SPLITS if noise == "auto" else (noise,), noise_of)
+
+
+def least_noise(
+    expansion: Expansion, splits: Sequence[Split], noise_of: Callable[[CurveLattice, Split], VectorNoise]
+) -> tuple[CurveLattice, VectorNoise]:
+    """The lattice and the noise with the least L2 error, of those kinds that can keep the promise."""
     made = []
-    for kind in kinds:
-        lattice = expansion.lattice(kind)
-        size = lattice.size("l1" if kind == "laplace" else "l2", privacy.neighbours)
+    for split in splits:
+        lattice = expansion.lattice(split)
         try:
-            made.append((lattice, vector_noise(kind, size, lattice.terms, privacy)))
-        except InputError:
-            if kind == kinds[-1] and not made:
+            made.append((lattice, noise_of(lattice, split)))
+        except InputError:  # too small a δ, or no ε: then the other noise must do
+            if split == splits[-1] and not made:
                 raise
     return min(made, key=lambda pair: l2_error(*pair))
 
@@ -292,7 +302,7 @@ def recorded_curve_law(expansion: Expansion, record: Mapping[str, Any], law: Two
     box = None if record["box"] is None else tuple(record["box"])
     if (lattice.terms, lattice.radius, lattice.box) != (record["terms"], record["radius"], box):
         raise ValueError("the region of the certificate is not that of the plan")
-    if isinstance(law, TwoSided) != (split == "laplace"):
+    if law.is_normal != (split == "gaussian"):
         raise ValueError("the noise of the certificate does not fit its norm")
     size = lattice.size(record["norm"], "change-one")
     return mechanism_of(lattice, VectorNoise(split, law, size, lattice.terms))

@@ -88,12 +88,32 @@ class Contingency:
             self._tables[powers, naive] = found
         return self._tables[powers, naive]
 
-    def nodes(self, powers: tuple[Powers, ...]) -> Array:
-        """The estimated sums of all blocks, but for rough axes the likely counts of their nodes."""
+    def nodes(self, powers: tuple[Powers, ...], *, cautiously: bool) -> Array:
+        """The estimated sums of all blocks, but for rough axes the likely counts of their nodes.
+
+        A bias must not be overlooked, so it is weighed cautiously. Rows that are not there would make Σ f² too large
+        and the variance, from which it is taken away, too small.
+        """
         if not any(map(is_rough, self.axes)):
             return self.blocks(powers)
         pairs = zip(self.axes, powers, strict=True)
-        return gather((a.assign() if isinstance(a, Mixed) and a.rough else a.scores(p) for a, p in pairs), self.counts)
+        factors = (
+            a.assign(cautiously=cautiously) if isinstance(a, Mixed) and a.rough else a.scores(p) for a, p in pairs
+        )
+        return gather(factors, self.counts)
+
+    def predicted(self) -> Array:
+        """The counts that the likely nodes of rough axes would show on average; other axes as they are.
+
+        With these Σ s² − Σ f² is the sum of the variances of the likely rows, whatever part of the counts the nodes do
+        not explain; a design has nearly the same variance for all values, so that hardly matters.
+        """
+        counts = self.counts
+        for n, axis in enumerate(self.axes):
+            if isinstance(axis, Mixed) and axis.rough:
+                shown = axis.assign(cautiously=False).matrix @ axis.matrix
+                counts = np.moveaxis(np.tensordot(counts, shown, axes=(n, 0)), -1, n)
+        return counts
 
     def total(self, blocks: Array, each: Sum, groups: Groups) -> Array:
         """The sum of every group, from the sums of all blocks."""
@@ -106,13 +126,15 @@ class Contingency:
         values = np.stack([layout.total(self.blocks(each.powers), each) for each in sums], axis=1)
         naive = np.stack([layout.total(self.blocks(each.powers, naive=True), each) for each in sums], axis=1)
         heaviest = np.stack([factor.heaviest() for factor in factors], axis=1)
-        doubts = np.stack([layout.doubt(self.nodes(factor.powers), factor) for factor in factors], axis=1)
+        doubts = np.stack(
+            [layout.doubt(self.nodes(factor.powers, cautiously=True), factor) for factor in factors], axis=1
+        )
         squares, products = np.zeros((2, len(values), m, m))
         for i, j in combinations_with_replacement(range(m), 2):
             a, b = factors[i], factors[j]
             powers = tuple(tuple(map(sum, zip(*pair, strict=True))) for pair in zip(a.powers, b.powers, strict=True))
             squares[:, i, j] = squares[:, j, i] = layout.square(a, b)
-            products[:, i, j] = products[:, j, i] = layout.product(self.nodes(powers), a, b)
+            products[:, i, j] = products[:, j, i] = layout.product(self.nodes(powers, cautiously=False), a, b)
         order = groups.order
         by_row = values[order], naive[order], heaviest[order], doubts[order], squares[order], products[order]
         return Estimates(*by_row, self.rows)
@@ -128,7 +150,7 @@ class _Layout:
         self.shape = [axis.blocks for axis in table.axes]
         self.cells = prod(table.axes[n].blocks for n in self.fixed)
         self.fixed_states = tuple(table.axes[n].states for n in self.fixed)
-        self.counts = table.counts.transpose(self.order).reshape(prod(self.fixed_states), -1)
+        self.counts = table.predicted().transpose(self.order).reshape(prod(self.fixed_states), -1)
 
     def split(self, blocks: Array) -> Array:
         """An array over all blocks, as a matrix of fixed cells by other cells."""

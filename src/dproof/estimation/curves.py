@@ -6,33 +6,33 @@ is unbiased as it stands. Rows that a sanitised column chooses are weighed by it
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Sequence
 from itertools import combinations_with_replacement
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
 from dproof.arguments import expect, flag
-from dproof.curves.bands import fine, tube_quantile
+from dproof.curves.bands import tube_quantile
+from dproof.curves.columns import restore_curves
 from dproof.curves.expansion import CurveLattice
 from dproof.curves.noise import CurveMechanism
 from dproof.errors import InputError
 from dproof.estimation.contingency import Contingency, Target
-from dproof.estimation.frame import Combos, Frame, fits, schema_of
-from dproof.estimation.measuring import WAYS_OUT, Options, refuse_singular
-from dproof.estimation.reading import connected
+from dproof.estimation.counted import Counting, fits
+from dproof.estimation.estimated import WAYS_OUT, Options, refuse_singular
+from dproof.estimation.stored import connected
 from dproof.laws.debias import Kept, is_rough
 from dproof.laws.scores import Array
-from dproof.questions.answer import Answer, Cell, cautions
+from dproof.plans.schema import schema_of
+from dproof.questions.answer import Cell
 from dproof.questions.canonical import name
 from dproof.questions.curve_estimate import CurveEstimate
 from dproof.questions.predicates import Predicate, both
-from dproof.questions.question import Aggregate, Item, Key, Question
-from dproof.questions.ranges import possible
-from dproof.questions.schema import counting, resolve
+from dproof.questions.question import Aggregate, Expression, Item, Key, Question, aggregates, aggregates_of
+from dproof.questions.schema import resolve
 from dproof.questions.sql import parse_predicate
-from dproof.spaces.arrow import as_numpy
+from dproof.questions.sums import Term
 from dproof.spaces.column import Column
 
 _BATCH = 1 << 16
@@ -55,76 +55,87 @@ def mean_curve(
     """
     expect(column, str, "column", "the name of a curve column")
     flag(total, "total")
-    options = Options(level=level, target=target)
-    counted = Aggregate("count", where=None if where is None else parse_predicate(where))
-    question = resolve(Question("release", (Item("rows", counted),)), schema_of(release.law))
-    chosen = question.select[0].expression
-    assert isinstance(chosen, Aggregate)
-    _, (found,) = _estimates(release, column, chosen.where, (), total, options)
+    options, schema = Options(level=level, target=target), schema_of(release.law.plan, "release")
+    count, condition = Item("rows", Aggregate("count")), None if where is None else parse_predicate(where)
+    checked = resolve(Question("release", (count,), condition), schema)
+    if not release.plan.column(column).private or not schema.spaces[column].holds_curves:
+        raise InputError(f"column {column!r} holds no sanitised curves")
+    (found,) = _functions(_Counted(release, checked.where), column, [0], total, options)
     if found is None:
         raise InputError("by the estimate no rows are left to take a mean of: choose more of them")
     return found
 
 
-def curve_answer(release: Any, question: Question, column: str, options: Options) -> Answer:
-    """SELECT keys, AVG(curve), SUM(curve) FROM release WHERE .. GROUP BY keys: cells whose every field is a list."""
-    if question.having or question.order_by or question.limit is not None:
-        raise InputError("HAVING, ORDER BY and LIMIT do not go with curves: leave them out")
-    schema = schema_of(release.law)
-    checked = resolve(counting(question), schema)
-    columns: dict[str, list[Any]] = {}
-    labels: list[tuple[Any, ...]] = []
-    for asked, item in zip(question.select, checked.select, strict=True):
-        part, counted = asked.expression, item.expression
-        if (
-            isinstance(part, Aggregate)
-            and part.kind in ("avg", "sum")
-            and part.columns[0].casefold() == column.casefold()
-        ):
-            assert isinstance(counted, Aggregate)
-            where = both(checked.where, counted.where)
-            labels, found = _estimates(release, column, where, checked.group_by, part.kind == "sum", options)
-            whole = possible(replace(part, columns=(column,)), checked, schema, release.rows)
-            cells = [Cell(None, informative=False) if each is None else each.cell() for each in found]
-            columns[item.alias] = [whole.cut(cell) for cell in cells]
-        elif not isinstance(counted, Key):
-            raise InputError(f"of the curves {column!r} a release can tell AVG and SUM; ask for the rest apart")
-    for item in checked.select:
-        if isinstance(item.expression, Key):
-            columns[item.alias] = [row[checked.group_by.index(item.expression)] for row in labels]
-    names = tuple(item.alias for item in checked.select)
-    rows = [dict(zip(names, values, strict=True)) for values in zip(*(columns[alias] for alias in names), strict=True)]
-    method = f"mean of the released curves (unbiased); simultaneous bands for the {options.target}"
-    notes = cautions(rows, WAYS_OUT) + ([] if release.private else ["NOT PRIVATE: drawn with seeded coins"])
-    return Answer(names, rows, options.level, tuple(notes), method)
+class ReleaseCurves:
+    """AVG and SUM of a curve column on the stored rows of a release (see `Measured`)."""
+
+    ways_out = WAYS_OUT
+
+    def __init__(self, release: Any, question: Question, options: Options) -> None:
+        self.release, self.question, self.options = release, question, options
+        self.rows = release.rows
+        for aggregate in aggregates(question):
+            if aggregate.definition.shape == "curved":
+                raise InputError(f"of the curves {aggregate.columns[0]!r} a release can tell AVG and SUM")
+        self.counted = _Counted(release, question.where, question.group_by)
+        self.labels, self.shown = self.counted.groups.labels, self.counted.occurs()
+
+    @property
+    def method(self) -> str:
+        return f"mean of the released curves (unbiased); simultaneous bands for the {self.options.target}"
+
+    def estimates(self, expression: Expression) -> Sequence[Cell]:
+        return self.cells(expression, range(len(self.labels)))
+
+    def cells(self, expression: Expression, groups: Sequence[int]) -> Sequence[Cell]:
+        (aggregate,), counted = aggregates_of(expression), self.counted
+        if aggregate.where is not None:
+            counted = _Counted(self.release, both(self.question.where, aggregate.where), self.question.group_by)
+        is_total = aggregate.definition.shape == "linear"
+        functions = _functions(counted, aggregate.columns[0], groups, is_total, self.options)
+        return [Cell(None, informative=False) if found is None else found.cell() for found in functions]
+
+    def notes(self, groups: Sequence[int]) -> Iterable[str]:
+        return () if self.release.private else ("NOT PRIVATE: drawn with seeded coins",)
 
 
-def _estimates(
-    release: Any, column: str, where: Predicate | None, keys: Sequence[Key], total: bool, options: Options
-) -> tuple[list[tuple[Any, ...]], list[CurveEstimate | None]]:
-    """The labels of the groups, and their means or totals; None where by the estimate there are no rows.
+class _Counted:
+    """The stored rows that satisfy a condition, counted by the axes that tell which these are and their groups."""
+
+    def __init__(self, release: Any, where: Predicate | None, keys: Sequence[Key] = ()) -> None:
+        self.release, self.where = release, where
+        self.counting = Counting(release.law, [Term((), where)], keys)
+        self.table, self.combos = self.counting.read(release.data, release.rows)
+        self.groups = self.counting.groups(self.combos)
+
+    def occurs(self) -> list[int]:
+        """The groups that belong into an answer."""
+        if not self.counting.keys:
+            return [0]
+        return np.flatnonzero(self.counting.occurring(self.where, self.table, self.groups)).tolist()
+
+
+def _functions(
+    counted: _Counted, column: str, shown: Sequence[int], total: bool, options: Options
+) -> list[CurveEstimate | None]:
+    """The means or totals of some groups; None where by the estimate there are no rows.
 
     With weights w, the scores of the rows, and lattice vectors z, the mean is m = Σwz / Σw, and its covariance by the
     delta method Σ w²(z − m)(z − m)ᵀ / (Σw)².
     """
-    law, held = release.law, release.plan.column(column)
-    mechanism = law.group_of(column).mechanism if held.private else None
-    if not isinstance(mechanism, CurveMechanism):
-        raise InputError(f"column {column!r} holds no sanitised curves")
-    frame = Frame(law, [(where, ())], keys)
-    if any(map(is_rough, frame.axes)):
+    release, counting, table, groups = counted.release, counted.counting, counted.table, counted.groups
+    if any(map(is_rough, counting.axes)):
         raise InputError(
             "a mean curve cannot be asked by numbers under noise, which do not tell its rows apart: "
             "choose its rows by public columns, categories or sets"
         )
-    exact = all(isinstance(axis, Kept) and axis.exact for axis in frame.axes)
+    exact = all(isinstance(axis, Kept) and axis.exact for axis in counting.axes)
     if total and not exact:
         raise InputError("a total of curves is told for rows chosen by public columns; ask for the mean, or the count")
-    table, combos = frame.read(release.data, release.rows)
-    groups, chosen = frame.groups(combos), frame.sum_of(where)
-    occurs = np.flatnonzero(frame.occurring(where, table, groups)).tolist() if keys else [0]
-    refuse_singular(frame, table.estimates([chosen], groups).values)
-    sums = _moments(release, held, mechanism.lattice, frame, combos, table.counts.size)
+    chosen = counting.sum_of(Term((), counted.where))
+    refuse_singular(counting, table.estimates([chosen], groups).values)
+    mechanism = cast(CurveMechanism, release.law.group_of(column).mechanism)
+    sums = _moments(counted, release.plan.column(column), mechanism.lattice)
     size = sums.shape[-1]
     first, second = np.zeros((len(groups.labels), size)), np.zeros((len(groups.labels), size, size))
     noise = float(mechanism.family.noise.variance) if exact and options.target == "table" else None
@@ -137,37 +148,36 @@ def _estimates(
         second[:, i, j] = second[:, j, i] = found.squares[:, 0, 0]
         if i == 0:
             first[:, j] = found.values[:, 0]
-    curves = [_curve(mechanism.lattice, first[n], second[n], noise, total, options.level) for n in occurs]
-    return [groups.labels[n] for n in occurs], curves
+    return [_function(mechanism.lattice, first[n], second[n], noise, total, options.level) for n in shown]
 
 
-def _moments(release: Any, column: Column, lattice: CurveLattice, frame: Frame, combos: Combos, cells: int) -> Array:
+def _moments(counted: _Counted, column: Column, lattice: CurveLattice) -> Array:
     """Σ (1, z)(1, z)ᵀ over the rows of each cell, for their lattice vectors z."""
+    counting, cells = counted.counting, counted.table.counts.size
     size, times = lattice.terms + 1, lattice.space.times
     fits(cells * size**2)
     sums = np.zeros((cells, size, size))
     undo = np.linalg.pinv(lattice.scales[:, None] * lattice.functions(times))
-    wanted = [*frame.expressions, *map(name, column.stored)]
-    with connected(release.data, "stored") as database:
+    wanted = [*counting.expressions, *map(name, column.stored)]
+    with connected(counted.release.data, "stored") as database:
         for batch in database.sql(f"SELECT {', '.join(wanted)} FROM stored").to_arrow_reader(_BATCH):
-            keys, held = batch.columns[: len(frame.expressions)], batch.columns[len(frame.expressions) :]
-            if column.form == "wide":
-                values = np.column_stack([as_numpy(part) for part in held])
-            else:
-                values = as_numpy(held[0].flatten()).reshape(batch.num_rows, -1)
+            keys, held = batch.columns[: len(counting.expressions)], batch.columns[len(counting.expressions) :]
+            values = restore_curves(held, lattice.space.points)
+            if values is None:
+                raise InputError(f"the stored column {column.name!r} has a gap: dproof verify says what is wrong")
             z = np.column_stack([np.ones(len(values)), (values - lattice.centre(times)) @ undo])
-            cell, _ = frame.cells(keys, batch.num_rows, combos)
-            for each in np.unique(cell):
-                own = z[cell == each]
-                sums[each] += own.T @ own
+            cell, _ = counting.cells(keys, batch.num_rows, counted.combos)
+            for place in np.unique(cell):
+                here = z[cell == place]
+                sums[place] += here.T @ here
     return sums
 
 
-def _curve(
+def _function(
     lattice: CurveLattice, first: Array, second: Array, noise: float | None, total: bool, level: float
 ) -> CurveEstimate | None:
     """The estimate from Σ w(1, z) and Σ w²(1, z)(1, z)ᵀ; with `noise` the variance of each z is known."""
-    weight, terms, times = float(first[0]), lattice.terms, lattice.space.times
+    weight, terms = float(first[0]), lattice.terms
     if weight <= 0:
         return None
     mean = first[1:] / weight
@@ -176,8 +186,7 @@ def _curve(
     factor = np.vstack([_root(covariance), np.zeros(terms)])
     notes = (f"only {weight:.0f} rows: the band takes their mean for normal",) if weight < _FEW else ()
     made = CurveEstimate(lattice, mean, factor, 1.0, weight if total else 1.0, level, notes)
-    path = made.loadings(fine(times[0], times[-1], times))
-    return replace(made, quantile=tube_quantile(path, level))
+    return made.with_band(lambda path: tube_quantile(path, level))
 
 
 def _root(covariance: Array) -> Array:

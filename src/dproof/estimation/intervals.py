@@ -1,7 +1,11 @@
-"""Intervals around estimates: Wald, where enough rows carry noise, and Bernstein where few do."""
+"""Intervals around estimates: Wald, where enough rows carry noise, and Bernstein where few do.
+
+Arithmetic of estimates: every value carries its gradient in the estimated sums, for the delta method.
+"""
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
 from math import log
 from statistics import NormalDist
 from typing import NamedTuple
@@ -10,6 +14,7 @@ import numpy as np
 
 from dproof.laws.scores import Array
 
+_UNSURE = 3.0  # standard errors from zero below which a divisor may well be zero
 _FEW = 3.0  # standard errors of fewer heaviest scores than this are not normal
 
 
@@ -58,3 +63,110 @@ def half_widths(variance: Array, heaviest: Array, level: float) -> Widths:
     depth = log(2 / (1 - level))
     bernstein = np.sqrt(2 * spread * depth) + heaviest * depth / 3
     return Widths(stderr, np.where(few, bernstein, normal_quantile(level) * stderr), few)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Value:
+    """A function of the sums in every group: its value, its gradient, and whether it divides by what may be zero.
+
+    Var g(T) ≈ ∇g · Cov(T) · ∇g, the delta method. `ratio` is set where the value is shift + factor · (a / b), and
+    `square` where it is the square root of another value.
+    """
+
+    value: Array  # (groups,)
+    gradient: Array  # (groups, sums)
+    covariance: Array  # (groups, sums, sums), of the sums
+    unsure: Array  # (groups,)
+    ratio: Ratio | None = None
+    square: Value | None = None
+    __array_ufunc__ = None  # NumPy's numbers leave calculations with a value to it
+
+    @property
+    def variance(self) -> Array:
+        return self.shared(self)
+
+    def shared(self, other: Value) -> Array:
+        """The covariance with another value."""
+        return np.asarray(np.einsum("gi,gij,gj->g", self.gradient, self.covariance, other.gradient))
+
+    def constant(self, number: float) -> Value:
+        """A number as a value that has no noise."""
+        flat = np.full_like(self.value, number), np.zeros_like(self.gradient)
+        return Value(*flat, self.covariance, np.zeros_like(self.unsure))
+
+    def _moved(self, factor: float, shift: float) -> Value:
+        ratio = self.ratio
+        if ratio is not None:
+            ratio = replace(ratio, factor=ratio.factor * factor, shift=ratio.shift * factor + shift)
+        moved, gradient = self.value * factor + shift, self.gradient * factor
+        return replace(self, value=moved, gradient=gradient, ratio=ratio, square=None)
+
+    def __add__(self, other: Value | float) -> Value:
+        if not isinstance(other, Value):
+            return self._moved(1.0, other)
+        unsure = self.unsure | other.unsure
+        return Value(self.value + other.value, self.gradient + other.gradient, self.covariance, unsure)
+
+    def __sub__(self, other: Value | float) -> Value:
+        return self + other * -1.0
+
+    def __mul__(self, other: Value | float) -> Value:
+        if not isinstance(other, Value):
+            return self._moved(other, 0.0)
+        gradient = self.gradient * other.value[:, None] + other.gradient * self.value[:, None]
+        return Value(self.value * other.value, gradient, self.covariance, self.unsure | other.unsure)
+
+    def __truediv__(self, other: Value | float) -> Value:
+        if not isinstance(other, Value):
+            other = self.constant(other)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            ratio = self.value / other.value
+            gradient = (self.gradient - other.gradient * ratio[:, None]) / other.value[:, None]
+        spread = np.sqrt(np.maximum(other.variance, 0.0))
+        doubtful = (np.abs(other.value) <= _UNSURE * spread) | (other.value == 0)
+        return Value(ratio, gradient, self.covariance, self.unsure | other.unsure | doubtful, Ratio(self, other))
+
+    def __radd__(self, other: float) -> Value:
+        return self + other
+
+    def __rsub__(self, other: float) -> Value:
+        return self * -1.0 + other
+
+    def __rmul__(self, other: float) -> Value:
+        return self * other
+
+    def __rtruediv__(self, other: float) -> Value:
+        return self.constant(other) / self
+
+    def root(self) -> Value:
+        """The square root; an estimate below zero has none."""
+        with np.errstate(divide="ignore", invalid="ignore"):
+            root = np.sqrt(self.value)
+            gradient = self.gradient / (2 * root[:, None])
+        spread = np.sqrt(np.maximum(self.variance, 0.0))
+        unsure = self.unsure | (self.value <= _UNSURE * spread)
+        return Value(root, gradient, self.covariance, unsure, square=self)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Ratio:
+    """shift + factor · (top / bottom)."""
+
+    top: Value
+    bottom: Value
+    factor: float = 1.0
+    shift: float = 0.0
+
+    def interval(self, z: float) -> tuple[Array, Array]:
+        """All ratios r for which top − r · bottom is within z standard errors of zero (Fieller 1954).
+
+        Infinite where the bottom itself is not clearly different from zero: then no finite set of ratios is.
+        """
+        a, b = self.top.value, self.bottom.value
+        square = b**2 - z**2 * self.bottom.variance
+        middle = a * b - z**2 * self.top.shared(self.bottom)
+        root = np.sqrt(np.maximum(middle**2 - square * (a**2 - z**2 * self.top.variance), 0.0))
+        with np.errstate(divide="ignore", invalid="ignore"):
+            ends = [np.where(square > 0, (middle + sign * root) / square, sign * np.inf) for sign in (-1, 1)]
+        moved = [self.shift + self.factor * end for end in ends]
+        return np.minimum(*moved), np.maximum(*moved)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any
@@ -10,39 +10,148 @@ from typing import Any
 import numpy as np
 
 from dproof.errors import InputError
-from dproof.estimation.contingency import Groups
-from dproof.estimation.expressions import sums_of
-from dproof.estimation.frame import Frame, Needed, schema_of
+from dproof.estimation.contingency import Contingency
+from dproof.estimation.counted import Combos, Counting
+from dproof.estimation.estimated import Options, estimate, refuse_singular
 from dproof.estimation.intervals import half_widths, normal_quantile
-from dproof.estimation.measuring import Asked, measure, refuse_singular
 from dproof.laws.lattice import NODES
 from dproof.laws.scores import Array
+from dproof.plans.schema import schema_of
+from dproof.questions.aggregates import Frequent, Rank
 from dproof.questions.answer import Cell
 from dproof.questions.predicates import Compare, Contains, Predicate, both
-from dproof.questions.question import Aggregate, Key
+from dproof.questions.question import Aggregate, Key, Question
 from dproof.questions.schema import Open, plain
+from dproof.questions.sums import Term, present, undeclared_missing
 
 _MOST_STEPS = 512  # thresholds at which a distribution is estimated
 # A distribution in one group at rising values: the values, T(t) − q·n for each, its half-width, and the naive one.
 Steps = tuple[Array, Array, Array, Array]
 
 
-def special_cells(asked: Asked, aggregate: Aggregate, groups: Groups) -> list[Cell]:
-    """One cell for every group of an answer."""
-    if aggregate.kind == "distinct":
-        raise InputError(
-            "COUNT(DISTINCT ...) cannot be debiased: which values occur at all is what the noise hides; "
-            "raw(...) counts those of the sanitised rows"
-        )
-    counted = Aggregate("count", aggregate.columns, where=aggregate.where)
-    ((where, _),) = sums_of(counted, asked.question.where, schema_of(asked.law))
-    if aggregate.kind in ("mode", "top"):
-        return _most_frequent(asked, aggregate, where, groups)
-    if aggregate.kind not in ("min", "max", "quantile"):
-        raise KeyError(f"{aggregate.kind} is no order statistic")
-    public = isinstance(schema_of(asked.law).spaces[aggregate.columns[0]], Open)
-    steps = _public(asked, aggregate, where, groups) if public else _private(asked, aggregate, where)
-    return [_cell(aggregate, asked.options.level, *each) for each in steps]
+class OrderStatistics:
+    """The order statistics of one question on a release; what is read for one of them serves the others."""
+
+    def __init__(self, release: Any, question: Question, options: Options, labels: Sequence[tuple[Any, ...]]) -> None:
+        self.law, self.data, self.rows = release.law, release.data, release.rows
+        self.schema = schema_of(release.law.plan, "release")
+        self.question, self.options, self.labels = question, options, labels
+        self.tables: dict[Any, tuple[Counting, Contingency, Combos]] = {}  # by column and condition
+
+    def cells(self, aggregate: Aggregate) -> list[Cell]:
+        """One cell for every group of the answer."""
+        definition = aggregate.definition
+        if definition.counts == "values":
+            raise InputError(
+                "COUNT(DISTINCT ...) cannot be debiased: which values occur at all is what the noise hides; "
+                "raw(...) counts those of the sanitised rows"
+            )
+        where = both(self.question.where, present(aggregate, undeclared_missing(self.schema)))
+        if isinstance(definition.chosen, Frequent):
+            return self._most_frequent(aggregate, definition.chosen.several, where)
+        if definition.chosen is None:
+            raise KeyError(f"{aggregate.kind} is no order statistic")
+        public = isinstance(self.schema.spaces[aggregate.columns[0]], Open)
+        steps = self._public(aggregate, where) if public else self._private(aggregate, where)
+        return [_cell(aggregate, self.options.level, *each) for each in steps]
+
+    def _private(self, aggregate: Aggregate, where: Predicate | None) -> Iterator[Steps]:
+        """The estimated counts below each value of a sanitised column, in every group."""
+        (column,), options = aggregate.columns, self.options
+        if (column, where) not in self.tables:
+            counting = self._spelled(column, where)
+            self.tables[column, where] = (counting, *counting.read(self.data, self.rows))
+        counting, table, combos = self.tables[column, where]
+        values = _ends(counting, column, least=_end(aggregate) == "least")
+        order = np.argsort(values, kind="stable")
+        if _end(aggregate) == "greatest":
+            order = order[::-1]
+        marks = np.unique(np.linspace(0, len(order) - 1, min(len(order), _MOST_STEPS)).astype(np.int64))
+        takes = (np.argsort(order)[None, :] <= marks[:, None]) - _share(aggregate)
+        found = table.estimates([counting.sum_of(Term((), where))], counting.groups(combos, {column: takes}))
+        refuse_singular(counting, found.values)
+        variance = found.covariance(options.target)[:, 0, 0]
+        half = half_widths(variance, found.heaviest[:, 0], options.level).half + found.doubts[:, 0]
+        columns = (found.values[:, 0], half, found.naive[:, 0])
+        for rows in zip(*(each.reshape(-1, len(marks)) for each in columns), strict=True):
+            yield values[order[marks]], *rows
+
+    def _spelled(self, column: str, where: Predicate | None) -> Counting:
+        """What is counted where a column has a block for every value, or for as many steps as can be told apart."""
+        space: Any = self.schema.spaces[column]
+        most = _MOST_STEPS if self.law.group_of(column).mechanism.family.is_sharp else NODES
+        cuts: list[Predicate] = []
+        if space.line is not None and space.candidates > most:
+            places = np.unique(np.linspace(0, space.candidates - 1, most + 1).astype(np.int64)[1:-1])
+            cuts = [Compare(column, "<=", space.label(int(place))) for place in places]
+        needed = [Term((), condition) for condition in (where, *cuts)]
+        return Counting(self.law, needed, self.question.group_by, () if cuts else [column])
+
+    def _public(self, aggregate: Aggregate, where: Predicate | None) -> Iterator[Steps]:
+        """The same for a public column, whose values are exact and whose groups need not be."""
+        (column,), options = aggregate.columns, self.options
+        counting = Counting(self.law, [Term((), where)], [*self.question.group_by, Key(column)])
+        table, combos = counting.read(self.data, self.rows)
+        inner = counting.groups(combos)
+        found = table.estimates([counting.sum_of(Term((), where))], inner)
+        parts: dict[tuple[Any, ...], list[tuple[float, ...]]] = {labels: [] for labels in self.labels}
+        by_value = (found.values[:, 0], found.naive[:, 0], found.squares[:, 0, 0], found.products[:, 0, 0])
+        for (*group, value), row in zip(inner.labels, np.stack(by_value, axis=1).tolist(), strict=True):
+            if isinstance(value, (int, float, Decimal)):
+                parts[tuple(group)].append((float(value), *row))
+            elif value is not None:
+                raise InputError(
+                    f"{aggregate.kind.upper()} needs numbers, and column {column!r} has other values: COUNT it"
+                )
+        for rows in parts.values():
+            each = np.array(sorted(rows, reverse=_end(aggregate) == "greatest")).reshape(-1, 5)
+            q, upto, all_of = _share(aggregate), np.cumsum(each, axis=0), each.sum(axis=0)
+            _, total, naive, *_ = (upto - q * all_of).T
+            # Rows with different public values are different rows, so their squares add up: (1 − q)² before t, q²
+            # behind.
+            *_, square, product = ((1 - 2 * q) * upto + q**2 * all_of).T
+            less = product if options.target == "table" else total**2 / max(self.rows, 1)
+            variance = np.where(np.abs(square - less) < 1e-9 * np.abs(square), 0.0, square - less)
+            yield each[:, 0], total, half_widths(variance, np.zeros(len(each)), options.level).half, naive
+
+    def _most_frequent(self, aggregate: Aggregate, several: bool, where: Predicate | None) -> list[Cell]:
+        """The values or items of the largest estimated counts."""
+        (column,) = aggregate.columns
+        space = self.schema.spaces[column]
+        found: list[tuple[tuple[Any, ...], tuple[float, float, Any]]]
+        if not isinstance(space, Open) and space.items is not None:
+            found = [
+                (labels, (*counts, item))
+                for item in map(space.candidate, range(space.candidates))
+                for labels, counts in self._counts(both(where, Contains(column, item)), ())
+            ]
+        else:
+            found = [
+                (tuple(group), (*counts, value)) for (*group, value), counts in self._counts(where, (Key(column),))
+            ]
+        counted: dict[tuple[Any, ...], list[tuple[float, float, Any]]] = {labels: [] for labels in self.labels}
+        for group, row in found:
+            if row[2] is not None:
+                counted[group].append(row)
+        cells = []
+        for rows in counted.values():
+            ranked = [[row[2] for row in sorted(rows, key=lambda row, n=n: -row[n])] for n in (0, 1)]  # type: ignore[misc]
+            most = int(aggregate.argument or 1)
+            best, raw = (labels[:most] if several else next(iter(labels), None) for labels in ranked)
+            cells.append(Cell(best, raw=raw))
+        return cells
+
+    def _counts(
+        self, where: Predicate | None, keys: tuple[Key, ...]
+    ) -> Iterator[tuple[tuple[Any, ...], tuple[float, float]]]:
+        """The rows of each group and value: the labels, the estimated number and the naive one."""
+        needed = [Term((), where)]
+        counting = Counting(self.law, needed, [*self.question.group_by, *keys])
+        table, combos = counting.read(self.data, self.rows)
+        groups = counting.groups(combos)
+        estimated = estimate(counting, table, groups, needed, self.question, self.options)
+        numbers = zip(estimated.best[:, 0].tolist(), estimated.found.naive[:, 0].tolist(), strict=True)
+        yield from zip(groups.labels, numbers, strict=True)
 
 
 def _cell(aggregate: Aggregate, level: float, values: Array, total: Array, half: Array, naive: Array) -> Cell:
@@ -50,7 +159,7 @@ def _cell(aggregate: Aggregate, level: float, values: Array, total: Array, half:
     if not len(values):
         return Cell(None)
     # An extreme is where half a row is passed; a quantile may be hit exactly, whatever floats make of it.
-    mark = 0.5 if aggregate.kind != "quantile" else -1e-9 * float(np.abs(total).max())
+    mark = 0.5 if _end(aggregate) else -1e-9 * float(np.abs(total).max())
     last = len(values) - 1
     rising = (np.maximum.accumulate(total) + np.minimum.accumulate(total[::-1])[::-1]) / 2
     middle, low, raw = (_first(found >= mark, last) for found in (rising, total + half, naive))
@@ -71,109 +180,20 @@ def _number(value: float) -> int | float:
 
 def _share(aggregate: Aggregate) -> float:
     """q of a quantile: T(t) − q·n passes 0 there."""
-    return float(aggregate.argument or 0) if aggregate.kind == "quantile" else 0.0
+    return 0.0 if _end(aggregate) else float(aggregate.argument or 0)
 
 
-def _private(asked: Asked, aggregate: Aggregate, where: Predicate | None) -> Iterator[Steps]:
-    """The estimated counts below each value of a sanitised column, in every group."""
-    (column,), options = aggregate.columns, asked.options
-    if (column, where) not in asked.tables:
-        frame = _spelled(asked, column, where)
-        asked.tables[column, where] = (frame, *frame.read(asked.data, asked.rows))
-    frame, table, combos = asked.tables[column, where]
-    values = _ends(frame, column, least=aggregate.kind == "min")
-    order = np.argsort(values, kind="stable")
-    if aggregate.kind == "max":
-        order = order[::-1]
-    marks = np.unique(np.linspace(0, len(order) - 1, min(len(order), _MOST_STEPS)).astype(np.int64))
-    takes = (np.argsort(order)[None, :] <= marks[:, None]) - _share(aggregate)
-    found = table.estimates([frame.sum_of(where)], frame.groups(combos, {column: takes}))
-    refuse_singular(frame, found.values)
-    variance = found.covariance(options.target)[:, 0, 0]
-    half = half_widths(variance, found.heaviest[:, 0], options.level).half + found.doubts[:, 0]
-    columns = (found.values[:, 0], half, found.naive[:, 0])
-    for rows in zip(*(each.reshape(-1, len(marks)) for each in columns), strict=True):
-        yield values[order[marks]], *rows
+def _end(aggregate: Aggregate) -> str | None:
+    """Which end of a distribution is asked for, if it is one."""
+    chosen = aggregate.definition.chosen
+    return chosen.end if isinstance(chosen, Rank) else None
 
 
-def _spelled(asked: Asked, column: str, where: Predicate | None) -> Frame:
-    """A frame in which a column has a block for every value, or for as many steps as can be told apart."""
-    space: Any = schema_of(asked.law).spaces[column]
-    most = _MOST_STEPS if asked.law.group_of(column).mechanism.family.is_sharp else NODES
-    cuts: list[Predicate] = []
-    if space.line is not None and space.candidates > most:
-        places = np.unique(np.linspace(0, space.candidates - 1, most + 1).astype(np.int64)[1:-1])
-        cuts = [Compare(column, "<=", space.label(int(place))) for place in places]
-    needed: list[Needed] = [(condition, ()) for condition in (where, *cuts)]
-    return Frame(asked.law, needed, asked.question.group_by, () if cuts else [column])
-
-
-def _ends(frame: Frame, column: str, *, least: bool) -> Array:
+def _ends(counting: Counting, column: str, *, least: bool) -> Array:
     """The least or the greatest number of each block of a column."""
-    cut = frame.cuts[column]
+    cut = counting.cuts[column]
     ends = cut.samples
     if not least:
         ends[cut.block] = cut.last  # the last of its runs is assigned last
-    space: Any = frame.schema.spaces[column]
+    space: Any = counting.schema.spaces[column]
     return np.asarray(space.values_of(ends))
-
-
-def _public(asked: Asked, aggregate: Aggregate, where: Predicate | None, groups: Groups) -> Iterator[Steps]:
-    """The same for a public column, whose values are exact and whose groups need not be."""
-    (column,), options = aggregate.columns, asked.options
-    frame = Frame(asked.law, [(where, ())], [*asked.question.group_by, Key(column)])
-    table, combos = frame.read(asked.data, asked.rows)
-    inner = frame.groups(combos)
-    found = table.estimates([frame.sum_of(where)], inner)
-    parts: dict[tuple[Any, ...], list[tuple[float, ...]]] = {labels: [] for labels in groups.labels}
-    numbers = np.stack([found.values[:, 0], found.naive[:, 0], found.squares[:, 0, 0], found.products[:, 0, 0]], axis=1)
-    for (*group, value), row in zip(inner.labels, numbers.tolist(), strict=True):
-        if isinstance(value, (int, float, Decimal)):
-            parts[tuple(group)].append((float(value), *row))
-        elif value is not None:
-            raise InputError(
-                f"{aggregate.kind.upper()} needs numbers, and column {column!r} has other values: COUNT it"
-            )
-    for rows in parts.values():
-        each, q = np.array(sorted(rows, reverse=aggregate.kind == "max")).reshape(-1, 5), _share(aggregate)
-        upto, all_of = np.cumsum(each, axis=0), each.sum(axis=0)
-        _, total, naive, *_ = (upto - q * all_of).T
-        # Rows with different public values are different rows, so their squares add up: (1 − q)² before t, q² behind.
-        *_, square, product = ((1 - 2 * q) * upto + q**2 * all_of).T
-        less = product if options.target == "table" else total**2 / max(asked.rows, 1)
-        variance = np.where(np.abs(square - less) < 1e-9 * np.abs(square), 0.0, square - less)
-        yield each[:, 0], total, half_widths(variance, np.zeros(len(each)), options.level).half, naive
-
-
-def _most_frequent(asked: Asked, aggregate: Aggregate, where: Predicate | None, groups: Groups) -> list[Cell]:
-    """The values or items of the largest estimated counts."""
-    (column,), keys = aggregate.columns, asked.question.group_by
-    space = schema_of(asked.law).spaces[column]
-    counts: dict[tuple[Any, ...], list[tuple[float, float, Any]]] = {labels: [] for labels in groups.labels}
-
-    def add(condition: Predicate | None, more: tuple[Key, ...], item: tuple[Any, ...]) -> None:
-        needed: list[Needed] = [(condition, ())]
-        frame = Frame(asked.law, needed, [*keys, *more])
-        table, combos = frame.read(asked.data, asked.rows)
-        found = frame.groups(combos)
-        measured = measure(asked, frame, table, found, needed)
-        estimates, naive = measured.best[:, 0], measured.found.naive[:, 0]
-        for labels, value, raw in zip(found.labels, estimates, naive, strict=True):
-            *group, label = *labels, *item
-            if label is not None:
-                counts[tuple(group)].append((float(value), float(raw), label))
-
-    if not isinstance(space, Open) and space.items is not None:
-        for item in map(space.candidate, range(space.candidates)):
-            add(both(where, Contains(column, item)), (), (item,))
-    else:
-        add(where, (Key(column),), ())
-    cells = []
-    for rows in counts.values():
-        ranked = [[row[2] for row in sorted(rows, key=lambda row, n=n: -row[n])] for n in (0, 1)]  # type: ignore[misc]
-        if aggregate.kind == "mode":
-            best, raw = (labels[0] if labels else None for labels in ranked)
-        else:
-            best, raw = (labels[: int(aggregate.argument or 1)] for labels in ranked)
-        cells.append(Cell(best, raw=raw))
-    return cells

@@ -24,6 +24,7 @@ from dproof.laws.scores import (
     Powers,
     Scores,
     Spiked,
+    cautious_nodes,
     explain_singular,
     likely_nodes,
     smoothed,
@@ -101,7 +102,8 @@ class Mixed:
 
     `member` is the part of each node that lies in each block and `values` the number it stands for; `seen` and
     `seen_values` are the same for the states. A `rough` axis tells numbers apart no better than their noise allows:
-    its scores do not quite attain their blocks, and are best for the `likely` counts of its nodes, which `fit` finds.
+    its scores do not quite attain their blocks, and are best for the
+    `cautious` counts of its nodes, those that are `likely` and some more anywhere; `fit` finds both.
     """
 
     name: str
@@ -113,6 +115,7 @@ class Mixed:
     labels: Sequence[Any] = ()
     rough: bool = False
     likely: Array | None = None
+    cautious: Array | None = None
     _scores: dict[Powers, Dense] = field(default_factory=dict, init=False)
 
     @property
@@ -129,12 +132,13 @@ class Mixed:
 
     def fit(self, counts: Array) -> Mixed:
         """The same axis for these counts of its states."""
-        return replace(self, likely=likely_nodes(self.matrix, np.maximum(counts, 0.0)))
+        likely = likely_nodes(self.matrix, np.maximum(counts, 0.0))
+        return replace(self, likely=likely, cautious=cautious_nodes(likely))
 
     def scores(self, powers: Powers) -> Dense:
         if powers not in self._scores:
-            wanted, likely = self.wanted(powers).matrix, self.likely
-            scores = solve(self.matrix, wanted) if likely is None else smoothed(self.matrix, wanted, likely)
+            wanted, nodes = self.wanted(powers).matrix, self.cautious
+            scores = solve(self.matrix, wanted) if nodes is None else smoothed(self.matrix, wanted, nodes)
             self._scores[powers] = Dense(scores)
         return self._scores[powers]
 
@@ -148,10 +152,11 @@ class Mixed:
         """What the scores are on average, for each node and block: P s."""
         return Dense(self.matrix @ self.scores(powers).matrix)
 
-    def assign(self) -> Scores:
-        """The likely nodes of each state (Bayes)."""
-        assert self.likely is not None
-        joint = self.likely[:, None] * self.matrix
+    def assign(self, *, cautiously: bool) -> Dense:
+        """The likely nodes of each state (Bayes); cautiously, with some rows thought to lie anywhere."""
+        nodes = self.cautious if cautiously else self.likely
+        assert nodes is not None
+        joint = nodes[:, None] * self.matrix
         return Dense((joint / np.maximum(joint.sum(axis=0), 1e-300)).T)
 
     def inverse(self) -> Dense:

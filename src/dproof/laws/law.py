@@ -220,7 +220,12 @@ LAWS: dict[str, Callable[[Mapping[str, Any]], Law]] = {}  # how each kind of law
 
 def law_from_json(record: Mapping[str, Any]) -> Law:
     """The law of a certificate, whatever its kind."""
-    return LAWS[record["kind"]](record)
+    kind = str(record["kind"])
+    if kind not in LAWS:
+        raise VerificationFailed(
+            f"the certificate has a law of the kind {kind[:40]!r}, which is not known: import the module that adds it"
+        )
+    return LAWS[kind](record)
 
 
 def read_number(record: Mapping[str, Any], name: str, span: Range) -> Any:

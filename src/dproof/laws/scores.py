@@ -156,18 +156,20 @@ def solve(law: Array, wanted: Array) -> Array:
 
 
 def likely_nodes(matrix: Array, counts: Array) -> Array:
-    """Roughly how many rows each node has, from counts of the states: a few steps of iterative Bayes.
-
-    What it overlooks is missing from the bias that intervals allow for, so few rows are not believed to the letter.
-    """
+    """Roughly how many rows each node has, from counts of the states: some steps of iterative Bayes."""
     likely = np.full(len(matrix), 1 / len(matrix))
     if counts.sum():
         share = counts / counts.sum()
         for _ in range(_STEPS):
             likely = likely * (matrix @ (share / np.maximum(likely @ matrix, 1e-300)))
-    rows = max(float(counts.sum()), 1.0)
+    return np.asarray(likely / likely.sum() * max(float(counts.sum()), 1.0))
+
+
+def cautious_nodes(likely: Array) -> Array:
+    """The same with some rows spread evenly: a bias that is overlooked is missing from the intervals."""
+    rows = float(likely.sum())
     known = rows / (rows + _EVENLY)
-    return np.asarray((known * likely / likely.sum() + (1 - known) / len(likely)) * rows)
+    return np.asarray(known * likely + (1 - known) * rows / len(likely))
 
 
 def smoothed(matrix: Array, wanted: Array, nodes: Array) -> Array:

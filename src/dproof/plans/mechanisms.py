@@ -7,12 +7,14 @@ estimated. The law of least error often answers several values alike, and then n
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
+from dproof.arguments import described, expect
 from dproof.curves.noise import curve_noise
 from dproof.errors import DproofError, InputError, did_you_mean
+from dproof.laws.law import LAWS
 from dproof.mechanisms.additive import bounded_laplace, gaussian, laplace, staircase, truncated_laplace
 from dproof.mechanisms.finite import itemwise_response, randomised_response
 from dproof.mechanisms.mechanism import Mechanism
@@ -54,6 +56,7 @@ MECHANISMS: dict[str, dict[str, Calibrate]] = {
     "joint": {"randomised_response": randomised_response},
     "curves": {"laplace": partial(curve_noise, noise="laplace"), "gaussian": partial(curve_noise, noise="gaussian")},
 }
+_ADDING = ("categories", "interval", "subsets")  # of one column, with finitely many values
 
 
 def choose(space: Any, privacy: Privacy, name: str = "auto") -> Mechanism:
@@ -69,6 +72,48 @@ def choose(space: Any, privacy: Privacy, name: str = "auto") -> Mechanism:
     if space.present is not None:
         return known[name](space.present, privacy).with_missing(privacy)
     return known[name](space, privacy)
+
+
+def add_mechanism(name: str, function: Calibrate) -> None:
+    """Let plans say `mechanism = "name"` for a function of a space and a `Privacy` that gives a `Mechanism`.
+
+    It is for a column of categories, numbers, dates or sets, or of a space that was added; the function raises an
+    `InputError` for those that it does not serve. What it gives is certified as every law is.
+    """
+    expect(name, str, "name", "a text: what plans call the mechanism")
+    if not callable(function):
+        raise InputError(f"function must be a function of a space and a Privacy, not {described(function)}")
+    added = _Added(name, function)
+    if name == "auto" or any(known.get(name, added) != added for known in MECHANISMS.values()):
+        raise InputError(f"there is a mechanism called {name[:40]!r} already: choose another name")
+    for kind in _ADDING:
+        MECHANISMS[kind][name] = added
+
+
+@dataclass(frozen=True, slots=True)
+class _Added:
+    """A mechanism that was added: refused where no release could be made of it, or opened again."""
+
+    name: str
+    function: Calibrate
+
+    def __call__(self, space: Any, privacy: Privacy) -> Mechanism:
+        made: Any = self.function(space, privacy)
+        if not isinstance(made, Mechanism):
+            raise InputError(f"the mechanism {self.name!r} must give a Mechanism, not {described(made)}")
+        law = made.family
+        if made.inputs != space or law.inputs != space.size:
+            raise InputError(f"the mechanism {self.name!r} gives a law for another space than the column's")
+        if made.outputs != space and (space.line is None or made.outputs.line is None):
+            raise InputError(f"the mechanism {self.name!r} must release values of the column's space, or numbers")
+        if law.neighbours is not None:
+            raise InputError(f"the mechanism {self.name!r} must be private for every pair of values, not for some")
+        if law.kind not in LAWS:
+            raise InputError(
+                f"the mechanism {self.name!r} has a law of the kind {law.kind!r}, which cannot be read back: "
+                "add it to dproof.laws.law.LAWS"
+            )
+        return made
 
 
 def _finite(space: Any, privacy: Privacy) -> Mechanism:

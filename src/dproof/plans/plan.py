@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import os
+import tomllib
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from fractions import Fraction
@@ -25,6 +27,8 @@ if TYPE_CHECKING:
     from dproof.plans.questions import Planned
 
 Order = Literal["shuffle", "keep"]
+VERSION = 1  # of the format: a plan that names none has this one
+_UNREAD = ("share", "mechanism", "metric")  # keys of a column that do not change what its values are read as
 
 
 def not_protected(public: Sequence[str]) -> str:
@@ -129,6 +133,22 @@ class Plan:
             return cls.read(plan)
         raise InputError(f"plan must be a Plan, a path or a mapping, not {described(plan)}")
 
+    def reading(self, names: Iterable[str]) -> str:
+        """How these columns are read: their tables in the plan, and what there is about persons and the file, as JSON.
+
+        What only a release needs is left out: shares, mechanisms, metrics. A ledger knows a question by a digest of it,
+        so this text must stay as it is for as long as plans have version 1: see `docs/certificate.md`.
+        """
+        tables = tomllib.loads(self.text)
+        columns = {name: tables["columns"][name] for name in names}
+        told = {
+            "columns": {name: {k: v for k, v in t.items() if k not in _UNREAD} for name, t in columns.items()},
+            "file": tables.get("file", {}),
+            "person": self.person,
+            "rows_per_person": self.rows_per_person,
+        }
+        return json.dumps(told, sort_keys=True, default=str)
+
     def column(self, name: str) -> Column:
         """The column of that name."""
         for column in self.columns:
@@ -168,6 +188,9 @@ class Plan:
 
 
 def _plan(top: Reader, text: str) -> Plan:
+    version = top.integer("version", VERSION)
+    if version != VERSION:
+        raise Misplaced(("version",), f"is {version}, and this dproof reads plans of version {VERSION}")
     promise = top.table("privacy")
     privacy = promise.calling(
         lambda: Privacy(

@@ -9,7 +9,7 @@ from fractions import Fraction
 from dproof.errors import InputError
 from dproof.plans.reader import Reader
 from dproof.questions.question import Question
-from dproof.questions.schema import Open, Schema, asked_curve, counting, resolve
+from dproof.questions.schema import Open, Schema, resolve
 from dproof.questions.sql import parse
 from dproof.spaces.column import Column
 
@@ -51,6 +51,5 @@ def checked_question(sql: str, columns: Iterable[Column]) -> Question:
     if parsed.table.casefold() not in _TABLES:
         raise InputError(f"there is no table {parsed.table!r}: ask FROM data or FROM release")
     spaces = {column.name: column.space if column.private else Open() for column in columns if column.kind != "drop"}
-    schema = Schema(parsed.table, spaces)
-    resolve(parsed if asked_curve(parsed, schema) is None else counting(parsed), schema)
-    return parsed
+    gaps = frozenset(c.name for c in columns if c.private and c.refuses and parsed.table.casefold() == "data")
+    return resolve(parsed, Schema(parsed.table, spaces, gaps))

@@ -14,8 +14,8 @@ from typing import Any, TypeVar
 from dproof.arguments import as_path, described
 from dproof.errors import InputError, did_you_mean, nearest
 from dproof.exact import exact
-from dproof.spaces.labels import plain
 from dproof.spaces.line import plain_number
+from dproof.spaces.values import plain
 
 T = TypeVar("T")
 Keys = tuple[str, ...]

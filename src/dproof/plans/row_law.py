@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from dproof.certification.certificate import Certificate, Part
 from dproof.certification.certify import certify
 from dproof.certification.loss import compose, own_worst_pair
-from dproof.errors import InputError, TooLarge
+from dproof.errors import InputError, NotPrivate, TooLarge
 from dproof.exact import exact, float_above, log_above
 from dproof.mechanisms.mechanism import Mechanism
 from dproof.plans.plan import Plan, Wanted, split
@@ -170,7 +170,10 @@ def certify_row(plan: Plan) -> RowLaw:
     groups = []
     for want, privacy in zip(plan.groups, promises(plan), strict=True):
         mechanism = _calibrated(want, privacy)
-        (part,) = certify(mechanism, privacy, name=want.name).parts
+        try:
+            (part,) = certify(mechanism, privacy, name=want.name).parts
+        except NotPrivate as refused:  # a mechanism that was added
+            raise NotPrivate(f"column {want.name!r}: {refused}", refused.witness) from None
         groups.append(Group(want.columns, mechanism, replace(part, lower_bound=None)))
     return RowLaw(plan, tuple(groups))
 

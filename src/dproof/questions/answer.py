@@ -10,9 +10,7 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
-from dproof.errors import InputError
-from dproof.questions.question import Expression, Question
-from dproof.spaces.space import COMPARISONS, Space
+from dproof.spaces.space import Space
 
 _SHOWN = 4  # points of a curve that a line of text shows
 SHOWN_ROWS = 50  # rows of a table that are printed unless all are wanted
@@ -202,41 +200,6 @@ def cautions(rows: Iterable[Mapping[str, Any]], ways_out: str) -> list[str]:
         _OUTSIDE: any(cell.outside for cell in cells if cell.informative),
     }
     return [note for note, holds in said.items() if holds]
-
-
-def arranged(question: Question, columns: Mapping[Expression, Sequence[Any]], rows: Iterable[int]) -> list[int]:
-    """The rows that HAVING, ORDER BY and LIMIT leave, in order; what has no value passes no test and comes last."""
-    kept = [n for n in rows if _passes(question, columns, n)]
-    for order in reversed(question.order_by):
-        values = [_rank(value, order.descending) for value in columns[order.expression]]
-        kept.sort(key=values.__getitem__, reverse=order.descending)
-    return kept[: question.limit]
-
-
-def _passes(question: Question, columns: Mapping[Expression, Sequence[Any]], n: int) -> bool:
-    for test in question.having:
-        left, right = _plain(columns[test.left][n]), _plain(columns[test.right][n])
-        try:
-            if left is None or right is None or not COMPARISONS[test.operator](left, right):
-                return False
-        except TypeError:
-            problem = "HAVING compares things of different kinds: numbers with numbers, texts with texts"
-            raise InputError(problem) from None
-    return True
-
-
-def _rank(value: Any, descending: bool) -> tuple[bool, Any]:
-    """What a value sorts by; sets go by their items."""
-    plain = _plain(value)
-    if isinstance(plain, (frozenset, list, tuple)):
-        plain = sorted(map(str, plain))
-    return (plain is None) != descending, 0 if plain is None else plain
-
-
-def _plain(value: Any) -> Any:
-    """An estimate without its interval; None for what could not be calculated."""
-    plain = value.estimate if isinstance(value, Cell) else value
-    return None if isinstance(plain, float) and math.isnan(plain) else plain
 
 
 def _json(value: Any) -> Any:

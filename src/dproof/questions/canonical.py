@@ -87,10 +87,6 @@ def _written(predicate: Predicate) -> str:
             return f"({(' AND ' if isinstance(predicate, And) else ' OR ').join(map(_written, parts))})"
 
 
-_FUNCTIONS = {"distinct": "count", "covar": "covar_samp"}
-_OF_A_POPULATION = {"var": "var_pop", "stddev": "stddev_pop", "covar": "covar_pop"}
-
-
 def expression(part: Expression) -> str:
     """An expression in full parentheses."""
     match part:
@@ -103,13 +99,13 @@ def expression(part: Expression) -> str:
             return f"bin({name(column)}, {literal(width)})"
         case Arithmetic(operator, left, right):
             return f"({expression(left)} {operator} {expression(right)})"
-        case Aggregate(kind, columns, argument, where):
-            population = kind in _OF_A_POPULATION and argument == 0
-            function = _OF_A_POPULATION[kind] if population else _FUNCTIONS.get(kind, kind)
+        case Aggregate(_, columns, argument, where):
+            definition = part.definition
+            function, is_written = definition.name_of(argument)
             inside = ", ".join(name(column) for column in columns) or "*"
-            if kind in ("quantile", "top") and argument is not None:
+            if is_written and argument is not None:
                 inside += f", {literal(argument)}"
-            text = f"{function}({'DISTINCT ' if kind == 'distinct' else ''}{inside})"
+            text = f"{function}({'DISTINCT ' if definition.counts == 'values' else ''}{inside})"
             return text if where is None else f"{text} FILTER (WHERE {condition(where)})"
 
 

@@ -27,7 +27,7 @@ _MOST_VALUES = 1 << 22
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Axis:
+class Cut:
     """One column in blocks of codes that nothing tells apart.
 
     The codes from `first[n]` to `last[n]` lie in `block[n]`; with `bits` those that agree with `first[n]` in these. A
@@ -76,7 +76,7 @@ class Axis:
 class Grid:
     """The product of the blocks of some columns."""
 
-    axes: tuple[Axis, ...]
+    axes: tuple[Cut, ...]
     regions: dict[Atom, Region]
 
     @property
@@ -151,7 +151,7 @@ def _gap(column: str, schema: Schema) -> list[int]:
     return [MISSING] if column in schema.nullable else []
 
 
-def _bit_axis(column: str, schema: Schema, regions: Sequence[Region]) -> Axis:
+def _bit_axis(column: str, schema: Schema, regions: Sequence[Region]) -> Cut:
     """Blocks of codes that agree in all bits that a condition looks at."""
     space = schema.spaces[column]
     bits = tuple(sorted({bit for found in regions if isinstance(found, Bit) for bit in found.bits}))
@@ -160,13 +160,12 @@ def _bit_axis(column: str, schema: Schema, regions: Sequence[Region]) -> Axis:
     patterns = [sum(1 << bit for n, bit in enumerate(bits) if p >> n & 1) for p in range(1 << len(bits))]
     each = 1.0 if isinstance(space, Open) else space.size / len(patterns)
     first = np.array([*patterns, *_gap(column, schema)])
-    return Axis(column, first, first, np.arange(len(first)), np.full(len(first), each), bits)
+    return Cut(column, first, first, np.arange(len(first)), np.full(len(first), each), bits)
 
 
-def _axis(column: str, schema: Schema, regions: Sequence[Region], keys: Sequence[Key], spelled: bool) -> Axis:
+def _axis(column: str, schema: Schema, regions: Sequence[Region], keys: Sequence[Key], spelled: bool) -> Cut:
     """Blocks of runs of codes for which every condition and every key say the same."""
-    space = schema.spaces[column]
-    assert not isinstance(space, Open)
+    space = schema.declared(column)
     groups = [grouping(key, schema) for key in keys]
     if spelled or space.items is not None:  # the law of sets is undone bit by bit, so each has a block
         if space.size > _MOST_VALUES:
@@ -180,4 +179,4 @@ def _axis(column: str, schema: Schema, regions: Sequence[Region], keys: Sequence
         marks = [*(found.of(first) for found in groups), *(found.holds(first) for found in regions), first * 0]
         block = np.unique(np.stack(marks), axis=1, return_inverse=True)[1].reshape(-1)
     last = np.append(first[1:], size_of(space)) - 1
-    return Axis(column, first, last, block, np.bincount(block, last - first + 1.0))
+    return Cut(column, first, last, block, np.bincount(block, last - first + 1.0))

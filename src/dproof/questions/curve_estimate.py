@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any, Self
 
 import numpy as np
 
+from dproof.curves.bands import fine
 from dproof.curves.bases import Floats
 from dproof.curves.expansion import CurveLattice
 from dproof.questions.answer import Answer, Cell
@@ -45,6 +47,11 @@ class CurveEstimate:
         """What each ξ adds at these points, one row each."""
         parts = self.lattice.scales[:, None] * self.lattice.functions(times)
         return np.asarray(self.factor.T @ np.vstack([parts, self.lattice.centre(times)]))
+
+    def with_band(self, quantile: Callable[[Floats], float]) -> Self:
+        """The same with the quantile of a band between grid points too, from what each ξ adds along the curve."""
+        path = self.loadings(fine(self.times[0], self.times[-1], self.times))
+        return replace(self, quantile=quantile(path))
 
     @property
     def estimate(self) -> Floats:

@@ -17,12 +17,12 @@ from numpy.typing import NDArray
 
 from dproof.errors import TooLarge
 from dproof.privacy import Neighbours
-from dproof.questions.cells import Axis, Grid, cut
-from dproof.questions.linear import Term
+from dproof.questions.cells import Cut, Grid, cut
 from dproof.questions.predicates import Predicate, both, leaves
 from dproof.questions.question import Key
 from dproof.questions.regions import Grouping, grouping
 from dproof.questions.schema import Schema
+from dproof.questions.sums import Term
 
 _MOST_RECORDS = 1 << 18
 _MOST_EFFECTS = 1 << 11  # effects of which every pair is looked at
@@ -152,22 +152,18 @@ def _candidates(
     schema: Schema, parts: Sequence[Part], wheres: Sequence[Predicate | None], used: Sequence[Term]
 ) -> tuple[dict[str, Sequence[int]], bool, Grid]:
     """Codes of each column whose combinations show every effect; whether they do, or only all extremes; the grid."""
-    degrees = {
-        column: max(len(term.columns) for term in used if column in term.columns)
-        for term in used
-        for column in term.columns
-    }
+    summed = {column: [term for term in used if column in term.columns] for term in used for column in term.columns}
     tested = {leaf.column for where in wheres for leaf in leaves(where)}
     keys = tuple(dict.fromkeys(key for part in parts for key in part.keys))
     by_keys = [key.column for key in keys]
     # Two groups of a column that nothing else looks at stand for all its groups.
-    alone = [key for key in keys if key.column not in tested | set(degrees) and by_keys.count(key.column) == 1]
-    grid = cut(schema, wheres, [key for key in keys if key not in alone], degrees)
+    alone = [key for key in keys if key.column not in tested | set(summed) and by_keys.count(key.column) == 1]
+    grid = cut(schema, wheres, [key for key in keys if key not in alone], summed)
     two = {key.column: _first_two(grouping(key, schema)) for key in alone}
-    ends = {axis.column: _ends(axis, degrees.get(axis.column, 0), schema) for axis in grid.axes}
-    every = ends | {axis.column: _all(axis) for axis in grid.axes if degrees.get(axis.column, 0) > 1}
-    linear = max(degrees.values(), default=0) < 2
-    complete = linear or math.prod(len(codes) for codes in (two | every).values()) <= _MOST_EFFECTS
+    ends = {axis.column: _ends(axis, summed.get(axis.column, []), schema) for axis in grid.axes}
+    multiplied = {column for term in used if len(term.columns) > 1 for column in term.columns}
+    every = ends | {axis.column: _all(axis) for axis in grid.axes if axis.column in multiplied}
+    complete = not multiplied or math.prod(len(codes) for codes in (two | every).values()) <= _MOST_EFFECTS
     chosen = two | (every if complete else ends)
     if math.prod(len(codes) for codes in chosen.values()) > _MOST_RECORDS:
         raise TooLarge(f"the question cuts the rows into more than {_MOST_RECORDS} kinds: ask for less at once")
@@ -179,18 +175,19 @@ def _first_two(groups: Grouping) -> Sequence[int]:
     return [int(start) for start in groups.starts[np.unique(groups.groups, return_index=True)[1]][:2]]
 
 
-def _ends(axis: Axis, degree: int, schema: Schema) -> Sequence[int]:
+def _ends(axis: Cut, summed: Sequence[Term], schema: Schema) -> Sequence[int]:
     """Codes of an axis among which the extremes of every coordinate are found, each on its own."""
-    if degree == 0:
+    if not summed:
         return list(map(int, axis.samples))
     if schema.spaces[axis.column].line is None:
         return _all(axis)  # numbers in any order
-    # The least square is at the middle of the range, for which numbers are centred.
-    middle = int(axis.last[-1]) // 2
-    inner = [np.clip(middle + n, axis.first, axis.last) for n in (0, 1)] if degree > 1 else []
+    # A product rises or falls on either side of 0: that is the middle of the range for numbers that are centred.
+    scales = [term.scale(axis.column, schema) for term in summed if len(term.columns) > 1]
+    zeros = {-scale.shift // scale.factor for scale in scales}
+    inner = [np.clip(zero + n, axis.first, axis.last) for zero in zeros for n in (0, 1)]
     return list(map(int, np.unique(np.concatenate([axis.first, axis.last, *inner]))))
 
 
-def _all(axis: Axis) -> Sequence[int]:
+def _all(axis: Cut) -> Sequence[int]:
     """Every code of an axis."""
     return range(int(axis.first[0]), int(axis.last[-1]) + 1)

@@ -15,13 +15,10 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 
 from dproof.errors import InputError
+from dproof.questions.aggregates import AGGREGATES, Definition
 from dproof.questions.predicates import Operator, Predicate, leaves
 
 _OPERATIONS = {"+": operator.add, "-": operator.sub, "*": operator.mul, "/": operator.truediv}
-Kind = Literal[
-    "count", "distinct", "sum", "avg", "min", "max", "quantile",
-    "var", "stddev", "covar", "corr", "mode", "top",
-]  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,17 +36,21 @@ class Key:
 
 @dataclass(frozen=True, slots=True)
 class Aggregate:
-    """One statistic of the rows of a group that satisfy `where`.
+    """One statistic of the rows of a group that satisfy `where`; `kind` is its name in the table of aggregates.
 
     `columns` is empty for COUNT(*) and has two names for covar and corr. `argument` is q for a quantile (a
     median is q = 1/2), k for top, and for var, stddev and covar what is taken from n in the divisor: 1 for a
     sample, 0 for a population.
     """
 
-    kind: Kind
+    kind: str
     columns: tuple[str, ...] = ()
     argument: Fraction | None = None
     where: Predicate | None = None
+
+    @property
+    def definition(self) -> Definition:
+        return AGGREGATES[self.kind]
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +108,11 @@ def parts_of(expression: Expression) -> Iterator[Number | Key | Aggregate]:
         yield expression
 
 
+def aggregates_of(expression: Expression) -> tuple[Aggregate, ...]:
+    """The aggregates among these."""
+    return tuple(part for part in parts_of(expression) if isinstance(part, Aggregate))
+
+
 def evaluate(expression: Expression, aggregate: Callable[[Aggregate], Any]) -> Any:
     """The value of an expression, from those of its aggregates: anything that can be calculated with.
 
@@ -142,8 +148,7 @@ def aggregates(question: Question) -> tuple[Aggregate, ...]:
     >>> aggregates(Question("data", (Item("a", n), Item("b", Arithmetic("*", n, Number(Fraction(2)))))))
     (Aggregate(kind='count', columns=(), argument=None, where=None),)
     """
-    found = (part for expression in expressions(question) for part in parts_of(expression))
-    return tuple(dict.fromkeys(part for part in found if isinstance(part, Aggregate)))
+    return tuple(dict.fromkeys(part for expression in expressions(question) for part in aggregates_of(expression)))
 
 
 def columns(question: Question) -> tuple[str, ...]:

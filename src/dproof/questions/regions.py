@@ -75,8 +75,7 @@ def region(atom: Atom, schema: Schema) -> Region:
     (Runs(ends=(0, 1, 2, 3)), Runs(ends=(0, 0, 1, 2, 3, 3)))
     """
     (leaf,), negated = leaves(atom), isinstance(atom, Not)
-    space = schema.spaces[leaf.column]
-    assert not isinstance(space, Open)  # its conditions are known by their positions, not by codes
+    space = schema.declared(leaf.column)  # conditions on other columns are known by their positions, not by codes
     absent = space.absent
     gap = () if absent is None else (absent, absent + 1)
     match leaf:

@@ -37,8 +37,7 @@ from dproof.questions.question import (
 from dproof.spaces import Space
 from dproof.spaces.space import as_space
 
-_OF_VALUES = ("avg", "min", "max", "quantile")  # aggregates that are such a value as the column has
-_OF_NUMBERS = ("sum", "avg", "min", "max", "quantile", "var", "stddev", "covar", "corr")
+_ALONE = "column {0!r} holds curves: ask for AVG({0}) or SUM({0}) by itself"
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,17 +66,24 @@ class Schema:
     spaces: Mapping[str, Space | Open]
     nullable: frozenset[str] = frozenset()
 
-    def find(self, column: str, *, gaps: bool = False) -> str:
+    def declared(self, column: str) -> Space:
+        """The space of a column whose values are declared."""
+        space = self.spaces[column]
+        assert not isinstance(space, Open)
+        return space
+
+    def find(self, column: str, *, gaps: bool = False, curves: bool = False) -> str:
         """The declared column of that name; case matters only where two names differ by nothing else.
 
-        Of curves one may ask in passing only which are there (`gaps`), where some may be missing.
+        A column of curves is found only by what asks for `curves`, or for those that are missing (`gaps`), where some
+        may be.
         """
         same = [known for known in self.spaces if known.casefold() == column.casefold()]
         if column not in self.spaces and len(same) != 1:
             raise InputError(f"there is no column {column!r}{did_you_mean(column, self.spaces)}")
         found = column if column in self.spaces else same[0]
-        if self.spaces[found].holds_curves and not (gaps and found in self.nullable):
-            raise InputError(f"column {found!r} holds curves: ask for AVG({found}) or SUM({found}) by itself")
+        if self.spaces[found].holds_curves and not curves and not (gaps and found in self.nullable):
+            raise InputError(_ALONE.format(found))
         return found
 
 
@@ -110,7 +116,7 @@ def has_sums(space: Space | Open) -> bool:
 
 def shown_as(expression: Expression, schema: Schema) -> Space | None:
     """The space whose values an expression has, where these are shown otherwise than as numbers."""
-    if not isinstance(expression, Aggregate) or expression.kind not in _OF_VALUES:
+    if not isinstance(expression, Aggregate) or not expression.definition.is_value:
         return None
     space = schema.spaces[expression.columns[0]]
     return None if isinstance(space, Open) or space.has_sums or not space.has_numbers else space
@@ -143,6 +149,7 @@ def resolve(question: Question, schema: Schema) -> Question:
     for part in (part for expression in expressions(checked) for part in parts_of(expression)):
         if isinstance(part, Key) and part not in checked.group_by:
             raise InputError(f"column {part.column!r} is neither in an aggregate nor in GROUP BY")
+    _check_curves(checked, schema)
     tested = [side for test in checked.having for side in (test.left, test.right)]
     inside = [part for whole in expressions(checked) for part in parts_of(whole) if part is not whole]
     if any(shown_as(expression, schema) is not None for expression in (*tested, *inside)):
@@ -154,23 +161,28 @@ def resolve(question: Question, schema: Schema) -> Question:
     return checked
 
 
-def asked_curve(question: Question, schema: Schema) -> str | None:
-    """The curve column that a question asks about, if any."""
-    curves = {name.casefold(): name for name, space in schema.spaces.items() if space.holds_curves}
-    asked = [item.expression for item in question.select if isinstance(item.expression, Aggregate)]
-    named = [(part.kind, curves.get(column.casefold())) for part in asked for column in part.columns]
-    # How many curves there are, where some may be missing, is a count like any other.
-    return next((found for kind, found in named if found and (kind != "count" or found not in schema.nullable)), None)
+def is_curve(expression: Expression, schema: Schema) -> bool:
+    """Whether an expression is an aggregate of curves; how many curves there are is a count like any other."""
+    if not isinstance(expression, Aggregate) or expression.definition.counts:
+        return False
+    return any(schema.spaces[column].holds_curves for column in expression.columns)
 
 
-def counting(question: Question) -> Question:
-    """The question with count(*) in the place of the curve: its names, conditions and groups can then be checked."""
-    select = []
-    for item in question.select:
-        asked = item.expression
-        counted = Aggregate("count", where=asked.where) if isinstance(asked, Aggregate) else asked
-        select.append(replace(item, expression=counted))
-    return replace(question, select=tuple(select))
+def asks_for_curves(question: Question, schema: Schema) -> bool:
+    """Whether a checked question asks for curves: then for those of one column, and for nothing else."""
+    return any(is_curve(aggregate, schema) for aggregate in aggregates(question))
+
+
+def _check_curves(question: Question, schema: Schema) -> None:
+    curves = [aggregate for aggregate in aggregates(question) if is_curve(aggregate, schema)]
+    if not curves:
+        return
+    if question.having or question.order_by or question.limit is not None:
+        raise InputError("HAVING, ORDER BY and LIMIT do not go with curves: leave them out")
+    beside = [i for i in question.select if not isinstance(i.expression, Key) and not is_curve(i.expression, schema)]
+    columns = sorted({column for aggregate in curves for column in aggregate.columns})
+    if beside or len(columns) > 1:
+        raise InputError(_ALONE.format(next(column for column in columns if schema.spaces[column].holds_curves)))
 
 
 def _key(key: Key, schema: Schema) -> Key:
@@ -193,19 +205,21 @@ def _expression(part: Expression, schema: Schema) -> Expression:
 
 
 def _aggregate(aggregate: Aggregate, schema: Schema) -> Aggregate:
-    kind, argument = aggregate.kind, aggregate.argument
-    columns = tuple(schema.find(column, gaps=kind == "count") for column in aggregate.columns)
+    definition, argument = aggregate.definition, aggregate.argument
+    wanted = {"gaps": definition.counts == "rows", "curves": definition.of_curves}
+    columns = tuple(schema.find(column, **wanted) for column in aggregate.columns)
     for column in columns:
-        if kind in _OF_NUMBERS and not has_numbers(schema.spaces[column]):
-            raise InputError(f"{kind.upper()} needs numbers, and column {column!r} has none: COUNT it")
-        if kind == "sum" and not has_sums(schema.spaces[column]):
+        added_up = has_numbers(schema.spaces[column]) or schema.spaces[column].holds_curves
+        if definition.accepts == "numbers" and not added_up:
+            raise InputError(f"{aggregate.kind.upper()} needs numbers, and column {column!r} has none: COUNT it")
+        if definition.shape == "linear" and not definition.counts and not has_sums(schema.spaces[column]):
             raise InputError(f"column {column!r} has dates, which have no sum: ask for AVG({column})")
-    if kind == "quantile" and not (argument is not None and 0 <= argument <= 1):
-        raise InputError("QUANTILE needs a probability between 0 and 1, as in QUANTILE(age, 0.25)")
-    if kind == "top" and not (argument is not None and argument >= 1 and argument.denominator == 1):
-        raise InputError("TOP needs how many, a whole number from 1 on, as in TOP(hobby, 3)")
-    if kind == "mode" and schema.spaces[columns[0]].items is not None:
-        raise InputError(f"column {columns[0]!r} holds sets: ask TOP({columns[0]}, 1)")
+        if definition.accepts == "values" and schema.spaces[column].items is not None:
+            raise InputError(f"column {column!r} holds sets: ask TOP({column}, 1)")
+    if definition.argument_rule is not None:
+        holds, advice = definition.argument_rule
+        if argument is None or not holds(argument):
+            raise InputError(advice)
     return replace(aggregate, columns=columns, where=_predicate(aggregate.where, schema))
 
 

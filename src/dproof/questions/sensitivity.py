@@ -13,12 +13,13 @@ from typing import Any, Literal, cast, get_args
 from dproof.arguments import choice, listed, whole
 from dproof.errors import InputError
 from dproof.privacy import Neighbours
-from dproof.questions.building import Asked, Asking, as_question
+from dproof.questions.aggregates import Rank
+from dproof.questions.building import Asked, Select, as_question
 from dproof.questions.effects import Coordinate, Effects, Part, effects
-from dproof.questions.linear import Term, present, scale_of
-from dproof.questions.question import Aggregate, Arithmetic, Expression, Key, Number, Question, parts_of
+from dproof.questions.question import Aggregate, Arithmetic, Expression, Key, Number, Question, aggregates_of
 from dproof.questions.regions import MISSING, grouping
 from dproof.questions.schema import Open, Schema, as_schema, plain, resolve
+from dproof.questions.sums import Term, present, terms, whole_scale
 from dproof.spaces import Space
 
 Row = dict[str, Any]
@@ -73,10 +74,16 @@ def sensitivity(
     schema = as_schema(table)
     choice(neighbours, get_args(Neighbours), "neighbours")
     whole(rows, "rows", 1)  # the empty table has no mean
-    several = [asked] if isinstance(asked, (str, Question, Asking)) else listed(asked, "asked", "one or more questions")
+    several = [asked] if isinstance(asked, (str, Question, Select)) else listed(asked, "asked", "one or more questions")
     if not several:
         raise InputError("asked must be one or more questions, and there is none")
-    questions = [resolve(as_question(one, schema.table), schema) for one in several]
+    return sensitivity_of(
+        [resolve(as_question(one, schema.table), schema) for one in several], schema, neighbours, rows
+    )
+
+
+def sensitivity_of(questions: Sequence[Question], schema: Schema, neighbours: Neighbours, rows: int) -> Sensitivity:
+    """The same for questions that are checked already."""
     items = [(n, item.expression) for n, question in enumerate(questions) for item in question.select]
     measured = [(n, expression) for n, expression in items if not isinstance(expression, (Key, Number))]
     for _, expression in measured:
@@ -115,11 +122,8 @@ def _row(codes: dict[str, int], schema: Schema) -> Row:
 def _combination(expression: Expression, schema: Schema) -> tuple[tuple[Fraction, Term], ...]:
     """An expression as Σ coefficient · term; a constant moves nothing."""
     match expression:
-        case Aggregate("count", _, _, _):
-            return ((Fraction(1), Term((), present(expression, schema))),)
-        case Aggregate("sum", columns, _, _):
-            term = Term(columns, present(expression, schema))
-            return ((term.unit(schema), term),)
+        case Aggregate() if expression.definition.sums and expression.definition.shape == "linear":
+            return tuple((term.unit(schema), term) for term in terms(expression, schema))
         case Number():
             return ()
         case Arithmetic("+" | "-" as operator, left, right):
@@ -136,7 +140,7 @@ def _combination(expression: Expression, schema: Schema) -> tuple[tuple[Fraction
 
 
 def _unbounded(expression: Expression, schema: Schema) -> list[str]:
-    asked = [part for part in parts_of(expression) if isinstance(part, Aggregate) and part.kind != "count"]
+    asked = [part for part in aggregates_of(expression) if part.definition.counts != "rows"]
     return [column for part in asked for column in part.columns if isinstance(schema.spaces[column], Open)]
 
 
@@ -156,26 +160,27 @@ def _alone(
     aggregate: Aggregate, question: Question, schema: Schema, neighbours: Neighbours, rows: int
 ) -> Sensitivity | None:
     """Statistics that are no sums over rows but have a sensitivity in closed form, when asked alone."""
-    if aggregate.kind not in ("avg", "min", "max", "quantile", "distinct"):
-        return None
-    if aggregate.kind == "distinct":
+    definition = aggregate.definition
+    if definition.counts == "values":
         groups = max((len(grouping(key, schema).labels) for key in question.group_by), default=1)
         l1 = Fraction(2 if groups > 1 and neighbours == "change-one" else 1)
         return Sensitivity(neighbours, l1, l1, "bound")
+    if definition.shape != "mean" and not isinstance(definition.chosen, Rank):
+        return None
     if question.group_by:
         raise InputError(f"the sensitivity of {aggregate.kind.upper()} is known for one group at a time")
     column = aggregate.columns[0]
-    scale = scale_of(schema.spaces[column], False)
+    scale = whole_scale(schema.spaces[column], False)
     filtered = question.where is not None or present(aggregate, schema) is not None
-    n = 1 if filtered or aggregate.kind != "avg" else rows
-    share = Fraction(1) if aggregate.kind != "avg" else Fraction(1, n + (neighbours == "add-remove"))
+    n = rows if definition.chosen is None and not filtered else 1
+    share = Fraction(1) if definition.chosen is not None else Fraction(1, n + (neighbours == "add-remove"))
     least, most = map(scale.value, scale.ends)
     distance = (most - least) * share
     bottom, top = {column: plain(least)}, {column: plain(most)}
     before = (bottom,) * n
     after = (*before, top) if neighbours == "add-remove" else (*before[1:], top)
-    if aggregate.kind == "min":
+    if definition.chosen == Rank("least"):
         before, after = (top,), ((top, bottom) if neighbours == "add-remove" else (bottom,))
-    elif aggregate.kind == "quantile":
+    elif definition.chosen == Rank():
         return Sensitivity(neighbours, distance, distance**2, "bound")
     return Sensitivity(neighbours, distance, distance**2, "exact", (Witness(before, after, distance),))

@@ -162,7 +162,7 @@ class _Counting:
         self._counts["no_number"] += int(no_number.sum())
         self._counts["clamped" if column.clamp else "outside"] += int(outside.sum())
         strange = outside if readable else no_number
-        if column.form in ("plain", "joined") and strange.any():
+        if column.is_one_text and strange.any():
             self._remember(arrays[0], strange)
         for flag, array in zip(self._flags, arrays, strict=False):
             self._remember(array, _refused(flag([array])))
@@ -233,30 +233,32 @@ def _hints(plan: Plan, rows: int, columns: Sequence[ColumnInspection], persons: 
     hints = [] if rows else ["The table has no rows."]
     for found in columns:
         column, name, present = plan.column(found.name), repr(found.name), rows - found.missing
+        flags = column.private and column.space.flags(column)
+        signed = column.private and column.space.line is not None and column.space.has_sums  # plain numbers, no dates
         if found.undecodable:
             hints.append(
                 f"Values of {name} are no {plan.file.encoding} text: is `encoding` under [file] right? "
                 'Files from Windows often have "cp1252".'
             )
-        elif column.form == "flags":
+        elif flags:
             if found.outside or found.clamped:
                 hints.append(
                     f"Flags of {name} are neither ticked nor not: {HOW_FLAGS_ARE_READ}. Write the text of each option "
                     "in `values`, in the order of `columns`."
                 )
         elif found.outside > present / 2:
-            asked = _SIGNS if column.kind == "interval" else "are all values in the plan, and is the encoding right?"
+            asked = _SIGNS if signed else "are all values in the plan, and is the encoding right?"
             hints.append(f"Most values of {name} are outside: {asked}")
         if found.no_number:
             hints.append(f"Values of {name} are no {column.space.noun}s: {column.space.unreadable_advice}")
-        if found.clamped > present / 2 and column.form != "flags":
-            asked = _SIGNS if column.kind == "interval" else "does the plan have the right bounds or values?"
+        if found.clamped > present / 2 and not flags:
+            asked = _SIGNS if signed else "does the plan have the right bounds or values?"
             hints.append(f"Most values of {name} are clamped: {asked}")
         if rows and found.missing == rows:
             hints.append(f"All values of {name} are missing.")
         if column.private and found.missing + found.no_number and column.missing is None:
             hints.append(f"Missing values of {name} stop `sanitise`: say what stands for them, with `missing`.")
-        if column.private and found.outside and column.outside is None and column.form != "flags":
+        if column.private and found.outside and column.outside is None and not flags:
             ways = [f', or set outside = "{way}"' for way in column.space.outside_ways if way != "refuse"]
             hints.append(f"Values of {name} outside stop `sanitise`: declare them{''.join(ways)}.")
     if persons is not None and persons.above:

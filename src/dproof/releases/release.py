@@ -23,6 +23,7 @@ from dproof.releases.remote import remote_table
 
 if TYPE_CHECKING:
     from dproof.questions.answer import Answer
+    from dproof.questions.building import Select
     from dproof.questions.curve_estimate import CurveEstimate
 
 DATA, PARTS = "release.parquet", "part-*.parquet"  # one file, or as many as there are
@@ -109,15 +110,15 @@ class Release:
 
         return polars.from_arrow(self.to_arrow())
 
-    def query(self, sql: str, **options: Any) -> Answer:
-        """Debiased answers with intervals; the table is called `release`."""
-        from dproof.estimation.sql import query
+    def query(self, asked: str | Select, **options: Any) -> Answer:
+        """Debiased answers with intervals to SQL, where the table is called `release`, or to what `Select` built."""
+        from dproof.estimation.query import query
 
-        return query(self, sql, **options)
+        return query(self, asked, **options)
 
     def raw(self, sql: str, **options: Any) -> Answer:
         """The same SQL on the sanitised rows as they are."""
-        from dproof.estimation.raw import raw
+        from dproof.estimation.query import raw
 
         return raw(self, sql, **options)
 

@@ -7,7 +7,7 @@ number between two lattice points, cannot have been drawn at all, and may be som
 from __future__ import annotations
 
 import os
-from dataclasses import replace
+from dataclasses import astuple, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -17,9 +17,11 @@ import pyarrow.parquet
 
 from dproof.arguments import as_path
 from dproof.certification.certificate import certified_part
-from dproof.certification.verify_certificate import LARGEST_FILE, Refused
+from dproof.certification.verify_certificate import LARGEST_FILE, LAWS, Laws, Refused
 from dproof.certification.verify_certificate import verify as verify_certificate
 from dproof.errors import InputError, VerificationFailed
+from dproof.laws.law import LAWS as RECORDED
+from dproof.laws.law import law_from_json
 from dproof.plans.column import added_sizes
 from dproof.plans.reader import Misplaced
 from dproof.plans.row_law import Group, RowLaw
@@ -65,10 +67,11 @@ def check(place: Path) -> Release | None:
     """What `verify` checks of a folder, whatever its name is, or of a certificate's file."""
     certificate = read_certificate(place / CERTIFICATE if place.is_dir() else place)
     try:
-        unchecked = verify_certificate(dict(certificate), place if place.is_dir() else None, added_sizes())
-        if not place.is_dir():
+        folder = place if place.is_dir() else None
+        unchecked = verify_certificate(dict(certificate), folder, added_sizes(), _added_laws())
+        if folder is None:
             return None
-        release = opened(place)
+        release = opened(folder)
         _check_stored(release)
         _check_said(release)
         return replace(release, unchecked=tuple(unchecked))
@@ -76,6 +79,17 @@ def check(place: Path) -> Release | None:
         raise VerificationFailed(str(refused)) from None
     except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
         raise VerificationFailed(f"the certificate cannot be read ({type(error).__name__})") from None
+
+
+def _added_laws() -> Laws:
+    """The laws that the stand-alone verifier does not know: each says its worst pair itself."""
+
+    def read(record: dict[str, Any]) -> dict[str, Any]:
+        law = law_from_json(record)
+        checked = {"kind": law.kind, "size": law.inputs, "worst": lambda odds: astuple(law.worst(odds))}
+        return checked if law.neighbours is None else {**checked, "neighbours": law.neighbours}
+
+    return dict.fromkeys(RECORDED.keys() - LAWS.keys(), read)
 
 
 def _check_said(release: Release) -> None:

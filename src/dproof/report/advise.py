@@ -7,36 +7,34 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from math import ceil, exp, isfinite, log
+from math import ceil, exp, isfinite, log, prod
 from typing import Any
 
 import numpy as np
 
 from dproof.arguments import listed, whole
-from dproof.curation import formulas
-from dproof.curation.measurement import Measurement
-from dproof.curation.measurement import measure as measure_noise
+from dproof.curation.measurement import Measurement, measure
+from dproof.curation.noisy_sums import value_of
 from dproof.curation.preview import spreads
-from dproof.curation.tally import schema_of as curator_schema
 from dproof.errors import InputError
-from dproof.estimation.expressions import sums_of
-from dproof.estimation.frame import Frame, Needed, schema_of
+from dproof.estimation.counted import Counting
+from dproof.estimation.estimated import Estimated, Options, estimate
 from dproof.estimation.intervals import half_widths, normal_quantile
-from dproof.estimation.measuring import Asked, Measured, Options, measure
 from dproof.exact import written
 from dproof.laws.scores import Array
 from dproof.plans.plan import Plan
 from dproof.plans.questions import Planned, checked_question
 from dproof.plans.row_law import RowLaw, certify_row
+from dproof.plans.schema import schema_of
 from dproof.privacy import Privacy
-from dproof.questions.building import Asking, count, mean
-from dproof.questions.linear import Term
+from dproof.questions.aggregates import Sums, total
+from dproof.questions.building import Select
 from dproof.questions.predicates import Compare, Contains, both
-from dproof.questions.question import Expression, Key, Number, Question, aggregates
-from dproof.questions.schema import Schema, asked_curve, resolve
+from dproof.questions.question import Expression, Key, Number, Question, aggregates, columns
+from dproof.questions.schema import Schema, resolve
+from dproof.questions.sums import Term, centred_terms, multiplied_out
 
 Spread = tuple[float | None, float | None]  # a half-width and a standard error, over all groups
-_LINEAR = ("count", "sum", "avg", "var", "stddev", "covar", "corr")
 _LEVEL = 0.95
 _MOST_ROWS = 10**15
 
@@ -171,19 +169,19 @@ def asked_width(plan: Plan, rows: int, column: str) -> float | None:
     if space.holds_curves:
         return None
     if not space.is_counted:
-        return _width(plan, mean(column), rows)
+        return _width(plan, Select().mean(column), rows)
     first, holds = space.candidate(0), space.items is not None
     condition = Contains(column, first) if holds else Compare(column, "=", first)
-    return _width(plan, replace(count(), condition=condition), rows)
+    return _width(plan, replace(Select().count(), condition=condition), rows)
 
 
 def count_width(plan: Plan) -> float | None:
     """± of `dproof ask` for all of ε of the number of rows, where that is private."""
-    return _width(plan, count(), None)
+    return _width(plan, Select().count(), None)
 
 
-def _width(plan: Plan, asked: Asking, rows: int | None) -> float | None:
-    schema = replace(curator_schema(plan), nullable=frozenset())
+def _width(plan: Plan, asked: Select, rows: int | None) -> float | None:
+    schema = replace(schema_of(plan), nullable=frozenset())
     noise = _noise(plan, resolve(asked.question(), schema), schema, plan.privacy)
     return next(iter(spreads(noise, _LEVEL, rows if plan.rows_are_public else None).values()))[0]
 
@@ -191,7 +189,7 @@ def _width(plan: Plan, asked: Asking, rows: int | None) -> float | None:
 def _noise(plan: Plan, question: Question, schema: Schema, privacy: Privacy) -> Measurement:
     """What a curator would draw for a question at this price."""
     by_person = plan.person is not None
-    return measure_noise(question, schema, privacy, rows_per_person=plan.rows_per_person, by_person=by_person)
+    return measure(question, schema, privacy, rows_per_person=plan.rows_per_person, by_person=by_person)
 
 
 def _given(questions: Any) -> tuple[Planned, ...]:
@@ -205,12 +203,12 @@ def _compared(
     """The columns of one question that hold answers; without a law, as there can be no release, of a curator alone."""
     items = [item for item in parsed.select if not isinstance(item.expression, (Key, Number))]
     unknown = [Comparison(one.sql, item.alias, one.weight, None, None, None) for item in items]
-    data_schema = curator_schema(plan)
-    schema = data_schema if law is None else schema_of(law)
-    if asked_curve(parsed, schema) is not None:
+    data_schema = schema_of(plan)
+    schema = data_schema if law is None else schema_of(plan, "release")
+    if any(schema.spaces[column].holds_curves for column in columns(parsed)):
         return unknown  # a band, not one ±
     release = resolve(replace(parsed, table=schema.table), schema)
-    if any(aggregate.kind not in _LINEAR for aggregate in aggregates(release)):
+    if any(aggregate.definition.formula is None for aggregate in aggregates(release)):
         return unknown  # how far a quantile or a top list is off depends on the data
     data: Question | None = None
     noises: list[Measurement] = []
@@ -239,20 +237,22 @@ def _compared(
     return found
 
 
-def _expected(law: RowLaw, question: Question, rows: int, terms: list[Term]) -> Measured:
+def _expected(law: RowLaw, question: Question, rows: int, terms: list[Term]) -> Estimated:
     """What a release of evenly spread values would be measured as; with the curator's sums as well."""
-    needed = [s for a in aggregates(question) for s in sums_of(a, question.where, schema_of(law))]
-    needed = list(dict.fromkeys([*needed, *(_needed(term, question) for term in terms)]))
-    frame = Frame(law, needed, question.group_by)
-    table, combos = frame.expect(rows)
-    return measure(Asked(law, None, rows, question, Options()), frame, table, frame.groups(combos), needed)
+    needed = [s for a in aggregates(question) for s in centred_terms(a, question.where, schema_of(law.plan, "release"))]
+    needed += [_estimated(term, part, question) for term in terms for part in multiplied_out(term.columns)]
+    needed = list(dict.fromkeys(needed))
+    counting = Counting(law, needed, question.group_by)
+    table, combos = counting.expect(rows)
+    return estimate(counting, table, counting.groups(combos), needed, question, Options())
 
 
-def _needed(term: Term, question: Question) -> Needed:
-    return both(question.where, term.where), term.columns
+def _estimated(term: Term, columns: tuple[str, ...], question: Question) -> Term:
+    """The sum that a release estimates of these columns over the rows of a curator's sum."""
+    return Term(columns, both(question.where, term.where), bool(columns))
 
 
-def _of_release(expression: Expression, measured: Measured) -> Spread:
+def _of_release(expression: Expression, measured: Estimated) -> Spread:
     """± of the release's interval, as a query of it would tell, and the standard error."""
     value = measured.value(expression, measured.found.values)
     slope = np.abs(value.gradient)
@@ -265,7 +265,7 @@ def _of_curator(
     alias: str,
     expression: Expression,
     noise: Measurement,
-    measured: Measured | None,
+    measured: Estimated | None,
     question: Question,
     public_rows: int | None,
 ) -> Spread:
@@ -280,25 +280,19 @@ def _of_curator(
         if law is not None:  # the delta method, one noisy sum after another
             step = law.variance**0.5
             up, down = ({**expected, term: expected[term] + side * step} for side in (1, -1))
-            change = formulas.evaluate(expression, up, noise.schema, clip=False) - formulas.evaluate(
-                expression, down, noise.schema, clip=False
-            )
-            variance = variance + (change / 2) ** 2
+            above, below = (value_of(expression, moved, noise.schema, clip=False) for moved in (up, down))
+            variance = variance + ((above - below) / 2) ** 2
     error = _mean_square(np.sqrt(np.maximum(variance, 0.0)))
     return (exact if exact is not None or error is None else normal_quantile(_LEVEL) * error), error
 
 
-def _whole(term: Term, measured: Measured, question: Question, schema: Schema) -> Array:
+def _whole(term: Term, measured: Estimated, question: Question, schema: Schema) -> Array:
     """A curator's sum in its own units, from the same sum of the release."""
-    total = measured.found.values[:, measured.needed.index(_needed(term, question))]
-    if not term.columns:
-        return total
-    numbers = [measured.frame.numbers[column] for column in term.columns]
-    total = total * float(np.prod([number.unit for number in numbers]))
-    if not term.centred:
-        rows = measured.found.values[:, measured.needed.index(_needed(replace(term, columns=()), question))]
-        total = total + numbers[0].middle * rows
-    return np.asarray(total / float(term.unit(schema)))
+    places = {part: measured.needed.index(_estimated(term, part, question)) for part in multiplied_out(term.columns)}
+    sums = Sums({part: measured.found.values[:, place] for part, place in places.items()}, measured.counting.values)
+    units = [measured.counting.values[column].unit for column in term.columns]
+    found = sums[term.columns] * prod(units) if term.centred else total(sums, *term.columns)
+    return np.asarray(found / float(term.unit(schema)))
 
 
 def _mean_square(widths: Array) -> float | None:

@@ -18,9 +18,21 @@ from dproof.exact import exact, has_shape, whole_numbers
 from dproof.spaces.arrow import from_numpy, from_texts, is_arrow
 from dproof.spaces.column import Column, Lookup
 from dproof.spaces.column_space import Draft
-from dproof.spaces.labels import numbered, plain, undeclared
 from dproof.spaces.space import COMPARISONS, Space, narrowest
-from dproof.spaces.values import MISSING, NO, OUTSIDE, YES, is_missing, number_of, text_of, truth_of, written
+from dproof.spaces.values import (
+    MISSING,
+    NO,
+    OUTSIDE,
+    YES,
+    is_missing,
+    number_of,
+    numbered,
+    plain,
+    text_of,
+    truth_of,
+    undeclared,
+    written,
+)
 
 if TYPE_CHECKING:
     from dproof.plans.reader import Reader

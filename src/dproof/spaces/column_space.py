@@ -163,7 +163,9 @@ class ColumnSpace:
         """
         stored = [distinct(array) for array in arrays]
         codes = self.restore(column, stored)
-        if (codes < 0).any() or (given is not None and not given[codes].all()):
+        if len(codes) and not 0 <= codes.min() <= codes.max() < self.size:
+            return False
+        if given is not None and not given[codes].all():
             return False
         return all(decoded(a).equals(b) for a, b in zip(self.store(column, codes), stored, strict=True))
 

@@ -103,7 +103,7 @@ class Dates(Interval):
 
     def __init__(self, low: Any, high: Any, step: int = 1) -> None:
         first, last = _bound(low, "low"), _bound(high, "high")
-        days = whole(step, "step, the number of days,", 1)
+        days = whole(step, "step, the number of days,", 1, 1 << 22)
         rest = (last - first) % days
         if first < last and rest:
             before, after = date_of(last - rest), date_of(last - rest + days)
@@ -147,7 +147,7 @@ class Dates(Interval):
 
     def refusal(self, value: Any, *, ordered: bool = False) -> str | None:
         day = day_of(value)
-        if day is None:
+        if day is None or str(value) != str(date_of(day)):  # a time would be cut off, and a day has one spelling
             return f"holds dates, and {str(value)!r} is not one {_EXAMPLE}"
         if ordered or (self.low <= day <= self.high and (day - self.low) % self.step == 0):
             return None

@@ -336,15 +336,6 @@ class Interval(Space):
     def restore(self, column: Column, arrays: Sequence[Any]) -> NDArray[np.int64]:
         return self.line.restore(column, arrays)
 
-    def possible(
-        self, column: Column, arrays: Sequence[Any], given: NDArray[np.bool_] | None, reach: int | None
-    ) -> bool:
-        codes = self.restore(column, arrays)
-        if len(codes) and not 0 <= codes.min() <= codes.max() < self.size:
-            return False
-        chosen = given is None or bool(given[codes].all())
-        return chosen and bool(self.store(column, codes)[0].equals(arrays[0]))
-
 
 def _meant(value: Any) -> Any:
     """The shortest decimal of a float of any type, exactly; infinity is itself."""

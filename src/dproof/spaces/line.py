@@ -149,9 +149,6 @@ class Line:
         """Stored numbers, 0 for a null."""
         return as_numpy(array, missing=0)
 
-    def sql(self, column: Column) -> str:
-        return column.sql
-
     def reader(
         self, column: Column, bits: Sequence[int] | None
     ) -> tuple[list[str], Callable[[Sequence[Any]], NDArray[np.int64]]]:

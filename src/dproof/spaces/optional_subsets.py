@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dproof.spaces.column import Column, Encode, Lookup
-from dproof.spaces.labels import undeclared
 from dproof.spaces.set_forms import ENCODERS, joined_lookup
 from dproof.spaces.subsets import MISSING_ITEM, Subsets
+from dproof.spaces.values import undeclared
 
 
 class OptionalSubsets(Subsets):

@@ -15,7 +15,7 @@ from dproof.arguments import described
 from dproof.errors import InputError
 from dproof.exact import exact
 from dproof.spaces.column_space import ColumnSpace
-from dproof.spaces.labels import plain
+from dproof.spaces.values import plain
 
 if TYPE_CHECKING:
     from dproof.spaces.line import Line

@@ -15,7 +15,6 @@ from dproof.errors import InputError, TooLarge
 from dproof.spaces.arrow import is_arrow
 from dproof.spaces.column import Column, Encode, Form, Lookup, quoted
 from dproof.spaces.column_space import Draft
-from dproof.spaces.labels import numbered, plain, undeclared
 from dproof.spaces.set_forms import (
     ENCODERS,
     HOW_FLAGS_ARE_READ,
@@ -26,6 +25,7 @@ from dproof.spaces.set_forms import (
     set_sql,
 )
 from dproof.spaces.space import Space, narrowest
+from dproof.spaces.values import numbered, plain, undeclared
 
 if TYPE_CHECKING:
     from dproof.plans.reader import Reader

@@ -11,7 +11,8 @@ from dproof.errors import InputError
 from dproof.tables.layout import USUAL, Layout
 from dproof.tables.source import Source
 
-# The package that an object comes from, and the module here that reads it. Each has `open_(thing, table)`.
+# The package that an object comes from, and the module here that reads it. Each has `open_(thing, table)`. These know
+# more than Arrow tells, such as the objects of a frame one by one; what is of another package is read by `_OTHERS`.
 ENGINES = {
     "pyarrow": "dproof.tables.arrow",
     "pandas": "dproof.tables.pandas",
@@ -21,10 +22,11 @@ ENGINES = {
     "numpy": "dproof.tables.numpy",
     "pyspark": "dproof.tables.spark",
 }
+_OTHERS = "dproof.tables.stream"
 
 
 def open_source(thing: Any, table: str | None = None, layout: Layout = USUAL) -> Source:
-    """Open a path, a frame, a relation or an array.
+    """Open a path, a frame, a relation, an array, or anything that hands out an Arrow stream.
 
     `table` names the table inside a DuckDB file, or the sheet of a workbook; `layout` is how a plan says that its file
     is written.
@@ -44,11 +46,11 @@ def open_source(thing: Any, table: str | None = None, layout: Layout = USUAL) ->
         if not path.exists():
             raise InputError(f"there is no file or folder {str(path)!r}")
         return open_file(path, table, layout)
-    engine = ENGINES.get(type(thing).__module__.split(".")[0])
+    engine = _engine(thing)
     if engine is None:
         raise InputError(
-            f"source must be a path, or a table of {', '.join(k for k in ENGINES if k[0] != '_')}; "
-            f"not {described(thing)}"
+            f"source must be a path, or a table of {', '.join(k for k in ENGINES if k[0] != '_')} or of any class "
+            f"that has __arrow_c_stream__; not {described(thing)}"
         )
     if table is not None:
         raise InputError(NO_TABLES)
@@ -62,3 +64,19 @@ def open_source(thing: Any, table: str | None = None, layout: Layout = USUAL) ->
         )
     source: Source = import_module(engine).open_(thing, table)
     return source
+
+
+def _engine(thing: Any) -> str | None:
+    """The module that reads an object; a subclass is read as what it is a subclass of."""
+    for kind in type(thing).__mro__:
+        engine = ENGINES.get(kind.__module__.split(".")[0])
+        if engine is not None:
+            return engine
+    return _OTHERS if hasattr(thing, "__arrow_c_stream__") and not isinstance(thing, type) else None
+
+
+def readable_again(thing: Any) -> Any:
+    """The same source where it can be read as often as one likes; a stream is read into memory."""
+    if hasattr(thing, "read_all") or _engine(thing) == _OTHERS:
+        return import_module(_OTHERS).in_memory(thing)
+    return thing

@@ -1,0 +1,153 @@
+"""Tables as sums of residuals: measured in whole numbers, combined without bias, with the variance of every answer."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import prod
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dproof.central.workload import Residual, Table, parts
+
+Integers = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+
+def measured(counts: Integers) -> Integers:
+    """Y_A v_A: the residual of a table of counts, in whole numbers.
+
+    >>> measured(np.array([5, 1, 3])).tolist(), measured(np.array(9)).tolist()
+    ([6, -6, 0], 9)
+    """
+    for axis, size in enumerate(counts.shape):
+        counts = counts * size - counts.sum(axis=axis, keepdims=True)
+    return counts
+
+
+def projected(values: Floats) -> Floats:
+    """P_A: what is left of a table when the means along every axis are taken away."""
+    for axis in range(values.ndim):
+        values = values - values.mean(axis=axis, keepdims=True)
+    return values
+
+
+@dataclass(frozen=True, slots=True)
+class Estimates:
+    """The estimated residuals P_A v_A of counts, or of sums of one number, and the variance s_A of each.
+
+    The covariance of a residual is s_A P_A, and different residuals are independent. What follows from them is the
+    best linear unbiased estimate of every table at once, and consistent: two tables agree on what they share.
+    """
+
+    sizes: tuple[int, ...]
+    residuals: Mapping[Table, Floats]
+    variances: Mapping[Table, float]
+
+    def table(self, columns: Table) -> Floats:
+        """The estimated table over these columns.
+
+        v_M = Σ over A within M of P_A v_A, spread evenly over the other columns.
+        """
+        shape = tuple(self.sizes[i] for i in columns)
+        total = np.zeros(shape)
+        for part in parts([columns]):
+            spread = prod(self.sizes[i] for i in columns if i not in part)
+            own = tuple(self.sizes[i] if i in part else 1 for i in columns)
+            total += self.residuals[part].reshape(own) / spread
+        return total
+
+    def covariance(self, columns: Table, questions: NDArray[np.float64]) -> Floats:
+        """The covariances of Σ q·v_M for several weights q of the cells of a table.
+
+        Cov(q, q') = Σ s_A ⟨P_A q_A, P_A q'_A⟩, with q_A the sum of q over the other columns, divided by their cells.
+        """
+        count = len(questions)
+        weights = questions.reshape(count, *(self.sizes[i] for i in columns))
+        total = np.zeros((count, count))
+        for part in parts([columns]):
+            if not self.variances[part]:
+                continue
+            others = tuple(n + 1 for n, i in enumerate(columns) if i not in part)
+            mean = weights.mean(axis=others) if others else weights
+            for axis in range(1, mean.ndim):
+                mean = mean - mean.mean(axis=axis, keepdims=True)
+            flat = mean.reshape(count, -1)
+            total += self.variances[part] * (flat @ flat.T)
+        return total
+
+    def cell_variance(self, columns: Table) -> float:
+        """The variance of one cell of a table, the same for each."""
+        return float(
+            sum(
+                self.variances[part]
+                * prod((self.sizes[i] - 1) / self.sizes[i] for i in part)
+                * prod(1 / self.sizes[j] ** 2 for j in columns if j not in part)
+                for part in parts([columns])
+            )
+        )
+
+
+def estimates(
+    sizes: Sequence[int],
+    noisy: Mapping[Residual, Integers],
+    variances: Mapping[Residual, float],
+    *,
+    number: int | None = None,
+    known: int | None = None,
+) -> Estimates:
+    """The estimates from measured residuals, with the variance of the noise on each of their numbers.
+
+    `number` is the column whose sums are estimated instead of counts. `known` is the number of rows where that is
+    public: then the residual of the empty table has no noise.
+    """
+    found: dict[Table, Floats] = {}
+    spread: dict[Table, float] = {}
+    for residual, values in noisy.items():
+        if residual.number == number:
+            cells = prod(sizes[i] for i in residual.table)
+            found[residual.table] = projected(values / cells)
+            spread[residual.table] = variances[residual] / cells**2
+    return _completed(sizes, found, spread, known)
+
+
+def estimates_from_tables(
+    sizes: Sequence[int],
+    noisy: Mapping[Residual, Integers],
+    variances: Mapping[Residual, float],
+    *,
+    number: int | None = None,
+    known: int | None = None,
+) -> Estimates:
+    """The same from whole tables with noise on each cell, as they are measured at δ = 0.
+
+    A table M with noise of variance v tells the residual of every A within it with covariance v Π k P_A, the product
+    over the columns of M outside A. What several tables tell of one residual is weighed by precision.
+    """
+    weighed: dict[Table, Floats] = {}
+    precisions: dict[Table, float] = {}
+    for measured_table, values in noisy.items():
+        if measured_table.number != number:
+            continue
+        columns = measured_table.table
+        for part in parts([columns]):
+            others = tuple(n for n, i in enumerate(columns) if i not in part)
+            own = projected(values.sum(axis=others).astype(np.float64))
+            precision = 1 / (variances[measured_table] * prod(sizes[i] for i in columns if i not in part))
+            weighed[part] = weighed.get(part, 0.0) + own * precision
+            precisions[part] = precisions.get(part, 0.0) + precision
+    found = {part: total / precisions[part] for part, total in weighed.items()}
+    return _completed(sizes, found, {part: 1 / precision for part, precision in precisions.items()}, known)
+
+
+def _completed(
+    sizes: Sequence[int], found: dict[Table, Floats], variances: dict[Table, float], known: int | None
+) -> Estimates:
+    """With the public number of rows, and with nothing for residuals of columns of one value, which are zero."""
+    if known is not None:
+        found[()], variances[()] = np.array(float(known)), 0.0
+    for table in parts(found):
+        if table not in found:
+            found[table], variances[table] = np.zeros(tuple(sizes[i] for i in table)), 0.0
+    return Estimates(tuple(sizes), found, variances)

@@ -1,0 +1,149 @@
+"""Made-up rows whose tables are near given ones: for tools that want rows. Post-processing, so it costs nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from math import prod
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dproof.central.workload import Table
+from dproof.coins import Coins
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+_ROUNDS = 50
+_FIRST_STEP, _LAST_STEP = 1.0, 0.1  # how much of the difference to a table is made up for in the first and last round
+_CHANGES = 1200  # times that each column is changed in some rows
+_FIRST_BATCH, _LAST_BATCH = 1 / 100, 1 / 1000  # the part of the rows that is looked at, at first and at last
+
+
+def on_simplex(values: Floats, total: float) -> Floats:
+    """The nearest table without negative cells that sums to `total`.
+
+    >>> on_simplex(np.array([3.0, -1.0, 2.0]), 4.0).tolist()
+    [2.5, 0.0, 1.5]
+    """
+    flat = np.sort(values.ravel())[::-1]
+    falls = (np.cumsum(flat) - total) / np.arange(1, len(flat) + 1)
+    last = np.flatnonzero(flat > falls)[-1] if (flat > falls).any() else 0
+    return np.asarray(np.maximum(values - falls[last], 0.0))
+
+
+def made_up_rows(sizes: Sequence[int], targets: Mapping[Table, Floats], rows: int, coins: Coins) -> Integers:
+    """So many rows of codes, one column for each size, whose tables come near the targets.
+
+    The columns are drawn independently from their own tables first. Then, table by table and again, rows in cells that
+    have too many are moved to cells that have too few: half of them take over the whole row of one that is there
+    already, which keeps what the other tables say, the others change only the table's own columns (the gradual update
+    of PrivSyn: Zhang et al. 2021). At last single values are changed wherever that brings all tables together nearer
+    to their targets. Steps and batches grow smaller, so that the tables settle between each other.
+    """
+    made = np.empty((rows, len(sizes)), np.int64)
+    for column, size in enumerate(sizes):
+        chances = np.full(size, 1.0) if (column,) not in targets else np.maximum(targets[column,], 0.0)
+        chances = chances if chances.sum() > 0 else np.full(size, 1.0)
+        made[:, column] = _spread(chances, rows, coins)
+    larger = {table: target for table, target in targets.items() if len(table) > 1}
+    if not rows or not larger:
+        return made
+    scaled = {table: target * (rows / max(target.sum(), 1e-300)) for table, target in larger.items()}
+    for step in np.geomspace(_FIRST_STEP, _LAST_STEP, _ROUNDS):
+        made = made[_shuffled(rows, coins)]  # so that whichever rows of a cell come first are taken at random
+        for n in _shuffled(len(scaled), coins):
+            table = list(scaled)[n]
+            _move(made, table, scaled[table], sizes, step, coins)
+    _settle(made, scaled, sizes, coins)
+    return made
+
+
+def _spread(chances: Floats, rows: int, coins: Coins) -> Integers:
+    """Codes in random order, each about as often as its chance says: counts are rounded, not drawn."""
+    edges = np.rint(np.cumsum(chances) * (rows / chances.sum())).astype(np.int64)
+    codes = np.repeat(np.arange(len(chances)), np.diff(edges, prepend=0))
+    return codes[_shuffled(rows, coins)]
+
+
+def _move(made: Integers, table: Table, target: Floats, sizes: Sequence[int], step: float, coins: Coins) -> None:
+    """Move rows from cells that have too many to cells that have too few, a part `step` of the difference."""
+    shape = tuple(sizes[i] for i in table)
+    cells = np.ravel_multi_index(tuple(made[:, i] for i in table), shape)
+    counts = np.bincount(cells, minlength=target.size)
+    difference = (target.ravel() - counts) * step
+    whole = np.floor(difference + _uniform(len(difference), coins)).astype(np.int64)
+    surplus, deficit = np.maximum(-whole, 0), np.maximum(whole, 0)
+    moved = int(min(surplus.sum(), deficit.sum()))
+    if not moved:
+        return
+    ranked = np.argsort(cells.astype(np.min_scalar_type(target.size)), kind="stable")  # rows by cell
+    starts = np.concatenate([[0], np.cumsum(counts)])
+    within = np.arange(len(ranked)) - np.repeat(starts[:-1], counts)
+    leaving = ranked[within < np.repeat(np.minimum(surplus, counts), counts)]
+    arriving = np.repeat(np.arange(len(deficit)), deficit)
+    moved = min(moved, len(leaving))
+    leaving = leaving[_shuffled(len(leaving), coins)[:moved]]
+    arriving = arriving[_shuffled(len(arriving), coins)[:moved]]
+    copied = (counts[arriving] > 0) & (np.arange(moved) % 2 == 0)
+    # A row that is there already, at random among those of its cell.
+    places = starts[arriving[copied]] + (_uniform(int(copied.sum()), coins) * counts[arriving[copied]]).astype(int)
+    made[leaving[copied]] = made[ranked[places]]
+    for column, codes in zip(table, np.unravel_index(arriving[~copied], shape), strict=True):
+        made[leaving[~copied], column] = codes
+
+
+def _settle(made: Integers, targets: Mapping[Table, Floats], sizes: Sequence[int], coins: Coins) -> None:
+    """Change single values where that lessens Σ (count − target)² over all tables.
+
+    A row that moves from one cell to another changes a table's sum by 2·(excess there − excess here) + 2. A batch of
+    rows is looked at together, so it must be small against a cell.
+    """
+    rows, columns = made.shape
+    excess = {table: _counted(made, table, sizes) - target for table, target in targets.items()}
+    # For each column, every table that has it, as the excess by the cells of its other columns.
+    views = {
+        column: [
+            (others, np.moveaxis(excess[table], table.index(column), -1))
+            for table in excess
+            if column in table
+            for others in [tuple(i for i in table if i != column)]
+        ]
+        for column in range(columns)
+        if sizes[column] > 1
+    }
+    turns = [column for column in views if views[column]] * _CHANGES
+    for turn, part in zip(turns, np.geomspace(_FIRST_BATCH, _LAST_BATCH, len(turns)), strict=True):
+        batch = np.unique((_uniform(max(int(rows * part), 1), coins) * rows).astype(np.int64))
+        values = made[batch]
+        cost = np.zeros((len(batch), sizes[turn]))
+        for others, view in views[turn]:
+            cost += view[tuple(values[:, i] for i in others)]
+        every, now, best = np.arange(len(batch)), values[:, turn], cost.argmin(axis=1)
+        better = cost[every, now] - cost[every, best] > len(views[turn])
+        for others, view in views[turn]:
+            cell = tuple(values[better, i] for i in others)
+            np.subtract.at(view, (*cell, now[better]), 1)
+            np.add.at(view, (*cell, best[better]), 1)
+        made[batch[better], turn] = best[better]
+
+
+def _counted(made: Integers, table: Table, sizes: Sequence[int]) -> Floats:
+    shape = tuple(sizes[i] for i in table)
+    cells = np.ravel_multi_index(tuple(made[:, i] for i in table), shape)
+    return np.bincount(cells, minlength=prod(shape)).reshape(shape).astype(np.float64)
+
+
+def _uniform(count: int, coins: Coins) -> Floats:
+    """Numbers in [0, 1)."""
+    return np.asarray(coins.words64(count) * 2.0**-64 * (1 - 2.0**-53), np.float64)
+
+
+def _shuffled(count: int, coins: Coins) -> Integers:
+    """The numbers from 0 in random order."""
+    return np.argsort(coins.words64(count))
+
+
+def distance(made: Integers, tables: Mapping[Table, Floats], sizes: Sequence[int]) -> float:
+    """The mean over tables of Σ |share among the rows − share in the table|."""
+    shares = (np.abs(_counted(made, t, sizes) / max(len(made), 1) - v / v.sum()).sum() for t, v in tables.items())
+    return float(np.mean(list(shares)))

@@ -1,0 +1,170 @@
+"""Which residuals are measured, what one row can do to them, and how much noise each gets. No data is needed for it.
+
+A table A of counts is a set of columns. Its residual is what it says beyond all smaller tables: Y_A v_A in whole
+numbers, with Y_A = ⊗ (k_i I − 11ᵀ) over its columns. All residuals of the tables that are asked for, measured with
+independent noise, tell everything about these tables, and no two of them tell the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import combinations
+from math import prod, sqrt
+from typing import TypeAlias
+
+import numpy as np
+
+from dproof.errors import TooLarge
+from dproof.privacy import Neighbours
+
+Table: TypeAlias = tuple[int, ...]  # columns, by their places, in ascending order
+ENUMERATED = 12  # columns of which every set that two rows may differ on is looked at
+_FIXED = 1 << 64  # units of the whole numbers in which losses are added up, rounded up
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Residual:
+    """The residual of a table of counts or, with a column of numbers, of the sums of these by the table's cells."""
+
+    table: Table
+    number: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Domain:
+    """The columns: how many values each has, and for numbers how many steps one lies from the middle at most."""
+
+    sizes: tuple[int, ...]
+    reach: Mapping[int, int]
+
+    def cells(self, table: Table) -> int:
+        """How many cells a table has."""
+        return prod(self.sizes[i] for i in table)
+
+    def norm(self, residual: Residual) -> int:
+        """The squared length of what one row adds to a residual, at most: Π k_i(k_i − 1), times the reach squared.
+
+        >>> Domain((3, 2), {1: 5}).norm(Residual((0, 1))), Domain((3, 2), {1: 5}).norm(Residual((0,), 1))
+        (12, 150)
+        """
+        reach = 1 if residual.number is None else self.reach[residual.number]
+        return reach**2 * prod(self.sizes[i] * (self.sizes[i] - 1) for i in residual.table)
+
+    def change(self, table: Table, differing: Iterable[int]) -> int:
+        """The squared length of the difference when a row is replaced by one that differs on these columns.
+
+        ‖Y(e_a − e_b)‖² = 2 Π k(k − 1) − 2 Π_{same} k(k − 1) Π_{different} (−k).
+
+        >>> Domain((3, 2), {}).change((0, 1), {0}), Domain((3, 2), {}).change((0, 1), {0, 1})
+        (36, 12)
+        """
+        apart = set(differing)
+        inner = prod(-k if i in apart else k * (k - 1) for i, k in ((i, self.sizes[i]) for i in table))
+        return 2 * self.norm(Residual(table)) - 2 * inner
+
+
+def parts(tables: Iterable[Table]) -> list[Table]:
+    """All tables within these, the smallest first.
+
+    >>> parts([(0, 1), (1, 2)])
+    [(), (0,), (1,), (2,), (0, 1), (1, 2)]
+    """
+    every = {part for table in tables for n in range(len(table) + 1) for part in combinations(table, n)}
+    return sorted(every, key=lambda part: (len(part), part))
+
+
+def largest_loss(domain: Domain, precisions: Mapping[Residual, Fraction], neighbours: Neighbours) -> Fraction:
+    """max Σ ‖shift‖² · precision over neighbouring tables, or a bound above it; precision is that of one number.
+
+    With precisions 1/γ² this is twice the ρ of concentrated privacy.
+
+    Under change-one it is a maximum over the columns on which the two rows differ. Up to twelve columns every set of
+    them is looked at; beyond, pairs of columns are bounded as below.
+    """
+    if neighbours == "add-remove":
+        return sum((domain.norm(r) * p for r, p in precisions.items()), Fraction(0))
+    sums = sum((4 * domain.norm(r) * p for r, p in precisions.items() if r.number is not None), Fraction(0))
+    counts = {r.table: p for r, p in precisions.items() if r.number is None and r.table}
+    columns = sorted({i for table in counts for i in table if domain.sizes[i] > 1})
+    counts = {table: p for table, p in counts.items() if set(table) <= set(columns)}
+    if len(columns) <= ENUMERATED:
+        return sums + _enumerated(domain, counts, columns)
+    return sums + _bounded(domain, counts, columns)
+
+
+def _enumerated(domain: Domain, counts: Mapping[Table, Fraction], columns: Sequence[int]) -> Fraction:
+    """The maximum over all sets of columns, each term rounded up to one part in 2^64."""
+    place = {column: n for n, column in enumerate(columns)}
+    sets = np.arange(1 << len(columns))
+    total = np.zeros(1 << len(columns), object)
+    for table, precision in counts.items():
+        code, losses = np.zeros_like(sets), []
+        for n, column in enumerate(table):
+            code |= (sets >> place[column] & 1) << n
+        for own in range(1 << len(table)):
+            differing = [column for n, column in enumerate(table) if own >> n & 1]
+            losses.append(-(-domain.change(table, differing) * precision * _FIXED // 1))
+        total += np.array(losses, object)[code]
+    return Fraction(int(total.max(initial=0)), _FIXED)
+
+
+def _bounded(domain: Domain, counts: Mapping[Table, Fraction], columns: Sequence[int]) -> Fraction:
+    """An upper bound for any number of columns.
+
+    For tables of one and two columns let x_i say whether the rows differ on column i and s = 1/(precision Πk²) the
+    variance of a residual. The loss is 2 Σ x_i L_i − 2 Σ x_i x_j / s_ij with L_i = 1/s_i + Σ_j (1 − 1/k_j)/s_ij, and
+    −x_i x_j ≤ 1 − x_i − x_j for both 1 and ≤ 0 else, weighed by λ_ij = 1 where that helps. Larger tables lose at most
+    2 Π (1 − 1/k) over all columns but the smallest.
+    """
+    k = domain.sizes
+    weight = {table: precision * prod(k[i] for i in table) ** 2 for table, precision in counts.items()}
+    linear = dict.fromkeys(columns, Fraction(0))
+    pairs, rest = {}, Fraction(0)
+    for table, w in weight.items():
+        if len(table) == 1:
+            linear[table[0]] += w
+        elif len(table) == 2:
+            i, j = table
+            linear[i] += w * (1 - Fraction(1, k[j]))
+            linear[j] += w * (1 - Fraction(1, k[i]))
+            pairs[i, j] = w
+        else:
+            least = min(table, key=lambda i: k[i])
+            rest += w * 2 * prod(1 - Fraction(1, k[i]) for i in table if i != least)
+    slack = {i: value - sum(w for pair, w in pairs.items() if i in pair) for i, value in linear.items()}
+    with_pairs = sum(pairs.values()) + sum(max(Fraction(0), value) for value in slack.values())
+    return rest + 2 * min(with_pairs, sum(linear.values(), Fraction(0)))
+
+
+def shape(domain: Domain, tables: Mapping[Table, float], sums: Mapping[Residual, float]) -> dict[Residual, float]:
+    """The variances of all residuals, up to one factor, that make Σ weight · variance of a cell least.
+
+    `tables` are the tables of counts that are asked for with their weights, `sums` the sums of a number by a table.
+    With c the variance of a weighed cell for each unit of a residual's variance s, and p its loss for each unit of
+    1/2s, the least Σ cs at a given Σ p/2s has s = √(p/c). Xiao, He, Zhang, Kifer 2023.
+    """
+    cost: dict[Residual, float] = {}
+    asked: list[tuple[Table, int | None, float]] = [(table, None, weight) for table, weight in tables.items()]
+    asked += [(key.table, key.number, weight) for key, weight in sums.items()]
+    for table, number, weight in asked:
+        reach = 1 if number is None else domain.reach[number]
+        for part in parts([table]):
+            own = prod((domain.sizes[i] - 1) / domain.sizes[i] for i in part)
+            rest = prod(1 / domain.sizes[j] ** 2 for j in table if j not in part)
+            key = Residual(part, number)
+            cost[key] = cost.get(key, 0.0) + weight * own * rest / reach**2
+    loss = {key: domain.norm(key) / domain.cells(key.table) ** 2 for key in cost}
+    return {key: sqrt(loss[key] / cost[key]) for key in cost if loss[key] > 0}
+
+
+def check_size(domain: Domain, tables: Iterable[Table], names: Sequence[str], most: int) -> None:
+    """Refuse more cells than can be handled, by name."""
+    for table in tables:
+        if domain.cells(table) > most:
+            columns = ", ".join(f"{names[i]!r} ({domain.sizes[i]:,} values)" for i in table)
+            raise TooLarge(
+                f"the table of {columns} has {domain.cells(table):,} cells, and {most:,} are the most: "
+                "give numbers fewer bins, or leave the table out"
+            )

@@ -1,0 +1,129 @@
+"""The sums of curves that a question needs, and their noise, decided from public knowledge alone.
+
+A row's curve becomes a lattice vector z, clipped in whole numbers, and sums of these get whole-number noise for all of
+their coordinates together. Where the number of rows is not public it is one more coordinate, with a whole weight W.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import isqrt
+from typing import Literal
+
+import numpy as np
+
+from dproof.curves.expansion import CurveLattice, Expansion, Integers, Split
+from dproof.curves.noise import VectorNoise, least_noise, vector_noise
+from dproof.privacy import Privacy
+from dproof.questions.question import Aggregate
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CurveSums:
+    """What is summed over the rows of each group for one aggregate of curves, with which noise."""
+
+    aggregate: Aggregate
+    lattice: CurveLattice
+    noise: VectorNoise
+    weight: int  # W of the count among the coordinates; 0 where the number of rows is public
+    first: int  # weight of z beside its products, for a covariance; else 0
+
+    @property
+    def column(self) -> str:
+        return self.aggregate.columns[0]
+
+    @property
+    def is_total(self) -> bool:
+        return self.aggregate.definition.shape == "linear"
+
+    @property
+    def is_covariance(self) -> bool:
+        return self.aggregate.definition.shape == "curved"
+
+    @property
+    def size(self) -> int:
+        """How many coordinates the sums of a group have."""
+        return _coordinates(self.lattice, self.weight, self.first)
+
+    @property
+    def method(self) -> str:
+        name = self.lattice.expansion.functions()[0].name
+        noise = f"{self.noise.split.capitalize()} noise on whole numbers"
+        return f"{noise}, sums of {self.lattice.terms} {name} coefficients"
+
+    def coordinates(self, places: Integers) -> Integers:
+        """What each row adds to the sums of its group, from its places on the grid."""
+        z = self.lattice.coefficients(places)
+        parts = [z]
+        if self.first:
+            i, k = np.triu_indices(z.shape[1])
+            parts = [self.first * z, z[:, i] * z[:, k]]
+        if self.weight:
+            parts.append(np.full((len(z), 1), self.weight))
+        return np.concatenate(parts, axis=1)
+
+
+def curve_sums(
+    aggregate: Aggregate, expansion: Expansion, privacy: Privacy, *, public: bool, groups: int, rows_per_person: int
+) -> CurveSums:
+    """The sums for AVG, SUM or COVAR of a curve column in so many groups, with the least noise at this price.
+
+    `public` where all rows are summed up and their number is public.
+    """
+    splits: tuple[Split, ...] = ("gaussian", "laplace") if privacy.delta else ("laplace",)
+
+    def noise_of(lattice: CurveLattice, split: Split) -> VectorNoise:
+        moved, weight, first = _size(lattice, split, privacy, aggregate, public, groups)
+        moved *= rows_per_person ** (1 if split == "laplace" else 2)
+        return vector_noise(split, moved, groups * _coordinates(lattice, weight, first), privacy)
+
+    lattice, noise = least_noise(expansion, splits, noise_of)
+    _, weight, first = _size(lattice, noise.split, privacy, aggregate, public, groups)
+    return CurveSums(aggregate, lattice, noise, weight, first)
+
+
+def _coordinates(lattice: CurveLattice, weight: int, first: int) -> int:
+    return (lattice.terms * (lattice.terms + 3) // 2 if first else lattice.terms) + (weight > 0)
+
+
+def _size(
+    lattice: CurveLattice, split: Split, privacy: Privacy, aggregate: Aggregate, public: bool, groups: int
+) -> tuple[int, int, int]:
+    """How far a neighbour moves all coordinates together, in l1 or squared l2; W; and the weight of z in a covariance.
+
+    One curve has a norm of at most S, two differ by at most D. A row that enters or leaves moves the count too; one
+    that changes its group leaves one and enters another. W is as large as costs nothing, or little.
+    """
+    norm: Literal["l1", "l2"] = "l1" if split == "laplace" else "l2"
+    one, two = lattice.size(norm, "add-remove"), lattice.size(norm, "change-one")
+    if aggregate.definition.shape == "curved":
+        return _covariance_size(lattice, split, two, public)
+    if public:
+        return two, 0, 0
+    if privacy.neighbours == "add-remove":
+        weight = one // 4 if norm == "l1" else isqrt(one) // 2
+        return one + (weight if norm == "l1" else weight**2), weight, 0
+    if norm == "l1":
+        weight = one // 8 if groups > 1 else two - one
+        moved = one + weight
+    else:
+        weight = isqrt(two // 2 - one) if groups > 1 else isqrt(two - one)
+        moved = one + weight**2
+    return max(two, 2 * moved if groups > 1 else moved), weight, 0
+
+
+def _covariance_size(lattice: CurveLattice, split: Split, two: int, public: bool) -> tuple[int, int, int]:
+    """For a·z and the products z_i z_k, i ≤ k: |zzᵀ − z'z'ᵀ|² = |z|⁴ + |z'|⁴ − 2(z·z')² ≤ 2·max|z|⁴.
+
+    A curve that enters or leaves moves these by at most a·|z| and half as much of the products, so that a count of the
+    curves, where their number is private, may weigh what is left: it costs nothing.
+    """
+    length = lattice.size("l2", "add-remove")
+    if split == "gaussian":
+        first = isqrt(length) // 2
+        left = first**2 * (two - length) + length**2
+        return first**2 * two + 2 * length**2, 0 if public else isqrt(left), first
+    whole = lattice.size("l1", "add-remove")
+    first = whole // 2
+    left = first * (two - whole) + (whole**2 + length) // 2
+    return first * two + whole**2 + length, 0 if public else left, first

@@ -1,0 +1,244 @@
+"""The numbers that leave the private table, and what they say: drawn once, then calculated with for nothing.
+
+Noise is added to what was counted, candidates are chosen, and nothing else leaves the table. Intervals and tables that
+add up are post-processing. The sheet, section 5; HLM15, Theorem 4.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from fractions import Fraction
+from itertools import accumulate
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dproof.coins import Coins
+from dproof.curation.choice import choose, promise
+from dproof.curation.curve_sums import CurveSums
+from dproof.curation.measurement import WAYS_OUT, Measurement, Noisy, Released
+from dproof.curation.noisy_curves import NoisyCurves, covariances
+from dproof.curation.noisy_sums import Floats, Statistics, is_affine, value_of
+from dproof.curation.simulation import public_seed, simulated_interval
+from dproof.curation.tally import Tally
+from dproof.questions.answer import Answer, Cell
+from dproof.questions.measured import answer
+from dproof.questions.question import Aggregate, Expression, aggregates, aggregates_of
+from dproof.questions.schema import plain
+from dproof.questions.sums import Term, terms
+
+_AS_DRAWN = "This costs nothing. The numbers as drawn are in the cell's `raw` (on the command line: with --json)."
+
+
+def draw(measurement: Measurement, counted: Tally, coins: Coins) -> Released:
+    """The released numbers: `noisy`, a whole number for each statistic and group, and `chosen`, a code or codes.
+
+    Where the number of all rows is public, `rows` tells it. Curves have a vector of noisy sums for each group.
+    """
+    if measurement.curves is not None:
+        return _drawn_curves(measurement.curves, counted, coins)
+    noisy = []
+    for part in measurement.noisy:
+        statistic = part.statistic
+        if isinstance(statistic, Term):
+            exact = counted.sums[statistic]
+        else:
+            exact = [len(histogram) for histogram in counted.histograms[statistic]]
+        if part.noise is not None:
+            drawn = part.noise.law.draw(measurement.groups, coins).tolist()
+            exact = [value + more for value, more in zip(exact, drawn, strict=True)]
+        noisy.append(exact)
+    chosen = [
+        [choose(choice, histogram, measurement.schema, coins) for histogram in counted.histograms[choice.aggregate]]
+        for choice in measurement.chosen
+    ]
+    released: Released = {"noisy": noisy, "chosen": chosen, "private": coins.private}
+    return {**released, "rows": counted.rows} if measurement.rows_are_public else released
+
+
+def _drawn_curves(sums: CurveSums, counted: Tally, coins: Coins) -> Released:
+    totals = np.array(counted.vectors, np.int64)
+    noisy = totals + sums.noise.draw(1, coins).reshape(totals.shape)
+    released: Released = {"noisy": noisy.tolist(), "private": coins.private}
+    return released if sums.weight else {**released, "rows": counted.rows}
+
+
+def adding_up(counts: Sequence[int], total: int) -> list[int]:
+    """The whole numbers from 0 on that add up to `total` and are nearest to the given ones, in least squares.
+
+    Each count gives up the same, and what would fall below 0 is 0: x_i = max(0, y_i − θ) has the least Σ(x_i − y_i)²
+    among all tables, whole or not, that add up. The true table is one of those, and they are a convex set, so
+    Σ(x_i − c_i)² ≤ Σ(y_i − c_i)² for the true c. With θ no whole number, some counts give up ⌊θ⌋ and some, the largest
+    first, ⌊θ⌋ + 1: no whole table is nearer, and none of its cells is a whole row off.
+
+    >>> adding_up([7, 4, -2], 10)
+    [6, 4, 0]
+    """
+    order = sorted(range(len(counts)), key=lambda n: -counts[n])
+    ordered = [counts[n] for n in order]
+    # θ = (y_1 + … + y_k − total)/k for the last k whose own count is still above it.
+    surplus = [partial - total for partial in accumulate(ordered)]
+    kept = sum(y * k > more for k, (y, more) in enumerate(zip(ordered, surplus, strict=True), 1))
+    found = [0] * len(counts)
+    if kept:
+        less, rest = divmod(surplus[kept - 1], kept)
+        for place, n in enumerate(order[:kept]):
+            found[n] = counts[n] - less - (place < rest)
+    return found
+
+
+def answer_of(measurement: Measurement, released: Released, level: float) -> Answer:
+    """The answer to a question from its released numbers."""
+    curves = measurement.curves
+    if curves is not None and curves.is_covariance:
+        return covariances(curves, released, level)
+    measured = (MeasuredTable if curves is None else NoisyCurves)(measurement, released, level)
+    return answer(measurement.question, measurement.schema, measured, level)
+
+
+class MeasuredTable:
+    """One question on one set of released numbers: noisy sums, and values that were chosen (see `Measured`)."""
+
+    ways_out = WAYS_OUT
+
+    def __init__(self, measurement: Measurement, released: Released, level: float) -> None:
+        self.question, self.schema = measurement.question, measurement.schema
+        self.measurement, self.level = measurement, level
+        self.noise: dict[Any, Noisy] = {part.statistic: part for part in measurement.noisy}
+        self.released = {
+            part.statistic: np.array(values, object)
+            for part, values in zip(measurement.noisy, released["noisy"], strict=True)
+        }
+        self.chosen = {
+            choice.aggregate: self._labels(choice.aggregate, codes)
+            for choice, codes in zip(measurement.chosen, released["chosen"], strict=True)
+        }
+        every, self.rows = measurement.partition, released.get("rows")
+        self.consistent: Statistics = {}
+        if every is not None and self.rows is not None:
+            self.consistent[every] = np.array(adding_up(self.released[every].tolist(), self.rows), float)
+        self.labels, self.places = measurement.declared_groups()
+        self.shown = range(len(self.labels))
+        self.seed = public_seed(released)
+
+    def _labels(self, aggregate: Aggregate, codes: Sequence[Any]) -> list[Any]:
+        """The values that were chosen, group by group; a list of them where several were."""
+        space = self.schema.declared(aggregate.columns[0])
+        return [
+            [space.candidate(place) for place in code] if isinstance(code, list) else space.label(code)
+            for code in codes
+        ]
+
+    def estimates(self, expression: Expression) -> Sequence[Any]:
+        parts = aggregates_of(expression)
+        if isinstance(expression, Aggregate) and expression in self.chosen:
+            return [self.chosen[expression][place] for place in self.places]
+        if not parts:
+            return self._constant(expression, len(self.places))
+        with np.errstate(all="ignore"):
+            estimate = self._estimate(expression, parts, self._stats(parts, self.places), self.places)
+        return list(estimate.tolist())
+
+    def cells(self, expression: Expression, groups: Sequence[int]) -> Sequence[Any]:
+        places, parts = self.places[np.array(groups, np.int64)], aggregates_of(expression)
+        if not len(places):
+            return []
+        if isinstance(expression, Aggregate) and expression in self.chosen:
+            labels = [self.chosen[expression][place] for place in places]
+            return [Cell(label, raw=label) for label in labels]
+        if not parts:
+            return self._constant(expression, len(places))
+        with np.errstate(all="ignore"):
+            stats = self._stats(parts, places)
+            raw = value_of(expression, stats, self.schema, clip=False)
+            estimate = self._estimate(expression, parts, stats, places)
+            low, high, spread = self._interval(expression, parts, stats, estimate, raw)
+        whole = self._whole(expression, places)
+        cells = []
+        for n, value in enumerate(estimate.tolist()):
+            a, b = (None if np.isnan(end[n]) else float(end[n]) for end in (low, high))
+            stderr = float(spread[n]) if np.isfinite(spread[n]) else None
+            if whole is None:
+                cells.append(Cell(value, a, b, stderr, float(raw[n])))
+            else:  # a count that was adjusted, or the sum that was released
+                shown = int(value) if parts[0].definition.counts else whole[n]
+                cells.append(Cell(shown, a, b, stderr, whole[n]))
+        return cells
+
+    def notes(self, groups: Sequence[int]) -> Iterator[str]:
+        """What was done to the numbers that were drawn, and how far a choice may be from the best."""
+        counts = [a for a in aggregates(self.question) if a.definition.counts]
+        if any(statistic in self.consistent for a in counts for statistic in self._statistics(a)):
+            yield (
+                f"Counts of all rows are adjusted to add up to the public number of rows, {self.rows:,} (rows in no "
+                f"declared group included), and none is below 0. {_AS_DRAWN}"
+            )
+        elif any(self.noise[statistic].noise for a in counts for statistic in self._statistics(a)):
+            yield f"A count below 0 is shown as 0. {_AS_DRAWN}"
+        yield from (promise(choice, self.level, self.question) for choice in self.measurement.chosen)
+
+    def _constant(self, expression: Expression, groups: int) -> list[int | float]:
+        constant = float(value_of(expression, {}, self.schema))
+        return [int(constant) if constant.is_integer() else constant] * groups
+
+    def _statistics(self, aggregate: Aggregate) -> tuple[Any, ...]:
+        return terms(aggregate, self.schema) or (aggregate,)
+
+    def _stats(self, parts: Sequence[Aggregate], places: NDArray[np.int64]) -> Statistics:
+        """The released numbers that some aggregates are calculated from, and the chosen ones among these."""
+        needed = dict.fromkeys(s for part in parts if part not in self.chosen for s in self._statistics(part))
+        fixed = {
+            part: np.array([float(self.chosen[part][place]) for place in places])
+            for part in parts
+            if part in self.chosen
+        }
+        return {s: self.released[s][places].astype(float) for s in needed} | fixed
+
+    def _estimate(
+        self, expression: Expression, parts: Sequence[Aggregate], stats: Statistics, places: NDArray[np.int64]
+    ) -> Floats:
+        """The value of an expression, with counts that add up to the public number of rows.
+
+        What divides a mean is as it was drawn.
+        """
+        counts = [(part, self._statistics(part)[0]) for part in parts if part.definition.counts == "rows"]
+        adjusted = {part: self.consistent[term][places] for part, term in counts if term in self.consistent}
+        return value_of(expression, stats | adjusted, self.schema)
+
+    def _interval(
+        self, expression: Expression, parts: Sequence[Aggregate], stats: Statistics, estimate: Floats, raw: Floats
+    ) -> tuple[Floats, Floats, Floats]:
+        """The ends of the interval in every group, and the standard error; none where a value was chosen."""
+        if any(part in self.chosen for part in parts):
+            unknown = np.full(len(estimate), np.nan)
+            return unknown, unknown, unknown
+        noises = {s: noise for s in stats if (noise := self.noise[s].noise) is not None}
+        if not noises:
+            return estimate, estimate, np.zeros(len(estimate))
+        if len(noises) == 1 and is_affine(expression, self.schema, lambda s: self.noise[s].noise is None):
+            low, high, spread = self._exactly(expression, stats, next(iter(noises)), raw)
+        else:
+            coins = Coins(self.seed, private=False)
+            low, high, spread = simulated_interval(expression, stats, noises, self.level, self.schema, coins)
+        # An interval around what was drawn holds what it was made into too: it only covers more.
+        return np.fmin(low, estimate), np.fmax(high, estimate), spread
+
+    def _exactly(self, expression: Expression, stats: Statistics, moving: Any, raw: Floats) -> tuple[Any, Any, Any]:
+        """The interval of a multiple of one noisy number, from the law of its noise, moved to values that can be."""
+        noise = self.noise[moving].noise
+        assert noise is not None
+        half = noise.quantile(repr(self.level))
+        most = np.array(self.rows if moving in self.consistent else np.inf)
+        moved = [np.minimum(stats[moving] + t, most) for t in (-half, half)]
+        ends = [value_of(expression, stats | {moving: end}, self.schema) for end in moved]
+        one_more = value_of(expression, stats | {moving: stats[moving] + 1}, self.schema, clip=False)
+        return np.minimum(*ends), np.maximum(*ends), noise.variance**0.5 * np.abs(one_more - raw)
+
+    def _whole(self, expression: Expression, places: NDArray[np.int64]) -> list[int | float] | None:
+        """A count or a sum as the exact multiple of its unit that was released."""
+        if not isinstance(expression, Aggregate) or expression.definition.shape != "linear":
+            return None
+        (statistic,) = self._statistics(expression)
+        unit = statistic.unit(self.schema) if isinstance(statistic, Term) else Fraction(1)
+        return [plain(unit * int(value)) for value in self.released[statistic][places]]

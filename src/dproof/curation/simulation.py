@@ -1,0 +1,159 @@
+"""The interval of any calculation of noisy numbers, by simulating their noise.
+
+Of a curved one, such as a variance, it holds all values that no test rules out. Released are s = θ + e: sums θ, and
+noise e of known laws. For each θ that could be, a test asks whether the noise
+e = s − θ would be unusual there: whether one of its parts is beyond its own quantile, or whether |∇f(θ)·e|, how far it
+moves the calculation f, is beyond what such noise does at that θ. At the true θ the noise is unusual with probability
+1 − level at most, so that the f(θ) of all θ that are not ruled out cover the truth (test inversion; for a ratio of two
+numbers this is Fieller's interval). Taking fresh noise from s, and quantiles of what f then is, does not cover: where f
+is curved, −(Σx)²/n, the fresh noise moves f once more the way the noise in s has already moved it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dproof.coins import Coins
+from dproof.curation.noisy_sums import Floats, Statistics, is_curved, is_doubtful, value_of
+from dproof.exact import exact
+from dproof.mechanisms.noise import Noise
+from dproof.questions.question import Aggregate, Expression, aggregates_of
+from dproof.questions.schema import Schema
+from dproof.questions.sums import Term, terms
+
+_DRAWS, _MOST_DRAWS = 4000, 1 << 22
+_SHARE = 10  # one tenth of what may be missed goes to the test of each noise by itself
+_STEP = 1e-5  # of a standard deviation, for slopes
+_DIRECTIONS = 16  # in which the quantile of |∇f·e| is taken; the greatest of them counts
+
+
+def public_seed(released: dict[str, Any]) -> bytes:
+    """The seed of coins that simulate public noise: from what was released alone, and the same each time."""
+    return hashlib.sha256(json.dumps(released, sort_keys=True).encode()).digest()
+
+
+def simulated_interval(
+    expression: Expression,
+    released: Statistics,
+    noises: dict[Any, Noise],
+    level: float,
+    schema: Schema,
+    coins: Coins,
+) -> tuple[Floats, Floats, Floats]:
+    """The interval of any calculation in every group, and its standard error.
+
+    What the calculation gives once fresh noise of the same laws is taken away again: quantiles of that, or where it is
+    curved the least and the greatest that no test rules out.
+    """
+    groups = len(next(iter(released.values())))
+    draws = _DRAWS if groups * _DRAWS <= _MOST_DRAWS else _DRAWS // 4
+    doubts, curved = (-1, 1) if is_doubtful(expression) else (0,), is_curved(expression)
+    pieces = []
+    for start in range(0, groups, _MOST_DRAWS // draws):
+        here = {s: values[start : start + _MOST_DRAWS // draws] for s, values in released.items()}
+        size = (draws, len(next(iter(here.values()))))
+        drawn: Statistics = {
+            s: noise.law.draw(math.prod(size), coins).reshape(size).astype(float) for s, noise in noises.items()
+        }
+        moved = here | {s: here[s] - fresh for s, fresh in drawn.items()}
+        if curved:
+            moved, kept = candidates_not_ruled_out(expression, here, drawn, noises, level, schema)
+        ends = [value_of(expression, moved, schema, doubt=doubt) for doubt in doubts]
+        least, most = np.minimum.reduce(ends), np.maximum.reduce(ends)
+        # What cannot be calculated, such as 0/0, could be anything.
+        least, most = np.where(np.isnan(least), -np.inf, least), np.where(np.isnan(most), np.inf, most)
+        if curved:
+            low, high = np.where(kept, least, np.inf).min(0), np.where(kept, most, -np.inf).max(0)
+        else:
+            tail = (1 - level) / 2
+            low, high = np.quantile(least, tail, 0, method="lower"), np.quantile(most, 1 - tail, 0, method="higher")
+        pieces.append([low, high, np.mean(ends, 0).std(0)])
+    low, high, spread = np.hstack(pieces)
+    return low, high, spread
+
+
+def candidates_not_ruled_out(
+    expression: Expression,
+    released: Statistics,
+    drawn: Statistics,
+    noises: dict[Any, Noise],
+    level: float,
+    schema: Schema,
+) -> tuple[Statistics, NDArray[np.bool_]]:
+    """Candidates for the sums θ, as far from s as the noises may be; and which of them no test rules out.
+
+    What is `drawn` from the laws of the noises has a row for each draw and a column for each group; so has a candidate.
+    """
+    missed = (1 - exact(repr(level))) / _SHARE
+    widest = {s: noise.quantile(1 - missed / len(noises)) for s, noise in noises.items()}
+    spread = {s: released[s] - _evenly(drawn[s], reach) for s, reach in widest.items()}
+    candidates = _possible(released | spread, noises, schema)
+    for part in aggregates_of(expression):
+        if {(0, 0), (0, 1), (1, 1)} <= set(part.definition.sums):
+            candidates |= _correlated(part, candidates, noises, schema)
+    needed = {s: released[s] - candidates[s] for s in noises}  # the noise that would have led from θ to s
+    usual: NDArray[np.bool_] = np.all([np.abs(needed[s]) <= reach for s, reach in widest.items()], 0)
+
+    def formula(sums: Statistics) -> Floats:
+        return value_of(expression, sums, schema, clip=False)
+
+    # Slopes and noises in standard deviations; f may have any unit, so slopes are made directions of length 1.
+    here = formula(candidates)
+    deviations = {s: noise.variance**0.5 for s, noise in noises.items()}
+    slopes = {s: formula(candidates | {s: candidates[s] + _STEP * d}) - here for s, d in deviations.items()}
+    length = np.sqrt(np.sum([slope**2 for slope in slopes.values()], 0))
+    direction = {s: slope / length for s, slope in slopes.items()}  # not a number where no noise moves f
+
+    def movement(noise: Statistics, direction: Statistics) -> Floats:
+        moves: Floats = np.sum([direction[s] * noise[s] / d for s, d in deviations.items()], 0)
+        return np.abs(moves)
+
+    share = float(exact(repr(level)) + missed)
+    several = [{s: of[n] for s, of in direction.items()} for n in range(_DIRECTIONS)]
+    quantiles = [np.quantile(movement(drawn, one), share, 0, method="higher") for one in several]
+    far: NDArray[np.bool_] = movement(needed, direction) > np.fmax.reduce(quantiles)  # not where no noise moves f
+    return candidates, usual & ~far
+
+
+def _evenly(drawn: Floats, reach: int) -> Floats:
+    """Numbers from −reach to reach in place of those drawn, in the same order: also far out there are as many."""
+    ranks = drawn.argsort(0, kind="stable").argsort(0)
+    return np.rint((2 * ranks / (len(drawn) - 1) - 1) * reach)
+
+
+def _possible(sums: Statistics, noises: dict[Any, Noise], schema: Schema) -> Statistics:
+    """The sums with each noisy Σx moved to what it can be, between na and nb of n rows with numbers from a to b.
+
+    Else next to no candidate would be possible where the noise is much wider than that, and (Σx)²/n is far off.
+    """
+    found = dict(sums)
+    for term in noises:
+        if isinstance(term, Term) and len(term.columns) == 1 and Term((), term.where) in sums:
+            n = np.maximum(sums[Term((), term.where)], 1)
+            low, high = term.scale(term.columns[0], schema).ends
+            found[term] = np.clip(sums[term], n * float(low), n * float(high))
+    return found
+
+
+def _correlated(correlation: Aggregate, sums: Statistics, noises: dict[Any, Noise], schema: Schema) -> Statistics:
+    """The noisy sums of squares and of products that a correlation is of, moved to where there can be one.
+
+    Numbers that are whole and not all equal have Σ(x − x̄)² ≥ 1 − 1/n ≥ ½, and (Σ(x − x̄)(y − ȳ))² is at most the
+    product of two such sums.
+    """
+    needed = terms(correlation, schema)
+    found = {term.columns: sums[term] for term in needed}
+    n, (x, y) = np.maximum(found[()], 1), correlation.columns
+    for column in (x, y):
+        found[column, column] = np.maximum(found[column, column], found[column,] ** 2 / n + 0.5)
+    if x != y:
+        middle = found[x,] * found[y,] / n
+        most = np.sqrt((found[x, x] - found[x,] ** 2 / n) * (found[y, y] - found[y,] ** 2 / n))
+        found[x, y] = np.clip(found[x, y], middle - most, middle + most)
+    return {term: found[term.columns] for term in needed if term in noises}

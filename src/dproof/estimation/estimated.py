@@ -1,0 +1,178 @@
+"""The sums that a question needs, estimated in every group and calculated with."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple, get_args
+
+import numpy as np
+
+from dproof.arguments import choice, flag
+from dproof.errors import InputError
+from dproof.estimation.contingency import Contingency, Estimates, Groups, Target
+from dproof.estimation.counted import Counting
+from dproof.estimation.distribution import fold, likelihood, projection, shrinkage
+from dproof.estimation.intervals import Value, half_widths, normal_quantile, simultaneous
+from dproof.exact import level_of
+from dproof.laws.debias import Mixed
+from dproof.laws.scores import Array
+from dproof.questions.aggregates import Sums
+from dproof.questions.answer import Cell
+from dproof.questions.predicates import Predicate
+from dproof.questions.question import Aggregate, Expression, Question, evaluate
+from dproof.questions.sums import Term, centred_terms
+
+Warnings = tuple[tuple[str, Array], ...]  # what to say, and about which groups
+Method = Literal["inverse", "likelihood", "projection", "shrinkage"]
+ROUGH = "approximate: the noise is wider than the condition; the interval includes the bias"
+_FEW = "few rows carry noise here, so intervals are wider, to be safe (Bernstein's inequality)"
+WAYS_OUT = (  # of an answer that tells nothing
+    "a release with a larger ε, fewer columns in the question, coarser conditions, or `dproof ask` on the private table"
+)
+_UNSURE = "a group may be empty: the denominator's interval contains 0, so the ratio has no interval"
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """How a question is answered."""
+
+    level: float = 0.95
+    method: Method = "inverse"
+    target: Target = "table"
+    simultaneous: bool = False
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "level", level_of(self.level))
+        for name, options in (("method", get_args(Method)), ("target", get_args(Target))):
+            choice(getattr(self, name), options, name)
+        flag(self.simultaneous, "simultaneous")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Estimated:
+    """The estimated sums of every group, ready to be calculated with."""
+
+    counting: Counting
+    needed: list[Term]
+    where: Predicate | None
+    options: Options
+    found: Estimates
+    fitted: Array | None  # by another method than the inverse
+    covariance: Array
+
+    @property
+    def best(self) -> Array:
+        """The estimated sums, by the method that was asked for."""
+        return self.found.values if self.fitted is None else self.fitted
+
+    def value(self, expression: Expression, values: Array) -> Value:
+        """An expression of the sums."""
+        certain, unit = np.zeros(len(values), bool), np.eye(len(self.needed))
+        sums = {
+            needed: Value(values[:, n], np.broadcast_to(unit[n], values.shape), self.covariance, certain)
+            for n, needed in enumerate(self.needed)
+        }
+
+        def value(aggregate: Aggregate) -> Value:
+            formula = aggregate.definition.formula
+            if formula is None:
+                raise KeyError(aggregate)
+            terms = centred_terms(aggregate, self.where, self.counting.schema)
+            own = Sums({term.columns: sums[term] for term in terms}, self.counting.values)
+            found: Value = formula(own, aggregate.columns, aggregate.argument)
+            return found
+
+        found = evaluate(expression, value)
+        return found if isinstance(found, Value) else sums[self.needed[0]].constant(found)
+
+    def cells(self, expression: Expression) -> tuple[list[Cell], Warnings]:
+        """The estimates of an expression in every group, with their intervals; and what to say about which of them.
+
+        Whatever the method, an interval is that of the unbiased estimate, and holds the other one too.
+        """
+        found = self.value(expression, self.found.values)
+        spread = self.spread(found)
+        low, high, exact = spread.low, spread.high, spread.exact
+        count = isinstance(expression, Aggregate) and expression.definition.counts == "rows"
+        estimates = found.value
+        if self.fitted is not None:
+            estimates = self.value(expression, self.fitted).value
+            low, high = np.minimum(low, estimates), np.maximum(high, estimates)
+        naive = self.value(expression, self.found.naive).value
+        cells = []
+        for n, estimate in enumerate(estimates):
+            unsure = bool(spread.unsure[n])
+            about = (None, None) if unsure else (_number(low[n]), _number(high[n]))
+            stderr = None if np.isnan(spread.stderr[n]) else float(spread.stderr[n])
+            raw = _number(naive[n], count)
+            cells.append(Cell(_number(estimate, count and exact[n]), *about, stderr, raw, informative=not unsure))
+        return cells, ((ROUGH, spread.rough), (_FEW, spread.few), (_UNSURE, spread.unsure))
+
+    def spread(self, found: Value) -> Spread:
+        """The interval of a value in every group."""
+        variance, level = found.variance, self.options.level
+        if self.options.simultaneous:
+            level = simultaneous(level, int((variance != 0).sum()))
+        widths = half_widths(variance, np.einsum("gi,gi->g", np.abs(found.gradient), self.found.heaviest), level)
+        stderr = np.where(np.isnan(variance), np.nan, widths.stderr)
+        if found.square is not None:
+            # The root of an interval of the square covers as often, and needs no square that is far from zero.
+            own = self.spread(found.square)
+            low, high = (np.sqrt(np.maximum(end, 0.0)) for end in (own.low, own.high))
+            return own._replace(low=low, high=high, stderr=stderr)
+        doubt = np.einsum("gi,gi->g", np.abs(found.gradient), self.found.doubts)
+        low, high = found.value - widths.half - doubt, found.value + widths.half + doubt
+        exact = widths.half + doubt == 0
+        unsure = found.unsure & ~exact
+        if found.ratio is not None:
+            plain = ~widths.few & (doubt == 0) & (variance != 0)
+            ends = found.ratio.interval(normal_quantile(level))
+            low, high = (np.where(plain, end, other) for end, other in zip(ends, (low, high), strict=True))
+            unsure = np.where(plain, ~np.isfinite(low), unsure)
+        return Spread(low, high, stderr, exact, doubt > 0, widths.few, unsure)
+
+
+class Spread(NamedTuple):
+    """The interval and standard error of each estimate, and which are exact, rough, of few rows or without interval."""
+
+    low: Array
+    high: Array
+    stderr: Array
+    exact: Array
+    rough: Array
+    few: Array
+    unsure: Array
+
+
+def _number(number: Any, whole: bool = False) -> float | int | None:
+    if not np.isfinite(number):
+        return None
+    return round(float(number)) if whole else float(number)
+
+
+def estimate(
+    counting: Counting, table: Contingency, groups: Groups, needed: list[Term], question: Question, options: Options
+) -> Estimated:
+    """The sums of a question in every group."""
+    sums = list(map(counting.sum_of, needed))
+    found, fitted = table.estimates(sums, groups), None
+    if options.method != "inverse":
+        cells = _FITS[options.method](table)
+        refuse_singular(counting, cells)
+        fitted = np.stack([table.total(fold(table, cells, each), each, groups) for each in sums], axis=1)
+    else:
+        refuse_singular(counting, found.values)
+    covariance = found.covariance(options.target)
+    return Estimated(counting, needed, question.where, options, found, fitted, covariance)
+
+
+_FITS = {"likelihood": likelihood, "projection": projection, "shrinkage": shrinkage}
+
+
+def refuse_singular(counting: Counting, found: Array) -> None:
+    """Say which law cannot be undone, if something was not found."""
+    if np.isnan(found).any():
+        for axis in counting.axes:
+            if isinstance(axis, Mixed):
+                axis.refuse()
+        raise InputError("the law of these columns cannot be undone; raw(...) shows the rows as they are")

@@ -1,0 +1,147 @@
+"""The sums over rows that aggregates are computed from.
+
+For a curator every value is a whole number of public units: counts, sums, sums of squares and of products are what
+noise is added to; means, variances and correlations are computed from them afterwards. A release estimates sums about
+the middle of each range.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import lru_cache
+from itertools import combinations
+from math import gcd, lcm
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dproof.errors import TooLarge
+from dproof.exact import exact
+from dproof.questions.predicates import Missing, Not, Predicate, both
+from dproof.questions.question import Aggregate
+from dproof.questions.regions import MISSING
+from dproof.questions.schema import Open, Schema
+
+_LARGEST = 1 << 62
+
+
+@dataclass(frozen=True, slots=True)
+class WholeScale:
+    """The numbers of a column as whole numbers: value = origin + unit · (shift + factor · code), or a table of them.
+
+    `ends` are the least and the greatest.
+    """
+
+    unit: Fraction
+    origin: Fraction
+    ends: tuple[int, int]
+    shift: int
+    factor: int
+    table: tuple[int, ...] | None = None
+
+    def whole(self, codes: NDArray[Any]) -> NDArray[np.int64]:
+        """The whole number of each code; 0 for a missing value, which adds nothing to any sum."""
+        found = np.asarray(codes).astype(np.int64)
+        if self.table is not None:
+            return np.where(found == MISSING, 0, np.array(self.table, np.int64)[found])
+        return np.where(found == MISSING, 0, self.shift + self.factor * found)
+
+    def value(self, whole: int) -> Fraction:
+        return self.origin + self.unit * whole
+
+
+@lru_cache(maxsize=256)  # a question needs it again and again
+def whole_scale(space: Any, centred: bool) -> WholeScale:
+    """The scale of a space of numbers, about zero or, centred, about the middle of its range.
+
+    >>> from dproof.spaces import Categories
+    >>> whole_scale(Categories([0, 5, 10]), True)
+    WholeScale(unit=Fraction(5, 1), origin=Fraction(5, 1), ends=(-1, 1), shift=0, factor=0, table=(-1, 0, 1))
+    """
+    if space.line is None:
+        numbers = [None if label is None else exact(label) for label in space.labels]
+        known = [number for number in numbers if number is not None]
+        low, high = min(known), max(known)
+        origin = (low + high) / 2 if centred else Fraction(0)
+        unit = _unit([number - origin for number in known])
+        table = tuple(0 if number is None else int((number - origin) / unit) for number in numbers)
+        return WholeScale(unit, origin, (int((low - origin) / unit), int((high - origin) / unit)), 0, 0, table)
+    low, step = space.line.origin, space.line.step
+    origin = space.middle if centred else Fraction(0)
+    unit = _unit([low - origin, step])
+    shift, factor = int((low - origin) / unit), int(step / unit)
+    return WholeScale(unit, origin, (shift, shift + factor * (space.candidates - 1)), shift, factor)
+
+
+def _unit(numbers: list[Fraction]) -> Fraction:
+    """The greatest number of which all of these are whole multiples."""
+    bottom = lcm(*(number.denominator for number in numbers))
+    return Fraction(gcd(*(int(number * bottom) for number in numbers)) or 1, bottom)
+
+
+@dataclass(frozen=True, slots=True)
+class Term:
+    """Σ over the rows that satisfy `where` of the product of the whole numbers of `columns`; with none, a count."""
+
+    columns: tuple[str, ...]
+    where: Predicate | None
+    centred: bool = False
+
+    def unit(self, schema: Schema) -> Fraction:
+        """What one whole number is worth."""
+        worth = Fraction(1)
+        for column in self.columns:
+            worth *= self.scale(column, schema).unit
+        return worth
+
+    def scale(self, column: str, schema: Schema) -> WholeScale:
+        scale = whole_scale(schema.spaces[column], self.centred)
+        if max(map(abs, scale.ends)) ** len(self.columns) >= _LARGEST:
+            raise TooLarge(f"column {column!r} has too many steps for its sums to be exact: take a greater step")
+        return scale
+
+
+def present(aggregate: Aggregate, schema: Schema) -> Predicate | None:
+    """The rows that an aggregate of columns takes: those that satisfy its condition and miss no value of these."""
+    where = aggregate.where
+    for column in dict.fromkeys(aggregate.columns):
+        space = schema.spaces[column]
+        if column in schema.nullable or (not isinstance(space, Open) and space.absent is not None):
+            where = both(where, Not(Missing(column)))
+    return where
+
+
+def terms(aggregate: Aggregate, schema: Schema) -> tuple[Term, ...]:
+    """The sums over rows that an aggregate is computed from; none where it is no formula of such sums.
+
+    >>> from dproof.spaces import Categories
+    >>> [term.columns for term in terms(Aggregate("avg", ("age",)), Schema("data", {"age": Categories([1, 2])}))]
+    [(), ('age',)]
+    """
+    definition, where = aggregate.definition, present(aggregate, schema)
+    products = dict.fromkeys(tuple(aggregate.columns[place] for place in places) for places in definition.sums)
+    return tuple(Term(columns, where, definition.centred and bool(columns)) for columns in products)
+
+
+def centred_terms(aggregate: Aggregate, where: Predicate | None, schema: Schema) -> list[Term]:
+    """Sums about the middle that tell the same of the rows that satisfy `where`, the number of rows first."""
+    products = [part for term in terms(aggregate, schema) for part in multiplied_out(term.columns)]
+    rows = both(where, present(aggregate, undeclared_missing(schema)))
+    return [Term(columns, rows, bool(columns)) for columns in dict.fromkeys([(), *products])]
+
+
+def multiplied_out(columns: tuple[str, ...]) -> list[tuple[str, ...]]:
+    """The products about the middle from which the product of the numbers as they are follows.
+
+    >>> multiplied_out(("x", "y"))
+    [(), ('x',), ('y',), ('x', 'y')]
+    """
+    return [part for size in range(len(columns) + 1) for part in combinations(columns, size)]
+
+
+def undeclared_missing(schema: Schema) -> Schema:
+    """The schema in which any value of a column that nobody declared may be missing too."""
+    undeclared = {column for column, space in schema.spaces.items() if isinstance(space, Open)}
+    return replace(schema, nullable=schema.nullable | undeclared)

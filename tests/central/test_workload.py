@@ -1,0 +1,110 @@
+"""What one row can do to residuals, and the best noise for them: against enumeration."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from itertools import combinations, product
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dproof.central import workload
+from dproof.central.residuals import measured
+from dproof.central.workload import Domain, Residual, largest_loss, parts, shape
+
+SIZES = st.lists(st.integers(1, 4), min_size=1, max_size=3).map(tuple)
+
+
+def unit(sizes: Any, row: Any) -> Any:
+    table = np.zeros(sizes, np.int64)
+    table[row] = 1
+    return table
+
+
+@given(SIZES)
+def test_the_shift_of_one_row_is_what_enumeration_finds(sizes: tuple[int, ...]) -> None:
+    domain, table = Domain(sizes, {}), tuple(range(len(sizes)))
+    rows = list(product(*(range(k) for k in sizes)))
+    assert {int((measured(unit(sizes, row)) ** 2).sum()) for row in rows} == {domain.norm(Residual(table))}
+    for a, b in product(rows, rows):
+        apart = {n for n, (x, y) in enumerate(zip(a, b, strict=True)) if x != y}
+        moved = measured(unit(sizes, a)) - measured(unit(sizes, b))
+        assert int((moved**2).sum()) == domain.change(table, apart)
+
+
+def losses(domain: Domain, precisions: Any) -> Any:
+    """The loss of every change of one row, counts and sums of numbers: by enumeration."""
+    rows = list(product(*(range(k) for k in domain.sizes)))
+    sides = [dict(zip(domain.reach, ends, strict=True)) for ends in product(*((-r, r) for r in domain.reach.values()))]
+
+    def effect(row: Any, values: Any, residual: Residual) -> Any:
+        own = unit(tuple(domain.sizes[i] for i in residual.table), tuple(row[i] for i in residual.table))
+        return measured(own) * (1 if residual.number is None else values[residual.number])
+
+    for (a, x), (b, y) in product(product(rows, sides), product(rows, sides)):
+        yield sum(((effect(a, x, r) - effect(b, y, r)) ** 2).sum() * p for r, p in precisions.items())
+
+
+@given(st.lists(st.integers(1, 3), min_size=2, max_size=3).map(tuple), st.data())
+def test_the_largest_loss_under_change_one_is_that_of_enumeration(sizes: tuple[int, ...], data: Any) -> None:
+    domain = Domain(sizes, {})
+    tables = [t for t in parts(combinations(range(len(sizes)), 2)) if t]
+    fractions = st.fractions(Fraction(1, 9), 3, max_denominator=9)
+    precisions = {Residual(t): data.draw(fractions) for t in tables}
+    most = max(losses(domain, precisions))
+    found = largest_loss(domain, precisions, "change-one")
+    assert most <= found <= most + Fraction(len(tables), 1 << 60)
+    counts = {r.table: p for r, p in precisions.items() if all(sizes[i] > 1 for i in r.table)}
+    columns = sorted({i for table in counts for i in table})
+    assert workload._bounded(domain, counts, columns) >= most
+
+
+def test_sums_of_numbers_are_bounded_under_change_one() -> None:
+    domain = Domain((3, 2), {1: 4})
+    precisions = {Residual((0,)): Fraction(1, 7), Residual((0,), 1): Fraction(1, 50), Residual((), 1): Fraction(1, 9)}
+    most = max(losses(domain, precisions))
+    assert most <= largest_loss(domain, precisions, "change-one") <= most * Fraction(6, 5)
+    alone = {Residual((), 1): Fraction(1, 9)}
+    assert largest_loss(domain, alone, "change-one") == max(losses(domain, alone)) == Fraction(4 * 16, 9)
+
+
+def test_larger_tables_are_bounded_too() -> None:
+    domain = Domain((2, 3, 2, 4), {})
+    counts = {(0, 1, 2): Fraction(1, 3), (1, 2, 3): Fraction(2, 5), (0, 3): Fraction(1, 2), (2,): Fraction(1)}
+    exact = largest_loss(domain, {Residual(t): p for t, p in counts.items()}, "change-one")
+    assert exact <= workload._bounded(domain, counts, range(4)) <= 3 * exact
+
+
+def test_add_remove_adds_up_the_norms() -> None:
+    domain = Domain((3, 2), {1: 4})
+    precisions = {Residual(()): Fraction(1, 5), Residual((0, 1)): Fraction(1, 7), Residual((0,), 1): Fraction(1, 50)}
+    assert largest_loss(domain, precisions, "add-remove") == Fraction(1, 5) + Fraction(12, 7) + Fraction(6 * 16, 50)
+
+
+@pytest.mark.parametrize("sizes", [(2, 3, 5), (4, 4, 2), (2, 2, 2)])
+def test_no_other_noise_of_the_same_loss_is_better(sizes: tuple[int, ...]) -> None:
+    domain = Domain(sizes, {0: 3})
+    tables = dict.fromkeys(combinations(range(3), 2), 1.0) | {(0,): 2.0}
+    sums = {Residual((1,), 0): 1.5}
+    best = shape(domain, tables, sums)
+
+    def cost(variances: Any) -> float:
+        """Σ weight · variance of a cell, with the variances scaled to a loss of 1."""
+        loss = sum(domain.norm(r) / domain.cells(r.table) ** 2 / s for r, s in variances.items())
+        total = 0.0
+        for table, number, weight in [(t, None, w) for t, w in tables.items()] + [((1,), 0, 1.5)]:
+            reach = 1 if number is None else 3
+            for part in parts([table]):
+                if Residual(part, number) in variances:
+                    own = np.prod([(sizes[i] - 1) / sizes[i] for i in part])
+                    rest = np.prod([1 / sizes[j] ** 2 for j in table if j not in part])
+                    total += weight * variances[Residual(part, number)] * own * rest / reach**2
+        return float(total * loss)
+
+    generator = np.random.default_rng(0)
+    least = cost(best)
+    for _ in range(200):
+        assert cost({r: s * float(generator.uniform(0.7, 1.4)) for r, s in best.items()}) >= least * (1 - 1e-12)

@@ -1,0 +1,32 @@
+"""The bound of δ for vectors of Gaussian noise with too many shapes to list: concentrated privacy at the best order."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from math import erfc, exp, log, log1p, sqrt
+
+import pytest
+
+from dproof.laws.gaussian import gaussian
+
+
+def by_orders(rho: float, epsilon: float) -> float:
+    """min over α of e^((α−1)(αρ−ε)) / (α−1) · (1 − 1/α)^α (Canonne, Kamath, Steinke 2020), over many orders α."""
+    orders = (1 + exp(x / 100) for x in range(-1000, 1000))
+    return exp(min((a - 1) * (a * rho - epsilon) - log(a - 1) + a * log1p(-1 / a) for a in orders))
+
+
+def of_the_normal(mu: float, epsilon: float) -> float:
+    """The tight δ of normal noise of deviation 1 on a shift of length μ, which wide lattice noise comes close to."""
+    below, above = mu / 2 - epsilon / mu, mu / 2 + epsilon / mu
+    return (erfc(-below / sqrt(2)) - exp(epsilon) * erfc(above / sqrt(2))) / 2
+
+
+@pytest.mark.parametrize("square", [17, 100, 400])
+@pytest.mark.parametrize("odds", [Fraction(2), Fraction(20), Fraction(1000)])
+def test_the_bound_is_the_best_over_all_orders(square: int, odds: Fraction) -> None:
+    variance = 100
+    bound = float(gaussian(Fraction(variance)).delta_vector(odds, square, 50))
+    best = by_orders(square / (2 * variance), log(odds))
+    assert bound == pytest.approx(best, rel=1e-3)
+    assert bound >= of_the_normal(sqrt(square / variance), log(odds))

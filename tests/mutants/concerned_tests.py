@@ -1,0 +1,59 @@
+"""Which tests concern a module: names of test files without `test_`, wherever they lie below tests/."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+# A module has the tests of its own line, or else those of its folder. They stop at the first failure: quick ones first.
+CONCERNED = {
+    "laws": "families lattice new_law worst_pairs noise_mechanisms certificate_ranges lattice_sampling "
+    "samplers noise_records",
+    "laws/debias.py": "estimation_scores estimation_unbiased release_query release_query_designs frequency_protocols",
+    "laws/divergence.py": "worst_pairs families lattice certify tight_or_upper curves_noise composition",
+    "laws/gaussian.py": "gaussian_vectors lattice noise_records noise_mechanisms gaussian_limits curves_noise "
+    "certificate_ranges lattice_sampling curator_price",
+    "laws/guide.py": "guide new_law lattice_sampling samplers",
+    "laws/keep_or_other.py": "families worst_pairs certify estimation_scores frequency_protocols samplers",
+    "laws/lattice.py": "lattice_nodes lattice_clamped lattice new_law certificate_ranges lattice_certificates "
+    "release_query_numbers lattice_sampling noise_records",
+    "laws/matrix.py": "matrix_odds matrix_variance families worst_pairs certify rounding estimation_scores matrix_file "
+    "certificate samplers",
+    "laws/scores.py": "estimation_scores estimation_unbiased release_query frequency_protocols",
+    "laws/sets.py": "families worst_pairs estimation_scores frequency_protocols release_query_designs certify samplers",
+    "certification": "certify certificate sufficient_sets tight_or_upper composition lattice_certificates",
+    "certification/certificate.py": "certificate certificate_ranges versions certificate_page lattice_certificates",
+    "certification/sufficient_sets.py": "sufficient_sets 2015_theorem_2 2015_theorem_3 2016_theorem_2 2016_example_2",
+    "certification/verify_certificate.py": "verifier_ranges certificate_forgeries certificate certificate_ranges "
+    "versions lattice_certificates wide_noise release_folder_forgeries release_forgeries dates "
+    "curves_release noise_records",
+    "curation": "curator_counts curator_moments curator_price unknown_aggregates curator_groups",
+    "curation/account.py": "ledger release_payment curator_session",
+    "curation/choice.py": "curator_selection curator_price unknown_aggregates",
+    "curation/curator.py": "curator_session curator_price ask_once",
+    "curation/curve_measurement.py": "curves_curator functional_mean_curve",
+    "curation/curve_session.py": "curves_curator functional_mean_curve",
+    "curation/curves.py": "curves_curator functional_mean_curve",
+    "curation/duckdb_tally.py": "curator_counts curator_missing curator_distinct curator_consistency",
+    "curation/ledger.py": "ledger release_payment curator_session",
+    "curation/measurement.py": "curator_stderr curator_price curator_moments curator_counts unknown_aggregates",
+    "curation/persons.py": "curator_session objects_alone categories_alone",
+    "curation/preview.py": "curator_price curator_session curator_selection ask answer_notes",
+    "curation/released.py": "curator_stderr curator_consistency curator_moments curator_counts curator_missing",
+    "curation/selection.py": "curator_selection curator_price",
+    "curation/simulation.py": "curator_price curator_moments curator_consistency unknown_aggregates",
+    "curation/tally.py": "curator_counts curator_missing curator_moments curator_consistency checkboxes",
+    "curves": "curves_bases curves_noise curves_clipping curves_choice curves_curator curves_estimation curves_release "
+    "curves_examples functional_mean_curve certificate_ranges 2015_example_4",
+}
+
+
+def concerned(module: str, root: Path) -> list[str]:
+    """The paths of the tests below the root, and the module: its docstrings have examples."""
+    names = (CONCERNED.get(module) or CONCERNED[module.split("/")[0]]).split()
+    found = {
+        name: [str(path.relative_to(root)) for path in (root / "tests").rglob(f"test_{name}.py")] for name in names
+    }
+    absent = [name for name, paths in found.items() if not paths]
+    if absent:
+        raise SystemExit(f"tests/mutants/concerned_tests.py, {module}: there is no test_{absent[0]}.py below tests/")
+    return [*(path for paths in found.values() for path in paths), f"src/dproof/{module}"]

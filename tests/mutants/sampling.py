@@ -1,0 +1,149 @@
+"""A seeded sample of mutants: one small change of the source each, which some test should notice."""
+
+from __future__ import annotations
+
+import ast
+import difflib
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from random import Random
+
+SCOPE = ("laws", "certification", "curation", "curves")  # the verifier lies in certification/
+PICTURES = {"curves/charts.py"}  # nothing but the look of a chart
+
+# Replacements that could be a slip of the hand. cosmic-ray has more, such as + to <<, which any test notices.
+OPERATORS = (
+    *(f"ReplaceBinaryOperator_{pair}" for pair in ("Add_Sub", "Sub_Add", "Mul_Add", "Mul_FloorDiv", "Div_Mul")),
+    *(f"ReplaceBinaryOperator_{pair}" for pair in ("FloorDiv_Mul", "Mod_FloorDiv", "Pow_Mul", "RShift_LShift")),
+    *(f"ReplaceBinaryOperator_{pair}" for pair in ("LShift_RShift", "BitOr_BitAnd", "BitAnd_BitOr", "BitXor_BitOr")),
+    *(f"ReplaceComparisonOperator_{pair}" for pair in ("Lt_LtE", "Lt_GtE", "LtE_Lt", "LtE_Gt", "Gt_GtE", "Gt_LtE")),
+    *(
+        f"ReplaceComparisonOperator_{pair}"
+        for pair in ("GtE_Gt", "GtE_Lt", "Eq_NotEq", "NotEq_Eq", "Is_IsNot", "IsNot_Is")
+    ),
+    *(f"ReplaceUnaryOperator_{pair}" for pair in ("USub_UAdd", "Delete_Invert", "Delete_Not")),
+    *("AddNot", "ReplaceTrueWithFalse", "ReplaceFalseWithTrue", "ReplaceAndWithOr", "ReplaceOrWithAnd"),
+    *("ReplaceBreakWithContinue", "ReplaceContinueWithBreak", "ExceptionReplacer", "NumberReplacer"),
+    "ZeroIterationForLoop",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Mutant:
+    """One change of one module, given by its path below src/dproof."""
+
+    module: str
+    operator: str
+    before: str  # the module's text
+    after: str
+
+    @property
+    def change(self) -> tuple[str, str]:
+        """The changed lines without their indentation, by which an equivalent mutant is known."""
+        lines = self._unified(context=0)[2:]
+        old, new = (" ".join(line[1:].strip() for line in lines if line[0] == sign) for sign in "-+")
+        return old, new
+
+    @property
+    def diff(self) -> str:
+        return "\n".join(self._unified(context=2))
+
+    def _unified(self, context: int) -> list[str]:
+        texts = self.before.splitlines(), self.after.splitlines()
+        return list(difflib.unified_diff(*texts, self.module, self.module, n=context, lineterm=""))
+
+
+def sample(source: Path, seed: int) -> Iterator[Mutant]:
+    """All mutants that count, in an order given by the seed: at each place of the source one at most."""
+    random = Random(seed)
+    places = [(module, ways) for module in _modules(source) for ways in _places((source / module).read_text("utf-8"))]
+    random.shuffle(places)
+    for module, ways in places:
+        mutant = _mutate(source, module, *random.choice(ways))
+        if mutant is not None:
+            yield mutant
+
+
+def _modules(source: Path) -> list[str]:
+    paths = (path for folder in SCOPE for path in (source / folder).glob("*.py"))
+    return sorted({path.relative_to(source).as_posix() for path in paths} - PICTURES)
+
+
+def _places(text: str) -> list[list[tuple[str, int]]]:
+    """For each place that can be changed the ways to do it: an operator and the number of its occurrence."""
+    from cosmic_ray.ast import ast_nodes, get_ast
+    from cosmic_ray.plugins import get_operator
+
+    nodes = list(ast_nodes(get_ast(text)))
+    places = defaultdict(list)
+    for name in OPERATORS:
+        operator = get_operator(f"core/{name}")()
+        starts = (start for node in nodes for start, _ in operator.mutation_positions(node))
+        for occurrence, start in enumerate(starts):
+            places[start].append((name, occurrence))
+    return [ways for _, ways in sorted(places.items())]
+
+
+def _mutate(source: Path, module: str, operator: str, occurrence: int) -> Mutant | None:
+    """The mutant, or None if it is no Python or changes nothing that a test should notice."""
+    from cosmic_ray.mutating import mutate_code
+    from cosmic_ray.plugins import get_operator
+
+    before = (source / module).read_text("utf-8")
+    after = mutate_code(before, get_operator(f"core/{operator}")(), occurrence)
+    try:
+        unchanged = _behaviour(before, module) == _behaviour(after, module)
+    except SyntaxError:
+        return None
+    return None if unchanged else Mutant(module, operator, before, after)
+
+
+def _behaviour(text: str, module: str) -> str:
+    """The syntax tree without what only a reader, a type checker or a test looks at."""
+    return ast.dump(_WithoutWords(sql="duckdb" in module).visit(ast.parse(text)))
+
+
+class _WithoutWords(ast.NodeTransformer):
+    def __init__(self, sql: bool) -> None:
+        self.sql = sql  # here f-strings are not messages
+
+    def visit_arg(self, node: ast.arg) -> ast.AST:
+        node.annotation = None
+        return node
+
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
+        node.returns, node.decorator_list = None, []
+        if node.name in ("__repr__", "__str__", "_repr_html_", "__rich__"):
+            node.body = [ast.Pass()]
+        return self.generic_visit(node)
+
+    def visit_ClassDef(self, node: ast.ClassDef) -> ast.AST:
+        node.decorator_list = []
+        return self.generic_visit(node)
+
+    def visit_Assign(self, node: ast.Assign) -> ast.AST | None:
+        unseen = all(isinstance(target, ast.Name) and _is_unseen(target.id) for target in node.targets)
+        return None if unseen else self.generic_visit(node)
+
+    def visit_AnnAssign(self, node: ast.AnnAssign) -> ast.AST | None:
+        node.annotation = ast.Constant(None)
+        return None if isinstance(node.target, ast.Name) and _is_unseen(node.target.id) else self.generic_visit(node)
+
+    def visit_If(self, node: ast.If) -> ast.AST | None:
+        names = {part.id for part in ast.walk(node.test) if isinstance(part, ast.Name)}
+        return None if names & {"TYPE_CHECKING", "__name__"} else self.generic_visit(node)
+
+    def visit_Raise(self, node: ast.Raise) -> ast.AST:
+        return ast.Raise(node.exc.func if isinstance(node.exc, ast.Call) else node.exc)
+
+    def visit_JoinedStr(self, node: ast.JoinedStr) -> ast.AST:
+        return self.generic_visit(node) if self.sql else ast.Constant("")
+
+    def visit_keyword(self, node: ast.keyword) -> ast.AST:
+        return ast.keyword("strict", ast.Constant(True)) if node.arg == "strict" else self.generic_visit(node)
+
+
+def _is_unseen(name: str) -> bool:
+    return name in ("__slots__", "__all__", "EXAMPLES")

@@ -1,0 +1,42 @@
+"""What counts as a mutant: a change of what the program does, not of what it says."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.mutants.sampling import _behaviour, sample
+
+WORDS = """
+__slots__ = (1, 2)
+def size(x: int | None) -> int | None:
+    if x < 0:
+        raise ValueError(f"{x + 1} is negative", 3)
+    return dict(zip(x, x, strict=True))
+"""
+
+
+@pytest.mark.parametrize("change", ["int & None", "{x - 1}", ", 4)", "(1, 3)", "strict=False"])
+def test_words_types_and_slots_do_not_count(change: str) -> None:
+    before = {"int & None": "int | None", "{x - 1}": "{x + 1}", ", 4)": ", 3)", "(1, 3)": "(1, 2)"}
+    mutated = WORDS.replace(before.get(change, "strict=True"), change)
+    assert mutated != WORDS and _behaviour(mutated, "laws/law.py") == _behaviour(WORDS, "laws/law.py")
+
+
+def test_a_changed_comparison_counts() -> None:
+    assert _behaviour(WORDS.replace("x < 0", "x <= 0"), "laws/law.py") != _behaviour(WORDS, "laws/law.py")
+
+
+def test_in_a_query_an_f_string_counts() -> None:
+    before, after = 'sql = f"LIMIT {n + 1}"', 'sql = f"LIMIT {n - 1}"'
+    assert _behaviour(before, "curation/duckdb_tally.py") != _behaviour(after, "curation/duckdb_tally.py")
+    assert _behaviour(before, "curation/preview.py") == _behaviour(after, "curation/preview.py")
+
+
+def test_a_seed_gives_the_same_mutants_again(tmp_path: Path) -> None:
+    pytest.importorskip("cosmic_ray")
+    (tmp_path / "laws").mkdir()
+    (tmp_path / "laws" / "law.py").write_text(WORDS, "utf-8")
+    first, second = ([mutant.change for mutant in sample(tmp_path, 7)] for _ in range(2))
+    assert first == second and {before for before, _ in first} == {"if x < 0:"} and len(set(first)) == 3

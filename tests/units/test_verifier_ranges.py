@@ -1,0 +1,85 @@
+"""The range of every number in a certificate: the stand-alone verifier takes its two ends and nothing beyond them."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+import pytest
+
+from dproof.certification import verify_certificate as verifier
+from dproof.certification.verify_certificate import LAWS, NOISES, Reader, Refused
+
+HUGE = 10**2000 - 1
+
+
+def texts(low: int, high: int) -> tuple[list[Any], list[Any]]:
+    """Whole numbers in digits: the two ends, and what lies beyond."""
+    beyond = [str(high + 1)] if high < HUGE else ["1" + "0" * 2000]
+    return [str(low), str(high)], [str(low - 1), *beyond, low, "", "01", "1.0", "٣"]
+
+
+def wholes(low: int, high: int) -> tuple[list[Any], list[Any]]:
+    return [low, high], [low - 1, high + 1, str(low), float(low), True, None]
+
+
+def fractions(low: Fraction | int, high: int) -> tuple[list[Any], list[Any]]:
+    least = Fraction(1, 10**1900)
+    return [str(Fraction(low)), str(high)], [str(low - least), str(high + least), "2/2", "1/0", "+1", "0.5", 1]
+
+
+def lists(entry: Any, least: int, most: int) -> tuple[list[Any], list[Any]]:
+    shorter = [[entry] * (least - 1)] if least else []
+    return [[entry] * least, [entry] * most], [*shorter, [entry] * (most + 1), (entry,) * most, None]
+
+
+RANGES: dict[str, tuple[Reader, tuple[list[Any], list[Any]]]] = {
+    "epsilon": (verifier.EPSILON, fractions(0, 1000)),
+    "delta": (verifier.DELTA, fractions(0, 1)),
+    "weight": (verifier.WEIGHT, texts(0, HUGE)),
+    "total": (verifier.TOTAL, texts(1, HUGE)),
+    "weight of noise": (verifier.TABLED, texts(1, 1 << 128)),
+    "two-sided lower": (NOISES["two-sided"]["lower"], lists(["1"] * 128, 0, 9)),
+    "two-sided digits": (NOISES["two-sided"]["lower"], ([[["1"] * 128]], [[["1"] * 127], [["1"] * 129]])),
+    "two-sided top": (NOISES["two-sided"]["top"], ([[["1"] * 2, ["1"] * 1024]], [[["1"], ["1"]], [["1"] * 1025] * 2])),
+    "two-sided sides": (NOISES["two-sided"]["top"], lists(["1", "1"], 2, 2)),
+    "two-sided reach": (NOISES["two-sided"]["reach"], ([None, 1, 1 << 62], [0, (1 << 62) + 1, "1"])),
+    "gaussian square": (NOISES["gaussian"]["square"], fractions(Fraction(1, 1 << 24), 1 << 30)),
+    "gaussian weights": (NOISES["gaussian"]["weights"], lists("1", 1, 1 << 17)),
+    "gaussian unit": (NOISES["gaussian"]["unit"], wholes(1, 1 << 50)),
+    "stairs width": (NOISES["stairs"]["width"], texts(1, 1 << 62)),
+    "stairs inner": (NOISES["stairs"]["inner"], texts(1, 1 << 62)),
+    "stairs first": (NOISES["stairs"]["first"], lists("1", 2, 4096)),
+    "stairs tail": (NOISES["stairs"]["tail"], lists("1", 2, 4096)),
+    "convolved square": (NOISES["convolved"]["square"], fractions(8, 1 << 18)),
+    "convolved step": (NOISES["convolved"]["step"], wholes(1, 128)),
+    "convolved draws": (NOISES["convolved"]["draws"], wholes(1, 9)),
+    "keep-or-other size": (LAWS["keep-or-other"]["size"], wholes(1, 1 << 62)),
+    "bits": (LAWS["bits"]["bits"], wholes(1, 62)),
+    "unary size": (LAWS["unary"]["size"], wholes(1, 62)),
+    "subset-selection size": (LAWS["subset-selection"]["size"], wholes(1, 62)),
+    "subset-selection width": (LAWS["subset-selection"]["width"], wholes(1, 62)),
+    "lattice size": (LAWS["lattice"]["size"], texts(1, 1 << 62)),
+    "curve terms": (LAWS["coefficients"]["terms"], wholes(1, 256)),
+    "curve radius": (LAWS["coefficients"]["radius"], ([None, 1, 1 << 20], [0, (1 << 20) + 1, 1.0])),
+    "curve box": (LAWS["coefficients"]["box"], ([[0], [1 << 20] * 256], [[-1], [(1 << 20) + 1], [], [0] * 257])),
+    "neighbours": (verifier.PAIRS, ([[], [[0, 1 << 20]]], [[[-1, 0]], [[0, (1 << 20) + 1]], [[0]], [[0, 1, 2]]])),
+    "tight epsilon": (verifier.LEVELS["epsilon"], ([0.0, 1000.0, "inf"], [-0.0, -0.1, 1000.1, 1, "nan", None])),
+    "tight delta": (verifier.LEVELS["delta"], ([0.0, 1.0], [-0.0, 1.1, 1, "inf"])),
+    "text": (verifier.text, (["", "a" * 4096], ["a" * 4097, 1, None])),
+    "truth": (verifier.truth, ([True, False], [0, 1, "true", None])),
+    "names": (
+        verifier.named(verifier.truth),
+        ([{}, {str(n): True for n in range(1 << 16)}], [{str(n): True for n in range((1 << 16) + 1)}, []]),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", RANGES)
+def test_the_ends_of_a_range_are_read_and_nothing_beyond(name: str) -> None:
+    reader, (taken, refused) = RANGES[name]
+    for given in taken:
+        reader(given, name)
+    for given in refused:
+        with pytest.raises(Refused, match=name):
+            reader(given, name)
