@@ -21,8 +21,9 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from dproof.curation.measurement import Measurement
-from dproof.curation.tally import Counter, Tally, answerable
+from dproof.curation.tally import Counter, Tally
 from dproof.plans.plan import Plan
+from dproof.plans.schema import answerable
 from dproof.questions.canonical import name
 from dproof.questions.regions import MISSING
 from dproof.questions.schema import Schema

@@ -21,13 +21,13 @@ from dproof.curation.measurement import Measurement
 from dproof.curation.persons import counted_rows
 from dproof.errors import TooLarge
 from dproof.plans.plan import Plan
+from dproof.plans.schema import answerable
 from dproof.questions.cells import cut
 from dproof.questions.predicates import Missing, both, leaves
 from dproof.questions.question import Aggregate, columns
 from dproof.questions.regions import grouping
 from dproof.questions.schema import Open, Schema
 from dproof.questions.sums import Term, present
-from dproof.spaces.column import Column
 from dproof.tables import Source
 from dproof.tables.source import Bound
 
@@ -37,12 +37,6 @@ _PART = 21  # bits: a batch of such numbers adds up below 2^53, where floats are
 
 Codes = dict[str, NDArray[Any]]
 Places = NDArray[np.int64] | int  # of each row, or of all
-
-
-def answerable(column: Column) -> Column:
-    """A column treated so that no value stops the work: what the plan refuses is missing."""
-    treated: Column = column.space.with_gaps(column)
-    return replace(treated, gaps=True)
 
 
 @dataclass(frozen=True, slots=True)

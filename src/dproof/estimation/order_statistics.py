@@ -122,8 +122,8 @@ class OrderStatistics:
         if not isinstance(space, Open) and space.items is not None:
             found = [
                 (labels, (*counts, item))
-                for item in map(space.candidate, range(space.candidates))
-                for labels, counts in self._counts(both(where, Contains(column, item)), ())
+                for item in space.items
+                for labels, counts in self._counts(both(where, Contains(column, item)), ())  # type: ignore[arg-type]
             ]
         else:
             found = [

@@ -141,7 +141,7 @@ def scale_of(space: Any) -> Scale:
 def readers_of(group: Group, cuts: Mapping[str, Cut], scales: Mapping[str, Scale]) -> Iterator[AxisReader]:
     """The axes of a mechanism for those of its columns that are cut; `scales` has those whose numbers are summed.
 
-    The first reader has the columns; a number that is counted along one axis and summed along another has two.
+    The first reader has the columns; a number that is counted by one axis and summed along another has two.
     """
     pairs = zip(group.columns, group.outputs, strict=True)
     touched = [(column, outputs) for column, outputs in pairs if column.name in cuts]
@@ -150,27 +150,33 @@ def readers_of(group: Group, cuts: Mapping[str, Cut], scales: Mapping[str, Scale
     seen = [Seen(cuts[c.name], c.space, outputs, scales.get(c.name)) for c, outputs in touched]
     others = prod(column.space.size for column in group.columns if column.name not in cuts)
     unmixed = group.mechanism.family.unmix(seen, others, called)
-    if unmixed.state is not None:
-        expressions, decode = _states(unmixed, touched, cuts)
-        yield AxisReader(names, unmixed.axes, expressions, decode)
+    state = unmixed.state
+    if state is not None and unmixed.bins is not None:
+        ((column, outputs),) = touched
+        yield AxisReader(
+            names,
+            unmixed.axes,
+            (_binned(column, unmixed.bins),),
+            lambda arrays: state([as_numpy(arrays[0], missing=outputs.absent)]),
+        )
+    elif state is not None and unmixed.by_presence:
+        there = f"{quoted(touched[0][0].stored[0])} IS NOT NULL"
+        yield AxisReader(names, unmixed.axes, (there,), lambda arrays: state([integers(arrays[0])]))
+    elif state is not None:
+        yield _by_codes(names, touched, unmixed, cuts)
     if unmixed.moments is not None:
         ((column, _),), scale = touched, seen[0].scale
         assert scale is not None
         number = f"(({column.space.number_sql(column)} - {scale.middle!r}) / {scale.unit!r})"
-        yield AxisReader(() if unmixed.state is not None else names, (unmixed.moments,), (number,), None)
+        yield AxisReader(() if state is not None else names, (unmixed.moments,), (number,), None)
 
 
-def _states(
-    unmixed: Unmixed, touched: Sequence[tuple[Column, Any]], cuts: Mapping[str, Cut]
-) -> tuple[tuple[str, ...], Decode]:
-    """SQL expressions that tell the states of some columns apart, and how their values are decoded."""
-    (column, outputs), state = touched[0], unmixed.state
+def _by_codes(
+    names: tuple[str, ...], touched: Sequence[tuple[Column, Any]], unmixed: Unmixed, cuts: Mapping[str, Cut]
+) -> AxisReader:
+    """The axes of columns whose codes are read one by one."""
+    state = unmixed.state
     assert state is not None
-    if unmixed.by_presence:
-        return (f"{quoted(column.stored[0])} IS NOT NULL",), lambda arrays: state([integers(arrays[0])])
-    if unmixed.bins is not None:
-        absent = outputs.absent
-        return (_binned(column, unmixed.bins),), lambda arrays: state([as_numpy(arrays[0], missing=absent)])
     readers = [
         column_reader(column, outputs, cuts[column.name].bits if unmixed.by_block else None)
         for column, outputs in touched
@@ -183,7 +189,8 @@ def _states(
             place += len(expressions)
         return state(released)
 
-    return tuple(expression for found, _ in readers for expression in found), decode
+    expressions = tuple(expression for found, _ in readers for expression in found)
+    return AxisReader(names, unmixed.axes, expressions, decode)
 
 
 def _binned(column: Column, bins: Bins) -> str:

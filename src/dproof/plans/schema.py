@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Literal
 
 from dproof.plans.plan import Plan
 from dproof.questions.schema import Open, Schema
+from dproof.spaces.column import Column
 
 
 def schema_of(plan: Plan, table: Literal["data", "release"] = "data") -> Schema:
@@ -15,12 +17,17 @@ def schema_of(plan: Plan, table: Literal["data", "release"] = "data") -> Schema:
     A value of the private table is missing where the plan neither moves what lies outside nor says what stands for a
     missing value. Values of public columns are not declared.
     """
-    columns = [column for column in plan.columns if column.kind != "drop"]
-    if table == "data":
-        columns = [column.space.with_gaps(column) if column.private else column for column in columns]
-    spaces = {c.name: c.space if c.private else Open() for c in columns}
-    gaps = [c.name for c in columns if c.private and c.refuses]
-    return Schema(table, spaces, frozenset(gaps if table == "data" else ()))
+    kept = [column for column in plan.columns if column.kind != "drop"]
+    private = {c.name: answerable(c) if table == "data" else c for c in kept if c.private}
+    spaces = {c.name: private[c.name].space if c.private else Open() for c in kept}
+    gaps = [name for name, column in private.items() if table == "data" and column.refuses]
+    return Schema(table, spaces, frozenset(gaps))
+
+
+def answerable(column: Column) -> Column:
+    """A column treated so that no value stops the work: what the plan refuses is missing."""
+    treated: Column = column.space.with_gaps(column)
+    return replace(treated, gaps=True)
 
 
 def stand_ins(plan: Plan, names: Iterable[str]) -> tuple[str, ...]:
