@@ -33,8 +33,10 @@ def noise_law(square: Fraction) -> Gaussian | GaussianSum:
 
 @lru_cache(maxsize=1024)
 def _law(square: Fraction) -> Gaussian | GaussianSum:
-    law = gaussian(square) if square <= _TABLE else gaussian_sum(square)
-    if isinstance(law, Gaussian) and (law.unit != 1 or law.distance > _CUT):
+    if square > _TABLE:
+        return gaussian_sum(square)
+    law = gaussian(square)
+    if law.unit != 1 or law.distance > _CUT:
         raise AssertionError("a table must hold the discrete Gaussian law itself")
     return law
 
