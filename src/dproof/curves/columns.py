@@ -26,6 +26,8 @@ def curve_column(name: str, kind: str, table: Reader) -> Column:
     wide = table.texts("columns") if "columns" in table else ()
     space = read_expansion(table, len(wide) or None)
     clamp = table.choice("outside", Expansion.outside_ways, "clamp") == "clamp"
+    if table.value("missing", "refuse") == "category":
+        raise table.wrong("missing", 'cannot be "category" for curves: write "centre" or "refuse"')
     missing = 0 if table.choice("missing", ("refuse", "centre"), "refuse") == "centre" else None
     return Column(name, kind, wide or (name,), space, "wide" if wide else "list", clamp=clamp, missing=missing)
 
