@@ -288,6 +288,36 @@ def test_no_row_changes_what_it_is_given() -> None:
     assert codes.tolist() == [0, 5, 2]
 
 
+# Estimation ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("points", [5, 6])
+def test_the_scores_of_a_row_are_right_on_average_whatever_it_holds(points: int) -> None:
+    """Σ_y P(y) s(y) is x^k where the number x is there and 0 where it is missing, exactly but for floats."""
+    from dproof.laws.debias import Scale, Seen, Shown
+    from dproof.questions.cells import Cut
+    from dproof.spaces.optional import OptionalSpace
+
+    space = OptionalSpace(Interval(0, points - 1, 1))
+    law = laplace(space.inside, Privacy(1)).family.with_missing(Fraction(1), Fraction(0))
+    middle, unit = float(space.middle), points / 2
+    blocks = Cut("x", np.array([0, points]), np.array([points - 1, points]), np.array([0, 1]), np.array([points, 1.0]))
+    unmixed = law.unmix([Seen(blocks, space, space.line, Scale(middle, unit))], 1, "x")
+    (shown,), moments = unmixed.axes, unmixed.moments
+    assert isinstance(shown, Shown) and moments is not None
+    outputs = range(-200, points + 200)
+    for code in range(points + 1):
+        chances = np.array([float(law.probability(code, y)) for y in outputs])
+        for power in (0, 1, 2):
+            polynomial: Any = moments.scores((power,))
+            numbers = (np.array(outputs) - middle) / unit
+            values = np.polynomial.polynomial.polyval(numbers, polynomial.coefficients)
+            scores = shown.scores((power,)).matrix[:, 0]  # for the block of values that are there
+            mean = scores[0] * chances @ values + scores[1] * float(law.probability(code, ABSENT))
+            wanted = 0.0 if code == points else ((code - middle) / unit) ** power
+            assert mean == pytest.approx(wanted, abs=1e-6), (code, power)
+
+
 # Forgeries -----------------------------------------------------------------------------------------------------------
 
 

@@ -225,7 +225,7 @@ LAWS: dict[str, dict[str, Reader]] = {
 }
 # A value or a missing one: how often either is shown, and the law of what is shown.
 LAWS["optional"] = dict.fromkeys(("present", "missing", "whole"), TOTAL) | {
-    "law": by_kind({kind: LAWS[kind] for kind in ("lattice", "coefficients")})
+    "law": by_kind({"lattice": LAWS["lattice"]})
 }
 PAIRS = many(many(whole(0, 1 << 20), 2, 2), 0, MOST_ENTRIES)
 LAW = by_kind(LAWS, {"matrix": {"neighbours": PAIRS}})
@@ -388,9 +388,14 @@ PAIRWISE: dict[str, Callable[[dict[str, Any], Fraction], Iterator[Pair]]] = {
 
 def lattice(law: dict[str, Any], epsilon: Fraction) -> Fraction:
     """A number plus noise: all inputs lie within a shift of size − 1; clamping the outputs only post-processes."""
-    noise, shift = law["noise"], law["size"] - 1
+    return shifted(law, law["size"] - 1, exp_below(epsilon))
+
+
+def shifted(law: dict[str, Any], shift: int, odds: Fraction) -> Fraction:
+    """Two points of a lattice that lie no farther apart than this."""
+    noise = law["noise"]
     require(noise["kind"] in SHIFTED, "the noise does not fit its law")
-    return SHIFTED[noise["kind"]](noise, shift, exp_below(epsilon)) if shift else Fraction(0)
+    return SHIFTED[noise["kind"]](noise, shift, odds) if shift else Fraction(0)
 
 
 def power(x: Fraction, n: int, up: int) -> Fraction:
@@ -592,20 +597,12 @@ def optional(law: dict[str, Any], epsilon: Fraction) -> Fraction:
 
     def apart(own: Fraction, other: Fraction) -> Fraction:
         ratio = odds * other / own
-        near = NEAR[inner["kind"]](inner, max(ratio, 1 / ratio))  # Σ max(0, P − e·M), or the same of M and P
+        near = shifted(inner, inner["size"] // 2, max(ratio, 1 / ratio))  # of the middle and any other, in either order
         shown = near if ratio >= 1 else 1 - ratio + ratio * near
         return own * shown + max(Fraction(0), 1 - own - odds * (1 - other))
 
-    return max(p * BOUNDS[inner["kind"]](inner, epsilon), apart(p, q), apart(q, p))
+    return max(p * lattice(inner, epsilon), apart(p, q), apart(q, p))
 
-
-def near_lattice(law: dict[str, Any], odds: Fraction) -> Fraction:
-    """The middle of a lattice and any other of its points, in either order."""
-    shift = law["size"] // 2
-    return SHIFTED[law["noise"]["kind"]](law["noise"], shift, odds) if shift else Fraction(0)
-
-
-NEAR: dict[str, Callable[[dict[str, Any], Fraction], Fraction]] = {"lattice": near_lattice}
 
 # Laws that are bounded as a whole, without going through pairs of inputs.
 BOUNDS: dict[str, Callable[[dict[str, Any], Fraction], Fraction]] = {
