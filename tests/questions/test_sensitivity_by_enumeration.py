@@ -234,3 +234,10 @@ def test_what_has_no_known_sensitivity_is_refused(asked: str) -> None:
         sensitivity("SELECT b, avg(a) AS x FROM data GROUP BY b", BOOKS)
     with pytest.raises(InputError, match="at least 1"):
         sensitivity("SELECT avg(a) AS x FROM data", BOOKS, rows=0)
+
+
+def test_a_missing_set_that_is_grouped_by_moves_a_sum() -> None:
+    hours, likes = Interval(-1, 2, 1), Subsets(["a", "b"])
+    table = Schema("data", {"hours": hours, "likes": likes}, frozenset({"likes"}))
+    asked = "SELECT likes, sum(hours) AS x FROM data WHERE likes IS NULL GROUP BY likes"
+    assert sensitivity(asked, table, "add-remove").l1 == 2

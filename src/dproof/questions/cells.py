@@ -189,7 +189,8 @@ def _axis(column: str, schema: Schema, regions: Sequence[Region], keys: Sequence
     if spelled or space.items is not None:  # the law of sets is undone bit by bit, so each has a block
         if space.size > _MOST_VALUES:
             raise TooLarge(f"column {column!r} has {space.size} values, too many to tell apart")
-        first = block = np.arange(space.size)
+        first = np.concatenate([np.array(_gap(column, schema), np.int64), np.arange(space.size)])
+        block = np.arange(len(first))
     else:
         ends = {0, *(end for found in regions if isinstance(found, Runs) for end in found.ends)}
         ends |= {start for found in groups for start in found.starts.tolist()}
