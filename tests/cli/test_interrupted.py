@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -176,6 +177,27 @@ def test_native_code_that_makes_another_error_of_a_signal_hides_nothing(
     monkeypatch.setattr(explain, "_answer", interrupted)
     assert dproof("explain", "--epsilon", "1") == (code, "", "dproof: interrupted; nothing was written\n")
     assert signal.getsignal(number) is before
+
+
+def test_a_module_is_loaded_to_its_end_first(
+    dproof: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Native code that meets an exception while it is loaded ends the process: duckdb did, after the debit.
+    text = "import signal\nsignal.raise_signal(2)\ndone = True\n"
+    (tmp_path / "loaded_when_interrupted.py").write_text(text, "utf-8")
+    monkeypatch.syspath_prepend(tmp_path)
+    seen = []
+
+    def loading(*_: Any) -> None:
+        seen.append(import_module("loaded_when_interrupted").done)
+        until = time.monotonic() + 30
+        while time.monotonic() < until:
+            pass
+        seen.append("never stopped")
+
+    monkeypatch.setattr(explain, "_answer", loading)
+    assert dproof("explain", "--epsilon", "1") == (130, "", "dproof: interrupted; nothing was written\n")
+    assert seen == [True]
 
 
 def test_what_was_done_before_is_told(

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import textwrap
 import threading
+from contextlib import closing
 from fractions import Fraction
 from pathlib import Path
 
@@ -320,6 +321,16 @@ def test_a_closed_ledger_is_one_file(file: Path, tmp_path: Path) -> None:
     assert ledger.spent().epsilon == Fraction(1, 4)  # and opens again
     del ledger
     assert sorted(path.name for path in tmp_path.glob("budget.db*")) == ["budget.db"]
+
+
+def test_a_reader_does_not_stop_another_from_opening(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("dproof.curation.ledger._PATIENCE", 0.1)
+    Ledger(file, budget=Privacy(1)).close()
+    with closing(sqlite3.connect(file, isolation_level=None)) as other:
+        other.execute("PRAGMA journal_mode = DELETE")
+        other.execute("BEGIN")
+        other.execute("SELECT * FROM entries").fetchall()  # it holds the file, so its journal cannot change
+        assert Ledger(file).spent().epsilon == 0
 
 
 def test_a_debit_waits_for_the_disk_and_an_answer_for_the_next_debit(file: Path) -> None:

@@ -22,6 +22,7 @@ from pathlib import Path
 from shutil import get_terminal_size
 from time import monotonic
 from traceback import extract_tb
+from types import FrameType
 from typing import Any
 
 import click
@@ -49,6 +50,7 @@ COMMANDS = {
     "explain": "Say what a guarantee means for one person.",
 }
 ALIASES = {"sanitize": "sanitise"}
+_SOON = 0.01  # seconds until a signal is looked at again
 _WIDEST = 100  # columns that help takes, however wide the terminal is
 
 
@@ -129,10 +131,12 @@ def _noting(signals: list[int]) -> Iterator[None]:
     """
     at = -inf
 
-    def stop(number: int, _: Any) -> None:
+    def stop(number: int, frame: FrameType | None) -> None:
         nonlocal at
         now = monotonic()
-        if now - at > 1:
+        if _is_importing(frame):
+            threading.Timer(_SOON, signal.raise_signal, [number]).start()
+        elif now - at > 1:
             at = now
             signals.append(number)
             raise _Stopped
@@ -147,6 +151,15 @@ def _noting(signals: list[int]) -> Iterator[None]:
     finally:
         for number, how in before.items():
             signal.signal(number, how)
+
+
+def _is_importing(frame: FrameType | None) -> bool:
+    """Whether the command is loading a module: native code that meets an exception there would end the process."""
+    while frame is not None and frame.f_code is not _run.__code__:
+        if frame.f_code.co_filename.startswith("<frozen importlib"):
+            return True
+        frame = frame.f_back
+    return False
 
 
 def _typed() -> list[str]:

@@ -16,7 +16,7 @@ import os
 import sqlite3
 import threading
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -309,9 +309,12 @@ class Ledger:
                 f"{self.path.name!r} is a ledger of version {version}, and this dproof knows version {VERSION}: "
                 "use the dproof that wrote it"
             )
-        # With the journal ahead of the file, a debit waits for the disk once. A new file has no journal yet.
-        change = " = WAL" if made and not fixed else ""
-        self._journal = database.execute(f"PRAGMA journal_mode{change}").fetchone()[0]
+        if made and not fixed:
+            # With the journal ahead of the file, a debit waits for the disk once. A new file has no journal yet, and
+            # one that another process is reading just now keeps the journal that it has.
+            with suppress(sqlite3.OperationalError):
+                database.execute("PRAGMA journal_mode = WAL")
+        self._journal = database.execute("PRAGMA journal_mode").fetchone()[0]
         return database
 
     def _beside(self) -> _Files:
