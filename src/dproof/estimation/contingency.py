@@ -117,11 +117,11 @@ class Contingency:
 
     def total(self, blocks: Array, each: Sum, groups: Groups) -> Array:
         """The sum of every group, from the sums of all blocks."""
-        return _Layout(self, groups).total(blocks, each)[groups.order]
+        return Layout(self, groups).total(blocks, each)[groups.order]
 
     def estimates(self, sums: Sequence[Sum], groups: Groups) -> Estimates:
         """The estimates of these sums in every group."""
-        layout, m = _Layout(self, groups), len(sums)
+        layout, m = Layout(self, groups), len(sums)
         factors = [_Factor(layout, each) for each in sums]
         values = np.stack([layout.total(self.blocks(each.powers), each) for each in sums], axis=1)
         naive = np.stack([layout.total(self.blocks(each.powers, naive=True), each) for each in sums], axis=1)
@@ -140,7 +140,7 @@ class Contingency:
         return Estimates(*by_row, self.rows)
 
 
-class _Layout:
+class Layout:
     """The axes in two parts: those that the group fixes, and the rest."""
 
     def __init__(self, table: Contingency, groups: Groups) -> None:
@@ -200,7 +200,7 @@ class _Layout:
 class _Factor:
     """The score of a row for one sum, as scores of the fixed axes times a few functions of the other states."""
 
-    def __init__(self, layout: _Layout, each: Sum) -> None:
+    def __init__(self, layout: Layout, each: Sum) -> None:
         self.layout, self.powers = layout, each.powers
         self.scores = [axis.scores(p) for axis, p in zip(layout.axes, each.powers, strict=True)]
         weights = layout.split(each.weights).astype(float)

@@ -14,7 +14,7 @@ from sqlglot import exp
 from dproof.errors import InputError, did_you_mean
 from dproof.estimation.counted import Counting
 from dproof.estimation.curves import ReleaseCurves
-from dproof.estimation.estimated import ROUGH, WAYS_OUT, Options, Warnings, estimate
+from dproof.estimation.estimated import ROUGH, SMOOTH, WAYS_OUT, Options, Warnings, estimate
 from dproof.estimation.order_statistics import OrderStatistics
 from dproof.estimation.stored import connected
 from dproof.plans.schema import schema_of
@@ -51,7 +51,8 @@ def query(release: Any, asked: Asked, **options: Any) -> Answer:
     """The debiased answer to a question on a release, with an interval for each estimate.
 
     `level` of the intervals; `method` "inverse", "likelihood", "projection" or "shrinkage"; `target` of the intervals,
-    "table" or "population"; `simultaneous=True` for intervals that hold all at once.
+    "table" or "population"; `simultaneous=True` for intervals that hold all at once; `assume="smooth"` for narrower
+    intervals of conditions on numbers under wide noise, which hold only where the numbers are spread smoothly.
 
     >>> import pyarrow, dproof as dp
     >>> plan = {"privacy": {"epsilon": 1}, "columns": {"read": {"space": "categories", "values": ["yes", "no"]}}}
@@ -69,7 +70,10 @@ def query(release: Any, asked: Asked, **options: Any) -> Answer:
         curves = ReleaseCurves(release, question, chosen)
         return answer(question, schema, curves, chosen.level, curves.method)
     answered = answer(question, schema, MeasuredRelease(release, question, chosen), chosen.level)
-    method = _METHODS["approximate" if chosen.method == "inverse" and ROUGH in answered.notes else chosen.method]
+    rough = chosen.method == "inverse" and not {ROUGH, SMOOTH}.isdisjoint(answered.notes)
+    method = _METHODS["approximate" if rough else chosen.method]
+    if SMOOTH in answered.notes:
+        method += "; assuming smooth distributions"
     return replace(answered, method=f"{method}; intervals for {_TARGETS[chosen.target]}")
 
 
