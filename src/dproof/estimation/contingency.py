@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import combinations_with_replacement
 from math import prod
 from typing import Any, Literal
@@ -141,16 +142,19 @@ class Contingency:
 
 
 class Layout:
-    """The axes in two parts: those that the group fixes, and the rest."""
+    """The axes in two parts: those that the group fixes, and the rest, with the counts of the likely rows."""
 
     def __init__(self, table: Contingency, groups: Groups) -> None:
-        self.axes, self.fixed, self.chosen = table.axes, groups.fixed, groups.chosen
+        self.table, self.axes, self.fixed, self.chosen = table, table.axes, groups.fixed, groups.chosen
         self.rest = tuple(n for n in range(len(table.axes)) if n not in groups.fixed)
         self.order = (*self.fixed, *self.rest)
         self.shape = [axis.blocks for axis in table.axes]
         self.cells = prod(table.axes[n].blocks for n in self.fixed)
         self.fixed_states = tuple(table.axes[n].states for n in self.fixed)
-        self.counts = table.predicted().transpose(self.order).reshape(prod(self.fixed_states), -1)
+
+    @cached_property
+    def counts(self) -> Array:
+        return self.table.predicted().transpose(self.order).reshape(prod(self.fixed_states), -1)
 
     def split(self, blocks: Array) -> Array:
         """An array over all blocks, as a matrix of fixed cells by other cells."""
