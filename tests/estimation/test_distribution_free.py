@@ -120,6 +120,20 @@ def test_what_has_no_bound_is_not_told() -> None:
     assert release.query("SELECT var_pop(y) AS v FROM release WHERE x < 40", assume="smooth").rows[0]["v"].stderr > 0
 
 
+def test_quantiles_of_a_point_mass_are_covered() -> None:
+    table = pa.table({"x": np.full(ROWS, 40)})
+    with seeded_coins(2):
+        release = dp.sanitise(table, {"privacy": {"epsilon": 4}, "columns": {"x": NUMBER}})
+    sql = "SELECT quantile(x, 0.1) AS a, median(x) AS b, quantile(x, 0.9) AS c FROM release"
+    answer = release.query(sql)
+    for found in answer.rows[0].values():
+        assert_covered(found, 40)
+        assert found.high - found.low < 60
+    assert answer.notes[0].startswith("approximate")
+    smooth = release.query(sql, assume="smooth")
+    assert smooth.rows[0]["a"].high < 40 < smooth.rows[0]["c"].low and smooth.notes[0].startswith("assumes smooth")
+
+
 def test_where_the_noise_is_narrow_answers_stay_as_sharp_as_they_were() -> None:
     narrow = released(epsilon=200)
     found, before = (cell(narrow, "count(*) AS n FROM release WHERE x <= 40", assume=a) for a in ("nothing", "smooth"))

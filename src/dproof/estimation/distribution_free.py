@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -141,30 +142,32 @@ class DistributionFree:
 
     def __init__(self, table: Contingency, sums: Sequence[Sum], groups: Groups, found: Estimates) -> None:
         numbers = [n for n, axis in enumerate(table.axes) if is_rough(axis)]
-        self.found, self.groups = found, len(found.values)
-        self.conditions = [Condition(table, sums, groups, number) for number in numbers]
-        self.biased = np.zeros(found.values.shape, bool)
+        self.found, self.conditions = found, [Condition(table, sums, groups, number) for number in numbers]
+
+    @cached_property
+    def biased(self) -> Array:
+        """Which sums have a score with a bias, by groups."""
+        found = np.zeros(self.found.values.shape, bool)
         for condition in self.conditions:
-            self.biased |= ~np.stack([condition.attained(group) for group in range(self.groups)])
+            found |= ~np.stack([condition.attained(group) for group in range(len(found))])
+        return found
 
     def interval(
-        self, group: int, top: Linear, bottom: Linear | None, level: float, target: Target
+        self, group: int, top: Linear, bottom: Linear | None, level: float, target: Target, *, scored: bool = True
     ) -> tuple[float, float]:
-        """What a linear function of the sums, or a ratio of two of them, can be in a group."""
-        if len(self.conditions) == 1:
-            (condition,) = self.conditions
-            measures = Measures(
-                condition, group, condition.parts(group, np.ones(len(top.coefficients), bool)), self.found, target
-            )
-            return measures.interval(top, bottom, level)
-        if bottom is not None:
+        """What a linear function of the sums, or a ratio of two of them, can be in a group.
+
+        Without scores it is by the thresholds alone, and those are then the same for all functions.
+        """
+        if len(self.conditions) > 1 and bottom is not None:
             return NOTHING
         # Each number by itself bounds the sums, with the weights that are largest, or smallest, over the others.
         level, low, high = 1 - (1 - level) / len(self.conditions), *NOTHING
         for condition in self.conditions:
-            ends = []
-            for positive in (False, True):
-                parts = condition.parts(group, (top.coefficients > 0) == positive)
-                ends.append(Measures(condition, group, parts, self.found, target).interval(top, None, level))
-            low, high = max(low, ends[0][0]), min(high, ends[1][1])
+            parts = [condition.parts(group, (top.coefficients > 0) == positive) for positive in (False, True)]
+            least, greatest = (Measures(condition, group, each, self.found, target) for each in parts)
+            ends = greatest.interval(top, bottom, level, scored=scored)
+            if not condition.is_only:
+                ends = least.interval(top, bottom, level, scored=False)[0], ends[1]
+            low, high = max(low, ends[0]), min(high, ends[1])
         return low, high

@@ -122,8 +122,11 @@ class Estimated:
             elif not np.isnan([low[n], high[n]]).any():  # what has no end is cut to what is possible
                 cell = replace(cell, low=float(low[n]), high=float(high[n]))
             cells.append(cell)
-        rough = ROUGH if self.free is not None else SMOOTH
-        return cells, ((rough, spread.rough), (_FEW, spread.few), (_UNSURE, spread.unsure))
+        return cells, (*self.rough_note(spread.rough), (_FEW, spread.few), (_UNSURE, spread.unsure))
+
+    def rough_note(self, groups: Array) -> Warnings:
+        """What to say about groups whose estimates wide noise leaves a bias in."""
+        return ((SMOOTH if self.free is None else ROUGH, groups),)
 
     def spread(self, found: Value) -> Spread:
         """The interval of a value in every group."""

@@ -55,7 +55,7 @@ class Measures:
         self.kept = condition.points.on_grid | jump[1:] | jump[:-1]
         self.measures: list[Measure] = []
 
-    def interval(self, top: Linear, bottom: Linear | None, level: float) -> tuple[float, float]:
+    def interval(self, top: Linear, bottom: Linear | None, level: float, *, scored: bool) -> tuple[float, float]:
         """What a linear function of the sums, or a ratio of two of them, can be."""
         if not self.parts:
             return (top.shift, top.shift) if bottom is None else NOTHING
@@ -65,7 +65,7 @@ class Measures:
             return NOTHING
         products = dict.fromkeys([self.plain, *(self.others[j] for j in used)])
         self.measures = [(m, powers) for m in range(len(self.parts)) for powers in products]
-        if self.condition.is_only:
+        if scored and self.condition.is_only:
             half = (1 + level) / 2
             bounds = [*self._tests(half), self._scores(asked, half)]
         else:

@@ -95,8 +95,8 @@ class MeasuredRelease:
         occurs = counting.occurring(question.where, table, groups) if question.group_by else np.ones(1, bool)
         self.shown = np.flatnonzero(occurs).tolist()
         self.estimated = estimate(counting, table, groups, needed, question, options)
-        statistics = OrderStatistics(release, question, options, groups.labels)
-        self.special = {a: statistics.cells(a) for a in asked if a.definition.formula is None}
+        self.statistics = OrderStatistics(release, question, options, groups.labels)
+        self.special = {a: self.statistics.cells(a) for a in asked if a.definition.formula is None}
         self.found: dict[Expression, tuple[Sequence[Cell], Warnings]] = {}
 
     def _found(self, expression: Expression) -> tuple[Sequence[Cell], Warnings]:
@@ -104,7 +104,7 @@ class MeasuredRelease:
         if expression not in self.found:
             special = [part for part in aggregates_of(expression) if part in self.special]
             if isinstance(expression, Aggregate) and special:
-                self.found[expression] = self.special[expression], ()
+                self.found[expression] = self.special[expression], self.estimated.rough_note(self.statistics.rough)
             elif special:
                 raise InputError(f"{special[0].kind.upper()} cannot be calculated with: select it by itself")
             else:
