@@ -121,7 +121,7 @@ def test_what_has_no_bound_is_not_told() -> None:
 
 
 def test_quantiles_of_a_point_mass_are_covered() -> None:
-    table = pa.table({"x": np.full(ROWS, 40)})
+    table = pa.table({"x": np.full(30_000, 40)})
     with seeded_coins(2):
         release = dp.sanitise(table, {"privacy": {"epsilon": 4}, "columns": {"x": NUMBER}})
     sql = "SELECT quantile(x, 0.1) AS a, median(x) AS b, quantile(x, 0.9) AS c FROM release"
