@@ -18,6 +18,7 @@ CONCERNED = {
     "release_query_numbers lattice_sampling noise_records",
     "laws/matrix.py": "matrix_odds matrix_variance families worst_pairs certify rounding estimation_scores matrix_file "
     "certificate samplers",
+    "laws/optional.py": "optional missing_release worst_pairs certificate_ranges",
     "laws/scores.py": "estimation_scores estimation_unbiased release_query frequency_protocols",
     "laws/sets.py": "families worst_pairs estimation_scores frequency_protocols release_query_designs certify samplers",
     "certification": "certify certificate sufficient_sets tight_or_upper composition lattice_certificates",
@@ -30,18 +31,17 @@ CONCERNED = {
     "curation/account.py": "ledger release_payment curator_session",
     "curation/choice.py": "curator_selection curator_price unknown_aggregates",
     "curation/curator.py": "curator_session curator_price ask_once",
-    "curation/curve_measurement.py": "curves_curator functional_mean_curve",
-    "curation/curve_session.py": "curves_curator functional_mean_curve",
-    "curation/curves.py": "curves_curator functional_mean_curve",
-    "curation/duckdb_tally.py": "curator_counts curator_missing curator_distinct curator_consistency",
+    "curation/curve_sums.py": "curves_curator curves_as_sums functional_mean_curve",
+    "curation/noisy_curves.py": "curves_curator curves_as_sums functional_mean_curve",
+    "curation/noisy_sums.py": "curator_stderr curator_counts curator_moments curator_price curator_consistency",
     "curation/ledger.py": "ledger release_payment curator_session",
     "curation/measurement.py": "curator_stderr curator_price curator_moments curator_counts unknown_aggregates",
-    "curation/persons.py": "curator_session objects_alone categories_alone",
     "curation/preview.py": "curator_price curator_session curator_selection ask answer_notes",
     "curation/released.py": "curator_stderr curator_consistency curator_moments curator_counts curator_missing",
     "curation/selection.py": "curator_selection curator_price",
     "curation/simulation.py": "curator_price curator_moments curator_consistency unknown_aggregates",
-    "curation/tally.py": "curator_counts curator_missing curator_moments curator_consistency checkboxes",
+    "curation/tally.py": "counting curator_counts curator_missing curator_distinct curator_moments curator_consistency "
+    "curator_session checkboxes",
     "curves": "curves_bases curves_noise curves_clipping curves_choice curves_curator curves_estimation curves_release "
     "curves_examples functional_mean_curve certificate_ranges 2015_example_4",
 }
