@@ -16,7 +16,6 @@ from typing import TypeAlias
 
 import numpy as np
 
-from dproof.errors import TooLarge
 from dproof.privacy import Neighbours
 
 Table: TypeAlias = tuple[int, ...]  # columns, by their places, in ascending order
@@ -157,14 +156,3 @@ def shape(domain: Domain, tables: Mapping[Table, float], sums: Mapping[Residual,
             cost[key] = cost.get(key, 0.0) + weight * own * rest / reach**2
     loss = {key: domain.norm(key) / domain.cells(key.table) ** 2 for key in cost}
     return {key: sqrt(loss[key] / cost[key]) for key in cost if loss[key] > 0}
-
-
-def check_size(domain: Domain, tables: Iterable[Table], names: Sequence[str], most: int) -> None:
-    """Refuse more cells than can be handled, by name."""
-    for table in tables:
-        if domain.cells(table) > most:
-            columns = ", ".join(f"{names[i]!r} ({domain.sizes[i]:,} values)" for i in table)
-            raise TooLarge(
-                f"the table of {columns} has {domain.cells(table):,} cells, and {most:,} are the most: "
-                "give numbers fewer bins, or leave the table out"
-            )

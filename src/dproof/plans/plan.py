@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 Order = Literal["shuffle", "keep"]
 VERSION = 1  # of the format: a plan that names none has this one
-_UNREAD = ("share", "mechanism", "metric")  # keys of a column that do not change what its values are read as
+_UNREAD = ("share", "mechanism", "metric", "bins")  # keys of a column that do not change what its values are read as
 
 
 def not_protected(public: Sequence[str]) -> str:

@@ -185,6 +185,9 @@ def promises(plan: Plan) -> list[Privacy]:
             "a release keeps the number of rows, so it can only promise neighbours = 'change-one'; "
             "under 'add-remove' ask a curator instead"
         )
+    binned = next((column.name for column in plan.columns if column.bins is not None), None)
+    if binned is not None:
+        raise InputError(f"column {binned!r} has bins, which a release row by row does not use: leave `bins` out")
     Privacy(plan.rows_per_person * plan.privacy.epsilon)  # refuses what is beyond any use, for a person too
     return split(plan.privacy, plan.groups)
 
