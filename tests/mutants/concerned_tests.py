@@ -26,7 +26,7 @@ CONCERNED = {
     "certification": "certify certificate sufficient_sets tight_or_upper composition lattice_certificates",
     "certification/certificate.py": "certificate certificate_ranges versions certificate_page lattice_certificates",
     "certification/sufficient_sets.py": "sufficient_sets 2015_theorem_2 2015_theorem_3 2016_theorem_2 2016_example_2",
-    "certification/verify_certificate.py": "verifier_ranges verifier_reach certificate_forgeries certificate "
+    "certification/verify_certificate.py": "verifier_ranges verifier_bounds certificate_forgeries certificate "
     "certificate_ranges versions lattice_certificates wide_noise release_folder_forgeries release_forgeries dates "
     "curves_release noise_records",
     "curation": "curator_counts curator_moments curator_price unknown_aggregates curator_groups",
