@@ -9,6 +9,7 @@ from typing import Annotated, Any
 
 from dproof.cli.options import AsJson, argument, option
 from dproof.cli.output import Page, advise, emit, escape, pairs
+from dproof.cli.plan_tables import show_tables
 from dproof.errors import InputError
 from dproof.exact import float_above, written
 from dproof.meaning import advice
@@ -34,9 +35,18 @@ def plan(
     For each column: its mechanism, its part of ε, the expected error of a value and the lower bound for any mechanism;
     with --rows, ± at 95% of a debiased count or mean, and what would make it smaller. For questions, given here or in
     the plan: ± from a release and from `dproof ask` at the same ε. A plan with add-remove neighbours can have no
-    release: then it shows what `dproof ask` gives.
+    release row by row: then it shows what `dproof ask` gives.
+
+    With model = "central": ± of a count in every table that is measured, and which columns make it expensive.
     """
     chosen = Plan.read(path)
+    if chosen.model == "central":
+        if question or half_width is not None:
+            raise InputError("--question and --half-width are for model = 'local': leave them out")
+        show_tables(chosen, path.name, as_json)
+        for said in advice(chosen.privacy):
+            advise(said)
+        return
     if question and rows is None:
         raise InputError("--question needs --rows: how good an answer is depends on how many rows there are")
     solved = None if half_width is None else _solved(chosen, rows, half_width)

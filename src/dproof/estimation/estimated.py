@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Literal, NamedTuple, get_args
+from typing import Any, Literal, NamedTuple, Protocol, get_args
 
 import numpy as np
 
@@ -18,10 +19,11 @@ from dproof.estimation.measures import Linear
 from dproof.exact import level_of
 from dproof.laws.debias import Mixed
 from dproof.laws.scores import Array
-from dproof.questions.aggregates import Sums
+from dproof.questions.aggregates import Sums, Values
 from dproof.questions.answer import Cell
 from dproof.questions.predicates import Predicate
 from dproof.questions.question import Aggregate, Expression, Question, evaluate
+from dproof.questions.schema import Schema
 from dproof.questions.sums import Term, centred_terms
 
 Warnings = tuple[tuple[str, Array], ...]  # what to say, and about which groups
@@ -59,11 +61,20 @@ class Options:
         flag(self.simultaneous, "simultaneous")
 
 
+class Scaled(Protocol):
+    """What a formula needs to know of the numbers whose sums were estimated."""
+
+    @property
+    def schema(self) -> Schema: ...
+    @property
+    def values(self) -> Mapping[str, Values]: ...
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Estimated:
     """The estimated sums of every group, ready to be calculated with."""
 
-    counting: Counting
+    counting: Scaled
     needed: list[Term]
     where: Predicate | None
     options: Options

@@ -35,6 +35,7 @@ _WORKING = 256  # bits in which the weights are computed
 _WIDEST = 1 << 50
 _MOST_SHAPES = 60
 _SQUARE: Range = (Fraction(1, 1 << 24), 1 << 30)
+_SUMMED_SQUARE: Range = (8, 1 << 18)  # of one draw out of several
 _RIPPLE = Fraction(1, 1 << 108)  # of ln Σ_h exp(−(h − c)²/2r²) over c, for r ≥ 2
 _MOST_CUT = Fraction(1, 1 << 66)  # how far a table of a sum may lie from the lattice Gaussian, in total variation
 _TAIL = 10  # standard deviations beyond which a coordinate is charged in full
@@ -333,7 +334,7 @@ class GaussianSum:
 
     @classmethod
     def from_json(cls, record: Mapping[str, Any]) -> GaussianSum:
-        table = Gaussian(Fraction(read_number(record, "square", _SQUARE)))
+        table = Gaussian(Fraction(read_number(record, "square", _SUMMED_SQUARE)))
         return cls(table, read_number(record, "step", (1, _LARGEST_STEP)), read_number(record, "draws", (1, 9)))
 
 

@@ -180,11 +180,16 @@ def certify_row(plan: Plan) -> RowLaw:
 
 def promises(plan: Plan) -> list[Privacy]:
     """The part of the promise that each group of columns gets by its share; refused where no release can keep it."""
+    if plan.model != "local":
+        raise InputError("the plan has model = 'central', which draws no rows one by one: write model = 'local'")
     if plan.privacy.neighbours != "change-one":
         raise InputError(
             "a release keeps the number of rows, so it can only promise neighbours = 'change-one'; "
-            "under 'add-remove' ask a curator instead"
+            "under 'add-remove' write model = 'central', or ask a curator"
         )
+    binned = next((column.name for column in plan.columns if column.bins is not None), None)
+    if binned is not None:
+        raise InputError(f"column {binned!r} has bins, which a release row by row does not use: leave `bins` out")
     Privacy(plan.rows_per_person * plan.privacy.epsilon)  # refuses what is beyond any use, for a person too
     return split(plan.privacy, plan.groups)
 

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Literal
 
+from dproof.plans.central import axis_of
 from dproof.plans.plan import Plan
 from dproof.questions.schema import Open, Schema
 from dproof.spaces.column import Column
@@ -21,7 +22,9 @@ def schema_of(plan: Plan, table: Literal["data", "release"] = "data") -> Schema:
     private = {c.name: answerable(c) if table == "data" else c for c in kept if c.private}
     spaces = {c.name: private[c.name].space if c.private else Open() for c in kept}
     gaps = [name for name, column in private.items() if table == "data" and column.refuses]
-    return Schema(table, spaces, frozenset(gaps))
+    counted = plan.model == "central" and table == "release"
+    bins = {c.name: axis_of(c).bins for c in kept if c.private} if counted else {}
+    return Schema(table, spaces, frozenset(gaps), bins)
 
 
 def answerable(column: Column) -> Column:

@@ -17,6 +17,8 @@ import pyarrow.parquet
 
 from dproof.arguments import as_path
 from dproof.certification.certificate import certified_part
+from dproof.certification.verify_central import FORMAT as CENTRAL
+from dproof.certification.verify_central import verify as verify_central
 from dproof.certification.verify_certificate import LARGEST_FILE, LAWS, Laws, Refused
 from dproof.certification.verify_certificate import verify as verify_certificate
 from dproof.errors import InputError, VerificationFailed
@@ -32,7 +34,7 @@ from dproof.releases.metadata import SEEDED, check_metadata
 from dproof.releases.release import CERTIFICATE, PLAN, Release, about
 from dproof.releases.remote import fetch, is_remote
 
-_NAME = b"dproof certificate"  # stands in every one
+_NAMES = (b"dproof certificate", CENTRAL.encode())  # one stands in each
 _BATCH = 1 << 17  # rows looked at together: they stay in cache
 
 
@@ -58,9 +60,14 @@ def verify(path: str | os.PathLike[str]) -> Release | None:
         raise VerificationFailed(f"{str(place)!r} was left by a run that did not finish: it is no release")
     if not file.is_file():
         raise InputError(f"{str(place)!r} is no release: there is no {CERTIFICATE} in it")
-    if place.is_file() and (place.stat().st_size > LARGEST_FILE or _NAME not in place.read_bytes()):
+    if place.is_file() and (place.stat().st_size > LARGEST_FILE or not _is_named(place)):
         raise InputError(f"{str(place)!r} is no certificate: give the folder of a release, or the {CERTIFICATE} in it")
     return check(place)
+
+
+def _is_named(file: Path) -> bool:
+    text = file.read_bytes()
+    return any(name in text for name in _NAMES)
 
 
 def check(place: Path) -> Release | None:
@@ -68,6 +75,9 @@ def check(place: Path) -> Release | None:
     certificate = read_certificate(place / CERTIFICATE if place.is_dir() else place)
     try:
         folder = place if place.is_dir() else None
+        if certificate.get("format") == CENTRAL:
+            unread = verify_central(dict(certificate), folder)
+            return None if folder is None else replace(_same(opened(folder)), unchecked=tuple(unread))
         unchecked = verify_certificate(dict(certificate), folder, added_sizes(), _added_laws())
         if folder is None:
             return None
@@ -79,6 +89,16 @@ def check(place: Path) -> Release | None:
         raise VerificationFailed(str(refused)) from None
     except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
         raise VerificationFailed(f"the certificate cannot be read ({type(error).__name__})") from None
+
+
+def _same(release: Release) -> Release:
+    """A release of tables whose certificate says no more than follows from its plan and noise."""
+    said = release.certificate
+    true: Any = release.law.certificate(said["release"], private=release.private)
+    for key in true.keys() | said.keys():
+        if key != "seal" and not _agree(said.get(key), true.get(key)):
+            raise VerificationFailed(f"what the certificate says as {key!r} does not follow from its plan and noise")
+    return release
 
 
 def _added_laws() -> Laws:

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from dproof.errors import InputError
 from dproof.spaces.arrow import as_numpy
+from dproof.spaces.bins import Bins
 from dproof.spaces.space import narrowest
 from dproof.spaces.values import MISSING, OUTSIDE, PLAIN, Numerals
 
@@ -33,8 +34,8 @@ class Column:
     one, a flag for each item, or one for each grid point. A value outside the space becomes the nearest point
     (`clamp`), the value with the code `outside`, or is refused; a missing value becomes the value with the code
     `missing`, or is refused. With `gaps` what would be refused has the code −1 instead. The stored file has the fields
-    `beside` those that the source has. Texts are read as numbers by
-    the signs of `numerals`.
+    `beside` those that the source has. `bins` are those that the plan brings its numbers
+    together in. Texts are read as numbers by the signs of `numerals`.
     """
 
     name: str
@@ -50,6 +51,7 @@ class Column:
     missing: int | None = None
     gaps: bool = False
     beside: tuple[str, ...] = ()
+    bins: Bins | None = None
     numerals: Numerals = PLAIN
 
     @property

@@ -1,0 +1,142 @@
+"""What a plan of the central model measures: the table [release], and how each column is counted."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import combinations
+from math import comb
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dproof.errors import did_you_mean
+from dproof.plans.reader import Misplaced, Reader
+from dproof.spaces.bins import Bins, default_bins, each_value
+from dproof.spaces.column import Column
+
+_USUAL = 2  # columns of a table, where the plan does not say which tables it wants
+_MOST_VALUES = 1 << 16  # of a column
+_MOST_TABLES = 4096
+# What a plan can say that changes how rows are drawn one by one, and nothing else.
+_ROW_BY_ROW = "belongs to model = 'local', where rows are drawn one by one: leave it out"
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """The tables of counts that a release shall answer, each with its weight; and whether it has made-up rows too."""
+
+    tables: tuple[tuple[tuple[str, ...], Fraction], ...]
+    rows: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Axis:
+    """A column as it is counted: its values, or its bins."""
+
+    column: Column
+    bins: Bins
+
+    @property
+    def name(self) -> str:
+        return self.column.name
+
+    @property
+    def size(self) -> int:
+        return self.bins.size
+
+    def of(self, codes: NDArray[Any]) -> NDArray[np.int64]:
+        """The place of each code along the axis."""
+        return self.bins.of(codes)
+
+
+def axis_of(column: Column) -> Axis:
+    """Categories by value, numbers and dates by the plan's bins or by default ones; a missing value is one more.
+
+    >>> from dproof.spaces import Interval
+    >>> axis_of(Column("age", "interval", ("age",), Interval(0, 100))).size
+    10
+    """
+    space = column.space
+    inside = space.present or space
+    if inside.line is None:
+        return Axis(column, each_value(space))
+    return Axis(column, (column.bins or default_bins(inside)).with_missing(space.absent))
+
+
+def read_asked(top: Reader, columns: Sequence[Column], model: str) -> Asked | None:
+    """The [release] of a plan whose model is central; None where the model is local."""
+    if model != "central":
+        if "release" in top:
+            raise Misplaced(("release",), "belongs to model = 'central' under [privacy]: add that, or leave it out")
+        return None
+    _refuse_row_by_row(top)
+    private = [column for column in columns if column.private]
+    _check_spaces(private)
+    release = top.table("release") if "release" in top else Reader({}, ("release",))
+    asked = Asked(_read_tables(release, private), release.flag("rows"))
+    release.finish()
+    return asked
+
+
+def _refuse_row_by_row(top: Reader) -> None:
+    for key in ("joint", "order"):
+        if key in top:
+            raise Misplaced((key,), _ROW_BY_ROW)
+    if "questions" in top:
+        raise Misplaced(("questions",), "choose nothing in model = 'central': list the tables with [[release.tables]]")
+    columns = top.table("columns")
+    for name in columns:
+        table = columns.table(name)
+        for key in ("share", "mechanism"):
+            if key in table:
+                raise table.wrong(key, _ROW_BY_ROW)
+        if "public" in table:
+            raise table.wrong("public", "releases rows as they are, and model = 'central' releases none: drop it")
+
+
+def _check_spaces(columns: Sequence[Column]) -> None:
+    for column in columns:
+        space = column.space
+        if space.holds_curves or space.items is not None:
+            kind = "curves" if space.holds_curves else "sets"
+            raise Misplaced(("columns", column.name), f"holds {kind}, which model = 'central' does not count: drop it")
+        if (space.present or space).line is None and space.size > _MOST_VALUES:
+            raise Misplaced(
+                ("columns", column.name), f"has more than {_MOST_VALUES:,} values: declare fewer, or drop it"
+            )
+
+
+def _read_tables(release: Reader, columns: Sequence[Column]) -> tuple[tuple[tuple[str, ...], Fraction], ...]:
+    """All tables of up to so many columns, or those that are listed; columns stand in the plan's order."""
+    names = [column.name for column in columns]
+    given = release.value("tables", _USUAL)
+    if not isinstance(given, list):
+        most = release.integer("tables", _USUAL)
+        if most < 1:
+            raise release.wrong("tables", "must be at least 1: all tables of up to so many columns")
+        sizes = range(1, min(most, len(names)) + 1)
+        if sum(comb(len(names), size) for size in sizes) > _MOST_TABLES:
+            raise release.wrong("tables", f"makes over {_MOST_TABLES:,} tables: list fewer with [[release.tables]]")
+        every = (table for size in sizes for table in combinations(names, size))
+        return tuple((table, Fraction(1)) for table in every)
+    found: dict[tuple[str, ...], Fraction] = {}
+    for table in release.tables("tables"):
+        for name in table.texts("columns"):
+            if name not in names:
+                problem = f"names {name!r}, which is no column that the plan counts{did_you_mean(name, names)}"
+                raise table.wrong("columns", problem)
+        key = tuple(sorted(table.texts("columns"), key=names.index))
+        if key in found:
+            raise table.wrong("columns", "names a table that is listed already")
+        found[key] = table.number("weight", Fraction(1))
+        if found[key] <= 0:
+            raise table.wrong("weight", "must be positive: it says how much the table counts beside the others")
+        table.finish()
+    if len(found) > _MOST_TABLES:
+        raise release.wrong("tables", f"lists more than {_MOST_TABLES:,} tables")
+    if not found:
+        raise release.wrong("tables", "lists no table: write tables = 2 for all tables of up to two columns")
+    return tuple(found.items())

@@ -1,0 +1,198 @@
+"""A release of the central model: tables measured once with noise, and every answer that follows from them.
+
+HLM15, section 2.3: a sanitisation may depend on the whole table. What is asked of the measured tables afterwards is
+post-processing, and free (Theorem 4).
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import KW_ONLY, dataclass
+from math import prod
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet
+from numpy.typing import NDArray
+
+from dproof.arguments import as_path
+from dproof.central.noise import noise_law
+from dproof.central.residuals import Estimates, estimates, measured
+from dproof.coins import Coins
+from dproof.errors import InputError, VerificationFailed
+from dproof.plans.plan import Plan
+from dproof.plans.table_law import TableLaw, recorded_table_law
+from dproof.releases.central_counting import Progress, count_tables
+from dproof.releases.folder import appearing
+from dproof.releases.metadata import SEEDED, check_metadata
+from dproof.releases.release import CERTIFICATE, PARQUET, PLAN, REPORT, Release, digest
+from dproof.tables.source import Source
+
+if TYPE_CHECKING:
+    from dproof.questions.answer import Answer
+    from dproof.questions.building import Select
+    from dproof.questions.curve_estimate import CurveEstimate
+
+TABLES = "tables.parquet"
+_NO_ROWS = "a release of tables has no rows to look at: ask query(...)"
+_SCHEMA = pa.schema([("table", pa.string()), ("cell", pa.int64()), ("measured", pa.int64())])
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class CentralRelease(Release):
+    """Tables of counts with noise, whose answers are unbiased and agree with each other; asking is free, for ever."""
+
+    law: TableLaw  # type: ignore[assignment]
+    _: KW_ONLY
+    measured: NDArray[np.int64]  # the noisy residuals, one after another
+    estimates: Estimates
+
+    @property
+    def rows(self) -> int | None:  # type: ignore[override]
+        """How many rows its source has, where that is public: under change-one."""
+        rows = self.certificate["release"]["rows"]
+        return None if rows is None else int(rows)
+
+    @property
+    def data(self) -> Any:
+        raise InputError(_NO_ROWS)
+
+    def __repr__(self) -> str:
+        where = "in memory" if self.folder is None else f"in {str(self.folder)!r}"
+        promise = f"epsilon = {self.plan.privacy.epsilon}, delta = {self.plan.privacy.delta}"
+        stamp = "" if self.private else ", NOT PRIVATE: drawn with seeded coins"
+        return f"<release of {len(self.law.tables)} tables {where}, {promise}{stamp}>"
+
+    def _repr_html_(self) -> str:
+        """The release as a notebook shows it."""
+        from dproof.html import paragraph
+
+        return paragraph(repr(self).strip("<>"))
+
+    def to_arrow(self) -> Any:
+        raise InputError(_NO_ROWS)
+
+    def to_pandas(self) -> Any:
+        raise InputError(_NO_ROWS)
+
+    def query(self, asked: str | Select, **options: Any) -> Answer:
+        """Unbiased answers with intervals to SQL, where the table is called `release`, or to what `Select` built."""
+        from dproof.estimation.central import query
+
+        return query(self, asked, **options)
+
+    def raw(self, sql: str, **options: Any) -> Answer:
+        raise InputError(_NO_ROWS)
+
+    def mean_curve(self, column: str, **options: Any) -> CurveEstimate:
+        raise InputError("a release of tables has no curves")
+
+    def on(self, session: Any) -> Release:
+        raise InputError("a release of tables is small and needs no Spark: ask it as it is")
+
+    def save(self, out: str | os.PathLike[str]) -> Release:
+        """Store a release that is held in memory, in a new folder."""
+        with appearing(as_path(out, "out")) as folder:
+            certificate = write(folder, self.law, self.measured, self.rows, self.private)
+        return release_of(self.law, certificate, self.measured, Path(out))
+
+
+def release_of(
+    law: TableLaw, certificate: Mapping[str, Any], numbers: NDArray[np.int64], folder: Path | None = None
+) -> CentralRelease:
+    """The release with these measured numbers, and what follows from them."""
+    noisy, start = {}, 0
+    for residual in law.squares:
+        shape = [law.axes[n].size for n in residual.table]
+        noisy[residual] = numbers[start : start + prod(shape)].reshape(shape)
+        start += prod(shape)
+    variances = {residual: float(square) for residual, square in law.squares.items()}
+    known = certificate["release"]["rows"]
+    found = estimates(law.domain.sizes, noisy, variances, known=known)
+    return CentralRelease(law, certificate, folder, measured=numbers, estimates=found)
+
+
+def measure(source: Source, law: TableLaw, coins: Coins, progress: Progress | None = None) -> tuple[Any, int | None]:
+    """The noisy residuals of all tables, one after another; and the number of rows, where that is public.
+
+    The noise is drawn once, after the last row was counted.
+    """
+    rows, counts = count_tables(source, law, progress)
+    return noisy_residuals(law, counts, coins), rows if law.plan.rows_are_public else None
+
+
+def noisy_residuals(law: TableLaw, counts: Mapping[Any, NDArray[np.int64]], coins: Coins) -> NDArray[np.int64]:
+    found = [np.zeros(0, np.int64)]
+    for residual, square in law.squares.items():
+        exact = measured(counts[residual.table]).ravel()
+        found.append(exact + noise_law(square).draw(len(exact), coins))
+    return np.concatenate(found)
+
+
+def rehearse(law: TableLaw) -> float:
+    """Make the release of nobody, in memory: what fails without any data fails here. The bytes that it takes."""
+    coins = Coins(os.urandom(32))
+    empty = {r.table: np.zeros([law.axes[n].size for n in r.table], np.int64) for r in law.squares}
+    sink = pa.BufferOutputStream()
+    pa.parquet.write_table(_stored(law, noisy_residuals(law, empty, coins), True), sink, **PARQUET)
+    rows = 0 if law.plan.rows_are_public else None
+    _page(law, law.certificate({"rows": rows, "files": {}}, private=True))
+    return float(sink.tell())
+
+
+def write(folder: Path, law: TableLaw, numbers: NDArray[np.int64], rows: int | None, private: bool) -> dict[str, Any]:
+    """Write the measured tables, the plan, the certificate and the page."""
+    pa.parquet.write_table(_stored(law, numbers, private), folder / TABLES, **PARQUET)
+    (folder / PLAN).write_text(law.plan.text, "utf-8")
+    files = {name: digest(folder / name) for name in (TABLES, PLAN)}
+    certificate = law.certificate({"rows": rows, "files": files}, private=private)
+    (folder / REPORT).write_text(_page(law, certificate), "utf-8")
+    text = json.dumps(certificate, indent=1, ensure_ascii=False) + "\n"
+    (folder / CERTIFICATE).write_text(text, encoding="utf-8")
+    return certificate
+
+
+def _page(law: TableLaw, certificate: Mapping[str, Any]) -> str:
+    from dproof.report.central_page import page
+
+    return page(law, certificate)
+
+
+def _stored(law: TableLaw, numbers: NDArray[np.int64], private: bool) -> Any:
+    """The file of the measured numbers: the columns of each table, the cell, the last column varying fastest."""
+    sizes = [law.domain.cells(residual.table) for residual in law.squares]
+    names = pa.array([law.name(residual.table) for residual in law.squares], pa.string())
+    tables = names.take(pa.array(np.repeat(np.arange(len(sizes)), sizes)))
+    cells = np.concatenate([np.zeros(0, np.int64), *map(np.arange, sizes)])
+    schema = _SCHEMA if private else _SCHEMA.with_metadata(SEEDED)
+    return pa.Table.from_arrays([tables, pa.array(cells), pa.array(numbers)], schema=schema)
+
+
+def opened_tables(folder: Path, plan: Plan, certificate: Mapping[str, Any]) -> CentralRelease:
+    """The release of tables in a folder."""
+    law = recorded_table_law(plan, certificate)
+    return release_of(law, certificate, _read(folder / TABLES, law, bool(certificate["private"])), folder)
+
+
+def _read(file: Path, law: TableLaw, private: bool) -> NDArray[np.int64]:
+    """The measured numbers of a file that is written as dproof writes it."""
+    try:
+        with pa.parquet.ParquetFile(file) as stored:
+            check_metadata(stored, [])
+            found = stored.read()
+    except (pa.ArrowException, OSError, ValueError):
+        raise VerificationFailed("the stored tables cannot be read") from None
+    if private and (found.schema.metadata or {}).keys() & SEEDED.keys():
+        raise VerificationFailed("the stored tables were drawn with seeded coins, and the certificate does not say so")
+    if found.schema.names != _SCHEMA.names or found.schema.types != _SCHEMA.types or found["measured"].null_count:
+        raise VerificationFailed("the stored tables are not as the plan determines them")
+    numbers = found["measured"].to_numpy()
+    if len(numbers) != sum(law.domain.cells(residual.table) for residual in law.squares):
+        raise VerificationFailed("the stored tables have other cells than the certificate")
+    if not _stored(law, numbers, True).equals(found.replace_schema_metadata(None)):
+        raise VerificationFailed("the stored tables are not in the order that the plan determines")
+    return np.asarray(numbers)
