@@ -20,7 +20,7 @@ CONCERNED = {
     "release_query_designs release_query",
     "laws/matrix.py": "matrix_odds matrix_variance families worst_pairs certify rounding estimation_scores matrix_file "
     "certificate samplers optional missing_release",
-    "laws/optional.py": "optional missing_release worst_pairs certificate_ranges",
+    "laws/optional.py": "optional optional_curves missing_release worst_pairs certificate_ranges",
     "laws/scores.py": "estimation_scores estimation_unbiased release_query release_query_numbers frequency_protocols",
     "laws/sets.py": "families worst_pairs estimation_scores frequency_protocols release_query_designs certify samplers",
     "certification": "certify certificate sufficient_sets tight_or_upper composition lattice_certificates",
@@ -28,7 +28,7 @@ CONCERNED = {
     "certification/sufficient_sets.py": "sufficient_sets 2015_theorem_2 2015_theorem_3 2016_theorem_2 2016_example_2",
     "certification/verify_certificate.py": "verifier_ranges verifier_bounds certificate_forgeries certificate "
     "certificate_ranges versions lattice_certificates wide_noise release_folder_forgeries release_forgeries dates "
-    "curves_release noise_records",
+    "curves_release noise_records optional optional_curves",
     "curation": "curator_counts curator_moments curator_price unknown_aggregates curator_groups",
     "curation/account.py": "ledger release_payment curator_session",
     "curation/choice.py": "curator_selection curator_price unknown_aggregates curator_session",
@@ -45,7 +45,7 @@ CONCERNED = {
     "curation/tally.py": "counting curator_counts curator_missing curator_distinct curator_moments curator_consistency "
     "curator_session checkboxes",
     "curves": "curves_bases curves_noise curves_clipping curves_choice curves_curator curves_estimation curves_release "
-    "curves_examples functional_mean_curve certificate_ranges 2015_example_4",
+    "curves_examples functional_mean_curve certificate_ranges 2015_example_4 optional_curves missing_curves",
 }
 
 

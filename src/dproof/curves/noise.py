@@ -211,10 +211,8 @@ class CurveMechanism(Mechanism):
 
     @property
     def shown(self) -> CurveLaw:
-        """The law of what is shown: all of the law, but for curves that may be missing."""
-        law = self.family.inner if isinstance(self.family, OptionalLaw) else self.family
-        assert isinstance(law, CurveLaw)
-        return law
+        """The law of a curve that is shown: all of the law, but where curves may be missing."""
+        return cast(CurveLaw, self.family.shown)
 
     @property
     def lattice(self) -> CurveLattice:

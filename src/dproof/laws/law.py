@@ -104,6 +104,11 @@ class Law(Protocol):
         """The output that says that a value is missing, where the law knows such values."""
         return None
 
+    @property
+    def shown(self) -> Law:
+        """The law of a value that is shown: this one, but where others may be missing."""
+        return self
+
     def with_missing(self, epsilon: Fraction, delta: Fraction) -> Law:
         """The law with one more input, a missing value, and one more output, which says that; (ε, δ)-private as this
         law is."""

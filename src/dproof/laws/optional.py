@@ -106,6 +106,10 @@ class OptionalLaw(Law):
         return self.inner.spare
 
     @property
+    def shown(self) -> Centred:
+        return self.inner
+
+    @property
     def farthest(self) -> int | None:
         return self.inner.farthest
 

@@ -40,7 +40,7 @@ def _chances(title: str, chances: Mapping[str, float]) -> Any:
     bars = [{"what": what, "probability": chance, "text": f"{chance:.1%}"} for what, chance in chances.items()]
     base = alt.Chart({"values": bars}, title=title).encode(
         x=alt.X("probability:Q", scale=alt.Scale(domain=[0, 1]), axis=None),
-        y=alt.Y("what:N", sort=list(chances), axis=alt.Axis(title=None)),
+        y=alt.Y("what:N", sort=list(chances), axis=alt.Axis(title=None, labelLimit=2 * _LONGEST)),
     )
     labels = base.mark_text(align="left", dx=4, color=INK).encode(text="text:N")
     return (base.mark_bar(color=ACCENT, cornerRadiusEnd=3) + labels).properties(width=420, height=30 * len(bars))
