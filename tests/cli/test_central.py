@@ -104,7 +104,7 @@ def test_what_is_for_rows_is_refused_in_words(refused: Callable[..., str], dproo
     data, plan = files
     out = plan.parent / "out"
     dproof("sanitise", data, "--plan", plan, "--out", out)
-    assert "no rows to look at" in refused("query", out, "SELECT count(*) FROM release", "--raw")
+    assert "has no made-up rows" in refused("query", out, "SELECT count(*) FROM release", "--raw")
     assert "are for model = 'local'" in refused("plan", plan, "--rows", 100, "--half-width", 5)
     assert "needs delta above 0" in refused("plan", _with(plan, 'delta = "1e-6"', 'delta = "0"'))
 

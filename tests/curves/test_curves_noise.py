@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from dproof import certify
 from dproof.coins import current
 from dproof.curves.expansion import expand
-from dproof.curves.noise import curve_noise, recorded_curve_law, recorded_noise, vector_noise
+from dproof.curves.noise import curve_noise, recorded_curve_law, vector_noise
 from dproof.errors import InputError
 from dproof.exact import exp_below
 from dproof.laws.divergence import normal_delta
@@ -90,7 +90,7 @@ def test_mechanisms_keep_their_promise_and_are_read_back(expansion, privacy) -> 
     certificate = certify(mechanism, privacy)
     assert mechanism.delta(privacy.epsilon) <= privacy.delta and mechanism.epsilon(privacy.delta) <= privacy.epsilon
     law = certificate.parts[0].law
-    again = recorded_curve_law(expansion, law, recorded_noise(law["noise"]))
+    again = recorded_curve_law(expansion, law)
     assert again.family.to_json() == mechanism.family.to_json() and again.name == mechanism.name
     assert again.epsilon(privacy.delta) == mechanism.epsilon(privacy.delta)
     assert mechanism.epsilon(privacy.delta) > 0.999 * float(privacy.epsilon)

@@ -206,7 +206,7 @@ def test_a_text_that_is_no_number_is_a_missing_one_and_a_text_that_says_missing_
         ({**COLUMNS["likes"], "missing": "categories"}, '"category" or a list of values'),
         ({**COLUMNS["likes"], "values": ["tea", "(missing)"]}, "as an item"),
         ({**COLUMNS["likes"], "separator": "ss"}, "as an item"),
-        ({"space": "curves", "low": 0, "high": 5, "points": 9, "missing": "category"}, 'be "category" for curves'),
+        ({"space": "curves", "low": 0, "high": 5, "points": 9, "missing": "mean"}, '"centre" or "category"'),
     ],
 )
 def test_a_mistake_in_the_plan_is_told_with_its_key(column: dict[str, Any], said: str) -> None:

@@ -11,10 +11,12 @@ import numpy as np
 import pyarrow.csv
 import pytest
 
+from dproof.laws.simplex import on_simplex
 from dproof.plans.plan import Plan
 from dproof.plans.table_law import certify_tables
-from dproof.releases.central import noisy_residuals, release_of
+from dproof.releases.central import about, noisy_residuals, release_of
 from dproof.releases.central_counting import count_tables
+from dproof.releases.central_rows import made_up_table
 from dproof.tables import open_source
 from dproof.testing import seeded_coins
 
@@ -32,13 +34,13 @@ def adult() -> Any:
     return pyarrow.csv.read_csv(file).select(["age", "hr_per_week", *NAMES])
 
 
-def plan(table: Any, neighbours: str) -> Plan:
+def plan(table: Any, neighbours: str, epsilon: str = "1") -> Plan:
     columns: dict[str, Any] = {
         "age": {"space": "interval", "low": 17, "high": 92, "step": 1, "bins": list(range(17, 93, 5))},
         "hr_per_week": {"space": "interval", "low": 0, "high": 100, "step": 1},
     }
     columns |= {name: {"space": "categories", "values": sorted(table[name].unique().to_pylist())} for name in NAMES}
-    privacy = {"model": "central", "epsilon": 1, "delta": "1e-6", "neighbours": neighbours}
+    privacy = {"model": "central", "epsilon": epsilon, "delta": "1e-6", "neighbours": neighbours}
     return Plan.from_dict({"privacy": privacy, "columns": columns})
 
 
@@ -47,7 +49,9 @@ def test_intervals_of_all_pairs_cover_the_truth(neighbours: str) -> None:
     table = adult()
     law = certify_tables(plan(table, neighbours))
     rows, counts = count_tables(open_source(table), law)
-    certificate = law.certificate({"rows": rows if law.plan.rows_are_public else None, "files": {}}, private=False)
+    certificate = law.certificate(
+        {"rows": rows if law.plan.rows_are_public else None, "made_up_rows": None, "files": {}}, private=False
+    )
     pairs = list(combinations(range(len(law.axes)), 2))
     half = {pair: 1.959964 * law.precisions.cell_variance(pair) ** 0.5 for pair in pairs}
     covered, errors = [], {pair: np.zeros(counts[pair].shape) for pair in pairs}
@@ -69,7 +73,7 @@ def test_answers_in_sql_cover_the_truth() -> None:
     table = adult()
     law = certify_tables(plan(table, "add-remove"))
     _, counts = count_tables(open_source(table), law)
-    certificate = law.certificate({"rows": None, "files": {}}, private=False)
+    certificate = law.certificate(about(None, None, {}), private=False)
     frame = {name: np.array(table[name].to_pylist()) for name in ("age", "sex", "income", "race")}
     questions = {
         "SELECT sex, proportion(income = '>50K') AS v FROM release GROUP BY sex": {
@@ -89,3 +93,23 @@ def test_answers_in_sql_cover_the_truth() -> None:
                 inside[sql].append(cell.low <= truth[key] <= cell.high)
     for sql, found in inside.items():
         assert 0.93 <= np.mean(found) <= 0.97, (sql, np.mean(found))
+
+
+@pytest.mark.parametrize(("epsilon", "most"), [("0.1", 1.0), ("1", 1.0), ("10", 1.5)])
+def test_made_up_rows_are_as_near_as_tables_projected_one_by_one(epsilon: str, most: float) -> None:
+    table = adult()
+    law = certify_tables(plan(table, "add-remove", epsilon))
+    rows, counts = count_tables(open_source(table), law)
+    with seeded_coins(1) as coins:
+        found = release_of(
+            law, law.certificate(about(None, None, {}), private=False), noisy_residuals(law, counts, coins)
+        )
+        made = made_up_table(law, found.estimates, coins)
+    _, near = count_tables(open_source(made), law)
+    errors = []
+    for pair in combinations(range(len(law.axes)), 2):
+        cells, true = found.estimates.table(pair), counts[pair] / rows
+        projected = on_simplex(cells.reshape(1, -1), np.array([float(rows)])).reshape(cells.shape) / rows
+        errors.append([np.abs(near[pair] / made.num_rows - true).sum(), np.abs(projected - true).sum()])
+    own, other = np.mean(errors, axis=0)
+    assert own <= most * other, f"made-up rows are {own:.4f} away, tables {other:.4f}"

@@ -53,8 +53,11 @@ class Witness:
 
 def find_witness(mechanism: Mechanism, source: int, target: int, odds: Fraction) -> Witness:
     """The witness for an ordered pair of input codes at given odds."""
-    d, d_prime = mechanism.inputs.label(source), mechanism.inputs.label(target)
     family = mechanism.family
+    if family.inputs is None:  # curves, of which each is as bad as another, and missing ones, with the code −1
+        one, other = ("a curve" if code >= 0 else None for code in (source, target))
+        return Witness(one, other, None, None, None)
+    d, d_prime = mechanism.inputs.label(source), mechanism.inputs.label(target)
     if family.outputs is None or family.total is None or family.outputs > _LARGEST_SET:
         return Witness(d, d_prime, None, None, None)
     p, q = family.weights(source), family.weights(target)

@@ -77,7 +77,11 @@ CERTIFICATE = reading.record(
         "rho": reading.fraction(0, None),
         "tight": reading.record({"delta": reading.decimal(1)}),
         "release": reading.record(
-            {"rows": reading.missing_or(reading.whole(0, reading.SIZE)), "files": reading.named(reading.text)}
+            {
+                "rows": reading.missing_or(reading.whole(0, reading.SIZE)),
+                "made_up_rows": reading.missing_or(reading.whole(0, reading.SIZE)),
+                "files": reading.named(reading.text),
+            }
         ),
         "seal": reading.text,
     }
@@ -214,6 +218,8 @@ def check_plan(found: dict[str, Any], plan: dict[str, Any]) -> None:
     wanted -= {()} if found["neighbours"] == "change-one" else set()
     measured = {tuple(measurement["columns"]) for measurement in found["measurements"]}
     require(measured == wanted, "the certificate has other tables than the plan")
+    made_up = found["release"]["made_up_rows"] is not None
+    require(made_up == release.get("rows", False), "the certificate and the plan disagree on made-up rows")
 
 
 def declared(column: dict[str, Any]) -> int | None:

@@ -30,7 +30,7 @@ from datetime import date
 from fractions import Fraction
 from functools import cache
 from itertools import accumulate, combinations, compress, pairwise
-from math import comb, isqrt, lcm, prod
+from math import comb, isqrt, lcm, log, prod
 from operator import gt
 from pathlib import Path
 from typing import Any
@@ -225,7 +225,7 @@ LAWS: dict[str, dict[str, Reader]] = {
 }
 # A value or a missing one: how often either is shown, and the law of what is shown.
 LAWS["optional"] = dict.fromkeys(("present", "missing", "whole"), TOTAL) | {
-    "law": by_kind({"lattice": LAWS["lattice"]})
+    "law": by_kind({kind: LAWS[kind] for kind in ("lattice", "coefficients")})
 }
 PAIRS = many(many(whole(0, 1 << 20), 2, 2), 0, MOST_ENTRIES)
 LAW = by_kind(LAWS, {"matrix": {"neighbours": PAIRS}})
@@ -386,14 +386,10 @@ PAIRWISE: dict[str, Callable[[dict[str, Any], Fraction], Iterator[Pair]]] = {
 # Numbers plus noise --------------------------------------------------------------------------------------------------
 
 
-def lattice(law: dict[str, Any], epsilon: Fraction) -> Fraction:
-    """A number plus noise: all inputs lie within a shift of size − 1; clamping the outputs only post-processes."""
-    return shifted(law, law["size"] - 1, exp_below(epsilon))
-
-
-def shifted(law: dict[str, Any], shift: int, odds: Fraction) -> Fraction:
-    """Two points of a lattice that lie no farther apart than this."""
-    noise = law["noise"]
+def lattice(law: dict[str, Any], odds: Fraction, nearer: bool = False) -> Fraction:
+    """A number plus noise: two inputs lie within a shift of size − 1, and the middle one and another within half of the
+    size; clamping the outputs only post-processes."""
+    noise, shift = law["noise"], law["size"] // 2 if nearer else law["size"] - 1
     require(noise["kind"] in SHIFTED, "the noise does not fit its law")
     return SHIFTED[noise["kind"]](noise, shift, odds) if shift else Fraction(0)
 
@@ -410,11 +406,12 @@ def power(x: Fraction, n: int, up: int) -> Fraction:
     return Fraction(result, 1 << 2048)
 
 
-def two_sided(noise: dict[str, Any], shift: int, odds: Fraction) -> Fraction:
+def two_sided(noise: dict[str, Any], shift: int, odds: Fraction, terms: int = 1) -> Fraction:
     """Digits and a sign: no two neighbouring values of the noise have a larger ratio than r, so a shift costs r^shift.
 
     Where that is more than the odds: with a = 1/r, P(k) ≥ P(0)·a^|k|, so P is the mixture of the ideal law
-    L(k) = (1−a)/(1+a)·a^|k|, with weight c = P(0)/L(0), and something else: δ ≤ c·δ_L + 1 − c.
+    L(k) = (1−a)/(1+a)·a^|k|, with weight c = P(0)/L(0), and something else: δ ≤ c·δ_L + 1 − c. Where a vector of so
+    many terms is shifted by this l1 norm, L is worst with all of the shift on one term, and 1 − c counts for each.
     """
     ratio, reach = step_odds(noise), noise["reach"]
     if reach is None and power(ratio, shift, 1) <= odds:
@@ -457,7 +454,7 @@ def two_sided(noise: dict[str, Any], shift: int, odds: Fraction) -> Fraction:
     for k in near:
         own, other = ideal(k, 1) - gone[0], max(Fraction(0), ideal(k - shift, 0) - gone[1])
         excess = max(excess, (own - odds * other) / kept)
-    return min(Fraction(1), excess + max(Fraction(0), 1 - mine * (1 + a) / (1 - a) * kept))
+    return min(Fraction(1), excess + min(terms, shift) * max(Fraction(0), 1 - mine * (1 + a) / (1 - a) * kept))
 
 
 def tables(noise: dict[str, Any]) -> tuple[list[Law], list[Law], Law]:
@@ -553,22 +550,33 @@ def normal_below(x: Fraction, bits: int = 640) -> Fraction:
     return Fraction(1, 2) + Fraction(total, root_of_two_pi(bits)) / exp_below(x * x / 2, bits)
 
 
-def coefficients(law: dict[str, Any], epsilon: Fraction) -> Fraction:
-    """δ at ε of noise on a vector of whole numbers that lies in a ball or a box.
+def log_below(odds: Fraction) -> Fraction:
+    """A fraction at most ln(odds), within 2^-119, for odds ≥ 1: two of Newton's steps from a float, then one down."""
+    x = Fraction(log(odds.numerator) - log(odds.denominator))
+    for _ in range(2):
+        x = Fraction(int((max(x, Fraction(0)) + odds / exp_below(max(x, Fraction(0))) - 1) * 2**200), 2**200)
+    x -= Fraction(1, 2**120)
+    require(x <= 0 or exp_below(x) * (1 + Fraction(1, 2**200)) <= odds, "the logarithm of the odds is not found")
+    return max(x, Fraction(0))
 
-    Laplace noise costs the odds of one step for every step of the l1 diameter. Gaussian noise, m^(n−1)·H + … + H of
-    lattice Gaussians H, costs what two normal laws do that lie the l2 diameter apart, but for factors that are
+
+def coefficients(law: dict[str, Any], odds: Fraction, nearer: bool = False) -> Fraction:
+    """δ of noise on a vector of whole numbers that lies in a ball or a box: of two such, or of the centre and another.
+
+    Laplace noise costs the odds of one step for every step of the l1 distance. Gaussian noise, m^(n−1)·H + … + H of
+    lattice Gaussians H, costs what two normal laws do that lie the l2 distance D apart, but for factors that are
     charged: e^(1/8σ²) and e^(K²/8σ⁴) for rounding, with all values beyond K = D + 10σ, and 2^-66 for each table.
     """
     terms, radius, box, noise = int(law["terms"]), law["radius"], law["box"], law["noise"]
     require((radius is None) != (box is None), "the region is a ball or a box")
     require(box is None or len(box) == terms, "the box has a bound for each term")
-    sides = [2 * bound for bound in box or ()]
-    square = sum(side * side for side in sides) if sides else 4 * radius**2
+    radii = 1 if nearer else 2
+    sides = [radii * bound for bound in box or ()]
+    square = sum(side * side for side in sides) if sides else (radii * radius) ** 2
     if law["norm"] == "l1":
         require(noise["kind"] == "two-sided" and noise["reach"] is None, "the noise does not fit its norm")
         size = sum(sides) if sides else isqrt(terms * square)
-        return Fraction(int(step_odds(noise) > exp_below(epsilon / size))) if size else Fraction(0)
+        return two_sided(noise, size, odds, terms) if size else Fraction(0)
     require(noise["kind"] == "convolved", "the noise does not fit its norm")
     table: Fraction = noise["square"]
     step, draws = int(noise["step"]), int(noise["draws"])
@@ -578,30 +586,31 @@ def coefficients(law: dict[str, Any], epsilon: Fraction) -> Fraction:
     ripple = Fraction(draws, 1 << 108)
     upper = terms * (1 / (8 * variance) + ripple)
     lower = terms * ((root + 10 * (sigma + 1)) ** 2 / (8 * variance**2) + ripple)
-    mu, eps, odds = root / sigma, epsilon - upper - lower, exp_below(epsilon)
+    mu, eps = root / sigma, log_below(odds) - upper - lower
     require(eps >= 0, "epsilon is too small for this noise")
     profile = normal_below(mu / 2 - eps / mu) - exp_below(eps) * normal_below(-mu / 2 - eps / mu)
     charged = terms * (2 / exp_below(Fraction(50)) + draws * (1 + odds) / 2**66)
     return profile * exp_below(upper) * (1 + Fraction(1, 1 << 200)) + Fraction(1, 1 << 200) + charged
 
 
-def optional(law: dict[str, Any], epsilon: Fraction) -> Fraction:
+def optional(law: dict[str, Any], odds: Fraction) -> Fraction:
     """A value is shown with probability p where it is there, and q where it is missing, then as the middle value.
 
     Two values are told apart by what is shown alone. A value and a missing one differ by p·P(y) − e·q·M(y) on what is
     shown, with M the law of the middle, and by (1 − p) − e·(1 − q) on what is not; or the other way round.
     """
-    inner, whole, odds = law["law"], law["whole"], exp_below(epsilon)
+    inner, whole = law["law"], law["whole"]
+    bound = {"lattice": lattice, "coefficients": coefficients}[inner["kind"]]
     p, q = Fraction(law["present"], whole), Fraction(law["missing"], whole)
     require(q <= p < 1, "a missing value is shown more often than others, or all are")
 
     def apart(own: Fraction, other: Fraction) -> Fraction:
         ratio = odds * other / own
-        near = shifted(inner, inner["size"] // 2, max(ratio, 1 / ratio))  # of the middle and any other, in either order
+        near = bound(inner, max(ratio, 1 / ratio), nearer=True)  # of the middle and any other, in either order
         shown = near if ratio >= 1 else 1 - ratio + ratio * near
         return own * shown + max(Fraction(0), 1 - own - odds * (1 - other))
 
-    return max(p * lattice(inner, epsilon), apart(p, q), apart(q, p))
+    return max(p * bound(inner, odds), apart(p, q), apart(q, p))
 
 
 # Laws that are bounded as a whole, without going through pairs of inputs.
@@ -623,7 +632,8 @@ def largest(part: dict[str, Any], epsilon: Fraction) -> tuple[Fraction, int, int
     law, distances, kind = part["law"], part.get("distances"), part["law"]["kind"]
     if kind in BOUNDS or "worst" in law:
         require(distances is None, "metric privacy needs a law for each input")
-        return law["worst"](exp_below(epsilon)) if "worst" in law else (BOUNDS[kind](law, epsilon), 0, 1)
+        odds = exp_below(epsilon)
+        return law["worst"](odds) if "worst" in law else (BOUNDS[kind](law, odds), 0, 1)
     if distances is not None:
         require(kind == "matrix", "metric privacy needs a law for each input")
         check_distances(distances, len(law["rows"]))
@@ -814,6 +824,8 @@ def check_plan(certificate: dict[str, Any], plan: dict[str, Any], others: Spaces
         sizes = [declared(columns[name], others) for name in members]
         values = None if None in sizes else prod(size for size in sizes if size is not None)
         fits = inputs(part["law"]) == values
+        if None in sizes:  # a curve, which may be missing or not
+            fits &= (part["law"]["kind"] == "optional") == (columns[members[0]].get("missing") == "category")
         require(fits, f"the law of {part['name']!r} is for another number of values than the plan declares")
 
 

@@ -43,7 +43,8 @@ _HEAD = """\
 #                (ticked: the text in values, yes, true, 1, x; not ticked: no,
 #                false, 0 or a blank); missing = [] or "category"
 #   curves       low = 0, high = 5, and columns = ["h00", "h01"] or one column
-#                of lists
+#                of lists; outside = "clamp" or "refuse"; missing = "centre"
+#                (half way between low and high) or "category"
 # or write public = true (released as it is) or drop = true (left out), which
 # is where ids, names and free text belong.
 # share = 2 doubles a column's part of epsilon.

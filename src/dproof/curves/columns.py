@@ -26,9 +26,12 @@ def curve_column(name: str, kind: str, table: Reader) -> Column:
     wide = table.texts("columns") if "columns" in table else ()
     space = read_expansion(table, len(wide) or None)
     clamp = table.choice("outside", Expansion.outside_ways, "clamp") == "clamp"
-    if table.value("missing", "refuse") == "category":
-        raise table.wrong("missing", 'cannot be "category" for curves: write "centre" or "refuse"')
-    missing = 0 if table.choice("missing", ("refuse", "centre"), "refuse") == "centre" else None
+    way = table.value("missing", "refuse")
+    if way not in ("refuse", "centre", "category"):
+        raise table.wrong("missing", 'must be "refuse", "centre" or "category"')
+    if way == "category":
+        space = space.with_missing()
+    missing = None if way == "refuse" else space.absent or 0
     return Column(name, kind, wide or (name,), space, "wide" if wide else "list", clamp=clamp, missing=missing)
 
 
@@ -60,18 +63,18 @@ def _numbers(table: Reader, key: str) -> list[Any] | None:
 def curve_places(column: Column, arrays: Sequence[Any]) -> NDArray[Any]:
     """The places of a column's curves, from wide columns in grid order or from one column of lists.
 
-    A broken curve, with a missing point or another number of points, becomes the public centre where the plan says so,
-    and one that leaves the declared range is clamped to it. Else either is refused; with `gaps` it has −1 for its
-    places instead.
+    A broken curve, with a missing point or another number of points, is a missing one. Where the plan says so it
+    becomes the public centre, or has −1 for its places, and one that leaves the declared range is clamped to it. Else
+    either is refused; with `gaps` it has −1 for its places instead.
     """
     expansion: Expansion = column.space
-    space, numerals, centre = expansion.space, column.numerals, column.missing is not None
+    space, numerals, centre = expansion.space, column.numerals, column.missing == 0
     rows = arrow_rows(arrays, space.points, numerals)
     missing = np.isnan(rows).any(axis=1)
-    if missing.any() and not (centre or column.gaps):
+    if missing.any() and column.missing is None and not column.gaps:
         raise InputError(
             f"column {column.name!r} has a curve with a missing grid point: complete the curves, "
-            "or set missing = 'centre' in the plan"
+            "or set missing = 'category' or 'centre' in the plan"
         )
     rows[missing] = centre_of(expansion)
     inside = np.clip(rows, float(space.low), float(space.high))

@@ -8,7 +8,7 @@ floats before it did, two curves are never further apart than that. Noise is cal
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from fractions import Fraction
 from functools import lru_cache
 from math import isqrt, sqrt
@@ -65,7 +65,7 @@ class Expansion(ColumnSpace):
     line: ClassVar[None] = None
     items: ClassVar[None] = None
     labels: ClassVar[None] = None
-    absent: ClassVar[None] = None
+    absent: ClassVar[int | None] = None  # of a curve a condition knows that it is there, code 0, or missing, code 1
     mechanisms: ClassVar[str] = "curves"
     outside_ways: ClassVar[tuple[str, ...]] = ("clamp", "refuse")
     is_counted: ClassVar[bool] = False
@@ -89,8 +89,13 @@ class Expansion(ColumnSpace):
         fields = ", ".join(map(quoted, column.stored))
         return f"[{fields}]" if column.form == "wide" else fields
 
-    def stand_in(self, code: int) -> str:
-        return "the public centre"
+    def stand_in(self, code: int) -> str | None:
+        return None if code == self.absent else "the public centre"
+
+    def with_missing(self) -> Expansion:
+        from dproof.curves.optional import OptionalCurves
+
+        return OptionalCurves(*(getattr(self, field.name) for field in fields(self)))
 
     @property
     def ends(self) -> tuple[Fraction, Fraction]:
@@ -144,7 +149,7 @@ class CurveLattice:
     labels: ClassVar[None] = None
     items: ClassVar[None] = None
     line: ClassVar[None] = None
-    absent: ClassVar[None] = None
+    absent: ClassVar[int | None] = None
     holds_curves: ClassVar[bool] = True
     expansion: Expansion
     scales: Floats
@@ -210,6 +215,18 @@ class CurveLattice:
         from dproof.curves.columns import store_curves
 
         return store_curves(self, column, codes)
+
+    def stored_values(self, arrays: Sequence[Any]) -> Floats | None:
+        """The values on the grid of stored curves, one row each; None where a number is missing."""
+        from dproof.curves.columns import restore_curves
+
+        return restore_curves(arrays, self.space.points)
+
+    def with_missing(self) -> CurveLattice:
+        """The lattice with one more point, that of a missing curve."""
+        from dproof.curves.optional import OptionalLattice
+
+        return OptionalLattice(*(getattr(self, field.name) for field in fields(self)))
 
     def possible(
         self, column: Column, arrays: Sequence[Any], given: NDArray[np.bool_] | None, reach: int | None

@@ -8,11 +8,11 @@ charged, not a point of it, and the function may be evaluated anywhere.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
 from math import ceil, sqrt
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,14 +24,16 @@ from dproof.curves.bases import Floats
 from dproof.curves.expansion import CurveLattice, Expansion, Integers, Split, expand
 from dproof.errors import InputError
 from dproof.exact import bisect, exp_below, root_above, written
+from dproof.laws.debias import Seen
 from dproof.laws.divergence import Odds, Worst, normal_delta, profile_odds
 from dproof.laws.gaussian import GaussianSum, gaussian_sum
 from dproof.laws.laplace import TwoSided
-from dproof.laws.law import Law
+from dproof.laws.optional import Centred, OptionalLaw
 from dproof.mechanisms.mechanism import Distribution, Mechanism
 from dproof.mechanisms.noise import integer_laplace
 from dproof.privacy import Privacy, Promise
 from dproof.spaces.curves import Curves
+from dproof.spaces.line import ABSENT
 
 _SPLITS: tuple[Split, ...] = ("laplace", "gaussian")
 _SOURCES = {
@@ -108,10 +110,11 @@ def _gaussian(size: int, terms: int, epsilon: Fraction, delta: Fraction) -> Vect
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class CurveLaw(Law):
+class CurveLaw(Centred):
     """The laws of lattice vectors z + noise, for all z of the lattice's region; codes are places on the grid.
 
-    There is no end of inputs and outputs, so no law is written out.
+    There is no end of inputs and outputs, so no law is written out. The middle is the public centre, z = 0: the region
+    lies around it, so no curve is farther from it than half of what two curves may be apart.
     """
 
     kind: ClassVar[str] = "coefficients"
@@ -138,6 +141,40 @@ class CurveLaw(Law):
     def odds(self, delta: Fraction) -> Odds:
         return Odds(self.noise.odds(delta), 0, 1)
 
+    def maximal_error(self, space: Any) -> Fraction:
+        """At least the expected error of the noise, in the norm of the curves.
+
+        E‖X‖ ≤ √E‖X‖², and ‖Σ a_j φ_j‖_∞ ≤ |a|₂ · max_t |φ(t)|₂.
+        """
+        curves, error = self.lattice.space, l2_error(self.lattice, self.noise)
+        if curves.norm == "l2":
+            return Fraction(error)
+        functions = self.lattice.functions(np.linspace(float(curves.start), float(curves.stop), 1001))
+        return Fraction(error * float(np.sqrt((functions**2).sum(axis=0).max())))
+
+    # Missing values ------------------------------------------------------------------------------------------------
+
+    @property
+    def middle(self) -> Integers:
+        return self.lattice.middle
+
+    @property
+    def nearer(self) -> CurveLaw:
+        size = self.lattice.size("l1" if self.noise.split == "laplace" else "l2", "add-remove")
+        return replace(self, noise=replace(self.noise, size=size))
+
+    @property
+    def spare(self) -> int:
+        return ABSENT  # for every coefficient
+
+    def is_absent(self, codes: NDArray[Any]) -> NDArray[np.bool_]:
+        return np.asarray(codes[:, 0] < 0)
+
+    def moments_of(self, seen: Seen) -> None:
+        return None
+
+    # ---------------------------------------------------------------------------------------------------------------
+
     def draw(self, codes: NDArray[Any], coins: Coins) -> Integers:
         """Noisy lattice vectors, one row for each row of places."""
         z = self.lattice.coefficients(codes)
@@ -161,20 +198,41 @@ class CurveLaw(Law):
 class CurveMechanism(Mechanism):
     """A mechanism on curves: draws functions, written as lattice vectors or as values on the grid.
 
+    Where a curve may be missing (`with_missing`) it is None, and a row of NaN where it is drawn.
+
     >>> m = curve_noise(Curves(0, 24, 25, low=0, high=5), Privacy(2, "1e-6"))
     >>> m.draw([[1.0] * 25, [2.0] * 25]).shape, m.delta(2) <= 1e-6
     ((2, 25), True)
+    >>> m.with_missing(Privacy(2, "1e-6")).draw([[1.0] * 25, None]).shape
+    (2, 25)
     """
 
-    family: CurveLaw
+    family: CurveLaw | OptionalLaw
+
+    @property
+    def shown(self) -> CurveLaw:
+        """The law of what is shown: all of the law, but for curves that may be missing."""
+        law = self.family.inner if isinstance(self.family, OptionalLaw) else self.family
+        assert isinstance(law, CurveLaw)
+        return law
 
     @property
     def lattice(self) -> CurveLattice:
-        return self.family.lattice
+        return self.shown.lattice
+
+    def with_missing(self, privacy: Promise) -> CurveMechanism:
+        promise = Privacy.of(privacy)
+        return self.or_missing(self.shown.with_missing(promise.epsilon, promise.delta))
+
+    def or_missing(self, law: OptionalLaw) -> CurveMechanism:
+        """The mechanism for curves that may be missing, under a law around this one."""
+        spaces: dict[str, Any] = {"inputs": self.lattice.expansion.with_missing()}
+        spaces["outputs"] = self.lattice.with_missing()
+        return replace(self, name=f"{self.name}, or missing", family=law, **spaces)
 
     def law(self, value: Any) -> Distribution:
         raise InputError(
-            "a curve has no end of responses, so no law lists them; `family.noise` has that of coefficients"
+            "a curve has no end of responses, so no law lists them; `shown.noise` has that of coefficients"
         )
 
     def errors(self, loss: Any = None) -> list[Fraction]:
@@ -186,8 +244,9 @@ class CurveMechanism(Mechanism):
 
     def draw(self, values: Any) -> Any:
         """The sanitised curves on the grid, one row each; one curve in, one curve out."""
-        single = np.ndim(values) == 1 and isinstance(values, (list, tuple, np.ndarray)) and np.ndim(values[0]) == 0
-        rows = self.lattice.evaluate(self.draw_codes(self._space.encode([values] if single else values)))
+        inputs, outputs = cast(Any, self.inputs), cast(CurveLattice, self.outputs)
+        single = values is None or (isinstance(values, (list, tuple, np.ndarray)) and _is_number(values[:1]))
+        rows = outputs.evaluate(self.draw_codes(inputs.encode([values] if single else values)))
         return rows[0] if single else rows
 
     @property
@@ -196,25 +255,19 @@ class CurveMechanism(Mechanism):
 
     @property
     def error(self) -> Fraction:
-        """At least the expected error that privacy costs, in the space's norm; the basis's own is `projection_error`.
-
-        E‖X‖ ≤ √E‖X‖², and ‖Σ a_j φ_j‖_∞ ≤ |a|₂ · max_t |φ(t)|₂.
-        """
-        if self._space.norm == "l2":
-            return Fraction(self.l2_error)
-        times = np.linspace(float(self._space.start), float(self._space.stop), 1001)
-        functions = self.lattice.functions(times)
-        return Fraction(self.l2_error * float(np.sqrt((functions**2).sum(axis=0).max())))
+        """At least the expected error that privacy costs, in the space's norm; the basis has `projection_error`."""
+        return self.family.maximal_error(self.inputs)
 
     @property
     def l2_error(self) -> float:
-        """√E‖noise‖₂² of one curve."""
-        return l2_error(self.lattice, self.family.noise)
+        """√E‖noise‖₂² of one curve that is shown."""
+        return l2_error(self.lattice, self.shown.noise)
 
     def standard_error(self, at: Any = None) -> Floats:
-        """The standard deviation of the noise of one curve at points between start and stop; on the grid by default."""
+        """The standard deviation of the noise of one curve that is shown, at points between start and stop; on the
+        grid by default."""
         functions = self.lattice.functions(self._space.times if at is None else at)
-        return np.asarray(np.sqrt(float(self.family.noise.variance) * self.lattice.scales**2 @ functions**2))
+        return np.asarray(np.sqrt(float(self.shown.noise.variance) * self.lattice.scales**2 @ functions**2))
 
     def projection_error(self, curves: Any) -> Floats:
         """‖f − f̃‖₂ of curves that you may look at, where f̃ is what is left of f before any noise."""
@@ -295,8 +348,14 @@ def recorded_noise(record: Mapping[str, Any]) -> TwoSided | GaussianSum:
     return (TwoSided if record["kind"] == TwoSided.kind else GaussianSum).from_json(record)
 
 
-def recorded_curve_law(expansion: Expansion, record: Mapping[str, Any], law: TwoSided | GaussianSum) -> CurveMechanism:
-    """The mechanism that a certificate speaks of, with this noise; its region must be that of the expansion."""
+def recorded_curve_law(expansion: Expansion, record: Mapping[str, Any]) -> CurveMechanism:
+    """The mechanism that a certificate speaks of; its region must be that of the expansion."""
+    if (record["kind"] == OptionalLaw.kind) != (expansion.absent is not None):
+        raise ValueError("the plan and the certificate do not agree on whether a curve may be missing")
+    if expansion.absent is not None:
+        shown = recorded_curve_law(expansion.present, record["law"])
+        return shown.or_missing(OptionalLaw.around(shown.family, record))
+    law = recorded_noise(record["noise"])
     split: Split = "laplace" if record["norm"] == "l1" else "gaussian"
     lattice = expansion.lattice(split)
     box = None if record["box"] is None else tuple(record["box"])
@@ -306,3 +365,8 @@ def recorded_curve_law(expansion: Expansion, record: Mapping[str, Any], law: Two
         raise ValueError("the noise of the certificate does not fit its norm")
     size = lattice.size(record["norm"], "change-one")
     return mechanism_of(lattice, VectorNoise(split, law, size, lattice.terms))
+
+
+def _is_number(first: Any) -> bool:
+    """Whether a list, of which this is the first entry, has numbers and is one curve; a missing curve is no number."""
+    return len(first) == 1 and first[0] is not None and np.ndim(first[0]) == 0

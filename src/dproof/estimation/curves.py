@@ -1,7 +1,9 @@
 """Mean curves and totals from a release, with bands that hold for the whole curve at once.
 
 A released curve is the true one, as far as its basis can say it, plus noise of mean zero: the mean of released curves
-is unbiased as it stands. Rows that a sanitised column chooses are weighed by its inverse law.
+is unbiased as it stands. Rows that a sanitised column chooses are weighed by its inverse law. Where curves may be
+missing, one that is shown counts 1/p times, with p how likely a curve is shown that is there; a missing one is shown
+about the centre, z = 0, and adds nothing to a sum of z.
 """
 
 from __future__ import annotations
@@ -14,7 +16,6 @@ import numpy as np
 
 from dproof.arguments import expect, flag
 from dproof.curves.bands import tube_quantile
-from dproof.curves.columns import restore_curves
 from dproof.curves.expansion import CurveLattice
 from dproof.curves.noise import CurveMechanism
 from dproof.errors import InputError
@@ -32,7 +33,7 @@ from dproof.questions.predicates import Predicate, both
 from dproof.questions.question import Aggregate, Expression, Item, Key, Question, aggregates, aggregates_of
 from dproof.questions.schema import resolve
 from dproof.questions.sql import parse_predicate
-from dproof.questions.sums import Term
+from dproof.questions.sums import Term, present
 from dproof.spaces.column import Column
 
 _BATCH = 1 << 16
@@ -60,7 +61,8 @@ def mean_curve(
     checked = resolve(Question("release", (count,), condition), schema)
     if not release.plan.column(column).private or not schema.spaces[column].holds_curves:
         raise InputError(f"column {column!r} holds no sanitised curves")
-    (found,) = _functions(_Counted(release, checked.where), column, [0], total, options)
+    counted = _Counted(release, both(checked.where, present(Aggregate("avg", (column,)), schema)))
+    (found,) = _functions(counted, column, [0], total, options)
     if found is None:
         raise InputError("by the estimate no rows are left to take a mean of: choose more of them")
     return found
@@ -89,8 +91,9 @@ class ReleaseCurves:
 
     def cells(self, expression: Expression, groups: Sequence[int]) -> Sequence[Cell]:
         (aggregate,), counted = aggregates_of(expression), self.counted
-        if aggregate.where is not None:
-            counted = _Counted(self.release, both(self.question.where, aggregate.where), self.question.group_by)
+        taken = present(aggregate, counted.counting.schema)
+        if taken is not None:
+            counted = _Counted(self.release, both(self.question.where, taken), self.question.group_by)
         is_total = aggregate.definition.shape == "linear"
         functions = _functions(counted, aggregate.columns[0], groups, is_total, self.options)
         return [Cell(None, informative=False) if found is None else found.cell() for found in functions]
@@ -120,8 +123,9 @@ def _functions(
 ) -> list[CurveEstimate | None]:
     """The means or totals of some groups; None where by the estimate there are no rows.
 
-    With weights w, the scores of the rows, and lattice vectors z, the mean is m = Σwz / Σw, and its covariance by the
-    delta method Σ w²(z − m)(z − m)ᵀ / (Σw)².
+    With the scores w of the rows for their number, the scores v for sums over them, which are the same where no curve
+    may be missing, and lattice vectors z, the mean is m = Σvz / Σw, and its covariance by the delta method
+    Σ (vz − wm)(vz − wm)ᵀ / (Σw)².
     """
     release, counting, table, groups = counted.release, counted.counting, counted.table, counted.groups
     if any(map(is_rough, counting.axes)):
@@ -131,23 +135,28 @@ def _functions(
         )
     exact = all(isinstance(axis, Kept) and axis.exact for axis in counting.axes)
     if total and not exact:
-        raise InputError("a total of curves is told for rows chosen by public columns; ask for the mean, or the count")
-    chosen = counting.sum_of(Term((), counted.where))
-    refuse_singular(counting, table.estimates([chosen], groups).values)
+        raise InputError(
+            "a total of curves is told for rows chosen by public columns, and where no curve may be missing; "
+            "ask for the mean, or the count"
+        )
+    sought = [(), (column,)] if column in counting.cuts else [()]  # the number of rows, and sums over those with curves
+    chosen = [counting.sum_of(Term(columns, counted.where)) for columns in sought]
+    refuse_singular(counting, table.estimates(chosen[:1], groups).values)
     mechanism = cast(CurveMechanism, release.law.group_of(column).mechanism)
-    sums = _moments(counted, release.plan.column(column), mechanism.lattice)
+    sums = _moments(counted, release.plan.column(column), cast(CurveLattice, mechanism.outputs))
     size = sums.shape[-1]
     first, second = np.zeros((len(groups.labels), size)), np.zeros((len(groups.labels), size, size))
-    noise = float(mechanism.family.noise.variance) if exact and options.target == "table" else None
+    noise = float(mechanism.shown.noise.variance) if exact and options.target == "table" else None
     for i, j in combinations_with_replacement(range(size), 2):
         if i and noise is not None:
             break  # the variance is known
         # Estimates are linear in the counts, so that other sums over the rows may stand in their place.
         other = Contingency(table.axes, sums[:, i, j].reshape(table.counts.shape), release.rows)
-        found = other.estimates([chosen], groups)
-        second[:, i, j] = second[:, j, i] = found.squares[:, 0, 0]
+        found = other.estimates(chosen, groups)
+        one, two = (-1 if place else 0 for place in (i, j))
+        second[:, i, j] = second[:, j, i] = found.squares[:, one, two]
         if i == 0:
-            first[:, j] = found.values[:, 0]
+            first[:, j] = found.values[:, two]
     return [_function(mechanism.lattice, first[n], second[n], noise, total, options.level) for n in shown]
 
 
@@ -162,7 +171,7 @@ def _moments(counted: _Counted, column: Column, lattice: CurveLattice) -> Array:
     with connected(counted.release.data, "stored") as database:
         for batch in database.sql(f"SELECT {', '.join(wanted)} FROM stored").to_arrow_reader(_BATCH):
             keys, held = batch.columns[: len(counting.expressions)], batch.columns[len(counting.expressions) :]
-            values = restore_curves(held, lattice.space.points)
+            values = lattice.stored_values(held)
             if values is None:
                 raise InputError(f"the stored column {column.name!r} has a gap: dproof verify says what is wrong")
             z = np.column_stack([np.ones(len(values)), (values - lattice.centre(times)) @ undo])

@@ -130,6 +130,12 @@ class Law(Protocol):
         probability."""
         return None
 
+    def shown_chances(self, absent: int) -> tuple[Fraction, Fraction]:
+        """How likely a value is shown that is there, and a missing one, which is the last input; `absent` is the output
+        that says that a value is missing."""
+        inputs, _, _ = listed(self)
+        return 1 - self.probability(0, absent), 1 - self.probability(inputs - 1, absent)
+
     def probability(self, source: int, target: int) -> Fraction:
         """P(Y_source = target), exactly."""
         return Fraction(int(self.weights(source)[target]), listed(self)[2])

@@ -136,9 +136,10 @@ class OptionalLaw(Law):
             shown = nearer.worst(ratio).value if ratio >= 1 else 1 - ratio + ratio * nearer.worst(1 / ratio).value
             return own * shown + max(Fraction(0), 1 - own - odds * (1 - other))
 
-        last = self.inner.inputs or 0
-        found = [(p * inside.value, inside.source, inside.target), (apart(p, q), last - 1, last)]
-        return Worst(*max(*found, (apart(q, p), last, last - 1), key=lambda pair: pair[0]))
+        # The last value and a missing one; where inputs cannot be listed a missing one has the code −1.
+        value, missing = (0, -1) if self.inner.inputs is None else (self.inner.inputs - 1, self.inner.inputs)
+        found = [(p * inside.value, inside.source, inside.target), (apart(p, q), value, missing)]
+        return Worst(*max(*found, (apart(q, p), missing, value), key=lambda pair: pair[0]))
 
     def odds(self, delta: Fraction) -> Odds:
         values, one = self.inner.odds(Fraction(0)), self.inner.nearer.odds(Fraction(0)).value
@@ -151,6 +152,9 @@ class OptionalLaw(Law):
         return Odds(found, worst.source, worst.target)
 
     # What it does to values ------------------------------------------------------------------------------------------
+
+    def shown_chances(self, absent: int) -> tuple[Fraction, Fraction]:
+        return Fraction(self.present, self.whole), Fraction(self.missing, self.whole)
 
     def chances(self) -> tuple[str, Mapping[str, float]]:
         p, q = self.present / self.whole, self.missing / self.whole
@@ -203,9 +207,10 @@ class OptionalLaw(Law):
         """Whether a value is there, which two chances tell exactly; where values are told apart as well, the nodes and
         states of the inner law, and one more of each."""
         (column,) = seen
-        space, chances = column.space.present, (self.present / self.whole, self.missing / self.whole)
-        assert space is not None
-        inside = replace(column, blocks=PresentBlocks(column.blocks, space.size), space=space)
+        space, absent = column.space.present, column.space.absent
+        chances = self.present / self.whole, self.missing / self.whole
+        assert space is not None and absent is not None
+        inside = replace(column, blocks=PresentBlocks(column.blocks, absent), space=space)
         moments = self.inner.moments_of(inside)
         if moments is not None or column.scale is None:
             found = presence(column, chances, name, moments)
@@ -217,7 +222,7 @@ class OptionalLaw(Law):
         # The middle lies at a node, or between two whose laws it shares.
         number = (column.scale or Scale()).numbers(space, np.array([self.inner.middle]))
         middle = np.stack([np.interp(number, axis.values, chance) for chance in axis.matrix.T], axis=1)
-        lacking = np.eye(axis.blocks)[column.blocks.of(np.array([space.size]))]
+        lacking = np.eye(axis.blocks)[column.blocks.of(np.array([absent]))]
         mixed = replace(
             axis,
             matrix=self._with_hidden(axis.matrix, middle),
@@ -229,8 +234,8 @@ class OptionalLaw(Law):
         )
 
         def states(released: Sequence[Array]) -> Array:
-            absent = released[0] == self.absent
-            return np.where(absent, axis.states, state([np.where(absent, 0, released[0])]))
+            hidden = released[0] == self.absent
+            return np.where(hidden, axis.states, state([np.where(hidden, 0, released[0])]))
 
         return Unmixed((mixed,), states, bins=unmixed.bins)
 
@@ -255,7 +260,11 @@ class OptionalLaw(Law):
 
     @classmethod
     def from_json(cls, record: Mapping[str, Any]) -> OptionalLaw:
-        inner = law_from_json(record["law"])
+        return cls.around(law_from_json(record["law"]), record)
+
+    @classmethod
+    def around(cls, inner: Law, record: Mapping[str, Any]) -> OptionalLaw:
+        """The law that a certificate has around this one."""
         if not isinstance(inner, Centred):
             raise VerificationFailed("the certificate cannot be read: 'law' has no middle value")
         return cls(inner, *(read_number(record, name, TOTAL) for name in ("present", "missing", "whole")))

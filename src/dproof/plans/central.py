@@ -139,4 +139,7 @@ def _read_tables(release: Reader, columns: Sequence[Column]) -> tuple[tuple[tupl
         raise release.wrong("tables", f"lists more than {_MOST_TABLES:,} tables")
     if not found:
         raise release.wrong("tables", "lists no table: write tables = 2 for all tables of up to two columns")
+    left = next((name for name in names if not any(name in table for table in found)), None)
+    if left is not None:
+        raise release.wrong("tables", f"lists no table with the column {left!r}: add one, or drop the column")
     return tuple(found.items())

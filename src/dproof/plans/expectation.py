@@ -78,11 +78,10 @@ def shown_chances(law: RowLaw) -> dict[str, tuple[Fraction, Fraction]]:
     """For each column that keeps missing values apart, how likely a value is shown that is there, and a missing one."""
     found = {}
     for group in law.groups:
-        family, true = group.mechanism.family, group.mechanism.inputs
-        if true.present is not None:
+        if group.mechanism.inputs.present is not None:
             absent = group.mechanism.outputs.absent
             assert absent is not None
-            found[group.name] = 1 - family.probability(0, absent), 1 - family.probability(true.size - 1, absent)
+            found[group.name] = group.mechanism.family.shown_chances(absent)
     return found
 
 

@@ -62,8 +62,10 @@ Region: TypeAlias = Runs | Bit
 
 
 def size_of(space: Space) -> int:
-    """How many codes of a column its conditions know; of a curve no more than that it is there, which is code 0."""
-    return 1 if space.holds_curves else space.size
+    """How many codes of a column its conditions know; of a curve no more than that it is there, or missing."""
+    if space.holds_curves:
+        return 1 if space.absent is None else 2
+    return space.size
 
 
 def region(atom: Atom, schema: Schema) -> Region:

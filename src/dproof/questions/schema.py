@@ -86,9 +86,14 @@ class Schema:
         if column not in self.spaces and len(same) != 1:
             raise InputError(f"there is no column {column!r}{did_you_mean(column, self.spaces)}")
         found = column if column in self.spaces else same[0]
-        if self.spaces[found].holds_curves and not curves and not (gaps and found in self.nullable):
+        if self.spaces[found].holds_curves and not curves and not (gaps and self.may_be_missing(found)):
             raise InputError(_ALONE.format(found))
         return found
+
+    def may_be_missing(self, column: str) -> bool:
+        """Whether a value of a declared column may be missing: not there, or a value of its own."""
+        space = self.spaces[column]
+        return column in self.nullable or (not isinstance(space, Open) and space.absent is not None)
 
 
 def as_schema(table: Any) -> Schema:

@@ -107,8 +107,7 @@ def present(aggregate: Aggregate, schema: Schema) -> Predicate | None:
     """The rows that an aggregate of columns takes: those that satisfy its condition and miss no value of these."""
     where = aggregate.where
     for column in dict.fromkeys(aggregate.columns):
-        space = schema.spaces[column]
-        if column in schema.nullable or (not isinstance(space, Open) and space.absent is not None):
+        if schema.may_be_missing(column):
             where = both(where, Not(Missing(column)))
     return where
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, replace
 from math import prod
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -27,6 +27,7 @@ from dproof.errors import InputError, VerificationFailed
 from dproof.plans.plan import Plan
 from dproof.plans.table_law import TableLaw, recorded_table_law
 from dproof.releases.central_counting import Progress, count_tables
+from dproof.releases.central_rows import ROWS, made_up_table
 from dproof.releases.folder import appearing
 from dproof.releases.metadata import SEEDED, check_metadata
 from dproof.releases.release import CERTIFICATE, PARQUET, PLAN, REPORT, Release, digest
@@ -38,7 +39,8 @@ if TYPE_CHECKING:
     from dproof.questions.curve_estimate import CurveEstimate
 
 TABLES = "tables.parquet"
-_NO_ROWS = "a release of tables has no rows to look at: ask query(...)"
+_NO_ROWS = "this release of tables has no made-up rows: ask query(...), or declare rows = true under [release]"
+_MADE_UP = "made-up rows: near the measured tables, and no more is to be read from them; query(...) has intervals"
 _SCHEMA = pa.schema([("table", pa.string()), ("cell", pa.int64()), ("measured", pa.int64())])
 
 
@@ -59,7 +61,10 @@ class CentralRelease(Release):
 
     @property
     def data(self) -> Any:
-        raise InputError(_NO_ROWS)
+        """The made-up rows: the path of their file, or the table."""
+        if self.certificate["release"]["made_up_rows"] is None:
+            raise InputError(_NO_ROWS)
+        return self.table if self.folder is None else (Path(self.folder) / ROWS,)
 
     def __repr__(self) -> str:
         where = "in memory" if self.folder is None else f"in {str(self.folder)!r}"
@@ -74,10 +79,13 @@ class CentralRelease(Release):
         return paragraph(repr(self).strip("<>"))
 
     def to_arrow(self) -> Any:
-        raise InputError(_NO_ROWS)
+        """The made-up rows as an Arrow table."""
+        data = self.data
+        return pa.parquet.read_table(data[0]) if isinstance(data, tuple) else data
 
     def to_pandas(self) -> Any:
-        raise InputError(_NO_ROWS)
+        """The made-up rows as a pandas frame."""
+        return self.to_arrow().to_pandas()
 
     def query(self, asked: str | Select, **options: Any) -> Answer:
         """Unbiased answers with intervals to SQL, where the table is called `release`, or to what `Select` built."""
@@ -86,7 +94,11 @@ class CentralRelease(Release):
         return query(self, asked, **options)
 
     def raw(self, sql: str, **options: Any) -> Answer:
-        raise InputError(_NO_ROWS)
+        """SQL on the made-up rows."""
+        from dproof.estimation.query import raw
+
+        answer = raw(self, sql, **options)
+        return replace(answer, notes=(_MADE_UP, *answer.notes[1:]), method="made-up rows")
 
     def mean_curve(self, column: str, **options: Any) -> CurveEstimate:
         raise InputError("a release of tables has no curves")
@@ -97,8 +109,8 @@ class CentralRelease(Release):
     def save(self, out: str | os.PathLike[str]) -> Release:
         """Store a release that is held in memory, in a new folder."""
         with appearing(as_path(out, "out")) as folder:
-            certificate = write(folder, self.law, self.measured, self.rows, self.private)
-        return release_of(self.law, certificate, self.measured, Path(out))
+            certificate = write(folder, self)
+        return replace(self, certificate=certificate, folder=Path(out), table=None)
 
 
 def release_of(
@@ -116,13 +128,25 @@ def release_of(
     return CentralRelease(law, certificate, folder, measured=numbers, estimates=found)
 
 
-def measure(source: Source, law: TableLaw, coins: Coins, progress: Progress | None = None) -> tuple[Any, int | None]:
-    """The noisy residuals of all tables, one after another; and the number of rows, where that is public.
+def about(rows: int | None, made_up: int | None, files: Mapping[str, str]) -> dict[str, Any]:
+    """What a certificate records about a release of tables."""
+    return {"rows": rows, "made_up_rows": made_up, "files": dict(files)}
+
+
+def measure(source: Source, law: TableLaw, coins: Coins, progress: Progress | None = None) -> CentralRelease:
+    """The measured tables of a source, held in memory, with made-up rows if the plan wants them.
 
     The noise is drawn once, after the last row was counted.
     """
     rows, counts = count_tables(source, law, progress)
-    return noisy_residuals(law, counts, coins), rows if law.plan.rows_are_public else None
+    known = rows if law.plan.rows_are_public else None
+    certificate = law.certificate(about(known, None, {}), private=coins.private)
+    release = release_of(law, certificate, noisy_residuals(law, counts, coins))
+    if law.plan.asked is None or not law.plan.asked.rows:
+        return release
+    table = made_up_table(law, release.estimates, coins)
+    certificate = law.certificate(about(known, table.num_rows, {}), private=coins.private)
+    return replace(release, certificate=certificate, table=table)
 
 
 def noisy_residuals(law: TableLaw, counts: Mapping[Any, NDArray[np.int64]], coins: Coins) -> NDArray[np.int64]:
@@ -139,17 +163,25 @@ def rehearse(law: TableLaw) -> float:
     empty = {r.table: np.zeros([law.axes[n].size for n in r.table], np.int64) for r in law.squares}
     sink = pa.BufferOutputStream()
     pa.parquet.write_table(_stored(law, noisy_residuals(law, empty, coins), True), sink, **PARQUET)
-    rows = 0 if law.plan.rows_are_public else None
-    _page(law, law.certificate({"rows": rows, "files": {}}, private=True))
+    certificate = law.certificate(about(0 if law.plan.rows_are_public else None, None, {}), private=True)
+    _page(law, certificate)
+    if law.plan.asked is not None and law.plan.asked.rows:
+        nobody = release_of(law, certificate, np.zeros(sum(map(np.size, empty.values())), np.int64)).estimates
+        pa.parquet.write_table(made_up_table(law, nobody, coins), pa.BufferOutputStream(), **PARQUET)
     return float(sink.tell())
 
 
-def write(folder: Path, law: TableLaw, numbers: NDArray[np.int64], rows: int | None, private: bool) -> dict[str, Any]:
-    """Write the measured tables, the plan, the certificate and the page."""
-    pa.parquet.write_table(_stored(law, numbers, private), folder / TABLES, **PARQUET)
+def write(folder: Path, release: CentralRelease) -> dict[str, Any]:
+    """Write the measured tables, the made-up rows, the plan, the certificate and the page; returns the certificate."""
+    law = release.law
+    pa.parquet.write_table(_stored(law, release.measured, release.private), folder / TABLES, **PARQUET)
     (folder / PLAN).write_text(law.plan.text, "utf-8")
-    files = {name: digest(folder / name) for name in (TABLES, PLAN)}
-    certificate = law.certificate({"rows": rows, "files": files}, private=private)
+    made_up = release.certificate["release"]["made_up_rows"]
+    if made_up is not None:
+        pa.parquet.write_table(release.to_arrow(), folder / ROWS, **PARQUET)
+    names = (TABLES, PLAN, *([ROWS] if made_up is not None else []))
+    files = {name: digest(folder / name) for name in names}
+    certificate = law.certificate(about(release.rows, made_up, files), private=release.private)
     (folder / REPORT).write_text(_page(law, certificate), "utf-8")
     text = json.dumps(certificate, indent=1, ensure_ascii=False) + "\n"
     (folder / CERTIFICATE).write_text(text, encoding="utf-8")
@@ -174,7 +206,9 @@ def _stored(law: TableLaw, numbers: NDArray[np.int64], private: bool) -> Any:
 
 def opened_tables(folder: Path, plan: Plan, certificate: Mapping[str, Any]) -> CentralRelease:
     """The release of tables in a folder."""
-    law = recorded_table_law(plan, certificate)
+    law, made_up = recorded_table_law(plan, certificate), certificate["release"]["made_up_rows"]
+    if (made_up is not None) != (plan.asked is not None and plan.asked.rows):
+        raise VerificationFailed("the certificate and the plan disagree on whether there are made-up rows")
     return release_of(law, certificate, _read(folder / TABLES, law, bool(certificate["private"])), folder)
 
 

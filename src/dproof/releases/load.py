@@ -13,7 +13,7 @@ from dproof.arguments import as_path
 from dproof.certification.certificate import Part
 from dproof.certification.verify_certificate import LARGEST_FILE, Refused
 from dproof.certification.verify_certificate import read as read_strictly
-from dproof.curves.noise import recorded_curve_law, recorded_noise
+from dproof.curves.noise import recorded_curve_law
 from dproof.errors import InputError, VerificationFailed
 from dproof.laws.law import Law, law_from_json, read_number
 from dproof.mechanisms.mechanism import Mechanism, Optimum
@@ -101,8 +101,7 @@ def _read(plan: Plan, certificate: Mapping[str, Any]) -> RowLaw:
         if part.privacy != share:
             raise VerificationFailed(f"the law of {want.name!r} keeps another part of the promise than its share")
         if want.space.holds_curves:
-            noise = recorded_noise(part.law["noise"])
-            mechanism: Mechanism = recorded_curve_law(want.space, part.law, noise)
+            mechanism: Mechanism = recorded_curve_law(want.space, part.law)
         else:
             family = law_from_json(part.law)
             outputs = _outputs(want.space, family, certificate["release"]["lattices"].get(want.name))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Callable, Mapping, Set
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ from dproof.errors import DproofWarning, InputError, VerificationFailed
 from dproof.plans.plan import Plan
 from dproof.plans.row_law import RowLaw, certify_row
 from dproof.plans.table_law import TableLaw, certify_tables
-from dproof.releases.central import measure, release_of
+from dproof.releases.central import measure
 from dproof.releases.central import rehearse as rehearse_tables
 from dproof.releases.central import write as write_tables
 from dproof.releases.folder import appearing, check_absent, check_room, finish_earlier
@@ -110,16 +111,15 @@ def _sanitise_tables(
     size = rehearse_tables(law)
     if out is None:
         payer.pay(law)
-        numbers, rows = measure(opened, law, coins, progress)
-        certificate = law.certificate({"rows": rows, "files": {}}, private=coins.private)
-        payer.settle(certificate["seal"])
-        return release_of(law, certificate, numbers)
+        held = measure(opened, law, coins, progress)
+        payer.settle(held.certificate["seal"])
+        return held
 
     def write(folder: Path) -> Release:
         check_room(folder, _ROOM + size)
         payer.pay(law)
-        numbers, rows = measure(opened, law, coins, progress)
-        return release_of(law, write_tables(folder, law, numbers, rows, coins.private), numbers, Path(out))
+        made = measure(opened, law, coins, progress)
+        return replace(made, certificate=write_tables(folder, made), folder=Path(out), table=None)
 
     return _stored(Path(out), law, payer, write)
 

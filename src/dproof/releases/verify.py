@@ -27,6 +27,8 @@ from dproof.laws.law import law_from_json
 from dproof.plans.column import added_sizes
 from dproof.plans.reader import Misplaced
 from dproof.plans.row_law import Group, RowLaw
+from dproof.releases.central import TABLES
+from dproof.releases.central_rows import ROWS, check_rows
 from dproof.releases.folder import is_unfinished
 from dproof.releases.load import load, opened, read_certificate
 from dproof.releases.local import stored_schema
@@ -77,7 +79,7 @@ def check(place: Path) -> Release | None:
         folder = place if place.is_dir() else None
         if certificate.get("format") == CENTRAL:
             unread = verify_central(dict(certificate), folder)
-            return None if folder is None else replace(_same(opened(folder)), unchecked=tuple(unread))
+            return None if folder is None else replace(_tables(opened(folder), folder), unchecked=tuple(unread))
         unchecked = verify_certificate(dict(certificate), folder, added_sizes(), _added_laws())
         if folder is None:
             return None
@@ -91,13 +93,18 @@ def check(place: Path) -> Release | None:
         raise VerificationFailed(f"the certificate cannot be read ({type(error).__name__})") from None
 
 
-def _same(release: Release) -> Release:
-    """A release of tables whose certificate says no more than follows from its plan and noise."""
+def _tables(release: Any, folder: Path) -> Any:
+    """A release of tables whose certificate says no more than follows from its plan and noise, with its rows."""
     said = release.certificate
-    true: Any = release.law.certificate(said["release"], private=release.private)
+    true = release.law.certificate(said["release"], private=release.private)
     for key in true.keys() | said.keys():
         if key != "seal" and not _agree(said.get(key), true.get(key)):
             raise VerificationFailed(f"what the certificate says as {key!r} does not follow from its plan and noise")
+    made_up = said["release"]["made_up_rows"]
+    if set(said["release"]["files"]) != {TABLES, PLAN} | ({ROWS} if made_up is not None else set()):
+        raise VerificationFailed("the certificate does not name the files of the release")
+    if made_up is not None:
+        check_rows(folder / ROWS, release.law, made_up, release.private)
     return release
 
 

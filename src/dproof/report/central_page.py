@@ -20,8 +20,9 @@ _SHOWN = 100  # tables
 
 def page(law: TableLaw, certificate: Mapping[str, Any]) -> str:
     """The whole page as HTML."""
-    sections = (_promise(law, certificate), denial(law.plan.privacy), _measured(law), _asking(law), _limits(law))
-    return document("Measured tables: what was promised", [*sections, _proof(certificate)])
+    measured, promise = _measured(law, certificate), _promise(law, certificate)
+    sections = [promise, denial(law.plan.privacy), measured, _asking(law), _limits(law), _proof(certificate)]
+    return document("Measured tables: what was promised", sections)
 
 
 def _promise(law: TableLaw, certificate: Mapping[str, Any]) -> str:
@@ -48,7 +49,7 @@ def _promise(law: TableLaw, certificate: Mapping[str, Any]) -> str:
     )
 
 
-def _measured(law: TableLaw) -> str:
+def _measured(law: TableLaw, certificate: Mapping[str, Any]) -> str:
     widths = half_widths(law)
     rows = [(name, f"{cells:,}", f"± {written(width)}") for name, cells, width in widths[:_SHOWN]]
     more = f"<p>… and {len(widths) - _SHOWN:,} more.</p>" if len(widths) > _SHOWN else ""
@@ -57,7 +58,17 @@ def _measured(law: TableLaw) -> str:
         "<section><h2>What was measured</h2><p>How many rows there are in each cell of these tables, right to about "
         f"this, 19 times out of 20:</p>{table(['table', 'cells', 'a cell'], rows)}{more}"
         f"<p>The columns, with the values or bins that are counted:</p>{table(['column', 'values', ''], columns)}"
-        "</section>"
+        f"{_rows(certificate)}</section>"
+    )
+
+
+def _rows(certificate: Mapping[str, Any]) -> str:
+    made_up = certificate["release"]["made_up_rows"]
+    if made_up is None:
+        return ""
+    return (
+        f"<p><b>rows.parquet</b> holds {made_up:,} rows for tools that want rows. They were made up so that their "
+        "tables are near the measured ones: no row is a person's, and what is not in the tables is not in the rows.</p>"
     )
 
 

@@ -27,7 +27,8 @@ def law_chart(mechanism: Mechanism) -> Any:
     """The law: a heat map of the solution matrix where it can be read, else what happens to one value."""
     family = mechanism.family
     if family.inputs is None:
-        return noise_chart(mechanism)
+        chances = family.chances()  # where a curve may be missing
+        return noise_chart(mechanism) if chances is None else noise_chart(mechanism) & _chances(*chances)
     if family.outputs is not None and max(mechanism.inputs.size, family.outputs) <= _MOST_LABELS:
         return heat_map(mechanism)
     chances = family.chances()

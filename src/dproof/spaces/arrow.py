@@ -81,11 +81,13 @@ def store_labels(labels: Any, size: int, codes: NDArray[Any]) -> Any:
 
 
 def with_nulls(array: Any, absent: NDArray[np.bool_]) -> Any:
-    """An array of numbers, flags or texts that begins where its buffers do, with none where it is absent."""
+    """An array of numbers, flags, texts or lists that begins where its buffers do, with none where it is absent."""
     import pyarrow as pa
 
     if pa.types.is_dictionary(array.type):
         return pa.DictionaryArray.from_arrays(with_nulls(array.indices, absent), array.dictionary)
+    if pa.types.is_list(array.type):
+        return pa.ListArray.from_arrays(array.offsets, array.values, mask=from_numpy(absent))
     validity = pa.py_buffer(np.packbits(~absent, bitorder="little"))
     return pa.Array.from_buffers(array.type, len(array), [validity, *array.buffers()[1:]])
 
