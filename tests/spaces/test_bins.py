@@ -97,9 +97,9 @@ def test_edges_that_make_no_bins_are_refused_with_the_line(bins: Any, why: str) 
     assert "columns.age" in str(refused.value) and "\n" not in str(refused.value)
 
 
-def test_a_release_row_by_row_refuses_bins() -> None:
-    with pytest.raises(InputError, match="'age' has bins, which a release row by row does not use"):
-        certify_row(plan(bins=[17, 40, 90]))
+def test_a_release_row_by_row_is_sanitised_by_the_bins() -> None:
+    (group,) = certify_row(plan(bins=[17, 40, 90])).groups
+    assert group.mechanism.inputs.labels == ("[17, 40)", "[40, 90]")
 
 
 def test_how_a_value_is_read_does_not_depend_on_bins() -> None:

@@ -777,6 +777,8 @@ def declared(column: dict[str, Any], others: Spaces) -> int | None:
     if column["space"] in others:
         return others[column["space"]](column)
     absent = int(column.get("missing") == "category")  # one more value, or item of a set
+    if column["space"] in ("interval", "date") and "bins" in column:
+        return len(column["bins"]) - 1 + absent
     if column["space"] == "date":
         return points(day(column["low"]), day(column["high"]), number(column.get("step", 1))) + absent
     if column["space"] == "interval":

@@ -13,12 +13,23 @@ from dproof.cli.plan_tables import show_tables
 from dproof.errors import InputError
 from dproof.exact import float_above, written
 from dproof.meaning import advice
-from dproof.plans.expectation import epsilon_for, half_widths, mean_half_widths, missing_half_widths, shown_chances
+from dproof.plans.expectation import (
+    answers_conditions,
+    epsilon_for,
+    half_widths,
+    mean_half_widths,
+    missing_half_widths,
+    shown_chances,
+)
 from dproof.plans.plan import Plan, not_protected
 from dproof.plans.row_law import RowLaw, certify_row, with_bounds
 from dproof.privacy import Privacy
 
 _SHOWN = 8  # names of columns that are left out
+_CONDITIONS = {  # what to ask of a number, by whether it answers conditions
+    True: "answers conditions (at the edges of its bins, where it has bins; its means then hold their width).",
+    False: "answers sums and means; a condition on it tells little. With `bins` it answers conditions.",
+}
 
 
 def plan(
@@ -111,6 +122,7 @@ def _laws(law: RowLaw, rows: int | None) -> list[dict[str, Any]]:
             "mean_half_width": means.get(group.name),
             "missing_half_width": missing.get(group.name),
             "shown_as_missing": hidden.get(group.name),
+            "conditions": answers_conditions(group),
         }
         for group, part in zip(law.groups, law.parts, strict=True)
     ]
@@ -184,6 +196,10 @@ def _columns(answer: dict[str, Any]) -> Page:
         "\nerror: how far a released value is from the true one on average, for the worst true value; at best: the "
         "least that any method with this ε allows. Numbers are released beyond their range, so that means are right."
     )
+    for sharp, said in _CONDITIONS.items():
+        names = [escape(column["name"]) for column in answer["columns"] if column["conditions"] is sharp]
+        if names:
+            yield f"{', '.join(names)}: {said}"
     hidden = {column["name"]: column["shown_as_missing"] for column in answer["columns"] if column["shown_as_missing"]}
     if hidden:
         chances = ", ".join(f"{escape(name)} {chance:.0%}" for name, chance in hidden.items())

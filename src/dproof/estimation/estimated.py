@@ -30,12 +30,12 @@ Warnings = tuple[tuple[str, Array], ...]  # what to say, and about which groups
 Method = Literal["inverse", "likelihood", "projection", "shrinkage"]
 Assume = Literal["nothing", "smooth"]
 ROUGH = (
-    "approximate: the noise is wider than the condition; the interval holds however the values are distributed "
+    "approximate: noise or bins are wider than what is asked; the interval holds however the values are distributed "
     "(assume smooth for a narrower one, where values do not heap)"
 )
 SMOOTH = (
-    "assumes smooth: the noise is wider than the condition; the interval holds only where values are spread smoothly, "
-    "and misses the truth where many are equal"
+    "assumes smooth: noise or bins are wider than what is asked; the interval holds only where values are spread "
+    "smoothly, and misses the truth where many are equal"
 )
 _FEW = "few rows carry noise here, so intervals are wider, to be safe (Bernstein's inequality)"
 WAYS_OUT = (  # of an answer that tells nothing

@@ -29,8 +29,10 @@ from dproof.questions.schema import Open, plain
 from dproof.questions.sums import Term, present, undeclared_missing
 
 _MOST_STEPS = 512  # thresholds at which a distribution is estimated
-# A distribution in one group at rising values: the values, T(t) − q·n for each, its least and greatest, the naive one.
-Steps = tuple[Array, Array, Array, Array, Array]
+Ends = tuple[Array, Array]
+# A distribution in one group at rising values: the values, the least and the greatest that each stands for,
+# T(t) − q·n for each, its least and greatest, and the naive one.
+Steps = tuple[Array, Ends, Array, Ends, Array]
 
 
 class OrderStatistics:
@@ -67,7 +69,10 @@ class OrderStatistics:
             counting = self._spelled(column, where)
             self.tables[column, where] = (counting, *counting.read(self.data, self.rows))
         counting, table, combos = self.tables[column, where]
-        values = _ends(counting, column, least=_end(aggregate) == "least")
+        ends = _ends(counting, column)
+        values = ends[0] if _end(aggregate) == "least" else ends[1]
+        if column in self.schema.bins and not _end(aggregate):
+            values = (ends[0] + ends[1]) / 2
         order = np.argsort(values, kind="stable")
         if _end(aggregate) == "greatest":
             order = order[::-1]
@@ -87,7 +92,8 @@ class OrderStatistics:
             low, high = total[n] - half[n], total[n] + half[n]
             if biased[n] and options.assume == "nothing" and self.rows:
                 low, high = self._bounds(free, n * len(marks), len(marks), _mark(aggregate, total[n]))
-            yield values[order[marks]], total[n], low, high, naive[n]
+            stand_for = ends[0][order[marks]], ends[1][order[marks]]
+            yield values[order[marks]], stand_for, total[n], (low, high), naive[n]
 
     def _bounds(self, free: DistributionFree, first: int, steps: int, mark: float) -> tuple[Array, Array]:
         """∞ from where on every distribution that fits the rows has passed the mark, and from where on some has; −∞
@@ -107,7 +113,10 @@ class OrderStatistics:
         space: Any = self.schema.spaces[column]
         most = _MOST_STEPS if self.law.group_of(column).mechanism.family.is_sharp else NODES
         cuts: list[Predicate] = []
-        if space.line is not None and space.candidates > most:
+        if column in self.schema.bins:  # as many steps as were told apart
+            starts = self.schema.bins[column].starts[1:]
+            cuts = [Compare(column, "<", space.label(start)) for start in starts if start != space.absent]
+        elif space.line is not None and space.candidates > most:
             places = np.unique(np.linspace(0, space.candidates - 1, most + 1).astype(np.int64)[1:-1])
             cuts = [Compare(column, "<=", space.label(int(place))) for place in places]
         needed = [Term((), condition) for condition in (where, *cuts)]
@@ -139,7 +148,7 @@ class OrderStatistics:
             less = product if options.target == "table" else total**2 / max(self.rows, 1)
             variance = np.where(np.abs(square - less) < 1e-9 * np.abs(square), 0.0, square - less)
             half = half_widths(variance, np.zeros(len(each)), options.level).half
-            yield each[:, 0], total, total - half, total + half, naive
+            yield each[:, 0], (each[:, 0], each[:, 0]), total, (total - half, total + half), naive
 
     def _most_frequent(self, aggregate: Aggregate, several: bool, where: Predicate | None) -> list[Cell]:
         """The values or items of the largest estimated counts."""
@@ -190,9 +199,10 @@ def _mark(aggregate: Aggregate, total: Array) -> float:
 
 
 def _cell(
-    aggregate: Aggregate, level: float, values: Array, total: Array, least: Array, greatest: Array, naive: Array
+    aggregate: Aggregate, level: float, values: Array, stand_for: Ends, total: Array, bounds: Ends, naive: Array
 ) -> Cell:
     """Where an estimated distribution passes its mark, and where it may pass it (Woodruff 1952)."""
+    least, greatest = bounds
     if not (total.any() or (least != greatest).any()):  # of no rows, surely
         return Cell(None)
     mark = _mark(aggregate, total)
@@ -201,7 +211,8 @@ def _cell(
     middle, low, raw = (_first(found >= mark, last) for found in (rising, greatest, naive))
     below = np.flatnonzero(least < mark)
     high = min(int(below[-1]) + 1, last) if len(below) else 0
-    ends = sorted([float(values[min(low, middle)]), float(values[max(high, middle)])])
+    reach = [min(low, middle), max(high, middle)]
+    ends = float(stand_for[0][reach].min()), float(stand_for[1][reach].max())
     stderr = (ends[1] - ends[0]) / (2 * normal_quantile(level))
     return Cell(_number(values[middle]), ends[0], ends[1], stderr, _number(values[raw]))
 
@@ -225,11 +236,9 @@ def _end(aggregate: Aggregate) -> str | None:
     return chosen.end if isinstance(chosen, Rank) else None
 
 
-def _ends(counting: Counting, column: str, *, least: bool) -> Array:
-    """The least or the greatest number of each block of a column."""
-    cut = counting.cuts[column]
-    ends = cut.samples
-    if not least:
-        ends[cut.block] = cut.last  # the last of its runs is assigned last
-    space: Any = counting.schema.spaces[column]
-    return np.asarray(space.values_of(ends))
+def _ends(counting: Counting, column: str) -> Ends:
+    """The least and the greatest number of each block of a column."""
+    cut, space = counting.cuts[column], counting.schema.declared(column)
+    last = cut.samples
+    last[cut.block] = cut.last  # the last of its runs is assigned last
+    return np.asarray(space.values_of(cut.samples)), np.asarray(space.values_of(last))

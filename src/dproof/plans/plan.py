@@ -56,10 +56,10 @@ class Wanted:
 
     @property
     def space(self) -> Any:
-        """The column's own space, or the rows of the joined columns."""
+        """The space that the column is sanitised in, or the rows of the joined columns."""
         if len(self.columns) == 1:
-            return self.columns[0].space
-        return Rows({column.name: column.space for column in self.columns})
+            return self.columns[0].sanitised
+        return Rows({column.name: column.sanitised for column in self.columns})
 
 
 def split(promise: Privacy, groups: Sequence[Wanted]) -> list[Privacy]:

@@ -54,7 +54,7 @@ class Group:
         """The codes of the group, from the codes of its columns: mixed radix, the last column the fastest."""
         if len(codes) == 1:
             return codes[0]
-        together = np.ravel_multi_index(tuple(codes), [column.space.size for column in self.columns])
+        together = np.ravel_multi_index(tuple(codes), [column.sanitised.size for column in self.columns])
         return together.astype(narrowest(self.mechanism.inputs.size))
 
     def split(self, codes: NDArray[Any]) -> list[NDArray[Any]]:
@@ -187,9 +187,6 @@ def promises(plan: Plan) -> list[Privacy]:
             "a release keeps the number of rows, so it can only promise neighbours = 'change-one'; "
             "under 'add-remove' write model = 'central', or ask a curator"
         )
-    binned = next((column.name for column in plan.columns if column.bins is not None), None)
-    if binned is not None:
-        raise InputError(f"column {binned!r} has bins, which a release row by row does not use: leave `bins` out")
     Privacy(plan.rows_per_person * plan.privacy.epsilon)  # refuses what is beyond any use, for a person too
     return split(plan.privacy, plan.groups)
 

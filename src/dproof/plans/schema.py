@@ -22,8 +22,9 @@ def schema_of(plan: Plan, table: Literal["data", "release"] = "data") -> Schema:
     private = {c.name: answerable(c) if table == "data" else c for c in kept if c.private}
     spaces = {c.name: private[c.name].space if c.private else Open() for c in kept}
     gaps = [name for name, column in private.items() if table == "data" and column.refuses]
-    counted = plan.model == "central" and table == "release"
-    bins = {c.name: axis_of(c).bins for c in kept if c.private} if counted else {}
+    bins = {c.name: c.sanitised_bins for c in kept if c.sanitised_bins is not None} if table == "release" else {}
+    if plan.model == "central" and table == "release":
+        bins = {c.name: axis_of(c).bins for c in kept if c.private}
     return Schema(table, spaces, frozenset(gaps), bins)
 
 

@@ -15,6 +15,7 @@ from dproof.errors import InputError
 from dproof.spaces.line import plain_number
 
 if TYPE_CHECKING:
+    from dproof.spaces.categories import Categories
     from dproof.spaces.interval import Interval
 
 _MOST = 12  # bins that an interval has by default
@@ -49,6 +50,17 @@ class Bins:
         """
         inside = sorted({end for end in ends if 0 < end < self.stop} - set(self.starts))
         return tuple(dict.fromkeys(self.of(np.array(inside, np.int64)).tolist()))
+
+    @property
+    def space(self) -> Categories:
+        """The bins as values of a column: what a number is sanitised as where it has bins.
+
+        >>> Bins((0, 8, 18), ("a", "b", "c"), 91).space.size
+        3
+        """
+        from dproof.spaces.categories import Categories
+
+        return Categories(self.labels)
 
     def with_missing(self, absent: int | None) -> Bins:
         """The same bins and one more for a missing value, where its code is the last."""
