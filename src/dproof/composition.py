@@ -124,20 +124,16 @@ def concentrated_rho(epsilon: Fraction, delta: Fraction) -> Fraction:
     return max(Fraction(0), Fraction(rho * _GRID // 1, _GRID))
 
 
-def concentrated_epsilon(rho: Fraction, delta: Fraction, most: Fraction) -> Fraction:
-    """The largest ε up to `most`, in six digits, whose ρ at this δ is no larger; 0 where none is.
+def concentrated_epsilon(rho: Fraction, delta: Fraction) -> Fraction:
+    """The ε that ρ gives at δ, as small as the same bound allows, rounded up; δ lies between 0 and 1.
 
-    >>> float(concentrated_epsilon(Fraction("0.01"), Fraction("1e-6"), Fraction(9)))
-    0.621692
+    >>> round(float(concentrated_epsilon(Fraction("0.01"), Fraction("1e-6"))), 6)
+    0.621693
     """
-    if concentrated_rho(most, delta) <= rho:
-        return most
-    if concentrated_rho(Fraction(0), delta) > rho:
-        return Fraction(0)
-    too_much = bisect(lambda epsilon: concentrated_rho(epsilon, delta) > rho, Fraction(0), most, _in_six_digits)
-    step = Fraction(10) ** (len(str(int(too_much * 10**12))) - 18)
-    epsilon = too_much // step * step
-    return epsilon if concentrated_rho(epsilon, delta) <= rho else epsilon - step
+    least = float(log_below(delta))
+    alpha = _order(lambda x, a: a * float(rho) - (least + x - a * log1p(-1 / a)) / exp(x))
+    room = log_below(delta * (alpha - 1)) - alpha * log_above(1 - 1 / alpha)
+    return max(Fraction(0), alpha * rho - room / (alpha - 1))
 
 
 @lru_cache(maxsize=1024)
@@ -163,8 +159,10 @@ def pure_epsilon(rho: Fraction) -> Fraction:
     >>> round(float(pure_epsilon(Fraction("0.462117"))), 5)
     1.0
     """
-    high = rho + 2  # x·tanh(x/2) ≥ x − 1
-    too_much = bisect(lambda epsilon: pure_rho(epsilon) > rho, Fraction(0), high)
+    if rho * _GRID < 1:
+        return Fraction(0)
+    most = rho + 2  # more than enough: x·tanh(x/2) ≥ x − 1
+    too_much = bisect(lambda epsilon: pure_rho(epsilon) > rho, Fraction(0), most)
     return too_much * (1 - Fraction(1, 1 << 58))
 
 
@@ -179,10 +177,6 @@ def _order(exponent: Callable[[float, float], float]) -> Fraction:
         else:
             low += third
     return 1 + Fraction(exp(low))
-
-
-def _in_six_digits(low: Fraction, high: Fraction) -> bool:
-    return high - low <= high / 10**7
 
 
 def one_relation(promises: Sequence[Privacy]) -> Neighbours:
