@@ -22,7 +22,9 @@ def ask(
     plan: Annotated[Path, option("PLAN.toml", "The plan.")],
     ledger: Annotated[Path, option("FILE", "The ledger; created with the plan's budget if it does not exist.")],
     epsilon: Annotated[str | None, option("E", "ε that the question may cost.")] = None,
-    delta: Annotated[str, option("D", "δ that the question may cost.")] = "0",
+    delta: Annotated[
+        str, option("D", "δ that the question may cost; under a budget with δ, many questions that have one cost less.")
+    ] = "0",
     accuracy: Annotated[str | None, option("A", "Instead of ε: the half-width wanted, at the least ε.")] = None,
     level: Annotated[float, option("P", "Confidence level of the intervals.")] = 0.95,
     analyst: Annotated[str | None, option("NAME", "Who asks; needed where analysts have budgets.")] = None,

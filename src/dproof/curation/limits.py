@@ -42,7 +42,7 @@ class Amount:
         return Amount(min(self.epsilon, other.epsilon), min(self.delta, other.delta), least)
 
     def __str__(self) -> str:
-        rho = "" if self.rho is None else f" (rho {float_below(self.rho):.6g})"
+        rho = "" if self.rho is None else f" (rho {float_below(self.rho) + 0.0:.6g})"
         return f"epsilon {literal(self.epsilon)} and delta {literal(self.delta)}{rho}"
 
     def to_json(self) -> dict[str, float]:
