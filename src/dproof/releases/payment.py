@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Protocol
 
 from dproof.curation.account import Unit
-from dproof.curation.ledger import Ledger, is_begun
+from dproof.curation.ledger import Ledger
+from dproof.curation.ledger_file import is_begun
 from dproof.errors import DproofWarning
 from dproof.plans.row_law import RowLaw
 from dproof.plans.table_law import TableLaw
