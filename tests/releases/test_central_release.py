@@ -14,13 +14,14 @@ import pytest
 
 import dproof as dp
 from dproof.central.residuals import measured
+from dproof.central.workload import Residual
 from dproof.certification.verify_certificate import seal
 from dproof.coins import Coins
 from dproof.curation.ledger import Ledger
 from dproof.errors import InputError, OverBudget, VerificationFailed
+from dproof.plans import table_law
 from dproof.plans.plan import Plan
 from dproof.plans.table_law import certify_tables
-from dproof.releases import central
 from dproof.releases.central_counting import count_tables
 from dproof.releases.payment import ReleasePayment
 from dproof.tables import open_source
@@ -51,10 +52,12 @@ def plan(neighbours: str = "add-remove", **privacy: Any) -> dict[str, Any]:
 
 def no_noise(monkeypatch: pytest.MonkeyPatch) -> None:
     class Still:
+        square = 100
+
         def draw(self, count: int, coins: Coins) -> Any:
             return np.zeros(count, np.int64)
 
-    monkeypatch.setattr(central, "noise_law", lambda square: Still())
+    monkeypatch.setattr(table_law, "noise_law", lambda square: Still())
 
 
 @pytest.mark.parametrize("neighbours", ["add-remove", "change-one"])
@@ -110,9 +113,9 @@ def test_what_is_stored_is_whole_numbers_in_an_order_that_the_plan_gives(tmp_pat
     law = certify_tables(Plan.from_dict(plan()))
     _, counts = count_tables(open_source(table()), law)
     with seeded_coins(1) as coins:
-        expected = central.noisy_residuals(law, counts, coins)
+        expected = law.measure(counts, coins)
     assert stored["measured"].to_pylist() == expected.tolist()
-    exact = np.concatenate([measured(counts[r.table]).ravel() for r in law.squares])
+    exact = np.concatenate([measured(counts[one]).ravel() for one in law.noise])
     assert (expected != exact).mean() > 0.9
 
 
@@ -156,7 +159,7 @@ def test_no_person_counts_with_more_rows_than_the_plan_says() -> None:
     columns = {"sex": {"space": "categories", "values": ["f", "m"]}, "who": {"drop": True}}
     law = certify_tables(Plan.from_dict({"privacy": {**privacy, "person": "who"}, "columns": columns}))
     rows, counts = count_tables(open_source(repeated), law)
-    assert (rows, counts[0,].tolist(), int(counts[()])) == (7, [2, 5], 7)
+    assert (rows, counts[Residual((0,))].tolist(), int(counts[Residual(())])) == (7, [2, 5], 7)
 
 
 def test_a_value_that_the_plan_refuses_stops_the_work_before_anything_is_written(tmp_path: Path) -> None:
@@ -177,8 +180,8 @@ def test_it_can_be_paid_from_a_ledger_and_costs_the_promise(tmp_path: Path) -> N
 
 
 def test_a_plan_that_must_be_refused_is_refused_before_data_is_opened_or_paid_for(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="needs delta above 0"):
-        dp.sanitise(tmp_path / "no-such.csv", plan(delta=0), tmp_path / "out")
+    with pytest.raises(InputError, match="needs epsilon above 0"):
+        dp.sanitise(tmp_path / "no-such.csv", plan(epsilon=0, delta=0), tmp_path / "out")
     with pytest.raises(InputError, match="give the name of a folder on a disk"):
         dp.sanitise(tmp_path / "no-such.csv", plan(), "s3a://bucket/out")
 

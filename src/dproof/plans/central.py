@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from itertools import combinations
 from math import comb
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +16,9 @@ from dproof.errors import did_you_mean
 from dproof.plans.reader import Misplaced, Reader
 from dproof.spaces.bins import Bins, default_bins, each_value
 from dproof.spaces.column import Column
+
+if TYPE_CHECKING:
+    from dproof.questions.sums import WholeScale
 
 _USUAL = 2  # columns of a table, where the plan does not say which tables it wants
 _MOST_VALUES = 1 << 16  # of a column
@@ -26,18 +29,46 @@ _ROW_BY_ROW = "belongs to model = 'local', where rows are drawn one by one: leav
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """The tables of counts that a release shall answer, each with its weight; and whether it has made-up rows too."""
+    """The tables of counts that a release shall answer, each with its weight.
+
+    With `sums` the numbers in a table are also added up by its other columns; with `rows` there are made-up rows too.
+    """
 
     tables: tuple[tuple[tuple[str, ...], Fraction], ...]
+    sums: bool
     rows: bool
 
 
 @dataclass(frozen=True, slots=True)
 class Axis:
-    """A column as it is counted: its values, or its bins."""
+    """A column as it is counted: its values, or its bins.
+
+    Numbers in bins may be added up as well, as whole numbers about the middle of their range: none is farther from it
+    than the `reach`. It is 0 where nothing is added up: where each value is counted by itself, its sum follows.
+    """
 
     column: Column
     bins: Bins
+
+    @property
+    def reach(self) -> int:
+        space = self.column.space
+        return int(self._scale().ends[1]) if self.bins.size < self.bins.stop and space.has_sums else 0
+
+    @property
+    def unit(self) -> Fraction:
+        """What one of these whole numbers is worth."""
+        return self._scale().unit
+
+    def wholes(self, codes: NDArray[Any]) -> NDArray[np.int64]:
+        """The whole number of each code about the middle; 0 for a missing value."""
+        absent, found = self.column.space.absent, self._scale().whole(codes)
+        return found if absent is None else np.where(codes == absent, 0, found)
+
+    def _scale(self) -> WholeScale:
+        from dproof.questions.sums import whole_scale  # takes a parser of SQL, which few plans need
+
+        return whole_scale(self.column.space, True)
 
     @property
     def name(self) -> str:
@@ -76,7 +107,7 @@ def read_asked(top: Reader, columns: Sequence[Column], model: str) -> Asked | No
     private = [column for column in columns if column.private]
     _check_spaces(private)
     release = top.table("release") if "release" in top else Reader({}, ("release",))
-    asked = Asked(_read_tables(release, private), release.flag("rows"))
+    asked = Asked(_read_tables(release, private), release.flag("sums"), release.flag("rows"))
     release.finish()
     return asked
 

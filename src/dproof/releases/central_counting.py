@@ -2,30 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from math import prod
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dproof.central.workload import Table
+from dproof.central.workload import Residual, maximal
 from dproof.curation.tally import counted_in_parts
 from dproof.errors import DproofError, InputError
 from dproof.plans.table_law import TableLaw
+from dproof.questions.cells import numbered
 from dproof.questions.counting import Codes
 from dproof.tables.source import Source
 
 Progress = Callable[[int, int | None], None]
-Counts = dict[Table, NDArray[np.int64]]
+Exact = dict[Residual, NDArray[np.int64]]
 
 
-def count_tables(source: Source, law: TableLaw, progress: Progress | None = None) -> tuple[int, Counts]:
-    """How many rows there are, and the counts of every table that is measured.
+def count_tables(source: Source, law: TableLaw, progress: Progress | None = None) -> tuple[int, Exact]:
+    """How many rows there are, and every table of counts or sums that is measured.
 
     A value that the plan refuses stops the work, in every engine with the same sentence.
     """
-    largest = maximal(residual.table for residual in law.squares)
+    largest = [
+        Residual(table, number)
+        for number in dict.fromkeys(measurement.number for measurement in law.noise)
+        for table in maximal(measurement.table for measurement in law.noise if measurement.number == number)
+    ]
     names = [axis.name for axis in law.axes]
 
     def count(batches: Iterator[tuple[int, Codes]]) -> Any:
@@ -37,47 +41,43 @@ def count_tables(source: Source, law: TableLaw, progress: Progress | None = None
             return {"refused": "a column cannot be read as the plan says: look at the types of the columns"}
         return {"rows": rows, "tables": [table.tolist() for table in tables]}
 
-    rows, sums = 0, [np.zeros(prod(law.axes[n].size for n in table), np.int64) for table in largest]
+    rows, sums = 0, [np.zeros(law.domain.cells(one.table), np.int64) for one in largest]
     for part in counted_in_parts(source, law.plan, names, count, treatment=lambda column: column):
         if "refused" in part:
             raise InputError(part["refused"])
         rows += part["rows"]
         sums = [total + np.array(more, np.int64) for total, more in zip(sums, part["tables"], strict=True)]
     shaped = {
-        table: total.reshape([law.axes[n].size for n in table]) for table, total in zip(largest, sums, strict=True)
+        one: total.reshape([law.axes[n].size for n in one.table]) for one, total in zip(largest, sums, strict=True)
     }
-    return rows, {residual.table: _margin(shaped, residual.table, rows) for residual in law.squares}
-
-
-def maximal(tables: Iterable[Table]) -> list[Table]:
-    """The tables that are within no other.
-
-    >>> maximal([(), (0,), (1,), (2,), (0, 1)])
-    [(2,), (0, 1)]
-    """
-    every = [set(table) for table in dict.fromkeys(tables)]
-    return [tuple(sorted(table)) for table in every if table and not any(table < other for other in every)]
+    return rows, {measurement: _margin(shaped, measurement) for measurement in law.noise}
 
 
 def _counted(
-    batches: Iterator[tuple[int, Codes]], law: TableLaw, tables: list[Table], told: tuple[Progress, int | None] | None
+    batches: Iterator[tuple[int, Codes]],
+    law: TableLaw,
+    tables: list[Residual],
+    told: tuple[Progress, int | None] | None,
 ) -> tuple[int, list[NDArray[np.int64]]]:
-    rows, counts = 0, [np.zeros(prod(law.axes[n].size for n in table), np.int64) for table in tables]
+    rows, found = 0, [np.zeros(law.domain.cells(one.table), np.int64) for one in tables]
     for more, codes in batches:
         rows += more
         places = [axis.of(codes[axis.name]) for axis in law.axes]
-        for table, total in zip(tables, counts, strict=True):
-            cells = np.ravel_multi_index([places[n] for n in table], [law.axes[n].size for n in table])
-            total += np.bincount(cells, minlength=len(total))
+        for one, total in zip(tables, found, strict=True):
+            cells = np.zeros(more, np.int64) + numbered((places[n], law.axes[n].size) for n in one.table)
+            if one.number is None:
+                total += np.bincount(cells, minlength=len(total))
+            else:
+                axis = law.axes[one.number]
+                np.add.at(total, cells, axis.wholes(codes[axis.name]))
         if told is not None:
             progress, expected = told
             progress(more, expected)
-    return rows, counts
+    return rows, found
 
 
-def _margin(tables: Counts, wanted: Table, rows: int) -> NDArray[np.int64]:
+def _margin(tables: Exact, wanted: Residual) -> NDArray[np.int64]:
     """The table of some columns, from one that has them all."""
-    if not wanted:
-        return np.array(rows, np.int64)
-    table = next(table for table in tables if set(wanted) <= set(table))
-    return np.asarray(tables[table].sum(axis=tuple(n for n, i in enumerate(table) if i not in wanted)))
+    one = next(t for t in tables if t.number == wanted.number and set(wanted.table) <= set(t.table))
+    outside = tuple(n for n, i in enumerate(one.table) if i not in wanted.table)
+    return np.asarray(tables[one].sum(axis=outside))
