@@ -16,7 +16,7 @@ from dproof.estimation.central import Weights, covariances
 from dproof.plans.plan import Plan
 from dproof.plans.table_law import certify_tables
 from dproof.releases.central import release_of
-from dproof.releases.central_counting import count_tables
+from dproof.releases.central_measuring import count_tables
 from dproof.tables import open_source
 from dproof.testing import seeded_coins
 

@@ -22,7 +22,7 @@ from dproof.errors import InputError, OverBudget, VerificationFailed
 from dproof.plans import table_law
 from dproof.plans.plan import Plan
 from dproof.plans.table_law import certify_tables
-from dproof.releases.central_counting import count_tables
+from dproof.releases.central_measuring import count_tables
 from dproof.releases.payment import ReleasePayment
 from dproof.tables import open_source
 from dproof.testing import seeded_coins

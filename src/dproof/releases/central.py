@@ -24,12 +24,10 @@ from dproof.coins import Coins
 from dproof.errors import InputError, VerificationFailed
 from dproof.plans.plan import Plan
 from dproof.plans.table_law import TableLaw, recorded_table_law
-from dproof.releases.central_counting import Progress, count_tables
 from dproof.releases.central_rows import ROWS, made_up_table
 from dproof.releases.folder import appearing
 from dproof.releases.metadata import SEEDED, check_metadata
 from dproof.releases.release import CERTIFICATE, PARQUET, PLAN, REPORT, Release, digest
-from dproof.tables.source import Source
 
 if TYPE_CHECKING:
     from dproof.questions.answer import Answer
@@ -122,22 +120,6 @@ def release_of(
 def about(rows: int | None, made_up: int | None, files: Mapping[str, str]) -> dict[str, Any]:
     """What a certificate records about a release of tables."""
     return {"rows": rows, "made_up_rows": made_up, "files": dict(files)}
-
-
-def measure(source: Source, law: TableLaw, coins: Coins, progress: Progress | None = None) -> CentralRelease:
-    """The measured tables of a source, held in memory, with made-up rows if the plan wants them.
-
-    The noise is drawn once, after the last row was counted.
-    """
-    rows, tables = count_tables(source, law, progress)
-    known = rows if law.plan.rows_are_public else None
-    certificate = law.certificate(about(known, None, {}), private=coins.private)
-    release = release_of(law, certificate, law.measure(tables, coins))
-    if law.plan.asked is None or not law.plan.asked.rows:
-        return release
-    table = made_up_table(law, release.estimates[None], coins)
-    certificate = law.certificate(about(known, table.num_rows, {}), private=coins.private)
-    return replace(release, certificate=certificate, table=table)
 
 
 def rehearse(law: TableLaw) -> float:

@@ -1,23 +1,43 @@
-"""The exact tables of counts of a private table: one pass over its rows, in bounded memory, with every engine."""
+"""Measuring a private table: its exact tables from one pass over the rows, with every engine, and then the noise."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dproof.central.workload import Residual, maximal
+from dproof.coins import Coins
 from dproof.curation.tally import counted_in_parts
 from dproof.errors import DproofError, InputError
 from dproof.plans.table_law import TableLaw
 from dproof.questions.cells import numbered
 from dproof.questions.counting import Codes
+from dproof.releases.central import CentralRelease, about, release_of
+from dproof.releases.central_rows import made_up_table
 from dproof.tables.source import Source
 
 Progress = Callable[[int, int | None], None]
 Exact = dict[Residual, NDArray[np.int64]]
+
+
+def measure(source: Source, law: TableLaw, coins: Coins, progress: Progress | None = None) -> CentralRelease:
+    """The measured tables of a source, held in memory, with made-up rows if the plan wants them.
+
+    The noise is drawn once, after the last row was counted.
+    """
+    rows, tables = count_tables(source, law, progress)
+    known = rows if law.plan.rows_are_public else None
+    certificate = law.certificate(about(known, None, {}), private=coins.private)
+    release = release_of(law, certificate, law.measure(tables, coins))
+    if law.plan.asked is None or not law.plan.asked.rows:
+        return release
+    table = made_up_table(law, release.estimates[None], coins)
+    certificate = law.certificate(about(known, table.num_rows, {}), private=coins.private)
+    return replace(release, certificate=certificate, table=table)
 
 
 def count_tables(source: Source, law: TableLaw, progress: Progress | None = None) -> tuple[int, Exact]:
