@@ -60,7 +60,10 @@ def test_a_larger_weight_makes_a_table_sharper() -> None:
         ({"columns": {"a": category(2, share=2)}}, r"columns\.a\.share belongs to model = 'local'"),
         ({"columns": {"a": category(2, mechanism="design")}}, "mechanism belongs to model = 'local'"),
         ({"columns": {"a": category(2), "b": {"public": True}}}, r"columns\.b\.public releases rows as they are"),
-        ({"columns": {"a": {"space": "subsets", "values": ["x", "y"]}}}, "holds sets, which model = 'central'"),
+        (
+            {"columns": {"a": {"space": "subsets", "values": ["x", "y"]}, "a: x": category(2)}},
+            "has the name of an item of a set",
+        ),
         ({"columns": {"a": {"space": "curves", "points": 9, "low": 0, "high": 1}}}, "holds curves, which model"),
         ({"release": {"tables": 0}}, "must be at least 1"),
         ({"release": {"tables": "two"}}, "must be a whole number"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -197,3 +198,21 @@ def test_the_table_of_nobody_has_a_release() -> None:
     release = dp.sanitise(table().slice(0, 0), plan("change-one"))
     cell = release.query("SELECT count(*) AS n FROM release WHERE sex = 'f'").rows[0]["n"]
     assert release.rows == 0 and cell.low == cell.high == 0
+
+
+def test_parts_on_many_machines_add_up_and_refuse_with_the_same_sentence() -> None:
+    private, law = table(), certify_tables(Plan.from_dict(plan()))
+
+    def spread(columns: Any, work: Any, *, deal: bool = False, bound: Any = None) -> list[bytes]:
+        parts = [private.slice(start, 170).select(list(columns)) for start in range(0, ROWS, 170)]
+        return [work(iter(part.to_batches())) for part in parts]
+
+    there = replace(open_source(private), spread=spread)
+    rows, counts = count_tables(there, law, lambda rows, total: pytest.fail("no bar on another machine"))
+    expected = count_tables(open_source(private), law)
+    assert rows == expected[0] and {one: c.tolist() for one, c in counts.items()} == {
+        one: c.tolist() for one, c in expected[1].items()
+    }
+    private = private.set_column(1, "sex", pa.array(["x"] * ROWS))
+    with pytest.raises(InputError, match="column 'sex' has a value outside its declared space"):
+        count_tables(there, law)

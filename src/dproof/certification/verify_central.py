@@ -30,7 +30,7 @@ from __future__ import annotations
 import sys
 import tomllib
 from fractions import Fraction
-from itertools import combinations
+from itertools import combinations, product
 from math import isqrt, prod
 from pathlib import Path
 from typing import Any
@@ -246,17 +246,18 @@ def check_plan(found: dict[str, Any], plan: dict[str, Any]) -> None:
     )
     same = said == tuple(found[key] for key in ("epsilon", "delta", "neighbours", "rows_per_person"))
     require(same and promise.get("model") == "central", "the certificate promises something else than the plan")
-    counted = [name for name, column in columns.items() if not column.get("drop")]
-    require(counted == [column["name"] for column in found["columns"]], "the certificate has other columns")
-    for column in found["columns"]:
-        values = declared(columns[column["name"]])
-        require(values in (None, column["values"]), f"{column['name']!r} has another number of values in the plan")
-    given = release.get("tables", 2)
-    places = {name: n for n, name in enumerate(counted)}
+    axes = {name: axes_of(name, column) for name, column in columns.items() if not column.get("drop")}
+    counted = [axis for own in axes.values() for axis in own]
+    require([name for name, _ in counted] == [c["name"] for c in found["columns"]], "the certificate has other columns")
+    for column, (name, values) in zip(found["columns"], counted, strict=True):
+        require(values in (None, column["values"]), f"{name!r} has another number of values in the plan")
+    given, every = release.get("tables", 2), range(len(counted))
+    places = {name: [counted.index(axis) for axis in own] for name, own in axes.items()}
     if isinstance(given, int):
-        tables = [part for n in range(1, min(given, len(counted)) + 1) for part in combinations(range(len(counted)), n)]
-    else:
-        tables = [tuple(sorted(places[name] for name in table["columns"])) for table in given]
+        tables = [part for n in range(1, min(given, len(counted)) + 1) for part in combinations(every, n)]
+    else:  # a set stands for each of its items
+        listed = (product(*(places[name] for name in table["columns"])) for table in given)
+        tables = [tuple(sorted(table)) for some in listed for table in some]
     numbers = [i for i, column in enumerate(found["columns"]) if column["reach"] and release.get("sums", False)]
     wanted = set(wanted_of(found, tables, None))
     for number in numbers:
@@ -280,12 +281,18 @@ def wanted_of(found: dict[str, Any], tables: list[Table], number: int | None) ->
     return [(table, number) for table in wanted]
 
 
-def declared(column: dict[str, Any]) -> int | None:
-    """How many values a column has in a table of counts; None where its bins follow from a rule."""
-    if column["space"] not in ("interval", "date"):
-        return reading.declared(column, {}) if column["space"] == "categories" else None
-    absent = int(column.get("missing") == "category")
-    return len(column["bins"]) - 1 + absent if "bins" in column else None
+def axes_of(name: str, column: dict[str, Any]) -> list[tuple[str, int | None]]:
+    """The names under which a column is counted, and how many values each has; None where its bins follow from a rule.
+
+    A set is counted by its items, and by whether it is missing.
+    """
+    absent = column.get("missing") == "category"
+    if column["space"] == "subsets":
+        items = [*(column["values"] if "values" in column else column["columns"]), *["(missing)"] * absent]
+        return [(f"{name}: {item}", 2) for item in items]
+    if column["space"] in ("interval", "date"):
+        return [(name, len(column["bins"]) - 1 + absent if "bins" in column else None)]
+    return [(name, reading.declared(column, {}) if column["space"] == "categories" else None)]
 
 
 def verify(certificate: dict[str, Any], folder: Path | None = None) -> list[str]:

@@ -153,6 +153,11 @@ class MeasuredTables:
         self.question, self.schema, self.release = question, schema, release
         self.rows, self.private = release.rows, release.private
         self.axes = {axis.name: (place, axis) for place, axis in enumerate(release.law.axes)}
+        for key in question.group_by:
+            if schema.declared(key.column).items is not None:
+                raise InputError(
+                    f"GROUP BY {key.column} would need all its items at once: ask for each with list_contains"
+                )
         asked = aggregates(question)
         for aggregate in asked:
             if aggregate.definition.formula is None:
@@ -183,17 +188,17 @@ class MeasuredTables:
     def _weights(self, term: Term, numbers: Mapping[str, Scale]) -> Weights:
         """The weight and the group of every cell of the table that a sum needs."""
         keys = self.question.group_by
-        tested = [leaf.column for leaf in leaves(term.where)]
-        named = dict.fromkeys([*(key.column for key in keys), *tested, *term.columns])
-        places = sorted(self.axes[name][0] for name in named)
-        axes = [self.release.law.axes[place] for place in places]
-        grid = cut(self.schema, [term.where], keys, [axis.name for axis in axes])
-        for axis in axes:
-            _refuse_cut(axis, grid.axes[grid.position(axis.name)])
+        named = dict.fromkeys([*(key.column for key in keys), *(leaf.column for leaf in leaves(term.where))])
+        grid = cut(self.schema, [term.where], keys, list(dict.fromkeys([*named, *term.columns])))
+        axes, indices = [], []
+        for part in grid.axes:
+            own, blocks = self._blocks(part)
+            axes += own
+            indices.append(blocks)
         number = self._summed(term)
-        blocks = [axis.of(np.array(self.axes[axis.column][1].bins.starts)) for axis in grid.axes]
-        order = [grid.position(axis.name) for axis in axes]
-        weights = grid.mask(term.where)[np.ix_(*blocks)].transpose(order).astype(float)
+        weights = grid.mask(term.where)[_outer(indices)].astype(float)
+        order = sorted(range(len(axes)), key=lambda n: self.axes[axes[n].name][0])
+        axes, weights = [axes[n] for n in order], weights.transpose(order)
         if number is not None:
             summed = self.release.law.axes[number]
             weights = _same_for_all(weights, axes.index(summed), summed) / summed.reach
@@ -210,6 +215,16 @@ class MeasuredTables:
         several = [axis for axis in axes if axis.size > 1]
         table = tuple(self.axes[axis.name][0] for axis in several)
         return Weights(number, table, np.ravel(weights), np.ravel(group), tuple(axis.size for axis in several))
+
+    def _blocks(self, part: Cut) -> tuple[list[Axis], NDArray[np.int64]]:
+        """The axes of a column of a question, and the block of each of their cells."""
+        if part.bits is None:
+            axis = self.axes[part.column][1]
+            _refuse_cut(axis, part)
+            return [axis], part.of(np.array(axis.bins.starts))
+        items = {axis.item: axis for _, axis in self.axes.values() if axis.column.name == part.column}
+        places = np.indices((2,) * len(part.bits))
+        return [items[bit] for bit in part.bits], np.asarray(sum(place << n for n, place in enumerate(places)))
 
     def _summed(self, term: Term) -> int | None:
         """The number in bins that a sum adds up, by its place; None where the values of all numbers are counted."""
@@ -258,6 +273,15 @@ class MeasuredTables:
         yield from (note for n in groups for note, which in warnings if which[n])
         if not self.private:
             yield "NOT PRIVATE: drawn with seeded coins"
+
+
+def _outer(indices: Sequence[NDArray[np.int64]]) -> tuple[NDArray[np.int64], ...]:
+    """Indices that pick every combination of the cells of several arrays, each along axes of its own."""
+    total, start, found = sum(index.ndim for index in indices), 0, []
+    for index in indices:
+        found.append(index.reshape([1] * start + list(index.shape) + [1] * (total - start - index.ndim)))
+        start += index.ndim
+    return tuple(found)
 
 
 def _along(values: Array, place: int, axes: int) -> Array:

@@ -19,7 +19,7 @@ from dproof.certification.verify_certificate import seal
 from dproof.coins import Coins
 from dproof.errors import InputError, TooLarge, VerificationFailed
 from dproof.exact import float_above
-from dproof.plans.central import Axis, axis_of
+from dproof.plans.central import Axis, axes_of
 from dproof.plans.plan import Plan
 from dproof.privacy import Privacy
 
@@ -220,7 +220,7 @@ def certify_tables(plan: Plan) -> TableLaw:
         raise InputError("a person with several rows needs neighbours = 'add-remove' in model = 'central'")
     if not promise.epsilon and not promise.delta:
         raise InputError("model = 'central' needs epsilon above 0: with none, nothing can be told")
-    law = TableLaw(plan, axes_of(plan))
+    law = TableLaw(plan, _axes(plan))
     _check_size(law)
     rows = plan.rows_per_person
     if law.is_pure:
@@ -248,9 +248,9 @@ def _weights(law: TableLaw) -> dict[Residual, float]:
     }
 
 
-def axes_of(plan: Plan) -> tuple[Axis, ...]:
+def _axes(plan: Plan) -> tuple[Axis, ...]:
     """The columns of a plan as they are counted, in its order."""
-    return tuple(axis_of(column) for column in plan.columns if column.private)
+    return tuple(axis for column in plan.columns if column.private for axis in axes_of(column))
 
 
 def _check_size(law: TableLaw) -> None:
@@ -267,7 +267,7 @@ def _check_size(law: TableLaw) -> None:
 
 def recorded_table_law(plan: Plan, certificate: Mapping[str, Any]) -> TableLaw:
     """The law of a release of tables, from its plan and certificate; refused where they do not fit each other."""
-    law = TableLaw(plan, axes_of(plan))
+    law = TableLaw(plan, _axes(plan))
     try:
         promise = {"epsilon": plan.privacy.epsilon, "delta": plan.privacy.delta}
         same = all(str(value) == certificate[key] for key, value in promise.items())

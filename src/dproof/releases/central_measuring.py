@@ -50,11 +50,13 @@ def count_tables(source: Source, law: TableLaw, progress: Progress | None = None
         for number in dict.fromkeys(measurement.number for measurement in law.noise)
         for table in maximal(measurement.table for measurement in law.noise if measurement.number == number)
     ]
-    names = [axis.name for axis in law.axes]
+    names = list(dict.fromkeys(axis.column.name for axis in law.axes))
+    # What workers on other machines are sent must hold neither the source nor a bar on a terminal.
+    told = None if progress is None or source.spread is not None else (progress, source.rows)
 
     def count(batches: Iterator[tuple[int, Codes]]) -> Any:
         try:
-            rows, tables = _counted(batches, law, largest, None if progress is None else (progress, source.rows))
+            rows, tables = _counted(batches, law, largest, told)
         except DproofError as refused:
             return {"refused": str(refused)}
         except Exception:  # its text may quote a value
@@ -82,14 +84,14 @@ def _counted(
     rows, found = 0, [np.zeros(law.domain.cells(one.table), np.int64) for one in tables]
     for more, codes in batches:
         rows += more
-        places = [axis.of(codes[axis.name]) for axis in law.axes]
+        places = [axis.of(codes[axis.column.name]) for axis in law.axes]
         for one, total in zip(tables, found, strict=True):
             cells = np.zeros(more, np.int64) + numbered((places[n], law.axes[n].size) for n in one.table)
             if one.number is None:
                 total += np.bincount(cells, minlength=len(total))
             else:
                 axis = law.axes[one.number]
-                np.add.at(total, cells, axis.wholes(codes[axis.name]))
+                np.add.at(total, cells, axis.wholes(codes[axis.column.name]))
         if told is not None:
             progress, expected = told
             progress(more, expected)
