@@ -47,12 +47,14 @@ def test_losses_are_those_of_all_neighbouring_tables(sizes: list[int], data: Any
         sum(int(((counted[t][a] - counted[t][b]) ** 2).sum()) * p for t, p in precisions.items())
         for a, b in combinations(range(len(rows)), 2)
     )
-    found = verifier.largest_loss(sizes, precisions, "change-one")
+    reach = [0] * len(sizes)
+    found = verifier.largest_loss(sizes, reach, {(t, None): p for t, p in precisions.items()}, "change-one")
     assert changed <= found <= changed + Fraction(len(tables), 1 << 60)
     assert verifier.bounded_loss(sizes, precisions, tuple(range(len(sizes)))) >= changed
     precisions[()] = data.draw(PRECISIONS)
     added = max(sum(int((effect(sizes, t, row) ** 2).sum()) * p for t, p in precisions.items()) for row in rows)
-    assert 0 <= verifier.largest_loss(sizes, precisions, "add-remove") - added <= Fraction(len(tables) + 1, 1 << 60)
+    found = verifier.largest_loss(sizes, reach, {(t, None): p for t, p in precisions.items()}, "add-remove")
+    assert 0 <= found - added <= Fraction(len(tables) + 1, 1 << 60)
 
 
 @given(st.lists(st.integers(2, 5), min_size=13, max_size=15), st.data())
@@ -63,15 +65,16 @@ def test_the_bound_for_many_columns_is_that_of_the_library(sizes: list[int], dat
     precisions = {table: data.draw(PRECISIONS) for table in chosen}
     domain = Domain(tuple(sizes), {})
     expected = workload.largest_loss(domain, {Residual(t): p for t, p in precisions.items()}, "change-one")
-    assert verifier.largest_loss(sizes, precisions, "change-one") == expected
+    own = verifier.largest_loss(sizes, [0] * 15, {(t, None): p for t, p in precisions.items()}, "change-one")
+    assert own == expected
 
 
 @pytest.mark.parametrize("epsilon", ["0", "1/10", "1", "3", "20"])
 def test_delta_is_that_of_the_library(epsilon: str) -> None:
     domain, squares = Domain((3, 4), {}), {Residual((0,)): Fraction(300), Residual((0, 1)): Fraction(10**5)}
     library = delta(domain, squares, Fraction(epsilon), "add-remove")
-    smooth = {r.table: 1 / (s - verifier.SMOOTH) for r, s in squares.items()}
-    own = verifier.delta(verifier.largest_loss([3, 4], smooth, "add-remove"), 15, Fraction(epsilon))
+    smooth = {(r.table, r.number): 1 / (s - verifier.SMOOTH) for r, s in squares.items()}
+    own = verifier.delta(verifier.largest_loss([3, 4], [0, 0], smooth, "add-remove"), 15, Fraction(epsilon))
     assert float(own) == pytest.approx(float(library), rel=1e-12)
 
 
@@ -80,19 +83,20 @@ def releases(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     table, place = pa.table({"a": ["x", "y"] * 20, "n": list(range(40))}), tmp_path_factory.mktemp("central")
     for neighbours in ("add-remove", "change-one"):
         dp.sanitise(table, plan(neighbours), place / neighbours)
-    return {name: place / name for name in ("add-remove", "change-one")}
+        dp.sanitise(table, plan(neighbours, "0"), place / f"{neighbours} pure")
+    return {folder.name: folder for folder in place.iterdir()}
 
 
-def plan(neighbours: str) -> dict[str, Any]:
+def plan(neighbours: str, delta: str = "1e-6") -> dict[str, Any]:
     columns = {
         "a": {"space": "categories", "values": ["x", "y", "z"]},
         "n": {"space": "interval", "low": 0, "high": 40, "step": 1, "bins": [0, 10, 40]},
     }
-    privacy = {"model": "central", "epsilon": 1, "delta": "1e-6", "neighbours": neighbours}
-    return {"privacy": privacy, "columns": columns}
+    privacy = {"model": "central", "epsilon": 1, "delta": delta, "neighbours": neighbours}
+    return {"privacy": privacy, "columns": columns, "release": {"sums": True}}
 
 
-@pytest.mark.parametrize("neighbours", ["add-remove", "change-one"])
+@pytest.mark.parametrize("neighbours", ["add-remove", "change-one", "add-remove pure", "change-one pure"])
 def test_the_program_needs_no_more_than_two_files(neighbours: str, releases: dict[str, Path], tmp_path: Path) -> None:
     for module in (verifier, verify_certificate):
         shutil.copy(str(module.__file__), tmp_path)
@@ -104,7 +108,8 @@ def test_the_program_needs_no_more_than_two_files(neighbours: str, releases: dic
     ]
     ran = subprocess.run(program, capture_output=True, text=True, cwd=tmp_path, env={})
     assert ran.returncode == 0, ran.stdout + ran.stderr
-    assert f"holds: epsilon = 1, delta = 1/1000000, {neighbours}" in ran.stdout
+    assert "holds: epsilon = 1, delta = " in ran.stdout and neighbours.split()[0] in ran.stdout
+    assert dp.verify(releases[neighbours]) is not None
 
 
 def forged(releases: dict[str, Path], neighbours: str, tmp_path: Path, change: Callable[[Any], Any]) -> Path:
@@ -119,7 +124,7 @@ def forged(releases: dict[str, Path], neighbours: str, tmp_path: Path, change: C
 
 
 def less_noise(certificate: Any) -> None:
-    noise = certificate["measurements"][-1]["noise"]
+    noise = certificate["noises"][-1]
     noise["square"] = str(Fraction(noise["square"]) * Fraction(9, 10))
 
 
@@ -145,13 +150,46 @@ FORGERIES: list[tuple[str, Callable[[Any], Any], str]] = [
     ("a table twice", lambda c: c["measurements"].append(c["measurements"][-1]), "or of one that is there"),
     ("made-up rows", lambda c: c["release"].update(made_up_rows=7), "disagree on|made-up rows"),
     ("sensitivity", lambda c: c["measurements"][-1].update(sensitivity="1"), "another sensitivity"),
-    ("narrow tables", lambda c: c["measurements"][-1]["noise"].update(step=100, square="26"), "too narrow"),
+    ("narrow tables", lambda c: c["noises"][-1].update(step=100, square="26"), "too narrow"),
 ]
 
 
 @pytest.mark.parametrize("neighbours", ["add-remove", "change-one"])
 @pytest.mark.parametrize(("what", "change", "why"), FORGERIES, ids=[what for what, _, _ in FORGERIES])
 def test_forgeries_are_refused(
+    what: str, change: Any, why: str, neighbours: str, releases: dict[str, Path], tmp_path: Path
+) -> None:
+    out = forged(releases, neighbours, tmp_path, change)
+    with pytest.raises(VerificationFailed, match=why):
+        dp.verify(out)
+    with pytest.raises(verify_certificate.Refused, match=why):
+        verifier.verify(verify_certificate.read((out / "certificate.json").read_text()), out)
+
+
+def dearer(certificate: Any) -> None:
+    certificate["noises"][0]["epsilon"] = "1/1000"
+
+
+def heavier(certificate: Any) -> None:
+    table = certificate["noises"][0]["top"][0]
+    table[0] = str(2 * int(table[0]))
+
+
+PURE: list[tuple[str, Callable[[Any], Any], str]] = [
+    ("epsilon", lambda c: c.update(epsilon="1/2"), "epsilon is larger than the promised"),
+    ("a step", dearer, "costs more than it says"),
+    ("a weight", heavier, "costs more than it says"),
+    ("sensitivity", lambda c: c["measurements"][0].update(sensitivity="3"), "another sensitivity"),
+    ("reach", lambda c: c["columns"][1].update(reach=1), "another sensitivity"),
+    ("delta", lambda c: c.update(delta="1/10"), "does not fit delta"),
+    ("rows of a person", lambda c: c.update(rows_per_person=2), "several rows|epsilon is larger"),
+    ("a table left out", lambda c: c["measurements"].pop(), "other tables than the plan"),
+]
+
+
+@pytest.mark.parametrize("neighbours", ["add-remove pure", "change-one pure"])
+@pytest.mark.parametrize(("what", "change", "why"), PURE, ids=[what for what, _, _ in PURE])
+def test_forgeries_of_laplace_noise_are_refused(
     what: str, change: Any, why: str, neighbours: str, releases: dict[str, Path], tmp_path: Path
 ) -> None:
     out = forged(releases, neighbours, tmp_path, change)

@@ -61,7 +61,7 @@ def test_a_person_is_told_the_plus_or_minus_of_every_table_and_what_costs_most(
 ) -> None:
     told = dproof("plan", files[1])
     assert told.code == 0
-    for word in ("age × sex", "± of a count", "part of the cost", "sees the true rows", "Left out: name"):
+    for word in ("age × sex", "±: a count", "part of the cost", "sees the true rows", "Left out: name"):
         assert word in told.out
 
 
@@ -71,6 +71,17 @@ def test_many_tables_are_told_by_how_many_columns_they_have(dproof: Dproof, tmp_
     plan.write_text('[privacy]\nmodel = "central"\nepsilon = 1\ndelta = "1e-6"\n' + columns)
     told = dproof("plan", plan).out
     assert "6 of 1 column " in told and "15 of 2 columns" in told
+
+
+def test_sums_are_told_too_and_a_mean_follows(dproof: Dproof, files: tuple[Path, Path], tmp_path: Path) -> None:
+    data, plan = files
+    summed = _with(plan, "[columns.age]", "[release]\nsums = true\n[columns.age]")
+    told = dproof("plan", summed, "--json").json["tables"]
+    assert [one["sum_of"] for one in told] == [None, None, None, "age", "age"]
+    assert "sum of age by sex" in dproof("plan", summed).out
+    dproof("sanitise", data, "--plan", summed, "--out", tmp_path / "out")
+    cell = dproof("query", tmp_path / "out", "SELECT avg(age) AS m FROM release", "--json").json["rows"][0]["m"]
+    assert cell["low"] < 49.5 < cell["high"] and cell["high"] - cell["low"] < 20
 
 
 def test_a_ledger_pays_for_it_once(dproof: Dproof, files: tuple[Path, Path], tmp_path: Path) -> None:
@@ -106,7 +117,7 @@ def test_what_is_for_rows_is_refused_in_words(refused: Callable[..., str], dproo
     dproof("sanitise", data, "--plan", plan, "--out", out)
     assert "has no made-up rows" in refused("query", out, "SELECT count(*) FROM release", "--raw")
     assert "are for model = 'local'" in refused("plan", plan, "--rows", 100, "--half-width", 5)
-    assert "needs delta above 0" in refused("plan", _with(plan, 'delta = "1e-6"', 'delta = "0"'))
+    assert "needs epsilon above 0" in refused("plan", _with(plan, 'epsilon = "1"\ndelta = "1e-6"', 'epsilon = "0"'))
 
 
 def _with(plan: Path, old: str, new: str) -> Path:

@@ -46,7 +46,7 @@ def test_a_larger_weight_makes_a_table_sharper() -> None:
     def spread(weight: int) -> float:
         listed = [{"columns": ["a", "b"], "weight": weight}, {"columns": ["b", "c"]}]
         law = certify_tables(Plan.from_dict(tables(THREE, release={"tables": listed})))
-        return law.precisions.cell_variance((0, 1))
+        return law.precisions[None].cell_variance((0, 1))
 
     assert spread(10) < spread(1) < spread(1) * 1.5 < 3 * spread(10)
 
@@ -60,7 +60,10 @@ def test_a_larger_weight_makes_a_table_sharper() -> None:
         ({"columns": {"a": category(2, share=2)}}, r"columns\.a\.share belongs to model = 'local'"),
         ({"columns": {"a": category(2, mechanism="design")}}, "mechanism belongs to model = 'local'"),
         ({"columns": {"a": category(2), "b": {"public": True}}}, r"columns\.b\.public releases rows as they are"),
-        ({"columns": {"a": {"space": "subsets", "values": ["x", "y"]}}}, "holds sets, which model = 'central'"),
+        (
+            {"columns": {"a": {"space": "subsets", "values": ["x", "y"]}, "a: x": category(2)}},
+            "has the name of an item of a set",
+        ),
         ({"columns": {"a": {"space": "curves", "points": 9, "low": 0, "high": 1}}}, "holds curves, which model"),
         ({"release": {"tables": 0}}, "must be at least 1"),
         ({"release": {"tables": "two"}}, "must be a whole number"),
@@ -88,7 +91,7 @@ def test_a_release_table_belongs_to_the_central_model() -> None:
 @pytest.mark.parametrize(
     ("privacy", "why"),
     [
-        ({**PROMISE, "delta": 0}, "needs delta above 0"),
+        ({**PROMISE, "epsilon": 0, "delta": 0}, "needs epsilon above 0"),
         ({**PROMISE, "rows_per_person": 3}, "needs neighbours = 'add-remove'"),
         ({**PROMISE, "epsilon": 0, "delta": "1e-30"}, "no noise that can be drawn"),
     ],
@@ -115,7 +118,7 @@ def test_the_ten_columns_of_adult_are_as_sharp_as_the_closed_form() -> None:
     sizes = (15, 7, 16, 7, 14, 6, 5, 2, 10, 2)
     columns = {f"c{n}": category(size) for n, size in enumerate(sizes)}
     law = certify_tables(Plan.from_dict(tables(columns, {**PROMISE, "neighbours": "add-remove"})))
-    deviations = [sqrt(law.precisions.cell_variance(table)) for table in law.tables if len(table) == 2]
+    deviations = [sqrt(law.precisions[None].cell_variance(table)) for table in law.tables if len(table) == 2]
     # 20.9 to 26.9 by concentrated privacy, 6.8 % less by the profile of the normal law.
     assert 0.98 * 20.9 * 0.932 < min(deviations) < 1.02 * 20.9 * 0.932
     assert 0.98 * 26.9 * 0.932 < max(deviations) < 1.02 * 26.9 * 0.932
@@ -126,11 +129,32 @@ def test_several_rows_of_a_person_need_so_many_times_the_noise() -> None:
         certify_tables(Plan.from_dict(tables(THREE, {**PROMISE, "neighbours": "add-remove", "rows_per_person": rows})))
         for rows in (1, 3)
     )
-    ratio = sqrt(three.precisions.cell_variance((0, 1)) / one.precisions.cell_variance((0, 1)))
+    ratio = sqrt(three.precisions[None].cell_variance((0, 1)) / one.precisions[None].cell_variance((0, 1)))
     assert 2.9 < ratio < 3.05
     assert three.person == three.plan.privacy
 
 
 def test_a_column_with_one_value_needs_no_measurement() -> None:
-    law = certify_tables(Plan.from_dict(tables({"a": category(2), "one": category(1)})))
-    assert [residual.table for residual in law.squares] == [(0,)]
+    for delta in ("1e-6", "0"):
+        law = certify_tables(
+            Plan.from_dict(tables({"a": category(2), "one": category(1)}, {**PROMISE, "delta": delta}))
+        )
+        assert [residual.table for residual in law.noise] == [(0,)]
+        assert law.precisions[None].cell_variance((0, 1)) == law.precisions[None].cell_variance((0,)) > 0
+
+
+def test_without_delta_the_largest_tables_are_measured_and_their_weights_count() -> None:
+    listed = [{"columns": ["a", "b"], "weight": 8}, {"columns": ["b", "c"]}, {"columns": ["b"]}]
+    law = certify_tables(Plan.from_dict(tables(THREE, {**PROMISE, "delta": 0}, release={"tables": listed})))
+    (first, one), (second, other) = law.noise.items()
+    assert (first.table, second.table) == ((0, 1), (1, 2)) and float(one / other) == pytest.approx(2, rel=1e-4)
+    assert law.delta() == 0 and law.rho() is None
+
+
+def test_sums_of_numbers_take_a_part_of_the_promise_and_leave_the_rest_to_counts() -> None:
+    columns = {**THREE, "age": {"space": "interval", "low": 0, "high": 100}}
+    plain, summed = (certify_tables(Plan.from_dict(tables(columns, release={"sums": on}))) for on in (False, True))
+    assert {one.number for one in plain.noise} == {None} and {one.number for one in summed.noise} == {None, 3}
+    assert summed.measured_name(list(summed.noise)[-1]) == "sum of age by c"
+    ratio = sqrt(summed.precisions[None].cell_variance((0, 1)) / plain.precisions[None].cell_variance((0, 1)))
+    assert 1 < ratio < 1.15

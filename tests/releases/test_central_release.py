@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,14 +15,15 @@ import pytest
 
 import dproof as dp
 from dproof.central.residuals import measured
+from dproof.central.workload import Residual
 from dproof.certification.verify_certificate import seal
 from dproof.coins import Coins
 from dproof.curation.ledger import Ledger
 from dproof.errors import InputError, OverBudget, VerificationFailed
+from dproof.plans import table_law
 from dproof.plans.plan import Plan
 from dproof.plans.table_law import certify_tables
-from dproof.releases import central
-from dproof.releases.central_counting import count_tables
+from dproof.releases.central_measuring import count_tables
 from dproof.releases.payment import ReleasePayment
 from dproof.tables import open_source
 from dproof.testing import seeded_coins
@@ -51,10 +53,12 @@ def plan(neighbours: str = "add-remove", **privacy: Any) -> dict[str, Any]:
 
 def no_noise(monkeypatch: pytest.MonkeyPatch) -> None:
     class Still:
+        square = 100
+
         def draw(self, count: int, coins: Coins) -> Any:
             return np.zeros(count, np.int64)
 
-    monkeypatch.setattr(central, "noise_law", lambda square: Still())
+    monkeypatch.setattr(table_law, "noise_law", lambda square: Still())
 
 
 @pytest.mark.parametrize("neighbours", ["add-remove", "change-one"])
@@ -110,9 +114,9 @@ def test_what_is_stored_is_whole_numbers_in_an_order_that_the_plan_gives(tmp_pat
     law = certify_tables(Plan.from_dict(plan()))
     _, counts = count_tables(open_source(table()), law)
     with seeded_coins(1) as coins:
-        expected = central.noisy_residuals(law, counts, coins)
+        expected = law.measure(counts, coins)
     assert stored["measured"].to_pylist() == expected.tolist()
-    exact = np.concatenate([measured(counts[r.table]).ravel() for r in law.squares])
+    exact = np.concatenate([measured(counts[one]).ravel() for one in law.noise])
     assert (expected != exact).mean() > 0.9
 
 
@@ -156,7 +160,7 @@ def test_no_person_counts_with_more_rows_than_the_plan_says() -> None:
     columns = {"sex": {"space": "categories", "values": ["f", "m"]}, "who": {"drop": True}}
     law = certify_tables(Plan.from_dict({"privacy": {**privacy, "person": "who"}, "columns": columns}))
     rows, counts = count_tables(open_source(repeated), law)
-    assert (rows, counts[0,].tolist(), int(counts[()])) == (7, [2, 5], 7)
+    assert (rows, counts[Residual((0,))].tolist(), int(counts[Residual(())])) == (7, [2, 5], 7)
 
 
 def test_a_value_that_the_plan_refuses_stops_the_work_before_anything_is_written(tmp_path: Path) -> None:
@@ -177,8 +181,8 @@ def test_it_can_be_paid_from_a_ledger_and_costs_the_promise(tmp_path: Path) -> N
 
 
 def test_a_plan_that_must_be_refused_is_refused_before_data_is_opened_or_paid_for(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="needs delta above 0"):
-        dp.sanitise(tmp_path / "no-such.csv", plan(delta=0), tmp_path / "out")
+    with pytest.raises(InputError, match="needs epsilon above 0"):
+        dp.sanitise(tmp_path / "no-such.csv", plan(epsilon=0, delta=0), tmp_path / "out")
     with pytest.raises(InputError, match="give the name of a folder on a disk"):
         dp.sanitise(tmp_path / "no-such.csv", plan(), "s3a://bucket/out")
 
@@ -194,3 +198,21 @@ def test_the_table_of_nobody_has_a_release() -> None:
     release = dp.sanitise(table().slice(0, 0), plan("change-one"))
     cell = release.query("SELECT count(*) AS n FROM release WHERE sex = 'f'").rows[0]["n"]
     assert release.rows == 0 and cell.low == cell.high == 0
+
+
+def test_parts_on_many_machines_add_up_and_refuse_with_the_same_sentence() -> None:
+    private, law = table(), certify_tables(Plan.from_dict(plan()))
+
+    def spread(columns: Any, work: Any, *, deal: bool = False, bound: Any = None) -> list[bytes]:
+        parts = [private.slice(start, 170).select(list(columns)) for start in range(0, ROWS, 170)]
+        return [work(iter(part.to_batches())) for part in parts]
+
+    there = replace(open_source(private), spread=spread)
+    rows, counts = count_tables(there, law, lambda rows, total: pytest.fail("no bar on another machine"))
+    expected = count_tables(open_source(private), law)
+    assert rows == expected[0] and {one: c.tolist() for one, c in counts.items()} == {
+        one: c.tolist() for one, c in expected[1].items()
+    }
+    private = private.set_column(1, "sex", pa.array(["x"] * ROWS))
+    with pytest.raises(InputError, match="column 'sex' has a value outside its declared space"):
+        count_tables(there, law)

@@ -11,11 +11,12 @@ import numpy as np
 import pyarrow.csv
 import pytest
 
+from dproof.central.workload import Residual
 from dproof.laws.simplex import on_simplex
 from dproof.plans.plan import Plan
 from dproof.plans.table_law import certify_tables
-from dproof.releases.central import about, noisy_residuals, release_of
-from dproof.releases.central_counting import count_tables
+from dproof.releases.central import about, release_of
+from dproof.releases.central_measuring import count_tables
 from dproof.releases.central_rows import made_up_table
 from dproof.tables import open_source
 from dproof.testing import seeded_coins
@@ -53,13 +54,13 @@ def test_intervals_of_all_pairs_cover_the_truth(neighbours: str) -> None:
         {"rows": rows if law.plan.rows_are_public else None, "made_up_rows": None, "files": {}}, private=False
     )
     pairs = list(combinations(range(len(law.axes)), 2))
-    half = {pair: 1.959964 * law.precisions.cell_variance(pair) ** 0.5 for pair in pairs}
-    covered, errors = [], {pair: np.zeros(counts[pair].shape) for pair in pairs}
+    half = {pair: 1.959964 * law.precisions[None].cell_variance(pair) ** 0.5 for pair in pairs}
+    covered, errors = [], {pair: np.zeros(counts[Residual(pair)].shape) for pair in pairs}
     for seed in range(TIMES):
         with seeded_coins(seed) as coins:
-            found = release_of(law, certificate, noisy_residuals(law, counts, coins)).estimates
+            found = release_of(law, certificate, law.measure(counts, coins)).estimates[None]
         for pair in pairs:
-            error = found.table(pair) - counts[pair]
+            error = found.table(pair) - counts[Residual(pair)]
             covered.append(np.abs(error) <= half[pair])
             errors[pair] += error / TIMES
     share = np.concatenate([one.ravel() for one in covered]).mean()
@@ -86,7 +87,7 @@ def test_answers_in_sql_cover_the_truth() -> None:
     inside: dict[str, list[bool]] = {sql: [] for sql in questions}
     for seed in range(TIMES):
         with seeded_coins(seed) as coins:
-            release = release_of(law, certificate, noisy_residuals(law, counts, coins))
+            release = release_of(law, certificate, law.measure(counts, coins))
         for sql, truth in questions.items():
             for row in release.query(sql).rows:
                 key, cell = next(value for name, value in row.items() if name != "v"), row["v"]
@@ -101,15 +102,13 @@ def test_made_up_rows_are_as_near_as_tables_projected_one_by_one(epsilon: str, m
     law = certify_tables(plan(table, "add-remove", epsilon))
     rows, counts = count_tables(open_source(table), law)
     with seeded_coins(1) as coins:
-        found = release_of(
-            law, law.certificate(about(None, None, {}), private=False), noisy_residuals(law, counts, coins)
-        )
-        made = made_up_table(law, found.estimates, coins)
+        found = release_of(law, law.certificate(about(None, None, {}), private=False), law.measure(counts, coins))
+        made = made_up_table(law, found.estimates[None], coins)
     _, near = count_tables(open_source(made), law)
     errors = []
     for pair in combinations(range(len(law.axes)), 2):
-        cells, true = found.estimates.table(pair), counts[pair] / rows
+        cells, true = found.estimates[None].table(pair), counts[Residual(pair)] / rows
         projected = on_simplex(cells.reshape(1, -1), np.array([float(rows)])).reshape(cells.shape) / rows
-        errors.append([np.abs(near[pair] / made.num_rows - true).sum(), np.abs(projected - true).sum()])
+        errors.append([np.abs(near[Residual(pair)] / made.num_rows - true).sum(), np.abs(projected - true).sum()])
     own, other = np.mean(errors, axis=0)
     assert own <= most * other, f"made-up rows are {own:.4f} away, tables {other:.4f}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 
@@ -97,12 +97,13 @@ def estimates(
     number: int | None = None,
     known: int | None = None,
     plain: bool = False,
+    tables: Iterable[Table] = (),
 ) -> Estimates:
     """The estimates from measured residuals, or from plain tables, with the variance of the noise on each number.
 
     `number` is the column whose sums are estimated instead of counts. `known` is the number of rows where that is
     public: then the residual of the empty table has no noise. What several plain tables tell of one residual is
-    weighed by precision.
+    weighed by precision. All of `tables` can be told, with columns that have one value too.
     """
     weighed: dict[Table, Floats] = {}
     precisions: dict[Table, float] = {}
@@ -116,8 +117,8 @@ def estimates(
     spreads = {part: 1 / precision for part, precision in precisions.items()}
     if known is not None:
         residuals[()], spreads[()] = np.array(float(known)), 0.0
-    for table in parts(residuals):
-        if table not in residuals:  # that of a column of one value is zero
+    for table in parts([*residuals, *tables]):
+        if table not in residuals:  # that of a column with one value is zero
             residuals[table], spreads[table] = np.zeros(tuple(sizes[i] for i in table)), 0.0
     return Estimates(tuple(sizes), residuals, spreads)
 

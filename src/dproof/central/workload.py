@@ -82,6 +82,16 @@ def parts(tables: Iterable[Table]) -> list[Table]:
     return sorted(every, key=lambda part: (len(part), part))
 
 
+def maximal(tables: Iterable[Table]) -> list[Table]:
+    """The tables that are within no other.
+
+    >>> maximal([(), (0,), (1,), (2,), (0, 1)]), maximal([()])
+    ([(2,), (0, 1)], [()])
+    """
+    every = [set(table) for table in dict.fromkeys(tables)]
+    return [tuple(sorted(table)) for table in every if not any(table < other for other in every)]
+
+
 def largest_loss(domain: Domain, precisions: Mapping[Residual, Fraction], neighbours: Neighbours) -> Fraction:
     """max Σ ‖shift‖² · precision over neighbouring tables, or a bound above it; precision is that of one number.
 

@@ -22,17 +22,17 @@ def show_tables(plan: Plan, name: str, as_json: bool) -> None:
 
 def _answer(law: TableLaw) -> dict[str, Any]:
     plan, privacy = law.plan, law.plan.privacy
-    names = [[law.axes[place].name for place in table] for table in law.tables]
+    rho = law.rho()
     return {
         "model": plan.model,
         "epsilon": float_above(privacy.epsilon),
         "delta": float_above(privacy.delta),
         "neighbours": privacy.neighbours,
         "rows_per_person": plan.rows_per_person,
-        "rho": float_above(law.rho()),
+        "rho": None if rho is None else float_above(rho),
         "tables": [
-            {"columns": columns, "cells": cells, "half_width": width}
-            for columns, (_, cells, width) in zip(names, half_widths(law), strict=True)
+            {"columns": list(one.columns), "sum_of": one.sum_of, "cells": one.cells, "half_width": one.half_width}
+            for one in half_widths(law)
         ],
         "columns": [
             {"name": axis.name, "values": axis.size, "share": share}
@@ -44,9 +44,15 @@ def _answer(law: TableLaw) -> dict[str, Any]:
 
 def _shares(law: TableLaw) -> list[float]:
     """The part of the privacy loss that goes to measurements with each column."""
-    losses = {r.table: float(law.domain.norm(r) / square) for r, square in law.squares.items()}
+    if law.is_pure:
+        losses = {one: float(cost) for one, cost in law.noise.items()}
+    else:
+        losses = {one: float(law.domain.norm(one) / square) for one, square in law.noise.items()}
     total = sum(losses.values()) or 1.0
-    return [sum(loss for table, loss in losses.items() if place in table) / total for place in range(len(law.axes))]
+    return [
+        sum(loss for one, loss in losses.items() if place in (*one.table, one.number)) / total
+        for place in range(len(law.axes))
+    ]
 
 
 def _page(answer: dict[str, Any], name: str) -> Page:
@@ -59,8 +65,8 @@ def _page(answer: dict[str, Any], name: str) -> Page:
         f"δ = {answer['delta']:.6g}[/bold] ({answer['neighbours']}). The whole table is measured once, with noise; "
         "whoever does that sees the true rows.\n"
     )
-    yield FittingTable(["table", "cells", "± of a count"], list(_lines(answer["tables"])), left=(0,), spare=(1,))
-    yield "\n±: a count of one cell is right to about this, 19 times out of 20, whatever the data.\n"
+    yield FittingTable(["table", "cells", "±"], list(_lines(answer["tables"])), left=(0,), spare=(1,))
+    yield "\n±: a count, or a sum, of one cell is right to about this, 19 times out of 20, whatever the data.\n"
     columns = sorted(answer["columns"], key=lambda column: -column["share"])
     figures = [(escape(c["name"]), f"{c['values']:,}", f"{c['share']:.0%}") for c in columns]
     yield FittingTable(["column", "values", "part of the cost"], figures, left=(0,), spare=(1,))
@@ -70,16 +76,17 @@ def _page(answer: dict[str, Any], name: str) -> Page:
 
 
 def _lines(tables: Sequence[dict[str, Any]]) -> Page:
-    """Each table, or how sharp those with equally many columns are."""
-    if len(tables) <= _LISTED:
-        for one in tables:
-            yield escape(" × ".join(one["columns"])), f"{one['cells']:,}", written(one["half_width"])
-        return
-    for size in sorted({len(one["columns"]) for one in tables}):
-        alike = [one for one in tables if len(one["columns"]) == size]
+    """Each table, or how sharp those with equally many columns are; sums of numbers likewise."""
+    kinds: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
+    for one in tables:
+        by = len(one["columns"]) if len(tables) > _LISTED else tuple(one["columns"])
+        kinds.setdefault((one["sum_of"], by), []).append(one)
+    for (summed, by), alike in kinds.items():
+        name = " × ".join(by) if isinstance(by, tuple) else f"{len(alike):,} of {by} column{'s'[: by != 1]}"
+        if summed is not None:
+            name = f"sum of {summed}" + (f" by {name}" if by else "")
         cells, widths = [one["cells"] for one in alike], [one["half_width"] for one in alike]
-        name = f"{len(alike):,} of {size} column{'s'[: size > 1]}"
-        yield name, _between(min(cells), max(cells)), _between(min(widths), max(widths))
+        yield escape(name), _between(min(cells), max(cells)), _between(min(widths), max(widths))
 
 
 def _between(low: float, high: float) -> str:

@@ -61,7 +61,7 @@ def _laws(certificate: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _measurements(certificate: Mapping[str, Any]) -> dict[str, Any]:
-    rho = float_above(Fraction(certificate["rho"]))
+    rho = None if certificate["rho"] is None else float_above(Fraction(certificate["rho"]))
     return {"model": "central", "measurements": len(certificate["measurements"]), "rho": rho}
 
 

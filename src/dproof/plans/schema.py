@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Literal
 
-from dproof.plans.central import axis_of
+from dproof.plans.central import axes_of
 from dproof.plans.plan import Plan
 from dproof.questions.schema import Open, Schema
 from dproof.spaces.column import Column
@@ -24,7 +24,8 @@ def schema_of(plan: Plan, table: Literal["data", "release"] = "data") -> Schema:
     gaps = [name for name, column in private.items() if table == "data" and column.refuses]
     bins = {c.name: c.sanitised_bins for c in kept if c.sanitised_bins is not None} if table == "release" else {}
     if plan.model == "central" and table == "release":
-        bins = {c.name: axis_of(c).bins for c in kept if c.private}
+        axes = [axis for c in kept if c.private for axis in axes_of(c) if axis.item is None]
+        bins = {axis.name: axis.bins for axis in axes}
     return Schema(table, spaces, frozenset(gaps), bins)
 
 

@@ -10,7 +10,6 @@ import json
 import os
 from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass, replace
-from math import prod
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,18 +19,15 @@ import pyarrow.parquet
 from numpy.typing import NDArray
 
 from dproof.arguments import as_path
-from dproof.central.noise import noise_law
-from dproof.central.residuals import Estimates, estimates, measured
+from dproof.central.residuals import Estimates
 from dproof.coins import Coins
 from dproof.errors import InputError, VerificationFailed
 from dproof.plans.plan import Plan
 from dproof.plans.table_law import TableLaw, recorded_table_law
-from dproof.releases.central_counting import Progress, count_tables
 from dproof.releases.central_rows import ROWS, made_up_table
 from dproof.releases.folder import appearing
 from dproof.releases.metadata import SEEDED, check_metadata
 from dproof.releases.release import CERTIFICATE, PARQUET, PLAN, REPORT, Release, digest
-from dproof.tables.source import Source
 
 if TYPE_CHECKING:
     from dproof.questions.answer import Answer
@@ -50,8 +46,8 @@ class CentralRelease(Release):
 
     law: TableLaw  # type: ignore[assignment]
     _: KW_ONLY
-    measured: NDArray[np.int64]  # the noisy residuals, one after another
-    estimates: Estimates
+    measured: NDArray[np.int64]  # all measurements, one after another
+    estimates: Mapping[int | None, Estimates]  # of counts, and of the sums of each number
 
     @property
     def rows(self) -> int | None:  # type: ignore[override]
@@ -117,14 +113,7 @@ def release_of(
     law: TableLaw, certificate: Mapping[str, Any], numbers: NDArray[np.int64], folder: Path | None = None
 ) -> CentralRelease:
     """The release with these measured numbers, and what follows from them."""
-    noisy, start = {}, 0
-    for residual in law.squares:
-        shape = [law.axes[n].size for n in residual.table]
-        noisy[residual] = numbers[start : start + prod(shape)].reshape(shape)
-        start += prod(shape)
-    variances = {residual: float(square) for residual, square in law.squares.items()}
-    known = certificate["release"]["rows"]
-    found = estimates(law.domain.sizes, noisy, variances, known=known)
+    found = law.estimates(numbers, certificate["release"]["rows"])
     return CentralRelease(law, certificate, folder, measured=numbers, estimates=found)
 
 
@@ -133,41 +122,17 @@ def about(rows: int | None, made_up: int | None, files: Mapping[str, str]) -> di
     return {"rows": rows, "made_up_rows": made_up, "files": dict(files)}
 
 
-def measure(source: Source, law: TableLaw, coins: Coins, progress: Progress | None = None) -> CentralRelease:
-    """The measured tables of a source, held in memory, with made-up rows if the plan wants them.
-
-    The noise is drawn once, after the last row was counted.
-    """
-    rows, counts = count_tables(source, law, progress)
-    known = rows if law.plan.rows_are_public else None
-    certificate = law.certificate(about(known, None, {}), private=coins.private)
-    release = release_of(law, certificate, noisy_residuals(law, counts, coins))
-    if law.plan.asked is None or not law.plan.asked.rows:
-        return release
-    table = made_up_table(law, release.estimates, coins)
-    certificate = law.certificate(about(known, table.num_rows, {}), private=coins.private)
-    return replace(release, certificate=certificate, table=table)
-
-
-def noisy_residuals(law: TableLaw, counts: Mapping[Any, NDArray[np.int64]], coins: Coins) -> NDArray[np.int64]:
-    found = [np.zeros(0, np.int64)]
-    for residual, square in law.squares.items():
-        exact = measured(counts[residual.table]).ravel()
-        found.append(exact + noise_law(square).draw(len(exact), coins))
-    return np.concatenate(found)
-
-
 def rehearse(law: TableLaw) -> float:
     """Make the release of nobody, in memory: what fails without any data fails here. The bytes that it takes."""
     coins = Coins(os.urandom(32))
-    empty = {r.table: np.zeros([law.axes[n].size for n in r.table], np.int64) for r in law.squares}
+    empty = {one: np.zeros([law.axes[n].size for n in one.table], np.int64) for one in law.noise}
     sink = pa.BufferOutputStream()
-    pa.parquet.write_table(_stored(law, noisy_residuals(law, empty, coins), True), sink, **PARQUET)
+    pa.parquet.write_table(_stored(law, law.measure(empty, coins), True), sink, **PARQUET)
     certificate = law.certificate(about(0 if law.plan.rows_are_public else None, None, {}), private=True)
     _page(law, certificate)
     if law.plan.asked is not None and law.plan.asked.rows:
-        nobody = release_of(law, certificate, np.zeros(sum(map(np.size, empty.values())), np.int64)).estimates
-        pa.parquet.write_table(made_up_table(law, nobody, coins), pa.BufferOutputStream(), **PARQUET)
+        rows = made_up_table(law, law.precisions[None], coins)
+        pa.parquet.write_table(rows, pa.BufferOutputStream(), **PARQUET)
     return float(sink.tell())
 
 
@@ -196,8 +161,8 @@ def _page(law: TableLaw, certificate: Mapping[str, Any]) -> str:
 
 def _stored(law: TableLaw, numbers: NDArray[np.int64], private: bool) -> Any:
     """The file of the measured numbers: the columns of each table, the cell, the last column varying fastest."""
-    sizes = [law.domain.cells(residual.table) for residual in law.squares]
-    names = pa.array([law.name(residual.table) for residual in law.squares], pa.string())
+    sizes = [law.domain.cells(measurement.table) for measurement in law.noise]
+    names = pa.array([law.measured_name(measurement) for measurement in law.noise], pa.string())
     tables = names.take(pa.array(np.repeat(np.arange(len(sizes)), sizes)))
     cells = np.concatenate([np.zeros(0, np.int64), *map(np.arange, sizes)])
     schema = _SCHEMA if private else _SCHEMA.with_metadata(SEEDED)
@@ -225,7 +190,7 @@ def _read(file: Path, law: TableLaw, private: bool) -> NDArray[np.int64]:
     if found.schema.names != _SCHEMA.names or found.schema.types != _SCHEMA.types or found["measured"].null_count:
         raise VerificationFailed("the stored tables are not as the plan determines them")
     numbers = found["measured"].to_numpy()
-    if len(numbers) != sum(law.domain.cells(residual.table) for residual in law.squares):
+    if len(numbers) != sum(law.domain.cells(measurement.table) for measurement in law.noise):
         raise VerificationFailed("the stored tables have other cells than the certificate")
     if not _stored(law, numbers, True).equals(found.replace_schema_metadata(None)):
         raise VerificationFailed("the stored tables are not in the order that the plan determines")

@@ -38,17 +38,25 @@ def made_up_table(law: TableLaw, found: Estimates, coins: Coins) -> Any:
         targets[table] = on_simplex(cells.reshape(1, -1), np.array([float(count)])).reshape(cells.shape)
     places = made_up_rows(law.domain.sizes, targets, count, coins)
     arrays: dict[str, Any] = {}
+    codes: dict[str, Any] = {}
     for n, axis in enumerate(law.axes):
-        arrays |= zip(axis.column.stored, _stored(axis, places[:, n], coins), strict=True)
+        codes[axis.column.name] = codes.get(axis.column.name, 0) + _codes(axis, places[:, n], coins)
+    for name, drawn in codes.items():
+        column = law.plan.column(name)
+        if column.space.items is not None and column.space.absent is not None:
+            drawn = np.where(drawn & column.space.absent, column.space.absent, drawn)  # a missing set holds nothing
+        arrays |= zip(column.stored, column.space.store(column, drawn), strict=True)
     made = pa.table({name: arrays[name] for name in law.plan.stored})
     return made.replace_schema_metadata(MADE_UP if coins.private else SEEDED_ROWS)
 
 
-def _stored(axis: Axis, places: Any, coins: Coins) -> list[Any]:
+def _codes(axis: Axis, places: Any, coins: Coins) -> Any:
+    """A code for each place on an axis; for an item of a set, its bit."""
+    if axis.item is not None:
+        return places << axis.item
     starts = np.array(axis.bins.starts)
     widths = np.diff(starts, append=axis.bins.stop)
-    codes = starts[places] + uniform_below(widths[places], coins)
-    return list(axis.column.space.store(axis.column, codes))
+    return starts[places] + uniform_below(widths[places], coins)
 
 
 def check_rows(file: Path, law: TableLaw, count: int, private: bool) -> None:
@@ -63,8 +71,7 @@ def check_rows(file: Path, law: TableLaw, count: int, private: bool) -> None:
     if rows.schema.names != list(law.plan.stored) or rows.num_rows != count:
         raise VerificationFailed("the made-up rows have other columns or another number than the certificate says")
     batch = rows.combine_chunks()
-    for axis in law.axes:
-        column = axis.column
+    for column in (column for column in law.plan.columns if column.private):
         arrays = [batch.column(name).combine_chunks() for name in column.stored]
         same = [array.type for array in column.space.store(column, np.zeros(0, np.int64))]
         if [array.type for array in arrays] != same or not column.space.possible(column, arrays, None, 0):

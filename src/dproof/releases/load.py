@@ -19,7 +19,6 @@ from dproof.laws.law import Law, law_from_json, read_number
 from dproof.mechanisms.mechanism import Mechanism, Optimum
 from dproof.plans.plan import Plan
 from dproof.plans.row_law import Group, RowLaw, promises
-from dproof.releases.central import opened_tables
 from dproof.releases.folder import is_unfinished
 from dproof.releases.release import CERTIFICATE, PLAN, Release
 from dproof.releases.remote import fetch, is_remote
@@ -44,6 +43,8 @@ def opened(folder: Path) -> Release:
     if not isinstance(certificate.get("release"), dict):
         raise VerificationFailed("the certificate is not one of a release")
     if plan.model == "central":
+        from dproof.releases.central import opened_tables  # a release row by row needs none of it
+
         return opened_tables(folder, plan, certificate)
     return Release(recorded_row_law(plan, certificate), certificate, folder)
 

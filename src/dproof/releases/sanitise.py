@@ -18,9 +18,9 @@ from dproof.errors import DproofWarning, InputError, VerificationFailed
 from dproof.plans.plan import Plan
 from dproof.plans.row_law import RowLaw, certify_row
 from dproof.plans.table_law import TableLaw, certify_tables
-from dproof.releases.central import measure
 from dproof.releases.central import rehearse as rehearse_tables
 from dproof.releases.central import write as write_tables
+from dproof.releases.central_measuring import measure
 from dproof.releases.folder import appearing, check_absent, check_room, finish_earlier
 from dproof.releases.load import load, read_certificate
 from dproof.releases.local import Progress, sanitised_blocks

@@ -6,8 +6,9 @@ import json
 from collections.abc import Mapping
 from html import escape
 from statistics import NormalDist
-from typing import Any
+from typing import Any, NamedTuple
 
+from dproof.central.workload import Residual
 from dproof.exact import written
 from dproof.html import table
 from dproof.meaning import advice
@@ -51,12 +52,13 @@ def _promise(law: TableLaw, certificate: Mapping[str, Any]) -> str:
 
 def _measured(law: TableLaw, certificate: Mapping[str, Any]) -> str:
     widths = half_widths(law)
-    rows = [(name, f"{cells:,}", f"± {written(width)}") for name, cells, width in widths[:_SHOWN]]
+    rows = [(one.name, f"{one.cells:,}", f"± {written(one.half_width)}") for one in widths[:_SHOWN]]
     more = f"<p>… and {len(widths) - _SHOWN:,} more.</p>" if len(widths) > _SHOWN else ""
     columns = [(axis.name, f"{axis.size:,}", _values(axis.bins.labels)) for axis in law.axes]
     return (
-        "<section><h2>What was measured</h2><p>How many rows there are in each cell of these tables, right to about "
-        f"this, 19 times out of 20:</p>{table(['table', 'cells', 'a cell'], rows)}{more}"
+        "<section><h2>What was measured</h2><p>How many rows there are in each cell of these tables, and the sums of "
+        "numbers over them, right to about this, 19 times out of 20:</p>"
+        f"{table(['table', 'cells', 'a cell'], rows)}{more}"
         f"<p>The columns, with the values or bins that are counted:</p>{table(['column', 'values', ''], columns)}"
         f"{_rows(certificate)}</section>"
     )
@@ -72,10 +74,26 @@ def _rows(certificate: Mapping[str, Any]) -> str:
     )
 
 
-def half_widths(law: TableLaw) -> list[tuple[str, int, float]]:
-    """Each table that was asked for, how many cells it has, and ± at 95% of a cell's count."""
-    found = law.precisions
-    return [(law.name(t), law.domain.cells(t), _Z * found.cell_variance(t) ** 0.5) for t in law.tables]
+class Width(NamedTuple):
+    """How sharp a table of counts is, or the sums of a number by a table: ± at 95% of one cell."""
+
+    name: str
+    columns: tuple[str, ...]
+    sum_of: str | None
+    cells: int
+    half_width: float
+
+
+def half_widths(law: TableLaw) -> list[Width]:
+    """± of every table and sum that the plan asks for."""
+    found, names, widths = law.precisions, [axis.name for axis in law.axes], []
+    for key in (*map(Residual, law.tables), *law.sums):
+        number = key.number
+        worth, summed = (1.0, None) if number is None else (float(law.axes[number].unit), names[number])
+        half = _Z * worth * found[number].cell_variance(key.table) ** 0.5
+        columns = tuple(names[place] for place in key.table)
+        widths.append(Width(law.measured_name(key), columns, summed, law.domain.cells(key.table), half))
+    return widths
 
 
 def _values(labels: tuple[Any, ...]) -> str:
