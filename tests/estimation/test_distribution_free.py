@@ -113,6 +113,17 @@ def test_the_conditions_of_two_numbers_bound_each_other() -> None:
     assert either.low > 0
 
 
+def test_numbers_that_different_columns_of_an_answer_ask_for_do_not_disturb_each_other() -> None:
+    release = released(epsilon=12)
+    parts = "proportion(x >= 40) AS v", "avg(y) FILTER (WHERE y < 50) AS w"
+    (together,) = release.query(f"SELECT {', '.join(parts)} FROM release").rows
+    assert_covered(together["v"], (X >= 40).mean())
+    assert_covered(together["w"], Y[Y < 50].mean())
+    alone = [cell(release, f"{part} FROM release") for part in parts]
+    for found, before in zip(together.values(), alone, strict=True):
+        assert (found.low, found.high) == pytest.approx((before.low, before.high), rel=0.02)
+
+
 def test_what_has_no_bound_is_not_told() -> None:
     release = released()
     spread = release.query("SELECT var_pop(y) AS v FROM release WHERE x < 40")

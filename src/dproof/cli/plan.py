@@ -27,8 +27,8 @@ from dproof.privacy import Privacy
 
 _SHOWN = 8  # names of columns that are left out
 _CONDITIONS = {  # what to ask of a number, by whether it answers conditions
-    True: "answers conditions (at the edges of its bins, where it has bins; its means then hold their width).",
-    False: "answers sums and means; a condition on it tells little. With `bins` it answers conditions.",
+    True: "Numbers that answer conditions: {}. Those in bins do at their edges, and their means hold the bins' width.",
+    False: "Numbers that answer sums and means only: {}. A condition on them tells little; `bins` in the plan helps.",
 }
 
 
@@ -199,7 +199,7 @@ def _columns(answer: dict[str, Any]) -> Page:
     for sharp, said in _CONDITIONS.items():
         names = [escape(column["name"]) for column in answer["columns"] if column["conditions"] is sharp]
         if names:
-            yield f"{', '.join(names)}: {said}"
+            yield said.format(", ".join(names))
     hidden = {column["name"]: column["shown_as_missing"] for column in answer["columns"] if column["shown_as_missing"]}
     if hidden:
         chances = ", ".join(f"{escape(name)} {chance:.0%}" for name, chance in hidden.items())

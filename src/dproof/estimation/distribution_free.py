@@ -49,7 +49,6 @@ class Condition:
         self.table, self.sums, self.groups, self.number, self.axis = table, sums, groups, number, axis
         self.layout, self.points = Layout(table, groups), axis.singles()
         self.others = [n for n in self.layout.rest if n != number]
-        self.is_only = not any(is_rough(table.axes[n]) for n in self.others)
         self._weights = [self.layout.split(each.weights) for each in sums]
         states = np.arange(axis.states)[:, None]
         self.tests = np.hstack([states < self._thresholds(), states >= 0]).astype(float)
@@ -89,6 +88,11 @@ class Condition:
         kinds, kind = np.unique(weights.reshape(-1, weights[0, 0].size), axis=1, return_inverse=True)
         shaped = kinds.T.reshape(-1, len(self.sums), self.axis.blocks)
         return [Part(kind.reshape(-1) == n, each) for n, each in enumerate(shaped) if each.any()]
+
+    def matters(self, group: int, sums: Array) -> bool:
+        """Whether some of these sums depend on the number, in a group."""
+        weights, chosen = self._blocks(group)[sums], np.flatnonzero(sums).tolist()
+        return any(any(self.sums[n].powers[self.number]) for n in chosen) or bool((weights != weights[:, :1]).any())
 
     def attained(self, group: int) -> Array:
         """Which sums have scores without a bias in a group, wherever between two nodes a number lies."""
@@ -159,15 +163,18 @@ class DistributionFree:
 
         Without scores it is by the thresholds alone, and those are then the same for all functions.
         """
-        if len(self.conditions) > 1 and bottom is not None:
+        used = top.coefficients != 0 if bottom is None else (top.coefficients != 0) | (bottom.coefficients != 0)
+        conditions = [condition for condition in self.conditions if condition.matters(group, used)]
+        alone = len(conditions) == 1
+        if not alone and bottom is not None:
             return NOTHING
         # Each number by itself bounds the sums, with the weights that are largest, or smallest, over the others.
-        level, low, high = 1 - (1 - level) / len(self.conditions), *NOTHING
-        for condition in self.conditions:
-            parts = [condition.parts(group, (top.coefficients > 0) == positive) for positive in (False, True)]
-            least, greatest = (Measures(condition, group, each, self.found, target) for each in parts)
-            ends = greatest.interval(top, bottom, level, scored=scored)
-            if not condition.is_only:
-                ends = least.interval(top, bottom, level, scored=False)[0], ends[1]
-            low, high = max(low, ends[0]), min(high, ends[1])
+        level, low, high = 1 - (1 - level) / len(conditions), *NOTHING
+        for condition in conditions:
+            ranges = []
+            for largest in (True,) if alone else (False, True):
+                parts = condition.parts(group, (top.coefficients > 0) == largest)
+                measures = Measures(condition, group, parts, self.found, target)
+                ranges.append(measures.interval(top, bottom, level, alone=alone, scored=scored))
+            low, high = max(low, ranges[0][0]), min(high, ranges[-1][1])
         return low, high

@@ -55,17 +55,22 @@ class Measures:
         self.kept = condition.points.on_grid | jump[1:] | jump[:-1]
         self.measures: list[Measure] = []
 
-    def interval(self, top: Linear, bottom: Linear | None, level: float, *, scored: bool) -> tuple[float, float]:
-        """What a linear function of the sums, or a ratio of two of them, can be."""
+    def interval(
+        self, top: Linear, bottom: Linear | None, level: float, *, alone: bool, scored: bool
+    ) -> tuple[float, float]:
+        """What a linear function of the sums, or a ratio of two of them, can be.
+
+        Without being `alone` the number shares the conditions with others under wide noise.
+        """
         if not self.parts:
             return (top.shift, top.shift) if bottom is None else NOTHING
         asked = [top] if bottom is None else [top, bottom]
         used = np.flatnonzero(np.any([each.coefficients != 0 for each in asked], axis=0)).tolist()
-        if not all(map(self._is_bounded, used)):
+        if not all(self._is_bounded(each, alone) for each in used):
             return NOTHING
         products = dict.fromkeys([self.plain, *(self.others[j] for j in used)])
         self.measures = [(m, powers) for m in range(len(self.parts)) for powers in products]
-        if scored and self.condition.is_only:
+        if scored and alone:
             half = (1 + level) / 2
             bounds = [*self._tests(half), self._scores(asked, half)]
         else:
@@ -76,13 +81,13 @@ class Measures:
                 return found
         return NOTHING
 
-    def _is_bounded(self, each: int) -> bool:
-        """Whether the numbers of a sum are known to lie in [−1, 1]; with other numbers under noise it must have none.
+    def _is_bounded(self, each: int, alone: bool) -> bool:
+        """Whether the numbers of a sum are known to lie in [−1, 1]; with other conditions there must be none.
 
         Those of public columns are not declared.
         """
         powers = self.condition.sums[each].powers
-        if not self.condition.is_only:
+        if not alone:
             return not any(map(any, powers))
         axes = [axis for axis, p in zip(self.condition.table.axes, powers, strict=True) if any(p)]
         return not any(isinstance(axis, Moments) and not axis.reach for axis in axes)
