@@ -92,3 +92,22 @@ def test_analysts_under_a_budget_with_delta(folder: Path, ask: Callable[..., Any
     assert ann["remaining"] == {"epsilon": 0.5, "delta": 0.0, "rho": pytest.approx(0.0240068, rel=1e-4)}
     assert bob["budget"] == {"epsilon": 0.5, "delta": 1e-7}
     assert 0.48 < bob["remaining"]["epsilon"] < 0.5 and bob["remaining"]["delta"] == 1e-7
+
+
+def test_a_release_with_the_whole_delta_is_paid_from_a_ledger_that_was_begun(
+    folder: Path, ask: Callable[..., Any], dproof: Callable[..., Any]
+) -> None:
+    """Of it no ρ is known: as the first expense it is paid by sums, and so is what follows."""
+    (folder / "plan.toml").write_text(PLAN.format(delta="1e-6").replace("add-remove", "change-one"))
+    ledger = folder / "budget.db"
+    assert dproof("budget", ledger, "--plan", folder / "plan.toml", "--json").json["accounting"].startswith("zCDP")
+    paid = ("--plan", folder / "plan.toml", "--ledger", ledger, "--out")
+    assert dproof("sanitise", folder / "people.csv", *paid, folder / "one").code == 0
+    told = dproof("budget", ledger, "--json").json
+    assert told["accounting"].startswith("basic") and told["remaining"] == {"epsilon": 0.0, "delta": 0.0}
+    assert dproof("sanitise", folder / "people.csv", *paid, folder / "two").code == 1
+    # After a question has told something, it comes too late.
+    assert ask("--epsilon", "0.1", "--delta", "1e-9", COUNT, ledger="late.db").code == 0
+    late = ("--plan", folder / "plan.toml", "--ledger", folder / "late.db", "--out", folder / "late")
+    refused = dproof("sanitise", folder / "people.csv", *late)
+    assert refused.code == 1 and "nothing was spent" in refused.err and not (folder / "late").exists()

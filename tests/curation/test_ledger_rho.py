@@ -19,7 +19,7 @@ from dproof.composition import pure_rho
 from dproof.curation.ledger import Ledger
 from dproof.curation.limits import Amount, Concentrated, Cost, rho_for
 from dproof.curation.price import Price
-from dproof.errors import OverBudget, VerificationFailed
+from dproof.errors import InputError, OverBudget, VerificationFailed
 from dproof.laws.gaussian import Gaussian
 from dproof.privacy import Privacy
 
@@ -218,6 +218,19 @@ def test_analysts_and_ceilings_have_rho_of_their_own(file: Path) -> None:
     assert ledger.remaining("bob").epsilon == Fraction("0.4") and ledger.remaining("bob").delta == 0
     lower = Ledger(file, ceiling=Privacy("0.4", "1e-6"))
     assert lower.remaining("bob").epsilon < Fraction("0.2") < Ledger(file).remaining("bob").epsilon
+
+
+def test_less_than_nothing_is_no_cost(file: Path) -> None:
+    ledger = Ledger(file, budget=WHOLE)
+    for wrong in (
+        {"rho": "-0.01"},
+        {"rho": "0.01", "cut": Fraction(-1, 10**9)},
+        {"rho": float("nan")},
+        {"rho": "much"},
+    ):
+        with pytest.raises(InputError, match="rho"):
+            ledger.debit("q", Privacy("0.1", "1e-8"), **wrong)  # type: ignore[arg-type]
+    assert ledger.remaining() == ledger.standing().budget
 
 
 # The file ------------------------------------------------------------------------------------------------------------

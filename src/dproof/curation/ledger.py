@@ -30,6 +30,7 @@ from dproof.curation.account import Account, Unit, left_under, paid
 from dproof.curation.ledger_file import BASIC, CONCENTRATED, LOCK, LedgerFile, make_tables
 from dproof.curation.limits import Amount, Cost, Limit, Sums, amount
 from dproof.errors import InputError, OverBudget, VerificationFailed
+from dproof.exact import exact
 from dproof.privacy import Neighbours, Privacy, Promise
 
 
@@ -354,8 +355,14 @@ def _told(privacy: Privacy) -> dict[str, str]:
     return {"epsilon": str(privacy.epsilon), "delta": str(privacy.delta)}
 
 
-def _noise(rho: Fraction | None, cut: Fraction) -> dict[str, str]:
-    return {} if rho is None else {"rho": str(rho), "cut": str(cut)}
+def _noise(rho: Any, cut: Any) -> dict[str, str]:
+    """What an entry says of the noise of an answer."""
+    if rho is None:
+        return {}
+    told = {"rho": exact(rho, "rho"), "cut": exact(cut, "cut")}
+    if min(told.values()) < 0:
+        raise InputError("rho and cut must be 0 or more: they are what the noise of an answer costs")
+    return {name: str(value) for name, value in told.items()}
 
 
 def _link(previous: str, number: int, kind: str, body: str) -> str:
