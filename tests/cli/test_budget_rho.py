@@ -62,8 +62,8 @@ def test_words_of_a_budget_with_delta(folder: Path, ask: Callable[..., Any], dpr
     assert "enough for 116 questions at this price" in seen.out
     assert not (folder / "budget.db").exists()
     page = dproof("budget", folder / "budget.db", "--plan", folder / "plan.toml").out
-    assert "about 32 more counts at ± 50" in page and "ρ 0.0242146" in page
-    # As it says: 32 of them, and no 33rd.
+    assert "about 31 more counts at ± 50" in page and "ρ 0.0242146" in page
+    # As it says.
     wide = ask("--accuracy", "50", "--delta", "1e-8", "--preview", COUNT)
     assert "± 50" in wide.out and "enough for 31 questions" in wide.out
     ask("--epsilon", "1", "--delta", "1e-6", COUNT)
@@ -111,3 +111,20 @@ def test_a_release_with_the_whole_delta_is_paid_from_a_ledger_that_was_begun(
     late = ("--plan", folder / "plan.toml", "--ledger", folder / "late.db", "--out", folder / "late")
     refused = dproof("sanitise", folder / "people.csv", *late)
     assert refused.code == 1 and "nothing was spent" in refused.err and not (folder / "late").exists()
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "words"),
+    [
+        ("1000", "about 333 more counts at ± 1"),
+        ("0.001", "about 33 more counts at ± 100,000"),
+        ("1e-20", "too little is left for a count"),
+        ("1e-320", "too little is left for a count"),
+        ("1e-390", "nothing is left to spend"),
+        ("0", "nothing is left to spend"),
+    ],
+)
+def test_words_for_every_budget(epsilon: str, words: str, folder: Path, dproof: Callable[..., Any]) -> None:
+    (folder / "plan.toml").write_text(PLAN.format(delta="0").replace('epsilon = "1"', f'epsilon = "{epsilon}"'))
+    ran = dproof("budget", folder / "budget.db", "--plan", folder / "plan.toml")
+    assert ran.code == 0 and words in ran.out
