@@ -144,10 +144,9 @@ class Ledger:
     def spent(self, analyst: str | None = None) -> Amount:
         """What all that was asked and released comes to, or what one analyst asked."""
         with self._transaction() as (_, account):
-            if analyst is None:
-                return account.limit(amount(self.budget)).spent(account.spent)
-            limit = account.limit(account.limits.get(analyst) or amount(self.budget))
-            return limit.spent(account.spent_by.get(analyst, Cost()))
+            cost = account.spent if analyst is None else account.spent_by.get(analyst, Cost())
+            own = None if analyst is None else account.limits.get(analyst)
+            return account.limit(own or amount(self.budget)).spent(cost)
 
     def remaining(self, analyst: str | None = None) -> Amount:
         """What may still be spent, by anyone or by one analyst."""
