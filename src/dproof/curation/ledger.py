@@ -20,7 +20,7 @@ import os
 import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from fractions import Fraction
 from typing import Any
@@ -32,6 +32,10 @@ from dproof.curation.limits import Amount, Cost, Limit, Sums, amount
 from dproof.errors import InputError, OverBudget, VerificationFailed
 from dproof.exact import exact
 from dproof.privacy import Neighbours, Privacy, Promise
+
+# Why a cost is refused that looks smaller than what is left.
+_PURE = ", and with a delta above 0 the same epsilon costs less rho"
+_NO_RHO = ", but no rho is known of this: pay it before anything else, or from a ledger of its own"
 
 
 @dataclass(frozen=True, slots=True)
@@ -263,11 +267,12 @@ class Ledger:
         sums = [Sums(Amount(limit.whole.epsilon, limit.whole.delta)) for limit, _ in limits]
         if self._account.in_rho and self._account.spent == Cost() and all(limit.allows(more) for limit in sums):
             return self._append(database, kind, {**body, "accounting": "basic"})
-        price = Amount(cost.epsilon, cost.delta, more.rho if self._account.in_rho else None)
-        cheaper = self._account.in_rho and not cost.delta
+        price, reason = Amount(cost.epsilon, cost.delta), ""
+        if self._account.in_rho:
+            price, reason = replace(price, rho=more.rho), _NO_RHO if more.rho is None else "" if cost.delta else _PURE
         raise OverBudget(
-            f"this costs {price}, and what is left is {left_under(limits)}: nothing was read and nothing was spent"
-            + ("; with a delta above 0 the same epsilon costs less rho" if cheaper else "")
+            f"this costs {price}, and what is left is {left_under(limits)}{reason}: nothing was read and nothing was "
+            "spent"
         )
 
     def _append(self, database: sqlite3.Connection, kind: str, body: Mapping[str, Any]) -> int:
