@@ -62,8 +62,8 @@ def test_words_of_a_budget_with_delta(folder: Path, ask: Callable[..., Any], dpr
     assert "enough for 116 questions at this price" in seen.out
     assert not (folder / "budget.db").exists()
     page = dproof("budget", folder / "budget.db", "--plan", folder / "plan.toml").out
-    assert "about 32 more counts at ± 50" in page and "ρ 0.0242146" in page
-    # As it says: 32 of them, and no 33rd.
+    assert "about 31 more counts at ± 50" in page and "ρ 0.0242146" in page
+    # As it says.
     wide = ask("--accuracy", "50", "--delta", "1e-8", "--preview", COUNT)
     assert "± 50" in wide.out and "enough for 31 questions" in wide.out
     ask("--epsilon", "1", "--delta", "1e-6", COUNT)
@@ -92,3 +92,39 @@ def test_analysts_under_a_budget_with_delta(folder: Path, ask: Callable[..., Any
     assert ann["remaining"] == {"epsilon": 0.5, "delta": 0.0, "rho": pytest.approx(0.0240068, rel=1e-4)}
     assert bob["budget"] == {"epsilon": 0.5, "delta": 1e-7}
     assert 0.48 < bob["remaining"]["epsilon"] < 0.5 and bob["remaining"]["delta"] == 1e-7
+
+
+def test_a_release_with_the_whole_delta_is_paid_from_a_ledger_that_was_begun(
+    folder: Path, ask: Callable[..., Any], dproof: Callable[..., Any]
+) -> None:
+    """Of it no ρ is known: as the first expense it is paid by sums, and so is what follows."""
+    (folder / "plan.toml").write_text(PLAN.format(delta="1e-6").replace("add-remove", "change-one"))
+    ledger = folder / "budget.db"
+    assert dproof("budget", ledger, "--plan", folder / "plan.toml", "--json").json["accounting"].startswith("zCDP")
+    paid = ("--plan", folder / "plan.toml", "--ledger", ledger, "--out")
+    assert dproof("sanitise", folder / "people.csv", *paid, folder / "one").code == 0
+    told = dproof("budget", ledger, "--json").json
+    assert told["accounting"].startswith("basic") and told["remaining"] == {"epsilon": 0.0, "delta": 0.0}
+    assert dproof("sanitise", folder / "people.csv", *paid, folder / "two").code == 1
+    # After a question has told something, it comes too late.
+    assert ask("--epsilon", "0.1", "--delta", "1e-9", COUNT, ledger="late.db").code == 0
+    late = ("--plan", folder / "plan.toml", "--ledger", folder / "late.db", "--out", folder / "late")
+    refused = dproof("sanitise", folder / "people.csv", *late)
+    assert refused.code == 1 and "nothing was spent" in refused.err and not (folder / "late").exists()
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "words"),
+    [
+        ("1000", "about 333 more counts at ± 1"),
+        ("0.001", "about 33 more counts at ± 100,000"),
+        ("1e-20", "too little is left for a count"),
+        ("1e-320", "too little is left for a count"),
+        ("1e-390", "nothing is left to spend"),
+        ("0", "nothing is left to spend"),
+    ],
+)
+def test_words_for_every_budget(epsilon: str, words: str, folder: Path, dproof: Callable[..., Any]) -> None:
+    (folder / "plan.toml").write_text(PLAN.format(delta="0").replace('epsilon = "1"', f'epsilon = "{epsilon}"'))
+    ran = dproof("budget", folder / "budget.db", "--plan", folder / "plan.toml")
+    assert ran.code == 0 and words in ran.out

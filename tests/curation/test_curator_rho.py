@@ -22,6 +22,7 @@ from dproof.exact import log_above
 from dproof.privacy import Privacy
 from dproof.questions.schema import Schema, resolve
 from dproof.questions.sql import parse
+from dproof.spaces import Categories
 from dproof.spaces.interval import Interval
 from dproof.testing import seeded_coins
 from tests.curation.test_curator_price import GAP_ROWS, GAPS, QUESTIONS, ROWS, SCHEMA, effect
@@ -72,17 +73,19 @@ def test_no_pair_of_rows_costs_more_than_rho(text: str, gaps: bool, neighbours: 
     assert len(names) == 1 and allowed * 0.97 < most <= allowed * (1 + 1e-12)
 
 
-def test_wide_noise_is_charged_for_its_cells() -> None:
+@pytest.mark.parametrize(("groups", "moved"), [("", 1), ("GROUP BY g", 2)])
+def test_wide_noise_is_charged_for_its_cells(groups: str, moved: int) -> None:
     """Where a cell of a table holds several values, a move may cross one cell more than it is long."""
-    schema = Schema("data", {"x": Interval(0, 10**6, 1)})
-    rho = Fraction("0.02")
-    made = measure(resolve(parse("SELECT sum(x) FROM data"), schema), schema, Privacy(1, "1e-6"), rho=rho)
+    schema = Schema("data", {"x": Interval(0, 10**5, 1), "g": Categories(["a", "b"])})
+    rho = Fraction("0.002")
+    question = resolve(parse(f"SELECT sum(x) FROM data {groups}"), schema)
+    made = measure(question, schema, Privacy(1, "1e-6"), rho=rho)
     (noisy,) = made.noisy
     assert noisy.noise is not None and noisy.noise.name == "Gaussian"
     unit, square = noisy.noise.law.unit, noisy.noise.law.square  # type: ignore[union-attr]
     assert unit > 1 and made.cut > 0
-    cells = noisy.sensitivity // unit + 1
-    assert rho * Fraction(98, 100) < Fraction(cells**2) / (2 * square) <= rho
+    cells = noisy.sensitivity // moved // unit + 1  # of each of the sums that move
+    assert rho * Fraction(96, 100) < Fraction(moved * cells**2) / (2 * square) <= rho
 
 
 def test_a_hundred_counts_at_once(tmp_path: Path) -> None:

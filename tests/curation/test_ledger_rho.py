@@ -19,7 +19,7 @@ from dproof.composition import pure_rho
 from dproof.curation.ledger import Ledger
 from dproof.curation.limits import Amount, Concentrated, Cost, rho_for
 from dproof.curation.price import Price
-from dproof.errors import OverBudget, VerificationFailed
+from dproof.errors import InputError, OverBudget, VerificationFailed
 from dproof.laws.gaussian import Gaussian
 from dproof.privacy import Privacy
 
@@ -193,7 +193,7 @@ def test_a_release_with_the_whole_delta_comes_first_or_not_at_all(tmp_path: Path
     assert again.remaining() == Amount()
     later = Ledger(tmp_path / "later.db", budget=Privacy(3, "1e-6"))
     later.debit(key="q", **bought("0.1", "1e-9"))
-    with pytest.raises(OverBudget):
+    with pytest.raises(OverBudget, match="no rho is known"):
         later.release(Privacy(2, "9e-7"), "out")
     later.release(Privacy("2.9"), "out")  # the sums cover it, with the little δ that was spent
     assert later.remaining().epsilon == 0
@@ -218,6 +218,19 @@ def test_analysts_and_ceilings_have_rho_of_their_own(file: Path) -> None:
     assert ledger.remaining("bob").epsilon == Fraction("0.4") and ledger.remaining("bob").delta == 0
     lower = Ledger(file, ceiling=Privacy("0.4", "1e-6"))
     assert lower.remaining("bob").epsilon < Fraction("0.2") < Ledger(file).remaining("bob").epsilon
+
+
+def test_less_than_nothing_is_no_cost(file: Path) -> None:
+    ledger = Ledger(file, budget=WHOLE)
+    for wrong in (
+        {"rho": "-0.01"},
+        {"rho": "0.01", "cut": Fraction(-1, 10**9)},
+        {"rho": float("nan")},
+        {"rho": "much"},
+    ):
+        with pytest.raises(InputError, match="rho"):
+            ledger.debit("q", Privacy("0.1", "1e-8"), **wrong)  # type: ignore[arg-type]
+    assert ledger.remaining() == ledger.standing().budget
 
 
 # The file ------------------------------------------------------------------------------------------------------------

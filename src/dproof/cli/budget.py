@@ -24,6 +24,7 @@ _ACCOUNTING = {
     "zcdp": "zCDP: rho adds up, also when questions and prices are chosen one after another; what is left is an ε "
     "at the δ of the budget",
 }
+_WIDEST = 1e12  # half-width of a count that tells nothing of any table
 _WORDS = {"budget": "the whole budget", "analyst": "an analyst's budget"}
 
 
@@ -126,10 +127,12 @@ def _counts(answer: dict[str, Any]) -> str:
         one, power = math.log(20) * rows / left["epsilon"], 1
     else:
         return "nothing is left to spend"
-    wanted = one * 40 ** (1 / power)
+    if one > _WIDEST:
+        return "too little is left for a count"
+    wanted = max(1.0, one * 40 ** (1 / power))
     scale = 10.0 ** math.floor(math.log10(wanted))
     width = min((scale, 2 * scale, 5 * scale, 10 * scale), key=lambda near: abs(math.log(near / wanted)))
-    return f"about {(width / one) ** power:,.0f} more counts at ± {written(width)}"
+    return f"about {int((width / one) ** power):,} more counts at ± {written(width)}"
 
 
 def _figures(amount: dict[str, Any] | None) -> str:

@@ -20,7 +20,7 @@ import os
 import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from fractions import Fraction
 from typing import Any
@@ -30,7 +30,12 @@ from dproof.curation.account import Account, Unit, left_under, paid
 from dproof.curation.ledger_file import BASIC, CONCENTRATED, LOCK, LedgerFile, make_tables
 from dproof.curation.limits import Amount, Cost, Limit, Sums, amount
 from dproof.errors import InputError, OverBudget, VerificationFailed
+from dproof.exact import exact
 from dproof.privacy import Neighbours, Privacy, Promise
+
+# Why a cost is refused that looks smaller than what is left.
+_PURE = ", and with a delta above 0 the same epsilon costs less rho"
+_NO_RHO = ", but no rho is known of this: pay it before anything else, or from a ledger of its own"
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,10 +148,9 @@ class Ledger:
     def spent(self, analyst: str | None = None) -> Amount:
         """What all that was asked and released comes to, or what one analyst asked."""
         with self._transaction() as (_, account):
-            if analyst is None:
-                return account.limit(amount(self.budget)).spent(account.spent)
-            limit = account.limit(account.limits.get(analyst) or amount(self.budget))
-            return limit.spent(account.spent_by.get(analyst, Cost()))
+            cost = account.spent if analyst is None else account.spent_by.get(analyst, Cost())
+            own = None if analyst is None else account.limits.get(analyst)
+            return account.limit(own or amount(self.budget)).spent(cost)
 
     def remaining(self, analyst: str | None = None) -> Amount:
         """What may still be spent, by anyone or by one analyst."""
@@ -263,11 +267,12 @@ class Ledger:
         sums = [Sums(Amount(limit.whole.epsilon, limit.whole.delta)) for limit, _ in limits]
         if self._account.in_rho and self._account.spent == Cost() and all(limit.allows(more) for limit in sums):
             return self._append(database, kind, {**body, "accounting": "basic"})
-        price = Amount(cost.epsilon, cost.delta, more.rho if self._account.in_rho else None)
-        cheaper = self._account.in_rho and not cost.delta
+        price, reason = Amount(cost.epsilon, cost.delta), ""
+        if self._account.in_rho:
+            price, reason = replace(price, rho=more.rho), _NO_RHO if more.rho is None else "" if cost.delta else _PURE
         raise OverBudget(
-            f"this costs {price}, and what is left is {left_under(limits)}: nothing was read and nothing was spent"
-            + ("; with a delta above 0 the same epsilon costs less rho" if cheaper else "")
+            f"this costs {price}, and what is left is {left_under(limits)}{reason}: nothing was read and nothing was "
+            "spent"
         )
 
     def _append(self, database: sqlite3.Connection, kind: str, body: Mapping[str, Any]) -> int:
@@ -354,8 +359,14 @@ def _told(privacy: Privacy) -> dict[str, str]:
     return {"epsilon": str(privacy.epsilon), "delta": str(privacy.delta)}
 
 
-def _noise(rho: Fraction | None, cut: Fraction) -> dict[str, str]:
-    return {} if rho is None else {"rho": str(rho), "cut": str(cut)}
+def _noise(rho: Any, cut: Any) -> dict[str, str]:
+    """What an entry says of the noise of an answer."""
+    if rho is None:
+        return {}
+    told = {"rho": exact(rho, "rho"), "cut": exact(cut, "cut")}
+    if min(told.values()) < 0:
+        raise InputError("rho and cut must be 0 or more: they are what the noise of an answer costs")
+    return {name: str(value) for name, value in told.items()}
 
 
 def _link(previous: str, number: int, kind: str, body: str) -> str:

@@ -84,7 +84,7 @@ class Limit(Protocol):
         """What may be spent where nothing is."""
 
     def spent(self, total: Cost) -> Amount:
-        """The promise that all that was paid keeps."""
+        """What was paid, as (ε, δ): with ρ, that of the same questions if all had been fixed beforehand."""
 
     def left(self, total: Cost) -> Amount:
         """A price that may still be paid, with as large an ε as there is."""

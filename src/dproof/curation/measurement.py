@@ -23,7 +23,7 @@ from dproof.curation.price import Noises, Price
 from dproof.curves.expansion import Expansion
 from dproof.errors import InputError, TooLarge
 from dproof.exact import root_above
-from dproof.mechanisms.noise import Noise, integer_laplace
+from dproof.mechanisms.noise import Noise, demand_noise, integer_laplace
 from dproof.privacy import Privacy
 from dproof.questions.aggregates import Frequent
 from dproof.questions.canonical import expression, normalise
@@ -144,6 +144,8 @@ def measure(
         if isinstance(schema.spaces[column], Open):
             raise InputError(f"column {column!r} has no declared values in the plan: give it a space to ask about it")
     price = Price(privacy, rho)
+    if rho is not None:
+        demand_noise(privacy.epsilon, privacy.delta)
     if asks_for_curves(question, schema):
         return _measured_curves(question, keys, schema, price, rows_per_person, by_person)
     for part in expressions(question):

@@ -18,7 +18,7 @@ from dproof.curation.limits import Amount, covers_cut
 from dproof.errors import TooLarge
 from dproof.exact import root_above
 from dproof.laws.gaussian import Gaussian
-from dproof.mechanisms.noise import Noise, demand_noise, integer_gaussian, integer_laplace
+from dproof.mechanisms.noise import Noise, integer_gaussian, integer_laplace
 from dproof.privacy import Privacy
 
 _WIDEST = 1 << 12  # σ up to which a cell of the table holds one value
@@ -29,7 +29,7 @@ _DIGITS = 1 << 20  # σ² is a whole number of these parts
 
 @dataclass(frozen=True, slots=True)
 class Price:
-    """So much of ε and δ; with `rho`, what noise is made for, which keeps (ε, δ)."""
+    """A promise (ε, δ) that is paid for; where a ledger counts ρ, the ρ that keeps it, for which noise is made."""
 
     privacy: Privacy
     rho: Fraction | None = None
@@ -40,10 +40,11 @@ class Price:
 
     def part(self, share: Fraction) -> Price:
         """The price of one part of a question, where the parts have shares of 1."""
-        if self.rho is not None:
-            return Price(self.privacy, self.rho * share)
         p = self.privacy
-        return Price(Privacy(p.epsilon * share, p.delta * share, neighbours=p.neighbours))
+        if self.rho is None:
+            return Price(Privacy(p.epsilon * share, p.delta * share, neighbours=p.neighbours))
+        # The promise is that of the question; its parts share what δ allows tables to miss.
+        return Price(Privacy(p.epsilon, p.delta * share, neighbours=p.neighbours), self.rho * share)
 
     @property
     def pure(self) -> Privacy:
@@ -76,7 +77,6 @@ class Price:
         Where a cell of a table holds several values, a move of d is one of d/unit cells, or up to one more.
         """
         assert self.rho is not None
-        demand_noise(self.privacy.epsilon, self.privacy.delta)
         if not self.rho:
             return Noises({})
         allowed, moving = 1 / root_above(1 / (2 * self.rho)), root_above(moved)
