@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from dproof.charts.style import svg
 from dproof.exact import written
-from dproof.meaning import advice, attack_accuracy, posterior
+from dproof.meaning import GUESSED, advice, attack_accuracy, posterior
 from dproof.plans.expectation import half_widths, mean_half_widths, missing_half_widths
 from dproof.plans.plan import not_protected
 from dproof.plans.row_law import Group, RowLaw
@@ -103,6 +103,12 @@ def _promise(privacy: Privacy, release: Mapping[str, Any], private: bool) -> str
     )
 
 
+_WONDERED = {
+    "change-one": "which of two things is true of one person, and believes the first",
+    "add-remove": "whether one person is in the table, and believes it",
+}
+
+
 def denial(privacy: Privacy) -> str:
     """What a person can deny, as a section."""
     rows = ""
@@ -114,11 +120,11 @@ def denial(privacy: Privacy) -> str:
     right = float(attack_accuracy(privacy))
     return (
         "<section><h2>What a person in the table can deny</h2>"
-        "<p>Suppose an observer wonders which of two things is true of one person, and believes the first with some "
+        f"<p>Suppose an observer wonders {_WONDERED[privacy.neighbours]} with some "
         "probability before seeing the table. Afterwards the belief lies within this range:</p>"
         "<table><thead><tr><th>belief before</th><th>belief after</th><th></th></tr></thead>"
         f"<tbody>{rows}</tbody></table>"
-        f"<p>An attacker guessing between two equally likely values is right at most <b>{_percent(right)}</b> of the "
+        f"<p>An attacker guessing {GUESSED[privacy.neighbours]} is right at most <b>{_percent(right)}</b> of the "
         "time; tossing a coin gives 50%.</p></section>"
     )
 
