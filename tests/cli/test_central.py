@@ -124,3 +124,13 @@ def _with(plan: Path, old: str, new: str) -> Path:
     other = plan.parent / "other.toml"
     other.write_text(plan.read_text().replace(old, new))
     return other
+
+
+def test_the_demo_shows_both_models(dproof: Dproof, tmp_path: Path) -> None:
+    ran = dproof("demo", "--people", 3000, "--out", tmp_path / "demo", "--json")
+    local, central = ran.json["answers"], ran.json["central"]["answers"]
+    assert [asked["sql"] for asked in local] == [asked["sql"] for asked in central]
+    assert sum(row["stderr"] for row in central[1]["rows"]) < sum(row["stderr"] for row in local[1]["rows"])
+    assert dproof("verify", tmp_path / "demo" / "central").code == 0
+    told = dproof("demo", "--people", 500, "--out", tmp_path / "again").out
+    assert "measured, 95%" in told and "trusted with them" in " ".join(told.split())

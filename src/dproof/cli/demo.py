@@ -50,6 +50,41 @@ drop = true
 columns = ["hobby", "region"]
 """
 
+CENTRAL = """\
+[privacy]                      # what one person may lose; whoever measures the tables sees the true rows
+model = "central"
+epsilon = "1"
+delta = "1e-6"
+neighbours = "add-remove"
+[release]
+tables = 2
+sums = true
+
+[columns.hobby]
+space = "categories"
+values = ["Sports", "Cars", "Television", "Computer games", "Reading"]
+[columns.region]
+space = "categories"
+values = ["North", "East", "South", "West"]
+[columns.interests]
+space = "subsets"
+values = ["Music", "Football", "Chess"]
+separator = ";"
+[columns.age]
+space = "interval"
+low = 16
+high = 95
+step = 1
+bins = [16, 30, 45, 60, 95]
+[columns.tv]                   # hours of television in a week
+space = "interval"
+low = 0
+high = 40
+step = 1
+[columns.name]
+drop = true
+"""
+
 QUESTIONS = (
     "SELECT hobby, count(*) AS people FROM release GROUP BY hobby",
     "SELECT region, count(*) AS people FROM release WHERE hobby = 'Reading' GROUP BY region",
@@ -66,8 +101,8 @@ def demo(
     """Make up a survey, sanitise it, and compare its answers with the truth.
 
     Nobody in the survey exists, so the truth can be shown beside the answers: the count of the sanitised rows as they
-    are, which is biased, and the debiased estimate with its interval. The folder keeps the survey, the plan and the
-    release with its report.
+    are, which is biased, and the debiased estimate with its interval; and the answers of the central model, where
+    tables of the whole are measured. The folder keeps the survey, both plans and both releases with their reports.
     """
     import pyarrow.parquet
 
@@ -83,10 +118,14 @@ def demo(
         (folder / "plan.toml").write_text(PLAN, "utf-8")
         release = sanitise(folder / "survey.parquet", folder / "plan.toml", folder / "release")
         answers = [_compared(release, survey, sql) for sql in QUESTIONS]
+        (folder / "central.toml").write_text(CENTRAL, "utf-8")
+        measured = sanitise(folder / "survey.parquet", folder / "central.toml", folder / "central")
+        central = [_compared(measured, survey, sql) for sql in QUESTIONS]
     except BaseException:
         shutil.rmtree(folder, ignore_errors=True)
         raise
     answer = {"people": people, "folder": str(folder), "epsilon": 5.0, "delta": 0.0, "answers": answers}
+    answer["central"] = {"epsilon": 1.0, "delta": 1e-6, "answers": central}
     with having_done(f"what was made is in {folder}"):
         emit(answer, as_json, lambda: _page(answer))
 
@@ -165,15 +204,32 @@ def _page(answer: dict[str, Any]) -> Page:
         f"age and hours of television. Each row was sanitised with [bold]ε = {answer['epsilon']:g}[/bold], certified "
         "before the data was opened. Anyone may now query the release:\n"
     )
-    for asked in answer["answers"]:
-        yield f"[bold]{escape(asked['sql'])}[/bold]"
-        rows = (_cells(row, 2 if asked["figure"] == "hours" else 0) for row in asked["rows"])
-        yield table(("", "truth", "as the rows stand", "debiased, 95%", ""), rows, left=(0,))
-        yield ""
-    yield "95% intervals: about one in twenty misses the truth."
+    yield from _answers(answer["answers"])
+    central = answer["central"]
+    yield (
+        "Whoever holds the true rows and is trusted with them can measure tables of the whole instead, with "
+        f"[bold]ε = {central['epsilon']:g}, δ = {central['delta']:g}[/bold] for each person:\n"
+    )
+    yield from _answers(central["answers"], raw=False)
+    yield (
+        "95% intervals: about one in twenty misses the truth. Each release may be given to anyone; with real people "
+        "both together would cost both promises."
+    )
     yield f"\nQuery it, without limit:\n  dproof query {folder}/release 'SELECT … FROM release'"
     yield f"Verify it:\n  dproof verify {folder}/release"
     yield f"Read what was done:\n  {folder}/release/report.html\n"
+
+
+def _answers(answers: list[dict[str, Any]], raw: bool = True) -> Page:
+    for asked in answers:
+        yield f"[bold]{escape(asked['sql'])}[/bold]"
+        rows = (_cells(row, 2 if asked["figure"] == "hours" else 0) for row in asked["rows"])
+        if raw:
+            yield table(("", "truth", "as the rows stand", "debiased, 95%", ""), rows, left=(0,))
+        else:
+            short = ((label, truth, *rest) for label, truth, _, *rest in rows)
+            yield table(("", "truth", "measured, 95%", ""), short, left=(0,))
+        yield ""
 
 
 def _cells(row: dict[str, Any], digits: int) -> tuple[str, ...]:

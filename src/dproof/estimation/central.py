@@ -41,6 +41,7 @@ from dproof.questions.sums import Term, centred_terms, present
 _METHOD = "best linear unbiased estimate; intervals for the table that was measured (privacy noise only)"
 _WAYS_OUT = "a release with a larger ε, fewer or coarser columns, or `dproof ask` on the private table"
 _MOST_GROUPS = 10_000
+_LOOK = "; raw(...) asks the made-up rows, which tell it without an interval and may be wrong"
 
 
 def query(release: Any, asked: Asked, **options: Any) -> Answer:
@@ -215,7 +216,7 @@ class MeasuredTables:
             raise InputError(
                 f"the question needs the table of {' × '.join(axis.name for axis in [*axes, *own])}, which was not "
                 f"measured: ask about fewer columns at once, or declare [[release.tables]] with columns = [{names}] "
-                "next time"
+                f"next time{_LOOK if self.release.certificate['release']['made_up_rows'] is not None else ''}"
             )
 
     def _cells(self, expression: Expression) -> Any:
