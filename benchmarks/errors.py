@@ -1,4 +1,4 @@
-"""Root mean squared errors with their own standard errors, from answers given again and again."""
+"""Root mean squared errors: exact where the law of the noise is known, else from answers given again and again."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from benchmarks.measure import Ratio, number
 
 @dataclass(frozen=True)
 class Errors:
-    """Mean squared errors, one for each repetition."""
+    """Mean squared errors, one for each repetition; a single one is exact."""
 
     squares: NDArray[np.float64]
 
@@ -28,8 +28,22 @@ class Errors:
         mean = self.squares.mean()
         return float(self.squares.std() / np.sqrt(len(self.squares)) / mean / 2) if mean else 0.0
 
+    @property
+    def is_exact(self) -> bool:
+        return len(self.squares) == 1
+
     def __str__(self) -> str:
-        return f"{number(self.rmse)} ± {self.uncertainty:.0%}"
+        return number(self.rmse) if self.is_exact else f"{number(self.rmse)} ± {self.uncertainty:.0%}"
+
+
+def exact(variance: float) -> Errors:
+    """The error of an unbiased answer whose noise has a known law."""
+    return Errors(np.array([variance]))
+
+
+def geometric_variance(scale: float) -> float:
+    """The variance of the Laplace law on whole numbers, P(z) ∝ exp(−|z|/scale)."""
+    return float(1 / (2 * np.sinh(1 / (2 * scale)) ** 2))
 
 
 def errors(truth: ArrayLike, answer: Callable[[], Any], repeats: int) -> Errors:

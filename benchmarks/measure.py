@@ -35,12 +35,12 @@ class Ratio(NamedTuple):
     error: float = 0.0  # the standard error of a ratio that is itself an estimate
 
     def met(self) -> bool | None:
-        """Whether it is as wanted, up to three standard errors; None where nothing was asked."""
+        """Whether it is as wanted, to three figures; None where nothing was asked."""
         words = self.wanted.split()
         if not words:
             return None
         bound = float(words[2])
-        slack = 3 * self.error + _ROUNDING * bound
+        slack = _ROUNDING * bound
         return self.value <= bound + slack if words[1] == "most" else self.value >= bound - slack
 
 

@@ -36,8 +36,8 @@ def _head(sections: Sequence[Section], seconds: float) -> Iterator[str]:
     met = sum(bool(ratio.met()) for _, ratio in asked)
     yield f"## What was wanted: {met} of {len(asked)} met\n"
     yield (
-        "A ratio of errors is itself an estimate: its standard error stands beside it, and it counts as met where it "
-        "is within three of them.\n"
+        "A ratio of errors is exact where the laws of both are known. Where one of them is simulated, the standard "
+        "error of the ratio stands beside it.\n"
     )
     yield from _table(
         ("section", "ratio within this run", "value", "wanted", ""),

@@ -8,18 +8,20 @@ for one row means for several is `Privacy.for_group`.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from fractions import Fraction
-from math import isqrt
+from functools import lru_cache
+from math import exp, log1p
 from typing import Any, Literal, get_args
 
 from dproof.arguments import choice, whole
 from dproof.errors import InputError
-from dproof.exact import exact, exp_above, log_below
+from dproof.exact import bisect, exact, exp_above, log_above, log_below, root_above
 from dproof.privacy import Neighbours, Privacy
 
 Blocks = Literal["value", "position"]
 Of = Literal["block", "table"]
+_GRID = 1 << 96  # ρ is a whole number of these parts, so that sums of many stay short
 
 
 def basic(promises: Sequence[Privacy]) -> Privacy:
@@ -46,8 +48,7 @@ def advanced(privacy: Privacy, times: int, slack: Any) -> Privacy:
     if not 0 < s < 1:
         raise InputError("slack must lie between 0 and 1, such as 1e-6")
     square = 2 * times * -log_below(s) * eps * eps
-    root = Fraction(isqrt(int(square * 4**64)) + 1, 2**64)
-    epsilon = root + times * eps * (exp_above(eps) - 1)
+    epsilon = root_above(square) + times * eps * (exp_above(eps) - 1)
     sums = basic([privacy] * times)
     if times * eps <= epsilon:
         return sums
@@ -89,6 +90,93 @@ def parallel(promises: Sequence[Privacy], *, blocks: Blocks = "value", of: Of = 
         for name in ("epsilon", "delta")
     )
     return Privacy.derived(epsilon, delta, relation)
+
+
+# Concentrated privacy: D_α(P‖Q) ≤ αρ for every α > 1 and all neighbours. Bun and Steinke 2016.
+
+
+def concentrated_delta(rho: Fraction, epsilon: Fraction) -> Fraction:
+    """A δ that ρ gives at ε: min over α > 1 of e^((α−1)(αρ−ε)) (1 − 1/α)^α / (α−1), rounded up.
+
+    Canonne, Kamath, Steinke 2020, Corollary 13. Any α gives a bound, so α is looked for in floats.
+
+    >>> float(concentrated_delta(Fraction("0.024355"), Fraction(1))) < 1e-6
+    True
+    """
+    alpha = _order(lambda x, a: exp(x) * (a * float(rho) - float(epsilon)) - x + a * log1p(-1 / a))
+    power = (alpha - 1) * (alpha * rho - epsilon) + alpha * log_above(1 - 1 / alpha)
+    return min(Fraction(1), exp_above(power) / (alpha - 1)) if power < 20 else Fraction(1)
+
+
+@lru_cache(maxsize=1024)
+def concentrated_rho(epsilon: Fraction, delta: Fraction) -> Fraction:
+    """The ρ that gives (ε, δ), as large as the same bound allows, rounded down; δ lies between 0 and 1.
+
+    With α fixed, the bound is at most δ where ρ ≤ (ε + ln(δ(α−1)/(1 − 1/α)^α) / (α−1)) / α.
+
+    >>> round(float(concentrated_rho(Fraction(1), Fraction("1e-6"))), 6)
+    0.024356
+    """
+    least = float(log_below(delta))  # not log(δ): δ may be too small for a float
+    alpha = _order(lambda x, a: -(float(epsilon) + (least + x - a * log1p(-1 / a)) / exp(x)) / a)
+    room = log_below(delta * (alpha - 1)) - alpha * log_above(1 - 1 / alpha)
+    rho = (epsilon + room / (alpha - 1)) / alpha
+    return max(Fraction(0), Fraction(rho * _GRID // 1, _GRID))
+
+
+def concentrated_epsilon(rho: Fraction, delta: Fraction) -> Fraction:
+    """The ε that ρ gives at δ, as small as the same bound allows, rounded up; δ lies between 0 and 1.
+
+    >>> round(float(concentrated_epsilon(Fraction("0.01"), Fraction("1e-6"))), 6)
+    0.621693
+    """
+    least = float(log_below(delta))
+    alpha = _order(lambda x, a: a * float(rho) - (least + x - a * log1p(-1 / a)) / exp(x))
+    room = log_below(delta * (alpha - 1)) - alpha * log_above(1 - 1 / alpha)
+    return max(Fraction(0), alpha * rho - room / (alpha - 1))
+
+
+@lru_cache(maxsize=1024)
+def pure_rho(epsilon: Fraction) -> Fraction:
+    """ε·tanh(ε/2), rounded up: the least ρ that holds for everything that keeps (ε, 0).
+
+    The least, as it is the divergence of randomised response at α → 1. And enough: everything that keeps (ε, 0) is
+    a post-processing of randomised response, for which (α−1)·D_α = f(α) − f(1) with f(α) = ln cosh((α − ½)ε). The
+    difference h(α) = α(α−1)·f′(1) − f(α) + f(1) has h(1) = h′(1) = 0, and h″ = 2f′(1) − f″(α) ≥ 2f′(1) − f″(1), which
+    is 2ε·tanh(ε/2) − ε²/cosh²(ε/2) ≥ 0 because sinh ε ≥ ε. So h ≥ 0: D_α ≤ α·f′(1) = α·ε·tanh(ε/2).
+
+    >>> round(float(pure_rho(Fraction(1))), 6)
+    0.462117
+    """
+    odds = exp_above(epsilon)
+    return Fraction(-(-epsilon * (odds - 1) / (odds + 1) * _GRID // 1), _GRID)
+
+
+@lru_cache(maxsize=1024)
+def pure_epsilon(rho: Fraction) -> Fraction:
+    """The largest ε whose ρ is no larger, rounded down.
+
+    >>> round(float(pure_epsilon(Fraction("0.462117"))), 5)
+    1.0
+    """
+    if rho * _GRID < 1:
+        return Fraction(0)
+    most = rho + 2  # more than enough: x·tanh(x/2) ≥ x − 1
+    too_much = bisect(lambda epsilon: pure_rho(epsilon) > rho, Fraction(0), most)
+    return too_much * (1 - Fraction(1, 1 << 58))
+
+
+def _order(exponent: Callable[[float, float], float]) -> Fraction:
+    """An α > 1 at which a function of ln(α − 1) and α is nearly least, if it falls first and then rises."""
+    low, high = -20.0, 20.0
+    for _ in range(80):
+        third = (high - low) / 3
+        a, b = low + third, high - third
+        if exponent(a, 1 + exp(a)) < exponent(b, 1 + exp(b)):
+            high -= third
+        else:
+            low += third
+    return 1 + Fraction(exp(low))
 
 
 def one_relation(promises: Sequence[Privacy]) -> Neighbours:

@@ -15,12 +15,13 @@ import pytest
 
 import dproof as dp
 from dproof.certification import verify_certificate
-from dproof.certification.verify_certificate import declared, seal
+from dproof.certification.verify_certificate import declared
 from dproof.errors import VerificationFailed
 from dproof.plans.column import read_column
 from dproof.plans.reader import Reader
 from dproof.releases import metadata
 from dproof.releases.release import CERTIFICATE, DATA, PARQUET, PLAN, REPORT, digest
+from tests.forging import forge
 
 pa = pytest.importorskip("pyarrow")
 pytest.importorskip("pyarrow.parquet")
@@ -60,15 +61,6 @@ def original(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def folder(original: Path, tmp_path: Path) -> Path:
     return Path(shutil.copytree(original, tmp_path / "out"))
-
-
-def forge(folder: Path, change: Callable[[dict[str, Any]], object] = lambda body: None) -> None:
-    """Change a certificate, put in the hashes of the files as they are now, and seal it again."""
-    body = json.loads((folder / CERTIFICATE).read_text("utf-8"))
-    change(body)
-    body["release"]["files"] = {name: digest(folder / name) for name in body["release"]["files"]}
-    body = {key: value for key, value in body.items() if key != "seal"}
-    (folder / CERTIFICATE).write_text(json.dumps({**body, "seal": seal(body)}), "utf-8")
 
 
 def refused_by_both(folder: Path, capsys: pytest.CaptureFixture[str], why: str) -> None:
@@ -126,7 +118,7 @@ def test_a_file_of_another_name_is_refused_although_it_is_listed(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (folder / "secret.csv").write_text(ANN, "utf-8")
-    forge(folder, lambda body: body["release"]["files"].update({"secret.csv": ""}))
+    forge(folder, lambda body: body["release"]["files"].update({"secret.csv": digest(folder / "secret.csv")}))
     refused_by_both(folder, capsys, "has a name that no release has")
 
 

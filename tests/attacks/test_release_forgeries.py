@@ -14,9 +14,9 @@ import pytest
 
 import dproof as dp
 from dproof.certification import verify_certificate
-from dproof.certification.verify_certificate import seal
 from dproof.errors import VerificationFailed
-from dproof.releases.release import CERTIFICATE, DATA, PARQUET, PLAN, digest
+from dproof.releases.release import CERTIFICATE, DATA, PARQUET, PLAN
+from tests.forging import forge
 
 pa = pytest.importorskip("pyarrow")
 pytest.importorskip("pyarrow.parquet")
@@ -83,15 +83,6 @@ def original(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def folder(original: Path, tmp_path: Path) -> Path:
     return Path(shutil.copytree(original, tmp_path / "out"))
-
-
-def forge(folder: Path, change: Callable[[dict[str, Any]], object] = lambda body: None) -> None:
-    """Change a certificate, put in the hashes of the files as they are now, and seal it again."""
-    body = json.loads((folder / CERTIFICATE).read_text("utf-8"))
-    body["release"]["files"] = {name: digest(folder / name) for name in body["release"]["files"]}
-    change(body)
-    body = {key: value for key, value in body.items() if key != "seal"}
-    (folder / CERTIFICATE).write_text(json.dumps({**body, "seal": seal(body)}), "utf-8")
 
 
 def store(folder: Path, column: str, values: Any) -> None:

@@ -33,6 +33,7 @@ def test_the_shift_of_one_row_is_what_enumeration_finds(sizes: tuple[int, ...]) 
         apart = {n for n, (x, y) in enumerate(zip(a, b, strict=True)) if x != y}
         moved = measured(unit(sizes, a)) - measured(unit(sizes, b))
         assert int((moved**2).sum()) == domain.change(table, apart)
+        assert domain.change(table, apart) <= domain.sensitivity(Residual(table), "change-one")
 
 
 def losses(domain: Domain, precisions: Any) -> Any:
@@ -68,7 +69,8 @@ def test_sums_of_numbers_are_bounded_under_change_one() -> None:
     most = max(losses(domain, precisions))
     assert most <= largest_loss(domain, precisions, "change-one") <= most * Fraction(6, 5)
     alone = {Residual((), 1): Fraction(1, 9)}
-    assert largest_loss(domain, alone, "change-one") == max(losses(domain, alone)) == Fraction(4 * 16, 9)
+    assert max(losses(domain, alone)) == Fraction(4 * 16, 9)
+    assert 0 <= largest_loss(domain, alone, "change-one") - Fraction(4 * 16, 9) <= Fraction(1, 1 << 64)
 
 
 def test_larger_tables_are_bounded_too() -> None:
@@ -81,7 +83,8 @@ def test_larger_tables_are_bounded_too() -> None:
 def test_add_remove_adds_up_the_norms() -> None:
     domain = Domain((3, 2), {1: 4})
     precisions = {Residual(()): Fraction(1, 5), Residual((0, 1)): Fraction(1, 7), Residual((0,), 1): Fraction(1, 50)}
-    assert largest_loss(domain, precisions, "add-remove") == Fraction(1, 5) + Fraction(12, 7) + Fraction(6 * 16, 50)
+    total = Fraction(1, 5) + Fraction(12, 7) + Fraction(6 * 16, 50)
+    assert total <= largest_loss(domain, precisions, "add-remove") <= total + Fraction(3, 1 << 64)
 
 
 @pytest.mark.parametrize("sizes", [(2, 3, 5), (4, 4, 2), (2, 2, 2)])

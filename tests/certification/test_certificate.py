@@ -31,9 +31,9 @@ from dproof import (
     solution_matrix,
 )
 from dproof.certification import verify_certificate
-from dproof.certification.certificate import seal
 from dproof.errors import InputError
 from dproof.exact import exp_above, exp_below
+from tests import forging
 from tests.strategies import matrices
 
 PROGRAM = Path(verify_certificate.__file__)
@@ -77,9 +77,9 @@ def check(text: str) -> None:
 
 def resealed(certificate: Certificate, change) -> str:
     """A forgery: changed, and then sealed again as if nothing had happened."""
-    body = {key: value for key, value in certificate.to_json().items() if key != "seal"}
+    body = certificate.to_json()
     change(body)
-    return json.dumps({**body, "seal": seal(body)})
+    return json.dumps(forging.resealed(body))
 
 
 # What holds ----------------------------------------------------------------------------------------------------------

@@ -21,21 +21,10 @@ import dproof as dp
 from dproof.cli import demo, explain, output
 from dproof.errors import DproofError
 from dproof.releases import sanitise
+from tests.makers import HOBBIES_AND_HOURS
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="its signals are others")
 
-PLAN = """\
-[privacy]
-epsilon = "2"
-[columns.hobby]
-space = "categories"
-values = ["Sports", "Cars", "Reading"]
-[columns.hours]
-space = "interval"
-low = 0
-high = 40
-step = 1
-"""
 ROWS = 20_000_000  # all alike, so that the file is small and quickly made; to draw them takes seconds
 SANITISE = ["sanitise", "people.parquet", "--plan", "plan.toml", "--out", "out"]
 PAID = ["--ledger", "budget.db"]
@@ -56,7 +45,7 @@ def table(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def folder(tmp_path: Path, table: Path) -> Path:
     (tmp_path / "people.parquet").symlink_to(table)
-    (tmp_path / "plan.toml").write_text(PLAN, "utf-8")
+    (tmp_path / "plan.toml").write_text(HOBBIES_AND_HOURS, "utf-8")
     return tmp_path
 
 

@@ -16,26 +16,15 @@ import pyarrow.parquet
 import pytest
 
 import dproof as dp
+from tests.makers import HOBBIES, HOBBIES_AND_HOURS
 
 ROWS = 3_000_000
-PLAN = """\
-[privacy]
-epsilon = "2"
-[columns.hobby]
-space = "categories"
-values = ["Sports", "Cars", "Reading"]
-[columns.hours]
-space = "interval"
-low = 0
-high = 40
-step = 1
-"""
 
 
 @pytest.fixture(scope="module")
 def people() -> Any:
     numbers = np.arange(ROWS)
-    hobbies = pa.DictionaryArray.from_arrays(pa.array((numbers % 3).astype(np.int8)), ["Sports", "Cars", "Reading"])
+    hobbies = pa.DictionaryArray.from_arrays(pa.array((numbers % 3).astype(np.int8)), HOBBIES)
     return pa.table({"hobby": hobbies, "hours": pa.array(numbers % 41)})
 
 
@@ -44,7 +33,7 @@ def people() -> Any:
 )
 def test_three_million_rows_are_sanitised_and_paid_once(tmp_path: Path, people: Any, ending: str, write: Any) -> None:
     write(people, tmp_path / f"people.{ending}")
-    (tmp_path / "plan.toml").write_text(PLAN, "utf-8")
+    (tmp_path / "plan.toml").write_text(HOBBIES_AND_HOURS, "utf-8")
     arguments = ["sanitise", f"people.{ending}", "--plan", "plan.toml", "--out", "out", "--ledger", "budget.db"]
     ran = subprocess.run(
         [sys.executable, "-m", "dproof", *arguments, "--json"],

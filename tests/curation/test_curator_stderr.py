@@ -36,3 +36,14 @@ def test_the_standard_error_is_that_of_the_noise(asked: str, factor: float) -> N
         cell = answer_of(measurement, draw(measurement, counted, current()), 0.95).rows[0]["a"]
     (noise,) = [part.noise for part in measurement.noisy if part.noise is not None]
     assert cell.stderr == pytest.approx(factor * float(noise.variance) ** 0.5)
+
+
+def test_a_difference_of_two_noisy_counts_has_the_noise_of_both() -> None:
+    schema = schema_of(PLAN)
+    young, old = ("count(*) FILTER (WHERE age < 40)", "count(*) FILTER (WHERE age >= 40)")
+    asked = f"SELECT {young} AS y, {old} AS o, {young} - {old} AS d FROM data"
+    measurement = measure(resolve(parse(asked), schema), schema, Privacy(1, neighbours="add-remove"))
+    counted = tally(open_source(TABLE), PLAN, measurement)
+    with seeded_coins(3):
+        row = answer_of(measurement, draw(measurement, counted, current()), 0.95).rows[0]
+    assert row["d"].stderr == pytest.approx((row["y"].stderr ** 2 + row["o"].stderr ** 2) ** 0.5, rel=0.1)

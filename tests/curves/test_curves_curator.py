@@ -145,7 +145,7 @@ def test_a_session(tmp_path: Path) -> None:
         answer = curator.ask("SELECT avg(load) FROM data", epsilon=8, delta="1e-6")
         again = curator.ask("SELECT AVG(Load) FROM data", epsilon="0.5")
         assert again.rows[0]["avg(Load)"] == answer.rows[0]["avg(load)"] and "free" in again.notes[0]
-        assert curator.remaining().epsilon == 12
+        assert 12 < curator.remaining().epsilon < 20 and curator.remaining().rho > 0
         cell = answer.rows[0]["avg(load)"]
         assert len(cell.estimate) == POINTS and np.allclose(cell.estimate, LOADS.mean(axis=0), atol=0.6)
         half = (np.array(cell.high) - np.array(cell.low)).max() / 2

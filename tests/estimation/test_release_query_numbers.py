@@ -75,7 +75,7 @@ def test_the_noise_of_a_sum_is_known_exactly() -> None:
 def test_a_condition_under_noise_is_honest_about_what_it_cannot_tell() -> None:
     sharp = released(1, "randomised_response").query("SELECT count(*) AS n FROM release WHERE age < 40")
     rough = released(1, "laplace", step="0.01").query("SELECT count(*) AS n FROM release WHERE age < 40")
-    assert any("wider than the condition" in note for note in rough.notes) and not sharp.notes[:-1]
+    assert any("wider than what is asked" in note for note in rough.notes) and not sharp.notes[:-1]
     (cell,) = (row["n"] for row in rough.rows)
     assert cell.high - cell.low > 2 * 1.96 * cell.stderr  # the bias is in the interval, not in the standard error
     drawn = np.asarray(released(1, "laplace", step="0.01").to_arrow()["age"])

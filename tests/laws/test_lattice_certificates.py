@@ -22,8 +22,9 @@ from dproof import (
     truncated_laplace,
     unary_encoding,
 )
-from dproof.certification.verify_certificate import Refused, seal, verify
+from dproof.certification.verify_certificate import Refused, verify
 from dproof.errors import NotPrivate
+from tests.forging import resealed
 
 FINE = Interval(0, 1, "0.001")
 LETTERS = Categories(list("abcdef"))
@@ -54,10 +55,6 @@ def certificate(name: str) -> dict[str, Any]:
     return certify(mechanism, privacy).to_json()
 
 
-def sealed(body: dict[str, Any]) -> dict[str, Any]:
-    return {**body, "seal": seal({key: value for key, value in body.items() if key != "seal"})}
-
-
 @each_case
 def test_the_verifier_accepts_what_certify_writes(name: str) -> None:
     verify(certificate(name))
@@ -82,7 +79,7 @@ def test_neither_certifies_less_than_the_law_takes(name: str) -> None:
     for record in (body, body["laws"][0]):
         record["epsilon"], record["delta"] = str(smaller.epsilon), str(smaller.delta)
     with pytest.raises(Refused):
-        verify(sealed(body))
+        verify(resealed(body))
 
 
 def numbers(record: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
@@ -111,7 +108,7 @@ def test_a_law_with_one_weight_halved_is_refused(name: str) -> None:
             holder = holder[key]
         holder[place[-1]] = str(int(holder[place[-1]]) // 2)
         with pytest.raises(Refused):
-            verify(sealed(body))
+            verify(resealed(body))
 
 
 @pytest.mark.parametrize("name", ["pure laplace", "gaussian", "staircase"])
@@ -120,4 +117,4 @@ def test_a_wider_space_needs_more_noise(name: str) -> None:
     law = body["laws"][0]["law"]
     law["size"] = str(int(law["size"]) * 2)
     with pytest.raises(Refused):
-        verify(sealed(body))
+        verify(resealed(body))

@@ -16,33 +16,37 @@ CONCERNED = {
     "laws/keep_or_other.py": "families worst_pairs certify release_query frequency_protocols samplers",
     "laws/lattice.py": "lattice_nodes lattice_clamped lattice new_law certificate_ranges lattice_certificates "
     "release_query_numbers lattice_sampling noise_records",
+    "laws/law.py": "read_numbers new_law families worst_pairs samplers certificate_ranges noise_records "
+    "release_query_designs release_query",
     "laws/matrix.py": "matrix_odds matrix_variance families worst_pairs certify rounding estimation_scores matrix_file "
-    "certificate samplers",
-    "laws/optional.py": "optional optional_curves missing_release",
-    "laws/scores.py": "estimation_scores estimation_unbiased release_query frequency_protocols",
+    "certificate samplers optional missing_release",
+    "laws/optional.py": "optional optional_curves missing_release worst_pairs certificate_ranges",
+    "laws/scores.py": "estimation_scores estimation_unbiased release_query release_query_numbers frequency_protocols",
     "laws/sets.py": "families worst_pairs estimation_scores frequency_protocols release_query_designs certify samplers",
     "certification": "certify certificate sufficient_sets tight_or_upper composition lattice_certificates",
     "certification/certificate.py": "certificate certificate_ranges versions certificate_page lattice_certificates",
     "certification/sufficient_sets.py": "sufficient_sets 2015_theorem_2 2015_theorem_3 2016_theorem_2 2016_example_2",
-    "certification/verify_certificate.py": "verifier_ranges certificate_forgeries certificate certificate_ranges "
-    "versions lattice_certificates wide_noise release_folder_forgeries release_forgeries dates "
+    "certification/verify_certificate.py": "verifier_ranges verifier_bounds certificate_forgeries certificate "
+    "certificate_ranges versions lattice_certificates wide_noise release_folder_forgeries release_forgeries dates "
     "curves_release noise_records optional optional_curves",
     "curation": "curator_counts curator_moments curator_price unknown_aggregates curator_groups",
-    "curation/account.py": "ledger release_payment curator_session",
-    "curation/choice.py": "curator_selection curator_price unknown_aggregates",
+    "curation/account.py": "ledger ledger_rho release_payment curator_session",
+    "curation/choice.py": "curator_selection curator_price unknown_aggregates curator_session",
     "curation/curator.py": "curator_session curator_price ask_once",
-    "curation/curve_measurement.py": "curves_curator functional_mean_curve",
-    "curation/curve_session.py": "curves_curator functional_mean_curve",
-    "curation/curves.py": "curves_curator functional_mean_curve",
-    "curation/duckdb_tally.py": "curator_counts curator_missing curator_distinct curator_consistency",
-    "curation/ledger.py": "ledger release_payment curator_session",
+    "curation/curve_sums.py": "curves_curator curves_as_sums functional_mean_curve",
+    "curation/noisy_curves.py": "curves_curator curves_as_sums functional_mean_curve",
+    "curation/noisy_sums.py": "curator_stderr curator_counts curator_moments curator_price curator_consistency",
+    "curation/ledger.py": "ledger ledger_rho release_payment curator_session",
+    "curation/ledger_file.py": "ledger ledger_rho release_payment curator_session",
+    "curation/limits.py": "ledger_rho curator_rho ledger",
+    "curation/price.py": "curator_rho ledger_rho curator_price curator_distinct",
     "curation/measurement.py": "curator_stderr curator_price curator_moments curator_counts unknown_aggregates",
-    "curation/persons.py": "curator_session objects_alone categories_alone",
     "curation/preview.py": "curator_price curator_session curator_selection ask answer_notes",
     "curation/released.py": "curator_stderr curator_consistency curator_moments curator_counts curator_missing",
     "curation/selection.py": "curator_selection curator_price",
     "curation/simulation.py": "curator_price curator_moments curator_consistency unknown_aggregates",
-    "curation/tally.py": "curator_counts curator_missing curator_moments curator_consistency checkboxes",
+    "curation/tally.py": "counting curator_counts curator_missing curator_distinct curator_moments curator_consistency "
+    "curator_session checkboxes",
     "curves": "curves_bases curves_noise curves_clipping curves_choice curves_curator curves_estimation curves_release "
     "curves_examples functional_mean_curve certificate_ranges 2015_example_4 optional_curves missing_curves",
 }

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.mutants.__main__ import ROOT, SOURCE
+from tests.mutants.concerned_tests import CONCERNED, concerned
 from tests.mutants.sampling import _behaviour, sample
 
 WORDS = """
@@ -30,8 +32,15 @@ def test_a_changed_comparison_counts() -> None:
 
 def test_in_a_query_an_f_string_counts() -> None:
     before, after = 'sql = f"LIMIT {n + 1}"', 'sql = f"LIMIT {n - 1}"'
-    assert _behaviour(before, "curation/duckdb_tally.py") != _behaviour(after, "curation/duckdb_tally.py")
+    assert _behaviour(before, "curation/tally.py") != _behaviour(after, "curation/tally.py")
     assert _behaviour(before, "curation/preview.py") == _behaviour(after, "curation/preview.py")
+
+
+def test_concerned_tests_and_their_modules_are_there() -> None:
+    for module in CONCERNED:
+        assert (SOURCE / module).exists(), module
+        if module.endswith(".py"):
+            concerned(module, ROOT)
 
 
 def test_a_seed_gives_the_same_mutants_again(tmp_path: Path) -> None:

@@ -15,11 +15,11 @@ import pytest
 
 import dproof as dp
 from dproof.certification import verify_certificate
-from dproof.certification.verify_certificate import seal
 from dproof.errors import InputError, NotPrivate, VerificationFailed
 from dproof.laws.law import LAWS
 from dproof.plans.mechanisms import MECHANISMS, _Added, unbiased_design
 from dproof.testing import check_mechanism, seeded_coins
+from tests.forging import resealed
 
 MODULE = '''
 from dataclasses import dataclass
@@ -151,8 +151,7 @@ def test_a_law_that_breaks_its_promise_is_not_verified(out: Path) -> None:
     file = out / "certificate.json"
     certificate = json.loads(file.read_text())
     certificate["laws"][0]["law"]["keep"] = "20"  # e³ = 20.08, and the odds are 21
-    del certificate["seal"]
-    file.write_text(json.dumps({**certificate, "seal": seal(certificate)}))
+    file.write_text(json.dumps(resealed(certificate)))
     with pytest.raises(VerificationFailed, match=r"'home' is not .*-private: inputs 0 and 1 show it"):
         dp.verify(file)
 

@@ -14,13 +14,14 @@ import pyarrow.parquet
 import pytest
 
 import dproof as dp
-from dproof.certification.verify_certificate import main, seal
+from dproof.certification.verify_certificate import main
 from dproof.plans.plan import Plan
 from dproof.plans.row_law import certify_row
 from dproof.plans.schema import schema_of
 from dproof.releases.local import stored_schema
-from dproof.releases.release import CERTIFICATE, DATA, PARQUET, digest
+from dproof.releases.release import CERTIFICATE, DATA, PARQUET
 from dproof.testing import seeded_coins
+from tests.forging import forge
 
 N = 900
 DICE = np.random.default_rng(4)
@@ -258,10 +259,7 @@ def forged(stored: Path, folder: Path, name: str, values: Any) -> Path:
     table = pa.parquet.read_table(folder / DATA)
     place, field = table.schema.get_field_index(name), table.schema.field(name)
     pa.parquet.write_table(table.set_column(place, field, pa.array(values, field.type)), folder / DATA, **PARQUET)
-    body = json.loads((folder / CERTIFICATE).read_text("utf-8"))
-    body["release"]["files"] = {name: digest(folder / name) for name in body["release"]["files"]}
-    body = {key: value for key, value in body.items() if key != "seal"}
-    (folder / CERTIFICATE).write_text(json.dumps({**body, "seal": seal(body)}), "utf-8")
+    forge(folder)
     return folder
 
 

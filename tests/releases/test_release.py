@@ -14,12 +14,12 @@ import pytest
 
 import dproof as dp
 from dproof.certification import verify_certificate
-from dproof.certification.certificate import seal
 from dproof.errors import InputError, VerificationFailed
 from dproof.plans.row_law import with_bounds
 from dproof.releases.folder import UNFINISHED, appearing
 from dproof.releases.release import CERTIFICATE, DATA, PLAN, REPORT
 from dproof.testing import seeded_coins
+from tests import forging
 
 COLUMNS: dict[str, Any] = {
     "hobby": {"space": "categories", "values": ["Cars", "Chess", "Golf"], "share": 2},
@@ -128,9 +128,7 @@ def test_a_changed_file_is_found(folder: Path, name: str) -> None:
 
 def forge(folder: Path, **changes: Any) -> None:
     """Change a certificate and seal it again, as someone who knows the format would."""
-    record = json.loads((folder / CERTIFICATE).read_text("utf-8"))
-    body = {key: value for key, value in {**record, **changes}.items() if key != "seal"}
-    (folder / CERTIFICATE).write_text(json.dumps({**body, "seal": seal(body)}), "utf-8")
+    forging.forge(folder, lambda body: body.update(changes))
 
 
 def test_a_forged_certificate_is_found(folder: Path) -> None:
@@ -197,8 +195,7 @@ def test_whatever_a_certificate_holds_it_is_refused_in_words(folder: Path) -> No
             ):
                 read(folder)
     forge(folder, laws=record["laws"])
-    body = {key: value for key, value in record.items() if key not in ("private", "seal")}
-    (folder / CERTIFICATE).write_text(json.dumps({**body, "seal": seal(body)}), "utf-8")
+    forging.forge(folder, lambda body: body.pop("private"))
     with pytest.raises(VerificationFailed, match="must be a record of"):
         dp.verify(folder)
 

@@ -1,5 +1,6 @@
 """HLM15, Example 4: a mechanism on functions is as private as all of its finite projections."""
 
+from fractions import Fraction
 from math import sqrt
 
 import numpy as np
@@ -112,3 +113,8 @@ def test_wrong_kernels_are_refused() -> None:
             Kernel(name, length)
     with pytest.raises(InputError, match="no closed form"):
         Kernel("squared-exponential", 1).squared_norm(lambda t, n: t, [0, 1])
+
+
+def test_twice_a_curve_has_four_times_its_squared_norm() -> None:
+    space = Curves(0, 1, 3, -9, 9)
+    assert exponential_norm(space, [2, 3, -4], 1) == 4 * exponential_norm(space, [1, Fraction(3, 2), -2], 1)

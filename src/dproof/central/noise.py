@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from fractions import Fraction
 from functools import lru_cache
-from math import isqrt, sqrt
 
 from dproof.central.workload import Domain, Residual, largest_loss
 from dproof.errors import InputError
-from dproof.exact import exp_above
+from dproof.exact import exp_above, least, root_above
 from dproof.laws.divergence import normal_delta
 from dproof.laws.gaussian import Gaussian, GaussianSum, gaussian, gaussian_sum
 from dproof.privacy import Neighbours, Privacy
@@ -22,6 +21,7 @@ _LARGEST = Fraction(16)  # ε beyond which its δ is no smaller: e^ε times what
 _LEAST = 25  # γ² below which the lattice shows
 _TABLE = 1 << 18  # γ² up to which one table holds the law
 _DIGITS = 20  # bits of a γ²
+_MOST = Fraction(1 << 90)  # the largest factor of a shape that is tried
 
 
 def noise_law(square: Fraction) -> Gaussian | GaussianSum:
@@ -61,10 +61,9 @@ def delta(
     numbers = sum(domain.cells(r.table) for r in squares)
     loss = largest_loss(domain, {r: 1 / (square - _SMOOTH) for r, square in squares.items()}, neighbours)
     loss *= persons_rows**2
-    mu = Fraction(isqrt(int(loss * 4**48)) + 1, 2**48)
     slack = 2 * numbers * _RIPPLE
     cut = 4 * numbers * (1 + exp_above(epsilon)) * _CUT
-    return min(Fraction(1), exp_above(slack) * normal_delta(mu, epsilon - 2 * slack) + cut)
+    return min(Fraction(1), exp_above(slack) * normal_delta(root_above(loss), epsilon - 2 * slack) + cut)
 
 
 def calibrate(
@@ -80,32 +79,24 @@ def calibrate(
     if not privacy.delta:
         raise InputError("Gaussian noise needs delta above 0")
 
-    def squares(factor: float) -> dict[Residual, Fraction]:
-        return {r: _rounded(s * factor * domain.cells(r.table) ** 2) for r, s in shape.items()}
+    wide = {r: Fraction(s) * domain.cells(r.table) ** 2 for r, s in shape.items()}
+    # Factors are 1/μ² by this unit, so where their search begins and ends does not depend on the units of the shape.
+    unit = largest_loss(domain, {r: 1 / square for r, square in wide.items()}, privacy.neighbours)
 
-    def good(factor: float) -> bool:
-        made = squares(factor)
-        return delta(domain, made, privacy.epsilon, privacy.neighbours, persons_rows) <= privacy.delta
+    def squares(factor: Fraction) -> dict[Residual, Fraction]:
+        return {r: _rounded(square * unit * factor) for r, square in wide.items()}
 
-    low, high = 0.0, 1.0
-    while not good(high):
-        low, high = high, 4 * high
-        if high > 2.0**90:
-            raise InputError("no noise that can be drawn keeps this promise: allow a larger epsilon or delta")
-    while low == 0.0 and high > 2.0**-60:
-        if good(high / 4):
-            high /= 4
-        else:
-            low = high / 4
-    while high - low > 1e-5 * high:
-        middle = sqrt(low * high)
-        low, high = (low, middle) if good(middle) else (middle, high)
-    return squares(high)
+    def good(factor: Fraction) -> bool:
+        return delta(domain, squares(factor), privacy.epsilon, privacy.neighbours, persons_rows) <= privacy.delta
+
+    if not good(_MOST):
+        raise InputError("no noise that can be drawn keeps this promise: allow a larger epsilon or delta")
+    return squares(least(good, Fraction(1)))
 
 
-def _rounded(square: float) -> Fraction:
-    """A fraction of 20 bits, not below the float, and no less than what is charged as Gaussian noise."""
-    value = max(Fraction(square), Fraction(_LEAST))
+def _rounded(square: Fraction) -> Fraction:
+    """A fraction of 20 bits, not below this one, and no less than what is charged as Gaussian noise."""
+    value = max(square, Fraction(_LEAST))
     places = _DIGITS - (value.numerator.bit_length() - value.denominator.bit_length())
     scale = Fraction(2) ** places
     return Fraction(-(-value * scale // 1)) / scale

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 
@@ -96,58 +96,44 @@ def estimates(
     *,
     number: int | None = None,
     known: int | None = None,
+    plain: bool = False,
+    tables: Iterable[Table] = (),
 ) -> Estimates:
-    """The estimates from measured residuals, with the variance of the noise on each of their numbers.
+    """The estimates from measured residuals, or from plain tables, with the variance of the noise on each number.
 
     `number` is the column whose sums are estimated instead of counts. `known` is the number of rows where that is
-    public: then the residual of the empty table has no noise.
-    """
-    found: dict[Table, Floats] = {}
-    spread: dict[Table, float] = {}
-    for residual, values in noisy.items():
-        if residual.number == number:
-            cells = prod(sizes[i] for i in residual.table)
-            found[residual.table] = projected(values / cells)
-            spread[residual.table] = variances[residual] / cells**2
-    return _completed(sizes, found, spread, known)
-
-
-def estimates_from_tables(
-    sizes: Sequence[int],
-    noisy: Mapping[Residual, Integers],
-    variances: Mapping[Residual, float],
-    *,
-    number: int | None = None,
-    known: int | None = None,
-) -> Estimates:
-    """The same from whole tables with noise on each cell, as they are measured at δ = 0.
-
-    A table M with noise of variance v tells the residual of every A within it with covariance v Π k P_A, the product
-    over the columns of M outside A. What several tables tell of one residual is weighed by precision.
+    public: then the residual of the empty table has no noise. What several plain tables tell of one residual is
+    weighed by precision. All of `tables` can be told, with columns that have one value too.
     """
     weighed: dict[Table, Floats] = {}
     precisions: dict[Table, float] = {}
-    for measured_table, values in noisy.items():
-        if measured_table.number != number:
-            continue
-        columns = measured_table.table
-        for part in parts([columns]):
-            others = tuple(n for n, i in enumerate(columns) if i not in part)
-            own = projected(values.sum(axis=others).astype(np.float64))
-            precision = 1 / (variances[measured_table] * prod(sizes[i] for i in columns if i not in part))
-            weighed[part] = weighed.get(part, 0.0) + own * precision
-            precisions[part] = precisions.get(part, 0.0) + precision
-    found = {part: total / precisions[part] for part, total in weighed.items()}
-    return _completed(sizes, found, {part: 1 / precision for part, precision in precisions.items()}, known)
-
-
-def _completed(
-    sizes: Sequence[int], found: dict[Table, Floats], variances: dict[Table, float], known: int | None
-) -> Estimates:
-    """With the public number of rows, and with nothing for residuals of columns of one value, which are zero."""
+    tell = _told_by_table if plain else _told_by_residual
+    for measurement, values in noisy.items():
+        if measurement.number == number:
+            for part, estimate, variance in tell(sizes, measurement.table, values, variances[measurement]):
+                weighed[part] = weighed.get(part, 0.0) + estimate / variance
+                precisions[part] = precisions.get(part, 0.0) + 1 / variance
+    residuals = {part: total / precisions[part] for part, total in weighed.items()}
+    spreads = {part: 1 / precision for part, precision in precisions.items()}
     if known is not None:
-        found[()], variances[()] = np.array(float(known)), 0.0
-    for table in parts(found):
-        if table not in found:
-            found[table], variances[table] = np.zeros(tuple(sizes[i] for i in table)), 0.0
-    return Estimates(tuple(sizes), found, variances)
+        residuals[()], spreads[()] = np.array(float(known)), 0.0
+    for table in parts([*residuals, *tables]):
+        if table not in residuals:  # that of a column with one value is zero
+            residuals[table], spreads[table] = np.zeros(tuple(sizes[i] for i in table)), 0.0
+    return Estimates(tuple(sizes), residuals, spreads)
+
+
+_Told = Iterator[tuple[Table, Floats, float]]  # residuals, and the variance of each
+
+
+def _told_by_residual(sizes: Sequence[int], table: Table, values: Integers, variance: float) -> _Told:
+    cells = prod(sizes[i] for i in table)
+    yield table, projected(values / cells), variance / cells**2
+
+
+def _told_by_table(sizes: Sequence[int], table: Table, values: Integers, variance: float) -> _Told:
+    """A table M tells the residual of every A within it with covariance v Π k P_A, over the columns outside A."""
+    for part in parts([table]):
+        others = tuple(n for n, i in enumerate(table) if i not in part)
+        outside = prod(sizes[i] for i in table if i not in part)
+        yield part, projected(values.sum(axis=others).astype(np.float64)), variance * outside

@@ -19,18 +19,6 @@ _CHANGES = 1200  # times that each column is changed in some rows
 _FIRST_BATCH, _LAST_BATCH = 1 / 100, 1 / 1000  # the part of the rows that is looked at, at first and at last
 
 
-def on_simplex(values: Floats, total: float) -> Floats:
-    """The nearest table without negative cells that sums to `total`.
-
-    >>> on_simplex(np.array([3.0, -1.0, 2.0]), 4.0).tolist()
-    [2.5, 0.0, 1.5]
-    """
-    flat = np.sort(values.ravel())[::-1]
-    falls = (np.cumsum(flat) - total) / np.arange(1, len(flat) + 1)
-    last = np.flatnonzero(flat > falls)[-1] if (flat > falls).any() else 0
-    return np.asarray(np.maximum(values - falls[last], 0.0))
-
-
 def made_up_rows(sizes: Sequence[int], targets: Mapping[Table, Floats], rows: int, coins: Coins) -> Integers:
     """So many rows of codes, one column for each size, whose tables come near the targets.
 
@@ -141,9 +129,3 @@ def _uniform(count: int, coins: Coins) -> Floats:
 def _shuffled(count: int, coins: Coins) -> Integers:
     """The numbers from 0 in random order."""
     return np.argsort(coins.words64(count))
-
-
-def distance(made: Integers, tables: Mapping[Table, Floats], sizes: Sequence[int]) -> float:
-    """The mean over tables of Σ |share among the rows − share in the table|."""
-    shares = (np.abs(_counted(made, t, sizes) / max(len(made), 1) - v / v.sum()).sum() for t, v in tables.items())
-    return float(np.mean(list(shares)))

@@ -16,7 +16,6 @@ from typing import TypeAlias
 
 import numpy as np
 
-from dproof.errors import TooLarge
 from dproof.privacy import Neighbours
 
 Table: TypeAlias = tuple[int, ...]  # columns, by their places, in ascending order
@@ -64,6 +63,14 @@ class Domain:
         inner = prod(-k if i in apart else k * (k - 1) for i, k in ((i, self.sizes[i]) for i in table))
         return 2 * self.norm(Residual(table)) - 2 * inner
 
+    def sensitivity(self, residual: Residual, neighbours: Neighbours) -> int:
+        """The squared length of what one row, or the change of one, does to a residual at most."""
+        if neighbours == "add-remove":
+            return self.norm(residual)
+        if residual.number is not None:
+            return 4 * self.norm(residual)
+        return max(self.change(residual.table, apart) for apart in parts([residual.table]))
+
 
 def parts(tables: Iterable[Table]) -> list[Table]:
     """All tables within these, the smallest first.
@@ -75,17 +82,28 @@ def parts(tables: Iterable[Table]) -> list[Table]:
     return sorted(every, key=lambda part: (len(part), part))
 
 
+def maximal(tables: Iterable[Table]) -> list[Table]:
+    """The tables that are within no other.
+
+    >>> maximal([(), (0,), (1,), (2,), (0, 1)]), maximal([()])
+    ([(2,), (0, 1)], [()])
+    """
+    every = [set(table) for table in dict.fromkeys(tables)]
+    return [tuple(sorted(table)) for table in every if not any(table < other for other in every)]
+
+
 def largest_loss(domain: Domain, precisions: Mapping[Residual, Fraction], neighbours: Neighbours) -> Fraction:
     """max Σ ‖shift‖² · precision over neighbouring tables, or a bound above it; precision is that of one number.
 
-    With precisions 1/γ² this is twice the ρ of concentrated privacy.
+    With precisions 1/γ² this is twice the ρ of concentrated privacy. Each term is rounded up to one part in 2^64, so
+    that the sum of many has a short denominator.
 
     Under change-one it is a maximum over the columns on which the two rows differ. Up to twelve columns every set of
     them is looked at; beyond, pairs of columns are bounded as below.
     """
     if neighbours == "add-remove":
-        return sum((domain.norm(r) * p for r, p in precisions.items()), Fraction(0))
-    sums = sum((4 * domain.norm(r) * p for r, p in precisions.items() if r.number is not None), Fraction(0))
+        return Fraction(sum(_fixed(domain.norm(r) * p) for r, p in precisions.items()), _FIXED)
+    sums = Fraction(sum(_fixed(4 * domain.norm(r) * p) for r, p in precisions.items() if r.number is not None), _FIXED)
     counts = {r.table: p for r, p in precisions.items() if r.number is None and r.table}
     columns = sorted({i for table in counts for i in table if domain.sizes[i] > 1})
     counts = {table: p for table, p in counts.items() if set(table) <= set(columns)}
@@ -94,8 +112,13 @@ def largest_loss(domain: Domain, precisions: Mapping[Residual, Fraction], neighb
     return sums + _bounded(domain, counts, columns)
 
 
+def _fixed(loss: Fraction) -> int:
+    """A loss in units of 2^-64, rounded up."""
+    return -(-loss * _FIXED // 1)
+
+
 def _enumerated(domain: Domain, counts: Mapping[Table, Fraction], columns: Sequence[int]) -> Fraction:
-    """The maximum over all sets of columns, each term rounded up to one part in 2^64."""
+    """The maximum over all sets of columns."""
     place = {column: n for n, column in enumerate(columns)}
     sets = np.arange(1 << len(columns))
     total = np.zeros(1 << len(columns), object)
@@ -105,7 +128,7 @@ def _enumerated(domain: Domain, counts: Mapping[Table, Fraction], columns: Seque
             code |= (sets >> place[column] & 1) << n
         for own in range(1 << len(table)):
             differing = [column for n, column in enumerate(table) if own >> n & 1]
-            losses.append(-(-domain.change(table, differing) * precision * _FIXED // 1))
+            losses.append(_fixed(domain.change(table, differing) * precision))
         total += np.array(losses, object)[code]
     return Fraction(int(total.max(initial=0)), _FIXED)
 
@@ -135,7 +158,7 @@ def _bounded(domain: Domain, counts: Mapping[Table, Fraction], columns: Sequence
             rest += w * 2 * prod(1 - Fraction(1, k[i]) for i in table if i != least)
     slack = {i: value - sum(w for pair, w in pairs.items() if i in pair) for i, value in linear.items()}
     with_pairs = sum(pairs.values()) + sum(max(Fraction(0), value) for value in slack.values())
-    return rest + 2 * min(with_pairs, sum(linear.values(), Fraction(0)))
+    return Fraction(_fixed(rest + 2 * min(with_pairs, sum(linear.values(), Fraction(0)))), _FIXED)
 
 
 def shape(domain: Domain, tables: Mapping[Table, float], sums: Mapping[Residual, float]) -> dict[Residual, float]:
@@ -157,14 +180,3 @@ def shape(domain: Domain, tables: Mapping[Table, float], sums: Mapping[Residual,
             cost[key] = cost.get(key, 0.0) + weight * own * rest / reach**2
     loss = {key: domain.norm(key) / domain.cells(key.table) ** 2 for key in cost}
     return {key: sqrt(loss[key] / cost[key]) for key in cost if loss[key] > 0}
-
-
-def check_size(domain: Domain, tables: Iterable[Table], names: Sequence[str], most: int) -> None:
-    """Refuse more cells than can be handled, by name."""
-    for table in tables:
-        if domain.cells(table) > most:
-            columns = ", ".join(f"{names[i]!r} ({domain.sizes[i]:,} values)" for i in table)
-            raise TooLarge(
-                f"the table of {columns} has {domain.cells(table):,} cells, and {most:,} are the most: "
-                "give numbers fewer bins, or leave the table out"
-            )

@@ -721,13 +721,13 @@ def seal(body: dict[str, Any]) -> str:
 
 STORED = r"release\.parquet|part-[A-Za-z0-9._-]*\.parquet"
 # What else may lie there: the page, this program, and what desktops and Spark leave; also Hadoop's sums of files.
-UNREAD = r"report\.html|verify_certificate\.py|\.DS_Store|_SUCCESS|_(started|committed)_[0-9]{1,20}"
+UNREAD = r"report\.html|verify_(certificate|central)\.py|\.DS_Store|_SUCCESS|_(started|committed)_[0-9]{1,20}"
 
 
-def check_files(release: dict[str, Any], folder: Path) -> list[str]:
+def check_files(release: dict[str, Any], folder: Path, stored: str = STORED) -> list[str]:
     """The plan and the stored table as they are recorded, and nothing else; returns what is there and not checked."""
     files = release["files"]
-    named = all(name == "plan.toml" or re.fullmatch(STORED, name) for name in files)
+    named = all(name == "plan.toml" or re.fullmatch(stored, name) for name in files)
     require(named, "a file of the release has a name that no release has, or lies elsewhere")
     require("plan.toml" in files and len(files) > 1, "the certificate must name the plan and the stored table")
     for name, digest in files.items():
@@ -777,6 +777,8 @@ def declared(column: dict[str, Any], others: Spaces) -> int | None:
     if column["space"] in others:
         return others[column["space"]](column)
     absent = int(column.get("missing") == "category")  # one more value, or item of a set
+    if column["space"] in ("interval", "date") and "bins" in column:
+        return len(column["bins"]) - 1 + absent
     if column["space"] == "date":
         return points(day(column["low"]), day(column["high"]), number(column.get("step", 1))) + absent
     if column["space"] == "interval":

@@ -12,7 +12,7 @@ from dproof.cli.init import Data, Table
 from dproof.cli.options import AsJson, Plot, argument, flag, option
 from dproof.cli.output import advise, emit, escape, having_done
 from dproof.curation.curator import Curator
-from dproof.curation.ledger import is_begun
+from dproof.curation.ledger_file import is_begun
 from dproof.errors import InputError
 
 
@@ -22,7 +22,9 @@ def ask(
     plan: Annotated[Path, option("PLAN.toml", "The plan.")],
     ledger: Annotated[Path, option("FILE", "The ledger; created with the plan's budget if it does not exist.")],
     epsilon: Annotated[str | None, option("E", "ε that the question may cost.")] = None,
-    delta: Annotated[str, option("D", "δ that the question may cost.")] = "0",
+    delta: Annotated[
+        str, option("D", "δ that the question may cost; under a budget with δ, many questions that have one cost less.")
+    ] = "0",
     accuracy: Annotated[str | None, option("A", "Instead of ε: the half-width wanted, at the least ε.")] = None,
     level: Annotated[float, option("P", "Confidence level of the intervals.")] = 0.95,
     analyst: Annotated[str | None, option("NAME", "Who asks; needed where analysts have budgets.")] = None,

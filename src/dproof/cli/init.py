@@ -48,6 +48,11 @@ _HEAD = """\
 # or write public = true (released as it is) or drop = true (left out), which
 # is where ids, names and free text belong.
 # share = 2 doubles a column's part of epsilon.
+# model = "local" trusts nobody: each row is changed at random by itself. Are
+# you trusted with the table? Then model = "central" measures tables of the
+# whole, and is far sharper: see the tutorial "Which model?". Numbers and dates
+# may then have bins = [0, 20, 40, 100], edges from low to high, and a table
+# [release] says what is measured: tables = 2, sums = true, rows = true.
 # [file] says how the file is written: separator, encoding, decimal, thousands,
 # sheet.
 
@@ -107,7 +112,8 @@ def _draft(columns: Iterable[tuple[str, str]], layout: Layout) -> str:
         if given
         else []
     )
-    parts.append(to_toml({"privacy": {"epsilon": "1", "delta": "0", "neighbours": "change-one"}}))
+    promise = {"model": "local", "epsilon": "1", "delta": "0", "neighbours": "change-one"}
+    parts.append(to_toml({"privacy": promise}))
     return "\n".join([*parts, *(table for _, table in columns)])
 
 

@@ -9,15 +9,27 @@ from typing import Annotated, Any
 
 from dproof.cli.options import AsJson, argument, option
 from dproof.cli.output import Page, advise, emit, escape, pairs
+from dproof.cli.plan_tables import show_tables
 from dproof.errors import InputError
 from dproof.exact import float_above, written
 from dproof.meaning import advice
-from dproof.plans.expectation import epsilon_for, half_widths, mean_half_widths, missing_half_widths, shown_chances
+from dproof.plans.expectation import (
+    answers_conditions,
+    epsilon_for,
+    half_widths,
+    mean_half_widths,
+    missing_half_widths,
+    shown_chances,
+)
 from dproof.plans.plan import Plan, not_protected
 from dproof.plans.row_law import RowLaw, certify_row, with_bounds
 from dproof.privacy import Privacy
 
 _SHOWN = 8  # names of columns that are left out
+_CONDITIONS = {  # what to ask of a number, by whether it answers conditions
+    True: "Numbers that answer conditions: {}. Those in bins do at their edges, and their means hold the bins' width.",
+    False: "Numbers that answer sums and means only: {}. A condition on them tells little; `bins` in the plan helps.",
+}
 
 
 def plan(
@@ -34,9 +46,18 @@ def plan(
     For each column: its mechanism, its part of ε, the expected error of a value and the lower bound for any mechanism;
     with --rows, ± at 95% of a debiased count or mean, and what would make it smaller. For questions, given here or in
     the plan: ± from a release and from `dproof ask` at the same ε. A plan with add-remove neighbours can have no
-    release: then it shows what `dproof ask` gives.
+    release row by row: then it shows what `dproof ask` gives.
+
+    With model = "central": ± of a count in every table that is measured, and which columns make it expensive.
     """
     chosen = Plan.read(path)
+    if chosen.model == "central":
+        if question or half_width is not None:
+            raise InputError("--question and --half-width are for model = 'local': leave them out")
+        show_tables(chosen, path.name, as_json)
+        for said in advice(chosen.privacy):
+            advise(said)
+        return
     if question and rows is None:
         raise InputError("--question needs --rows: how good an answer is depends on how many rows there are")
     solved = None if half_width is None else _solved(chosen, rows, half_width)
@@ -101,6 +122,7 @@ def _laws(law: RowLaw, rows: int | None) -> list[dict[str, Any]]:
             "mean_half_width": means.get(group.name),
             "missing_half_width": missing.get(group.name),
             "shown_as_missing": hidden.get(group.name),
+            "conditions": answers_conditions(group),
         }
         for group, part in zip(law.groups, law.parts, strict=True)
     ]
@@ -174,6 +196,10 @@ def _columns(answer: dict[str, Any]) -> Page:
         "\nerror: how far a released value is from the true one on average, for the worst true value; at best: the "
         "least that any method with this ε allows. Numbers are released beyond their range, so that means are right."
     )
+    for sharp, said in _CONDITIONS.items():
+        names = [escape(column["name"]) for column in answer["columns"] if column["conditions"] is sharp]
+        if names:
+            yield said.format(", ".join(names))
     hidden = {column["name"]: column["shown_as_missing"] for column in answer["columns"] if column["shown_as_missing"]}
     if hidden:
         chances = ", ".join(f"{escape(name)} {chance:.0%}" for name, chance in hidden.items())

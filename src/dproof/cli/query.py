@@ -21,6 +21,7 @@ def query(
     level: Annotated[float, option("L", "Confidence level of the intervals.")] = 0.95,
     method: Annotated[str, option("M", "inverse, likelihood, projection or shrinkage.")] = "inverse",
     target: Annotated[str, option("TARGET", "What the intervals cover: the table or the population.")] = "table",
+    assume: Annotated[str, option("A", "How numbers under wide noise are spread: nothing, or smooth.")] = "nothing",
     simultaneous: Annotated[bool, flag("--simultaneous", "Simultaneous intervals, for each column.")] = False,
     raw: Annotated[bool, flag("--raw", "Query the sanitised rows without debiasing, in DuckDB's SQL.")] = False,
     every: EveryRow = False,
@@ -38,7 +39,8 @@ def query(
     if raw:
         answer: Answer = opened.raw(sql)
     else:
-        answer = opened.query(sql, level=level, method=method, target=target, simultaneous=simultaneous)
+        chosen = {"level": level, "method": method, "target": target, "assume": assume, "simultaneous": simultaneous}
+        answer = opened.query(sql, **chosen)
     if picture is not None:
         answer.plot(picture)
     emit(answer.to_json(), as_json, lambda: answer_page(answer, every))

@@ -9,6 +9,7 @@ from dproof.cli.options import AsJson, argument, option
 from dproof.cli.output import emit, having_done
 from dproof.releases.load import load
 from dproof.releases.release import REPORT
+from dproof.report.central_page import page as central_page
 from dproof.report.page import page
 
 
@@ -24,7 +25,8 @@ def report(
     """
     opened = load(release)
     target = release / REPORT if out is None else out
-    text = page(opened.law, opened.certificate)
+    pages = central_page if opened.plan.model == "central" else page
+    text = pages(opened.law, opened.certificate)  # type: ignore[arg-type]
     target.write_text(text, encoding="utf-8")
     answer = {"report": str(target), "bytes": len(text.encode())}
     with having_done(f"the page is in {target}"):

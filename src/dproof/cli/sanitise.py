@@ -33,8 +33,9 @@ def sanitise(
 ) -> None:
     """Sanitise a table once; then anyone may query it without limit.
 
-    The plan's laws are certified first. Then a sanitised row is drawn for every row, and DIR is made with the sanitised
-    table, the plan, the certificate and a page that explains them. DIR is complete or not there at all. Run
+    The plan's laws are certified first. Then a sanitised row is drawn for every row, or with model = "central" the
+    plan's tables are measured with noise, and DIR is made with the sanitised table or the measured ones, the plan, the
+    certificate and a page that explains them. DIR is complete or not there at all. Run
     `dproof check` before, to see which values the plan does not cover.
 
     With --ledger, the release is paid for after everything that can fail without reading data. If the command stops
@@ -54,8 +55,12 @@ def sanitise(
             advise("an earlier run had paid for this release and drawn it: it is now published, at no further cost")
         elif payment is not None and payment.resumed:
             advise("an earlier run had paid for this release and not published it: there was no further cost")
-        answer = _answer(release, out)
-        emit(answer, as_json, lambda: _page(answer))
+        if release.plan.model == "central":
+            told = _tables(release, out)
+            emit(told, as_json, lambda: _tables_page(told))
+        else:
+            answer = _answer(release, out)
+            emit(answer, as_json, lambda: _page(answer))
 
 
 def _answer(release: Release, out: Path) -> dict[str, Any]:
@@ -77,6 +82,34 @@ def _answer(release: Release, out: Path) -> dict[str, Any]:
     }
 
 
+def _tables(release: Release, out: Path) -> dict[str, Any]:
+    certificate, privacy = release.certificate, release.plan.privacy
+    return {
+        "release": str(out),
+        "model": "central",
+        "rows": release.rows,
+        "columns": [column["name"] for column in certificate["columns"]],
+        "measurements": len(certificate["measurements"]),
+        "epsilon": float_above(privacy.epsilon),
+        "delta": float_above(privacy.delta),
+        "neighbours": privacy.neighbours,
+        "rows_per_person": certificate["rows_per_person"],
+        "private": release.private,
+        "seal": certificate["seal"],
+        "advice": list(advice(privacy)),
+    }
+
+
+def _tables_page(answer: dict[str, Any]) -> Page:
+    where, rows = escape(answer["release"]), answer["rows_per_person"]
+    who = "A person" if rows == 1 else f"A person with up to {rows:,} rows"
+    yield (
+        f"\n[bold]{where}[/bold] holds {several(answer['measurements'], 'measured table')}. {who} is protected with "
+        f"[bold]ε = {answer['epsilon']:.6g}, δ = {answer['delta']:.6g}[/bold] ({answer['neighbours']})."
+    )
+    yield from _ways_on(answer)
+
+
 def _page(answer: dict[str, Any]) -> Page:
     where = escape(answer["release"])
     yield (
@@ -85,6 +118,12 @@ def _page(answer: dict[str, Any]) -> Page:
         f"[bold]ε = {answer['epsilon']:.6g}, δ = {answer['delta']:.6g}[/bold] ({answer['neighbours']})"
         f"{escape('; ' * bool(answer['public']) + not_protected(answer['public']))}."
     )
+    yield from _ways_on(answer)
+
+
+def _ways_on(answer: dict[str, Any]) -> Page:
+    """What to take care of, and what to do next."""
+    where = escape(answer["release"])
     if not answer["private"]:
         yield "[bold red]NOT PRIVATE: it was drawn with seeded coins.[/bold red]"
     yield from (f"[yellow]Take care: {escape(text)}[/yellow]" for text in answer["advice"])

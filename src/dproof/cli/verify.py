@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from fractions import Fraction
 from pathlib import Path
 from typing import Annotated, Any
 
 import click
 
+from dproof.certification.verify_central import FORMAT as CENTRAL
 from dproof.cli.options import AsJson, argument
 from dproof.cli.output import Page, emit, escape, several
 from dproof.errors import VerificationFailed
@@ -33,15 +35,13 @@ def verify(
     except VerificationFailed as failure:
         answer: dict[str, Any] = {"holds": False, "why": str(failure)}
     else:
+        central = certificate.get("format") == CENTRAL
         answer = {
             "holds": True,
             "epsilon": float_above(Fraction(certificate["epsilon"])),
             "delta": float_above(Fraction(certificate["delta"])),
             "neighbours": certificate["neighbours"],
-            "laws": len(certificate["laws"]),
-            "pairs": "listed" if any("neighbours" in part["law"] for part in certificate["laws"]) else "all",
-            "public": (certificate["release"] or {}).get("public", []),
-            "metric_privacy": any("distances" in part for part in certificate["laws"]),
+            **(_measurements(certificate) if central else _laws(certificate)),
             "release": certificate["release"],
             "unchecked": [] if release is None else list(release.unchecked),
         }
@@ -50,10 +50,33 @@ def verify(
         raise click.exceptions.Exit(1)
 
 
+def _laws(certificate: Mapping[str, Any]) -> dict[str, Any]:
+    laws = certificate["laws"]
+    return {
+        "laws": len(laws),
+        "pairs": "listed" if any("neighbours" in part["law"] for part in laws) else "all",
+        "public": (certificate["release"] or {}).get("public", []),
+        "metric_privacy": any("distances" in part for part in laws),
+    }
+
+
+def _measurements(certificate: Mapping[str, Any]) -> dict[str, Any]:
+    rho = None if certificate["rho"] is None else float_above(Fraction(certificate["rho"]))
+    return {"model": "central", "measurements": len(certificate["measurements"]), "rho": rho}
+
+
 def _page(answer: dict[str, Any], path: Path) -> Page:
     name = escape(path)
     if not answer["holds"]:
         yield f"[bold]{name}[/bold] [bold red]does not hold[/bold red]: {escape(answer['why'])}."
+        return
+    if "measurements" in answer:
+        yield (
+            f"[bold]{name}[/bold] [bold green]holds[/bold green]: ε = {answer['epsilon']:.6g}, "
+            f"δ = {answer['delta']:.6g}, {answer['neighbours']}."
+        )
+        yield f"Checked in exact arithmetic: the noise of {several(answer['measurements'], 'measured table')} together."
+        yield from _unchecked(answer)
         return
     limits = ", for the listed pairs of inputs" if answer["pairs"] == "listed" else ""
     limits += ", ε times the distance of two inputs" if answer["metric_privacy"] else ""
@@ -65,5 +88,9 @@ def _page(answer: dict[str, Any], path: Path) -> Page:
     )
     each = ", one for each column or group of joined columns" if answer["release"] else ""
     yield f"Checked in exact arithmetic: {several(answer['laws'], 'law')}{each}."
+    yield from _unchecked(answer)
+
+
+def _unchecked(answer: dict[str, Any]) -> Page:
     if answer["unchecked"]:
         yield f"Not checked: {escape(', '.join(answer['unchecked']))}."

@@ -1,58 +1,23 @@
-"""The account: what the entries of a ledger add up to.
+"""The account: what the entries of a ledger add up to, in exact fractions; `limits` says what that allows.
 
-Costs add up: with questions and epsilons chosen after seeing earlier answers, Σε and Σδ still hold (basic
-composition), and all sums are exact fractions. They add up only where they count the loss of the same unit.
+Costs add up only where they count the loss of the same unit.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from functools import reduce
+from typing import TYPE_CHECKING, Any, Literal
 
+from dproof.composition import pure_rho
+from dproof.curation.limits import Amount, Cost, Limit, amount, limit_of
 from dproof.errors import InputError, did_you_mean
-from dproof.exact import float_below
 from dproof.privacy import Neighbours, Privacy
-from dproof.questions.canonical import literal
 
 if TYPE_CHECKING:
     from dproof.plans.plan import Plan
-
-
-@dataclass(frozen=True, slots=True)
-class Amount:
-    """So much ε and so much δ."""
-
-    epsilon: Fraction = Fraction(0)
-    delta: Fraction = Fraction(0)
-
-    def __add__(self, other: Amount) -> Amount:
-        return Amount(self.epsilon + other.epsilon, self.delta + other.delta)
-
-    def __sub__(self, other: Amount) -> Amount:
-        return Amount(self.epsilon - other.epsilon, self.delta - other.delta)
-
-    def at_most(self, other: Amount) -> Amount:
-        return Amount(min(self.epsilon, other.epsilon), min(self.delta, other.delta))
-
-    def at_least(self, other: Amount) -> Amount:
-        return Amount(max(self.epsilon, other.epsilon), max(self.delta, other.delta))
-
-    def __str__(self) -> str:
-        return f"epsilon {literal(self.epsilon)} and delta {literal(self.delta)}"
-
-    def to_json(self) -> dict[str, float]:
-        """Both as floats that are not above the exact numbers."""
-        return {"epsilon": float_below(self.epsilon) + 0.0, "delta": float_below(self.delta) + 0.0}
-
-    def covers(self, other: Amount) -> bool:
-        return self.epsilon >= other.epsilon and self.delta >= other.delta
-
-
-def amount(privacy: Privacy) -> Amount:
-    """What a promise of privacy costs."""
-    return Amount(privacy.epsilon, privacy.delta)
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,15 +47,19 @@ class Unit:
         return {"neighbours": self.neighbours, "person": self.person, "rows_per_person": self.rows_per_person}
 
 
+Accounting = Literal["basic", "zcdp"]  # as a ledger writes it
+
+
 @dataclass(slots=True)
 class Account:
     """What the entries that were taken in so far say."""
 
     budget: Privacy | None = None
     unit: Unit = field(default_factory=Unit)
-    spent: Amount = field(default_factory=Amount)
+    accounting: Accounting = "basic"
+    spent: Cost = field(default_factory=Cost)
     limits: dict[str, Amount] = field(default_factory=dict)
-    spent_by: dict[str, Amount] = field(default_factory=dict)
+    spent_by: dict[str, Cost] = field(default_factory=dict)
     questions: dict[int, dict[str, Any]] = field(default_factory=dict)
     answers: dict[str, list[tuple[Amount, int]]] = field(default_factory=dict)
     unpublished: dict[int, dict[str, Any]] = field(default_factory=dict)  # releases that were paid for
@@ -98,44 +67,67 @@ class Account:
 
     def add(self, number: int, kind: str, told: Mapping[str, Any]) -> None:
         """Take in one more entry."""
-        cost = paid(told)
+        self.accounting = told.get("accounting", self.accounting)
+        price = paid(told)
         if kind == "budget":
             self.unit = Unit(told["neighbours"], told.get("person"), told.get("rows_per_person", 1))
-            self.budget = Privacy(cost.epsilon, cost.delta, neighbours=self.unit.neighbours)
+            self.budget = Privacy(price.epsilon, price.delta, neighbours=self.unit.neighbours)
         elif kind == "analyst":
-            self.limits[told["analyst"]] = cost
+            self.limits[told["analyst"]] = price
         elif kind == "answer":
             question = self.questions.pop(told["question"])
             self.answers.setdefault(question["key"], []).append((paid(question), number))
         elif kind == "published":
             self.published.append({**self.unpublished.pop(told["release"]), "seal": told.get("seal")})
         else:
-            self.spent += cost
-            who = told.get("analyst")
-            if who is not None:
-                self.spent_by[who] = self.spent_by.get(who, Amount()) + cost
+            self._spend(self.cost(told), told.get("analyst"))
             if kind == "question":
                 self.questions[number] = dict(told)
             elif "plan" in told:
                 self.unpublished[number] = dict(told)
 
-    def left(self, ceiling: Privacy | None) -> Amount:
-        """What may still be spent under the budget, and under the ceiling where there is one."""
-        assert self.budget is not None
-        whole = amount(self.budget) if ceiling is None else amount(self.budget).at_most(amount(ceiling))
-        return whole - self.spent
+    def _spend(self, cost: Cost, analyst: str | None) -> None:
+        self.spent += cost
+        if analyst is not None:
+            self.spent_by[analyst] = self.spent_by.get(analyst, Cost()) + cost
 
-    def left_to(self, analyst: str | None, ceiling: Privacy | None) -> Amount:
-        """What one analyst may still spend; without budgets of their own all share the whole."""
-        whole = self.left(ceiling)
+    @property
+    def in_rho(self) -> bool:
+        return self.accounting == "zcdp"
+
+    def cost(self, told: Mapping[str, Any]) -> Cost:
+        """What an entry costs, in every way that this ledger counts."""
+        price = paid(told)
+        pure = self.in_rho and not price.delta
+        rho = pure_rho(price.epsilon) if pure and price.rho is None else price.rho
+        return Cost(price.epsilon, price.delta, rho, Fraction(told.get("cut", 0)))
+
+    def limit(self, whole: Amount) -> Limit:
+        """A limit on what may be spent, kept as this ledger counts."""
+        return limit_of(whole.epsilon, whole.delta, in_rho=self.in_rho)
+
+    def roof(self, ceiling: Privacy | None) -> list[tuple[Limit, Cost]]:
+        """The limits that hold for everyone, each with what counts against it."""
+        assert self.budget is not None
+        return [(self.limit(amount(whole)), self.spent) for whole in (self.budget, ceiling) if whole is not None]
+
+    def limits_of(self, analyst: str | None, ceiling: Privacy | None) -> list[tuple[Limit, Cost]]:
+        """The limits that hold for one analyst; without budgets of their own all share the whole."""
         if not self.limits:
-            return whole
+            return self.roof(ceiling)
         if analyst not in self.limits:
             named = "no analyst was named" if analyst is None else f"there is no analyst {analyst!r}"
             raise InputError(f"the ledger gives each analyst a budget, and {named}{did_you_mean(analyst, self.limits)}")
-        return (self.limits[analyst] - self.spent_by.get(analyst, Amount())).at_most(whole)
+        own = (self.limit(self.limits[analyst]), self.spent_by.get(analyst, Cost()))
+        return [own, *self.roof(ceiling)]
+
+
+def left_under(limits: Sequence[tuple[Limit, Cost]]) -> Amount:
+    """A price that may still be paid under every one of some limits."""
+    return reduce(Amount.at_most, (limit.left(spent) for limit, spent in limits))
 
 
 def paid(told: Mapping[str, Any]) -> Amount:
-    """What an entry cost."""
-    return Amount(Fraction(told.get("epsilon", 0)), Fraction(told.get("delta", 0)))
+    """The price of an entry."""
+    rho = Fraction(told["rho"]) if "rho" in told else None
+    return Amount(Fraction(told.get("epsilon", 0)), Fraction(told.get("delta", 0)), rho)

@@ -13,11 +13,14 @@ from typing import Any
 
 from dproof.arguments import as_path, expect
 from dproof.coins import current
-from dproof.curation.account import Amount, Unit, amount
-from dproof.curation.ledger import Ledger, is_begun
+from dproof.curation.account import Unit
+from dproof.curation.ledger import Ledger
+from dproof.curation.ledger_file import is_begun
+from dproof.curation.limits import Amount, rho_for
 from dproof.curation.measurement import Measurement, Released, check_groups, measure
 from dproof.curation.noisy_curves import NoisyCurves
 from dproof.curation.preview import Preview, preview, spreads
+from dproof.curation.price import Price
 from dproof.curation.released import answer_of, draw
 from dproof.curation.tally import counter_of, read_rows, tally
 from dproof.errors import InputError
@@ -121,8 +124,16 @@ class Curator:
         level = level_of(level)
         measurement = self._measurement(asked, epsilon, delta, accuracy, level, all_groups)
         stored = measurement.free or self.ledger.find(self._key(measurement), measurement.privacy) is not None
-        left, notes = self.remaining(), self._stand_ins(measurement)
-        return preview(measurement, level, stored=stored, remaining=left, rows=self.public_rows, notes=notes)
+        rho, cut = measurement.price.rho, measurement.cut
+        return preview(
+            measurement,
+            level,
+            stored=stored,
+            remaining=self.remaining(),
+            times=self.ledger.times(measurement.privacy, analyst=self.analyst, rho=rho, cut=cut),
+            rows=self.public_rows,
+            notes=self._stand_ins(measurement),
+        )
 
     def ask(
         self,
@@ -161,7 +172,8 @@ class Curator:
     def ask_declared(self, query: Declared, *, epsilon: Any, level: float = 0.95) -> Answer:
         """Answer a query of the user's own at the price ε, with noise for the sensitivity that its author declares."""
         expect(query, Declared, "query", "a query that declare(…) made")
-        cost, level = self.price(epsilon, 0), level_of(level)
+        price, level = Price(self.price(epsilon, 0)), level_of(level)
+        cost = price.privacy
         replaced = cost.neighbours == "change-one" and not self.plan.row_is_person
         if query.neighbours != ("add-remove" if replaced else cost.neighbours):
             raise InputError(
@@ -183,8 +195,8 @@ class Curator:
             return {"whole": whole + int(noise.draw(1)[0]), "private": current().private}
 
         text = f"{query.name}, declared sensitivity {query.sensitivity}, step {query.step}"
-        kept, free = self.buy(self.key(text, known), cost, fresh)
-        noise = integer_laplace(noise.size, self.paid(kept))
+        kept, free = self.buy(self.key(text, known), price, fresh)
+        noise = integer_laplace(noise.size, self.paid(kept).privacy)
         value, half = query.step * kept["whole"], query.step * noise.quantile(repr(level))
         spread = float(query.step) * noise.variance**0.5
         cell = Cell(plain(value), float(value - half), float(value + half), spread, plain(value))
@@ -198,35 +210,40 @@ class Curator:
             released, free = self._drawn(measurement), True
         else:
             fresh = partial(self._drawn, measurement)
-            released, free = self.buy(self._key(measurement), measurement.privacy, fresh)
-            if self.paid(released) != measurement.privacy:
+            released, free = self.buy(self._key(measurement), measurement.price, fresh, cut=measurement.cut)
+            if self.paid(released) != measurement.price:
                 measurement = self._measure(measurement.question, self.paid(released))
-        notes = [*self.receipt(measurement.privacy, released, free), *self._stand_ins(measurement)]
+        notes = [*self.receipt(measurement.price, released, free), *self._stand_ins(measurement)]
         if measurement.curves is not None:
             notes.append("A row is its whole curve.")
         return measurement, released, tuple(notes)
 
-    def buy(self, key: str, cost: Privacy, fresh: Callable[[], Released]) -> tuple[Released, bool]:
+    def buy(
+        self, key: str, price: Price, fresh: Callable[[], Released], *, cut: Fraction = Fraction(0)
+    ) -> tuple[Released, bool]:
         """What the table tells, bought once, and whether it was free; a stored answer that was paid better counts."""
+        cost, rho = price.privacy, price.rho
         with self.lock:
             stored = self.ledger.find(key, cost)
             if stored is not None:
                 return stored, True
-            number = self.ledger.debit(key, cost, analyst=self.analyst)
+            number = self.ledger.debit(key, cost, analyst=self.analyst, rho=rho, cut=cut)
             paid = {"epsilon": str(cost.epsilon), "delta": str(cost.delta)}
+            paid |= {} if rho is None else {"rho": str(rho)}
             try:
                 return self.ledger.store(number, {**fresh(), **paid}), False
             except BaseException as error:
                 error.add_note("the question was paid for and not answered: asked again, it is paid again")
                 raise
 
-    def paid(self, released: Released) -> Privacy:
-        """The price of a stored answer."""
-        return Privacy(released["epsilon"], released["delta"], neighbours=self.plan.privacy.neighbours)
+    def paid(self, released: Released) -> Price:
+        """The price of a stored answer: its noise was made for that."""
+        privacy = Privacy(released["epsilon"], released["delta"], neighbours=self.plan.privacy.neighbours)
+        return Price(privacy, Fraction(released["rho"]) if "rho" in released else None)
 
-    def receipt(self, cost: Privacy, released: Released, free: bool) -> list[str]:
+    def receipt(self, price: Price, released: Released, free: bool) -> list[str]:
         """What an answer says about its price."""
-        notes = [f"{'It was free' if free else f'It cost {amount(cost)}'}; {Unit.of(self.plan)}."]
+        notes = [f"{'It was free' if free else f'It cost {price.amount}'}; {Unit.of(self.plan)}."]
         return notes if released.get("private", True) else [*notes, "NOT PRIVATE: drawn with seeded coins."]
 
     def key(self, text: str, names: Iterable[str]) -> str:
@@ -265,7 +282,7 @@ class Curator:
         if accuracy is not None and asks_for_curves(question, self.schema):
             raise InputError("say with epsilon what a question about curves may cost")
         if accuracy is None:
-            return self._measure(question, self.price(epsilon, delta))
+            return self._measure(question, self._priced(self.price(epsilon, delta)))
         self.price(_MOST, delta)
         return self._accurate(question, exact(accuracy, "accuracy"), delta, level)
 
@@ -276,9 +293,17 @@ class Curator:
             raise InputError("epsilon 0 buys no answer: it would have to be the same for every table")
         return cost
 
-    def _measure(self, question: Question, cost: Privacy) -> Measurement:
+    def _priced(self, cost: Privacy) -> Price:
+        """A price as the ledger counts it: with δ, it buys the ρ that keeps (ε, δ)."""
+        if not cost.delta or not self.ledger.counts_rho:
+            return Price(cost)
+        return Price(cost, rho_for(cost.epsilon, cost.delta))
+
+    def _measure(self, question: Question, price: Price) -> Measurement:
         rows, by_person = self.plan.rows_per_person, self.plan.person is not None
-        measurement = measure(question, self.schema, cost, rows_per_person=rows, by_person=by_person)
+        measurement = measure(
+            question, self.schema, price.privacy, rho=price.rho, rows_per_person=rows, by_person=by_person
+        )
         counter_of(measurement)  # refuses what is too large to count while nothing is spent
         return measurement
 
@@ -286,7 +311,7 @@ class Curator:
         """The least ε of three digits at which every interval is ± `wanted` or better."""
 
         def at(epsilon: Fraction) -> tuple[Measurement, bool]:
-            made = self._measure(question, Privacy(epsilon, delta, neighbours=self.plan.privacy.neighbours))
+            made = self._measure(question, self._priced(self.price(epsilon, delta)))
             widths = {name: width for name, (width, _) in spreads(made, level, self.public_rows).items()}
             unknown = next((name for name, width in widths.items() if width is None), None)
             if unknown is not None:

@@ -7,15 +7,23 @@ their coordinates together. Where the number of rows is not public it is one mor
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import isqrt
+from fractions import Fraction
+from math import ceil, isqrt
 from typing import Literal
 
 import numpy as np
 
+from dproof.curation.limits import covers_cut
+from dproof.curation.price import Price
 from dproof.curves.expansion import CurveLattice, Expansion, Integers, Split
 from dproof.curves.noise import VectorNoise, least_noise, vector_noise
+from dproof.errors import InputError
+from dproof.laws.gaussian import gaussian_sum
 from dproof.privacy import Privacy
 from dproof.questions.question import Aggregate
+
+_TABLE_CUT = Fraction(1, 1 << 65)  # what a table of a sum of draws may miss, and the ripple of the sum
+_MOST_DRAWS = 9
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -27,6 +35,7 @@ class CurveSums:
     noise: VectorNoise
     weight: int  # W of the count among the coordinates; 0 where the number of rows is public
     first: int  # weight of z beside its products, for a covariance; else 0
+    cut: Fraction  # of the noise, see `limits.Cost`
 
     @property
     def column(self) -> str:
@@ -64,22 +73,43 @@ class CurveSums:
 
 
 def curve_sums(
-    aggregate: Aggregate, expansion: Expansion, privacy: Privacy, *, public: bool, groups: int, rows_per_person: int
+    aggregate: Aggregate, expansion: Expansion, price: Price, *, public: bool, groups: int, rows_per_person: int
 ) -> CurveSums:
     """The sums for AVG, SUM or COVAR of a curve column in so many groups, with the least noise at this price.
 
     `public` where all rows are summed up and their number is public.
     """
+    privacy = price.privacy
     splits: tuple[Split, ...] = ("gaussian", "laplace") if privacy.delta else ("laplace",)
 
     def noise_of(lattice: CurveLattice, split: Split) -> VectorNoise:
         moved, weight, first = _size(lattice, split, privacy, aggregate, public, groups)
         moved *= rows_per_person ** (1 if split == "laplace" else 2)
-        return vector_noise(split, moved, groups * _coordinates(lattice, weight, first), privacy)
+        return _noise(split, moved, groups * _coordinates(lattice, weight, first), price)
 
     lattice, noise = least_noise(expansion, splits, noise_of)
     _, weight, first = _size(lattice, noise.split, privacy, aggregate, public, groups)
-    return CurveSums(aggregate, lattice, noise, weight, first)
+    cut = _cut(noise) if price.rho is not None and noise.split == "gaussian" else Fraction(0)
+    return CurveSums(aggregate, lattice, noise, weight, first, cut)
+
+
+def _noise(split: Split, moved: int, terms: int, price: Price) -> VectorNoise:
+    """The least noise of a kind at this price; with ρ it is N_Z(0, σ²) on every number, up to what is cut."""
+    if price.rho is None:
+        return vector_noise(split, moved, terms, price.privacy)
+    if split == "laplace":
+        return vector_noise(split, moved, terms, price.pure)
+    if not price.rho:
+        raise InputError("so small an epsilon and delta buy no Gaussian noise: allow more of one of them")
+    noise = VectorNoise(split, gaussian_sum(Fraction(ceil(moved / (2 * price.rho)))), moved, terms)
+    if not covers_cut(price.privacy.epsilon, price.privacy.delta, _cut(noise)):
+        raise InputError("so small a delta is not proven for Gaussian noise: allow more of it")
+    return noise
+
+
+def _cut(noise: VectorNoise) -> Fraction:
+    """How far each table of a sum of draws lies from its law, and their sum from N_Z(0, σ²): see `GaussianSum`."""
+    return 2 * noise.terms * _MOST_DRAWS * _TABLE_CUT
 
 
 def _coordinates(lattice: CurveLattice, weight: int, first: int) -> int:

@@ -4,8 +4,12 @@ One SQLite file, one table that is only ever added to. Each entry carries the ha
 dropped or swapped entry breaks the chain; the head of the chain is kept beside it, so a cut end shows as well. Who can
 rewrite the whole file can still put back an older copy of it: against that, keep the mark outside (`docs/limits.md`).
 
-A question is debited before any row is read, and the debit is on the disk by then. While a ledger is open, its latest
-entries lie in a file beside it, which ends in `-wal`; closing brings them into the one file.
+A question is debited before any row is read, and the debit is on the disk by then.
+
+A budget without δ is kept by the sums of ε, in a file of version 1. One with δ is kept in ρ (`limits`), in a file of
+version 2; files of version 1 with δ were kept by sums, and are. Where the first expense of all is one that only plain
+sums of ε and δ cover, such as a release with the whole δ, then sums are kept from there on: nothing was told before,
+so no answer has had a part in that.
 """
 
 from __future__ import annotations
@@ -14,39 +18,40 @@ import hashlib
 import json
 import os
 import sqlite3
-import threading
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from pathlib import Path
+from fractions import Fraction
 from typing import Any
-from weakref import WeakSet, finalize
 
 from dproof.arguments import as_path, expect, mapping
-from dproof.curation.account import Account, Amount, Unit, amount, paid
-from dproof.errors import DproofError, InputError, OverBudget, VerificationFailed
+from dproof.curation.account import Account, Unit, left_under, paid
+from dproof.curation.ledger_file import BASIC, CONCENTRATED, LOCK, LedgerFile, make_tables
+from dproof.curation.limits import Amount, Cost, Limit, Sums, amount
+from dproof.errors import InputError, OverBudget, VerificationFailed
+from dproof.exact import exact
 from dproof.privacy import Neighbours, Privacy, Promise
 
-VERSION = 1  # of the file: its tables, its chain, and the keys of questions in it
-_START = hashlib.sha256(f"dproof ledger {VERSION}".encode()).hexdigest()
-_Files = tuple[tuple[int, int] | None, tuple[int, int] | None]
-_PATIENCE = 120  # seconds that a process waits for the others
-_KIND = 1146114674
-_TABLES = f"""
-CREATE TABLE entries (number INTEGER PRIMARY KEY, kind TEXT NOT NULL, body TEXT NOT NULL, hash TEXT NOT NULL);
-CREATE TABLE head (one INTEGER PRIMARY KEY CHECK (one = 1), number INTEGER NOT NULL, hash TEXT NOT NULL);
-CREATE TRIGGER no_change BEFORE UPDATE ON entries BEGIN SELECT raise(ABORT, 'a ledger is only added to'); END;
-CREATE TRIGGER no_loss BEFORE DELETE ON entries BEGIN SELECT raise(ABORT, 'a ledger is only added to'); END;
-PRAGMA application_id = {_KIND};
-PRAGMA user_version = {VERSION};
-"""
+# Why a cost is refused that looks smaller than what is left.
+_PURE = ", and with a delta above 0 the same epsilon costs less rho"
+_NO_RHO = ", but no rho is known of this: pay it before anything else, or from a ledger of its own"
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """What may be spent in all, what was, and what is left."""
+
+    budget: Amount
+    spent: Amount
+    remaining: Amount
 
 
 class Ledger:
     """The account of one table.
 
     >>> import tempfile
-    >>> ledger = Ledger(Path(tempfile.mkdtemp()) / "budget.db", budget=Privacy(1))
+    >>> ledger = Ledger(f"{tempfile.mkdtemp()}/budget.db", budget=Privacy(1))
     >>> number = ledger.debit("SELECT count(*) FROM data", Privacy("0.1"))
     >>> ledger.remaining().epsilon
     Fraction(9, 10)
@@ -76,11 +81,8 @@ class Ledger:
         limits = {} if analysts is None else _limits(analysts, neighbours)
         if mark is not None:
             expect(mark, str, "mark", "a text")
-        self._file = self.path.resolve()  # SQLite keeps the journal beside the file itself, not beside a link to it
+        self._file = LedgerFile(self.path)
         self.ceiling = None if ceiling is None else Privacy.of(ceiling, "ceiling", neighbours=neighbours)
-        self._database: sqlite3.Connection | None = None
-        self._journal = ""
-        self._files: _Files | None = None
         self._forget()
         if budget is None and not self.path.exists():
             raise InputError(f"there is no ledger {str(self.path)!r}: begin one with a plan or a budget")
@@ -88,9 +90,11 @@ class Ledger:
             if begun := account.budget is None:
                 if budget is None:
                     raise InputError(f"{self.path.name!r} is no ledger: it is empty")
-                for statement in _TABLES.strip().split(";\n"):
-                    database.execute(statement)
-                told = {**(unit or Unit()).to_json(), "neighbours": budget.neighbours}
+                # In version 1 nothing is said of the accounting: it is basic.
+                version, kept = (CONCENTRATED, {"accounting": "zcdp"}) if budget.delta else (BASIC, {})
+                make_tables(database, version)
+                self._begin(version)
+                told = {**(unit or Unit()).to_json(), "neighbours": budget.neighbours, **kept}
                 self._append(database, "budget", {**_told(budget), **told})
             elif budget is not None and budget != account.budget:
                 raise InputError(f"the ledger was begun with {account.budget}, and that cannot be changed to {budget}")
@@ -129,15 +133,37 @@ class Ledger:
         with self._transaction() as (_, account):
             return {**dict.fromkeys(account.spent_by), **account.limits}
 
-    def spent(self, analyst: str | None = None) -> Amount:
-        """The sum of all that was asked and released, or of what one analyst asked."""
+    @property
+    def counts_rho(self) -> bool:
+        """Whether a question with δ is priced by its ρ."""
         with self._transaction() as (_, account):
-            return account.spent if analyst is None else account.spent_by.get(analyst, Amount())
+            return account.in_rho
+
+    def standing(self) -> Standing:
+        """Of the whole, whoever spends it."""
+        with self._transaction() as (_, account):
+            limit = account.limit(amount(self.budget))
+            return Standing(limit.whole, limit.spent(account.spent), left_under(account.roof(self.ceiling)))
+
+    def spent(self, analyst: str | None = None) -> Amount:
+        """What all that was asked and released comes to, or what one analyst asked."""
+        with self._transaction() as (_, account):
+            cost = account.spent if analyst is None else account.spent_by.get(analyst, Cost())
+            own = None if analyst is None else account.limits.get(analyst)
+            return account.limit(own or amount(self.budget)).spent(cost)
 
     def remaining(self, analyst: str | None = None) -> Amount:
         """What may still be spent, by anyone or by one analyst."""
         with self._transaction() as (_, account):
-            return account.left_to(analyst, self.ceiling).at_least(Amount())
+            return left_under(account.limits_of(analyst, self.ceiling))
+
+    def times(
+        self, cost: Privacy, *, analyst: str | None = None, rho: Fraction | None = None, cut: Fraction = Fraction(0)
+    ) -> int:
+        """How many times a cost may still be paid, by anyone or by one analyst."""
+        with self._transaction() as (_, account):
+            each = account.cost({**_told(cost), **_noise(rho, cut)})
+            return min(limit.times(spent, each) for limit, spent in account.limits_of(analyst, self.ceiling))
 
     @property
     def mark(self) -> str:
@@ -159,13 +185,24 @@ class Ledger:
 
     # What is added to it -------------------------------------------------------------------------------------------
 
-    def debit(self, key: str, cost: Promise, *, analyst: str | None = None) -> int:
-        """Pay for a question before anything is read; the number of the entry, or OverBudget and no entry."""
+    def debit(
+        self,
+        key: str,
+        cost: Promise,
+        *,
+        analyst: str | None = None,
+        rho: Fraction | None = None,
+        cut: Fraction = Fraction(0),
+    ) -> int:
+        """Pay for a question before anything is read; the number of the entry, or OverBudget and no entry.
+
+        `rho` is that of the answer's noise, and `cut` how far its tables may lie from the laws that have this ρ.
+        """
         expect(key, str, "key", "the text of a question")
         who = {} if analyst is None else {"analyst": expect(analyst, str, "analyst", "a name")}
         with self._transaction(writing=True) as (database, account):
-            left = account.left_to(analyst, self.ceiling)
-            return self._spend(database, "question", {"key": key, **who}, cost, left)
+            limits = account.limits_of(analyst, self.ceiling)
+            return self._spend(database, "question", {"key": key, **who, **_noise(rho, cut)}, cost, limits)
 
     def store(self, number: int, answer: Any) -> Any:
         """Keep the answer to a question that was paid for, and give back the one that counts.
@@ -187,7 +224,7 @@ class Ledger:
         under = {} if plan is None else {"plan": plan}
         with self._transaction(writing=True) as (database, account):
             body = {"description": description, **under}
-            return self._spend(database, "release", body, cost, account.left(self.ceiling))
+            return self._spend(database, "release", body, cost, account.roof(self.ceiling))
 
     def unpublished(self, cost: Privacy, description: str, plan: str) -> int | None:
         """The number of such a release that was paid for and never published, if there is one."""
@@ -209,19 +246,34 @@ class Ledger:
             sealed = {} if seal is None else {"seal": seal}
             self._append(database, "published", {"release": number, **sealed})
 
-    def _spend(self, database: sqlite3.Connection, kind: str, body: dict[str, Any], cost: Promise, left: Amount) -> int:
+    def _spend(
+        self,
+        database: sqlite3.Connection,
+        kind: str,
+        body: dict[str, Any],
+        cost: Promise,
+        limits: Sequence[tuple[Limit, Cost]],
+    ) -> int:
         cost = Privacy.of(cost, "cost", neighbours=self.budget.neighbours)
         if cost.neighbours != self.budget.neighbours:
             raise InputError(
                 f"the ledger counts {self.budget.neighbours} neighbours and this costs {cost.neighbours} ones: "
                 "the two do not add up"
             )
-        if not left.covers(amount(cost)):
-            raise OverBudget(
-                f"this costs {amount(cost)}, and what is left is {left.at_least(Amount())}: nothing was read and "
-                "nothing was spent"
-            )
-        return self._append(database, kind, {**body, **_told(cost)})
+        body = {**body, **_told(cost)}
+        more = self._account.cost(body)
+        if all(limit.allows(spent + more) for limit, spent in limits):
+            return self._append(database, kind, body)
+        sums = [Sums(Amount(limit.whole.epsilon, limit.whole.delta)) for limit, _ in limits]
+        if self._account.in_rho and self._account.spent == Cost() and all(limit.allows(more) for limit in sums):
+            return self._append(database, kind, {**body, "accounting": "basic"})
+        price, reason = Amount(cost.epsilon, cost.delta), ""
+        if self._account.in_rho:
+            price, reason = replace(price, rho=more.rho), _NO_RHO if more.rho is None else "" if cost.delta else _PURE
+        raise OverBudget(
+            f"this costs {price}, and what is left is {left_under(limits)}{reason}: nothing was read and nothing was "
+            "spent"
+        )
 
     def _append(self, database: sqlite3.Connection, kind: str, body: Mapping[str, Any]) -> int:
         text = json.dumps({**body, "at": datetime.now(UTC).isoformat(timespec="seconds")}, sort_keys=True)
@@ -235,7 +287,12 @@ class Ledger:
     # The chain -----------------------------------------------------------------------------------------------------
 
     def _forget(self) -> None:
-        self._number, self._hash, self._marks, self._account = 0, _START, {_START}, Account()
+        self._number, self._hash, self._account = 0, "", Account()
+        self._marks: set[str] = set()
+
+    def _begin(self, version: int) -> None:
+        self._hash = hashlib.sha256(f"dproof ledger {version}".encode()).hexdigest()
+        self._marks = {self._hash}
 
     def _take(self, number: int, kind: str, body: str, stored: str) -> None:
         """Take one more entry into account, if it continues the chain."""
@@ -245,12 +302,14 @@ class Ledger:
         self._number, self._hash = number, stored
         self._marks.add(stored)
 
-    def _catch_up(self, database: sqlite3.Connection) -> None:
+    def _catch_up(self, database: sqlite3.Connection, version: int) -> None:
         """Check all that is new in the file; what was checked before is still there if the head is."""
-        if not database.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
+        if not version:
             if self._number:
                 raise VerificationFailed(f"{self.path.name!r} was emptied while it was open")
             return
+        if not self._number:
+            self._begin(version)
         new = "SELECT number, kind, body, hash FROM entries WHERE number > ? ORDER BY number"
         for entry in database.execute(new, (self._number,)):
             self._take(*entry)
@@ -258,95 +317,25 @@ class Ledger:
         if head != (self._number, self._hash):
             raise VerificationFailed(_broken(self._number))
 
-    # The file ------------------------------------------------------------------------------------------------------
-
     @contextmanager
     def _transaction(
         self, *, writing: bool = False, lasting: bool = True
     ) -> Iterator[tuple[sqlite3.Connection, Account]]:
-        """One writer at a time over all threads and processes; all that is new in the file is checked first.
-
-        What was written is on the disk afterwards, or if it need not be `lasting`, together with the next that is.
-        """
-        with _LOCK:
+        """The file and the account, when all that is new in the file is checked; see `LedgerFile.transaction`."""
+        with LOCK:
             before = self._number
             try:
-                database = self._open()
-                lazily = self._journal == "wal" and not lasting
-                database.execute(f"PRAGMA synchronous = {'NORMAL' if lazily else 'FULL'}")
-                database.execute("BEGIN IMMEDIATE" if writing else "BEGIN")
-                self._catch_up(database)
-                self._files = self._files or self._beside()
-                yield database, self._account
-                database.execute("COMMIT")
-            except BaseException as error:
+                with self._file.transaction(writing=writing, lasting=lasting) as (database, version):
+                    self._catch_up(database, version)
+                    yield database, self._account
+            except BaseException:
                 if self._number != before:
                     self._forget()  # what was taken in may be gone again
-                if isinstance(error, sqlite3.Error):
-                    self.close()
-                    raise _said(error, self.path) from None
-                if self._database is not None:
-                    self._database.rollback()
                 raise
-
-    def _open(self) -> sqlite3.Connection:
-        """The connection, kept from one transaction to the next while the files are those that it opened."""
-        if self._database is not None and self._files == self._beside():
-            return self._database
-        self.close()
-        place = self._file.as_uri()
-        fixed = self._file.exists() and not all(os.access(path, os.W_OK) for path in (self._file, self._file.parent))
-        if fixed:  # nothing can be spent from it, but it can be looked at
-            place += "?mode=ro" if self._beside()[1] else "?immutable=1"
-        database = sqlite3.connect(place, uri=True, timeout=_PATIENCE, isolation_level=None, check_same_thread=False)
-        self._database, self._files, self._closing = database, None, finalize(self, database.close)
-        _OPEN.add(self)
-        made = database.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
-        if made and database.execute("PRAGMA application_id").fetchone()[0] != _KIND:
-            raise InputError(f"{self.path.name!r} is no ledger")
-        if made and (version := database.execute("PRAGMA user_version").fetchone()[0]) != VERSION:
-            raise InputError(
-                f"{self.path.name!r} is a ledger of version {version}, and this dproof knows version {VERSION}: "
-                "use the dproof that wrote it"
-            )
-        if made and not fixed:
-            # With the journal ahead of the file, a debit waits for the disk once. A new file has no journal yet, and
-            # one that another process is reading just now keeps the journal that it has.
-            with suppress(sqlite3.OperationalError):
-                database.execute("PRAGMA journal_mode = WAL")
-        self._journal = database.execute("PRAGMA journal_mode").fetchone()[0]
-        return database
-
-    def _beside(self) -> _Files:
-        """Which files lie at the ledger's place and at that of its journal."""
-        return _identity(self._file), _identity(f"{self._file}-wal")
 
     def close(self) -> None:
         """Bring everything into the one file and let go of it; whatever comes next opens it again."""
-        with _LOCK:
-            if self._database is not None:
-                self._database = None
-                self._closing()
-
-
-# SQLite's locks do not survive a fork: every ledger is closed before one, and no other thread may open it meanwhile.
-_LOCK = threading.RLock()
-_OPEN: WeakSet[Ledger] = WeakSet()
-
-
-def _before_fork() -> None:
-    _LOCK.acquire()
-    for ledger in list(_OPEN):
-        ledger.close()
-
-
-if hasattr(os, "register_at_fork"):  # where processes fork
-    os.register_at_fork(before=_before_fork, after_in_parent=_LOCK.release, after_in_child=_LOCK.release)
-
-
-def is_begun(path: str | os.PathLike[str]) -> bool:
-    """Whether a file is there, and not only the empty one with which another process is about to begin."""
-    return Path(path).exists() and Path(path).stat().st_size > 0
+        self._file.close()
 
 
 def _limits(analysts: Any, neighbours: Neighbours) -> dict[str, Privacy]:
@@ -370,36 +359,19 @@ def _told(privacy: Privacy) -> dict[str, str]:
     return {"epsilon": str(privacy.epsilon), "delta": str(privacy.delta)}
 
 
+def _noise(rho: Any, cut: Any) -> dict[str, str]:
+    """What an entry says of the noise of an answer."""
+    if rho is None:
+        return {}
+    told = {"rho": exact(rho, "rho"), "cut": exact(cut, "cut")}
+    if min(told.values()) < 0:
+        raise InputError("rho and cut must be 0 or more: they are what the noise of an answer costs")
+    return {name: str(value) for name, value in told.items()}
+
+
 def _link(previous: str, number: int, kind: str, body: str) -> str:
     return hashlib.sha256("\n".join([previous, str(number), kind, body]).encode()).hexdigest()
 
 
 def _broken(number: int) -> str:
     return f"the ledger was changed: its chain of hashes breaks at entry {number}, so what was spent is not known"
-
-
-def _identity(path: str | os.PathLike[str]) -> tuple[int, int] | None:
-    try:
-        found = os.stat(path)
-    except OSError:
-        return None
-    return found.st_dev, found.st_ino
-
-
-def _said(error: sqlite3.Error, path: Path) -> DproofError:
-    """What SQLite's trouble means to a person."""
-    code = getattr(error, "sqlite_errorname", "")
-    for start, sentence in _TROUBLES.items():
-        if code.startswith(start):
-            return InputError(sentence.format(repr(str(path))))
-    return VerificationFailed(f"{path.name!r} is damaged: what was spent is not known ({error})")
-
-
-_TROUBLES = {
-    "SQLITE_NOTADB": "{} is no ledger",
-    "SQLITE_BUSY": "the ledger {} is held by another process: try again",
-    "SQLITE_CANTOPEN": "the ledger {} cannot be opened: is it a file, in a folder that you may write in?",
-    "SQLITE_READONLY": "the ledger {} cannot be written to, so nothing can be paid from it",
-    "SQLITE_FULL": "the disk of the ledger {} is full, so nothing can be paid from it",
-    "SQLITE_IOERR": "the ledger {} cannot be read or written: its disk fails",
-}

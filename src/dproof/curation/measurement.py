@@ -2,13 +2,13 @@
 
 Counts, sums and moments get whole-number noise, scaled so that all of them together cost ε: a row that moves one of
 them far moves another less, and the exact joint effect of every possible row is known. Quantiles, extremes, modes and
-top lists are chosen by how many rows miss the mark. Different aggregates share ε (basic composition).
+top lists are chosen by how many rows miss the mark. Different aggregates share the price (`price`).
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import product
@@ -19,9 +19,11 @@ from numpy.typing import NDArray
 
 from dproof.curation.choice import Chosen, choice_of
 from dproof.curation.curve_sums import CurveSums, curve_sums
+from dproof.curation.price import Noises, Price
 from dproof.curves.expansion import Expansion
 from dproof.errors import InputError, TooLarge
-from dproof.mechanisms.noise import Noise, integer_gaussian, integer_laplace
+from dproof.exact import root_above
+from dproof.mechanisms.noise import Noise, demand_noise, integer_laplace
 from dproof.privacy import Privacy
 from dproof.questions.aggregates import Frequent
 from dproof.questions.canonical import expression, normalise
@@ -64,11 +66,16 @@ class Measurement:
     question: Question
     keys: tuple[Key, ...]
     schema: Schema
-    privacy: Privacy
+    price: Price
     by_person: bool
     noisy: tuple[Noisy, ...]
     chosen: tuple[Chosen, ...]
     curves: CurveSums | None = None  # where curves are asked for, and then nothing else is
+    cut: Fraction = Fraction(0)  # of its noise, see `limits.Cost`
+
+    @property
+    def privacy(self) -> Privacy:
+        return self.price.privacy
 
     @property
     def groups(self) -> int:
@@ -108,9 +115,15 @@ class Measurement:
 
 
 def measure(
-    question: Question, schema: Schema, privacy: Privacy, *, rows_per_person: int = 1, by_person: bool = False
+    question: Question,
+    schema: Schema,
+    privacy: Privacy,
+    *,
+    rho: Fraction | None = None,
+    rows_per_person: int = 1,
+    by_person: bool = False,
 ) -> Measurement:
-    """How to answer a checked question at this price.
+    """How to answer a checked question at this price; with `rho`, which must keep it, by noise that has this ρ.
 
     Under change-one neighbours have equally many rows where each row is a person. Where rows say who owns them
     (`by_person`), or a person may own several, one may own fewer than another, or none: their number is private.
@@ -130,8 +143,11 @@ def measure(
     for column in columns(question):
         if isinstance(schema.spaces[column], Open):
             raise InputError(f"column {column!r} has no declared values in the plan: give it a space to ask about it")
+    price = Price(privacy, rho)
+    if rho is not None:
+        demand_noise(privacy.epsilon, privacy.delta)
     if asks_for_curves(question, schema):
-        return _measured_curves(question, keys, schema, privacy, rows_per_person, by_person)
+        return _measured_curves(question, keys, schema, price, rows_per_person, by_person)
     for part in expressions(question):
         _check_numbers(part, schema, alone=True)
     for test in question.having:
@@ -145,17 +161,20 @@ def measure(
     share = Fraction(1, len(wanted))
     moved = rows_per_person * (2 if several and privacy.neighbours == "change-one" else 1)
     cells = moved if several else 1  # the numbers of one aggregate that one person can move
-    price = _part(privacy, share * len(sums))
-    linear = _linear(question, schema, price, rows_per_person, by_person, sums, cells)
-    counts = [Noisy(a, moved, _noise(moved, moved * rows_per_person, _part(privacy, share), cells)) for a in distinct]
+    linear, cut = _linear(question, schema, price.part(share * len(sums)), rows_per_person, by_person, sums, cells)
+    one, counts = price.part(share), []
+    for aggregate in distinct:
+        made = one.noise(moved, moved * rows_per_person, cells)
+        counts.append(Noisy(aggregate, moved, made.of[0]))
+        cut += made.cut
     if picked and groups > _MOST_CHOICES:
         raise TooLarge(f"a value would be chosen in each of {groups} groups: ask for {_MOST_CHOICES} at most")
-    choices = [choice_of(a, schema, _part(privacy, share), rows_per_person, groups) for a in picked]
-    return Measurement(question, keys, schema, privacy, by_person, (*linear, *counts), tuple(choices))
+    choices = [choice_of(a, schema, one.pure, rows_per_person, groups) for a in picked]
+    return Measurement(question, keys, schema, price, by_person, (*linear, *counts), tuple(choices), None, cut)
 
 
 def _measured_curves(
-    question: Question, keys: tuple[Key, ...], schema: Schema, privacy: Privacy, rows_per_person: int, by_person: bool
+    question: Question, keys: tuple[Key, ...], schema: Schema, price: Price, rows_per_person: int, by_person: bool
 ) -> Measurement:
     """How to answer SELECT keys, AVG(curve) or SUM(curve) or COVAR(curve, curve) FROM data WHERE .. GROUP BY keys."""
     aggregate, *more = aggregates(question)
@@ -166,8 +185,8 @@ def _measured_curves(
             "at a time, with WHERE for a condition"
         )
     # Only the curves that are there are measured; then how many these are is private.
-    there = present(aggregate, schema)
-    every = question.where in (None, there) and not keys and privacy.neighbours == "change-one" and not by_person
+    there, neighbours = present(aggregate, schema), price.privacy.neighbours
+    every = question.where in (None, there) and not keys and neighbours == "change-one" and not by_person
     if aggregate.definition.shape == "curved" and not every:
         raise InputError(
             "the covariance of curves is told of all rows, and where their number is public: "
@@ -177,8 +196,8 @@ def _measured_curves(
     question = replace(question, where=None if where is None else normalise(where))
     groups = math.prod(len(grouping(key, schema).labels) for key in keys)
     public, space = every and question.where is None, cast(Expansion, schema.spaces[column])
-    sums = curve_sums(aggregate, space, privacy, public=public, groups=groups, rows_per_person=rows_per_person)
-    return Measurement(question, keys, schema, privacy, by_person, (), (), sums)
+    sums = curve_sums(aggregate, space, price, public=public, groups=groups, rows_per_person=rows_per_person)
+    return Measurement(question, keys, schema, price, by_person, (), (), sums, sums.cut)
 
 
 def check_groups(keys: Iterable[Key], schema: Schema) -> None:
@@ -205,49 +224,67 @@ def _check_numbers(whole: Expression, schema: Schema, *, alone: bool = False) ->
             raise InputError("a mode or a top list is no number to calculate with: ask for it on its own")
 
 
-def _part(privacy: Privacy, share: Fraction) -> Privacy:
-    return Privacy(privacy.epsilon * share, privacy.delta * share, neighbours=privacy.neighbours)
-
-
 def _linear(
     question: Question,
     schema: Schema,
-    privacy: Privacy,
+    price: Price,
     rows: int,
     by_person: bool,
     sums: list[Aggregate],
     cells: int,
-) -> list[Noisy]:
-    """Noise for all sums over rows together."""
+) -> tuple[list[Noisy], Fraction]:
+    """Noise for all sums over rows together, and what its tables may miss."""
     needed = list(dict.fromkeys(term for aggregate in sums for term in terms(aggregate, schema)))
     if not needed:
-        return []
+        return [], Fraction(0)
+    neighbours = price.privacy.neighbours
     coordinates = [Coordinate(0, ((Fraction(1), term),)) for term in needed]
     found = effects(schema, [Part(question.where, question.group_by)], coordinates)
     if by_person:
         found = _with_none(found)  # a person may also have fewer rows, or none
-    alone = [found.largest(privacy.neighbours, weights=_only(n, needed))[0] for n in range(len(needed))]
+    alone = [found.largest(neighbours, weights=_only(n, needed))[0] for n in range(len(needed))]
     moving = [n for n, size in enumerate(alone) if size]
     if not moving:
-        return [Noisy(term, 0, None) for term in needed]
+        return [Noisy(term, 0, None) for term in needed], Fraction(0)
     shares = _shares(needed, sums, schema, moving)
     weights = [shares[n] / size if size else Fraction(0) for n, size in enumerate(alone)]
-    joint = found.largest(privacy.neighbours, weights=weights)[0]
-    sizes = [int(size) * rows for size in alone]
-    laplace = {
-        n: integer_laplace(sizes[n], Privacy(privacy.epsilon * shares[n] / joint, neighbours=privacy.neighbours))
-        for n in moving
-        if privacy.epsilon
-    }
-    best = laplace
-    if privacy.delta:
-        squares = [found.largest(privacy.neighbours, power=2, weights=_only(n, needed))[0] for n in range(len(needed))]
-        relaxed = {n: _noise(sizes[n], int(squares[n]) * rows**2, _part(privacy, shares[n]), cells) for n in moving}
-        if not laplace or _spread(relaxed, alone) < _spread(laplace, alone):
+    joint = found.largest(neighbours, weights=weights)[0]
+    sizes, epsilon = [int(size) * rows for size in alone], price.pure.epsilon
+    best = Noises(
+        {
+            n: integer_laplace(sizes[n], Privacy(epsilon * shares[n] / joint, neighbours=neighbours))
+            for n in moving
+            if epsilon
+        }
+    )
+    if price.privacy.delta:
+        squares = {n: int(found.largest(neighbours, power=2, weights=_only(n, needed))[0]) for n in moving}
+        relaxed = _relaxed(found, price, shares, sizes, squares, rows, cells)
+        if relaxed and (not best or _spread(relaxed, alone) < _spread(best, alone)):
             best = relaxed
     if not best:
         raise InputError("epsilon and delta are both 0: no question can be bought for that")
-    return [Noisy(term, sizes[n], best.get(n)) for n, term in enumerate(needed)]
+    return [Noisy(term, sizes[n], best.of.get(n)) for n, term in enumerate(needed)], best.cut
+
+
+def _relaxed(
+    found: Effects,
+    price: Price,
+    shares: Mapping[int, Fraction],
+    sizes: Sequence[int],
+    squares: Mapping[int, int],
+    rows: int,
+    cells: int,
+) -> Noises:
+    """Noise that needs a δ: with ρ for all sums together, by their joint move in l2; else each for its share."""
+    moves = {n: square * rows**2 for n, square in squares.items()}
+    if price.rho is None:
+        return Noises({n: price.part(shares[n]).noise(sizes[n], moves[n], cells).of[0] for n in moves})
+    # σ² of a sum in proportion to its squared move, over its share.
+    weights = {n: root_above(shares[n] / square, 32) for n, square in squares.items()}
+    given = [weights.get(n, Fraction(0)) for n in range(len(sizes))]
+    moved = found.largest(price.privacy.neighbours, power=2, weights=given)[0] * rows**2
+    return price.gaussian(weights, moves, moved, cells)
 
 
 def _shares(needed: list[Term], sums: list[Aggregate], schema: Schema, moving: list[int]) -> dict[int, Fraction]:
@@ -271,14 +308,5 @@ def _only(place: int, needed: list[Term]) -> list[Fraction]:
     return [Fraction(int(n == place)) for n in range(len(needed))]
 
 
-def _noise(size: int, square: int, privacy: Privacy, cells: int) -> Noise:
-    """The narrower of Laplace and Gaussian noise for a vector that moves by `size` in l1 and `square` in squared l2."""
-    laplace = integer_laplace(size, privacy, coordinates=cells)
-    if not privacy.delta:
-        return laplace
-    gaussian = integer_gaussian(square, privacy, coordinates=cells)
-    return gaussian if gaussian.variance < laplace.variance else laplace
-
-
-def _spread(noises: dict[int, Noise], alone: list[Fraction]) -> float:
-    return sum(noise.variance / float(alone[n]) ** 2 for n, noise in noises.items())
+def _spread(noises: Noises, alone: list[Fraction]) -> float:
+    return sum(noise.variance / float(alone[n]) ** 2 for n, noise in noises.of.items())

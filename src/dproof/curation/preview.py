@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from dproof.curation.account import Amount, amount
 from dproof.curation.choice import promise
 from dproof.curation.curve_sums import CurveSums
+from dproof.curation.limits import Amount
 from dproof.curation.measurement import WAYS_OUT, Measurement, Noisy
 from dproof.curation.noisy_curves import NoisyCurves
 from dproof.curation.noisy_sums import Statistics, is_affine, value_of
@@ -55,6 +55,8 @@ class Preview:
     notes: tuple[str, ...] = ()
     ranges: dict[str, Range] = field(default_factory=dict)
     chosen: tuple[str, ...] = ()
+    rho: Fraction | None = None  # that the price buys, where the ledger counts it
+    times: int | None = None  # that it may still be paid
 
     def __str__(self) -> str:
         return "\n".join(self._lines())
@@ -62,9 +64,11 @@ class Preview:
     def _lines(self) -> Iterator[str]:
         yield self.asked
         free = "free: it was answered before, or no row can change it"
-        yield free if self.free else f"costs {amount(self.cost)}"
+        yield free if self.free else f"costs {Amount(self.cost.epsilon, self.cost.delta, self.rho)}"
         if self.remaining is not None:
             yield f"left to spend: {self.remaining}"
+        if self.times is not None and not self.free:
+            yield f"  enough for {self.times:,} question{'' if self.times == 1 else 's'} at this price"
         found = self.sensitivity
         if found is not None and found.l1 is not None:
             yield f"sensitivity ({found.neighbours}, {found.kind}): {plain(found.l1)}"
@@ -89,9 +93,10 @@ class Preview:
         """One JSON object."""
         found = self.sensitivity
         left = self.remaining
+        rho = {} if self.rho is None else {"rho": float_above(self.rho)}
         return {
             "question": self.asked,
-            "cost": {"epsilon": float_above(self.cost.epsilon), "delta": float_above(self.cost.delta)},
+            "cost": {"epsilon": float_above(self.cost.epsilon), "delta": float_above(self.cost.delta), **rho},
             "free": self.free,
             "remaining": None if left is None else left.to_json(),
             "neighbours": self.cost.neighbours,
@@ -120,6 +125,7 @@ def preview(
     *,
     stored: bool = False,
     remaining: Amount | None = None,
+    times: int | None = None,
     rows: int | None = None,
     notes: tuple[str, ...] = (),
 ) -> Preview:
@@ -144,7 +150,7 @@ def preview(
     useless = {name: reach for name, reach in reached.items() if 0 < reach.high - reach.low <= (widths[name] or 0)}
     picked = tuple(i.alias for i in question.select if any(c.aggregate == i.expression for c in measurement.chosen))
     facts = (tuple(mechanisms), widths, errors, level, notes)
-    return Preview(asked, privacy, stored, remaining, found, *facts, useless, picked)
+    return Preview(asked, privacy, stored, remaining, found, *facts, useless, picked, measurement.price.rho, times)
 
 
 def spreads(measurement: Measurement, level: float, rows: int | None) -> dict[str, tuple[float | None, float | None]]:

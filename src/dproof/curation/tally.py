@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import compress, product
 from typing import Any
@@ -61,13 +61,15 @@ def source_columns(plan: Plan, names: Sequence[str]) -> list[str]:
     return list(dict.fromkeys(part for name in names for part in plan.column(name).sources)) or [plan.sources[0]]
 
 
-def read_codes(source: Source, plan: Plan, names: Sequence[str]) -> Iterator[tuple[int, Codes]]:
+def read_codes(
+    source: Source, plan: Plan, names: Sequence[str], treatment: Callable[[Column], Column] = answerable
+) -> Iterator[tuple[int, Codes]]:
     """The codes of some columns, batch by batch, with the number of rows that count.
 
     Which rows of a person count is known when all have been seen; so that every row is taken with its own person the
     table is read once, for a source may give its rows in another order the next time, and the codes are kept till then.
     """
-    wanted, chosen = source_columns(plan, names), (answerable(plan.column(name)) for name in names)
+    wanted, chosen = source_columns(plan, names), (treatment(plan.column(name)) for name in names)
     treat = [(column.name, column.sources, column.encoder()) for column in chosen]
     persons, waiting = [], []
     for batch in source.read(wanted if plan.person is None else [*wanted, plan.person]):
@@ -145,18 +147,33 @@ def read_rows(source: Source, plan: Plan, names: Sequence[str], schema: Schema) 
 
 
 def tally_in_batches(source: Source, plan: Plan, measurement: Measurement) -> Tally:
-    """Count what a measurement needs, row by row: in one go, or in each part where the rows lie on many machines."""
+    """Count what a measurement needs, row by row."""
     empty, names = counter_of(measurement).finish(), columns(measurement.question)
+    parts = counted_in_parts(source, plan, names, lambda batches: _counted(measurement, batches))
+    return _added(empty, parts)
+
+
+def counted_in_parts(
+    source: Source,
+    plan: Plan,
+    names: Sequence[str],
+    count: Callable[[Iterator[tuple[int, Codes]]], Any],
+    treatment: Callable[[Column], Column] = answerable,
+) -> list[Any]:
+    """What is counted of the codes of some columns: of all rows, or of each part where they lie on many machines.
+
+    A count is what JSON can write.
+    """
     if source.spread is None:
-        return _added(empty, [_counted(measurement, read_codes(source, plan, names))])
+        return [count(read_codes(source, plan, names, treatment))]
     bound = None if plan.person is None else Bound(plan.person, plan.rows_per_person, plan.sources)
     alone = replace(plan, person=None)
 
     def work(batches: Iterator[Any]) -> bytes:
-        codes = read_codes(Source(plan.sources, lambda columns: batches), alone, names)
-        return json.dumps(_counted(measurement, codes)).encode()
+        part = Source(plan.sources, lambda columns: batches)
+        return json.dumps(count(read_codes(part, alone, names, treatment))).encode()
 
-    return _added(empty, [json.loads(part) for part in source.spread(source_columns(plan, names), work, bound=bound)])
+    return [json.loads(part) for part in source.spread(source_columns(plan, names), work, bound=bound)]
 
 
 def _counted(measurement: Measurement, batches: Iterator[tuple[int, Codes]]) -> Any:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import combinations_with_replacement
 from math import prod
 from typing import Any, Literal
@@ -117,11 +118,11 @@ class Contingency:
 
     def total(self, blocks: Array, each: Sum, groups: Groups) -> Array:
         """The sum of every group, from the sums of all blocks."""
-        return _Layout(self, groups).total(blocks, each)[groups.order]
+        return Layout(self, groups).total(blocks, each)[groups.order]
 
     def estimates(self, sums: Sequence[Sum], groups: Groups) -> Estimates:
         """The estimates of these sums in every group."""
-        layout, m = _Layout(self, groups), len(sums)
+        layout, m = Layout(self, groups), len(sums)
         factors = [_Factor(layout, each) for each in sums]
         values = np.stack([layout.total(self.blocks(each.powers), each) for each in sums], axis=1)
         naive = np.stack([layout.total(self.blocks(each.powers, naive=True), each) for each in sums], axis=1)
@@ -140,17 +141,20 @@ class Contingency:
         return Estimates(*by_row, self.rows)
 
 
-class _Layout:
-    """The axes in two parts: those that the group fixes, and the rest."""
+class Layout:
+    """The axes in two parts: those that the group fixes, and the rest, with the counts of the likely rows."""
 
     def __init__(self, table: Contingency, groups: Groups) -> None:
-        self.axes, self.fixed, self.chosen = table.axes, groups.fixed, groups.chosen
+        self.table, self.axes, self.fixed, self.chosen = table, table.axes, groups.fixed, groups.chosen
         self.rest = tuple(n for n in range(len(table.axes)) if n not in groups.fixed)
         self.order = (*self.fixed, *self.rest)
         self.shape = [axis.blocks for axis in table.axes]
         self.cells = prod(table.axes[n].blocks for n in self.fixed)
         self.fixed_states = tuple(table.axes[n].states for n in self.fixed)
-        self.counts = table.predicted().transpose(self.order).reshape(prod(self.fixed_states), -1)
+
+    @cached_property
+    def counts(self) -> Array:
+        return self.table.predicted().transpose(self.order).reshape(prod(self.fixed_states), -1)
 
     def split(self, blocks: Array) -> Array:
         """An array over all blocks, as a matrix of fixed cells by other cells."""
@@ -200,7 +204,7 @@ class _Layout:
 class _Factor:
     """The score of a row for one sum, as scores of the fixed axes times a few functions of the other states."""
 
-    def __init__(self, layout: _Layout, each: Sum) -> None:
+    def __init__(self, layout: Layout, each: Sum) -> None:
         self.layout, self.powers = layout, each.powers
         self.scores = [axis.scores(p) for axis, p in zip(layout.axes, each.powers, strict=True)]
         weights = layout.split(each.weights).astype(float)

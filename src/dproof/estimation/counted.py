@@ -76,7 +76,7 @@ class Counting:
         self.numbers = {c: Scale() if c in known else scale_of(self.schema.spaces[c]) for c in degrees}
         private = [column for column in degrees if column not in known]
         # A sum under a law that is undone block by block needs the number of each value.
-        kept = {column for column in private if law.group_of(column).mechanism.family.is_sharp}
+        kept = {c for c in private if law.group_of(c).mechanism.family.is_sharp and not law.plan.column(c).bins}
         self.grid = cut(
             self.schema, [term.where for term in needed], self._private_keys, [*private, *spelled], kept | set(spelled)
         )

@@ -10,6 +10,7 @@ from dproof.errors import InputError, TooLarge
 from dproof.estimation.contingency import Contingency, Sum
 from dproof.laws.debias import Axis, Kept, Mixed, Moments
 from dproof.laws.scores import Array, Scores, gather
+from dproof.laws.simplex import on_simplex
 
 _STEPS = 5_000
 _SETTLED = 1e-8  # relative change of the likeliest counts at which they stand still
@@ -51,7 +52,7 @@ def projection(table: Contingency) -> Array:
     order = sorted(range(len(table.axes)), key=lambda n: n in noisy)
     moved = gather(map(_inverse, table.axes), table.counts).transpose(order)
     rows = moved.reshape(prod(moved.shape[: len(order) - len(noisy)]), -1)
-    return _nearest(rows).reshape(moved.shape).transpose(np.argsort(order))
+    return on_simplex(rows, np.maximum(rows.sum(axis=1), 0.0)).reshape(moved.shape).transpose(np.argsort(order))
 
 
 def shrinkage(table: Contingency) -> Array:
@@ -86,15 +87,6 @@ def shrinkage(table: Contingency) -> Array:
 def fold(table: Contingency, cells: Array, each: Sum) -> Array:
     """The sums of all blocks, from counts of the true values."""
     return gather((_finite(axis).wanted(p) for axis, p in zip(table.axes, each.powers, strict=True)), cells)
-
-
-def _nearest(rows: Array) -> Array:
-    """Each row moved to the nearest one of the same sum without negative entries (Held, Wolfe and Crowder 1974)."""
-    totals = np.maximum(rows.sum(axis=1), 0.0)
-    falling = -np.sort(-rows, axis=1)
-    excess = (np.cumsum(falling, axis=1) - totals[:, None]) / np.arange(1, rows.shape[1] + 1)
-    last = np.maximum((falling > excess).sum(axis=1) - 1, 0)
-    return np.asarray(np.maximum(rows - excess[np.arange(len(rows)), last][:, None], 0.0))
 
 
 def _noisy(table: Contingency) -> tuple[int, ...]:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple, get_args
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Literal, NamedTuple, Protocol, get_args
 
 import numpy as np
 
@@ -12,19 +13,30 @@ from dproof.errors import InputError
 from dproof.estimation.contingency import Contingency, Estimates, Groups, Target
 from dproof.estimation.counted import Counting
 from dproof.estimation.distribution import fold, likelihood, projection, shrinkage
+from dproof.estimation.distribution_free import DistributionFree
 from dproof.estimation.intervals import Value, half_widths, normal_quantile, simultaneous
+from dproof.estimation.measures import Linear
 from dproof.exact import level_of
 from dproof.laws.debias import Mixed
 from dproof.laws.scores import Array
-from dproof.questions.aggregates import Sums
+from dproof.questions.aggregates import Sums, Values
 from dproof.questions.answer import Cell
 from dproof.questions.predicates import Predicate
 from dproof.questions.question import Aggregate, Expression, Question, evaluate
+from dproof.questions.schema import Schema
 from dproof.questions.sums import Term, centred_terms
 
 Warnings = tuple[tuple[str, Array], ...]  # what to say, and about which groups
 Method = Literal["inverse", "likelihood", "projection", "shrinkage"]
-ROUGH = "approximate: the noise is wider than the condition; the interval includes the bias"
+Assume = Literal["nothing", "smooth"]
+ROUGH = (
+    "approximate: noise or bins are wider than what is asked; the interval holds however the values are distributed "
+    "(assume smooth for a narrower one, where values do not heap)"
+)
+SMOOTH = (
+    "assumes smooth: noise or bins are wider than what is asked; the interval holds only where values are spread "
+    "smoothly, and misses the truth where many are equal"
+)
 _FEW = "few rows carry noise here, so intervals are wider, to be safe (Bernstein's inequality)"
 WAYS_OUT = (  # of an answer that tells nothing
     "a release with a larger ε, fewer columns in the question, coarser conditions, or `dproof ask` on the private table"
@@ -40,25 +52,36 @@ class Options:
     method: Method = "inverse"
     target: Target = "table"
     simultaneous: bool = False
+    assume: Assume = "nothing"
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "level", level_of(self.level))
-        for name, options in (("method", get_args(Method)), ("target", get_args(Target))):
+        for name, options in (("method", get_args(Method)), ("target", get_args(Target)), ("assume", get_args(Assume))):
             choice(getattr(self, name), options, name)
         flag(self.simultaneous, "simultaneous")
+
+
+class Scaled(Protocol):
+    """What a formula needs to know of the numbers whose sums were estimated."""
+
+    @property
+    def schema(self) -> Schema: ...
+    @property
+    def values(self) -> Mapping[str, Values]: ...
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Estimated:
     """The estimated sums of every group, ready to be calculated with."""
 
-    counting: Counting
+    counting: Scaled
     needed: list[Term]
     where: Predicate | None
     options: Options
     found: Estimates
     fitted: Array | None  # by another method than the inverse
     covariance: Array
+    free: DistributionFree | None  # where a condition may have a bias, and no distribution is assumed
 
     @property
     def best(self) -> Array:
@@ -69,7 +92,7 @@ class Estimated:
         """An expression of the sums."""
         certain, unit = np.zeros(len(values), bool), np.eye(len(self.needed))
         sums = {
-            needed: Value(values[:, n], np.broadcast_to(unit[n], values.shape), self.covariance, certain)
+            needed: Value(values[:, n], np.broadcast_to(unit[n], values.shape), self.covariance, certain, linear=True)
             for n, needed in enumerate(self.needed)
         }
 
@@ -98,15 +121,23 @@ class Estimated:
         if self.fitted is not None:
             estimates = self.value(expression, self.fitted).value
             low, high = np.minimum(low, estimates), np.maximum(high, estimates)
+        elif self.free is not None:
+            estimates = np.where(spread.rough, np.clip(estimates, low, high), estimates)
         naive = self.value(expression, self.found.naive).value
         cells = []
         for n, estimate in enumerate(estimates):
-            unsure = bool(spread.unsure[n])
-            about = (None, None) if unsure else (_number(low[n]), _number(high[n]))
             stderr = None if np.isnan(spread.stderr[n]) else float(spread.stderr[n])
-            raw = _number(naive[n], count)
-            cells.append(Cell(_number(estimate, count and exact[n]), *about, stderr, raw, informative=not unsure))
-        return cells, ((ROUGH, spread.rough), (_FEW, spread.few), (_UNSURE, spread.unsure))
+            cell = Cell(_number(estimate, count and exact[n]), stderr=stderr, raw=_number(naive[n], count))
+            if spread.unsure[n]:
+                cell = replace(cell, informative=False)
+            elif not np.isnan([low[n], high[n]]).any():  # what has no end is cut to what is possible
+                cell = replace(cell, low=float(low[n]), high=float(high[n]))
+            cells.append(cell)
+        return cells, (*self.rough_note(spread.rough), (_FEW, spread.few), (_UNSURE, spread.unsure))
+
+    def rough_note(self, groups: Array) -> Warnings:
+        """What to say about groups whose estimates wide noise leaves a bias in."""
+        return ((SMOOTH if self.free is None else ROUGH, groups),)
 
     def spread(self, found: Value) -> Spread:
         """The interval of a value in every group."""
@@ -129,7 +160,27 @@ class Estimated:
             ends = found.ratio.interval(normal_quantile(level))
             low, high = (np.where(plain, end, other) for end, other in zip(ends, (low, high), strict=True))
             unsure = np.where(plain, ~np.isfinite(low), unsure)
-        return Spread(low, high, stderr, exact, doubt > 0, widths.few, unsure)
+        spread = Spread(low, high, stderr, exact, doubt > 0, widths.few, unsure)
+        return spread if self.free is None else self._for_every_distribution(found, spread, self.free, level)
+
+    def _for_every_distribution(self, found: Value, spread: Spread, free: DistributionFree, level: float) -> Spread:
+        """The intervals that are right whatever the distribution, where the scores of a condition have a bias."""
+        rough = (free.biased & (found.gradient != 0)).any(axis=1)
+        low, high, unsure = spread.low.copy(), spread.high.copy(), spread.unsure & ~rough
+        for n in np.flatnonzero(rough).tolist():
+            low[n], high[n] = -np.inf, np.inf
+            if found.linear:
+                low[n], high[n] = free.interval(n, self._linear(found, n), None, level, self.options.target)
+            elif found.ratio is not None and found.ratio.top.linear and found.ratio.bottom.linear:
+                top, bottom = (self._linear(side, n) for side in (found.ratio.top, found.ratio.bottom))
+                ends = free.interval(n, top, bottom, level, self.options.target)
+                unsure[n] = not np.isfinite(ends).all()
+                low[n], high[n] = sorted(found.ratio.shift + found.ratio.factor * end for end in ends)
+        return spread._replace(low=low, high=high, exact=spread.exact & ~rough, rough=rough, unsure=unsure)
+
+    def _linear(self, value: Value, group: int) -> Linear:
+        slope = value.gradient[group]
+        return Linear(slope, float(value.value[group] - slope @ self.found.values[group]))
 
 
 class Spread(NamedTuple):
@@ -163,7 +214,8 @@ def estimate(
     else:
         refuse_singular(counting, found.values)
     covariance = found.covariance(options.target)
-    return Estimated(counting, needed, question.where, options, found, fitted, covariance)
+    free = DistributionFree(table, sums, groups, found) if options.assume == "nothing" else None
+    return Estimated(counting, needed, question.where, options, found, fitted, covariance, free)
 
 
 _FITS = {"likelihood": likelihood, "projection": projection, "shrinkage": shrinkage}

@@ -69,14 +69,15 @@ def half_widths(variance: Array, heaviest: Array, level: float) -> Widths:
 class Value:
     """A function of the sums in every group: its value, its gradient, and whether it divides by what may be zero.
 
-    Var g(T) ≈ ∇g · Cov(T) · ∇g, the delta method. `ratio` is set where the value is shift + factor · (a / b), and
-    `square` where it is the square root of another value.
+    Var g(T) ≈ ∇g · Cov(T) · ∇g, the delta method. `linear` says whether it is a linear function of the sums; `ratio` is
+    set where the value is shift + factor · (a / b), and `square` where it is the square root of another value.
     """
 
     value: Array  # (groups,)
     gradient: Array  # (groups, sums)
     covariance: Array  # (groups, sums, sums), of the sums
     unsure: Array  # (groups,)
+    linear: bool = False
     ratio: Ratio | None = None
     square: Value | None = None
     __array_ufunc__ = None  # NumPy's numbers leave calculations with a value to it
@@ -92,7 +93,7 @@ class Value:
     def constant(self, number: float) -> Value:
         """A number as a value that has no noise."""
         flat = np.full_like(self.value, number), np.zeros_like(self.gradient)
-        return Value(*flat, self.covariance, np.zeros_like(self.unsure))
+        return Value(*flat, self.covariance, np.zeros_like(self.unsure), linear=True)
 
     def _moved(self, factor: float, shift: float) -> Value:
         ratio = self.ratio
@@ -104,8 +105,8 @@ class Value:
     def __add__(self, other: Value | float) -> Value:
         if not isinstance(other, Value):
             return self._moved(1.0, other)
-        unsure = self.unsure | other.unsure
-        return Value(self.value + other.value, self.gradient + other.gradient, self.covariance, unsure)
+        unsure, linear = self.unsure | other.unsure, self.linear and other.linear
+        return Value(self.value + other.value, self.gradient + other.gradient, self.covariance, unsure, linear)
 
     def __sub__(self, other: Value | float) -> Value:
         return self + other * -1.0
@@ -124,7 +125,8 @@ class Value:
             gradient = (self.gradient - other.gradient * ratio[:, None]) / other.value[:, None]
         spread = np.sqrt(np.maximum(other.variance, 0.0))
         doubtful = (np.abs(other.value) <= _UNSURE * spread) | (other.value == 0)
-        return Value(ratio, gradient, self.covariance, self.unsure | other.unsure | doubtful, Ratio(self, other))
+        unsure = self.unsure | other.unsure | doubtful
+        return Value(ratio, gradient, self.covariance, unsure, ratio=Ratio(self, other))
 
     def __radd__(self, other: float) -> Value:
         return self + other

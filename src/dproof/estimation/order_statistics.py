@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from decimal import Decimal
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,8 +14,10 @@ import numpy as np
 from dproof.errors import InputError
 from dproof.estimation.contingency import Contingency
 from dproof.estimation.counted import Combos, Counting
+from dproof.estimation.distribution_free import DistributionFree
 from dproof.estimation.estimated import Options, estimate, refuse_singular
 from dproof.estimation.intervals import half_widths, normal_quantile
+from dproof.estimation.measures import Linear
 from dproof.laws.lattice import NODES
 from dproof.laws.scores import Array
 from dproof.plans.schema import schema_of
@@ -25,8 +29,10 @@ from dproof.questions.schema import Open, plain
 from dproof.questions.sums import Term, present, undeclared_missing
 
 _MOST_STEPS = 512  # thresholds at which a distribution is estimated
-# A distribution in one group at rising values: the values, T(t) − q·n for each, its half-width, and the naive one.
-Steps = tuple[Array, Array, Array, Array]
+Ends = tuple[Array, Array]
+# A distribution in one group at rising values: the values, the least and the greatest that each stands for,
+# T(t) − q·n for each, its least and greatest, and the naive one.
+Steps = tuple[Array, Ends, Array, Ends, Array]
 
 
 class OrderStatistics:
@@ -36,6 +42,7 @@ class OrderStatistics:
         self.law, self.data, self.rows = release.law, release.data, release.rows
         self.schema = schema_of(release.law.plan, "release")
         self.question, self.options, self.labels = question, options, labels
+        self.rough = np.zeros(len(labels), bool)  # groups with a distribution that wide noise hides
         self.tables: dict[Any, tuple[Counting, Contingency, Combos]] = {}  # by column and condition
 
     def cells(self, aggregate: Aggregate) -> list[Cell]:
@@ -62,26 +69,54 @@ class OrderStatistics:
             counting = self._spelled(column, where)
             self.tables[column, where] = (counting, *counting.read(self.data, self.rows))
         counting, table, combos = self.tables[column, where]
-        values = _ends(counting, column, least=_end(aggregate) == "least")
+        ends = _ends(counting, column)
+        values = ends[0] if _end(aggregate) == "least" else ends[1]
+        if column in self.schema.bins and not _end(aggregate):
+            values = (ends[0] + ends[1]) / 2
         order = np.argsort(values, kind="stable")
         if _end(aggregate) == "greatest":
             order = order[::-1]
         marks = np.unique(np.linspace(0, len(order) - 1, min(len(order), _MOST_STEPS)).astype(np.int64))
         takes = (np.argsort(order)[None, :] <= marks[:, None]) - _share(aggregate)
-        found = table.estimates([counting.sum_of(Term((), where))], counting.groups(combos, {column: takes}))
+        sums, groups = [counting.sum_of(Term((), where))], counting.groups(combos, {column: takes})
+        found = table.estimates(sums, groups)
         refuse_singular(counting, found.values)
         variance = found.covariance(options.target)[:, 0, 0]
         half = half_widths(variance, found.heaviest[:, 0], options.level).half + found.doubts[:, 0]
-        columns = (found.values[:, 0], half, found.naive[:, 0])
-        for rows in zip(*(each.reshape(-1, len(marks)) for each in columns), strict=True):
-            yield values[order[marks]], *rows
+        total, naive = (each[:, 0].reshape(-1, len(marks)) for each in (found.values, found.naive))
+        half = half.reshape(total.shape)
+        free = DistributionFree(table, sums, groups, found)
+        biased = np.asarray(free.biased.reshape(total.shape).any(axis=1))
+        self.rough |= biased
+        for n in range(len(total)):
+            low, high = total[n] - half[n], total[n] + half[n]
+            if biased[n] and options.assume == "nothing" and self.rows:
+                low, high = self._bounds(free, n * len(marks), len(marks), _mark(aggregate, total[n]))
+            stand_for = ends[0][order[marks]], ends[1][order[marks]]
+            yield values[order[marks]], stand_for, total[n], (low, high), naive[n]
+
+    def _bounds(self, free: DistributionFree, first: int, steps: int, mark: float) -> tuple[Array, Array]:
+        """∞ from where on every distribution that fits the rows has passed the mark, and from where on some has; −∞
+        before that."""
+        level, target, count = self.options.level, self.options.target, Linear(np.ones(1))
+
+        def passed(end: int, step: int) -> bool:
+            # By the thresholds alone: then all steps are about the same distributions.
+            return free.interval(first + step, count, None, level, target, scored=False)[end] >= mark
+
+        places = np.arange(steps)
+        until = [bisect_left(range(steps), True, key=partial(passed, end)) for end in (0, 1)]
+        return np.where(places < until[0], -np.inf, np.inf), np.where(places < until[1], -np.inf, np.inf)
 
     def _spelled(self, column: str, where: Predicate | None) -> Counting:
         """What is counted where a column has a block for every value, or for as many steps as can be told apart."""
         space: Any = self.schema.spaces[column]
         most = _MOST_STEPS if self.law.group_of(column).mechanism.family.is_sharp else NODES
         cuts: list[Predicate] = []
-        if space.line is not None and space.candidates > most:
+        if column in self.schema.bins:  # as many steps as were told apart
+            starts = self.schema.bins[column].starts[1:]
+            cuts = [Compare(column, "<", space.label(start)) for start in starts if start != space.absent]
+        elif space.line is not None and space.candidates > most:
             places = np.unique(np.linspace(0, space.candidates - 1, most + 1).astype(np.int64)[1:-1])
             cuts = [Compare(column, "<=", space.label(int(place))) for place in places]
         needed = [Term((), condition) for condition in (where, *cuts)]
@@ -112,7 +147,8 @@ class OrderStatistics:
             *_, square, product = ((1 - 2 * q) * upto + q**2 * all_of).T
             less = product if options.target == "table" else total**2 / max(self.rows, 1)
             variance = np.where(np.abs(square - less) < 1e-9 * np.abs(square), 0.0, square - less)
-            yield each[:, 0], total, half_widths(variance, np.zeros(len(each)), options.level).half, naive
+            half = half_widths(variance, np.zeros(len(each)), options.level).half
+            yield each[:, 0], (each[:, 0], each[:, 0]), total, (total - half, total + half), naive
 
     def _most_frequent(self, aggregate: Aggregate, several: bool, where: Predicate | None) -> list[Cell]:
         """The values or items of the largest estimated counts."""
@@ -154,18 +190,29 @@ class OrderStatistics:
         yield from zip(groups.labels, numbers, strict=True)
 
 
-def _cell(aggregate: Aggregate, level: float, values: Array, total: Array, half: Array, naive: Array) -> Cell:
+def _mark(aggregate: Aggregate, total: Array) -> float:
+    """What T(t) − q·n passes at the statistic.
+
+    An extreme is where half a row is passed; a quantile may be hit exactly, whatever floats make of it.
+    """
+    return 0.5 if _end(aggregate) else -1e-9 * float(np.abs(total).max())
+
+
+def _cell(
+    aggregate: Aggregate, level: float, values: Array, stand_for: Ends, total: Array, bounds: Ends, naive: Array
+) -> Cell:
     """Where an estimated distribution passes its mark, and where it may pass it (Woodruff 1952)."""
-    if not (np.abs(total) + half).any():  # of no rows, surely
+    least, greatest = bounds
+    if not (total.any() or (least != greatest).any()):  # of no rows, surely
         return Cell(None)
-    # An extreme is where half a row is passed; a quantile may be hit exactly, whatever floats make of it.
-    mark = 0.5 if _end(aggregate) else -1e-9 * float(np.abs(total).max())
+    mark = _mark(aggregate, total)
     last = len(values) - 1
     rising = (np.maximum.accumulate(total) + np.minimum.accumulate(total[::-1])[::-1]) / 2
-    middle, low, raw = (_first(found >= mark, last) for found in (rising, total + half, naive))
-    below = np.flatnonzero(total - half < mark)
+    middle, low, raw = (_first(found >= mark, last) for found in (rising, greatest, naive))
+    below = np.flatnonzero(least < mark)
     high = min(int(below[-1]) + 1, last) if len(below) else 0
-    ends = sorted([float(values[min(low, middle)]), float(values[max(high, middle)])])
+    reach = [min(low, middle), max(high, middle)]
+    ends = float(stand_for[0][reach].min()), float(stand_for[1][reach].max())
     stderr = (ends[1] - ends[0]) / (2 * normal_quantile(level))
     return Cell(_number(values[middle]), ends[0], ends[1], stderr, _number(values[raw]))
 
@@ -189,11 +236,9 @@ def _end(aggregate: Aggregate) -> str | None:
     return chosen.end if isinstance(chosen, Rank) else None
 
 
-def _ends(counting: Counting, column: str, *, least: bool) -> Array:
-    """The least or the greatest number of each block of a column."""
-    cut = counting.cuts[column]
-    ends = cut.samples
-    if not least:
-        ends[cut.block] = cut.last  # the last of its runs is assigned last
-    space: Any = counting.schema.spaces[column]
-    return np.asarray(space.values_of(ends))
+def _ends(counting: Counting, column: str) -> Ends:
+    """The least and the greatest number of each block of a column."""
+    cut, space = counting.cuts[column], counting.schema.declared(column)
+    last = cut.samples
+    last[cut.block] = cut.last  # the last of its runs is assigned last
+    return np.asarray(space.values_of(cut.samples)), np.asarray(space.values_of(last))

@@ -14,7 +14,7 @@ from sqlglot import exp
 from dproof.errors import InputError, did_you_mean
 from dproof.estimation.counted import Counting
 from dproof.estimation.curves import ReleaseCurves
-from dproof.estimation.estimated import ROUGH, WAYS_OUT, Options, Warnings, estimate
+from dproof.estimation.estimated import ROUGH, SMOOTH, WAYS_OUT, Options, Warnings, estimate
 from dproof.estimation.order_statistics import OrderStatistics
 from dproof.estimation.stored import connected
 from dproof.plans.schema import schema_of
@@ -51,7 +51,8 @@ def query(release: Any, asked: Asked, **options: Any) -> Answer:
     """The debiased answer to a question on a release, with an interval for each estimate.
 
     `level` of the intervals; `method` "inverse", "likelihood", "projection" or "shrinkage"; `target` of the intervals,
-    "table" or "population"; `simultaneous=True` for intervals that hold all at once.
+    "table" or "population"; `simultaneous=True` for intervals that hold all at once; `assume="smooth"` for narrower
+    intervals of conditions on numbers under wide noise, which hold only where the numbers are spread smoothly.
 
     >>> import pyarrow, dproof as dp
     >>> plan = {"privacy": {"epsilon": 1}, "columns": {"read": {"space": "categories", "values": ["yes", "no"]}}}
@@ -69,7 +70,10 @@ def query(release: Any, asked: Asked, **options: Any) -> Answer:
         curves = ReleaseCurves(release, question, chosen)
         return answer(question, schema, curves, chosen.level, curves.method)
     answered = answer(question, schema, MeasuredRelease(release, question, chosen), chosen.level)
-    method = _METHODS["approximate" if chosen.method == "inverse" and ROUGH in answered.notes else chosen.method]
+    rough = chosen.method == "inverse" and not {ROUGH, SMOOTH}.isdisjoint(answered.notes)
+    method = _METHODS["approximate" if rough else chosen.method]
+    if SMOOTH in answered.notes:
+        method += "; assuming smooth distributions"
     return replace(answered, method=f"{method}; intervals for {_TARGETS[chosen.target]}")
 
 
@@ -91,8 +95,8 @@ class MeasuredRelease:
         occurs = counting.occurring(question.where, table, groups) if question.group_by else np.ones(1, bool)
         self.shown = np.flatnonzero(occurs).tolist()
         self.estimated = estimate(counting, table, groups, needed, question, options)
-        statistics = OrderStatistics(release, question, options, groups.labels)
-        self.special = {a: statistics.cells(a) for a in asked if a.definition.formula is None}
+        self.statistics = OrderStatistics(release, question, options, groups.labels)
+        self.special = {a: self.statistics.cells(a) for a in asked if a.definition.formula is None}
         self.found: dict[Expression, tuple[Sequence[Cell], Warnings]] = {}
 
     def _found(self, expression: Expression) -> tuple[Sequence[Cell], Warnings]:
@@ -100,7 +104,7 @@ class MeasuredRelease:
         if expression not in self.found:
             special = [part for part in aggregates_of(expression) if part in self.special]
             if isinstance(expression, Aggregate) and special:
-                self.found[expression] = self.special[expression], ()
+                self.found[expression] = self.special[expression], self.estimated.rough_note(self.statistics.rough)
             elif special:
                 raise InputError(f"{special[0].kind.upper()} cannot be calculated with: select it by itself")
             else:

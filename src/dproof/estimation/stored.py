@@ -17,6 +17,7 @@ import pyarrow as pa
 import pyarrow.ipc
 
 from dproof.errors import InputError
+from dproof.estimation.bins import unmix_bins
 from dproof.laws.debias import Axis, Bins, Scale, Seen, Unmixed
 from dproof.laws.scores import Array
 from dproof.plans.row_law import Group
@@ -124,8 +125,8 @@ def readers_of(group: Group, cuts: Mapping[str, Cut], scales: Mapping[str, Scale
     names = tuple(column.name for column, _ in touched)
     called = f"column {names[0]!r}" if len(names) == 1 else "columns " + ", ".join(map(repr, names))
     seen = [Seen(cuts[c.name], c.space, outputs, scales.get(c.name)) for c, outputs in touched]
-    others = prod(column.space.size for column in group.columns if column.name not in cuts)
-    unmixed = group.mechanism.family.unmix(seen, others, called)
+    others = prod(column.sanitised.size for column in group.columns if column.name not in cuts)
+    unmixed = unmix_bins(group.mechanism.family, seen, [c.sanitised_bins for c, _ in touched], others, called)
     state = unmixed.state
     if state is not None and unmixed.bins is not None:
         ((column, outputs),) = touched

@@ -17,6 +17,7 @@ from typing import Any, Protocol, TypeAlias
 import numpy as np
 
 from dproof.errors import InputError
+from dproof.laws.points import Points
 from dproof.laws.scores import (
     Array,
     Dense,
@@ -103,7 +104,8 @@ class Mixed:
     `member` is the part of each node that lies in each block and `values` the number it stands for; `seen` and
     `seen_values` are the same for the states. A `rough` axis tells numbers apart no better than their noise allows:
     its scores do not quite attain their blocks, and are best for the
-    `cautious` counts of its nodes, those that are `likely` and some more anywhere; `fit` finds both.
+    `cautious` counts of its nodes, those that are `likely` and some more anywhere; `fit` finds both. A node that
+    stands for several codes is described by the `points`.
     """
 
     name: str
@@ -116,6 +118,7 @@ class Mixed:
     rough: bool = False
     likely: Array | None = None
     cautious: Array | None = None
+    points: Points | None = None
     _scores: dict[Powers, Dense] = field(default_factory=dict, init=False)
 
     @property
@@ -151,6 +154,19 @@ class Mixed:
     def means(self, powers: Powers) -> Dense:
         """What the scores are on average, for each node and block: P s."""
         return Dense(self.matrix @ self.scores(powers).matrix)
+
+    def singles(self) -> Points:
+        """The true values of a rough axis one by one, for what must hold wherever inside of a node they lie."""
+        if self.points is not None:
+            return self.points
+        start = np.arange(len(self.matrix))
+        return Points(self.matrix, start, np.zeros(len(start)), self.member.argmax(axis=1), self.values)
+
+    def tested(self, tests: Array) -> Mixed:
+        """The same axis with any functions of its states in the place of blocks, which stand for their own means."""
+        found = replace(self, member=self.matrix @ tests, seen=tests)
+        found._scores[(0,)] = Dense(tests)
+        return found
 
     def assign(self, *, cautiously: bool) -> Dense:
         """The likely nodes of each state (Bayes); cautiously, with some rows thought to lie anywhere."""

@@ -15,13 +15,14 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from itertools import accumulate
-from math import exp, isqrt, log1p
+from math import isqrt
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dproof.coins import Coins
+from dproof.composition import concentrated_delta
 from dproof.errors import InputError, TooLarge
 from dproof.exact import exp_above, exp_below, log_above, log_below, root_above
 from dproof.laws.divergence import normal_delta
@@ -35,6 +36,7 @@ _WORKING = 256  # bits in which the weights are computed
 _WIDEST = 1 << 50
 _MOST_SHAPES = 60
 _SQUARE: Range = (Fraction(1, 1 << 24), 1 << 30)
+_SUMMED_SQUARE: Range = (8, 1 << 18)  # of one draw out of several
 _RIPPLE = Fraction(1, 1 << 108)  # of ln Σ_h exp(−(h − c)²/2r²) over c, for r ≥ 2
 _MOST_CUT = Fraction(1, 1 << 66)  # how far a table of a sum may lie from the lattice Gaussian, in total variation
 _TAIL = 10  # standard deviations beyond which a coordinate is charged in full
@@ -156,7 +158,7 @@ class Gaussian(NoiseLaw):
         root = root_above(Fraction(square)) / self.unit
         if self.unit > 1:  # a shift that is no multiple of the unit may move every H by one more
             root += root_above(Fraction(moving))
-        return min(Fraction(1), _concentrated(root**2 / (2 * self.square), odds) + slack)
+        return min(Fraction(1), concentrated_delta(root**2 / (2 * self.square), log_below(odds)) + slack)
 
     def _shape(self, odds: Fraction, shape: tuple[int, ...]) -> Fraction:
         """P(y < t) − e·P(y < t − |s|²) at the ideal law's cut t = |s|²/2 − σ² ln e, for the table's y."""
@@ -227,29 +229,6 @@ def _shapes(square: int, coordinates: int, largest: int | None = None) -> Iterat
         return
     for s in range(1, top + 1):
         yield from ((s, *rest) for rest in _shapes(square - s * s, coordinates - 1, s))
-
-
-def _concentrated(rho: Fraction, odds: Fraction) -> Fraction:
-    """δ = min over α > 1 of e^((α−1)(αρ−ε)) / (α−1) · (1 − 1/α)^α, at a nearly best α; here e^ε = odds.
-
-    Canonne, Kamath, Steinke 2020, Corollary 13. Any α gives a bound, so α is looked for in floats.
-    """
-    eps = log_below(odds)
-
-    def exponent(x: float) -> float:  # x = ln(α − 1); convex near its least value
-        alpha = 1 + exp(x)
-        return exp(x) * (alpha * float(rho) - float(eps)) - x + alpha * log1p(-1 / alpha)
-
-    low, high = -20.0, 20.0
-    for _ in range(80):
-        third = (high - low) / 3
-        if exponent(low + third) < exponent(high - third):
-            high -= third
-        else:
-            low += third
-    alpha = 1 + Fraction(exp(low))
-    power = (alpha - 1) * (alpha * rho - eps) + alpha * log_above(1 - 1 / alpha)
-    return min(Fraction(1), exp_above(power) / (alpha - 1)) if power < 20 else Fraction(1)
 
 
 @dataclass(frozen=True, eq=False)
@@ -333,7 +312,7 @@ class GaussianSum:
 
     @classmethod
     def from_json(cls, record: Mapping[str, Any]) -> GaussianSum:
-        table = Gaussian(Fraction(read_number(record, "square", _SQUARE)))
+        table = Gaussian(Fraction(read_number(record, "square", _SUMMED_SQUARE)))
         return cls(table, read_number(record, "step", (1, _LARGEST_STEP)), read_number(record, "draws", (1, 9)))
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import ceil
 from typing import Any, ClassVar
@@ -18,6 +18,7 @@ from dproof.laws.divergence import Odds, Worst, profile_odds
 from dproof.laws.law import LAWS, SIZE, listed, read_number
 from dproof.laws.noise import NOISES, NoiseLaw
 from dproof.laws.optional import Centred
+from dproof.laws.points import Points
 from dproof.laws.scores import Array
 from dproof.spaces.line import ABSENT
 from dproof.spaces.space import Space
@@ -122,9 +123,20 @@ class Lattice(Centred):
         held = np.eye(blocks.blocks)[blocks.of(np.clip(lower, 0, self.size - 1))]
         middles = (lower + np.append(lower[1:], lower[-1] + nodes.wide) - 1) / 2
         numbers = scale.numbers(column.space, nodes.centres), held, scale.numbers(column.space, middles)
-        axis = Mixed(name, node_law(self, nodes), membership(nodes, blocks), *numbers, rough=True)
+        points = None if nodes.step == 1 else self._points(nodes, column)
+        axis = Mixed(name, node_law(self, nodes), membership(nodes, blocks), *numbers, rough=True, points=points)
         bins = Bins(int(lower[0]), int(lower[-1]), nodes.wide, tuple(map(int, cuts)))
         return Unmixed((axis,), lambda released: np.searchsorted(nodes.edges, released[0], side="right"), bins=bins)
+
+    def _points(self, nodes: Nodes, column: Seen) -> Points:
+        """The nodes, the last code, and both ends of every run of a block."""
+        grid = np.unique(np.append(nodes.centres, self.size - 1))
+        codes = np.unique(np.concatenate([grid, column.blocks.first, column.blocks.last]))
+        start = np.searchsorted(grid, codes, side="right") - 1
+        part = (codes - grid[start]) / np.append(np.diff(grid), 1)[start]
+        values = (column.scale or Scale()).numbers(column.space, codes)
+        law = node_law(self, replace(nodes, centres=grid))
+        return Points(law, start, part, column.blocks.of(codes), values, len(nodes.centres))
 
     def moments_of(self, seen: Seen) -> Moments | None:
         if seen.scale is None or self.clamped:

@@ -20,6 +20,7 @@ from dproof.laws.debias import Mixed, Moments, PresentBlocks, Scale, Seen, Unmix
 from dproof.laws.divergence import Odds, Worst, profile_odds
 from dproof.laws.guide import Guide, guide
 from dproof.laws.law import LAWS, TOTAL, Law, law_from_json, listed, read_number
+from dproof.laws.points import Points
 from dproof.laws.scores import Array
 from dproof.spaces.space import Space
 
@@ -225,15 +226,15 @@ class OptionalLaw(Law):
         # The middle lies at a node, or between two whose laws it shares.
         number = (column.scale or Scale()).numbers(space, np.array([self.inner.middle]))
         middle = np.stack([np.interp(number, axis.values, chance) for chance in axis.matrix.T], axis=1)
-        shown = np.repeat(chances, [len(axis.matrix), 1])[:, None]
         lacking = np.eye(axis.blocks)[column.blocks.of(np.array([absent]))]
         mixed = replace(
             axis,
-            matrix=np.hstack([shown * np.concatenate([axis.matrix, middle]), 1 - shown]),
+            matrix=self._with_hidden(axis.matrix, middle),
             member=np.concatenate([axis.member, lacking]),
             values=np.append(axis.values, 0.0),
             seen=np.concatenate([axis.seen, lacking]),
             seen_values=np.append(axis.seen_values, 0.0),
+            points=None if axis.points is None else self._with_missing(axis.points, middle, lacking),
         )
 
         def states(released: Sequence[Array]) -> Array:
@@ -241,6 +242,21 @@ class OptionalLaw(Law):
             return np.where(hidden, axis.states, state([np.where(hidden, 0, released[0])]))
 
         return Unmixed((mixed,), states, bins=unmixed.bins)
+
+    def _with_hidden(self, law: Array, middle: Array) -> Array:
+        """The law of some values and of a missing one, with one more state for what is not shown."""
+        shown = np.repeat([self.present / self.whole, self.missing / self.whole], [len(law), 1])[:, None]
+        return np.hstack([shown * np.concatenate([law, middle]), 1 - shown])
+
+    def _with_missing(self, points: Points, middle: Array, lacking: Array) -> Points:
+        return Points(
+            self._with_hidden(points.matrix, middle),
+            np.append(points.start, len(points.matrix)),
+            np.append(points.part, 0.0),
+            np.append(points.block, lacking.argmax()),
+            np.append(points.values, 0.0),
+            points.even,
+        )
 
     def to_json(self) -> Mapping[str, Any]:
         chances = {name: str(getattr(self, name)) for name in ("present", "missing", "whole")}

@@ -12,7 +12,7 @@ from dproof.errors import InputError
 from dproof.exact import bisect, exact
 from dproof.plans.mechanisms import choose
 from dproof.plans.plan import Plan, Wanted, split
-from dproof.plans.row_law import RowLaw
+from dproof.plans.row_law import Group, RowLaw
 from dproof.privacy import Privacy
 
 _THREE_DIGITS = Context(prec=3, rounding=ROUND_CEILING)
@@ -39,6 +39,17 @@ def half_widths(law: RowLaw, rows: int) -> dict[str, float | None]:
         variance = group.mechanism.family.count_variance(group.mechanism.inputs)
         widths[group.name] = None if variance is None else _Z * sqrt(rows * variance)
     return widths
+
+
+def answers_conditions(group: Group) -> bool | None:
+    """Whether conditions on the numbers of the group are counts that are debiased sharply; None without numbers.
+
+    Noise on a number leaves sums and means of it.
+    """
+    numbers = [column for column in group.columns if column.space.line is not None]
+    if not numbers:
+        return None
+    return group.mechanism.family.is_sharp or all(column.bins is not None for column in numbers)
 
 
 def mean_half_widths(law: RowLaw, rows: int) -> dict[str, float]:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from dproof.arguments import described, expect, mapping
 from dproof.errors import InputError, did_you_mean
+from dproof.plans.central import Asked, read_asked
 from dproof.plans.column import read_column
 from dproof.plans.file_table import read_layout
 from dproof.plans.reader import Misplaced, Reader, read_text, read_toml, to_toml
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
 
 Order = Literal["shuffle", "keep"]
 VERSION = 1  # of the format: a plan that names none has this one
-_UNREAD = ("share", "mechanism", "metric")  # keys of a column that do not change what its values are read as
+_UNREAD = ("share", "mechanism", "metric", "bins")  # keys of a column that do not change what its values are read as
 
 
 def not_protected(public: Sequence[str]) -> str:
@@ -55,10 +56,10 @@ class Wanted:
 
     @property
     def space(self) -> Any:
-        """The column's own space, or the rows of the joined columns."""
+        """The space that the column is sanitised in, or the rows of the joined columns."""
         if len(self.columns) == 1:
-            return self.columns[0].space
-        return Rows({column.name: column.space for column in self.columns})
+            return self.columns[0].sanitised
+        return Rows({column.name: column.sanitised for column in self.columns})
 
 
 def split(promise: Privacy, groups: Sequence[Wanted]) -> list[Privacy]:
@@ -89,11 +90,17 @@ class Plan:
     questions: tuple[Planned, ...]
     text: str
     file: Layout = USUAL
+    asked: Asked | None = None  # the tables of the central model; None in the local one
 
     def __repr__(self) -> str:
         columns = ", ".join(f"{column.name} ({column.kind})" for column in self.columns)
         promise = f"epsilon = {self.privacy.epsilon}, delta = {self.privacy.delta}, {self.privacy.neighbours}"
         return f"<plan: {promise}; {columns}>"
+
+    @property
+    def model(self) -> Literal["local", "central"]:
+        """Whether rows are drawn one by one, or tables of the whole are measured."""
+        return "local" if self.asked is None else "central"
 
     @property
     def row_is_person(self) -> bool:
@@ -203,17 +210,19 @@ def _plan(top: Reader, text: str) -> Plan:
     if rows_per_person < 1:
         raise Misplaced(("privacy", "rows_per_person"), "must be at least 1")
     person = promise.text("person", None)
+    model = promise.choice("model", ("local", "central"), "local")
     promise.finish()
     file = read_layout(top.table("file")) if "file" in top else USUAL
     given = top.table("columns")
     columns = tuple(replace(read_column(name, given.table(name)), numerals=file.numerals) for name in given)
+    asked = read_asked(top, columns, model)
     groups = _groups(top, columns)
     order = top.choice("order", ("shuffle", "keep"), "shuffle")
     given_questions = top.tables("questions")
     questions = _questions(given_questions, columns) if given_questions else ()
     top.finish()
     _check(columns, person)
-    return Plan(privacy, columns, groups, order, rows_per_person, person, questions, text, file)  # type: ignore[arg-type]
+    return Plan(privacy, columns, groups, order, rows_per_person, person, questions, text, file, asked)  # type: ignore[arg-type]
 
 
 def _questions(tables: list[Reader], columns: tuple[Column, ...]) -> tuple[Planned, ...]:

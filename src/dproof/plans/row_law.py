@@ -54,7 +54,7 @@ class Group:
         """The codes of the group, from the codes of its columns: mixed radix, the last column the fastest."""
         if len(codes) == 1:
             return codes[0]
-        together = np.ravel_multi_index(tuple(codes), [column.space.size for column in self.columns])
+        together = np.ravel_multi_index(tuple(codes), [column.sanitised.size for column in self.columns])
         return together.astype(narrowest(self.mechanism.inputs.size))
 
     def split(self, codes: NDArray[Any]) -> list[NDArray[Any]]:
@@ -180,10 +180,12 @@ def certify_row(plan: Plan) -> RowLaw:
 
 def promises(plan: Plan) -> list[Privacy]:
     """The part of the promise that each group of columns gets by its share; refused where no release can keep it."""
+    if plan.model != "local":
+        raise InputError("the plan has model = 'central', which draws no rows one by one: write model = 'local'")
     if plan.privacy.neighbours != "change-one":
         raise InputError(
             "a release keeps the number of rows, so it can only promise neighbours = 'change-one'; "
-            "under 'add-remove' ask a curator instead"
+            "under 'add-remove' write model = 'central', or ask a curator"
         )
     Privacy(plan.rows_per_person * plan.privacy.epsilon)  # refuses what is beyond any use, for a person too
     return split(plan.privacy, plan.groups)

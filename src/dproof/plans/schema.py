@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Literal
 
+from dproof.plans.central import axes_of
 from dproof.plans.plan import Plan
 from dproof.questions.schema import Open, Schema
 from dproof.spaces.column import Column
@@ -21,7 +22,11 @@ def schema_of(plan: Plan, table: Literal["data", "release"] = "data") -> Schema:
     private = {c.name: answerable(c) if table == "data" else c for c in kept if c.private}
     spaces = {c.name: private[c.name].space if c.private else Open() for c in kept}
     gaps = [name for name, column in private.items() if table == "data" and column.refuses]
-    return Schema(table, spaces, frozenset(gaps))
+    bins = {c.name: c.sanitised_bins for c in kept if c.sanitised_bins is not None} if table == "release" else {}
+    if plan.model == "central" and table == "release":
+        axes = [axis for c in kept if c.private for axis in axes_of(c) if axis.item is None]
+        bins = {axis.name: axis.bins for axis in axes}
+    return Schema(table, spaces, frozenset(gaps), bins)
 
 
 def answerable(column: Column) -> Column:

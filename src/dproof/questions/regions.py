@@ -132,7 +132,10 @@ def grouping(key: Key, schema: Schema) -> Grouping:
     space = schema.spaces[key.column]
     if isinstance(space, Open):
         raise InputError(f"column {key.column!r} has no declared values to group by: give it a space in the plan")
-    if key.width is not None and space.line is not None:
+    if key.width is None and key.column in schema.bins:
+        bins = schema.bins[key.column]
+        labels, starts, groups = list(bins.labels), np.array(bins.starts), np.arange(bins.size)
+    elif key.width is not None and space.line is not None:
         edges, starts = _bins(key, space.line, space.candidates, key.width)
         labels = [space.shown(edge) for edge in edges]
         if space.absent is not None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import partial
 from typing import Any
@@ -35,6 +35,7 @@ from dproof.questions.question import (
     parts_of,
 )
 from dproof.spaces import Space
+from dproof.spaces.bins import Bins
 from dproof.spaces.space import as_space
 
 _ALONE = "column {0!r} holds curves: ask for AVG({0}) or SUM({0}) by itself"
@@ -57,6 +58,8 @@ class Open:
 class Schema:
     """The name of the table, the space of each column, and the columns in which a value may be missing.
 
+    Where values were counted in bins, `bins` has these, and a key without a width groups by them.
+
     >>> from dproof.spaces import Categories
     >>> Schema("data", {"hobby": Categories(["Cars", "Reading"])}).find("HOBBY")
     'hobby'
@@ -65,6 +68,7 @@ class Schema:
     table: str
     spaces: Mapping[str, Space | Open]
     nullable: frozenset[str] = frozenset()
+    bins: Mapping[str, Bins] = field(default_factory=dict)
 
     def declared(self, column: str) -> Space:
         """The space of a column whose values are declared."""

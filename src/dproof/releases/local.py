@@ -30,7 +30,7 @@ def sanitised_blocks(source: Source, law: RowLaw, coins: Coins, progress: Progre
     """The sanitised table as record batches of up to `REACH` rows, each batch in an order of its own."""
     waiting: list[_Rows] = []
     rows, types = 0, None
-    encoders = [[(column.sources, column.encoder()) for column in group.columns] for group in law.groups]
+    encoders = [[(column.sources, column.sanitised_encoder()) for column in group.columns] for group in law.groups]
     for batch in source.read(law.plan.sources):
         waiting.append(_read(batch, law, encoders))
         found = [column.type for column in waiting[-1][len(law.groups) :]]

@@ -8,6 +8,7 @@ from __future__ import annotations
 import base64
 import json
 import re
+from collections.abc import Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -31,10 +32,11 @@ _SPARK_TYPES = (
 _SANITISED = {pa.string(): "string", pa.bool_(): "boolean", pa.int64(): "long", pa.float64(): "double"}
 
 
-def check_metadata(stored: Any, public: list[str]) -> None:
+def check_metadata(stored: Any, public: list[str], marks: Sequence[dict[bytes, bytes]] = ({}, SEEDED)) -> None:
     """Refuse a Parquet file that carries a text of its own beside the rows; what the text says is not told.
 
-    The types of public columns are the source's, with whatever names and notes stand inside them.
+    It may carry one of the `marks` that dproof sets. The types of public columns are the source's, with whatever names
+    and notes stand inside them.
     """
     about = stored.metadata
     noted = dict(about.metadata or {})
@@ -49,7 +51,7 @@ def check_metadata(stored: Any, public: list[str]) -> None:
         for field in schema:
             _require(not field.metadata and (field.name in public or not _noted(field.type)))
     if by_arrow:
-        _require(noted in ({}, SEEDED))
+        _require(noted in marks)
     else:
         _check_spark(noted, stored.schema_arrow, public)
     for place in range(about.num_row_groups):

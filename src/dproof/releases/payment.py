@@ -10,16 +10,18 @@ from pathlib import Path
 from typing import Protocol
 
 from dproof.curation.account import Unit
-from dproof.curation.ledger import Ledger, is_begun
+from dproof.curation.ledger import Ledger
+from dproof.curation.ledger_file import is_begun
 from dproof.errors import DproofWarning
 from dproof.plans.row_law import RowLaw
+from dproof.plans.table_law import TableLaw
 from dproof.privacy import Privacy
 
 
 class Payment(Protocol):
     """What `sanitise` asks of an account, such as a curator's ledger."""
 
-    def pay(self, law: RowLaw) -> None:
+    def pay(self, law: RowLaw | TableLaw) -> None:
         """Pay before the first row is read, or refuse by raising."""
 
     def settle(self, seal: str | None) -> None:
@@ -28,20 +30,20 @@ class Payment(Protocol):
         The seal of its certificate tells it from other draws; there is none yet where rows are seen before it is made.
         """
 
-    def published(self, law: RowLaw) -> Set[str]:
+    def published(self, law: RowLaw | TableLaw) -> Set[str]:
         """The seals of those that were taken down as published, by this run or by earlier ones."""
 
 
 class NoAccount:
     """Nothing is counted: who makes the release adds up what the table has told."""
 
-    def pay(self, law: RowLaw) -> None:
+    def pay(self, law: RowLaw | TableLaw) -> None:
         pass
 
     def settle(self, seal: str | None) -> None:
         pass
 
-    def published(self, law: RowLaw) -> Set[str]:
+    def published(self, law: RowLaw | TableLaw) -> Set[str]:
         return frozenset()
 
 
@@ -57,7 +59,7 @@ class ReleasePayment:
         self.path, self._place = path, Path(os.path.realpath(out))
         self.resumed = False
         self._ledger: Ledger | None = None
-        self._law: RowLaw | None = None
+        self._law: RowLaw | TableLaw | None = None
         self._number: int | None = None
 
     @property
@@ -70,7 +72,7 @@ class ReleasePayment:
         """Of a release that is made: whether an earlier run drew it, so that this one had nothing to pay for."""
         return self._law is None
 
-    def pay(self, law: RowLaw) -> None:
+    def pay(self, law: RowLaw | TableLaw) -> None:
         """Debit what a person may lose by it, unless that was done before and nothing came of it."""
         ledger, (cost, description, plan) = self._opened(law), self._told(law)
         self._law = law
@@ -90,17 +92,17 @@ class ReleasePayment:
         assert self._law is not None and self._number is not None
         self._opened(self._law).publish(self._number, seal)
 
-    def published(self, law: RowLaw) -> Set[str]:
+    def published(self, law: RowLaw | TableLaw) -> Set[str]:
         """The seals of all draws for this folder and plan that were taken down as published."""
         return self._opened(law).published(*self._told(law)) if is_begun(self.path) else frozenset()
 
-    def _opened(self, law: RowLaw) -> Ledger:
+    def _opened(self, law: RowLaw | TableLaw) -> Ledger:
         if self._ledger is None:
             budget = None if is_begun(self.path) else law.person
             self._ledger = Ledger(self.path, budget=budget, unit=Unit.of(law.plan))
         return self._ledger
 
-    def _told(self, law: RowLaw) -> tuple[Privacy, str, str]:
+    def _told(self, law: RowLaw | TableLaw) -> tuple[Privacy, str, str]:
         """What the ledger keeps of it: its cost, its name, and one digest of its place and plan, so no path is told."""
         # A ledger counts what a person loses, as a curator does, and a person may own several rows.
         digest = hashlib.sha256(os.fsencode(self._place) + b"\0" + law.plan.text.encode()).hexdigest()

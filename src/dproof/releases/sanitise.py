@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Mapping, Set
+from collections.abc import Callable, Mapping, Set
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,11 @@ from dproof.charts import rendering
 from dproof.coins import current
 from dproof.errors import DproofWarning, InputError, VerificationFailed
 from dproof.plans.plan import Plan
-from dproof.plans.row_law import certify_row
+from dproof.plans.row_law import RowLaw, certify_row
+from dproof.plans.table_law import TableLaw, certify_tables
+from dproof.releases.central import rehearse as rehearse_tables
+from dproof.releases.central import write as write_tables
+from dproof.releases.central_measuring import measure
 from dproof.releases.folder import appearing, check_absent, check_room, finish_earlier
 from dproof.releases.load import load, read_certificate
 from dproof.releases.local import Progress, sanitised_blocks
@@ -24,7 +29,7 @@ from dproof.releases.release import CERTIFICATE, Release, about, finish, prepare
 from dproof.releases.remote import is_remote
 from dproof.releases.verify import check
 from dproof.releases.writing import aligned, rehearse, write_elsewhere, write_parts, write_whole
-from dproof.tables import open_source
+from dproof.tables import Source, open_source
 
 _ROOM = 4e6  # bytes for the page and the certificate
 _RARE = 1 / 100  # expected number of rows published as they are, from which a curator is warned
@@ -44,7 +49,8 @@ def sanitise(
     Spark also takes the URI of a folder on a file system of its own, such as `s3a://bucket/release`.
 
     The law of a row is certified before any data is opened. Then every row is drawn from the law of its own values,
-    independently (product sanitisation, HLM15, equation (7)), and the table costs what one row costs (Theorem 5).
+    independently (product sanitisation, HLM15, equation (7)), and the table costs what one row costs (Theorem 5). With
+    `model = "central"` tables of the whole are measured instead.
 
     Whatever can fail without data (the plan, the law, the charts and the page, the folder, room on the disk) fails
     before `payment` is asked to pay, and that comes before the first row is read.
@@ -60,14 +66,12 @@ def sanitise(
             "progress must be a function of two numbers, the rows just read and how many there are, "
             f"not {described(progress)}"
         )
+    if chosen.model == "central":
+        return _sanitise_tables(source, chosen, out, table, progress, payment or NoAccount())
     if out is not None:
         rendering.start()  # they are drawn beside this process, which has other work first
     law = certify_row(chosen)
-    if out is not None and not is_remote(out):
-        check_absent(as_path(out, "out"))
-    opened = open_source(source, table, law.plan.file)
-    law.plan.check_names(opened.names)
-    opened.start()
+    opened = _opened(source, table, law.plan, out)
     coins, payer = current(), payment or NoAccount()
     blocks = aligned(sanitised_blocks(opened, law, coins, progress), law, coins.private)
     if out is None:
@@ -79,22 +83,69 @@ def sanitise(
         payer.settle(certificate["seal"])
     elif is_remote(out):
         release = write_elsewhere(opened, law, out, payer)
-    elif finish_earlier(Path(out), lambda left: _checked(left, payer.published(law))):
-        release = load(out)
     else:
-        settle, settled = lambda: payer.settle(certificate["seal"]), lambda left: _seal(left) in payer.published(law)
-        with appearing(Path(out), settle, settled) as folder:
+
+        def write(folder: Path) -> Release:
             prepared, spread = prepare(law), opened.spread
             check_room(folder, _ROOM + rehearse(law) * (opened.rows or 0))
             payer.pay(law)
             rows, files = write_whole(blocks, folder) if spread is None else write_parts(spread, law, folder)
-            certificate = finish(folder, prepared, rows, files, coins.private)
-        release = Release(prepared[0], certificate, Path(out))
+            return Release(prepared[0], finish(folder, prepared, rows, files, coins.private), Path(out))
+
+        release = _stored(Path(out), law, payer, write)
     _warn(release)
     return release
 
 
 sanitize = sanitise  # the American spelling
+
+
+def _sanitise_tables(
+    source: Any, plan: Plan, out: Any, table: str | None, progress: Progress | None, payer: Payment
+) -> Release:
+    """The measured tables of a plan of the central model: everything that can fail without data comes first."""
+    if is_remote(out):
+        raise InputError("a release of tables is small: give the name of a folder on a disk, and copy it from there")
+    law, coins = certify_tables(plan), current()
+    opened = _opened(source, table, plan, out)
+    size = rehearse_tables(law)
+    if out is None:
+        payer.pay(law)
+        held = measure(opened, law, coins, progress)
+        payer.settle(held.certificate["seal"])
+        return held
+
+    def write(folder: Path) -> Release:
+        check_room(folder, _ROOM + size)
+        payer.pay(law)
+        made = measure(opened, law, coins, progress)
+        return replace(made, certificate=write_tables(folder, made), folder=Path(out), table=None)
+
+    return _stored(Path(out), law, payer, write)
+
+
+def _opened(source: Any, table: str | None, plan: Plan, out: Any) -> Source:
+    """The source of a release, whose first rows can be read, and whose folder is not there yet."""
+    if out is not None and not is_remote(out):
+        check_absent(as_path(out, "out"))
+    opened = open_source(source, table, plan.file)
+    plan.check_names(opened.names)
+    opened.start()
+    return opened
+
+
+def _stored(out: Path, law: RowLaw | TableLaw, payer: Payment, write: Callable[[Path], Release]) -> Release:
+    """The release in a folder: the one that an earlier run paid for and could not name, or a new one."""
+    if finish_earlier(out, lambda left: _checked(left, payer.published(law))):
+        return load(out)
+    made: list[Release] = []
+
+    def settle() -> None:
+        payer.settle(made[0].certificate["seal"])
+
+    with appearing(out, settle, lambda left: _seal(left) in payer.published(law)) as folder:
+        made.append(write(folder))
+    return made[0]
 
 
 def _seal(folder: Path) -> str | None:

@@ -17,6 +17,8 @@ import pyarrow.parquet
 
 from dproof.arguments import as_path
 from dproof.certification.certificate import certified_part
+from dproof.certification.verify_central import FORMAT as CENTRAL
+from dproof.certification.verify_central import verify as verify_central
 from dproof.certification.verify_certificate import LARGEST_FILE, LAWS, Laws, Refused
 from dproof.certification.verify_certificate import verify as verify_certificate
 from dproof.errors import InputError, VerificationFailed
@@ -25,6 +27,8 @@ from dproof.laws.law import law_from_json
 from dproof.plans.column import added_sizes
 from dproof.plans.reader import Misplaced
 from dproof.plans.row_law import Group, RowLaw
+from dproof.releases.central import TABLES
+from dproof.releases.central_rows import ROWS, check_rows
 from dproof.releases.folder import is_unfinished
 from dproof.releases.load import load, opened, read_certificate
 from dproof.releases.local import stored_schema
@@ -32,7 +36,7 @@ from dproof.releases.metadata import SEEDED, check_metadata
 from dproof.releases.release import CERTIFICATE, PLAN, Release, about
 from dproof.releases.remote import fetch, is_remote
 
-_NAME = b"dproof certificate"  # stands in every one
+_NAMES = (b"dproof certificate", CENTRAL.encode())  # one stands in each
 _BATCH = 1 << 17  # rows looked at together: they stay in cache
 
 
@@ -58,9 +62,14 @@ def verify(path: str | os.PathLike[str]) -> Release | None:
         raise VerificationFailed(f"{str(place)!r} was left by a run that did not finish: it is no release")
     if not file.is_file():
         raise InputError(f"{str(place)!r} is no release: there is no {CERTIFICATE} in it")
-    if place.is_file() and (place.stat().st_size > LARGEST_FILE or _NAME not in place.read_bytes()):
+    if place.is_file() and (place.stat().st_size > LARGEST_FILE or not _is_named(place)):
         raise InputError(f"{str(place)!r} is no certificate: give the folder of a release, or the {CERTIFICATE} in it")
     return check(place)
+
+
+def _is_named(file: Path) -> bool:
+    text = file.read_bytes()
+    return any(name in text for name in _NAMES)
 
 
 def check(place: Path) -> Release | None:
@@ -68,6 +77,9 @@ def check(place: Path) -> Release | None:
     certificate = read_certificate(place / CERTIFICATE if place.is_dir() else place)
     try:
         folder = place if place.is_dir() else None
+        if certificate.get("format") == CENTRAL:
+            unread = verify_central(dict(certificate), folder)
+            return None if folder is None else replace(_tables(opened(folder), folder), unchecked=tuple(unread))
         unchecked = verify_certificate(dict(certificate), folder, added_sizes(), _added_laws())
         if folder is None:
             return None
@@ -79,6 +91,21 @@ def check(place: Path) -> Release | None:
         raise VerificationFailed(str(refused)) from None
     except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
         raise VerificationFailed(f"the certificate cannot be read ({type(error).__name__})") from None
+
+
+def _tables(release: Any, folder: Path) -> Any:
+    """A release of tables whose certificate says no more than follows from its plan and noise, with its rows."""
+    said = release.certificate
+    true = release.law.certificate(said["release"], private=release.private)
+    for key in true.keys() | said.keys():
+        if key != "seal" and not _agree(said.get(key), true.get(key)):
+            raise VerificationFailed(f"what the certificate says as {key!r} does not follow from its plan and noise")
+    made_up = said["release"]["made_up_rows"]
+    if set(said["release"]["files"]) != {TABLES, PLAN} | ({ROWS} if made_up is not None else set()):
+        raise VerificationFailed("the certificate does not name the files of the release")
+    if made_up is not None:
+        check_rows(folder / ROWS, release.law, made_up, release.private)
+    return release
 
 
 def _added_laws() -> Laws:

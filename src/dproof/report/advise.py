@@ -256,10 +256,12 @@ def _estimated(term: Term, columns: tuple[str, ...], question: Question) -> Term
 def _of_release(expression: Expression, measured: Estimated) -> Spread:
     """± of the release's interval, as a query of it would tell, and the standard error."""
     value = measured.value(expression, measured.found.values)
-    slope = np.abs(value.gradient)
-    heaviest, doubt = (np.einsum("gi,gi->g", slope, each) for each in (measured.found.heaviest, measured.found.doubts))
-    width = half_widths(value.variance, heaviest, _LEVEL).half + doubt
-    return _mean_square(width), _mean_square(np.sqrt(np.maximum(value.variance, 0.0) + doubt**2))
+    heaviest = np.einsum("gi,gi->g", np.abs(value.gradient), measured.found.heaviest)
+    half = half_widths(value.variance, heaviest, _LEVEL).half
+    spread = measured.spread(value)
+    # What a condition on a number under wide noise cannot tell is no standard error, and is most of its interval.
+    doubt = np.where(spread.rough, (spread.high - spread.low) / 2 - half, 0.0)
+    return _mean_square(half + doubt), _mean_square(np.sqrt(np.maximum(value.variance, 0.0) + doubt**2))
 
 
 def _of_curator(

@@ -47,22 +47,35 @@ def draw_pictures(row: RowLaw) -> Pictures:
 def page(row: RowLaw, certificate: Mapping[str, Any], pictures: Pictures | None = None) -> str:
     """The whole page as HTML; `pictures` are those of the row, where they are drawn already."""
     drawn = pictures or draw_pictures(row)
-    style = (files("dproof.report") / "page.css").read_text(encoding="utf-8")
     release = certificate.get("release") or {}
     sections = [
         _promise(row.plan.privacy, release, bool(certificate["private"])),
-        _denial(row.plan.privacy),
+        denial(row.plan.privacy),
         _columns(row, release.get("rows") or 0, drawn.laws),
         _profile(drawn.profile),
         _asking(row),
         _limits(row),
         _proof(certificate),
     ]
+    return document("A sanitised table: what was promised", sections)
+
+
+def document(title: str, sections: Iterable[str]) -> str:
+    """A page of some sections, with its style inside."""
+    style = (files("dproof.report") / "page.css").read_text(encoding="utf-8")
     return (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        f"<title>A sanitised table: what was promised</title><style>{style}</style></head>\n"
+        f"<title>{escape(title)}</title><style>{style}</style></head>\n"
         f"<body><main>{''.join(sections)}</main></body></html>\n"
+    )
+
+
+def fact_cards(facts: Iterable[tuple[str, str, str]]) -> str:
+    """Names, values and notes, each on a card."""
+    return "".join(
+        f'<div class="fact"><b>{escape(value)}</b><span>{escape(name)}</span><small>{escape(note)}</small></div>'
+        for name, value, note in facts
     )
 
 
@@ -74,10 +87,7 @@ def _promise(privacy: Privacy, release: Mapping[str, Any], private: bool) -> str
         ("rows", f"{rows:,}" if rows is not None else "—", "their number is public"),
         ("neighbours", privacy.neighbours, "tables that differ in one row"),
     ]
-    cards = "".join(
-        f'<div class="fact"><b>{escape(value)}</b><span>{escape(name)}</span><small>{escape(note)}</small></div>'
-        for name, value, note in facts
-    )
+    cards = fact_cards(facts)
     warning = "" if private else '<p class="alarm">Drawn with seeded coins: this release is not private.</p>'
     public = release.get("public") or []
     if public:
@@ -93,7 +103,8 @@ def _promise(privacy: Privacy, release: Mapping[str, Any], private: bool) -> str
     )
 
 
-def _denial(privacy: Privacy) -> str:
+def denial(privacy: Privacy) -> str:
+    """What a person can deny, as a section."""
     rows = ""
     for prior in ("0.01", "0.1", "0.5", "0.9"):
         belief = posterior(privacy, prior)

@@ -11,8 +11,12 @@ from typing import Any
 from dproof.exact import written
 from dproof.plans.expectation import count_half_width, mean_half_widths
 from dproof.plans.plan import Plan, Wanted, split
+from dproof.plans.question_bins import question_bins
+from dproof.plans.questions import checked_question
 from dproof.plans.row_law import RowLaw
-from dproof.report.advise import asked_width, count_width
+from dproof.questions.question import columns
+from dproof.report.advise import advise, asked_width, count_width
+from dproof.spaces.bins import bins_between
 from dproof.spaces.subsets import Subsets
 
 _TOO_NOISY = 0.1  # of all rows, or of the range of a number: such a ± tells little
@@ -28,7 +32,8 @@ class Hint:
     """One thing that would help, with ± as the plan is and as it would be, both in rows or in the units of a mean.
 
     `kind` is "drop" (leave columns out), "keep" (release only these), "values" (fewer values, or items of a set),
-    "flags" (columns of yes and no as one set) or "ask" (no release at all).
+    "flags" (columns of yes and no as one set), "bins" (of a number that questions have conditions on) or "ask" (no
+    release at all).
     """
 
     kind: str
@@ -66,6 +71,32 @@ def plan_advice(law: RowLaw, rows: int) -> PlanAdvice:
     """
     if rows < 1:
         return PlanAdvice(None)
+    found = _of_columns(law, rows)
+    return replace(found, hints=(*_of_bins(law.plan, rows), *found.hints)[:_MOST])
+
+
+def _of_bins(plan: Plan, rows: int) -> Iterator[Hint]:
+    """Bins for numbers on which the plan's questions have conditions, and what those counts would be."""
+    chosen = question_bins(plan)
+    asked = advise(plan, rows=rows).comparisons if chosen else ()
+    prices = Prices(plan, rows)
+    for name, edges in chosen.items():
+        own = [each for each in asked if name in columns(checked_question(each.question, plan.columns))]
+        before = [each.release for each in own if each.release is not None]
+        column = plan.column(name)
+        binned = replace(column, bins=bins_between(column.space.present or column.space, edges))
+        groups = [replace(group, columns=(binned,)) if group.columns == (column,) else group for group in plan.groups]
+        after = prices.widths(groups)[name]
+        if before and after <= _CLEARLY * max(before):
+            text = f"bins = [{', '.join(map(_written, edges))}] in {{}} make the counts of your questions"
+            yield prices.hint("bins", (name,), max(before), after, text)
+
+
+def _written(edge: Any) -> str:
+    return str(edge) if isinstance(edge, (int, float)) else f'"{edge}"'
+
+
+def _of_columns(law: RowLaw, rows: int) -> PlanAdvice:
     plan, prices = law.plan, Prices(law.plan, rows)
     if not prices.now:
         return _of_means(law, rows)
@@ -163,7 +194,7 @@ class Prices:
             found += sorted(helping, key=lambda hint: round(hint.after / hint.before, 1))[:1]
         return sorted(found, key=lambda hint: hint.after / hint.before)
 
-    def _hint(self, kind: str, columns: tuple[str, ...], before: float, after: float, text: str) -> Hint:
+    def hint(self, kind: str, columns: tuple[str, ...], before: float, after: float, text: str) -> Hint:
         widths = f"± {_percent(after / self.rows)} instead of ± {_percent(before / self.rows)}"
         return Hint(kind, columns, before, after, f"{text.format(', '.join(map(repr, columns)))} {widths}")
 
@@ -174,7 +205,7 @@ class Prices:
             before = [width for name, width in self.now.items() if name != group.name]
             if before:
                 after = max(self.widths(others).values())
-                yield self._hint("drop", _names([group]), max(before), after, "dropping {} makes every other count")
+                yield self.hint("drop", _names([group]), max(before), after, "dropping {} makes every other count")
 
     def _keeps(self) -> Iterator[Hint]:
         """Only the groups with the narrowest counts, of many."""
@@ -182,7 +213,7 @@ class Prices:
         if len(self.plan.groups) >= _MANY_COLUMNS and len(counted) > _KEPT_COLUMNS:
             kept = counted[:_KEPT_COLUMNS]
             before, after = max(self.now[group.name] for group in kept), max(self.widths(kept).values())
-            yield self._hint("keep", _names(kept), before, after, "releasing only {} makes every count")
+            yield self.hint("keep", _names(kept), before, after, "releasing only {} makes every count")
 
     def _fewer_values(self) -> Iterator[Hint]:
         for group in self.plan.groups:
@@ -193,7 +224,7 @@ class Prices:
             other = replace(group, columns=(replace(column, space=fewer),))
             after = self.widths([other if g is group else g for g in self.plan.groups])[group.name]
             text = f"{_KEPT_VALUES} values instead of {many} in {{}} make its counts"
-            yield self._hint("values", (column.name,), before, after, text)
+            yield self.hint("values", (column.name,), before, after, text)
 
     def _flags(self) -> Iterator[Hint]:
         """Columns of yes and no as one set: its items may share ε better than columns do."""
@@ -206,7 +237,7 @@ class Prices:
         joined = Wanted((column,), share, "auto")
         others = [group for group in self.plan.groups if group not in flags]
         before, after = max(self.now[group.name] for group in flags), self.widths([*others, joined])[joined.name]
-        yield self._hint("flags", names, before, after, "joining the flags {} into one set makes their counts")
+        yield self.hint("flags", names, before, after, "joining the flags {} into one set makes their counts")
 
 
 def _is_flag(group: Wanted) -> bool:

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from dproof.errors import InputError
 from dproof.spaces.arrow import as_numpy
+from dproof.spaces.bins import Bins
 from dproof.spaces.space import narrowest
 from dproof.spaces.values import MISSING, OUTSIDE, PLAIN, Numerals
 
@@ -33,8 +34,8 @@ class Column:
     one, a flag for each item, or one for each grid point. A value outside the space becomes the nearest point
     (`clamp`), the value with the code `outside`, or is refused; a missing value becomes the value with the code
     `missing`, or is refused. With `gaps` what would be refused has the code −1 instead. The stored file has the fields
-    `beside` those that the source has. Texts are read as numbers by
-    the signs of `numerals`.
+    `beside` those that the source has. A row of a number with `bins` is sanitised by its bin. Texts are read as numbers
+    by the signs of `numerals`.
     """
 
     name: str
@@ -50,6 +51,7 @@ class Column:
     missing: int | None = None
     gaps: bool = False
     beside: tuple[str, ...] = ()
+    bins: Bins | None = None
     numerals: Numerals = PLAIN
 
     @property
@@ -76,6 +78,25 @@ class Column:
     def sql(self) -> str:
         """The stored column as one value in SQL, whatever form it is stored in."""
         return quoted(self.name) if self.space is None else str(self.space.sql(self))
+
+    @property
+    def sanitised_bins(self) -> Bins | None:
+        """The bins that a row is sanitised in, with one for a missing value where the plan keeps those apart."""
+        return None if self.bins is None else self.bins.with_missing(self.space.absent)
+
+    @property
+    def sanitised(self) -> Any:
+        """The space that a row is sanitised in: the column's own, or its bins."""
+        bins = self.sanitised_bins
+        return self.space if bins is None else bins.space
+
+    def sanitised_encoder(self) -> Encode:
+        """What turns the source's Arrow arrays of the column into codes of the space that it is sanitised in."""
+        encode, bins = self.encoder(), self.sanitised_bins
+        if bins is None:
+            return encode
+        starts, kind = bins, narrowest(bins.size)
+        return lambda arrays: starts.of(encode(arrays)).astype(kind)
 
     def encoder(self) -> Encode:
         """What turns the source's Arrow arrays of the column into codes of its space, as the plan says."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import ceil, floor, inf
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -15,6 +15,7 @@ from dproof.arguments import COLUMN
 from dproof.errors import InputError, TooLarge
 from dproof.exact import exact
 from dproof.spaces.arrow import as_numpy, is_arrow
+from dproof.spaces.bins import bins_between
 from dproof.spaces.column import Column, Encode, Lookup, accepted, settled
 from dproof.spaces.column_space import Draft
 from dproof.spaces.line import Line, exact_number, no_number, plain_number
@@ -271,6 +272,13 @@ class Interval(Space):
                 "high", "or low lies beyond 2^60, too far for a column of numbers with noise: change the unit"
             )
         return space
+
+    @classmethod
+    def column(cls, name: str, kind: str, table: Reader) -> Column:
+        made = super(Interval, cls).column(name, kind, table)
+        edges, space = table.value("bins", None), made.space
+        bins = None if edges is None else table.calling(lambda: bins_between(space.present or space, edges))
+        return replace(made, bins=bins)
 
     @classmethod
     def draft(cls, kind: Any) -> Draft | None:

@@ -1,0 +1,341 @@
+"""Check the certificate of a release of the central model with nothing but the Python standard library.
+
+    python verify_central.py certificate.json
+
+`verify_certificate.py` must lie beside this file: it reads numbers and files, and has the normal law and the odds of a
+step of Laplace noise. This program computes how far one person can move what was measured, and that the noise hides it.
+Exit code 0: all of it holds. 1: something does not.
+
+With δ > 0 residuals were measured: for a set A of columns with k values each, Y_A v_A, where v_A is the table of counts
+and Y_A = ⊗ (k I − 11ᵀ), with independent discrete Gaussian noise with parameter γ² on each of the Π k numbers. What one
+row adds to Y_A v_A has the squared length Π k(k − 1). What the change of a row adds has, where the two rows differ on
+the columns S, 2 Π k(k − 1) − 2 Π_{A∖S} k(k − 1) Π_{A∩S} (−k). Sums of a number by a table, in whole numbers of at most
+the reach, are measured likewise: a row adds at most the reach times as much, its change at most twice that. A person
+with r rows moves all of it r times as far at most.
+
+Discrete Gaussian noise N_Z(0, γ²) is, within a factor e^(±κ) at each point, what becomes of normal noise of variance
+γ² − τ² when a point c of that is replaced by a draw of N_Z(c, τ²), with κ < 2^-104 at τ = 2. So with N numbers in all
+δ is at most e^(Nκ) δ_G(μ, ε − 2Nκ), where δ_G is the profile of two normal laws that lie μ apart and
+μ² = max_S Σ_A Δ²_A(S)/(γ_A² − τ²); and what the tables of the noise cut off, 2^-64 for each number, is charged in full.
+
+With δ = 0 plain tables were measured with integer Laplace noise: a row that comes or goes moves a table of counts by
+one step, a change by two, and sums by as many times the reach; the odds of all steps together must not exceed e^ε.
+
+Not checked here, but by `dproof verify`: what the stored files hold, and how many bins a number or a date has where the
+plan does not list them. Checked by neither: the files that are named as not checked, such as report.html.
+"""
+
+from __future__ import annotations
+
+import sys
+import tomllib
+from fractions import Fraction
+from itertools import combinations, product
+from math import isqrt, prod
+from pathlib import Path
+from typing import Any
+
+if __package__:
+    from dproof.certification import verify_certificate as reading
+else:  # run as a program
+    import verify_certificate as reading  # type: ignore[import-not-found,no-redef]
+
+FORMAT, VERSION = "dproof central certificate", 1
+STORED = r"tables\.parquet|rows\.parquet"
+ENUMERATED = 12  # columns of which every set that two rows may differ on is looked at
+UNIT = 1 << 64  # losses are added up in parts of it, rounded up
+SMOOTH, RIPPLE, CUT, LARGEST, LEAST = 4, Fraction(1, 1 << 104), Fraction(1, 1 << 64), Fraction(16), 25
+
+require = reading.require
+Table = tuple[int, ...]
+
+Measured = tuple[Table, int | None]  # a table of counts, or the sums of a number by a table
+
+NOISE = reading.by_kind(
+    {
+        "gaussian": {
+            "square": reading.fraction(LEAST, 1 << 30),
+            "step": reading.whole(1, 128),
+            "draws": reading.whole(1, 9),
+        },
+        "two-sided": {**reading.NOISES["two-sided"], "epsilon": reading.fraction(0, 1000)},
+    }
+)
+MEASUREMENT = reading.record(
+    {
+        "columns": reading.many(reading.whole(0, 1 << 16), 0, 62),
+        "sum_of": reading.missing_or(reading.whole(0, 1 << 16)),
+        "sensitivity": reading.digits(1, 10**400),
+        "noise": reading.whole(0, 1 << 16),
+    }
+)
+COLUMN = reading.record(
+    {"name": reading.text, "values": reading.whole(1, 1 << 24), "reach": reading.whole(0, reading.SIZE)}
+)
+CERTIFICATE = reading.record(
+    {
+        "format": reading.one_of(FORMAT),
+        "version": reading.whole(VERSION, VERSION),
+        "private": reading.truth,
+        "neighbours": reading.one_of("change-one", "add-remove"),
+        "epsilon": reading.EPSILON,
+        "delta": reading.DELTA,
+        "rows_per_person": reading.whole(1, reading.SIZE),
+        "columns": reading.many(COLUMN, 1, 1 << 16),
+        "noises": reading.many(NOISE, 0, 1 << 16),
+        "measurements": reading.many(MEASUREMENT, 0, 1 << 16),
+        "rho": reading.missing_or(reading.fraction(0, None)),
+        "tight": reading.record({"delta": reading.decimal(1)}),
+        "release": reading.record(
+            {
+                "rows": reading.missing_or(reading.whole(0, reading.SIZE)),
+                "made_up_rows": reading.missing_or(reading.whole(0, reading.SIZE)),
+                "files": reading.named(reading.text),
+            }
+        ),
+        "seal": reading.text,
+    }
+)
+
+
+def norm(sizes: list[int], table: Table) -> int:
+    """The squared length of what one row adds."""
+    return prod(sizes[i] * (sizes[i] - 1) for i in table)
+
+
+def change(sizes: list[int], table: Table, apart: Table) -> int:
+    """The squared length of what the change of a row adds that differs on these columns."""
+    inner = prod(-sizes[i] if i in apart else sizes[i] * (sizes[i] - 1) for i in table)
+    return 2 * norm(sizes, table) - 2 * inner
+
+
+def parts(table: Table) -> list[Table]:
+    """All sets of these columns."""
+    return [part for n in range(len(table) + 1) for part in combinations(table, n)]
+
+
+def sensitivity(sizes: list[int], reach: list[int], measured: Measured, neighbours: str) -> int:
+    """The squared length of what a row, or the change of one, adds at most."""
+    table, number = measured
+    if number is not None:
+        return (1 if neighbours == "add-remove" else 4) * reach[number] ** 2 * norm(sizes, table)
+    if neighbours == "add-remove":
+        return norm(sizes, table)
+    return max(change(sizes, table, apart) for apart in parts(table))
+
+
+def rounded(loss: Fraction) -> int:
+    return -(-loss * UNIT // 1)
+
+
+def largest_loss(sizes: list[int], reach: list[int], precisions: dict[Measured, Fraction], neighbours: str) -> Fraction:
+    """max Σ Δ² · precision over neighbouring tables, or a bound above it."""
+    alone = {m: p for m, p in precisions.items() if neighbours == "add-remove" or m[1] is not None}
+    loss = sum(rounded(sensitivity(sizes, reach, m, neighbours) * p) for m, p in alone.items())
+    counts = {m[0]: p for m, p in precisions.items() if m not in alone}
+    columns = tuple(sorted({i for table in counts for i in table}))
+    if len(columns) > ENUMERATED:
+        return Fraction(loss, UNIT) + bounded_loss(sizes, counts, columns)
+    losses = {t: {a: rounded(change(sizes, t, a) * p) for a in parts(t)} for t, p in counts.items()}
+    sets = map(set, parts(columns))
+    return Fraction(
+        loss + max(sum(own[tuple(i for i in t if i in s)] for t, own in losses.items()) for s in sets), UNIT
+    )
+
+
+def bounded_loss(sizes: list[int], precisions: dict[Table, Fraction], columns: Table) -> Fraction:
+    """A bound for many columns: x_i says whether the rows differ on column i.
+
+    With w = precision · Π k² the loss of tables of one and two columns is 2 Σ x_i L_i − 2 Σ x_i x_j w_ij, where
+    L_i = w_i + Σ_j (1 − 1/k_j) w_ij, and −x_i x_j is at most 1 − x_i − x_j and at most 0. A larger table loses at most
+    2 w Π (1 − 1/k) over all its columns but the smallest.
+    """
+    linear, pairs, rest = dict.fromkeys(columns, Fraction(0)), dict[Table, Fraction](), Fraction(0)
+    for table, precision in precisions.items():
+        weight = precision * prod(sizes[i] for i in table) ** 2
+        if len(table) <= 2:
+            for i in table:
+                linear[i] += weight * prod((1 - Fraction(1, sizes[j]) for j in table if j != i), start=Fraction(1))
+            pairs |= {table: weight} if len(table) == 2 else {}
+        else:
+            least = min(table, key=lambda i: sizes[i])
+            rest += 2 * weight * prod((1 - Fraction(1, sizes[i]) for i in table if i != least), start=Fraction(1))
+    slack = {i: value - sum(w for pair, w in pairs.items() if i in pair) for i, value in linear.items()}
+    with_pairs = sum(pairs.values()) + sum(max(Fraction(0), value) for value in slack.values())
+    return Fraction(rounded(rest + 2 * min(with_pairs, sum(linear.values(), Fraction(0)))), UNIT)
+
+
+def root_above(x: Fraction) -> Fraction:
+    """A fraction at least √x."""
+    return Fraction(isqrt((x.numerator << 256) // x.denominator) + 1, 1 << 128)
+
+
+def delta(loss: Fraction, numbers: int, epsilon: Fraction) -> Fraction:
+    """A bound of δ at ε, where `loss` is μ², with so many noisy numbers."""
+    epsilon = min(epsilon, LARGEST)
+    slack = 2 * numbers * RIPPLE
+    mu, eps = root_above(loss), epsilon - 2 * slack
+    odds = reading.exp_below(eps) if eps >= 0 else 1 + eps  # at most e^eps
+    profile = reading.normal_below(mu / 2 - eps / mu) - odds * reading.normal_below(-mu / 2 - eps / mu)
+    cut = 4 * numbers * (1 + reading.exp_below(epsilon)) * CUT
+    return (profile * reading.exp_below(slack) + cut) * (1 + Fraction(1, 1 << 200)) + Fraction(1, 1 << 200)
+
+
+def check_measurements(found: dict[str, Any]) -> None:
+    """What is measured must be tables of the columns, each once, with the noise of one kind."""
+    sizes, reach = ([column[key] for column in found["columns"]] for key in ("values", "reach"))
+    measured: dict[Measured, dict[str, Any]] = {}
+    for measurement in found["measurements"]:
+        table, number = tuple(measurement["columns"]), measurement["sum_of"]
+        known = all(i < len(sizes) for i in table) and list(table) == sorted(set(table))
+        summed = number is None or (number < len(sizes) and reach[number] > 0 and number not in table)
+        new = known and summed and (table, number) not in measured and measurement["noise"] < len(found["noises"])
+        require(new, "a measurement is of no table of the columns, or of one that is there")
+        measured[table, number] = found["noises"][measurement["noise"]]
+    told = {(tuple(m["columns"]), m["sum_of"]): m["sensitivity"] for m in found["measurements"]}
+    persons, neighbours = found["rows_per_person"], found["neighbours"]
+    require(persons == 1 or neighbours == "add-remove", "several rows of a person need add-remove")
+    kind = "gaussian" if found["delta"] else "two-sided"
+    require(all(noise["kind"] == kind for noise in measured.values()), "the noise does not fit delta")
+    (check_gaussian if found["delta"] else check_laplace)(found, sizes, reach, measured, told)
+
+
+def check_laplace(found: dict[str, Any], _: list[int], reach: list[int], measured: Any, told: Any) -> None:
+    """The steps that a person moves all tables by, each at what it costs, must not cost more than ε."""
+    spent, once = Fraction(0), 1 if found["neighbours"] == "add-remove" else 2
+    for (table, number), noise in measured.items():
+        steps = once * (1 if number is None else reach[number])
+        require(told[table, number] == steps, "a measurement has another sensitivity")
+        bounded = noise["reach"] is None and reading.step_odds(noise) <= reading.exp_below(noise["epsilon"])
+        require(bounded, "a step of the noise costs more than it says")
+        spent += found["rows_per_person"] * steps * noise["epsilon"]
+    require(spent <= found["epsilon"], f"epsilon is larger than the promised {found['epsilon']}")
+    require(found["rho"] is None, "rho is of Gaussian noise alone")
+
+
+def check_gaussian(found: dict[str, Any], sizes: list[int], reach: list[int], measured: Any, told: Any) -> None:
+    """The sensitivities, ρ and δ that the certificate states must be no less than what follows from the noise."""
+    squares: dict[Measured, Fraction] = {}
+    neighbours, persons = found["neighbours"], found["rows_per_person"] ** 2
+    for one, noise in measured.items():
+        require(all(sizes[i] > 1 for i in one[0]), "a residual of a column with one value is measured")
+        require(told[one] == sensitivity(sizes, reach, one, neighbours), "a measurement has another sensitivity")
+        step, draws = noise["step"], noise["draws"]
+        wide = (step, draws) == (1, 1) or noise["square"] >= 4 * (step**2 + 1)
+        require(wide, "the tables of noise are too narrow")
+        squares[one] = noise["square"] * sum(step ** (2 * n) for n in range(draws))
+    counted = (((), None) in squares) == (neighbours == "add-remove")
+    require(counted, "under add-remove the number of rows must be measured, and under change-one it is public")
+    loss = largest_loss(sizes, reach, {one: 1 / square for one, square in squares.items()}, neighbours) * persons
+    require(found["rho"] is not None and loss / 2 <= found["rho"], "rho is larger than it says")
+    smooth = largest_loss(sizes, reach, {one: 1 / (s - SMOOTH) for one, s in squares.items()}, neighbours)
+    numbers = sum(prod(sizes[i] for i in table) for table, _ in squares)
+    bound = delta(smooth * persons, numbers, found["epsilon"]) if squares else Fraction(0)
+    require(bound <= found["delta"], f"delta is larger than the promised {found['delta']}")
+    require(bound <= found["tight"]["delta"] * (1 + Fraction(1, 1 << 60)), "delta is larger than it says")
+
+
+def check_plan(found: dict[str, Any], plan: dict[str, Any]) -> None:
+    """The plan must make the promise that the certificate makes, for the same columns and tables."""
+    promise, columns, release = plan["privacy"], plan["columns"], plan.get("release", {})
+    said = (
+        reading.number(promise["epsilon"]),
+        reading.number(promise.get("delta", 0)),
+        promise.get("neighbours", "change-one"),
+        promise.get("rows_per_person", 1),
+    )
+    same = said == tuple(found[key] for key in ("epsilon", "delta", "neighbours", "rows_per_person"))
+    require(same and promise.get("model") == "central", "the certificate promises something else than the plan")
+    axes = {name: axes_of(name, column) for name, column in columns.items() if not column.get("drop")}
+    counted = [axis for own in axes.values() for axis in own]
+    require([name for name, _ in counted] == [c["name"] for c in found["columns"]], "the certificate has other columns")
+    for column, (name, values) in zip(found["columns"], counted, strict=True):
+        require(values in (None, column["values"]), f"{name!r} has another number of values in the plan")
+    given, every = release.get("tables", 2), range(len(counted))
+    places = {name: [counted.index(axis) for axis in own] for name, own in axes.items()}
+    if isinstance(given, int):
+        tables = [part for n in range(1, min(given, len(counted)) + 1) for part in combinations(every, n)]
+    else:  # a set stands for each of its items
+        listed = (product(*(places[name] for name in table["columns"])) for table in given)
+        tables = [tuple(sorted(table)) for some in listed for table in some]
+    numbers = [i for i, column in enumerate(found["columns"]) if column["reach"] and release.get("sums", False)]
+    wanted = set(wanted_of(found, tables, None))
+    for number in numbers:
+        by = [tuple(i for i in table if i != number) for table in tables if number in table]
+        wanted |= set(wanted_of(found, by, number))
+    measured = {(tuple(measurement["columns"]), measurement["sum_of"]) for measurement in found["measurements"]}
+    require(measured == wanted, "the certificate has other tables than the plan")
+    made_up = found["release"]["made_up_rows"] is not None
+    require(made_up == release.get("rows", False), "the certificate and the plan disagree on made-up rows")
+
+
+def wanted_of(found: dict[str, Any], tables: list[Table], number: int | None) -> list[Measured]:
+    """What has to be measured for some tables of counts, or of the sums of a number."""
+    several = {i for i, column in enumerate(found["columns"]) if column["values"] > 1}
+    asked = [tuple(i for i in table if i in several) for table in tables]
+    if found["delta"]:
+        wanted = {part for table in asked for part in parts(table)}
+    else:
+        wanted = {table for table in asked if not any(set(table) < set(other) for other in asked)}
+    wanted -= {()} if number is None and found["neighbours"] == "change-one" else set()
+    return [(table, number) for table in wanted]
+
+
+def axes_of(name: str, column: dict[str, Any]) -> list[tuple[str, int | None]]:
+    """The names under which a column is counted, and how many values each has; None where its bins follow from a rule.
+
+    A set is counted by its items, and by whether it is missing.
+    """
+    absent = column.get("missing") == "category"
+    if column["space"] == "subsets":
+        items = [*(column["values"] if "values" in column else column["columns"]), *["(missing)"] * absent]
+        return [(f"{name}: {item}", 2) for item in items]
+    if column["space"] in ("interval", "date"):
+        return [(name, len(column["bins"]) - 1 + absent if "bins" in column else None)]
+    return [(name, reading.declared(column, {}) if column["space"] == "categories" else None)]
+
+
+def verify(certificate: dict[str, Any], folder: Path | None = None) -> list[str]:
+    """Raise Refused unless the whole certificate holds; returns the files in the folder that are not checked."""
+    require(certificate.get("format") == FORMAT, "the file is not a certificate of the central model")
+    found = CERTIFICATE(certificate, "the certificate")
+    body = {key: value for key, value in certificate.items() if key != "seal"}
+    require(found["seal"] == reading.seal(body), "the seal does not fit: the certificate was changed")
+    public = found["release"]["rows"] is not None
+    require(public == (found["neighbours"] == "change-one"), "only under change-one is the number of rows public")
+    check_measurements(found)
+    if folder is None:
+        return []
+    unread = reading.check_files(found["release"], folder, STORED)
+    plan = folder / "plan.toml"
+    require(plan.stat().st_size <= 1 << 22, "the plan is longer than 4 MiB")
+    check_plan(found, tomllib.loads(plan.read_text(encoding="utf-8")))
+    return unread
+
+
+def main(arguments: list[str]) -> int:
+    if len(arguments) != 1:
+        print(__doc__, file=sys.stderr)
+        return 2
+    path = Path(arguments[0])
+    try:
+        require(path.stat().st_size <= reading.LARGEST_FILE, "the file is too large for a certificate")
+        certificate = reading.read(path.read_text(encoding="utf-8"))
+        unread = verify(certificate, path.parent)
+    except reading.Refused as refused:
+        print(f"does not hold: {refused}")
+        return 1
+    except Exception as problem:  # whatever a damaged or hostile file provokes, it is refused
+        print(f"does not hold: the file is not a readable certificate ({type(problem).__name__})")
+        return 1
+    promise = f"epsilon = {certificate['epsilon']}, delta = {certificate['delta']}, {certificate['neighbours']}"
+    print(f"holds: {promise}, {len(certificate['measurements'])} measured table(s)")
+    print(f"not checked here: {', '.join(['what the stored tables hold', *unread])}")
+    if not certificate["private"]:
+        print("but it was drawn with seeded coins: not private")
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

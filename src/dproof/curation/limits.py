@@ -1,0 +1,216 @@
+"""What a limit (ε, δ) still allows: by the sums of ε and δ, or by the sum of ρ.
+
+A limit without δ, and every limit of a ledger with basic accounting, is kept by sums: with questions and prices chosen
+after seeing earlier answers, Σε and Σδ still hold (basic composition).
+
+Else a limit is kept in ρ (zCDP): questions whose ρ add up to at most ρ(ε, δ) keep (ε, δ), whatever chooses them
+(Feldman and Zrnic 2021; Whitehouse, Ramdas, Rogers and Wu 2023). For each α the product of e^((α−1)(loss − αρ)) over
+the answers is at most 1 on average, whatever is asked next, so the loss of all has the moments of ρ(ε, δ).
+The sums count beside it: they are better for a few large prices. Which of the two proofs covers what was asked may
+depend on the answers. Hence each has a part of δ of its own: P(A) − e^ε P'(A) is at most the one part over the
+outcomes that the first covers, at most the other over those that the second does, and so at most δ over all.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Protocol
+
+from dproof.composition import concentrated_epsilon, concentrated_rho
+from dproof.exact import exp_above, float_below
+from dproof.privacy import Privacy
+from dproof.questions.canonical import literal
+
+_SUMS = Fraction(1, 16)  # of δ: what sums of ε and δ may use
+_CUT = Fraction(1, 1024)  # of δ: what the tables of Gaussian noise may miss
+_DIGITS = 6  # of an ε that is left
+_MANY = 10**9  # times that nothing can be paid
+
+
+@dataclass(frozen=True, slots=True)
+class Amount:
+    """So much ε and so much δ; and ρ, where that is what is counted."""
+
+    epsilon: Fraction = Fraction(0)
+    delta: Fraction = Fraction(0)
+    rho: Fraction | None = None
+
+    def at_most(self, other: Amount) -> Amount:
+        known = [rho for rho in (self.rho, other.rho) if rho is not None]
+        least = min(known) if known else None
+        return Amount(min(self.epsilon, other.epsilon), min(self.delta, other.delta), least)
+
+    def __str__(self) -> str:
+        rho = "" if self.rho is None else f" (rho {float_below(self.rho) + 0.0:.6g})"
+        return f"epsilon {literal(self.epsilon)} and delta {literal(self.delta)}{rho}"
+
+    def to_json(self) -> dict[str, float]:
+        """As floats that are not above the exact numbers."""
+        found = {"epsilon": float_below(self.epsilon) + 0.0, "delta": float_below(self.delta) + 0.0}
+        return found if self.rho is None else {**found, "rho": float_below(self.rho) + 0.0}
+
+    def covers(self, other: Amount) -> bool:
+        """Whether what was paid so much serves for a price."""
+        return self.epsilon >= other.epsilon and self.delta >= other.delta
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """What was paid, in every way in which it is counted.
+
+    `rho` is None where none is known: of (ε, δ) with δ > 0 alone. `cut` is how far, in total variation, the tables
+    that are sampled may lie from the laws whose ρ is counted.
+    """
+
+    epsilon: Fraction = Fraction(0)
+    delta: Fraction = Fraction(0)
+    rho: Fraction | None = Fraction(0)
+    cut: Fraction = Fraction(0)
+
+    def __add__(self, other: Cost) -> Cost:
+        rho = None if self.rho is None or other.rho is None else self.rho + other.rho
+        return Cost(self.epsilon + other.epsilon, self.delta + other.delta, rho, self.cut + other.cut)
+
+
+class Limit(Protocol):
+    """What may be spent in all."""
+
+    def allows(self, total: Cost) -> bool:
+        """Whether all that was paid, and is to be paid, keeps to the limit."""
+
+    @property
+    def whole(self) -> Amount:
+        """What may be spent where nothing is."""
+
+    def spent(self, total: Cost) -> Amount:
+        """What was paid, as (ε, δ): with ρ, that of the same questions if all had been fixed beforehand."""
+
+    def left(self, total: Cost) -> Amount:
+        """A price that may still be paid, with as large an ε as there is."""
+
+    def times(self, total: Cost, cost: Cost) -> int:
+        """How many times a cost may still be paid."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sums:
+    """ε and δ add up."""
+
+    whole: Amount
+
+    def allows(self, total: Cost) -> bool:
+        return total.epsilon <= self.whole.epsilon and total.delta <= self.whole.delta
+
+    def spent(self, total: Cost) -> Amount:
+        return Amount(total.epsilon, total.delta)
+
+    def left(self, total: Cost) -> Amount:
+        epsilon, delta = self.whole.epsilon - total.epsilon, self.whole.delta - total.delta
+        return Amount(max(Fraction(0), epsilon), max(Fraction(0), delta))
+
+    def times(self, total: Cost, cost: Cost) -> int:
+        left = self.left(total)
+        return min(_times(left.epsilon, cost.epsilon), _times(left.delta, cost.delta)) if self.allows(total) else 0
+
+
+@dataclass(frozen=True, slots=True)
+class Concentrated:
+    """ρ adds up, or ε and δ do, within the parts of δ that are set aside for each.
+
+    >>> limit = Concentrated(Fraction(1), Fraction("1e-6"))
+    >>> round(float(limit.whole.rho), 6), limit.allows(Cost(Fraction(2), Fraction("1e-6"), Fraction("0.024")))
+    (0.024215, True)
+    """
+
+    epsilon: Fraction
+    delta: Fraction
+
+    @property
+    def whole(self) -> Amount:
+        return Amount(self.epsilon, self.delta, rho_for(self.epsilon, self.delta))
+
+    @property
+    def _sums(self) -> Sums:
+        return Sums(Amount(self.epsilon, self.delta * _SUMS))
+
+    def _rho_left(self, total: Cost) -> Fraction:
+        """How much of ρ is left; negative where ρ does not cover what was paid."""
+        if total.rho is None or not covers_cut(self.epsilon, self.delta, total.cut):
+            return Fraction(-1)
+        return rho_for(self.epsilon, self.delta) - total.rho
+
+    def allows(self, total: Cost) -> bool:
+        return self._sums.allows(total) or self._rho_left(total) >= 0
+
+    def spent(self, total: Cost) -> Amount:
+        rho, left = total.rho, self._rho_left(total)
+        if rho is None or left < 0 or self._sums_left(total).epsilon > self._priced(left).epsilon:
+            return Amount(total.epsilon, total.delta, rho)
+        if not rho:
+            return Amount(rho=rho)
+        epsilon = concentrated_epsilon(rho, self.delta * (1 - _SUMS - _CUT))
+        return Amount(min(epsilon, self.epsilon), self.delta, rho)
+
+    def left(self, total: Cost) -> Amount:
+        by_sums, by_rho = self._sums_left(total), self._priced(self._rho_left(total))
+        return replace(by_sums, rho=by_rho.rho) if by_sums.epsilon > by_rho.epsilon else by_rho
+
+    def times(self, total: Cost, cost: Cost) -> int:
+        by_sums, left = self._sums.times(total, cost), self._rho_left(total)
+        if left < 0 or cost.rho is None:
+            return by_sums
+        cut = self.delta * _CUT / (1 + exp_above(self.epsilon)) - total.cut
+        return max(by_sums, min(_times(left, cost.rho), _times(cut, cost.cut)))
+
+    def _sums_left(self, total: Cost) -> Amount:
+        return self._sums.left(total) if self._sums.allows(total) else Amount()
+
+    def _priced(self, rho: Fraction) -> Amount:
+        """The largest ε in six digits whose ρ, at δ, is no larger."""
+        if rho >= rho_for(self.epsilon, self.delta):
+            return self.whole
+        if rho <= 0 or rho_for(Fraction(0), self.delta) > rho:
+            return Amount(rho=max(Fraction(0), rho))
+        epsilon = concentrated_epsilon(rho, self.delta * (1 - _SUMS - _CUT))
+        step = _last_digit(epsilon)
+        epsilon = epsilon // step * step
+        while rho_for(epsilon, self.delta) > rho:
+            epsilon -= step
+        return Amount(min(epsilon, self.epsilon), self.delta, rho)
+
+
+def limit_of(epsilon: Fraction, delta: Fraction, *, in_rho: bool) -> Limit:
+    return Concentrated(epsilon, delta) if in_rho and delta else Sums(Amount(epsilon, delta))
+
+
+def rho_for(epsilon: Fraction, delta: Fraction) -> Fraction:
+    """The ρ that a price (ε, δ) buys and that a limit (ε, δ) holds; δ is above 0."""
+    return concentrated_rho(epsilon, delta * (1 - _SUMS - _CUT))
+
+
+def covers_cut(epsilon: Fraction, delta: Fraction, cut: Fraction) -> bool:
+    """Whether the part of δ that is set aside for it covers that tables lie so far from their laws.
+
+    Where P and Q lie within `cut` of laws that keep (ε, δ), they keep (ε, δ + (1 + e^ε)·cut).
+    """
+    return not cut or (1 + exp_above(epsilon)) * cut <= delta * _CUT
+
+
+def amount(privacy: Privacy) -> Amount:
+    """What a promise of privacy costs."""
+    return Amount(privacy.epsilon, privacy.delta)
+
+
+def _times(left: Fraction, cost: Fraction) -> int:
+    return int(left // cost) if cost else _MANY
+
+
+def _last_digit(value: Fraction) -> Fraction:
+    """What the last of six digits is worth."""
+    step = Fraction(1)
+    while step * 10**_DIGITS <= value:
+        step *= 10
+    while step * 10 ** (_DIGITS - 1) > value > Fraction(1, 10**40):
+        step /= 10
+    return step

@@ -1,0 +1,326 @@
+"""SQL on a release of measured tables: best linear unbiased answers, with variances that do not depend on the data.
+
+A sum over rows is Σ q·v over the cells of one table v, with weights q: 1 where a condition holds, or a number where
+numbers are added up. What was measured tells every table as a sum of independent residuals with known variances, and
+with it the covariances of all sums.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import product
+from math import log, prod, sqrt
+from statistics import NormalDist
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dproof.central.residuals import Estimates
+from dproof.central.workload import Table, parts
+from dproof.errors import InputError, did_you_mean
+from dproof.estimation.contingency import Estimates as SumEstimates
+from dproof.estimation.estimated import Estimated, Options
+from dproof.estimation.stored import scale_of
+from dproof.laws.debias import Scale
+from dproof.laws.scores import Array
+from dproof.plans.central import Axis
+from dproof.plans.schema import schema_of
+from dproof.questions.aggregates import Values
+from dproof.questions.answer import Answer, Cell
+from dproof.questions.building import Asked, as_question
+from dproof.questions.cells import Cut, cut, numbered
+from dproof.questions.measured import answer
+from dproof.questions.predicates import leaves
+from dproof.questions.question import Expression, Question, aggregates, expressions
+from dproof.questions.regions import grouping
+from dproof.questions.schema import Schema, resolve
+from dproof.questions.sums import Term, centred_terms
+
+_METHOD = "best linear unbiased estimate; intervals for the table that was measured (privacy noise only)"
+_WAYS_OUT = "a release with a larger ε, fewer or coarser columns, or `dproof ask` on the private table"
+_ROUNDING = 1e-12  # a variance below this part of its terms is zero
+_MOST_GROUPS = 10_000
+
+
+def query(release: Any, asked: Asked, **options: Any) -> Answer:
+    """The unbiased answer to a question on a release of tables, with an interval for each estimate.
+
+    `level` of the intervals; `simultaneous=True` for intervals that hold all at once.
+
+    >>> import pyarrow, dproof as dp
+    >>> columns = {"read": {"space": "categories", "values": ["yes", "no"]}}
+    >>> plan = {"privacy": {"model": "central", "epsilon": 1, "delta": "1e-6"}, "columns": columns}
+    >>> release = dp.sanitise(pyarrow.table({"read": ["yes"] * 300 + ["no"] * 700}), plan)
+    >>> [row["read"] for row in query(release, "SELECT read, count(*) FROM release GROUP BY read").rows]
+    ['yes', 'no']
+    """
+    known = Options.__slots__
+    for option in options:
+        if option not in known:
+            raise InputError(f"query has no option {option!r}{did_you_mean(option, known)}")
+    chosen = Options(**options)
+    if chosen.method != "inverse":
+        raise InputError(
+            f"method={chosen.method!r} is for releases row by row: the answers of tables are the best ones"
+        )
+    if chosen.simultaneous and release.law.is_pure:
+        raise InputError("simultaneous intervals need Gaussian noise, so delta above 0: leave simultaneous out")
+    if chosen.target != "table":
+        raise InputError("the intervals of a release of tables are for the table that was measured: leave target out")
+    schema = schema_of(release.law.plan, "release")
+    question = resolve(as_question(asked, "release"), schema)
+    answered = answer(question, schema, MeasuredTables(release, question, schema, chosen), chosen.level)
+    return replace(answered, method=_METHOD)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Weights:
+    """A sum over rows in every group: a weight and a group for each cell of a table of counts, or of sums."""
+
+    number: int | None
+    table: Table
+    weights: Array
+    groups: NDArray[np.int64]
+    sizes: tuple[int, ...]  # of the table's axes
+
+    def margin(self, part: Table, columns: Sequence[int]) -> tuple[NDArray[np.int64], Array]:
+        """The weights added up over all axes but these: the numbers of group and cell, and their weights."""
+        places = np.unravel_index(np.arange(len(self.weights)), self.sizes) if self.sizes else ()
+        chosen = [(places[n], columns[i]) for n, i in enumerate(self.table) if i in part]
+        keys = np.asarray(numbered([(self.groups, 0), *chosen])) + np.zeros_like(self.groups)
+        used, place = np.unique(keys[self.weights != 0], return_inverse=True)
+        return used, np.bincount(place, self.weights[self.weights != 0], len(used))
+
+
+def covariances(estimates: Mapping[int | None, Estimates], sums: Sequence[Weights], groups: int) -> Array:
+    """The covariances of some sums in each group, from the variances s_A of residuals.
+
+    Counts, and the sums of each number, were measured independently.
+
+    Cov(q, q') = Σ_A s_A ⟨P_A q_A, P_A q'_A⟩ over the A within both tables, with q_A the mean of q over the other
+    columns. P_A = ⊗ (I − 11ᵀ/k), multiplied out, leaves products of margins: ⟨x, P_A y⟩ = Σ_{B ⊆ A} Π_{A∖B} (−1/k)
+    ⟨x_B, y_B⟩, with x_B the sum of x over the columns outside B.
+    """
+    count, k = len(sums), estimates[None].sizes
+    margins = [{part: one.margin(part, k) for part in parts([one.table])} for one in sums]
+    total, terms = np.zeros((2, groups, count, count))
+    for i, j in product(range(count), repeat=2):
+        if j < i:
+            total[:, i, j], terms[:, i, j] = total[:, j, i], terms[:, j, i]
+            continue
+        if sums[i].number != sums[j].number:
+            continue
+        found = estimates[sums[i].number]
+        shared = tuple(column for column in sums[i].table if column in sums[j].table)
+        outside = prod(k[c] for one in (sums[i], sums[j]) for c in one.table if c not in shared)
+        for inner in parts([shared]):
+            cells = prod(k[c] for c in inner)
+            weight = sum(
+                found.variances[outer]
+                * prod(-1 / k[c] for c in outer if c not in inner)
+                / (outside * prod(k[c] for c in shared if c not in outer) ** 2)
+                for outer in parts([shared])
+                if set(inner) <= set(outer)
+            )
+            (one, x), (other, y) = margins[i][inner], margins[j][inner]
+            both, left, right = np.intersect1d(one, other, assume_unique=True, return_indices=True)
+            term = weight * np.bincount(both // cells, x[left] * y[right], groups)
+            total[:, i, j] += term
+            terms[:, i, j] += np.abs(term)
+    return np.where(np.abs(total) <= _ROUNDING * terms, 0.0, total)
+
+
+@dataclass(frozen=True, slots=True)
+class Scales:
+    """The schema of a question, and the scales on which its numbers are added up."""
+
+    schema: Schema
+    numbers: Mapping[str, Scale]
+
+    @property
+    def values(self) -> dict[str, Values]:
+        return {c: Values(s.middle, s.unit, 1.0, s.middle - s.unit, s.middle + s.unit) for c, s in self.numbers.items()}
+
+
+class MeasuredTables:
+    """One question on the measured tables of a release (see `Measured`)."""
+
+    ways_out = _WAYS_OUT
+
+    def __init__(self, release: Any, question: Question, schema: Schema, options: Options) -> None:
+        self.question, self.schema, self.release = question, schema, release
+        self.rows, self.private = release.rows, release.private
+        self.axes = {axis.name: (place, axis) for place, axis in enumerate(release.law.axes)}
+        for key in question.group_by:
+            if schema.declared(key.column).items is not None:
+                raise InputError(
+                    f"GROUP BY {key.column} would need all its items at once: ask for each with list_contains"
+                )
+        asked = aggregates(question)
+        for aggregate in asked:
+            if aggregate.definition.formula is None:
+                name = aggregate.definition.name_of(aggregate.argument)[0].upper()
+                raise InputError(f"{name} is not answered from measured tables: ask for counts, shares or means")
+        needed = list(dict.fromkeys(t for a in asked for t in centred_terms(a, question.where, schema)))
+        numbers = {column: scale_of(schema.spaces[column]) for term in needed for column in term.columns}
+        self.keys = [grouping(key, schema) for key in question.group_by]
+        groups = prod(len(key.labels) for key in self.keys)
+        if groups > _MOST_GROUPS:
+            raise InputError(
+                f"the question has {groups:,} groups, and {_MOST_GROUPS:,} are the most: group by fewer columns"
+            )
+        self.labels = list(product(*(key.labels for key in self.keys)))
+        sums = [self._weights(term, numbers) for term in needed]
+        tables = [release.estimates[one.number].table(one.table).ravel() for one in sums]
+        columns = [np.bincount(s.groups, s.weights * table, groups) for s, table in zip(sums, tables, strict=True)]
+        values, nothing = np.stack(columns, axis=1), np.zeros((groups, len(sums)))
+        occurs = np.bincount(sums[0].groups, sums[0].weights != 0, groups) > 0 if self.keys else np.ones(1, bool)
+        self.shown = np.flatnonzero(occurs).tolist()
+        covariance = covariances(release.estimates, sums, groups)
+        found = SumEstimates(values, values, nothing, nothing, covariance, covariance, self.rows or 0)
+        scales = Scales(schema, numbers)
+        careful = replace(options, level=_careful(options.level)) if release.law.is_pure else options
+        self.estimated = Estimated(scales, needed, question.where, careful, found, None, covariance, None)
+        self.found: dict[Expression, Any] = {}
+
+    def _weights(self, term: Term, numbers: Mapping[str, Scale]) -> Weights:
+        """The weight and the group of every cell of the table that a sum needs."""
+        keys = self.question.group_by
+        named = dict.fromkeys([*(key.column for key in keys), *(leaf.column for leaf in leaves(term.where))])
+        grid = cut(self.schema, [term.where], keys, list(dict.fromkeys([*named, *term.columns])))
+        axes, indices = [], []
+        for part in grid.axes:
+            own, blocks = self._blocks(part)
+            axes += own
+            indices.append(blocks)
+        number = self._summed(term)
+        weights = grid.mask(term.where)[_outer(indices)].astype(float)
+        order = sorted(range(len(axes)), key=lambda n: self.axes[axes[n].name][0])
+        axes, weights = [axes[n] for n in order], weights.transpose(order)
+        if number is not None:
+            summed = self.release.law.axes[number]
+            weights = _same_for_all(weights, axes.index(summed), summed) / summed.reach
+            axes.remove(summed)
+        names = [axis.name for axis in axes]
+        self._refuse_unmeasured(axes, number)
+        for name in (name for name in term.columns if name in names):
+            n = names.index(name)
+            weights = weights * _along(_numbers(axes[n], numbers[name]), n, len(axes))
+        group = np.zeros(weights.shape, np.int64)
+        for key, groups in zip(keys, self.keys, strict=True):
+            n = names.index(key.column)
+            group = group * len(groups.labels) + _along(groups.of(np.array(axes[n].bins.starts)), n, len(axes))
+        several = [axis for axis in axes if axis.size > 1]
+        table = tuple(self.axes[axis.name][0] for axis in several)
+        return Weights(number, table, np.ravel(weights), np.ravel(group), tuple(axis.size for axis in several))
+
+    def _blocks(self, part: Cut) -> tuple[list[Axis], NDArray[np.int64]]:
+        """The axes of a column of a question, and the block of each of their cells."""
+        if part.bits is None:
+            axis = self.axes[part.column][1]
+            _refuse_cut(axis, part)
+            return [axis], part.of(np.array(axis.bins.starts))
+        items = {axis.item: axis for _, axis in self.axes.values() if axis.column.name == part.column}
+        places = np.indices((2,) * len(part.bits))
+        return [items[bit] for bit in part.bits], np.asarray(sum(place << n for n, place in enumerate(places)))
+
+    def _summed(self, term: Term) -> int | None:
+        """The number in bins that a sum adds up, by its place; None where the values of all numbers are counted."""
+        binned = [name for name in term.columns if self.axes[name][1].reach]
+        if not binned:
+            return None
+        place = self.axes[binned[0]][0]
+        if place not in self.release.estimates:
+            raise InputError(
+                f"the numbers of {binned[0]!r} were counted in bins and not added up: declare sums = true under "
+                f"[release] next time, or ask for counts by {binned[0]}"
+            )
+        if len(binned) > 1:
+            raise InputError(
+                f"squares and products of {binned[0]!r} were not added up: ask for its mean, or for counts"
+            )
+        if any(key.column == binned[0] for key in self.question.group_by):
+            raise InputError(f"{binned[0]!r} was not added up within its bins: group by another column")
+        return place
+
+    def _refuse_unmeasured(self, axes: Sequence[Axis], number: int | None) -> None:
+        table = tuple(self.axes[axis.name][0] for axis in axes if axis.size > 1)
+        if table not in self.release.estimates[number].variances:
+            own = [] if number is None else [self.release.law.axes[number]]
+            names = ", ".join(f'"{axis.name}"' for axis in [*axes, *own])
+            raise InputError(
+                f"the question needs the table of {' × '.join(axis.name for axis in [*axes, *own])}, which was not "
+                f"measured: ask about fewer columns at once, or declare [[release.tables]] with columns = [{names}] "
+                "next time"
+            )
+
+    def _cells(self, expression: Expression) -> Any:
+        if expression not in self.found:
+            self.found[expression] = self.estimated.cells(expression)
+        return self.found[expression]
+
+    def estimates(self, expression: Expression) -> Sequence[Any]:
+        return self._cells(expression)[0]  # type: ignore[no-any-return]
+
+    def cells(self, expression: Expression, groups: Sequence[int]) -> Sequence[Any]:
+        cells: list[Cell] = self._cells(expression)[0]
+        return [cells[n] for n in groups]
+
+    def notes(self, groups: Sequence[int]) -> Iterator[str]:
+        warnings = [w for part in expressions(self.question) if part in self.found for w in self.found[part][1]]
+        yield from (note for n in groups for note, which in warnings if which[n])
+        if not self.private:
+            yield "NOT PRIVATE: drawn with seeded coins"
+
+
+def _outer(indices: Sequence[NDArray[np.int64]]) -> tuple[NDArray[np.int64], ...]:
+    """Indices that pick every combination of the cells of several arrays, each along axes of its own."""
+    total, start, found = sum(index.ndim for index in indices), 0, []
+    for index in indices:
+        found.append(index.reshape([1] * start + list(index.shape) + [1] * (total - start - index.ndim)))
+        start += index.ndim
+    return tuple(found)
+
+
+def _along(values: Array, place: int, axes: int) -> Array:
+    """Values along one of several axes."""
+    return values.reshape([-1 if n == place else 1 for n in range(axes)])
+
+
+def _numbers(axis: Axis, scale: Scale) -> Array:
+    """The number of each value of an axis, on its scale; 0 for a missing one."""
+    codes, absent = np.array(axis.bins.starts), axis.column.space.absent
+    numbers = (axis.column.space.values_of(codes) - scale.middle) / scale.unit
+    return np.where(codes == absent, 0.0, numbers) if absent is not None else numbers
+
+
+def _same_for_all(weights: Array, place: int, axis: Axis) -> Array:
+    """Weights that do not depend on an axis, but for its missing value: that adds nothing to a sum."""
+    there = [n for n, start in enumerate(axis.bins.starts) if start != axis.column.space.absent]
+    found = weights.take(there, axis=place)
+    if (found != found.take([0], axis=place)).any():
+        raise InputError(f"{axis.name!r} was added up over all its values: leave the condition on it out")
+    return np.asarray(found.take(0, axis=place))
+
+
+def _careful(level: float) -> float:
+    """The level at which normal intervals are as wide as those of one Laplace draw of the same variance.
+
+    A sum of several draws has lighter tails, so wherever that is the wider one it covers at least as often.
+    """
+    laplace, normal = -log(1 - level) / sqrt(2), NormalDist()
+    return max(level, 2 * normal.cdf(laplace) - 1)
+
+
+def _refuse_cut(axis: Axis, cut: Cut) -> None:
+    """Refuse a question that tells values apart which were counted together."""
+    bins, changes = axis.bins, np.flatnonzero(np.diff(cut.block)) + 1
+    inside = bins.cut_by(cut.first[changes].tolist())
+    if inside:
+        edges = ", ".join(str(label) for label in bins.labels)
+        raise InputError(
+            f"the question cuts the bin {bins.labels[inside[0]]} of {axis.name!r}, whose values were counted together: "
+            f"ask at the edges of {edges}, or declare other `bins`"
+        )

@@ -1,0 +1,180 @@
+"""Intervals for conditions on numbers under wide noise that hold for every distribution, heaps and point masses too.
+
+Let F be the numbers of the rows that other columns choose, a measure on the codes of the column, and K its law. For
+any function φ of the sanitised number the sum Σ φ(Y) is known, and differs from ∫ Kφ dF by noise of known size. So
+with the chance of the level, F is one of the measures with
+
+    | ∫ Kφ dF − Σ φ(Y) | ≤ r_φ    for indicators φ of Y below some thresholds, and for the score of the answer,
+
+and a sum ∫ u dF over the rows lies between its least and its greatest value for these: two linear programmes. Half of
+the chance to miss goes to the thresholds, which tell roughly where F lies, and half to the score, whose bias is then
+bounded by what F can be (F-localisation and bias-aware intervals: Ignatiadis and Wager 2022, Armstrong and Kolesár
+2018).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from dproof.estimation.contingency import Contingency, Estimates, Groups, Layout, Sum, Target
+from dproof.estimation.measures import NOTHING, Linear, Measures
+from dproof.laws.debias import Mixed, is_rough
+from dproof.laws.scores import Array, Powers
+
+_EVEN, _MANY = 12, 40  # thresholds that share the states evenly, beside those at cuts and in the place of them
+_MOST_CUTS = 8
+_AROUND = np.array([0.02, 0.1, 0.3, 0.5, 0.7, 0.9, 0.98])  # quantiles of the noise at a cut that are thresholds too
+_ATTAINED = 1e-7  # a bias below this is none
+_MOST_CHECKED = 1000  # blocks whose scores are looked through for a bias
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Part:
+    """Rows that other columns choose: the cells of these, and the weights of the number's blocks in each sum."""
+
+    cells: Array
+    weights: Array  # (sums, blocks)
+
+
+class Condition:
+    """The sums of a question as functions of one number under wide noise."""
+
+    def __init__(self, table: Contingency, sums: Sequence[Sum], groups: Groups, number: int) -> None:
+        axis = table.axes[number]
+        assert isinstance(axis, Mixed)
+        self.table, self.sums, self.groups, self.number, self.axis = table, sums, groups, number, axis
+        self.layout, self.points = Layout(table, groups), axis.singles()
+        self.others = [n for n in self.layout.rest if n != number]
+        self._weights = [self.layout.split(each.weights) for each in sums]
+        states = np.arange(axis.states)[:, None]
+        self.tests = np.hstack([states < self._thresholds(), states >= 0]).astype(float)
+        self.test_means, self.test_gaps = self.points.means(self.tests)
+        self._measured: dict[tuple[bytes, tuple[Powers, ...]], Estimates] = {}
+        self._attained: dict[tuple[bytes, Powers], bool] = {}
+
+    def _thresholds(self) -> Array:
+        """The states below which rows are counted: public, and the same for all groups."""
+        cuts = np.flatnonzero(np.diff(self.points.block)) + 1
+        few = len(cuts) <= _MOST_CUTS
+        count = _EVEN if few else _MANY
+        found = [np.searchsorted(np.cumsum(self.axis.evenly()), (np.arange(count) + 0.5) / count)]
+        if few:
+            laws = self.points.matrix[self.points.start[cuts]]
+            found += [np.searchsorted(np.cumsum(law), _AROUND) for law in laws]
+        return np.unique(np.clip(np.concatenate([*found, [self.axis.states - 2]]) + 1, 1, self.axis.states - 1))
+
+    def _blocks(self, group: int) -> Array:
+        """The weights of a group: by sums, blocks of the number, and those of each other column."""
+        cell, chosen = divmod(int(self.groups.order[group]), len(self.layout.chosen))
+        shape = [self.layout.shape[n] for n in self.layout.rest]
+        weights = np.stack([(split[cell] * self.layout.chosen[chosen]).reshape(shape) for split in self._weights])
+        return np.moveaxis(weights, self.layout.rest.index(self.number) + 1, 1)
+
+    def parts(self, group: int, largest: Array) -> list[Part]:
+        """The rows of a group, apart where sums weigh the number in different ways.
+
+        Where other numbers are under wide noise too, a sum has the `largest` weight over all of their blocks, or the
+        smallest.
+        """
+        weights = self._blocks(group)
+        for place, n in enumerate(self.others, 2):
+            if is_rough(self.table.axes[n]):
+                ends = weights.max(axis=place, keepdims=True), weights.min(axis=place, keepdims=True)
+                weights = np.where(largest.reshape(-1, *[1] * (weights.ndim - 1)), ends[0], ends[1])
+        kinds, kind = np.unique(weights.reshape(-1, weights[0, 0].size), axis=1, return_inverse=True)
+        shaped = kinds.T.reshape(-1, len(self.sums), self.axis.blocks)
+        return [Part(kind.reshape(-1) == n, each) for n, each in enumerate(shaped) if each.any()]
+
+    def matters(self, group: int, sums: Array) -> bool:
+        """Whether some of these sums depend on the number, in a group."""
+        weights, chosen = self._blocks(group)[sums], np.flatnonzero(sums).tolist()
+        return any(any(self.sums[n].powers[self.number]) for n in chosen) or bool((weights != weights[:, :1]).any())
+
+    def attained(self, group: int) -> Array:
+        """Which sums have scores without a bias in a group, wherever between two nodes a number lies."""
+        found = np.ones(len(self.sums), bool)
+        for n, (each, weights) in enumerate(zip(self.sums, self._blocks(group), strict=True)):
+            powers = each.powers[self.number]
+            columns = np.unique(weights.reshape(self.axis.blocks, -1), axis=1).T
+            found[n] = all(self._is_attained(np.ascontiguousarray(column), powers) for column in columns)
+        return found
+
+    def _is_attained(self, weights: Array, powers: Powers) -> bool:
+        if not any(powers) and (weights == weights[0]).all():
+            return True
+        if self.axis.blocks > _MOST_CHECKED:
+            return False
+        key = weights.tobytes(), powers
+        if key not in self._attained:
+            means, gap = self.points.means(self.axis.scores(powers).matrix @ weights)
+            bias = np.abs(means - self.wanted(weights, powers)).max() + gap
+            self._attained[key] = bool(bias <= _ATTAINED)
+        return self._attained[key]
+
+    def wanted(self, weights: Array, powers: Powers) -> Array:
+        """What a sum adds up, at each point."""
+        return np.asarray(weights[self.points.block] * self.points.values ** sum(powers))
+
+    def other_powers(self, each: Sum) -> tuple[Powers, ...]:
+        """The powers of all numbers but this one."""
+        return tuple((0,) * len(p) if n == self.number else p for n, p in enumerate(each.powers))
+
+    def measured(self, part: Part, powers: tuple[Powers, ...]) -> Estimates:
+        """The sums of all tests over the rows of a part times powers of other numbers, in each cell of fixed axes."""
+        key = part.cells.tobytes(), powers
+        if key not in self._measured:
+            axes = list(self.table.axes)
+            for n, axis in enumerate(axes):
+                if isinstance(axis, Mixed) and axis.rough:
+                    axes[n] = axis.tested(self.tests if n == self.number else np.ones((axis.states, 1)))
+            blocks, size = [axes[n].blocks for n in self.others], self.tests.shape[1]
+            each = np.eye(size).reshape(size, *[1] * len(blocks), size)
+            chosen = np.moveaxis(part.cells.reshape(1, *blocks, 1) * each, -1, self.layout.rest.index(self.number) + 1)
+            order = np.arange(self.layout.cells * size)
+            every = Sum(np.ones([axis.blocks for axis in axes]), powers)
+            table, groups = Contingency(axes, self.table.counts, self.table.rows), self.groups
+            self._measured[key] = table.estimates([every], Groups((), order, groups.fixed, chosen.reshape(size, -1)))
+        return self._measured[key]
+
+
+class DistributionFree:
+    """Which sums of which groups need these intervals, and the intervals."""
+
+    def __init__(self, table: Contingency, sums: Sequence[Sum], groups: Groups, found: Estimates) -> None:
+        numbers = [n for n, axis in enumerate(table.axes) if is_rough(axis)]
+        self.found, self.conditions = found, [Condition(table, sums, groups, number) for number in numbers]
+
+    @cached_property
+    def biased(self) -> Array:
+        """Which sums have a score with a bias, by groups."""
+        found = np.zeros(self.found.values.shape, bool)
+        for condition in self.conditions:
+            found |= ~np.stack([condition.attained(group) for group in range(len(found))])
+        return found
+
+    def interval(
+        self, group: int, top: Linear, bottom: Linear | None, level: float, target: Target, *, scored: bool = True
+    ) -> tuple[float, float]:
+        """What a linear function of the sums, or a ratio of two of them, can be in a group.
+
+        Without scores it is by the thresholds alone, and those are then the same for all functions.
+        """
+        used = top.coefficients != 0 if bottom is None else (top.coefficients != 0) | (bottom.coefficients != 0)
+        conditions = [condition for condition in self.conditions if condition.matters(group, used)]
+        alone = len(conditions) == 1
+        if not alone and bottom is not None:
+            return NOTHING
+        # Each number by itself bounds the sums, with the weights that are largest, or smallest, over the others.
+        level, low, high = 1 - (1 - level) / len(conditions), *NOTHING
+        for condition in conditions:
+            ranges = []
+            for largest in (True,) if alone else (False, True):
+                parts = condition.parts(group, (top.coefficients > 0) == largest)
+                measures = Measures(condition, group, parts, self.found, target)
+                ranges.append(measures.interval(top, bottom, level, alone=alone, scored=scored))
+            low, high = max(low, ranges[0][0]), min(high, ranges[-1][1])
+        return low, high

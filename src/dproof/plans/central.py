@@ -1,0 +1,191 @@
+"""What a plan of the central model measures: the table [release], and how each column is counted."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import combinations, product
+from math import comb
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dproof.errors import did_you_mean
+from dproof.plans.reader import Misplaced, Reader
+from dproof.spaces.bins import Bins, default_bins, each_value
+from dproof.spaces.column import Column
+
+if TYPE_CHECKING:
+    from dproof.questions.sums import WholeScale
+
+_USUAL = 2  # columns of a table, where the plan does not say which tables it wants
+_MOST_VALUES = 1 << 16  # of a column
+_MOST_TABLES = 4096
+# What a plan can say that changes how rows are drawn one by one, and nothing else.
+_ROW_BY_ROW = "belongs to model = 'local', where rows are drawn one by one: leave it out"
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """The tables of counts that a release shall answer, each with its weight.
+
+    With `sums` the numbers in a table are also added up by its other columns; with `rows` there are made-up rows too.
+    """
+
+    tables: tuple[tuple[tuple[str, ...], Fraction], ...]
+    sums: bool
+    rows: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Axis:
+    """A column as it is counted: its values, its bins, or whether a set holds one item.
+
+    Numbers in bins may be added up as well, as whole numbers about the middle of their range: none is farther from it
+    than the `reach`. It is 0 where nothing is added up: where each value is counted by itself, its sum follows.
+    """
+
+    column: Column
+    bins: Bins
+    item: int | None = None
+
+    @property
+    def reach(self) -> int:
+        space = self.column.space
+        return int(self._scale().ends[1]) if self.bins.size < self.bins.stop and space.has_sums else 0
+
+    @property
+    def unit(self) -> Fraction:
+        """What one of these whole numbers is worth."""
+        return self._scale().unit
+
+    def wholes(self, codes: NDArray[Any]) -> NDArray[np.int64]:
+        """The whole number of each code about the middle; 0 for a missing value."""
+        absent, found = self.column.space.absent, self._scale().whole(codes)
+        return found if absent is None else np.where(codes == absent, 0, found)
+
+    def _scale(self) -> WholeScale:
+        from dproof.questions.sums import whole_scale  # takes a parser of SQL, which few plans need
+
+        return whole_scale(self.column.space, True)
+
+    @property
+    def name(self) -> str:
+        return self.column.name if self.item is None else f"{self.column.name}: {self.column.space.items[self.item]}"
+
+    @property
+    def size(self) -> int:
+        return self.bins.size
+
+    def of(self, codes: NDArray[Any]) -> NDArray[np.int64]:
+        """The place of each code along the axis."""
+        return self.bins.of(codes if self.item is None else codes >> self.item & 1)
+
+
+def axes_of(column: Column) -> tuple[Axis, ...]:
+    """Categories by value, numbers and dates by the plan's bins or by default ones; a missing value is one more.
+
+    A set has an axis for each of its items, and one for being missing.
+
+    >>> from dproof.spaces import Interval, Subsets
+    >>> [axis.size for axis in axes_of(Column("age", "interval", ("age",), Interval(0, 100)))]
+    [10]
+    >>> [axis.name for axis in axes_of(Column("pets", "subsets", ("pets",), Subsets(["cat", "dog"])))]
+    ['pets: cat', 'pets: dog']
+    """
+    space = column.space
+    if space.items is not None:
+        return tuple(Axis(column, Bins((0, 1), ("no", "yes"), 2), item) for item in range(len(space.items)))
+    inside = space.present or space
+    if inside.line is None:
+        return (Axis(column, each_value(space)),)
+    return (Axis(column, (column.bins or default_bins(inside)).with_missing(space.absent)),)
+
+
+def read_asked(top: Reader, columns: Sequence[Column], model: str) -> Asked | None:
+    """The [release] of a plan whose model is central; None where the model is local."""
+    if model != "central":
+        if "release" in top:
+            raise Misplaced(("release",), "belongs to model = 'central' under [privacy]: add that, or leave it out")
+        return None
+    _refuse_row_by_row(top)
+    private = [column for column in columns if column.private]
+    _check_spaces(private)
+    release = top.table("release") if "release" in top else Reader({}, ("release",))
+    asked = Asked(_read_tables(release, private), release.flag("sums"), release.flag("rows"))
+    release.finish()
+    return asked
+
+
+def _refuse_row_by_row(top: Reader) -> None:
+    for key in ("joint", "order"):
+        if key in top:
+            raise Misplaced((key,), _ROW_BY_ROW)
+    if "questions" in top:
+        raise Misplaced(("questions",), "choose nothing in model = 'central': list the tables with [[release.tables]]")
+    columns = top.table("columns")
+    for name in columns:
+        table = columns.table(name)
+        for key in ("share", "mechanism"):
+            if key in table:
+                raise table.wrong(key, _ROW_BY_ROW)
+        if "public" in table:
+            raise table.wrong("public", "releases rows as they are, and model = 'central' releases none: drop it")
+
+
+def _check_spaces(columns: Sequence[Column]) -> None:
+    for column in columns:
+        space = column.space
+        if space.holds_curves:
+            raise Misplaced(("columns", column.name), "holds curves, which model = 'central' does not measure: drop it")
+        if space.items is None and (space.present or space).line is None and space.size > _MOST_VALUES:
+            raise Misplaced(
+                ("columns", column.name), f"has more than {_MOST_VALUES:,} values: declare fewer, or drop it"
+            )
+
+
+def _read_tables(release: Reader, columns: Sequence[Column]) -> tuple[tuple[tuple[str, ...], Fraction], ...]:
+    """All tables of up to so many axes, or those that are listed; axes stand in the plan's order.
+
+    A set in a listed table stands for each of its items, one at a time.
+    """
+    axes = {column.name: [axis.name for axis in axes_of(column)] for column in columns}
+    names = [name for own in axes.values() for name in own]
+    twice = next((name for name, times in Counter(names).items() if times > 1), None)
+    if twice is not None:
+        raise Misplaced(("columns", twice), "has the name of an item of a set: call one of them otherwise")
+    given = release.value("tables", _USUAL)
+    if not isinstance(given, list):
+        most = release.integer("tables", _USUAL)
+        if most < 1:
+            raise release.wrong("tables", "must be at least 1: all tables of up to so many columns")
+        sizes = range(1, min(most, len(names)) + 1)
+        if sum(comb(len(names), size) for size in sizes) > _MOST_TABLES:
+            raise release.wrong("tables", f"makes over {_MOST_TABLES:,} tables: list fewer with [[release.tables]]")
+        return tuple((table, Fraction(1)) for size in sizes for table in combinations(names, size))
+    found: dict[tuple[str, ...], Fraction] = {}
+    for table in release.tables("tables"):
+        for name in table.texts("columns"):
+            if name not in axes:
+                problem = f"names {name!r}, which is no column that the plan counts{did_you_mean(name, axes)}"
+                raise table.wrong("columns", problem)
+        weight = table.number("weight", Fraction(1))
+        if weight <= 0:
+            raise table.wrong("weight", "must be positive: it says how much the table counts beside the others")
+        chosen = sorted(table.texts("columns"), key=list(axes).index)
+        for key in product(*(axes[name] for name in chosen)):
+            if key in found:
+                raise table.wrong("columns", "names a table that is listed already")
+            found[key] = weight
+        table.finish()
+    if len(found) > _MOST_TABLES:
+        raise release.wrong("tables", f"lists more than {_MOST_TABLES:,} tables")
+    if not found:
+        raise release.wrong("tables", "lists no table: write tables = 2 for all tables of up to two columns")
+    left = next((name for name, own in axes.items() if not any(own[0] in table for table in found)), None)
+    if left is not None:
+        raise release.wrong("tables", f"lists no table with the column {left!r}: add one, or drop the column")
+    return tuple(found.items())

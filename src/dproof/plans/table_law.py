@@ -1,0 +1,292 @@
+"""The law of the measured tables of a plan of the central model: calibrated and certified before any data is opened."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dproof.central.noise import calibrate, delta, noise_law
+from dproof.central.plain import laplace_law, split, steps
+from dproof.central.residuals import Estimates, estimates, measured
+from dproof.central.workload import Domain, Residual, Table, largest_loss, maximal, parts, shape
+from dproof.certification.verify_central import FORMAT, VERSION
+from dproof.certification.verify_certificate import seal
+from dproof.coins import Coins
+from dproof.errors import InputError, TooLarge, VerificationFailed
+from dproof.exact import float_above
+from dproof.plans.central import Axis, axes_of
+from dproof.plans.plan import Plan
+from dproof.privacy import Privacy
+
+_MOST_CELLS = 10_000_000  # of all tables together
+_SUM_WEIGHT = Fraction(1, 16)  # of a sum beside a cell: twice the noise, for a quarter of what it would cost
+_STEP = 0.25  # the square of half a step: the distance of a value to where its step ends
+
+Integers = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class TableLaw:
+    """What is measured of the whole table, with how much noise, and the proof of what a person may lose by it.
+
+    With δ > 0 the residual of each table, in whole numbers, gets independent discrete Gaussian noise with parameter γ²
+    on each of its numbers. With δ = 0 the largest tables themselves get integer Laplace noise. `[privacy]` is promised
+    to a person, who owns up to `rows_per_person` rows.
+    """
+
+    plan: Plan
+    axes: tuple[Axis, ...]
+    noise: Mapping[Residual, Fraction] = field(default_factory=dict)  # γ² of each residual, or what a step costs
+
+    @property
+    def is_pure(self) -> bool:
+        """Whether δ = 0, so that plain tables are measured, with Laplace noise."""
+        return not self.plan.privacy.delta
+
+    @property
+    def domain(self) -> Domain:
+        reach = {place: axis.reach for place, axis in enumerate(self.axes) if axis.reach}
+        return Domain(tuple(axis.size for axis in self.axes), reach)
+
+    @property
+    def tables(self) -> dict[Table, Fraction]:
+        """The tables that the plan asks for, by the places of their columns, with their weights."""
+        assert self.plan.asked is not None
+        places = {axis.name: n for n, axis in enumerate(self.axes)}
+        return {tuple(places[name] for name in names): weight for names, weight in self.plan.asked.tables}
+
+    @property
+    def sums(self) -> dict[Residual, Fraction]:
+        """The sums of numbers that the plan asks for, by the table of the other columns, with their weights."""
+        if self.plan.asked is None or not self.plan.asked.sums:
+            return {}
+        found: dict[Residual, Fraction] = {}
+        for table, weight in self.tables.items():
+            for number in (place for place in table if self.axes[place].reach):
+                key = Residual(tuple(place for place in table if place != number), number)
+                found[key] = found.get(key, Fraction(0)) + weight * _SUM_WEIGHT
+        return found
+
+    @property
+    def wanted(self) -> list[Residual]:
+        """What has to be measured to tell the tables and sums, the smallest first, counts before sums.
+
+        With δ = 0 these are the largest tables, else residuals. A column with one value adds nothing to either. The
+        residual of the empty table of counts is the number of rows.
+        """
+        found: list[Residual] = []
+        for number in (None, *dict.fromkeys(key.number for key in self.sums)):
+            asked = self.tables if number is None else [key.table for key in self.sums if key.number == number]
+            tables = [tuple(place for place in table if self.axes[place].size > 1) for table in asked]
+            known = number is None and self.plan.rows_are_public
+            measured_tables = maximal(tables) if self.is_pure else parts(tables)
+            found += [Residual(table, number) for table in measured_tables if table or not known]
+        return found
+
+    @property
+    def person(self) -> Privacy:
+        """What is promised to a person."""
+        return self.plan.privacy
+
+    def name(self, table: Table) -> str:
+        return " × ".join(self.axes[place].name for place in table)
+
+    def measured_name(self, measurement: Residual) -> str:
+        """What is measured, in words: the columns of a table of counts, or a sum by some columns."""
+        if measurement.number is None:
+            return self.name(measurement.table)
+        by = f" by {self.name(measurement.table)}" if measurement.table else ""
+        return f"sum of {self.axes[measurement.number].name}{by}"
+
+    # What is drawn, and what follows from it --------------------------------------------------------------------------
+
+    def measure(self, tables: Mapping[Residual, Integers], coins: Coins) -> Integers:
+        """All measurements of exact tables, each with its noise, one after another."""
+        found = [np.zeros(0, np.int64)]
+        for measurement, parameter in self.noise.items():
+            exact = np.ravel(tables[measurement] if self.is_pure else measured(tables[measurement]))
+            law = laplace_law(parameter) if self.is_pure else noise_law(parameter)
+            found.append(exact + law.draw(len(exact), coins))
+        return np.concatenate(found)
+
+    def estimates(self, numbers: Integers, rows: int | None) -> dict[int | None, Estimates]:
+        """What follows from measured numbers: of counts (None), and of the sums of each number by its place."""
+        noisy, start = {}, 0
+        for measurement in self.noise:
+            sizes = [self.axes[place].size for place in measurement.table]
+            stop = start + int(np.prod(sizes))
+            noisy[measurement], start = numbers[start:stop].reshape(sizes), stop
+        spreads = {measurement: self._variance(parameter) for measurement, parameter in self.noise.items()}
+        found = {}
+        for number in dict.fromkeys([None, *(measurement.number for measurement in self.noise)]):
+            tables = self.tables if number is None else [key.table for key in self.sums if key.number == number]
+            known = rows if number is None else None
+            found[number] = estimates(
+                self.domain.sizes, noisy, spreads, number=number, known=known, plain=self.is_pure, tables=tables
+            )
+        return found
+
+    def _variance(self, parameter: Fraction) -> float:
+        """The variance of a measured number; of narrow Laplace noise a little more, because it has whole steps."""
+        return float(laplace_law(parameter).moments[2]) + _STEP if self.is_pure else float(parameter)
+
+    @property
+    def precisions(self) -> dict[int | None, Estimates]:
+        """The same for a table of nobody: its variances are those of every table."""
+        zeros = np.zeros(sum(self.domain.cells(measurement.table) for measurement in self.noise), np.int64)
+        return self.estimates(zeros, 0 if self.plan.rows_are_public else None)
+
+    # What it costs ----------------------------------------------------------------------------------------------------
+
+    def delta(self) -> Fraction:
+        """An upper bound of δ at the promised ε."""
+        promise = self.plan.privacy
+        if self.is_pure:
+            return Fraction(0)
+        return delta(self.domain, self.noise, promise.epsilon, promise.neighbours, self.plan.rows_per_person)
+
+    def rho(self) -> Fraction | None:
+        """The ρ of concentrated privacy of all measurements together, for a person: Σ Δ²/2γ², at its worst."""
+        if self.is_pure:
+            return None
+        loss = largest_loss(self.domain, {r: 1 / s for r, s in self.noise.items()}, self.plan.privacy.neighbours)
+        return loss * self.plan.rows_per_person**2 / 2
+
+    def certificate(self, release: Mapping[str, Any], *, private: bool) -> dict[str, Any]:
+        """The certificate of the measurements, sealed, with what is recorded about a release."""
+        promise, rho = self.plan.privacy, self.rho()
+        noises = list(dict.fromkeys(self.noise.values()))
+        body = {
+            "format": FORMAT,
+            "version": VERSION,
+            "private": private,
+            "neighbours": promise.neighbours,
+            "epsilon": str(promise.epsilon),
+            "delta": str(promise.delta),
+            "rows_per_person": self.plan.rows_per_person,
+            "columns": [{"name": axis.name, "values": axis.size, "reach": axis.reach} for axis in self.axes],
+            "noises": [self._record(parameter) for parameter in noises],
+            "measurements": [
+                {
+                    "columns": list(measurement.table),
+                    "sum_of": measurement.number,
+                    "sensitivity": str(self._sensitivity(measurement)),
+                    "noise": noises.index(parameter),
+                }
+                for measurement, parameter in self.noise.items()
+            ],
+            "rho": None if rho is None else str(rho),
+            "tight": {"delta": float_above(self.delta())},
+            "release": dict(release),
+        }
+        return {**body, "seal": seal(body)}
+
+    def _sensitivity(self, measurement: Residual) -> int:
+        """How far a row moves a measurement at most: in steps, or the square of the Euclidean length."""
+        neighbours = self.plan.privacy.neighbours
+        if self.is_pure:
+            return steps(self.domain, measurement, neighbours, 1)
+        return self.domain.sensitivity(measurement, neighbours)
+
+    def _record(self, parameter: Fraction) -> dict[str, Any]:
+        """The noise as a certificate has it.
+
+        Gaussian noise is draws H of one table of weights, added up as m^(n−1)·H + … + m·H + H; Laplace noise has its
+        own tables, of which a step costs no more than is said.
+        """
+        if self.is_pure:
+            return {**laplace_law(parameter).to_json(), "epsilon": str(parameter)}
+        law = noise_law(parameter)
+        table, step, draws = getattr(law, "table", law), getattr(law, "step", 1), getattr(law, "draws", 1)
+        return {"kind": "gaussian", "square": str(table.square), "step": step, "draws": draws}
+
+
+def certify_tables(plan: Plan) -> TableLaw:
+    """Calibrate the noise of a plan's tables, so that the error of their cells is least; no data is involved.
+
+    >>> columns = {name: {"space": "categories", "values": [0, 1]} for name in ("read", "own")}
+    >>> promise = {"model": "central", "epsilon": 1, "delta": "1e-6"}
+    >>> law = certify_tables(Plan.from_dict({"privacy": promise, "columns": columns}))
+    >>> [law.name(residual.table) for residual in law.noise], law.delta() <= Fraction(1, 10**6)
+    (['read', 'own', 'read × own'], True)
+    """
+    promise = plan.privacy
+    if promise.neighbours == "change-one" and not plan.row_is_person:
+        raise InputError("a person with several rows needs neighbours = 'add-remove' in model = 'central'")
+    if not promise.epsilon and not promise.delta:
+        raise InputError("model = 'central' needs epsilon above 0: with none, nothing can be told")
+    law = TableLaw(plan, _axes(plan))
+    _check_size(law)
+    rows = plan.rows_per_person
+    if law.is_pure:
+        weights = {
+            key: float(law.tables.get(key.table, 1) if key.number is None else law.sums[key]) for key in law.wanted
+        }
+        return replace(law, noise=split(law.domain, weights, promise, rows))
+    tables = {table: float(weight) for table, weight in law.tables.items()}
+    variances = shape(law.domain, tables, {key: float(weight) for key, weight in law.sums.items()})
+    wanted = {measurement: variances[measurement] for measurement in law.wanted}
+    return replace(law, noise=calibrate(law.domain, wanted, promise, rows) if wanted else {})
+
+
+def _weights(law: TableLaw) -> dict[Residual, float]:
+    """How much a cell of each table counts that is measured at δ = 0: as much as the asked table that it is."""
+    asked = {Residual(table): float(weight) for table, weight in law.tables.items()}
+    asked |= {key: float(weight) / law.domain.reach[key.number or 0] ** 2 for key, weight in law.sums.items()}
+    return {
+        one: max(
+            weight
+            for key, weight in asked.items()
+            if key.number == one.number and {n for n in key.table if law.axes[n].size > 1} == set(one.table)
+        )
+        for one in law.wanted
+    }
+
+
+def _axes(plan: Plan) -> tuple[Axis, ...]:
+    """The columns of a plan as they are counted, in its order."""
+    return tuple(axis for column in plan.columns if column.private for axis in axes_of(column))
+
+
+def _check_size(law: TableLaw) -> None:
+    """Refuse more cells than can be measured, with the columns to blame."""
+    tables, cells = list(law.tables), law.domain.cells
+    if sum(map(cells, tables)) > _MOST_CELLS:
+        widest = (law.axes[place] for place in max(tables, key=cells))
+        raise TooLarge(
+            f"the tables have more than {_MOST_CELLS:,} cells, the largest that of "
+            f"{', '.join(f'{axis.name!r} ({axis.size:,} values)' for axis in widest)}: give numbers fewer `bins`, or "
+            "list fewer tables with [[release.tables]]"
+        )
+
+
+def recorded_table_law(plan: Plan, certificate: Mapping[str, Any]) -> TableLaw:
+    """The law of a release of tables, from its plan and certificate; refused where they do not fit each other."""
+    law = TableLaw(plan, _axes(plan))
+    try:
+        promise = {"epsilon": plan.privacy.epsilon, "delta": plan.privacy.delta}
+        same = all(str(value) == certificate[key] for key, value in promise.items())
+        if not same or plan.privacy.neighbours != certificate["neighbours"]:
+            raise VerificationFailed("the certificate promises something else than the plan")
+        columns = [{"name": axis.name, "values": axis.size, "reach": axis.reach} for axis in law.axes]
+        if columns != certificate["columns"]:
+            raise VerificationFailed("the certificate has other columns than the plan")
+        noises = [_parameter(noise) for noise in certificate["noises"]]
+        noise = {Residual(tuple(m["columns"]), m["sum_of"]): noises[m["noise"]] for m in certificate["measurements"]}
+    except (LookupError, TypeError, ValueError, ArithmeticError) as error:
+        raise VerificationFailed(f"the certificate cannot be read ({type(error).__name__})") from None
+    if list(noise) != law.wanted:
+        raise VerificationFailed("the certificate has other tables than the plan")
+    return replace(law, noise=noise)
+
+
+def _parameter(noise: Mapping[str, Any]) -> Fraction:
+    if noise["kind"] != "gaussian":
+        return Fraction(noise["epsilon"])
+    step, draws = int(noise["step"]), int(noise["draws"])
+    return Fraction(noise["square"]) * Fraction(sum(step ** (2 * n) for n in range(draws)))

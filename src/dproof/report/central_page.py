@@ -1,0 +1,136 @@
+"""The page about a release of measured tables, for a person who is no expert: no script, no network."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from html import escape
+from statistics import NormalDist
+from typing import Any, NamedTuple
+
+from dproof.central.workload import Residual
+from dproof.exact import written
+from dproof.html import table
+from dproof.meaning import advice
+from dproof.plans.table_law import TableLaw
+from dproof.report.page import denial, document, fact_cards
+
+_Z = NormalDist().inv_cdf(0.975)
+_SHOWN = 100  # tables
+
+
+def page(law: TableLaw, certificate: Mapping[str, Any]) -> str:
+    """The whole page as HTML."""
+    measured, promise = _measured(law, certificate), _promise(law, certificate)
+    sections = [promise, denial(law.plan.privacy), measured, _asking(law), _limits(law), _proof(certificate)]
+    return document("Measured tables: what was promised", sections)
+
+
+def _promise(law: TableLaw, certificate: Mapping[str, Any]) -> str:
+    privacy, rows = law.plan.privacy, certificate["release"]["rows"]
+    cards = fact_cards(
+        [
+            ("ε", written(privacy.epsilon), "what one person may reveal"),
+            ("δ", written(privacy.delta), "chance of more than that"),
+            (
+                "rows",
+                "hidden" if rows is None else f"{rows:,}",
+                "their number is measured" if rows is None else "public",
+            ),
+            ("neighbours", privacy.neighbours, "tables that differ in one person"),
+        ]
+    )
+    warning = "" if certificate["private"] else '<p class="alarm">Drawn with seeded coins: it is not private.</p>'
+    advised = "".join(f'<p class="alarm">{escape(text)}</p>' for text in advice(privacy))
+    return (
+        "<header><h1>Measured tables</h1><p class='lead'>Whoever holds the true rows counted them in tables, and added "
+        "random noise to every count once, before anyone else saw it. Nothing else left the place where the rows are. "
+        "What all answers together can reveal about one person is limited, whatever else is known about them and "
+        f"whatever is asked, now or later.</p></header><section class='facts'>{cards}</section>{warning}{advised}"
+    )
+
+
+def _measured(law: TableLaw, certificate: Mapping[str, Any]) -> str:
+    widths = half_widths(law)
+    rows = [(one.name, f"{one.cells:,}", f"± {written(one.half_width)}") for one in widths[:_SHOWN]]
+    more = f"<p>… and {len(widths) - _SHOWN:,} more.</p>" if len(widths) > _SHOWN else ""
+    columns = [(axis.name, f"{axis.size:,}", _values(axis.bins.labels)) for axis in law.axes]
+    return (
+        "<section><h2>What was measured</h2><p>How many rows there are in each cell of these tables, and the sums of "
+        "numbers over them, right to about this, 19 times out of 20:</p>"
+        f"{table(['table', 'cells', 'a cell'], rows)}{more}"
+        f"<p>The columns, with the values or bins that are counted:</p>{table(['column', 'values', ''], columns)}"
+        f"{_rows(certificate)}</section>"
+    )
+
+
+def _rows(certificate: Mapping[str, Any]) -> str:
+    made_up = certificate["release"]["made_up_rows"]
+    if made_up is None:
+        return ""
+    return (
+        f"<p><b>rows.parquet</b> holds {made_up:,} rows for tools that want rows. They were made up so that their "
+        "tables are near the measured ones: no row is a person's, and what is not in the tables is not in the rows.</p>"
+    )
+
+
+class Width(NamedTuple):
+    """How sharp a table of counts is, or the sums of a number by a table: ± at 95% of one cell."""
+
+    name: str
+    columns: tuple[str, ...]
+    sum_of: str | None
+    cells: int
+    half_width: float
+
+
+def half_widths(law: TableLaw) -> list[Width]:
+    """± of every table and sum that the plan asks for."""
+    found, names, widths = law.precisions, [axis.name for axis in law.axes], []
+    for key in (*map(Residual, law.tables), *law.sums):
+        number = key.number
+        worth, summed = (1.0, None) if number is None else (float(law.axes[number].unit), names[number])
+        half = _Z * worth * found[number].cell_variance(key.table) ** 0.5
+        columns = tuple(names[place] for place in key.table)
+        widths.append(Width(law.measured_name(key), columns, summed, law.domain.cells(key.table), half))
+    return widths
+
+
+def _values(labels: tuple[Any, ...]) -> str:
+    shown = [str(label) if label is not None else "(missing)" for label in labels]
+    return ", ".join(shown) if len(shown) <= 12 else f"{', '.join(shown[:11])}, …"
+
+
+def _asking(law: TableLaw) -> str:
+    name = law.axes[0].name
+    quoted = name if name.isidentifier() else '"' + name.replace('"', '""') + '"'
+    sql = f"SELECT {quoted}, count(*) FROM release GROUP BY {quoted}"
+    return (
+        "<section><h2>How to ask it</h2><p>Answers come from all measurements together, are right on average, agree "
+        "with each other and have an interval. Questions cost nothing, and there may be any number of them.</p>"
+        f"<pre>dproof query . {escape(json.dumps(sql))}</pre>"
+        f"<pre>import dproof as dp\ndp.load('.').query({escape(repr(sql))})</pre></section>"
+    )
+
+
+def _limits(law: TableLaw) -> str:
+    plan = law.plan
+    points = [
+        "Whoever made the release has seen the true rows. The promise is about everybody else.",
+        "The plan is public: the names of the columns, their values, bins and bounds, and which tables were measured.",
+        "What holds for people in general can be learned, also about people who are not in the table.",
+        f"The promise is for a person with up to {plan.rows_per_person:,} row{'s'[: plan.rows_per_person > 1]}.",
+        "Measuring the same table again is a second release: the two promises add up.",
+    ]
+    items = "".join(f"<li>{escape(point)}</li>" for point in points)
+    return f"<section><h2>What is not promised</h2><ul>{items}</ul></section>"
+
+
+def _proof(certificate: Mapping[str, Any]) -> str:
+    return (
+        "<section><h2>How to check it</h2><p>The certificate says how much noise each table has. In this page's folder"
+        "</p><pre>dproof verify .</pre><p>works out again in exact arithmetic how far one person can move the tables, "
+        "and that the noise hides it. Without dproof its two files verify_central.py and verify_certificate.py, which "
+        "need nothing but Python, do the same:</p><pre>python verify_central.py certificate.json</pre>"
+        f"<p class='seal'>seal {escape(str(certificate['seal']))}</p></section>"
+    )

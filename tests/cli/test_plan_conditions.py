@@ -1,0 +1,55 @@
+"""`dproof plan` says which numbers answer conditions, and which only sums and means."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+PLAN = """
+[privacy]
+epsilon = 4
+[columns.hours]
+space = "interval"
+low = 1
+high = 99
+step = 1
+bins = [1, 40, 41, 99]
+[columns.age]
+space = "interval"
+low = 0
+high = 110
+step = 1
+[columns.sex]
+space = "categories"
+values = ["f", "m"]
+"""
+
+
+def test_numbers_with_bins_answer_conditions(tmp_path: Path, dproof: Callable[..., Any]) -> None:
+    file = tmp_path / "plan.toml"
+    file.write_text(PLAN)
+    columns = dproof("plan", file, "--rows", 1000, "--json").json["columns"]
+    assert {column["name"]: column["conditions"] for column in columns} == {"hours": True, "age": False, "sex": None}
+    page = " ".join(dproof("plan", file).out.split())
+    assert "Numbers that answer conditions: hours." in page
+    assert "Numbers that answer sums and means only: age." in page
+
+
+def test_questions_with_conditions_choose_bins(tmp_path: Path, dproof: Callable[..., Any]) -> None:
+    """The edges of every condition, with the ± that they lead to; a number that is averaged keeps its noise."""
+    file = tmp_path / "plan.toml"
+    plain = PLAN.replace("bins = [1, 40, 41, 99]\n", "")
+    questions = (
+        "SELECT count(*) AS n FROM release WHERE hours = 40 AND sex = 'f'",
+        "SELECT bin(hours, 50) AS b, count(*) AS n FROM release GROUP BY bin(hours, 50)",
+        "SELECT avg(age) AS a FROM release WHERE age < 30",
+    )
+    file.write_text(plain + "".join(f'[[questions]]\nsql = "{sql}"\n' for sql in questions))
+    (hint,) = [each for each in dproof("plan", file, "--rows", 9000, "--json").json["advice"] if each["kind"] == "bins"]
+    assert hint["columns"] == ["hours"] and "bins = [1, 40, 41, 50, 99]" in hint["text"]
+    assert hint["half_width"] < 0.3 * hint["instead_of"]
+    file.write_text(file.read_text().replace("high = 99\n", "high = 99\nbins = [1, 40, 41, 50, 99]\n", 1))
+    found = dproof("plan", file, "--rows", 9000, "--json").json
+    assert not any(each["kind"] == "bins" for each in found["advice"])
+    assert found["columns"][0]["half_width"] == hint["half_width"]

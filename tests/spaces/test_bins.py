@@ -1,0 +1,106 @@
+"""Bins of numbers and dates: exact edges, and which of them a condition cuts."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dproof.errors import InputError
+from dproof.plans.plan import Plan
+from dproof.plans.row_law import certify_row
+from dproof.spaces import Dates, Interval
+from dproof.spaces.bins import bins_between, default_bins
+
+YEAR = ("2024-01-01", "2024-12-31")
+
+
+def plan(**keys: Any) -> Plan:
+    age = {"space": "interval", "low": 17, "high": 90, "step": 1, **keys}
+    return Plan.from_dict({"privacy": {"epsilon": 1}, "columns": {"age": age}})
+
+
+@given(
+    st.lists(st.fractions(0, 10, max_denominator=7), min_size=1, max_size=5, unique=True), st.sampled_from([1, "1/2"])
+)
+def test_a_value_lies_in_the_bin_whose_edges_enclose_it(inner: list[Fraction], step: Any) -> None:
+    space = Interval(0, 10, step)
+    edges = sorted({Fraction(0), Fraction(10), *inner})
+    points = [space.low + space.step * code for code in range(space.size)]
+    expected = [next(n for n in range(len(edges) - 1) if x < edges[n + 1] or n == len(edges) - 2) for x in points]
+    if set(expected) < set(range(len(edges) - 1)):
+        with pytest.raises(InputError, match="no value lies in the bin"):
+            bins_between(space, edges)
+    else:
+        assert bins_between(space, edges).of(np.arange(space.size)).tolist() == expected
+
+
+def test_a_condition_cuts_the_bins_that_it_ends_inside_of() -> None:
+    space = Interval(17, 90, 1)
+    bins = bins_between(space, [17, 25, 35, 90])
+    assert bins.cut_by(space.selected(">=", 25)) == bins.cut_by(space.selected("<", 35)) == ()
+    assert bins.cut_by(space.selected("<=", 25)) == (1,)
+    assert bins.cut_by([*space.selected("=", 20), *space.selected(">", 80)]) == (0, 2)
+
+
+def test_a_missing_value_has_a_bin_of_its_own() -> None:
+    column = plan(bins=[17, 40, 90], missing="category").column("age")
+    assert column.bins is not None
+    bins = column.bins.with_missing(column.space.absent)
+    assert bins.labels == ("[17, 40)", "[40, 90]", None)
+    assert bins.of(column.space.encode([17, 90, None])).tolist() == [0, 1, 2]
+
+
+def test_dates_have_bins_too() -> None:
+    column = {
+        "space": "date",
+        "low": "2024-01-01",
+        "high": "2024-12-31",
+        "bins": ["2024-01-01", "2024-07-01", "2024-12-31"],
+    }
+    made = Plan.from_dict({"privacy": {"epsilon": 1}, "columns": {"day": column}}).column("day").bins
+    assert made is not None and made.labels == ("[2024-01-01, 2024-07-01)", "[2024-07-01, 2024-12-31]")
+    assert made.of(Dates("2024-01-01", "2024-12-31").encode(["2024-06-30", "2024-07-01"])).tolist() == [0, 1]
+
+
+@pytest.mark.parametrize(
+    "space",
+    [
+        *(Interval(17, 90, 1), Interval(0, 99, 1), Interval(0, 10, 1), Interval("-0.37", "0.11"), Interval(5, 5)),
+        *(Interval(0, "1e9"), Interval(0, "1e-9", "1e-11"), Dates(*YEAR), Dates("2024-01-01", "2024-01-05")),
+    ],
+)
+def test_the_default_holds_every_value_in_a_dozen_bins_at_most(space: Interval) -> None:
+    bins = default_bins(space)
+    assert bins.starts[0] == 0 and 1 <= bins.size <= 12
+    assert all(a < b for a, b in zip(bins.starts, (*bins.starts[1:], space.size), strict=True))
+
+
+@pytest.mark.parametrize(
+    ("bins", "why"),
+    [
+        (5, "must be a list of edges"),
+        ([17], "must be a list of edges"),
+        (["a", "b"], "of the same kind as low and high"),
+        ([0, 90], "must go from low to high, 17 to 90, and these go from 0 to 90"),
+        ([17, 40, 40, 90], "must rise from edge to edge, and 40 comes before 40"),
+        ([17, "17.2", "17.4", 90], "no value lies in the bin from 17.2 to 17.4"),
+    ],
+)
+def test_edges_that_make_no_bins_are_refused_with_the_line(bins: Any, why: str) -> None:
+    with pytest.raises(InputError, match=why) as refused:
+        plan(bins=bins)
+    assert "columns.age" in str(refused.value) and "\n" not in str(refused.value)
+
+
+def test_a_release_row_by_row_is_sanitised_by_the_bins() -> None:
+    (group,) = certify_row(plan(bins=[17, 40, 90])).groups
+    assert group.mechanism.inputs.labels == ("[17, 40)", "[40, 90]")
+
+
+def test_how_a_value_is_read_does_not_depend_on_bins() -> None:
+    assert plan(bins=[17, 40, 90]).reading(["age"]) == plan().reading(["age"])
