@@ -106,7 +106,7 @@ def half_widths(law: TableLaw) -> list[Width]:
 
 
 def _columns(law: TableLaw, counts: Estimates) -> str:
-    """Every column that was counted by itself: a bar from the low to the high end of each count's interval."""
+    """Every column by itself: each count with ±, and a bar."""
     alone = [place for place in range(len(law.axes)) if (place,) in counts.residuals][:_SHOWN]
     return f"<section><h2>Column by column</h2>{''.join(_bars(law, counts, place) for place in alone)}</section>"
 
@@ -114,12 +114,12 @@ def _columns(law: TableLaw, counts: Estimates) -> str:
 def _bars(law: TableLaw, counts: Estimates, place: int) -> str:
     axis, cells = law.axes[place], counts.table((place,))
     half = _Z * counts.cell_variance((place,)) ** 0.5
-    most = max(float((cells + half).max()), 1.0)
+    most = max(float(cells.max()), 1.0)
     rows = ""
     for label, cell in list(zip(axis.bins.labels, cells.tolist(), strict=True))[:_VALUES]:
-        low, high = (max(0.0, cell + side * half) / most for side in (-1, 1))
         shown = "(missing)" if label is None else str(label)
-        rows += f"<tr><td>{escape(shown)}</td><td>{max(cell, 0.0):,.0f} ± {written(half)}</td><td>{bar(low, high)}</td></tr>"
+        count = f"{max(cell, 0.0):,.0f} ± {written(half)}"
+        rows += f"<tr><td>{escape(shown)}</td><td>{count}</td><td>{bar(0.0, max(cell, 0.0) / most)}</td></tr>"
     more = f"<p>… and {axis.size - _VALUES:,} more values.</p>" if axis.size > _VALUES else ""
     return f"<article><h3>{escape(axis.name)}</h3><table><tbody>{rows}</tbody></table>{more}</article>"
 
