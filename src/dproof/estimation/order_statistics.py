@@ -29,9 +29,7 @@ from dproof.questions.schema import Open, plain
 from dproof.questions.sums import Term, present, undeclared_missing
 
 _MOST_STEPS = 512  # thresholds at which a distribution is estimated
-_LEFT = (
-    0.2  # of the bias at a threshold: along smooth values that before it and that behind it nearly cancel each other
-)
+_LEFT = 0.2  # of the bias at a threshold: along smooth values that before it and that behind it nearly cancel
 Ends = tuple[Array, Array]
 # A distribution in one group at rising values: the values, the least and the greatest that each stands for,
 # T(t) − q·n for each, its least and greatest, and the naive one.
