@@ -199,4 +199,4 @@ def test_what_was_done_before_is_told(
     out = tmp_path / "out"
     ran = dproof("demo", "--people", 10, "--out", out)
     assert ran == (130, "", f"dproof: interrupted; what was made is in {out}\n")
-    assert dp.verify(out / "release") is not None
+    assert dp.verify(out / "local") is not None

@@ -238,6 +238,10 @@ def test_the_demo_runs_whole(dproof: Dproof, tmp_path: Path, refused: Any) -> No
     ran = dproof("demo", "--people", 2000, "--out", tmp_path / "demo", "--json")
     assert ran.code == 0 and len(ran.json["answers"]) == 4
     for asked in ran.json["answers"]:
-        assert all(row["low"] <= row["high"] for row in asked["rows"])  # cut to what is possible, the estimate is not
-    assert dproof("verify", tmp_path / "demo" / "release").code == 0
+        for row in asked["rows"]:
+            central, local = row["central"], row["local"]
+            assert central["low"] <= central["high"] and local["low"] <= local["high"]  # cut to what is possible
+            assert central["stderr"] < local["stderr"]
+    for model in ran.json["models"]:
+        assert dproof("verify", tmp_path / "demo" / model).code == 0
     assert "there already" in refused("demo", "--out", tmp_path / "demo")

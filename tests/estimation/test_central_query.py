@@ -181,6 +181,46 @@ def test_sums_that_were_not_measured_are_refused(sql: str, why: str) -> None:
         release.query(sql)
 
 
+@pytest.mark.parametrize("delta", ["1e-6", "0"])
+def test_quantiles_lie_in_their_intervals_and_near_the_truth(delta: str) -> None:
+    private, law = table(), certify_tables(Plan.from_dict(plan("add-remove", delta)))
+    _, counts = count_tables(open_source(private), law)
+    certificate = law.certificate({"rows": None, "made_up_rows": None, "files": {}}, private=False)
+    women = np.array(private["sex"].to_pylist()) == "f"
+    ages, scores = private["age"].to_numpy(), private["score"].to_numpy()
+    truth = {
+        "median(age)": np.median(ages[women]),
+        "quantile(age, 0.9)": np.quantile(ages[women], 0.9),
+        "median(score)": np.median(scores[women]),
+    }
+    covered: dict[str, list[bool]] = {asked: [] for asked in truth}
+    for seed in range(60):
+        with seeded_coins(seed) as coins:
+            release = release_of(law, certificate, law.measure(counts, coins))
+        for asked, found in covered.items():
+            cell = release.query(f"SELECT {asked} AS v FROM release WHERE sex = 'f'").rows[0]["v"]
+            found.append(cell.low <= truth[asked] <= cell.high)
+            assert abs(cell.estimate - truth[asked]) < (1.01 if "score" in asked else 12)
+    assert all(np.mean(found) > 0.9 for found in covered.values()), covered
+    by_sex = release.query("SELECT sex, median(age) AS m FROM release GROUP BY sex").rows
+    assert len(by_sex) == 2 and all(20 < row["m"].estimate < 80 for row in by_sex)
+
+
+@pytest.mark.parametrize(
+    ("sql", "why"),
+    [
+        ("SELECT quantile(age, 0) FROM release", "share between 0 and 1"),
+        ("SELECT age, median(age) FROM release GROUP BY age", "group by another column"),
+        ("SELECT median(age) + 1 FROM release", "select it by itself"),
+        ("SELECT mode(sex) FROM release", "MODE is not answered"),
+        ("SELECT median(age) FROM release WHERE sex = 'f' AND score = 1", "which was not measured"),
+    ],
+)
+def test_quantiles_that_no_table_tells_are_refused(sql: str, why: str) -> None:
+    with pytest.raises(InputError, match=why):
+        dp.sanitise(table(), plan()).query(sql)
+
+
 def test_laplace_intervals_are_no_narrower_than_one_draw_needs() -> None:
     columns = {"sex": {"space": "categories", "values": ["f", "m"]}}
     alone = {"privacy": {**PROMISE, "neighbours": "add-remove"}, "columns": columns}

@@ -23,9 +23,11 @@ CONCERNED = {
     "laws/optional.py": "optional optional_curves missing_release worst_pairs certificate_ranges",
     "laws/scores.py": "estimation_scores estimation_unbiased release_query release_query_numbers frequency_protocols",
     "laws/sets.py": "families worst_pairs estimation_scores frequency_protocols release_query_designs certify samplers",
+    "laws/simplex.py": "simplex release_query",
     "certification": "certify certificate sufficient_sets tight_or_upper composition lattice_certificates",
     "certification/certificate.py": "certificate certificate_ranges versions certificate_page lattice_certificates",
     "certification/sufficient_sets.py": "sufficient_sets 2015_theorem_2 2015_theorem_3 2016_theorem_2 2016_example_2",
+    "certification/verify_central.py": "verify_central central_sets central_rows",
     "certification/verify_certificate.py": "verifier_ranges verifier_bounds certificate_forgeries certificate "
     "certificate_ranges versions lattice_certificates wide_noise release_folder_forgeries release_forgeries dates "
     "curves_release noise_records optional optional_curves",

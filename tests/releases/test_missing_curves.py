@@ -186,3 +186,17 @@ def test_for_a_curator_such_a_curve_is_missing_as_it_is_without_the_key(tmp_path
         answers.append([counted[0]["n"].to_json(), mean[0]["m"].to_json()])
     assert answers[0] == answers[1]
     assert answers[0][0]["estimate"] == pytest.approx(GONE.sum(), abs=12)
+
+
+def test_a_question_on_missing_curves_is_priced_as_a_query_tells_it() -> None:
+    plan = dp.Plan.of(plan_of("list"))
+    rows = 100_000  # so many that no interval is widened for a few of them
+    found = dp.advise(plan, rows=rows, questions=["SELECT count(load) AS n FROM data", "SELECT avg(load) FROM data"])
+    counted, mean = found.comparisons
+    shown, missing = map(float, shown_chances(certify_row(plan))["load"])
+    assert counted.release == pytest.approx(1.96 * (rows * shown * (1 - shown)) ** 0.5 / (shown - missing), rel=0.01)
+    assert mean.release is None and mean.ask is None, "a band, not one ±"
+    (plain,) = dp.advise(
+        plan_of("list", missing="refuse"), rows=N, questions=["SELECT count(load) AS n FROM data"]
+    ).comparisons
+    assert plain.release is None, "where a curve may not be missing a release does not count them"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import shutil
+from collections.abc import Mapping
 from pathlib import Path
 from tempfile import mkdtemp
 from typing import Annotated, Any
@@ -16,12 +17,7 @@ from dproof.cli.output import Page, emit, escape, having_done, table
 from dproof.coins import Coins
 from dproof.errors import InputError
 
-PLAN = """\
-[privacy]                      # what one whole row may lose
-epsilon = "5"
-delta = "0"
-neighbours = "change-one"
-
+COLUMNS = """
 [columns.hobby]
 space = "categories"
 values = ["Sports", "Cars", "Television", "Computer games", "Reading"]
@@ -42,13 +38,30 @@ space = "interval"
 low = 0
 high = 40
 step = 1
-share = 2
 [columns.name]
 drop = true
+"""
+CENTRAL = f"""\
+[privacy]                      # what one person may lose, to all but the one who holds the table
+model = "central"
+epsilon = "1"
+delta = "1e-6"
+neighbours = "add-remove"
 
+[release]
+tables = 2                     # all tables of up to two columns
+sums = true                    # and the sums of numbers, for means
+{COLUMNS}"""
+LOCAL = f"""\
+[privacy]                      # what one whole row may lose, to anybody
+epsilon = "5"
+delta = "0"
+neighbours = "change-one"
+{COLUMNS}
 [[joint]]                      # sanitised together: their dependence is kept
 columns = ["hobby", "region"]
 """
+MODELS = {"central": CENTRAL, "local": LOCAL}
 
 QUESTIONS = (
     "SELECT hobby, count(*) AS people FROM release GROUP BY hobby",
@@ -63,11 +76,11 @@ def demo(
     people: Annotated[int, option("N", "How many people to make up.", limits=(1, 10**7))] = 20_000,
     as_json: AsJson = False,
 ) -> None:
-    """Make up a survey, sanitise it, and compare its answers with the truth.
+    """Make up a survey, sanitise it in both models, and compare their answers with the truth.
 
-    Nobody in the survey exists, so the truth can be shown beside the answers: the count of the sanitised rows as they
-    are, which is biased, and the debiased estimate with its interval. The folder keeps the survey, the plan and the
-    release with its report.
+    Nobody in the survey exists, so the truth can be shown beside the answers: those of tables that were measured once
+    with noise by whoever holds the survey (central), and those of rows that were sanitised one by one (local). The
+    folder keeps the survey, and for each model the plan and the release with its report.
     """
     import pyarrow.parquet
 
@@ -80,13 +93,17 @@ def demo(
     try:
         survey = made_up(people)
         pyarrow.parquet.write_table(survey, folder / "survey.parquet")
-        (folder / "plan.toml").write_text(PLAN, "utf-8")
-        release = sanitise(folder / "survey.parquet", folder / "plan.toml", folder / "release")
-        answers = [_compared(release, survey, sql) for sql in QUESTIONS]
+        releases = {}
+        for model, plan in MODELS.items():
+            (folder / f"{model}.toml").write_text(plan, "utf-8")
+            releases[model] = sanitise(folder / "survey.parquet", folder / f"{model}.toml", folder / model)
+        answers = [_compared(releases, survey, sql) for sql in QUESTIONS]
     except BaseException:
         shutil.rmtree(folder, ignore_errors=True)
         raise
-    answer = {"people": people, "folder": str(folder), "epsilon": 5.0, "delta": 0.0, "answers": answers}
+    promises = {model: release.plan.privacy for model, release in releases.items()}
+    models = {name: {"epsilon": float(p.epsilon), "delta": float(p.delta)} for name, p in promises.items()}
+    answer = {"people": people, "folder": str(folder), "models": models, "answers": answers}
     with having_done(f"what was made is in {folder}"):
         emit(answer, as_json, lambda: _page(answer))
 
@@ -97,7 +114,7 @@ def made_up(people: int) -> Any:
 
     from dproof.plans.plan import Plan
 
-    plan = Plan.parse(PLAN)
+    plan = Plan.parse(LOCAL)
     hobbies, regions, items = (plan.column(name).space.values for name in ("hobby", "region", "interests"))
     coins = Coins(hashlib.sha256(b"people who do not exist").digest(), private=False)
 
@@ -137,47 +154,57 @@ def _pick(uniform: NDArray[np.float64], chances: NDArray[np.float64]) -> NDArray
     return picked.clip(max=chances.shape[1] - 1)
 
 
-def _compared(release: Any, survey: Any, sql: str) -> dict[str, Any]:
-    """A question asked both ways, and the truth."""
+def _compared(releases: Mapping[str, Any], survey: Any, sql: str) -> dict[str, Any]:
+    """A question asked of both releases, and the truth."""
     import duckdb
 
-    asked = release.query(sql)
-    keys = [column for column in asked.columns if column not in ("people", "hours")]
-    figure = next(column for column in asked.columns if column not in keys)
+    asked = {model: release.query(sql) for model, release in releases.items()}
+    columns = asked["local"].columns
+    keys = [column for column in columns if column not in ("people", "hours")]
+    figure = next(column for column in columns if column not in keys)
     with duckdb.connect() as database:
         split = "string_split(interests, ';') AS interests"
         database.register("survey", survey)
         database.execute(f"CREATE VIEW release AS SELECT * REPLACE ({split}) FROM survey")
         found = database.execute(sql).fetchall()
     truth = {row[:-1]: row[-1] for row in found}
-    groups = [[row[key] for key in keys] for row in asked.rows]
-    rows = [
-        {"group": group, "truth": float(truth.get(tuple(group), 0)), "shown": cell.moved, **cell.to_json()}
-        for group, cell in zip(groups, (row[figure] for row in asked.rows), strict=True)
-    ]
+    rows = []
+    for central, local in zip(asked["central"].rows, asked["local"].rows, strict=True):
+        group = [local[key] for key in keys]
+        cells = {"central": central[figure], "local": local[figure]}
+        shown = {model: {"shown": cell.moved, **cell.to_json()} for model, cell in cells.items()}
+        rows.append({"group": group, "truth": float(truth.get(tuple(group), 0)), **shown})
     return {"sql": sql, "figure": figure, "rows": rows}
 
 
 def _page(answer: dict[str, Any]) -> Page:
-    folder = escape(answer["folder"])
+    folder, models = escape(answer["folder"]), answer["models"]
     yield (
         f"\n[bold]{answer['people']:,} people[/bold] who do not exist were asked for their hobby, region, interests, "
-        f"age and hours of television. Each row was sanitised with [bold]ε = {answer['epsilon']:g}[/bold], certified "
-        "before the data was opened. Anyone may now query the release:\n"
+        "age and hours of television. The survey was sanitised twice, and both promises were certified before it was "
+        "opened.\n\n"
+        f"[bold]central[/bold], ε = {models['central']['epsilon']:g} and δ = {models['central']['delta']:g}: whoever "
+        "holds the survey is trusted, and measured tables of it once, with noise.\n"
+        f"[bold]local[/bold], ε = {models['local']['epsilon']:g}: nobody is trusted, and every row was sanitised by "
+        "itself.\n\nAnyone may now query both:\n"
     )
     for asked in answer["answers"]:
         yield f"[bold]{escape(asked['sql'])}[/bold]"
         rows = (_cells(row, 2 if asked["figure"] == "hours" else 0) for row in asked["rows"])
-        yield table(("", "truth", "as the rows stand", "debiased, 95%", ""), rows, left=(0,))
+        yield table(("", "truth", "central, 95%", "local, 95%"), rows, left=(0,))
         yield ""
     yield "95% intervals: about one in twenty misses the truth."
-    yield f"\nQuery it, without limit:\n  dproof query {folder}/release 'SELECT … FROM release'"
-    yield f"Verify it:\n  dproof verify {folder}/release"
-    yield f"Read what was done:\n  {folder}/release/report.html\n"
+    yield f"\nQuery them, without limit:\n  dproof query {folder}/central 'SELECT … FROM release'"
+    yield f"Verify them:\n  dproof verify {folder}/central"
+    yield f"Read what was done:\n  {folder}/central/report.html\n  {folder}/local/report.html\n"
 
 
 def _cells(row: dict[str, Any], digits: int) -> tuple[str, ...]:
-    truth, raw, estimate, low, high = (f"{row[key]:,.{digits}f}" for key in ("truth", "raw", "shown", "low", "high"))
-    mark = "[green]holds[/green]" if row["low"] <= row["truth"] <= row["high"] else "[yellow]misses[/yellow]"
     label = escape(", ".join(map(str, row["group"])))
-    return label, truth, raw, f"[bold]{estimate}[/bold]  {low} … {high}", mark
+    return label, f"{row['truth']:,.{digits}f}", *(_answer(row, model, digits) for model in MODELS)
+
+
+def _answer(row: dict[str, Any], model: str, digits: int) -> str:
+    estimate, low, high = (f"{row[model][key]:,.{digits}f}" for key in ("shown", "low", "high"))
+    missed = not row[model]["low"] <= row["truth"] <= row[model]["high"]
+    return f"[bold]{estimate}[/bold]  {low} … {high}" + (" [yellow]misses[/yellow]" if missed else "")

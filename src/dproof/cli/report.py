@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 from dproof.cli.options import AsJson, argument, option
 from dproof.cli.output import emit, having_done
@@ -25,8 +25,11 @@ def report(
     """
     opened = load(release)
     target = release / REPORT if out is None else out
-    pages = central_page if opened.plan.model == "central" else page
-    text = pages(opened.law, opened.certificate)  # type: ignore[arg-type]
+    if opened.plan.model == "central":
+        tables: Any = opened
+        text = central_page(tables.law, tables.certificate, tables.estimates[None])
+    else:
+        text = page(opened.law, opened.certificate)
     target.write_text(text, encoding="utf-8")
     answer = {"report": str(target), "bytes": len(text.encode())}
     with having_done(f"the page is in {target}"):

@@ -1,4 +1,8 @@
-"""Curves that may be missing: `missing = "category"` in a plan. A missing curve is stored as null."""
+"""Curves that may be missing: `missing = "category"` in a plan. A missing curve is stored as null.
+
+Their law is `laws.optional.OptionalLaw` around noise on coefficients: a curve is shown with noise or not shown, and a
+missing one, where it is shown, as the public centre. That law says why it is private.
+"""
 
 from __future__ import annotations
 

@@ -17,9 +17,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dproof.central.residuals import Estimates
-from dproof.central.workload import Table, parts
 from dproof.errors import InputError, did_you_mean
+from dproof.estimation.central_quantiles import Distribution
+from dproof.estimation.central_weights import Weights, covariances
 from dproof.estimation.contingency import Estimates as SumEstimates
 from dproof.estimation.estimated import Estimated, Options
 from dproof.estimation.stored import scale_of
@@ -27,21 +27,21 @@ from dproof.laws.debias import Scale
 from dproof.laws.scores import Array
 from dproof.plans.central import Axis
 from dproof.plans.schema import schema_of
-from dproof.questions.aggregates import Values
+from dproof.questions.aggregates import Rank, Values
 from dproof.questions.answer import Answer, Cell
 from dproof.questions.building import Asked, as_question
-from dproof.questions.cells import Cut, cut, numbered
+from dproof.questions.cells import Cut, cut
 from dproof.questions.measured import answer
-from dproof.questions.predicates import leaves
-from dproof.questions.question import Expression, Question, aggregates, expressions
+from dproof.questions.predicates import both, leaves
+from dproof.questions.question import Aggregate, Expression, Question, aggregates, aggregates_of, expressions
 from dproof.questions.regions import grouping
 from dproof.questions.schema import Schema, resolve
-from dproof.questions.sums import Term, centred_terms
+from dproof.questions.sums import Term, centred_terms, present
 
 _METHOD = "best linear unbiased estimate; intervals for the table that was measured (privacy noise only)"
 _WAYS_OUT = "a release with a larger ε, fewer or coarser columns, or `dproof ask` on the private table"
-_ROUNDING = 1e-12  # a variance below this part of its terms is zero
 _MOST_GROUPS = 10_000
+_LOOK = "; raw(...) asks the made-up rows, which tell it without an interval and may be wrong"
 
 
 def query(release: Any, asked: Asked, **options: Any) -> Answer:
@@ -75,63 +75,6 @@ def query(release: Any, asked: Asked, **options: Any) -> Answer:
     return replace(answered, method=_METHOD)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Weights:
-    """A sum over rows in every group: a weight and a group for each cell of a table of counts, or of sums."""
-
-    number: int | None
-    table: Table
-    weights: Array
-    groups: NDArray[np.int64]
-    sizes: tuple[int, ...]  # of the table's axes
-
-    def margin(self, part: Table, columns: Sequence[int]) -> tuple[NDArray[np.int64], Array]:
-        """The weights added up over all axes but these: the numbers of group and cell, and their weights."""
-        places = np.unravel_index(np.arange(len(self.weights)), self.sizes) if self.sizes else ()
-        chosen = [(places[n], columns[i]) for n, i in enumerate(self.table) if i in part]
-        keys = np.asarray(numbered([(self.groups, 0), *chosen])) + np.zeros_like(self.groups)
-        used, place = np.unique(keys[self.weights != 0], return_inverse=True)
-        return used, np.bincount(place, self.weights[self.weights != 0], len(used))
-
-
-def covariances(estimates: Mapping[int | None, Estimates], sums: Sequence[Weights], groups: int) -> Array:
-    """The covariances of some sums in each group, from the variances s_A of residuals.
-
-    Counts, and the sums of each number, were measured independently.
-
-    Cov(q, q') = Σ_A s_A ⟨P_A q_A, P_A q'_A⟩ over the A within both tables, with q_A the mean of q over the other
-    columns. P_A = ⊗ (I − 11ᵀ/k), multiplied out, leaves products of margins: ⟨x, P_A y⟩ = Σ_{B ⊆ A} Π_{A∖B} (−1/k)
-    ⟨x_B, y_B⟩, with x_B the sum of x over the columns outside B.
-    """
-    count, k = len(sums), estimates[None].sizes
-    margins = [{part: one.margin(part, k) for part in parts([one.table])} for one in sums]
-    total, terms = np.zeros((2, groups, count, count))
-    for i, j in product(range(count), repeat=2):
-        if j < i:
-            total[:, i, j], terms[:, i, j] = total[:, j, i], terms[:, j, i]
-            continue
-        if sums[i].number != sums[j].number:
-            continue
-        found = estimates[sums[i].number]
-        shared = tuple(column for column in sums[i].table if column in sums[j].table)
-        outside = prod(k[c] for one in (sums[i], sums[j]) for c in one.table if c not in shared)
-        for inner in parts([shared]):
-            cells = prod(k[c] for c in inner)
-            weight = sum(
-                found.variances[outer]
-                * prod(-1 / k[c] for c in outer if c not in inner)
-                / (outside * prod(k[c] for c in shared if c not in outer) ** 2)
-                for outer in parts([shared])
-                if set(inner) <= set(outer)
-            )
-            (one, x), (other, y) = margins[i][inner], margins[j][inner]
-            both, left, right = np.intersect1d(one, other, assume_unique=True, return_indices=True)
-            term = weight * np.bincount(both // cells, x[left] * y[right], groups)
-            total[:, i, j] += term
-            terms[:, i, j] += np.abs(term)
-    return np.where(np.abs(total) <= _ROUNDING * terms, 0.0, total)
-
-
 @dataclass(frozen=True, slots=True)
 class Scales:
     """The schema of a question, and the scales on which its numbers are added up."""
@@ -159,11 +102,13 @@ class MeasuredTables:
                     f"GROUP BY {key.column} would need all its items at once: ask for each with list_contains"
                 )
         asked = aggregates(question)
-        for aggregate in asked:
-            if aggregate.definition.formula is None:
+        special = [aggregate for aggregate in asked if aggregate.definition.formula is None]
+        for aggregate in special:
+            if aggregate.definition.chosen != Rank():
                 name = aggregate.definition.name_of(aggregate.argument)[0].upper()
                 raise InputError(f"{name} is not answered from measured tables: ask for counts, shares or means")
-        needed = list(dict.fromkeys(t for a in asked for t in centred_terms(a, question.where, schema)))
+        formulas = [aggregate for aggregate in asked if aggregate not in special] or [Aggregate("count")]
+        needed = list(dict.fromkeys(t for a in formulas for t in centred_terms(a, question.where, schema)))
         numbers = {column: scale_of(schema.spaces[column]) for term in needed for column in term.columns}
         self.keys = [grouping(key, schema) for key in question.group_by]
         groups = prod(len(key.labels) for key in self.keys)
@@ -183,13 +128,31 @@ class MeasuredTables:
         scales = Scales(schema, numbers)
         careful = replace(options, level=_careful(options.level)) if release.law.is_pure else options
         self.estimated = Estimated(scales, needed, question.where, careful, found, None, covariance, None)
-        self.found: dict[Expression, Any] = {}
+        self.found: dict[Expression, Any] = {
+            aggregate: (self._quantiles(aggregate, groups, careful.level), ()) for aggregate in special
+        }
 
-    def _weights(self, term: Term, numbers: Mapping[str, Scale]) -> Weights:
+    def _quantiles(self, aggregate: Aggregate, groups: int, level: float) -> list[Cell]:
+        """A quantile in every group, from the counts of the bins of its column."""
+        (column,) = aggregate.columns
+        if any(key.column == column for key in self.question.group_by):
+            raise InputError(f"within a bin of {column!r} no quantile is known: group by another column")
+        share = float(aggregate.argument or 0)
+        if not 0 < share < 1:
+            raise InputError("the least and the greatest value are not told by tables: ask for a share between 0 and 1")
+        where = both(self.question.where, present(aggregate, self.schema))
+        counts = self._weights(Term((), where), {}, [column])
+        place, axis = self.axes[column]
+        if axis.size == 1:
+            raise InputError(f"{column!r} has one bin, so that nothing is known of its quantiles: declare `bins`")
+        spread = Distribution(counts, place, axis, groups)
+        return spread.quantiles(self.release.estimates, share, level)
+
+    def _weights(self, term: Term, numbers: Mapping[str, Scale], also: Sequence[str] = ()) -> Weights:
         """The weight and the group of every cell of the table that a sum needs."""
         keys = self.question.group_by
         named = dict.fromkeys([*(key.column for key in keys), *(leaf.column for leaf in leaves(term.where))])
-        grid = cut(self.schema, [term.where], keys, list(dict.fromkeys([*named, *term.columns])))
+        grid = cut(self.schema, [term.where], keys, list(dict.fromkeys([*named, *term.columns, *also])))
         axes, indices = [], []
         for part in grid.axes:
             own, blocks = self._blocks(part)
@@ -253,10 +216,13 @@ class MeasuredTables:
             raise InputError(
                 f"the question needs the table of {' × '.join(axis.name for axis in [*axes, *own])}, which was not "
                 f"measured: ask about fewer columns at once, or declare [[release.tables]] with columns = [{names}] "
-                "next time"
+                f"next time{_LOOK if self.release.certificate['release']['made_up_rows'] is not None else ''}"
             )
 
     def _cells(self, expression: Expression) -> Any:
+        special = [a for a in aggregates_of(expression) if a.definition.formula is None]
+        if special and expression not in self.found:
+            raise InputError(f"{special[0].kind.upper()} cannot be calculated with: select it by itself")
         if expression not in self.found:
             self.found[expression] = self.estimated.cells(expression)
         return self.found[expression]

@@ -129,7 +129,7 @@ def rehearse(law: TableLaw) -> float:
     sink = pa.BufferOutputStream()
     pa.parquet.write_table(_stored(law, law.measure(empty, coins), True), sink, **PARQUET)
     certificate = law.certificate(about(0 if law.plan.rows_are_public else None, None, {}), private=True)
-    _page(law, certificate)
+    _page(law, certificate, law.precisions[None])
     if law.plan.asked is not None and law.plan.asked.rows:
         rows = made_up_table(law, law.precisions[None], coins)
         pa.parquet.write_table(rows, pa.BufferOutputStream(), **PARQUET)
@@ -147,16 +147,16 @@ def write(folder: Path, release: CentralRelease) -> dict[str, Any]:
     names = (TABLES, PLAN, *([ROWS] if made_up is not None else []))
     files = {name: digest(folder / name) for name in names}
     certificate = law.certificate(about(release.rows, made_up, files), private=release.private)
-    (folder / REPORT).write_text(_page(law, certificate), "utf-8")
+    (folder / REPORT).write_text(_page(law, certificate, release.estimates[None]), "utf-8")
     text = json.dumps(certificate, indent=1, ensure_ascii=False) + "\n"
     (folder / CERTIFICATE).write_text(text, encoding="utf-8")
     return certificate
 
 
-def _page(law: TableLaw, certificate: Mapping[str, Any]) -> str:
+def _page(law: TableLaw, certificate: Mapping[str, Any], counts: Estimates) -> str:
     from dproof.report.central_page import page
 
-    return page(law, certificate)
+    return page(law, certificate, counts)
 
 
 def _stored(law: TableLaw, numbers: NDArray[np.int64], private: bool) -> Any:

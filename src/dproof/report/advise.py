@@ -31,7 +31,7 @@ from dproof.questions.aggregates import Sums, total
 from dproof.questions.building import Select
 from dproof.questions.predicates import Compare, Contains, both
 from dproof.questions.question import Expression, Key, Number, Question, aggregates, columns
-from dproof.questions.schema import Schema, resolve
+from dproof.questions.schema import Schema, asks_for_curves, resolve
 from dproof.questions.sums import Term, centred_terms, multiplied_out
 
 Spread = tuple[float | None, float | None]  # a half-width and a standard error, over all groups
@@ -205,8 +205,9 @@ def _compared(
     unknown = [Comparison(one.sql, item.alias, one.weight, None, None, None) for item in items]
     data_schema = schema_of(plan)
     schema = data_schema if law is None else schema_of(plan, "release")
-    if any(schema.spaces[column].holds_curves for column in columns(parsed)):
-        return unknown  # a band, not one ±
+    curves = [column for column in columns(parsed) if schema.spaces[column].holds_curves]
+    if asks_for_curves(parsed, schema) or not all(map(schema.may_be_missing, curves)):
+        return unknown  # a band, not one ±; or whether a curve is missing, where a release does not tell
     release = resolve(replace(parsed, table=schema.table), schema)
     if any(aggregate.definition.formula is None for aggregate in aggregates(release)):
         return unknown  # how far a quantile or a top list is off depends on the data

@@ -8,21 +8,32 @@ from html import escape
 from statistics import NormalDist
 from typing import Any, NamedTuple
 
-from dproof.central.workload import Residual
+from dproof.central.residuals import Estimates
+from dproof.central.workload import Residual, Table
 from dproof.exact import written
 from dproof.html import table
 from dproof.meaning import advice
 from dproof.plans.table_law import TableLaw
-from dproof.report.page import denial, document, fact_cards
+from dproof.report.page import bar, denial, document, fact_cards
 
 _Z = NormalDist().inv_cdf(0.975)
-_SHOWN = 100  # tables
+_SHOWN = 100  # tables, and columns
+_VALUES = 40  # of a column
+_PAIRS, _WIDE = 6, 8  # tables of two columns, and how many values each column may have
 
 
-def page(law: TableLaw, certificate: Mapping[str, Any]) -> str:
-    """The whole page as HTML."""
-    measured, promise = _measured(law, certificate), _promise(law, certificate)
-    sections = [promise, denial(law.plan.privacy), measured, _asking(law), _limits(law), _proof(certificate)]
+def page(law: TableLaw, certificate: Mapping[str, Any], counts: Estimates) -> str:
+    """The whole page as HTML, with the estimated counts."""
+    sections = [
+        _promise(law, certificate),
+        denial(law.plan.privacy),
+        _measured(law, certificate),
+        _columns(law, counts),
+        _pairs(law, counts),
+        _asking(law),
+        _limits(law),
+        _proof(certificate),
+    ]
     return document("Measured tables: what was promised", sections)
 
 
@@ -54,12 +65,10 @@ def _measured(law: TableLaw, certificate: Mapping[str, Any]) -> str:
     widths = half_widths(law)
     rows = [(one.name, f"{one.cells:,}", f"± {written(one.half_width)}") for one in widths[:_SHOWN]]
     more = f"<p>… and {len(widths) - _SHOWN:,} more.</p>" if len(widths) > _SHOWN else ""
-    columns = [(axis.name, f"{axis.size:,}", _values(axis.bins.labels)) for axis in law.axes]
     return (
         "<section><h2>What was measured</h2><p>How many rows there are in each cell of these tables, and the sums of "
         "numbers over them, right to about this, 19 times out of 20:</p>"
         f"{table(['table', 'cells', 'a cell'], rows)}{more}"
-        f"<p>The columns, with the values or bins that are counted:</p>{table(['column', 'values', ''], columns)}"
         f"{_rows(certificate)}</section>"
     )
 
@@ -96,9 +105,45 @@ def half_widths(law: TableLaw) -> list[Width]:
     return widths
 
 
-def _values(labels: tuple[Any, ...]) -> str:
-    shown = [str(label) if label is not None else "(missing)" for label in labels]
-    return ", ".join(shown) if len(shown) <= 12 else f"{', '.join(shown[:11])}, …"
+def _columns(law: TableLaw, counts: Estimates) -> str:
+    """Every column by itself: each count with ±, and a bar."""
+    alone = [place for place in range(len(law.axes)) if (place,) in counts.residuals][:_SHOWN]
+    return f"<section><h2>Column by column</h2>{''.join(_bars(law, counts, place) for place in alone)}</section>"
+
+
+def _bars(law: TableLaw, counts: Estimates, place: int) -> str:
+    axis, cells = law.axes[place], counts.table((place,))
+    half = _Z * counts.cell_variance((place,)) ** 0.5
+    most = max(float(cells.max()), 1.0)
+    rows = ""
+    for label, cell in list(zip(axis.bins.labels, cells.tolist(), strict=True))[:_VALUES]:
+        shown = "(missing)" if label is None else str(label)
+        count = f"{max(cell, 0.0):,.0f} ± {written(half)}"
+        rows += f"<tr><td>{escape(shown)}</td><td>{count}</td><td>{bar(0.0, max(cell, 0.0) / most)}</td></tr>"
+    more = f"<p>… and {axis.size - _VALUES:,} more values.</p>" if axis.size > _VALUES else ""
+    return f"<article><h3>{escape(axis.name)}</h3><table><tbody>{rows}</tbody></table>{more}</article>"
+
+
+def _pairs(law: TableLaw, counts: Estimates) -> str:
+    """The first small tables of two columns: the darker a cell, the more rows."""
+    pairs = [t for t in law.tables if len(t) == 2 and max(law.axes[place].size for place in t) <= _WIDE][:_PAIRS]
+    if not pairs:
+        return ""
+    maps = "".join(_heat_map(law, counts.table(pair), pair) for pair in pairs)
+    return f"<section><h2>Two columns together</h2><p>Some of the tables; all others can be asked.</p>{maps}</section>"
+
+
+def _heat_map(law: TableLaw, cells: Any, pair: Table) -> str:
+    rows, columns = (law.axes[place] for place in pair)
+    most = max(float(cells.max()), 1.0)
+    head = "".join(f"<th>{escape(str(label))}</th>" for label in columns.bins.labels)
+    body = ""
+    for label, line in zip(rows.bins.labels, cells.tolist(), strict=True):
+        shades = ((max(0.0, cell), 0.6 * max(0.0, cell) / most) for cell in line)
+        shown = "".join(f'<td style="background:rgba(11,110,110,{s:.2f})">{cell:,.0f}</td>' for cell, s in shades)
+        body += f"<tr><th>{escape(str(label))}</th>{shown}</tr>"
+    inside = f"<thead><tr><th></th>{head}</tr></thead><tbody>{body}</tbody>"
+    return f'<article><h3>{escape(law.name(pair))}</h3><table class="heat">{inside}</table></article>'
 
 
 def _asking(law: TableLaw) -> str:

@@ -116,7 +116,7 @@ def denial(privacy: Privacy) -> str:
         belief = posterior(privacy, prior)
         low, high = float(belief.low), float(belief.high)
         after = f"{_percent(low)} to {_percent(high)}"
-        rows += f"<tr><td>{float(prior):.0%}</td><td>{after}</td><td>{_bar(low, high)}</td></tr>"
+        rows += f"<tr><td>{float(prior):.0%}</td><td>{after}</td><td>{bar(low, high)}</td></tr>"
     right = float(attack_accuracy(privacy))
     return (
         "<section><h2>What a person in the table can deny</h2>"
@@ -129,7 +129,8 @@ def denial(privacy: Privacy) -> str:
     )
 
 
-def _bar(low: float, high: float) -> str:
+def bar(low: float, high: float) -> str:
+    """A bar from one share of the width to another."""
     return f'<span class="range"><i style="left:{low:.1%};width:{max(high - low, 0.005):.1%}"></i></span>'
 
 
