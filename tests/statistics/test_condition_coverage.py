@@ -127,3 +127,21 @@ def test_sums_means_and_shares_of_a_condition_are_covered() -> None:
             (row,) = release.query(f"SELECT {sql}").rows
             found[sql] += row["v"].low is None or covered(row["v"], true)
     assert min(found.values()) >= 51, found
+
+
+@pytest.mark.slow
+def test_quantiles_of_smooth_numbers_are_covered_and_hardly_wider_than_their_error() -> None:
+    x = np.clip(RNG.gamma(6, 7, ROWS).round(), 0, 99).astype(int)
+    shares, times = (0.1, 0.5, 0.9), 60
+    cells: dict[float, list[Any]] = {share: [] for share in shares}
+    asked = ", ".join(f"quantile(x, {share}) AS q{n}" for n, share in enumerate(shares))
+    for seed in range(times):
+        release = released(seed, {"x": x}, 4, mechanism="laplace")
+        (row,) = release.query(f"SELECT {asked} FROM release", assume="smooth").rows
+        for found, cell in zip(cells.values(), row.values(), strict=True):
+            found.append(cell)
+    for share, found in cells.items():
+        true = np.quantile(x, share, method="inverted_cdf")
+        error = 1.96 * np.sqrt(np.mean([(cell.estimate - true) ** 2 for cell in found]))
+        assert sum(covered(cell, true) for cell in found) >= 51
+        assert np.mean([cell.high - cell.low for cell in found]) / 2 <= 1.6 * error

@@ -120,6 +120,11 @@ class Contingency:
         """The sum of every group, from the sums of all blocks."""
         return Layout(self, groups).total(blocks, each)[groups.order]
 
+    def likely_bias(self, each: Sum, groups: Groups) -> Array:
+        """The bias of the estimate of a sum in every group, for the likely nodes of rough axes."""
+        factor = _Factor(Layout(self, groups), each)
+        return factor.layout.bias(self.nodes(each.powers, cautiously=True), factor)[groups.order]
+
     def estimates(self, sums: Sequence[Sum], groups: Groups) -> Estimates:
         """The estimates of these sums in every group."""
         layout, m = Layout(self, groups), len(sums)
@@ -167,6 +172,10 @@ class Layout:
     def product(self, nodes: Array, a: _Factor, b: _Factor) -> Array:
         """The estimate of Σ f_a f_b for every group, f being what the scores are on average."""
         return self._by_pattern(a, b, nodes, lambda one, other: a.means(one) * b.means(other))
+
+    def bias(self, nodes: Array, a: _Factor) -> Array:
+        """Σ mean − f over the likely nodes, for every group."""
+        return self._by_pattern(a, a, nodes, lambda one, _: a.biases(one))
 
     def doubt(self, nodes: Array, a: _Factor) -> Array:
         """How large the bias of the scores is in every group: Σ |mean − f| over the likely nodes."""

@@ -29,6 +29,7 @@ from dproof.questions.schema import Open, plain
 from dproof.questions.sums import Term, present, undeclared_missing
 
 _MOST_STEPS = 512  # thresholds at which a distribution is estimated
+_LEFT = 0.2  # of the bias at a threshold: along smooth values that before it and that behind it nearly cancel
 Ends = tuple[Array, Array]
 # A distribution in one group at rising values: the values, the least and the greatest that each stands for,
 # T(t) − q·n for each, its least and greatest, and the naive one.
@@ -82,7 +83,8 @@ class OrderStatistics:
         found = table.estimates(sums, groups)
         refuse_singular(counting, found.values)
         variance = found.covariance(options.target)[:, 0, 0]
-        half = half_widths(variance, found.heaviest[:, 0], options.level).half + found.doubts[:, 0]
+        half = half_widths(variance, found.heaviest[:, 0], options.level).half
+        half += np.abs(table.likely_bias(sums[0], groups)) + _LEFT * found.doubts[:, 0]
         total, naive = (each[:, 0].reshape(-1, len(marks)) for each in (found.values, found.naive))
         half = half.reshape(total.shape)
         free = DistributionFree(table, sums, groups, found)

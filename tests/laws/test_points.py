@@ -1,0 +1,70 @@
+"""Single codes of a number that is seen at several codes at a time: their laws lie between those of a grid."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from dproof.laws.debias import Mixed, Seen
+from dproof.laws.lattice import Lattice, lay_nodes, node_law
+from dproof.mechanisms.additive import bounded_laplace, gaussian, laplace, staircase
+from dproof.mechanisms.mechanism import Mechanism
+from dproof.privacy import Privacy
+from dproof.questions.cells import cut
+from dproof.questions.schema import Schema
+from dproof.questions.sql import parse_predicate
+from dproof.spaces import Interval
+
+SPACE = Interval(0, 100, "0.01")
+MECHANISMS = {
+    "laplace": laplace(SPACE, Privacy(4)),
+    "narrow": laplace(SPACE, Privacy(40)),
+    "clamped": laplace(SPACE, Privacy(8), clamp=True),
+    "bounded": bounded_laplace(Interval(0, 100, "0.25"), Privacy(4)),
+    "gaussian": gaussian(SPACE, Privacy(4, "1e-6")),
+    "staircase": staircase(SPACE, Privacy(4)),
+}
+
+
+def unmixed(mechanism: Mechanism, condition: str) -> Mixed:
+    space = mechanism.inputs
+    grid = cut(Schema("release", {"x": space}), [parse_predicate(condition)])
+    seen = Seen(grid.axes[0], space, mechanism.outputs, None)
+    (axis,) = mechanism.family.unmix([seen], 1, "x").axes
+    assert isinstance(axis, Mixed)
+    return axis
+
+
+@pytest.mark.parametrize("name", MECHANISMS)
+def test_between_points_the_law_is_within_the_gap(name: str) -> None:
+    """Of any indicator of the states below a threshold, at codes that lie nowhere near the grid."""
+    mechanism = MECHANISMS[name]
+    family = mechanism.family
+    axis = unmixed(mechanism, "x = 33.3")
+    points = axis.singles()
+    if not isinstance(family, Lattice):
+        assert points.even == 0 and points.on_grid.all()
+        return
+    assert points.even
+    tests = (np.arange(axis.states)[:, None] < np.arange(1, axis.states, 7)).astype(float)
+    means, gaps = points.means(tests)
+    cuts = np.array([3330, 3331])
+    nodes = lay_nodes(family, cuts)
+    codes = np.unique(np.random.default_rng(1).integers(0, family.size, 60))
+    inside = type(nodes)(codes, nodes.step, nodes.edges, nodes.wide)
+    exact = node_law(family, inside) @ tests
+    grid = np.unique(np.append(nodes.centres, family.size - 1))
+    start = np.minimum(np.searchsorted(grid, codes, side="right") - 1, len(grid) - 2)
+    part = ((codes - grid[start]) / np.diff(grid)[start])[:, None]
+    whole = points.matrix @ tests
+    chord = (1 - part) * whole[start] + part * whole[start + 1]
+    assert (np.abs(exact - chord) <= gaps + 1e-12).all()
+    assert (means >= -1e-12).all() and (means <= 1 + 1e-12).all()
+
+
+def test_both_ends_of_every_block_are_points() -> None:
+    axis = unmixed(MECHANISMS["laplace"], "x = 33.3")
+    points = axis.singles()
+    sizes = np.bincount(points.block)
+    assert len(sizes) == 2 and 1 in sizes  # one code is alone in its block, and a point
+    assert np.flatnonzero(np.diff(points.block)).size == 2
