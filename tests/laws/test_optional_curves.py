@@ -147,6 +147,14 @@ def test_the_stand_alone_verifier_finds_the_same_delta(region: str, kind: str) -
         assert float(optional(record, exp_below(epsilon))) == pytest.approx(mechanism.delta(epsilon), rel=1e-9)
 
 
+@pytest.mark.parametrize("noise", ["laplace", "gaussian"])
+@pytest.mark.parametrize("promise", [("0.01", "1/2"), ("0.001", "1/1000"), ("3", "1/2"), ("10", "1e-9")], ids=str)
+def test_what_is_certified_is_verified_whatever_the_promise(noise: Any, promise: tuple[str, str]) -> None:
+    """A large δ lets a missing curve be told as well as a coin allows, with odds of 1 left for what is shown."""
+    mechanism = curve_noise(EXPANSIONS["ball"], Privacy(*promise), noise=noise).with_missing(Privacy(*promise))
+    verify(json.loads(json.dumps(certify(mechanism, Privacy(*promise)).to_json())))
+
+
 @pytest.mark.parametrize(("region", "kind"), MADE)
 def test_it_is_read_back(region: str, kind: str) -> None:
     mechanism, _ = made(region, kind)

@@ -587,8 +587,9 @@ def coefficients(law: dict[str, Any], odds: Fraction, nearer: bool = False) -> F
     upper = terms * (1 / (8 * variance) + ripple)
     lower = terms * ((root + 10 * (sigma + 1)) ** 2 / (8 * variance**2) + ripple)
     mu, eps = root / sigma, log_below(odds) - upper - lower
-    require(eps >= 0, "epsilon is too small for this noise")
-    profile = normal_below(mu / 2 - eps / mu) - exp_below(eps) * normal_below(-mu / 2 - eps / mu)
+    # What is charged may exceed the logarithm of odds that are hardly above 1: then e^eps is below 1.
+    least = exp_below(eps) if eps >= 0 else 1 / (exp_below(-eps) * (1 + Fraction(1, 1 << 200)))
+    profile = normal_below(mu / 2 - eps / mu) - least * normal_below(-mu / 2 - eps / mu)
     charged = terms * (2 / exp_below(Fraction(50)) + draws * (1 + odds) / 2**66)
     return profile * exp_below(upper) * (1 + Fraction(1, 1 << 200)) + Fraction(1, 1 << 200) + charged
 
