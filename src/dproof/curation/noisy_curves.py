@@ -14,7 +14,7 @@ from dproof.curation.simulation import public_seed
 from dproof.curves.bands import band_quantile, drawn_quantile
 from dproof.curves.bases import Floats
 from dproof.questions.answer import Answer, Cell, cautions
-from dproof.questions.curve_estimate import CurveEstimate
+from dproof.questions.curve_estimate import CurveEstimate, left_out
 from dproof.questions.question import Expression
 from dproof.questions.ranges import Range
 
@@ -26,7 +26,7 @@ class NoisyCurves:
 
     def __init__(self, measurement: Measurement, released: Released, level: float) -> None:
         assert measurement.curves is not None
-        self.rows = released.get("rows")
+        self.lattice, self.rows = measurement.curves.lattice, released.get("rows")
         self.labels, places = measurement.declared_groups()
         self.shown = range(len(self.labels))
         noisy, coins = np.array(released["noisy"], np.float64), Coins(public_seed(released), private=False)
@@ -39,7 +39,7 @@ class NoisyCurves:
         return [self.functions[n].cell() for n in groups]
 
     def notes(self, groups: Sequence[int]) -> Iterable[str]:
-        return ()
+        return left_out(self.lattice)
 
 
 def _function(sums: CurveSums, values: Floats, rows: int | None, level: float, coins: Coins) -> CurveEstimate:

@@ -8,7 +8,7 @@ about the centre, z = 0, and adds nothing to a sum of z.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import combinations_with_replacement
 from typing import Any, cast
 
@@ -28,7 +28,7 @@ from dproof.laws.scores import Array
 from dproof.plans.schema import schema_of
 from dproof.questions.answer import Cell
 from dproof.questions.canonical import name
-from dproof.questions.curve_estimate import CurveEstimate
+from dproof.questions.curve_estimate import CurveEstimate, left_out
 from dproof.questions.predicates import Predicate, both
 from dproof.questions.question import Aggregate, Expression, Item, Key, Question, aggregates, aggregates_of
 from dproof.questions.schema import resolve
@@ -98,8 +98,11 @@ class ReleaseCurves:
         functions = _functions(counted, aggregate.columns[0], groups, is_total, self.options)
         return [Cell(None, informative=False) if found is None else found.cell() for found in functions]
 
-    def notes(self, groups: Sequence[int]) -> Iterable[str]:
-        return () if self.release.private else ("NOT PRIVATE: drawn with seeded coins",)
+    def notes(self, groups: Sequence[int]) -> Iterator[str]:
+        for aggregate in aggregates(self.question):
+            yield from left_out(_mechanism(self.release, aggregate.columns[0]).lattice)
+        if not self.release.private:
+            yield "NOT PRIVATE: drawn with seeded coins"
 
 
 class _Counted:
@@ -116,6 +119,10 @@ class _Counted:
         if not self.counting.keys:
             return [0]
         return np.flatnonzero(self.counting.occurring(self.where, self.table, self.groups)).tolist()
+
+
+def _mechanism(release: Any, column: str) -> CurveMechanism:
+    return cast(CurveMechanism, release.law.group_of(column).mechanism)
 
 
 def _functions(
@@ -142,7 +149,7 @@ def _functions(
     sought = [(), (column,)] if column in counting.cuts else [()]  # the number of rows, and sums over those with curves
     chosen = [counting.sum_of(Term(columns, counted.where)) for columns in sought]
     refuse_singular(counting, table.estimates(chosen[:1], groups).values)
-    mechanism = cast(CurveMechanism, release.law.group_of(column).mechanism)
+    mechanism = _mechanism(release, column)
     sums = _moments(counted, release.plan.column(column), cast(CurveLattice, mechanism.outputs))
     size = sums.shape[-1]
     first, second = np.zeros((len(groups.labels), size)), np.zeros((len(groups.labels), size, size))

@@ -14,12 +14,6 @@ from dproof.curves.expansion import CurveLattice
 from dproof.questions.answer import Answer, Cell
 
 
-_PROJECTED = (
-    "the band is for the curves as a basis of {} terms has them: what it leaves out of a curve, such as a sharp peak, is "
-    "not in the band"
-)
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class CurveEstimate:
     """scale · (centre + Σ scales_j · z_j · φ_j), known up to scale · Σ_k ξ_k · loadings_k with ξ of variance 1.
@@ -35,11 +29,6 @@ class CurveEstimate:
     scale: float
     level: float
     notes: tuple[str, ...] = ()
-
-    @property
-    def is_whole(self) -> bool:
-        """Whether the basis has every curve on the grid, so that it leaves nothing out."""
-        return bool(np.linalg.matrix_rank(self.lattice.functions(self.times)) == len(self.times))
 
     @property
     def times(self) -> Floats:
@@ -90,9 +79,7 @@ class CurveEstimate:
         columns = (values.tolist() for values in (self.times, *self.evaluate(self.times)))
         rows = [{"t": t, "value": Cell(y, a, b, s, y)} for t, y, a, b, s in zip(*columns, strict=True)]
         notes = (*self.notes, f"the band holds at all points at once, with probability {self.level:g}")
-        if not self.is_whole:
-            notes += (_PROJECTED.format(self.lattice.terms),)
-        return Answer(("t", "value"), rows, self.level, notes)
+        return Answer(("t", "value"), rows, self.level, (*notes, *left_out(self.lattice)))
 
     def __str__(self) -> str:
         return str(self.table())
@@ -111,3 +98,13 @@ class CurveEstimate:
         """Whether the band holds a curve's values at every grid point."""
         values = np.asarray(curve, np.float64)
         return bool(((self.low <= values) & (values <= self.high)).all())
+
+
+def left_out(lattice: CurveLattice) -> tuple[str, ...]:
+    """What a band does not hold for, where the basis cannot show every curve on the grid."""
+    if np.linalg.matrix_rank(lattice.functions(lattice.space.times)) == lattice.space.points:
+        return ()
+    return (
+        f"the band is for the curves as a basis of {lattice.terms} terms shows them: what that leaves out, such as a "
+        "sharp peak, is not in the band",
+    )

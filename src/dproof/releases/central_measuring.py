@@ -52,7 +52,8 @@ def count_tables(source: Source, law: TableLaw, progress: Progress | None = None
     ]
     names = list(dict.fromkeys(axis.column.name for axis in law.axes))
     # What workers on other machines are sent must hold neither the source nor a bar on a terminal.
-    told = None if progress is None or source.spread is not None else (progress, source.rows)
+    elsewhere = source.spread is not None
+    told = None if progress is None or elsewhere else (progress, source.rows)
 
     def count(batches: Iterator[tuple[int, Codes]]) -> Any:
         try:
@@ -61,7 +62,7 @@ def count_tables(source: Source, law: TableLaw, progress: Progress | None = None
             return {"refused": str(refused)}
         except Exception:  # its text may quote a value
             return {"refused": "a column cannot be read as the plan says: look at the types of the columns"}
-        return {"rows": rows, "tables": [table.tolist() for table in tables]}
+        return {"rows": rows, "tables": [table.tolist() for table in tables] if elsewhere else tables}
 
     rows, sums = 0, [np.zeros(law.domain.cells(one.table), np.int64) for one in largest]
     for part in counted_in_parts(source, law.plan, names, count, treatment=lambda column: column):

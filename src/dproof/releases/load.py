@@ -29,6 +29,8 @@ def load(path: str | os.PathLike[str]) -> Release:
     if is_remote(path):
         with TemporaryDirectory() as here:
             fetch(path, Path(here), (CERTIFICATE, PLAN))
+            if Plan.read(Path(here) / PLAN).model == "central":
+                raise InputError("a release of tables is opened from a disk: copy its folder to one")
             return replace(load(here), folder=path)
     folder = as_path(path, "path")
     if not (folder / CERTIFICATE).is_file() or is_unfinished(folder):
