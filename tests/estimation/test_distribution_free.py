@@ -113,6 +113,17 @@ def test_the_conditions_of_two_numbers_bound_each_other() -> None:
     assert either.low > 0
 
 
+def test_quantiles_of_groups_are_covered() -> None:
+    """Also of a group so small that noise hides whether anybody is in it."""
+    few = np.where(np.arange(ROWS) < 30, "few", np.where(TOWN == "a", "a", "b"))
+    columns = {"x": NUMBER, "town": {"space": "categories", "values": ["a", "b", "few"]}}
+    with seeded_coins(4):
+        release = dp.sanitise(pa.table({"x": X, "town": few}), {"privacy": {"epsilon": 6}, "columns": columns})
+    for row in release.query("SELECT town, median(x) AS m, max(x) AS top FROM release GROUP BY town").rows:
+        assert row["m"].low <= np.median(X[few == row["town"]]) <= row["m"].high
+        assert row["top"].low <= X[few == row["town"]].max() <= row["top"].high
+
+
 def test_numbers_that_different_columns_of_an_answer_ask_for_do_not_disturb_each_other() -> None:
     release = released(epsilon=12)
     parts = "proportion(x >= 40) AS v", "avg(y) FILTER (WHERE y < 50) AS w"

@@ -85,9 +85,9 @@ class Condition:
             if is_rough(self.table.axes[n]):
                 ends = weights.max(axis=place, keepdims=True), weights.min(axis=place, keepdims=True)
                 weights = np.where(largest.reshape(-1, *[1] * (weights.ndim - 1)), ends[0], ends[1])
-        kinds, kind = np.unique(weights.reshape(-1, weights[0, 0].size), axis=1, return_inverse=True)
-        shaped = kinds.T.reshape(-1, len(self.sums), self.axis.blocks)
-        return [Part(kind.reshape(-1) == n, each) for n, each in enumerate(shaped) if each.any()]
+        columns, kind = _distinct(weights.reshape(-1, weights[0, 0].size))
+        shaped = columns.reshape(-1, len(self.sums), self.axis.blocks)
+        return [Part(kind == n, each) for n, each in enumerate(shaped) if each.any()]
 
     def matters(self, group: int, sums: Array) -> bool:
         """Whether some of these sums depend on the number, in a group."""
@@ -99,8 +99,8 @@ class Condition:
         found = np.ones(len(self.sums), bool)
         for n, (each, weights) in enumerate(zip(self.sums, self._blocks(group), strict=True)):
             powers = each.powers[self.number]
-            columns = np.unique(weights.reshape(self.axis.blocks, -1), axis=1).T
-            found[n] = all(self._is_attained(np.ascontiguousarray(column), powers) for column in columns)
+            columns, _ = _distinct(weights.reshape(self.axis.blocks, -1))
+            found[n] = all(self._is_attained(column, powers) for column in columns)
         return found
 
     def _is_attained(self, weights: Array, powers: Powers) -> bool:
@@ -141,6 +141,17 @@ class Condition:
         return self._measured[key]
 
 
+def _distinct(matrix: Array) -> tuple[Array, Array]:
+    """The distinct columns of a matrix, as rows, and which of them each column is.
+
+    >>> _distinct(np.array([[1, 0, 1], [2, 0, 2]]))[1].tolist()
+    [0, 1, 0]
+    """
+    columns, places = np.ascontiguousarray(matrix.T), dict[bytes, int]()
+    which = np.array([places.setdefault(column.tobytes(), len(places)) for column in columns])
+    return columns[np.unique(which, return_index=True)[1]], which
+
+
 class DistributionFree:
     """Which sums of which groups need these intervals, and the intervals."""
 
@@ -165,6 +176,7 @@ class DistributionFree:
         """
         used = top.coefficients != 0 if bottom is None else (top.coefficients != 0) | (bottom.coefficients != 0)
         conditions = [condition for condition in self.conditions if condition.matters(group, used)]
+        conditions = conditions or self.conditions[:1]  # all rows of a group, by any of the numbers
         alone = len(conditions) == 1
         if not alone and bottom is not None:
             return NOTHING
