@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 _USUAL = 2  # columns of a table, where the plan does not say which tables it wants
 _MOST_VALUES = 1 << 16  # of a column
 _MOST_TABLES = 4096
+_LARGEST_WEIGHT = Fraction(10**9)
 # What a plan can say that changes how rows are drawn one by one, and nothing else.
 _ROW_BY_ROW = "belongs to model = 'local', where rows are drawn one by one: leave it out"
 
@@ -175,6 +176,8 @@ def _read_tables(release: Reader, columns: Sequence[Column]) -> tuple[tuple[tupl
         weight = table.number("weight", Fraction(1))
         if weight <= 0:
             raise table.wrong("weight", "must be positive: it says how much the table counts beside the others")
+        if not 1 / _LARGEST_WEIGHT <= weight <= _LARGEST_WEIGHT:
+            raise table.wrong("weight", "must lie between 1e-9 and 1e9: leave out a table that counts for nothing")
         chosen = sorted(table.texts("columns"), key=list(axes).index)
         for key in product(*(axes[name] for name in chosen)):
             if key in found:

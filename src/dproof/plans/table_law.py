@@ -24,6 +24,8 @@ from dproof.plans.plan import Plan
 from dproof.privacy import Privacy
 
 _MOST_CELLS = 10_000_000  # of all tables together
+_MOST_COLUMNS = 12  # of a table: every set of them has a residual
+_MOST_STEPS = 1 << 31  # that a row may move a sum by: then 2^32 rows add up within 64 bits
 _SUM_WEIGHT = Fraction(1, 16)  # of a sum beside a cell: twice the noise, for a quarter of what it would cost
 _STEP = 0.25  # the square of half a step: the distance of a value to where its step ends
 
@@ -224,10 +226,7 @@ def certify_tables(plan: Plan) -> TableLaw:
     _check_size(law)
     rows = plan.rows_per_person
     if law.is_pure:
-        weights = {
-            key: float(law.tables.get(key.table, 1) if key.number is None else law.sums[key]) for key in law.wanted
-        }
-        return replace(law, noise=split(law.domain, weights, promise, rows))
+        return replace(law, noise=split(law.domain, _weights(law), promise, rows) if law.wanted else {})
     tables = {table: float(weight) for table, weight in law.tables.items()}
     variances = shape(law.domain, tables, {key: float(weight) for key, weight in law.sums.items()})
     wanted = {measurement: variances[measurement] for measurement in law.wanted}
@@ -254,15 +253,27 @@ def _axes(plan: Plan) -> tuple[Axis, ...]:
 
 
 def _check_size(law: TableLaw) -> None:
-    """Refuse more cells than can be measured, with the columns to blame."""
+    """Refuse more than can be measured, or added up exactly, with the columns to blame."""
     tables, cells = list(law.tables), law.domain.cells
-    if sum(map(cells, tables)) > _MOST_CELLS:
+    if any(sum(law.axes[place].size > 1 for place in table) > _MOST_COLUMNS for table in tables):
+        raise TooLarge(
+            f"a table has more than {_MOST_COLUMNS} columns: list smaller ones with [[release.tables]], or write a "
+            "smaller number of `tables`"
+        )
+    if sum(map(cells, tables)) > _MOST_CELLS or sum(cells(one.table) for one in law.wanted) > _MOST_CELLS:
         widest = (law.axes[place] for place in max(tables, key=cells))
         raise TooLarge(
             f"the tables have more than {_MOST_CELLS:,} cells, the largest that of "
             f"{', '.join(f'{axis.name!r} ({axis.size:,} values)' for axis in widest)}: give numbers fewer `bins`, or "
             "list fewer tables with [[release.tables]]"
         )
+    for one in law.wanted:
+        if one.number is not None:
+            axis, factor = law.axes[one.number], 1 if law.is_pure else cells(one.table)
+            if axis.reach * factor > _MOST_STEPS:
+                raise TooLarge(
+                    f"the {law.measured_name(one)} has too many steps to be exact: give {axis.name!r} a larger `step`"
+                )
 
 
 def recorded_table_law(plan: Plan, certificate: Mapping[str, Any]) -> TableLaw:
