@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 
+from dproof.cli import demo
+
 Dproof = Callable[..., Any]
 PLAN = """
 [privacy]
@@ -124,6 +126,11 @@ def _with(plan: Path, old: str, new: str) -> Path:
     other = plan.parent / "other.toml"
     other.write_text(plan.read_text().replace(old, new))
     return other
+
+
+def test_a_demo_of_very_few_people_says_where_nothing_is_known() -> None:
+    row = {"group": ["a"], "truth": 3.0, "raw": None, "shown": None, "low": None, "high": None}
+    assert demo._cells(row, 2) == ("a", "3.00", "", "no information", "")
 
 
 def test_the_demo_shows_both_models(dproof: Dproof, tmp_path: Path) -> None:

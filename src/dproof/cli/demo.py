@@ -233,7 +233,9 @@ def _answers(answers: list[dict[str, Any]], raw: bool = True) -> Page:
 
 
 def _cells(row: dict[str, Any], digits: int) -> tuple[str, ...]:
+    label = escape(", ".join(map(str, row["group"])))
+    if row["low"] is None:  # of so few people that nothing can be said
+        return label, f"{row['truth']:,.{digits}f}", "", "no information", ""
     truth, raw, estimate, low, high = (f"{row[key]:,.{digits}f}" for key in ("truth", "raw", "shown", "low", "high"))
     mark = "[green]holds[/green]" if row["low"] <= row["truth"] <= row["high"] else "[yellow]misses[/yellow]"
-    label = escape(", ".join(map(str, row["group"])))
     return label, truth, raw, f"[bold]{estimate}[/bold]  {low} … {high}", mark
