@@ -245,3 +245,5 @@ def test_the_demo_runs_whole(dproof: Dproof, tmp_path: Path, refused: Any) -> No
     for model in ran.json["models"]:
         assert dproof("verify", tmp_path / "demo" / model).code == 0
     assert "there already" in refused("demo", "--out", tmp_path / "demo")
+    few = dproof("demo", "--people", 1, "--out", tmp_path / "few")
+    assert few.code == 0 and "no information" in few.out

@@ -205,6 +205,8 @@ def _cells(row: dict[str, Any], digits: int) -> tuple[str, ...]:
 
 
 def _answer(row: dict[str, Any], model: str, digits: int) -> str:
+    if row[model]["low"] is None:
+        return "no information"
     estimate, low, high = (f"{row[model][key]:,.{digits}f}" for key in ("shown", "low", "high"))
     missed = not row[model]["low"] <= row["truth"] <= row[model]["high"]
     return f"[bold]{estimate}[/bold]  {low} … {high}" + (" [yellow]misses[/yellow]" if missed else "")
