@@ -146,8 +146,9 @@ def _functions(
             "a total of curves is told for rows chosen by public columns, and where no curve may be missing; "
             "ask for the mean, or the count"
         )
-    sought = [(), (column,)] if column in counting.cuts else [()]  # the number of rows, and sums over those with curves
-    chosen = [counting.sum_of(Term(columns, counted.where)) for columns in sought]
+    # First the number of rows, and last sums over them, which differ where a curve may be missing.
+    products = [(), (column,)] if column in counting.cuts else [()]
+    chosen = [counting.sum_of(Term(columns, counted.where)) for columns in products]
     refuse_singular(counting, table.estimates(chosen[:1], groups).values)
     mechanism = _mechanism(release, column)
     sums = _moments(counted, release.plan.column(column), cast(CurveLattice, mechanism.outputs))
@@ -160,10 +161,10 @@ def _functions(
         # Estimates are linear in the counts, so that other sums over the rows may stand in their place.
         other = Contingency(table.axes, sums[:, i, j].reshape(table.counts.shape), release.rows)
         found = other.estimates(chosen, groups)
-        one, two = (-1 if place else 0 for place in (i, j))
-        second[:, i, j] = second[:, j, i] = found.squares[:, one, two]
+        left, right = (-1 if place else 0 for place in (i, j))  # 1 is counted, z is summed
+        second[:, i, j] = second[:, j, i] = found.squares[:, left, right]
         if i == 0:
-            first[:, j] = found.values[:, two]
+            first[:, j] = found.values[:, right]
     return [_function(mechanism.lattice, first[n], second[n], noise, total, options.level) for n in shown]
 
 
