@@ -35,7 +35,7 @@ from dproof.errors import DproofError, DproofWarning, InputError
 # A new command is one file with one function of its name, and one line here: the first line of the function's
 # docstring. `dproof --help` shows them in this order, and loads none of them.
 COMMANDS = {
-    "demo": "Make up a survey, sanitise it, and compare its answers with the truth.",
+    "demo": "Make up a survey, sanitise it in both models, and compare their answers with the truth.",
     "init": "Draft a plan from the names of a table's columns.",
     "plan": "Show what a plan will do to each column, and what to expect.",
     "check": "Count values that a plan does not cover: confidential.",
