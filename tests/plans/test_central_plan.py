@@ -13,6 +13,7 @@ from dproof.errors import DproofError, InputError, TooLarge
 from dproof.plans.plan import Plan
 from dproof.plans.row_law import certify_row
 from dproof.plans.table_law import certify_tables
+from dproof.report.advise import advise
 
 PROMISE = {"model": "central", "epsilon": 1, "delta": "1e-6"}
 
@@ -112,6 +113,8 @@ def test_too_many_cells_are_refused_with_the_columns_to_blame() -> None:
 def test_rows_are_not_drawn_one_by_one() -> None:
     with pytest.raises(InputError, match="has model = 'central'"):
         certify_row(Plan.from_dict(tables(THREE)))
+    with pytest.raises(InputError, match="for model = 'central' see `dproof plan`"):
+        advise(tables(THREE), rows=100, questions="SELECT count(*) FROM data")
 
 
 def test_the_ten_columns_of_adult_are_as_sharp_as_the_closed_form() -> None:

@@ -90,6 +90,23 @@ def test_without_noise_answers_are_the_truth(neighbours: str, monkeypatch: pytes
     assert share.estimate == pytest.approx(100 * (ages[towns != "Bonn"] >= 25).mean())
 
 
+@pytest.mark.parametrize("neighbours", ["add-remove", "change-one"])
+def test_a_missing_number_adds_nothing_to_a_sum(neighbours: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    no_noise(monkeypatch)
+    ages: list[int | None] = [None if n % 7 == 0 else n % 91 for n in range(ROWS)]
+    sex = ["f" if n % 3 else "m" for n in range(ROWS)]
+    columns = {
+        "age": {"space": "interval", "low": 0, "high": 90, "step": 1, "missing": "category"},
+        "sex": {"space": "categories", "values": ["f", "m"]},
+    }
+    described = {**plan(neighbours), "columns": columns, "release": {"sums": True}}
+    release = dp.sanitise(pa.table({"age": ages, "sex": sex}), described)
+    women = [age for age, who in zip(ages, sex, strict=True) if who == "f" and age is not None]
+    asked = release.query("SELECT avg(age) AS m, sum(age) AS s, count(age) AS n FROM release WHERE sex = 'f'").rows[0]
+    assert asked["m"].estimate == pytest.approx(np.mean(women)) and asked["s"].estimate == pytest.approx(sum(women))
+    assert asked["n"].estimate == pytest.approx(len(women))
+
+
 def test_under_change_one_the_number_of_rows_is_exact() -> None:
     cell = dp.sanitise(table(), plan("change-one")).query("SELECT count(*) AS n FROM release").rows[0]["n"]
     assert (cell.estimate, cell.low, cell.high, cell.stderr) == (ROWS, ROWS, ROWS, 0.0)

@@ -151,6 +151,8 @@ def advise(
     ('ask', 55)
     """
     chosen = Plan.of(plan)
+    if chosen.model != "local":
+        raise InputError("advise compares rows drawn one by one with asking: for model = 'central' see `dproof plan`")
     whole(rows, "rows", 1, _MOST_ROWS)
     asked = chosen.questions if questions is None else _given(questions)
     if not asked:
