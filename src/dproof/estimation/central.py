@@ -121,8 +121,7 @@ class MeasuredTables:
         tables = [release.estimates[one.number].table(one.table).ravel() for one in sums]
         columns = [np.bincount(s.groups, s.weights * table, groups) for s, table in zip(sums, tables, strict=True)]
         values, nothing = np.stack(columns, axis=1), np.zeros((groups, len(sums)))
-        occurs = np.bincount(sums[0].groups, sums[0].weights != 0, groups) > 0 if self.keys else np.ones(1, bool)
-        self.shown = np.flatnonzero(occurs).tolist()
+        self.shown = self._occurring(groups)
         covariance = covariances(release.estimates, sums, groups)
         found = SumEstimates(values, values, nothing, nothing, covariance, covariance, self.rows or 0)
         scales = Scales(schema, numbers)
@@ -131,6 +130,13 @@ class MeasuredTables:
         self.found: dict[Expression, Any] = {
             aggregate: (self._quantiles(aggregate, groups, careful.level), ()) for aggregate in special
         }
+
+    def _occurring(self, groups: int) -> list[int]:
+        """The groups that WHERE leaves rows for, whatever the aggregates take of them."""
+        if not self.keys:
+            return [0]
+        rows = self._weights(Term((), self.question.where), {})
+        return np.flatnonzero(np.bincount(rows.groups, rows.weights != 0, groups)).tolist()
 
     def _quantiles(self, aggregate: Aggregate, groups: int, level: float) -> list[Cell]:
         """A quantile in every group, from the counts of the bins of its column."""
