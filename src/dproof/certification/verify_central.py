@@ -43,6 +43,7 @@ else:  # run as a program
 FORMAT, VERSION = "dproof central certificate", 1
 STORED = r"tables\.parquet|rows\.parquet"
 ENUMERATED = 12  # columns of which every set that two rows may differ on is looked at
+SINGLE = 12  # numbers up to which each is counted by itself, where the plan lists no bins
 UNIT = 1 << 64  # losses are added up in parts of it, rounded up
 SMOOTH, RIPPLE, CUT, LARGEST, LEAST = 4, Fraction(1, 1 << 104), Fraction(1, 1 << 64), Fraction(16), 25
 
@@ -248,9 +249,11 @@ def check_plan(found: dict[str, Any], plan: dict[str, Any]) -> None:
     require(same and promise.get("model") == "central", "the certificate promises something else than the plan")
     axes = {name: axes_of(name, column) for name, column in columns.items() if not column.get("drop")}
     counted = [axis for own in axes.values() for axis in own]
-    require([name for name, _ in counted] == [c["name"] for c in found["columns"]], "the certificate has other columns")
-    for column, (name, values) in zip(found["columns"], counted, strict=True):
+    names = [name for name, *_ in counted]
+    require(names == [column["name"] for column in found["columns"]], "the certificate has other columns")
+    for column, (name, values, reach) in zip(found["columns"], counted, strict=True):
         require(values in (None, column["values"]), f"{name!r} has another number of values in the plan")
+        require(reach == column["reach"], f"the sums of {name!r} have another reach in the plan")
     given, every = release.get("tables", 2), range(len(counted))
     places = {name: [counted.index(axis) for axis in own] for name, own in axes.items()}
     if isinstance(given, int):
@@ -281,18 +284,34 @@ def wanted_of(found: dict[str, Any], tables: list[Table], number: int | None) ->
     return [(table, number) for table in wanted]
 
 
-def axes_of(name: str, column: dict[str, Any]) -> list[tuple[str, int | None]]:
-    """The names under which a column is counted, and how many values each has; None where its bins follow from a rule.
+def axes_of(name: str, column: dict[str, Any]) -> list[tuple[str, int | None, int]]:
+    """The names under which a column is counted, how many values each has, None where its bins follow from a rule, and
+    how many steps a number that is added up lies from the middle at most, 0 where none is.
 
     A set is counted by its items, and by whether it is missing.
     """
     absent = column.get("missing") == "category"
     if column["space"] == "subsets":
         items = [*(column["values"] if "values" in column else column["columns"]), *["(missing)"] * absent]
-        return [(f"{name}: {item}", 2) for item in items]
+        return [(f"{name}: {item}", 2, 0) for item in items]
     if column["space"] in ("interval", "date"):
-        return [(name, len(column["bins"]) - 1 + absent if "bins" in column else None)]
-    return [(name, reading.declared(column, {}) if column["space"] == "categories" else None)]
+        values = len(column["bins"]) - 1 + absent if "bins" in column else None
+        return [(name, values, reach_of(column, absent) if column["space"] == "interval" else 0)]
+    return [(name, reading.declared(column, {}) if column["space"] == "categories" else None, 0)]
+
+
+def reach_of(column: dict[str, Any], absent: bool) -> int:
+    """How many steps a number of a column lies from the middle; half steps, where no number is in the middle.
+
+    Where each number is a bin by itself its sum follows from the counts, and nothing is added up. A missing number
+    stands for one near the middle.
+    """
+    step = column.get("step")
+    ends = reading.number(column["low"]), reading.number(column["high"])
+    points = reading.points(*ends, None if step is None else reading.number(step))
+    alone = len(column["bins"]) - 1 == points if "bins" in column else points <= SINGLE
+    longest = points - 1
+    return 0 if alone else longest - longest // 2 if absent or longest % 2 == 0 else longest
 
 
 def verify(certificate: dict[str, Any], folder: Path | None = None) -> list[str]:

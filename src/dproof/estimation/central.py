@@ -10,8 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
-from math import log, prod, sqrt
-from statistics import NormalDist
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -121,16 +120,22 @@ class MeasuredTables:
         tables = [release.estimates[one.number].table(one.table).ravel() for one in sums]
         columns = [np.bincount(s.groups, s.weights * table, groups) for s, table in zip(sums, tables, strict=True)]
         values, nothing = np.stack(columns, axis=1), np.zeros((groups, len(sums)))
-        occurs = np.bincount(sums[0].groups, sums[0].weights != 0, groups) > 0 if self.keys else np.ones(1, bool)
-        self.shown = np.flatnonzero(occurs).tolist()
+        self.shown = self._occurring(groups)
         covariance = covariances(release.estimates, sums, groups)
         found = SumEstimates(values, values, nothing, nothing, covariance, covariance, self.rows or 0)
         scales = Scales(schema, numbers)
-        careful = replace(options, level=_careful(options.level)) if release.law.is_pure else options
+        careful = replace(options, level=release.law.normal_level(options.level))
         self.estimated = Estimated(scales, needed, question.where, careful, found, None, covariance, None)
         self.found: dict[Expression, Any] = {
             aggregate: (self._quantiles(aggregate, groups, careful.level), ()) for aggregate in special
         }
+
+    def _occurring(self, groups: int) -> list[int]:
+        """The groups that WHERE leaves rows for, whatever the aggregates take of them."""
+        if not self.keys:
+            return [0]
+        rows = self._weights(Term((), self.question.where), {})
+        return np.flatnonzero(np.bincount(rows.groups, rows.weights != 0, groups)).tolist()
 
     def _quantiles(self, aggregate: Aggregate, groups: int, level: float) -> list[Cell]:
         """A quantile in every group, from the counts of the bins of its column."""
@@ -269,15 +274,6 @@ def _same_for_all(weights: Array, place: int, axis: Axis) -> Array:
     if (found != found.take([0], axis=place)).any():
         raise InputError(f"{axis.name!r} was added up over all its values: leave the condition on it out")
     return np.asarray(found.take(0, axis=place))
-
-
-def _careful(level: float) -> float:
-    """The level at which normal intervals are as wide as those of one Laplace draw of the same variance.
-
-    A sum of several draws has lighter tails, so wherever that is the wider one it covers at least as often.
-    """
-    laplace, normal = -log(1 - level) / sqrt(2), NormalDist()
-    return max(level, 2 * normal.cdf(laplace) - 1)
 
 
 def _refuse_cut(axis: Axis, cut: Cut) -> None:

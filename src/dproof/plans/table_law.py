@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from math import log, sqrt
+from statistics import NormalDist
 from typing import Any
 
 import numpy as np
@@ -136,6 +138,16 @@ class TableLaw:
     def _variance(self, parameter: Fraction) -> float:
         """The variance of a measured number; of narrow Laplace noise a little more, because it has whole steps."""
         return float(laplace_law(parameter).moments[2]) + _STEP if self.is_pure else float(parameter)
+
+    def normal_level(self, level: float) -> float:
+        """The level at which normal intervals cover as often as intervals of this level shall.
+
+        With Laplace noise they are as wide as those of one draw of the same variance. A sum of several draws has
+        lighter tails, so wherever that is the wider one it covers at least as often.
+        """
+        if not self.is_pure:
+            return level
+        return max(level, 2 * NormalDist().cdf(-log(1 - level) / sqrt(2)) - 1)
 
     @property
     def precisions(self) -> dict[int | None, Estimates]:

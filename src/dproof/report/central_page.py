@@ -16,7 +16,6 @@ from dproof.meaning import advice
 from dproof.plans.table_law import TableLaw
 from dproof.report.page import bar, denial, document, fact_cards
 
-_Z = NormalDist().inv_cdf(0.975)
 _SHOWN = 100  # tables, and columns
 _VALUES = 40  # of a column
 _PAIRS, _WIDE = 6, 8  # tables of two columns, and how many values each column may have
@@ -93,13 +92,18 @@ class Width(NamedTuple):
     half_width: float
 
 
+def deviations(law: TableLaw) -> float:
+    """How many standard deviations ± has at 95%: as many as in an answer."""
+    return NormalDist().inv_cdf((1 + law.normal_level(0.95)) / 2)
+
+
 def half_widths(law: TableLaw) -> list[Width]:
     """± of every table and sum that the plan asks for."""
     found, names, widths = law.precisions, [axis.name for axis in law.axes], []
     for key in (*map(Residual, law.tables), *law.sums):
         number = key.number
         worth, summed = (1.0, None) if number is None else (float(law.axes[number].unit), names[number])
-        half = _Z * worth * found[number].cell_variance(key.table) ** 0.5
+        half = deviations(law) * worth * found[number].cell_variance(key.table) ** 0.5
         columns = tuple(names[place] for place in key.table)
         widths.append(Width(law.measured_name(key), columns, summed, law.domain.cells(key.table), half))
     return widths
@@ -113,7 +117,7 @@ def _columns(law: TableLaw, counts: Estimates) -> str:
 
 def _bars(law: TableLaw, counts: Estimates, place: int) -> str:
     axis, cells = law.axes[place], counts.table((place,))
-    half = _Z * counts.cell_variance((place,)) ** 0.5
+    half = deviations(law) * counts.cell_variance((place,)) ** 0.5
     most = max(float(cells.max()), 1.0)
     rows = ""
     for label, cell in list(zip(axis.bins.labels, cells.tolist(), strict=True))[:_VALUES]:
