@@ -30,7 +30,7 @@ def made_up_table(law: TableLaw, found: Estimates, coins: Coins) -> Any:
 
     A number is drawn from its bin, every value of it as likely as any other.
     """
-    count = max(0, round(float(found.table(()))))
+    count = row_count(found)
     wanted = [table for table in parts(law.tables) if len(table) == 1 or table in law.tables]
     targets = {}
     for table in wanted:
@@ -48,6 +48,11 @@ def made_up_table(law: TableLaw, found: Estimates, coins: Coins) -> Any:
         arrays |= zip(column.stored, column.space.store(column, drawn), strict=True)
     made = pa.table({name: arrays[name] for name in law.plan.stored})
     return made.replace_schema_metadata(MADE_UP if coins.private else SEEDED_ROWS)
+
+
+def row_count(found: Estimates) -> int:
+    """How many rows are made up: as many as were counted or are estimated."""
+    return max(0, round(float(found.table(()))))
 
 
 def _codes(axis: Axis, places: Any, coins: Coins) -> Any:

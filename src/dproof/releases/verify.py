@@ -28,7 +28,7 @@ from dproof.plans.column import added_sizes
 from dproof.plans.reader import Misplaced
 from dproof.plans.row_law import Group, RowLaw
 from dproof.releases.central import TABLES
-from dproof.releases.central_rows import ROWS, check_rows
+from dproof.releases.central_rows import ROWS, check_rows, row_count
 from dproof.releases.folder import is_unfinished
 from dproof.releases.load import load, opened, read_certificate
 from dproof.releases.local import stored_schema
@@ -104,6 +104,8 @@ def _tables(release: Any, folder: Path) -> Any:
     if set(said["release"]["files"]) != {TABLES, PLAN} | ({ROWS} if made_up is not None else set()):
         raise VerificationFailed("the certificate does not name the files of the release")
     if made_up is not None:
+        if made_up != row_count(release.estimates[None]):
+            raise VerificationFailed("the number of made-up rows does not follow from the measured tables")
         check_rows(folder / ROWS, release.law, made_up, release.private)
     return release
 
