@@ -65,6 +65,18 @@ def test_a_person_is_told_the_plus_or_minus_of_every_table_and_what_costs_most(
         assert word in told.out
 
 
+def test_with_the_number_of_rows_the_local_model_stands_beside_it(
+    dproof: Dproof, files: tuple[Path, Path], refused: Callable[..., str]
+) -> None:
+    plan = files[1]
+    told = dproof("plan", plan, "--rows", 10_000, "--json").json
+    local = [column["local_half_width"] for column in told["columns"]]
+    assert all(half is None or half > 10 * told["tables"][0]["half_width"] for half in local) and any(local)
+    assert "± if local" in dproof("plan", plan, "--rows", 10_000).out
+    assert "local" not in dproof("plan", plan).out
+    assert "cannot be negative" in refused("plan", plan, "--rows", -1)
+
+
 def test_many_tables_are_told_by_how_many_columns_they_have(dproof: Dproof, tmp_path: Path) -> None:
     columns = "".join(f'[columns.c{n}]\nspace = "categories"\nvalues = ["a", "b"]\n' for n in range(6))
     plan = tmp_path / "plan.toml"

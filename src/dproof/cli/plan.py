@@ -48,13 +48,14 @@ def plan(
     the plan: ± from a release and from `dproof ask` at the same ε. A plan with add-remove neighbours can have no
     release row by row: then it shows what `dproof ask` gives.
 
-    With model = "central": ± of a count in every table that is measured, and which columns make it expensive.
+    With model = "central": ± of a count in every table that is measured, and which columns make it expensive; with
+    --rows, what the local model would give.
     """
     chosen = Plan.read(path)
     if chosen.model == "central":
         if question or half_width is not None:
             raise InputError("--question and --half-width are for model = 'local': leave them out")
-        show_tables(chosen, path.name, as_json)
+        show_tables(chosen, path.name, rows, as_json)
         for said in advice(chosen.privacy):
             advise(said)
         return

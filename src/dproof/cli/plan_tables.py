@@ -2,27 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from dproof.cli.output import Page, emit, escape
+from dproof.errors import InputError
 from dproof.exact import float_above, written
+from dproof.plans import expectation
 from dproof.plans.plan import Plan
+from dproof.plans.row_law import certify_row
 from dproof.plans.table_law import TableLaw, certify_tables
+from dproof.privacy import Privacy
 from dproof.report.central_page import half_widths
 
 _LISTED = 12  # tables that are shown one by one
 
 
-def show_tables(plan: Plan, name: str, as_json: bool) -> None:
-    """Print what the plan measures."""
-    answer = _answer(certify_tables(plan))
+def show_tables(plan: Plan, name: str, rows: int | None, as_json: bool) -> None:
+    """Print what the plan measures; with the number of rows, also what rows sanitised one by one would tell."""
+    answer = _answer(certify_tables(plan), rows)
     emit(answer, as_json, lambda: _page(answer, name))
 
 
-def _answer(law: TableLaw) -> dict[str, Any]:
+def _answer(law: TableLaw, rows: int | None) -> dict[str, Any]:
     plan, privacy = law.plan, law.plan.privacy
-    rho = law.rho()
+    rho, local = law.rho(), {} if rows is None else _local(plan, rows)
     return {
         "model": plan.model,
         "epsilon": float_above(privacy.epsilon),
@@ -35,11 +40,25 @@ def _answer(law: TableLaw) -> dict[str, Any]:
             for one in half_widths(law)
         ],
         "columns": [
-            {"name": axis.name, "values": axis.size, "share": share}
+            {
+                "name": axis.name,
+                "values": axis.size,
+                "share": share,
+                **({} if rows is None else {"local_half_width": local.get(axis.column.name)}),
+            }
             for axis, share in zip(law.axes, _shares(law), strict=True)
         ],
         "dropped": plan.named("drop"),
     }
+
+
+def _local(plan: Plan, rows: int) -> Mapping[str, float | None]:
+    """± of a count by each column, were every row sanitised by itself at the same ε."""
+    try:
+        law = certify_row(replace(plan, asked=None, privacy=Privacy(plan.privacy.epsilon)))
+    except InputError:  # the local model has no release for it
+        return {}
+    return expectation.half_widths(law, rows)
 
 
 def _shares(law: TableLaw) -> list[float]:
@@ -68,9 +87,16 @@ def _page(answer: dict[str, Any], name: str) -> Page:
     yield FittingTable(["table", "cells", "±"], list(_lines(answer["tables"])), left=(0,), spare=(1,))
     yield "\n±: a count, or a sum, of one cell is right to about this, 19 times out of 20, whatever the data.\n"
     columns = sorted(answer["columns"], key=lambda column: -column["share"])
-    figures = [(escape(c["name"]), f"{c['values']:,}", f"{c['share']:.0%}") for c in columns]
-    yield FittingTable(["column", "values", "part of the cost"], figures, left=(0,), spare=(1,))
-    yield "\npart of the cost: tables with this column; fewer values or bins of the first ones make every ± smaller.\n"
+    figures: list[tuple[str, ...]] = [(escape(c["name"]), f"{c['values']:,}", f"{c['share']:.0%}") for c in columns]
+    heads, told = ["column", "values", "part of the cost"], "local_half_width" in columns[0]
+    if told:
+        heads.append("± if local")
+        figures = [(*row, _or_nothing(c["local_half_width"])) for row, c in zip(figures, columns, strict=True)]
+    yield FittingTable(heads, figures, left=(0,), spare=(1,))
+    yield "\npart of the cost: tables with this column; fewer values or bins of the first ones make every ± smaller."
+    if told:
+        yield "± if local: of a count by this column alone, were every row sanitised by itself at the same ε."
+    yield ""
     if answer["dropped"]:
         yield f"Left out: {escape(', '.join(answer['dropped']))}.\n"
 
@@ -87,6 +113,10 @@ def _lines(tables: Sequence[dict[str, Any]]) -> Page:
             name = f"sum of {summed}" + (f" by {name}" if by else "")
         cells, widths = [one["cells"] for one in alike], [one["half_width"] for one in alike]
         yield escape(name), _between(min(cells), max(cells)), _between(min(widths), max(widths))
+
+
+def _or_nothing(half_width: float | None) -> str:
+    return "no counts" if half_width is None else written(half_width)
 
 
 def _between(low: float, high: float) -> str:
