@@ -21,7 +21,8 @@ CONCERNED = {
     "laws/matrix.py": "matrix_odds matrix_variance families worst_pairs certify rounding estimation_scores matrix_file "
     "certificate samplers optional missing_release",
     "laws/optional.py": "optional optional_curves missing_release worst_pairs certificate_ranges",
-    "laws/scores.py": "estimation_scores estimation_unbiased release_query release_query_numbers frequency_protocols",
+    "laws/scores.py": "smoothed_scores estimation_scores estimation_unbiased release_query release_query_designs "
+    "frequency_protocols",
     "laws/sets.py": "families worst_pairs estimation_scores frequency_protocols release_query_designs certify samplers",
     "laws/simplex.py": "simplex release_query",
     "certification": "certify certificate sufficient_sets tight_or_upper composition lattice_certificates",
