@@ -46,7 +46,7 @@ NUMBERS: dict[str, Callable[[int, Dice], np.ndarray]] = {
     "one value": one_value,
     "skewed, a fifth missing": skewed,
 }
-# What is asked, and whether its interval is a bound, which may cover more often.
+# What is asked, and whether its interval is a bound or that of a ratio, which may cover more often.
 QUESTIONS = {
     "count of a category": ("count(*) AS v FROM release WHERE team = 'a'", False),
     "count of a small category (2 %)": ("count(*) AS v FROM release WHERE team = 'c'", False),
@@ -55,7 +55,7 @@ QUESTIONS = {
     "count by two columns": ("count(*) AS v FROM release WHERE team = 'a' AND list_contains(likes, 'x')", False),
     "mean of a number": ("avg(x) AS v FROM release", False),
     "sum of a number": ("sum(x) AS v FROM release", False),
-    "mean of a number in a category": ("avg(x) AS v FROM release WHERE team = 'a'", False),
+    "mean of a number in a category": ("avg(x) AS v FROM release WHERE team = 'a'", True),
     "standard deviation of a number": ("stddev(x) AS v FROM release", True),
     "median of a number": ("median(x) AS v FROM release", True),
     "count of numbers up to 40": ("count(*) AS v FROM release WHERE x <= 40", True),
@@ -159,9 +159,9 @@ question is asked of each release, and its {LEVEL:.0%} interval either holds the
 share of {LEVEL:.0%} seen in {TIMES} repetitions has a standard error of {(LEVEL * (1 - LEVEL) / TIMES) ** 0.5:.1%}.
 
 Each row has a team, a set of likes, and a number from 0 to 100; ε is that of the whole row, and each of the three
-columns has a third of it. The tables differ in their numbers. Questions marked † have intervals that hold for every
-distribution: they cover at least as often as they say, and mostly more often. "No information" is what an answer says
-of itself when the truth could be any possible value; such answers are not counted.
+columns has a third of it. The tables differ in their numbers. Questions marked † may cover more often than they say:
+their intervals hold for every distribution, or are those of a ratio, which few rows make wide. "No information" is what
+an answer says of itself when the truth could be any possible value; such answers are not counted.
 """
     for name in NUMBERS:
         columns = [(n, epsilon) for n in SIZES for epsilon in SIZES[n]]
