@@ -153,6 +153,12 @@ def grouping(key: Key, schema: Schema) -> Grouping:
     return Grouping(tuple(labels), starts, groups)
 
 
+def declared_labels(key: Key, schema: Schema) -> tuple[Any, ...]:
+    """The groups of a key that the plan declares: what is in none of them belongs into no answer."""
+    labels = grouping(key, schema).labels
+    return labels[:-1] if key.column in schema.nullable - schema.null_groups else labels
+
+
 def _edge(label: Any, width: Fraction | None) -> Any:
     """The group of a value: itself, or the lower edge of its bin."""
     return label if label is None or width is None else plain(math.floor(Fraction(label) / width) * width)

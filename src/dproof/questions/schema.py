@@ -58,6 +58,7 @@ class Open:
 class Schema:
     """The name of the table, the space of each column, and the columns in which a value may be missing.
 
+    `null_groups` has those of them whose missing values the plan declares, so that they are a group of the answer.
     Where values were counted in bins, `bins` has these, and a key without a width groups by them.
 
     >>> from dproof.spaces import Categories
@@ -68,6 +69,7 @@ class Schema:
     table: str
     spaces: Mapping[str, Space | Open]
     nullable: frozenset[str] = frozenset()
+    null_groups: frozenset[str] = frozenset()
     bins: Mapping[str, Bins] = field(default_factory=dict)
 
     def declared(self, column: str) -> Space:
