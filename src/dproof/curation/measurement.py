@@ -155,7 +155,7 @@ def measure(
     picked = [aggregate for aggregate in wanted if aggregate not in sums and aggregate not in distinct]
     groups = math.prod(len(grouping(key, schema).labels) for key in keys)
     several = groups > 1
-    share = Fraction(1, len(wanted))
+    share = Fraction(1, max(1, len(wanted)))  # the keys alone are public
     moved = rows_per_person * (2 if several and privacy.neighbours == "change-one" else 1)
     cells = moved if several else 1  # the numbers of one aggregate that one person can move
     linear, cut = _linear(question, schema, price.part(share * len(sums)), rows_per_person, by_person, sums, cells)

@@ -29,8 +29,9 @@ from dproof.plans.schema import schema_of
 from dproof.privacy import Privacy
 from dproof.questions.aggregates import Sums, total
 from dproof.questions.building import Select
+from dproof.questions.functions import changes_widths
 from dproof.questions.predicates import Compare, Contains, both
-from dproof.questions.question import Expression, Key, Number, Question, aggregates, columns
+from dproof.questions.question import Expression, Question, aggregates, aggregates_of, columns, measured_parts
 from dproof.questions.schema import Schema, asks_for_curves, resolve
 from dproof.questions.sums import Term, centred_terms, multiplied_out
 
@@ -203,7 +204,7 @@ def _compared(
     plan: Plan, law: RowLaw | None, rows: int, one: Planned, parsed: Question, shared: Privacy
 ) -> list[Comparison]:
     """The columns of one question that hold answers; without a law, as there can be no release, of a curator alone."""
-    items = [item for item in parsed.select if not isinstance(item.expression, (Key, Number))]
+    items = [item for item in parsed.select if aggregates_of(item.expression)]
     unknown = [Comparison(one.sql, item.alias, one.weight, None, None, None) for item in items]
     data_schema = schema_of(plan)
     schema = data_schema if law is None else schema_of(plan, "release")
@@ -225,13 +226,17 @@ def _compared(
     public_rows = rows if plan.rows_are_public else None
     found = []
     for place, item in enumerate(release.select):
-        if isinstance(item.expression, (Key, Number)):
+        if not aggregates_of(item.expression):
             continue
-        width, error = (None, None) if measured is None else _of_release(item.expression, measured)
+        if changes_widths(item.expression):
+            found.append(Comparison(one.sql, item.alias, one.weight, None, None, None))
+            continue
+        expression = measured_parts(item.expression, release.unnest)[0]  # all items of a set are alike
+        width, error = (None, None) if measured is None else _of_release(expression, measured)
         asked: list[Spread] = [(None, None), (None, None)]
         estimated = False
         if data is not None and noises:
-            expression = data.select[place].expression
+            expression = measured_parts(data.select[place].expression, data.unnest)[0]
             asked = [_of_curator(item.alias, expression, noise, measured, release, public_rows) for noise in noises]
             estimated = spreads(noises[0], _LEVEL, public_rows)[item.alias][0] is None and asked[0][0] is not None
         (ask, own_error), (ask_shared, _) = asked
