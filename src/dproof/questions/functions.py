@@ -92,7 +92,9 @@ def _at(expression: Applied, x: Any) -> Any:
         found = float(_MAPS[expression.function](*arguments))
     except (ArithmeticError, ValueError):
         return None
-    return found if math.isfinite(found) else None
+    if not math.isfinite(found):
+        return None
+    return int(found) if expression.function in ("floor", "ceil", "round") and found.is_integer() else found
 
 
 def _image(expression: Applied, low: float, high: float) -> tuple[float, float] | None:
