@@ -60,6 +60,10 @@ class Cell:
         # A count that was adjusted to add up may be moved as far as its interval: then only `raw` tells.
         return self.estimate != self.low or (bool(self.stderr) and self.raw != self.low)
 
+    def __float__(self) -> float:
+        """The estimate, for whoever calculates on."""
+        return float(self.estimate)
+
     def __str__(self) -> str:
         if not self.informative:
             return _NOTHING
