@@ -205,6 +205,12 @@ NOISES: dict[str, dict[str, Reader]] = {
         "tail": many(TABLED, 2, 4096),
     },
     "convolved": {"square": fraction(8, 1 << 18), "step": whole(1, 128), "draws": whole(1, 9)},
+    "k-norm": {
+        "norm": one_of("linf", "l2"),
+        "terms": whole(1, 1 << 10),
+        "cell": whole(1, 1 << 40),
+        "fall": fraction(Fraction(1, 1 << 32), 1 - Fraction(1, 1 << 32)),
+    },
 }
 NOISE = by_kind(NOISES)
 
@@ -216,10 +222,10 @@ LAWS: dict[str, dict[str, Reader]] = {
     "subset-selection": {"size": whole(1, 62), "width": whole(1, 62), "high": WEIGHT, "low": WEIGHT},
     "lattice": {"size": digits(1, SIZE), "clamped": truth, "noise": NOISE},
     "coefficients": {
-        "norm": one_of("l1", "l2"),
-        "terms": whole(1, 256),
+        "norm": one_of("l1", "l2", "linf"),
+        "terms": whole(1, 1 << 10),
         "radius": missing_or(whole(1, 1 << 20)),
-        "box": missing_or(many(whole(0, 1 << 20), 1, 256)),
+        "box": missing_or(many(whole(0, 1 << 20), 1, 1 << 10)),
         "noise": NOISE,
     },
 }
@@ -566,6 +572,7 @@ def coefficients(law: dict[str, Any], odds: Fraction, nearer: bool = False) -> F
     Laplace noise costs the odds of one step for every step of the l1 distance. Gaussian noise, m^(n−1)·H + … + H of
     lattice Gaussians H, costs what two normal laws do that lie the l2 distance D apart, but for factors that are
     charged: e^(1/8σ²) and e^(K²/8σ⁴) for rounding, with all values beyond K = D + 10σ, and 2^-66 for each table.
+    K-norm noise, P(x) ∝ c^⌈‖x‖/s⌉, costs odds of c^−⌈‖d‖/s⌉ for a move d in the norm of the region.
     """
     terms, radius, box, noise = int(law["terms"]), law["radius"], law["box"], law["noise"]
     require((radius is None) != (box is None), "the region is a ball or a box")
@@ -573,6 +580,10 @@ def coefficients(law: dict[str, Any], odds: Fraction, nearer: bool = False) -> F
     radii = 1 if nearer else 2
     sides = [radii * bound for bound in box or ()]
     square = sum(side * side for side in sides) if sides else (radii * radius) ** 2
+    if noise["kind"] == "k-norm":
+        fits = noise["norm"] == law["norm"] == ("linf" if sides else "l2") and noise["terms"] == terms
+        require(fits and terms <= (1 << 10 if sides else 10), "the noise does not fit its norm")
+        return k_norm(noise, max(sides) if sides else radii * radius, odds)
     if law["norm"] == "l1":
         require(noise["kind"] == "two-sided" and noise["reach"] is None, "the noise does not fit its norm")
         size = sum(sides) if sides else isqrt(terms * square)
@@ -592,6 +603,12 @@ def coefficients(law: dict[str, Any], odds: Fraction, nearer: bool = False) -> F
     profile = normal_below(mu / 2 - eps / mu) - least * normal_below(-mu / 2 - eps / mu)
     charged = terms * (2 / exp_below(Fraction(50)) + draws * (1 + odds) / 2**66)
     return profile * exp_below(upper) * (1 + Fraction(1, 1 << 200)) + Fraction(1, 1 << 200) + charged
+
+
+def k_norm(noise: dict[str, Any], shift: int, odds: Fraction) -> Fraction:
+    """Where the odds e₀ of the move are larger than these, δ ≤ (e₀ − e)/(e₀ + 1), as of all noise with these odds."""
+    most = power(1 / noise["fall"], -(-shift // int(noise["cell"])), 1)
+    return max(Fraction(0), (most - odds) / (most + 1))
 
 
 def optional(law: dict[str, Any], odds: Fraction) -> Fraction:

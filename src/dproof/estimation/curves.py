@@ -15,7 +15,7 @@ from typing import Any, cast
 import numpy as np
 
 from dproof.arguments import expect, flag
-from dproof.curves.bands import tube_quantile
+from dproof.curves.bands import points_quantile, tube_quantile
 from dproof.curves.expansion import CurveLattice
 from dproof.curves.noise import CurveMechanism
 from dproof.errors import InputError
@@ -28,7 +28,7 @@ from dproof.laws.scores import Array
 from dproof.plans.schema import schema_of
 from dproof.questions.answer import Cell
 from dproof.questions.canonical import name
-from dproof.questions.curve_estimate import CurveEstimate, left_out
+from dproof.questions.curve_estimate import CurveEstimate, basis_notes
 from dproof.questions.predicates import Predicate, both
 from dproof.questions.question import Aggregate, Expression, Item, Key, Question, aggregates, aggregates_of
 from dproof.questions.schema import resolve
@@ -100,7 +100,7 @@ class ReleaseCurves:
 
     def notes(self, groups: Sequence[int]) -> Iterator[str]:
         for aggregate in aggregates(self.question):
-            yield from left_out(_mechanism(self.release, aggregate.columns[0]).lattice)
+            yield from basis_notes(_mechanism(self.release, aggregate.columns[0]).lattice)
         if not self.release.private:
             yield "NOT PRIVATE: drawn with seeded coins"
 
@@ -203,7 +203,11 @@ def _function(
     factor = np.vstack([_root(covariance), np.zeros(terms)])
     notes = (f"only {weight:.0f} rows: the band takes their mean for normal",) if weight < _FEW else ()
     made = CurveEstimate(lattice, mean, factor, 1.0, weight if total else 1.0, level, notes)
-    return made.with_band(lambda path: tube_quantile(path, level))
+
+    def quantile(path: Array, at_points: bool) -> float:
+        return points_quantile(path.shape[1], level) if at_points else tube_quantile(path, level)
+
+    return made.with_band(quantile)
 
 
 def _root(covariance: Array) -> Array:
