@@ -20,6 +20,7 @@ from dproof.privacy import Neighbours
 
 Table: TypeAlias = tuple[int, ...]  # columns, by their places, in ascending order
 ENUMERATED = 12  # columns of which every set that two rows may differ on is looked at
+_LOOKED_AT = 1 << 19  # sets of columns times tables, with more columns that are alike
 _FIXED = 1 << 64  # units of the whole numbers in which losses are added up, rounded up
 
 
@@ -108,7 +109,8 @@ def largest_loss(domain: Domain, precisions: Mapping[Residual, Fraction], neighb
     that the sum of many has a short denominator.
 
     Under change-one it is a maximum over the columns on which the two rows differ. Up to twelve columns every set of
-    them is looked at; beyond, pairs of columns are bounded as below. Where the number of rows is measured as well, a
+    them is looked at, and more where columns are alike, such as the items of a set: then it only matters how many of
+    them there are. Beyond, pairs of columns are bounded as below. Where the number of rows is measured as well, a
     row may also be replaced by none.
     """
     added = Fraction(sum(_fixed(domain.norm(r) * p) for r, p in precisions.items()), _FIXED)
@@ -124,8 +126,12 @@ def _largest_change(domain: Domain, precisions: Mapping[Residual, Fraction]) -> 
     counts = {r.table: p for r, p in precisions.items() if r.number is None and r.table}
     columns = sorted({i for table in counts for i in table if domain.sizes[i] > 1})
     counts = {table: p for table, p in counts.items() if set(table) <= set(columns)}
-    if len(columns) <= ENUMERATED:
-        return sums + _enumerated(domain, counts, columns)
+    if not columns:
+        return sums
+    alike = _alike(domain, counts, columns)
+    sets = prod(len(same) + 1 for same in alike)
+    if len(columns) <= ENUMERATED or sets * len(counts) <= _LOOKED_AT:
+        return sums + _enumerated(domain, counts, alike)
     return sums + _bounded(domain, counts, columns)
 
 
@@ -134,15 +140,35 @@ def _fixed(loss: Fraction) -> int:
     return -(-loss * _FIXED // 1)
 
 
-def _enumerated(domain: Domain, counts: Mapping[Table, Fraction], columns: Sequence[int]) -> Fraction:
-    """The maximum over all sets of columns."""
-    place = {column: n for n, column in enumerate(columns)}
-    sets = np.arange(1 << len(columns))
-    total = np.zeros(1 << len(columns), object)
+def _alike(domain: Domain, counts: Mapping[Table, Fraction], columns: Sequence[int]) -> list[list[int]]:
+    """The columns in groups within which any two can be exchanged, and every table has its precision still."""
+    around = {column: {table: p for table, p in counts.items() if column in table} for column in columns}
+
+    def exchangeable(one: int, other: int) -> bool:
+        if domain.sizes[one] != domain.sizes[other] or len(around[one]) != len(around[other]):
+            return False
+        swap = {one: other, other: one}
+        return {tuple(sorted(swap.get(i, i) for i in table)): p for table, p in around[one].items()} == around[other]
+
+    groups: list[list[int]] = []
+    for column in columns:
+        same = next((group for group in groups if exchangeable(group[0], column)), None)
+        if same is None:
+            groups.append([column])
+        else:
+            same.append(column)
+    return groups
+
+
+def _enumerated(domain: Domain, counts: Mapping[Table, Fraction], alike: Sequence[Sequence[int]]) -> Fraction:
+    """The maximum over all sets of columns; of those that are alike, the first ones stand for any as many."""
+    numbers = np.indices([len(same) + 1 for same in alike]).reshape(len(alike), -1)
+    differs = {column: numbers[n] > place for n, same in enumerate(alike) for place, column in enumerate(same)}
+    total = np.zeros(numbers.shape[1], object)
     for table, precision in counts.items():
-        code, losses = np.zeros_like(sets), []
+        code, losses = np.zeros(len(total), np.int64), []
         for n, column in enumerate(table):
-            code |= (sets >> place[column] & 1) << n
+            code |= differs[column].astype(np.int64) << n
         for own in range(1 << len(table)):
             differing = [column for n, column in enumerate(table) if own >> n & 1]
             losses.append(_fixed(domain.change(table, differing) * precision))

@@ -51,6 +51,7 @@ else:  # run as a program
 FORMAT, VERSION = "dproof central certificate", 1
 STORED = r"tables\.parquet|rows\.parquet"
 ENUMERATED = 12  # columns of which every set that two rows may differ on is looked at
+LOOKED_AT = 1 << 19  # sets of columns times tables, with more columns that are alike
 SINGLE = 12  # numbers up to which each is counted by itself, where the plan lists no bins
 UNIT = 1 << 64  # losses are added up in parts of it, rounded up
 TIGHT = Fraction(1, 1 << 30)  # how far a stated bound of δ may lie above the one that is found here
@@ -155,13 +156,32 @@ def largest_change(sizes: list[int], reach: list[int], precisions: dict[Measured
     loss = sum(rounded(sensitivity(sizes, reach, m, "change-one") * p) for m, p in sums.items())
     counts = {m[0]: p for m, p in precisions.items() if m not in sums and m[0]}
     columns = tuple(sorted({i for table in counts for i in table}))
-    if len(columns) > ENUMERATED:
+    groups = alike(sizes, counts, columns)
+    if len(columns) > ENUMERATED and prod(len(same) + 1 for same in groups) * len(counts) > LOOKED_AT:
         return Fraction(loss, UNIT) + bounded_loss(sizes, counts, columns)
     losses = {t: {a: rounded(change(sizes, t, a) * p) for a in parts(t)} for t, p in counts.items()}
-    sets = map(set, parts(columns))
+    # Of columns that are alike it only matters on how many of them the rows differ.
+    chosen = product(*([same[:n] for n in range(len(same) + 1)] for same in groups))
+    sets = ({i for some in one for i in some} for one in chosen)
     return Fraction(
         loss + max(sum(own[tuple(i for i in t if i in s)] for t, own in losses.items()) for s in sets), UNIT
     )
+
+
+def alike(sizes: list[int], precisions: dict[Table, Fraction], columns: Table) -> list[list[int]]:
+    """The columns in groups within which any two can be exchanged, and every table has its precision still."""
+    around = {i: {t: p for t, p in precisions.items() if i in t} for i in columns}
+    groups: list[list[int]] = []
+    for i in columns:
+        for same in groups:
+            swap = {i: same[0], same[0]: i}
+            moved = {tuple(sorted(swap.get(j, j) for j in t)): p for t, p in around[same[0]].items()}
+            if sizes[i] == sizes[same[0]] and moved == around[i]:
+                same.append(i)
+                break
+        else:
+            groups.append([i])
+    return groups
 
 
 def bounded_loss(sizes: list[int], precisions: dict[Table, Fraction], columns: Table) -> Fraction:
