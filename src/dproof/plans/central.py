@@ -111,6 +111,11 @@ def axes_of(column: Column) -> tuple[Axis, ...]:
     return (Axis(column, (column.bins or default_bins(inside)).with_missing(space.absent)),)
 
 
+def plan_axes(columns: Sequence[Column]) -> tuple[Axis, ...]:
+    """The columns of a plan as they are counted, in its order."""
+    return tuple(axis for column in columns if column.private for axis in axes_of(column))
+
+
 def read_asked(top: Reader, columns: Sequence[Column], model: str) -> Asked | None:
     """The [release] of a plan whose model is central; None where the model is local."""
     if model != "central":

@@ -22,7 +22,7 @@ from dproof.certification.verify_certificate import seal
 from dproof.coins import Coins
 from dproof.errors import InputError, TooLarge, VerificationFailed
 from dproof.exact import float_above
-from dproof.plans.central import Axis, axes_of
+from dproof.plans.central import Axis, plan_axes
 from dproof.plans.plan import Plan
 from dproof.privacy import Privacy
 
@@ -262,7 +262,7 @@ def certify_tables(plan: Plan) -> TableLaw:
     """
     if not plan.privacy.epsilon and not plan.privacy.delta:
         raise InputError("model = 'central' needs epsilon above 0: with none, nothing can be told")
-    law = TableLaw(plan, _axes(plan))
+    law = TableLaw(plan, plan_axes(plan.columns))
     _check_size(law)
     if not law.is_pure:
         return with_noise(law)
@@ -285,7 +285,11 @@ def with_noise(law: TableLaw) -> TableLaw:
 
 
 def _answers(law: TableLaw) -> Answers:
-    """What shall be sharp: a cell of every table and sum with its weight."""
+    """What shall be sharp: the answers to the plan's questions, or a cell of every table and sum, with their weights."""
+    if law.plan.asked is not None and law.plan.asked.questions:
+        from dproof.plans.question_tables import question_costs  # takes a parser of SQL, which few plans need
+
+        return Answers.of(question_costs(law.plan, law.domain), law.residuals)
     asked = [(float(weight), cell_costs(law.domain, Residual(table))) for table, weight in law.tables.items()]
     asked += [(float(weight), cell_costs(law.domain, key)) for key, weight in law.sums.items()]
     return Answers.of(asked, law.residuals)
@@ -297,11 +301,6 @@ def _error(law: TableLaw) -> float:
     spreads = {one: law.variance(parameter) for one, parameter in law.noise.items()}
     variances = residual_variances(law.domain.sizes, spreads, law.residuals, plain=law.is_pure)
     return _answers(law).value(variances, law.plan.asked.objective)
-
-
-def _axes(plan: Plan) -> tuple[Axis, ...]:
-    """The columns of a plan as they are counted, in its order."""
-    return tuple(axis for column in plan.columns if column.private for axis in axes_of(column))
 
 
 def _check_size(law: TableLaw) -> None:
@@ -330,7 +329,7 @@ def _check_size(law: TableLaw) -> None:
 
 def recorded_table_law(plan: Plan, certificate: Mapping[str, Any]) -> TableLaw:
     """The law of a release of tables, from its plan and certificate; refused where they do not fit each other."""
-    law = TableLaw(plan, _axes(plan))
+    law = TableLaw(plan, plan_axes(plan.columns))
     try:
         promise = {"epsilon": plan.privacy.epsilon, "delta": plan.privacy.delta}
         same = all(str(value) == certificate[key] for key, value in promise.items())
