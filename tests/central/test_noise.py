@@ -11,8 +11,9 @@ import numpy as np
 import pytest
 
 from dproof.central.noise import calibrate, delta, noise_law
+from dproof.central.objective import Answers, cell_costs, shape
 from dproof.central.residuals import Estimates, measured
-from dproof.central.workload import Domain, Residual, largest_loss, parts, shape
+from dproof.central.workload import Domain, Residual, largest_loss, parts
 from dproof.coins import Coins
 from dproof.errors import InputError
 from dproof.exact import exp_below
@@ -21,10 +22,11 @@ from dproof.privacy import Privacy
 
 def adult(neighbours: Any) -> tuple[Domain, Any]:
     domain = Domain((15, 7, 16, 7, 14, 6, 5, 2, 10, 2), {})
-    tables = {t: 1.0 for t in parts(combinations(range(10), 2)) if t}
-    variances = shape(domain, tables, {})
-    if neighbours == "change-one":
-        variances = {r: s for r, s in variances.items() if r.table}
+    tables = parts(combinations(range(10), 2))
+    residuals = [Residual(t) for t in tables if t or neighbours == "add-remove"]
+    variances = shape(
+        domain, Answers.of([(1.0, cell_costs(domain, Residual(t))) for t in tables if t], residuals), "total"
+    )
     return domain, calibrate(domain, variances, Privacy(1, "1e-6", neighbours=neighbours))
 
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from dproof.central.objective import Answers
 from dproof.central.plain import laplace_law, split, steps
 from dproof.central.workload import Domain, Residual
 from dproof.exact import exp_below
@@ -36,7 +37,13 @@ def test_no_neighbour_moves_a_table_by_more_steps(neighbours: Any) -> None:
 
 @pytest.mark.parametrize("neighbours", ["add-remove", "change-one"])
 def test_all_tables_together_cost_no_more_than_epsilon(neighbours: Any) -> None:
-    costs = split(DOMAIN, dict.fromkeys(TABLES, 1.0), Privacy("0.7", neighbours=neighbours), 3)
+    costs = split(
+        DOMAIN,
+        TABLES,
+        Answers.of([(1.0, {table: 1.0}) for table in TABLES], TABLES),
+        Privacy("0.7", neighbours=neighbours),
+        3,
+    )
     spent = sum(steps(DOMAIN, table, neighbours, 3) * cost for table, cost in costs.items())
     assert Fraction(699, 1000) < spent <= Fraction(7, 10)
     for cost in costs.values():
@@ -45,7 +52,8 @@ def test_all_tables_together_cost_no_more_than_epsilon(neighbours: Any) -> None:
 
 def test_no_other_split_is_better() -> None:
     weights = {Residual((0,)): 1.0, Residual((1,)): 20.0, Residual((0,), 1): 0.01}
-    best = split(DOMAIN, weights, Privacy(1, neighbours="add-remove"))
+    answers = Answers.of([(weight, {table: 1.0}) for table, weight in weights.items()], list(weights))
+    best = split(DOMAIN, list(weights), answers, Privacy(1, neighbours="add-remove"))
 
     def error(costs: Any) -> float:
         spent = sum(float(cost) * steps(DOMAIN, table, "add-remove", 1) for table, cost in costs.items())

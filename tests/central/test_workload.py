@@ -7,13 +7,12 @@ from itertools import combinations, product
 from typing import Any
 
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from dproof.central import workload
 from dproof.central.residuals import measured
-from dproof.central.workload import Domain, Residual, largest_loss, parts, shape
+from dproof.central.workload import Domain, Residual, largest_loss, parts
 
 SIZES = st.lists(st.integers(1, 4), min_size=1, max_size=3).map(tuple)
 
@@ -85,29 +84,3 @@ def test_add_remove_adds_up_the_norms() -> None:
     precisions = {Residual(()): Fraction(1, 5), Residual((0, 1)): Fraction(1, 7), Residual((0,), 1): Fraction(1, 50)}
     total = Fraction(1, 5) + Fraction(12, 7) + Fraction(6 * 16, 50)
     assert total <= largest_loss(domain, precisions, "add-remove") <= total + Fraction(3, 1 << 64)
-
-
-@pytest.mark.parametrize("sizes", [(2, 3, 5), (4, 4, 2), (2, 2, 2)])
-def test_no_other_noise_of_the_same_loss_is_better(sizes: tuple[int, ...]) -> None:
-    domain = Domain(sizes, {0: 3})
-    tables = dict.fromkeys(combinations(range(3), 2), 1.0) | {(0,): 2.0}
-    sums = {Residual((1,), 0): 1.5}
-    best = shape(domain, tables, sums)
-
-    def cost(variances: Any) -> float:
-        """Σ weight · variance of a cell, with the variances scaled to a loss of 1."""
-        loss = sum(domain.norm(r) / domain.cells(r.table) ** 2 / s for r, s in variances.items())
-        total = 0.0
-        for table, number, weight in [(t, None, w) for t, w in tables.items()] + [((1,), 0, 1.5)]:
-            reach = 1 if number is None else 3
-            for part in parts([table]):
-                if Residual(part, number) in variances:
-                    own = np.prod([(sizes[i] - 1) / sizes[i] for i in part])
-                    rest = np.prod([1 / sizes[j] ** 2 for j in table if j not in part])
-                    total += weight * variances[Residual(part, number)] * own * rest / reach**2
-        return float(total * loss)
-
-    generator = np.random.default_rng(0)
-    least = cost(best)
-    for _ in range(200):
-        assert cost({r: s * float(generator.uniform(0.7, 1.4)) for r, s in best.items()}) >= least * (1 - 1e-12)

@@ -48,12 +48,12 @@ def test_losses_are_those_of_all_neighbouring_tables(sizes: list[int], data: Any
         for a, b in combinations(range(len(rows)), 2)
     )
     reach = [0] * len(sizes)
-    found = verifier.largest_loss(sizes, reach, {(t, None): p for t, p in precisions.items()}, "change-one")
+    found = verifier.largest_loss(sizes, reach, {(t, None, False): p for t, p in precisions.items()}, "change-one")
     assert changed <= found <= changed + Fraction(len(tables), 1 << 60)
     assert verifier.bounded_loss(sizes, precisions, tuple(range(len(sizes)))) >= changed
     precisions[()] = data.draw(PRECISIONS)
     added = max(sum(int((effect(sizes, t, row) ** 2).sum()) * p for t, p in precisions.items()) for row in rows)
-    found = verifier.largest_loss(sizes, reach, {(t, None): p for t, p in precisions.items()}, "add-remove")
+    found = verifier.largest_loss(sizes, reach, {(t, None, False): p for t, p in precisions.items()}, "add-remove")
     assert 0 <= found - added <= Fraction(len(tables) + 1, 1 << 60)
 
 
@@ -65,7 +65,7 @@ def test_the_bound_for_many_columns_is_that_of_the_library(sizes: list[int], dat
     precisions = {table: data.draw(PRECISIONS) for table in chosen}
     domain = Domain(tuple(sizes), {})
     expected = workload.largest_loss(domain, {Residual(t): p for t, p in precisions.items()}, "change-one")
-    own = verifier.largest_loss(sizes, [0] * 15, {(t, None): p for t, p in precisions.items()}, "change-one")
+    own = verifier.largest_loss(sizes, [0] * 15, {(t, None, False): p for t, p in precisions.items()}, "change-one")
     assert own == expected
 
 
@@ -73,7 +73,7 @@ def test_the_bound_for_many_columns_is_that_of_the_library(sizes: list[int], dat
 def test_delta_is_that_of_the_library(epsilon: str) -> None:
     domain, squares = Domain((3, 4), {}), {Residual((0,)): Fraction(300), Residual((0, 1)): Fraction(10**5)}
     library = delta(domain, squares, Fraction(epsilon), "add-remove")
-    smooth = {(r.table, r.number): 1 / (s - verifier.SMOOTH) for r, s in squares.items()}
+    smooth = {(r.table, r.number, False): 1 / (s - verifier.SMOOTH) for r, s in squares.items()}
     own = verifier.delta(verifier.largest_loss([3, 4], [0, 0], smooth, "add-remove"), 15, Fraction(epsilon))
     assert float(own) == pytest.approx(float(library), rel=1e-12)
 
@@ -139,13 +139,13 @@ def other_neighbours(certificate: Any) -> None:
 FORGERIES: list[tuple[str, Callable[[Any], Any], str]] = [
     ("noise", less_noise, "rho is larger|delta is larger"),
     ("values", fewer_values, "another sensitivity|other columns|another number of values"),
-    ("neighbours", other_neighbours, "number of rows"),
+    ("neighbours", other_neighbours, "number of rows|another sensitivity"),
     ("epsilon", lambda c: c.update(epsilon="1/2"), "delta is larger than the promised"),
     ("delta", lambda c: c.update(delta="1/10000000"), "delta is larger than the promised"),
     ("tight", lambda c: c["tight"].update(delta=1e-9), "delta is larger than it says"),
     ("rho", lambda c: c.update(rho="1/1000"), "rho is larger than it says"),
-    ("a table left out", lambda c: c["measurements"].pop(), "other tables than the plan"),
-    ("rows of a person", lambda c: c.update(rows_per_person=2), "several rows|delta is larger|rho is larger"),
+    ("a table left out", lambda c: c["measurements"].pop(), "other tables than the plan|rho is smaller"),
+    ("rows of a person", lambda c: c.update(rows_per_person=2), "one row for each person|rho is larger"),
     ("a name of its own", lambda c: c.update(note="hello"), "must be a record"),
     ("a table twice", lambda c: c["measurements"].append(c["measurements"][-1]), "or of one that is there"),
     ("made-up rows", lambda c: c["release"].update(made_up_rows=7), "disagree on|made-up rows"),
@@ -182,7 +182,7 @@ PURE: list[tuple[str, Callable[[Any], Any], str]] = [
     ("sensitivity", lambda c: c["measurements"][0].update(sensitivity="3"), "another sensitivity"),
     ("reach", lambda c: c["columns"][1].update(reach=1), "another sensitivity"),
     ("delta", lambda c: c.update(delta="1/10"), "does not fit delta"),
-    ("rows of a person", lambda c: c.update(rows_per_person=2), "several rows|epsilon is larger"),
+    ("rows of a person", lambda c: c.update(rows_per_person=2), "one row for each person|epsilon is larger"),
     ("a table left out", lambda c: c["measurements"].pop(), "other tables than the plan"),
 ]
 

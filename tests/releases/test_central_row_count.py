@@ -27,7 +27,7 @@ def test_another_public_number_of_rows_is_refused(tmp_path: Path) -> None:
     released(tmp_path / "out", "change-one")
     assert dp.verify(tmp_path / "out") is not None
     forge(tmp_path / "out", lambda body: body["release"].update(rows=401))
-    with pytest.raises(VerificationFailed, match="number of made-up rows does not follow"):
+    with pytest.raises(VerificationFailed, match="another number of rows than the certificate"):
         dp.verify(tmp_path / "out")
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 
@@ -24,6 +24,17 @@ def measured(counts: Integers) -> Integers:
     for axis, size in enumerate(counts.shape):
         counts = counts * size - counts.sum(axis=axis, keepdims=True)
     return counts
+
+
+def contrast(counts: Integers) -> Integers:
+    """Σ ±v over the cells of a table whose columns have two values each.
+
+    >>> contrast(np.array([[5, 1], [2, 4]])).tolist()
+    6
+    """
+    for _ in range(counts.ndim):
+        counts = counts[0] - counts[1]
+    return np.asarray(counts)
 
 
 def projected(values: Floats) -> Floats:
@@ -107,10 +118,11 @@ def estimates(
     """
     weighed: dict[Table, Floats] = {}
     precisions: dict[Table, float] = {}
-    tell = _told_by_table if plain else _told_by_residual
     for measurement, values in noisy.items():
         if measurement.number == number:
-            for part, estimate, variance in tell(sizes, measurement.table, values, variances[measurement]):
+            for part, factor in told(sizes, measurement, plain).items():
+                variance = factor * variances[measurement]
+                estimate = _part(sizes, measurement, values, part, plain)
                 weighed[part] = weighed.get(part, 0.0) + estimate / variance
                 precisions[part] = precisions.get(part, 0.0) + 1 / variance
     residuals = {part: total / precisions[part] for part, total in weighed.items()}
@@ -123,17 +135,27 @@ def estimates(
     return Estimates(tuple(sizes), residuals, spreads)
 
 
-_Told = Iterator[tuple[Table, Floats, float]]  # residuals, and the variance of each
+def told(sizes: Sequence[int], measurement: Residual, plain: bool) -> dict[Table, float]:
+    """The residuals that a measurement tells, each with its variance where that of a measured number is 1.
+
+    A plain table M tells the residual of every A within it with covariance v Π k P_A, over the columns outside A.
+    """
+    table = measurement.table
+    if measurement.contrast:
+        return {table: 1 / 2 ** len(table)}
+    if not plain:
+        return {table: 1 / prod(sizes[i] for i in table) ** 2}
+    return {part: float(prod(sizes[i] for i in table if i not in part)) for part in parts([table])}
 
 
-def _told_by_residual(sizes: Sequence[int], table: Table, values: Integers, variance: float) -> _Told:
-    cells = prod(sizes[i] for i in table)
-    yield table, projected(values / cells), variance / cells**2
-
-
-def _told_by_table(sizes: Sequence[int], table: Table, values: Integers, variance: float) -> _Told:
-    """A table M tells the residual of every A within it with covariance v Π k P_A, over the columns outside A."""
-    for part in parts([table]):
-        others = tuple(n for n, i in enumerate(table) if i not in part)
-        outside = prod(sizes[i] for i in table if i not in part)
-        yield part, projected(values.sum(axis=others).astype(np.float64)), variance * outside
+def _part(sizes: Sequence[int], measurement: Residual, values: Integers, part: Table, plain: bool) -> Floats:
+    """The residual of a part of a measured table, as this measurement tells it."""
+    if measurement.contrast:
+        signs = np.array(1.0)
+        for _ in part:
+            signs = np.multiply.outer(signs, [1.0, -1.0])
+        return np.asarray(signs * (float(values) / 2 ** len(part)))
+    if not plain:
+        return projected(values / prod(sizes[i] for i in part))
+    others = tuple(n for n, i in enumerate(measurement.table) if i not in part)
+    return projected(values.sum(axis=others).astype(np.float64))

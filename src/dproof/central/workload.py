@@ -1,4 +1,4 @@
-"""Which residuals are measured, what one row can do to them, and how much noise each gets. No data is needed for it.
+"""Which residuals are measured, and what one row can do to them. No data is needed for it.
 
 A table A of counts is a set of columns. Its residual is what it says beyond all smaller tables: Y_A v_A in whole
 numbers, with Y_A = ⊗ (k_i I − 11ᵀ) over its columns. All residuals of the tables that are asked for, measured with
@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import combinations
-from math import prod, sqrt
+from math import prod
 from typing import TypeAlias
 
 import numpy as np
@@ -20,15 +20,21 @@ from dproof.privacy import Neighbours
 
 Table: TypeAlias = tuple[int, ...]  # columns, by their places, in ascending order
 ENUMERATED = 12  # columns of which every set that two rows may differ on is looked at
+_LOOKED_AT = 1 << 19  # sets of columns times tables, with more columns that are alike
 _FIXED = 1 << 64  # units of the whole numbers in which losses are added up, rounded up
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class Residual:
-    """The residual of a table of counts or, with a column of numbers, of the sums of these by the table's cells."""
+    """The residual of a table of counts or, with a column of numbers, of the sums of these by the table's cells.
+
+    Of columns with two values each, the residual has one number but for its sign, their `contrast`: Σ ±v over the
+    cells, with one sign where the cell has an even number of second values and the other where it has an odd one.
+    """
 
     table: Table
     number: int | None = None
+    contrast: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +47,10 @@ class Domain:
     def cells(self, table: Table) -> int:
         """How many cells a table has."""
         return prod(self.sizes[i] for i in table)
+
+    def shape(self, measurement: Residual) -> tuple[int, ...]:
+        """How many numbers are measured, along each column of a table; a contrast is one number."""
+        return () if measurement.contrast else tuple(self.sizes[i] for i in measurement.table)
 
     def norm(self, residual: Residual) -> int:
         """The squared length of what one row adds to a residual, at most: Π k_i(k_i − 1), times the reach squared.
@@ -69,7 +79,7 @@ class Domain:
             return self.norm(residual)
         if residual.number is not None:
             return 4 * self.norm(residual)
-        return max(self.change(residual.table, apart) for apart in parts([residual.table]))
+        return max(self.norm(residual), *(self.change(residual.table, apart) for apart in parts([residual.table])))
 
 
 def parts(tables: Iterable[Table]) -> list[Table]:
@@ -99,16 +109,29 @@ def largest_loss(domain: Domain, precisions: Mapping[Residual, Fraction], neighb
     that the sum of many has a short denominator.
 
     Under change-one it is a maximum over the columns on which the two rows differ. Up to twelve columns every set of
-    them is looked at; beyond, pairs of columns are bounded as below.
+    them is looked at, and more where columns are alike, such as the items of a set: then it only matters how many of
+    them there are. Beyond, pairs of columns are bounded as below. Where the number of rows is measured as well, a
+    row may also be replaced by none.
     """
+    added = Fraction(sum(_fixed(domain.norm(r) * p) for r, p in precisions.items()), _FIXED)
     if neighbours == "add-remove":
-        return Fraction(sum(_fixed(domain.norm(r) * p) for r, p in precisions.items()), _FIXED)
+        return added
+    changed = _largest_change(domain, precisions)
+    return max(added, changed) if Residual(()) in precisions else changed
+
+
+def _largest_change(domain: Domain, precisions: Mapping[Residual, Fraction]) -> Fraction:
+    """The largest loss when a row is replaced by another one."""
     sums = Fraction(sum(_fixed(4 * domain.norm(r) * p) for r, p in precisions.items() if r.number is not None), _FIXED)
     counts = {r.table: p for r, p in precisions.items() if r.number is None and r.table}
     columns = sorted({i for table in counts for i in table if domain.sizes[i] > 1})
     counts = {table: p for table, p in counts.items() if set(table) <= set(columns)}
-    if len(columns) <= ENUMERATED:
-        return sums + _enumerated(domain, counts, columns)
+    if not columns:
+        return sums
+    alike = _alike(domain, counts, columns)
+    sets = prod(len(same) + 1 for same in alike)
+    if len(columns) <= ENUMERATED or sets * len(counts) <= _LOOKED_AT:
+        return sums + _enumerated(domain, counts, alike)
     return sums + _bounded(domain, counts, columns)
 
 
@@ -117,15 +140,35 @@ def _fixed(loss: Fraction) -> int:
     return -(-loss * _FIXED // 1)
 
 
-def _enumerated(domain: Domain, counts: Mapping[Table, Fraction], columns: Sequence[int]) -> Fraction:
-    """The maximum over all sets of columns."""
-    place = {column: n for n, column in enumerate(columns)}
-    sets = np.arange(1 << len(columns))
-    total = np.zeros(1 << len(columns), object)
+def _alike(domain: Domain, counts: Mapping[Table, Fraction], columns: Sequence[int]) -> list[list[int]]:
+    """The columns in groups within which any two can be exchanged, and every table has its precision still."""
+    around = {column: {table: p for table, p in counts.items() if column in table} for column in columns}
+
+    def exchangeable(one: int, other: int) -> bool:
+        if domain.sizes[one] != domain.sizes[other] or len(around[one]) != len(around[other]):
+            return False
+        swap = {one: other, other: one}
+        return {tuple(sorted(swap.get(i, i) for i in table)): p for table, p in around[one].items()} == around[other]
+
+    groups: list[list[int]] = []
+    for column in columns:
+        same = next((group for group in groups if exchangeable(group[0], column)), None)
+        if same is None:
+            groups.append([column])
+        else:
+            same.append(column)
+    return groups
+
+
+def _enumerated(domain: Domain, counts: Mapping[Table, Fraction], alike: Sequence[Sequence[int]]) -> Fraction:
+    """The maximum over all sets of columns; of those that are alike, the first ones stand for any as many."""
+    numbers = np.indices([len(same) + 1 for same in alike]).reshape(len(alike), -1)
+    differs = {column: numbers[n] > place for n, same in enumerate(alike) for place, column in enumerate(same)}
+    total = np.zeros(numbers.shape[1], object)
     for table, precision in counts.items():
-        code, losses = np.zeros_like(sets), []
+        code, losses = np.zeros(len(total), np.int64), []
         for n, column in enumerate(table):
-            code |= (sets >> place[column] & 1) << n
+            code |= differs[column].astype(np.int64) << n
         for own in range(1 << len(table)):
             differing = [column for n, column in enumerate(table) if own >> n & 1]
             losses.append(_fixed(domain.change(table, differing) * precision))
@@ -159,24 +202,3 @@ def _bounded(domain: Domain, counts: Mapping[Table, Fraction], columns: Sequence
     slack = {i: value - sum(w for pair, w in pairs.items() if i in pair) for i, value in linear.items()}
     with_pairs = sum(pairs.values()) + sum(max(Fraction(0), value) for value in slack.values())
     return Fraction(_fixed(rest + 2 * min(with_pairs, sum(linear.values(), Fraction(0)))), _FIXED)
-
-
-def shape(domain: Domain, tables: Mapping[Table, float], sums: Mapping[Residual, float]) -> dict[Residual, float]:
-    """The variances of all residuals, up to one factor, that make Σ weight · variance of a cell least.
-
-    `tables` are the tables of counts that are asked for with their weights, `sums` the sums of a number by a table.
-    With c the variance of a weighed cell for each unit of a residual's variance s, and p its loss for each unit of
-    1/2s, the least Σ cs at a given Σ p/2s has s = √(p/c). Xiao, He, Zhang, Kifer 2023.
-    """
-    cost: dict[Residual, float] = {}
-    asked: list[tuple[Table, int | None, float]] = [(table, None, weight) for table, weight in tables.items()]
-    asked += [(key.table, key.number, weight) for key, weight in sums.items()]
-    for table, number, weight in asked:
-        reach = 1 if number is None else domain.reach[number]
-        for part in parts([table]):
-            own = prod((domain.sizes[i] - 1) / domain.sizes[i] for i in part)
-            rest = prod(1 / domain.sizes[j] ** 2 for j in table if j not in part)
-            key = Residual(part, number)
-            cost[key] = cost.get(key, 0.0) + weight * own * rest / reach**2
-    loss = {key: domain.norm(key) / domain.cells(key.table) ** 2 for key in cost}
-    return {key: sqrt(loss[key] / cost[key]) for key in cost if loss[key] > 0}

@@ -19,10 +19,18 @@ Discrete Gaussian noise N_Z(0, γ²) is, within a factor e^(±κ) at each point,
 μ² = max_S Σ_A Δ²_A(S)/(γ_A² − τ²); and what the tables of the noise cut off, 2^-64 for each number, is charged in full.
 
 With δ = 0 plain tables were measured with integer Laplace noise: a row that comes or goes moves a table of counts by
-one step, a change by two, and sums by as many times the reach; the odds of all steps together must not exceed e^ε.
+one step, a change by two, and sums by as many times the reach; the odds of all steps together must not exceed e^ε. Of a
+set A of columns with two values each the contrast may be measured instead, Σ ±v_A with one sign where the number of
+second values is even and the other where it is odd: a row that comes or goes moves it by one step, a change by two if
+the two rows differ on an odd number of the columns of A, else by none.
 
-Not checked here, but by `dproof verify`: what the stored files hold, and how many bins a number or a date has where the
-plan does not list them. Checked by neither: the files that are named as not checked, such as report.html.
+Under change-one the number of rows is public, and then it is not measured; or it is measured, and then the rows of a
+person may also be replaced by fewer, down to none.
+
+Not checked here, but by `dproof verify`: what the stored files hold and how many rows they say there are, how many bins
+a number or a date has where the plan does not list them, which tables the questions of a plan need where it lists no
+tables, and that the noise is shared out as the plan wants it. Checked by neither: the files that are named as not
+checked, such as report.html.
 """
 
 from __future__ import annotations
@@ -43,14 +51,17 @@ else:  # run as a program
 FORMAT, VERSION = "dproof central certificate", 1
 STORED = r"tables\.parquet|rows\.parquet"
 ENUMERATED = 12  # columns of which every set that two rows may differ on is looked at
+LOOKED_AT = 1 << 19  # sets of columns times tables, with more columns that are alike
 SINGLE = 12  # numbers up to which each is counted by itself, where the plan lists no bins
 UNIT = 1 << 64  # losses are added up in parts of it, rounded up
+TIGHT = Fraction(1, 1 << 30)  # how far a stated bound of δ may lie above the one that is found here
 SMOOTH, RIPPLE, CUT, LARGEST, LEAST = 4, Fraction(1, 1 << 104), Fraction(1, 1 << 64), Fraction(16), 25
 
 require = reading.require
 Table = tuple[int, ...]
 
-Measured = tuple[Table, int | None]  # a table of counts, or the sums of a number by a table
+Measured = tuple[Table, int | None, bool]  # a table of counts, or the sums of a number by a table; or a contrast
+ROWS: Measured = ((), None, False)  # the number of rows
 
 NOISE = reading.by_kind(
     {
@@ -68,7 +79,8 @@ MEASUREMENT = reading.record(
         "sum_of": reading.missing_or(reading.whole(0, 1 << 16)),
         "sensitivity": reading.digits(1, 10**400),
         "noise": reading.whole(0, 1 << 16),
-    }
+    },
+    {"contrast": reading.truth},
 )
 COLUMN = reading.record(
     {"name": reading.text, "values": reading.whole(1, 1 << 24), "reach": reading.whole(0, reading.SIZE)}
@@ -117,12 +129,12 @@ def parts(table: Table) -> list[Table]:
 
 def sensitivity(sizes: list[int], reach: list[int], measured: Measured, neighbours: str) -> int:
     """The squared length of what a row, or the change of one, adds at most."""
-    table, number = measured
+    table, number, _ = measured
     if number is not None:
         return (1 if neighbours == "add-remove" else 4) * reach[number] ** 2 * norm(sizes, table)
     if neighbours == "add-remove":
         return norm(sizes, table)
-    return max(change(sizes, table, apart) for apart in parts(table))
+    return max(norm(sizes, table), *(change(sizes, table, apart) for apart in parts(table)))
 
 
 def rounded(loss: Fraction) -> int:
@@ -131,17 +143,45 @@ def rounded(loss: Fraction) -> int:
 
 def largest_loss(sizes: list[int], reach: list[int], precisions: dict[Measured, Fraction], neighbours: str) -> Fraction:
     """max Σ Δ² · precision over neighbouring tables, or a bound above it."""
-    alone = {m: p for m, p in precisions.items() if neighbours == "add-remove" or m[1] is not None}
-    loss = sum(rounded(sensitivity(sizes, reach, m, neighbours) * p) for m, p in alone.items())
-    counts = {m[0]: p for m, p in precisions.items() if m not in alone}
+    added = sum(rounded(sensitivity(sizes, reach, m, "add-remove") * p) for m, p in precisions.items())
+    if neighbours == "add-remove":
+        return Fraction(added, UNIT)
+    changed = largest_change(sizes, reach, precisions)
+    return max(Fraction(added, UNIT), changed) if ROWS in precisions else changed
+
+
+def largest_change(sizes: list[int], reach: list[int], precisions: dict[Measured, Fraction]) -> Fraction:
+    """The maximum, or a bound above it, where a row is replaced by another one."""
+    sums = {m: p for m, p in precisions.items() if m[1] is not None}
+    loss = sum(rounded(sensitivity(sizes, reach, m, "change-one") * p) for m, p in sums.items())
+    counts = {m[0]: p for m, p in precisions.items() if m not in sums and m[0]}
     columns = tuple(sorted({i for table in counts for i in table}))
-    if len(columns) > ENUMERATED:
+    groups = alike(sizes, counts, columns)
+    if len(columns) > ENUMERATED and prod(len(same) + 1 for same in groups) * len(counts) > LOOKED_AT:
         return Fraction(loss, UNIT) + bounded_loss(sizes, counts, columns)
     losses = {t: {a: rounded(change(sizes, t, a) * p) for a in parts(t)} for t, p in counts.items()}
-    sets = map(set, parts(columns))
+    # Of columns that are alike it only matters on how many of them the rows differ.
+    chosen = product(*([same[:n] for n in range(len(same) + 1)] for same in groups))
+    sets = ({i for some in one for i in some} for one in chosen)
     return Fraction(
         loss + max(sum(own[tuple(i for i in t if i in s)] for t, own in losses.items()) for s in sets), UNIT
     )
+
+
+def alike(sizes: list[int], precisions: dict[Table, Fraction], columns: Table) -> list[list[int]]:
+    """The columns in groups within which any two can be exchanged, and every table has its precision still."""
+    around = {i: {t: p for t, p in precisions.items() if i in t} for i in columns}
+    groups: list[list[int]] = []
+    for i in columns:
+        for same in groups:
+            swap = {i: same[0], same[0]: i}
+            moved = {tuple(sorted(swap.get(j, j) for j in t)): p for t, p in around[same[0]].items()}
+            if sizes[i] == sizes[same[0]] and moved == around[i]:
+                same.append(i)
+                break
+        else:
+            groups.append([i])
+    return groups
 
 
 def bounded_loss(sizes: list[int], precisions: dict[Table, Fraction], columns: Table) -> Fraction:
@@ -188,30 +228,47 @@ def check_measurements(found: dict[str, Any]) -> None:
     measured: dict[Measured, dict[str, Any]] = {}
     for measurement in found["measurements"]:
         table, number = tuple(measurement["columns"]), measurement["sum_of"]
+        one = (table, number, measurement.get("contrast", False))
         known = all(i < len(sizes) for i in table) and list(table) == sorted(set(table))
         summed = number is None or (number < len(sizes) and reach[number] > 0 and number not in table)
-        new = known and summed and (table, number) not in measured and measurement["noise"] < len(found["noises"])
+        new = known and summed and one not in measured and measurement["noise"] < len(found["noises"])
         require(new, "a measurement is of no table of the columns, or of one that is there")
-        measured[table, number] = found["noises"][measurement["noise"]]
-    told = {(tuple(m["columns"]), m["sum_of"]): m["sensitivity"] for m in found["measurements"]}
-    persons, neighbours = found["rows_per_person"], found["neighbours"]
-    require(persons == 1 or neighbours == "add-remove", "several rows of a person need add-remove")
+        if "contrast" in measurement:
+            pairs = one[2] and not found["delta"] and number is None and all(sizes[i] == 2 for i in table)
+            require(pairs, "a contrast is of columns with two values, with Laplace noise")
+        measured[one] = found["noises"][measurement["noise"]]
+    told = dict(zip(measured, (m["sensitivity"] for m in found["measurements"]), strict=True))
     kind = "gaussian" if found["delta"] else "two-sided"
-    require(all(noise["kind"] == kind for noise in measured.values()), "the noise does not fit delta")
+    require(all(noise["kind"] == kind for noise in found["noises"]), "the noise does not fit delta")
     (check_gaussian if found["delta"] else check_laplace)(found, sizes, reach, measured, told)
 
 
-def check_laplace(found: dict[str, Any], _: list[int], reach: list[int], measured: Any, told: Any) -> None:
+def check_laplace(found: dict[str, Any], sizes: list[int], reach: list[int], measured: Any, told: Any) -> None:
     """The steps that a person moves all tables by, each at what it costs, must not cost more than ε."""
-    spent, once = Fraction(0), 1 if found["neighbours"] == "add-remove" else 2
-    for (table, number), noise in measured.items():
-        steps = once * (1 if number is None else reach[number])
-        require(told[table, number] == steps, "a measurement has another sensitivity")
+    once, costs = 1 if found["neighbours"] == "add-remove" else 2, dict[Measured, Fraction]()
+    for one, noise in measured.items():
+        steps = 1 if one[1] is None else reach[one[1]]
+        require(told[one] == once * steps, "a measurement has another sensitivity")
         bounded = noise["reach"] is None and reading.step_odds(noise) <= reading.exp_below(noise["epsilon"])
         require(bounded, "a step of the noise costs more than it says")
-        spent += found["rows_per_person"] * steps * noise["epsilon"]
+        costs[one] = steps * noise["epsilon"]
+    spent = found["rows_per_person"] * largest_cost(sizes, costs, found["neighbours"])
     require(spent <= found["epsilon"], f"epsilon is larger than the promised {found['epsilon']}")
     require(found["rho"] is None, "rho is of Gaussian noise alone")
+    require(not found["tight"]["delta"], "delta is 0 with Laplace noise")
+
+
+def largest_cost(sizes: list[int], costs: dict[Measured, Fraction], neighbours: str) -> Fraction:
+    """The ε of a row, of which each measurement costs so much where the row comes or goes."""
+    added = sum(costs.values(), Fraction(0))
+    if neighbours == "add-remove":
+        return added
+    plain = sum((2 * cost for (_, _, contrast), cost in costs.items() if not contrast), Fraction(0))
+    # With k = 2 the squared length of a change is 2^(|A|+2) where the rows differ on an odd number of columns, else 0.
+    contrasts = {(t, None, False): c / 2 ** (len(t) + 1) for (t, _, contrast), c in costs.items() if contrast and t}
+    largest = max(contrasts.values(), default=Fraction(1))
+    changed = plain + largest * largest_change(sizes, [], {m: c / largest for m, c in contrasts.items()})
+    return max(added, changed) if ((), None, True) in costs else changed
 
 
 def check_gaussian(found: dict[str, Any], sizes: list[int], reach: list[int], measured: Any, told: Any) -> None:
@@ -225,15 +282,16 @@ def check_gaussian(found: dict[str, Any], sizes: list[int], reach: list[int], me
         wide = (step, draws) == (1, 1) or noise["square"] >= 4 * (step**2 + 1)
         require(wide, "the tables of noise are too narrow")
         squares[one] = noise["square"] * sum(step ** (2 * n) for n in range(draws))
-    counted = (((), None) in squares) == (neighbours == "add-remove")
-    require(counted, "under add-remove the number of rows must be measured, and under change-one it is public")
+    require((ROWS in squares) == (found["release"]["rows"] is None), "the number of rows is measured, or it is public")
     loss = largest_loss(sizes, reach, {one: 1 / square for one, square in squares.items()}, neighbours) * persons
     require(found["rho"] is not None and loss / 2 <= found["rho"], "rho is larger than it says")
+    require(loss / 2 == found["rho"], "rho is smaller than it says")
     smooth = largest_loss(sizes, reach, {one: 1 / (s - SMOOTH) for one, s in squares.items()}, neighbours)
-    numbers = sum(prod(sizes[i] for i in table) for table, _ in squares)
+    numbers = sum(prod(sizes[i] for i in table) for table, _, _ in squares)
     bound = delta(smooth * persons, numbers, found["epsilon"]) if squares else Fraction(0)
     require(bound <= found["delta"], f"delta is larger than the promised {found['delta']}")
     require(bound <= found["tight"]["delta"] * (1 + Fraction(1, 1 << 60)), "delta is larger than it says")
+    require(found["tight"]["delta"] <= bound * (1 + TIGHT), "delta is smaller than it says")
 
 
 def check_plan(found: dict[str, Any], plan: dict[str, Any]) -> None:
@@ -254,6 +312,15 @@ def check_plan(found: dict[str, Any], plan: dict[str, Any]) -> None:
     for column, (name, values, reach) in zip(found["columns"], counted, strict=True):
         require(values in (None, column["values"]), f"{name!r} has another number of values in the plan")
         require(reach == column["reach"], f"the sums of {name!r} have another reach in the plan")
+    made_up = found["release"]["made_up_rows"] is not None
+    require(made_up == release.get("rows", False), "the certificate and the plan disagree on made-up rows")
+    public = found["neighbours"] == "change-one" and found["rows_per_person"] == 1 and "person" not in promise
+    require(
+        (found["release"]["rows"] is not None) == public,
+        "the certificate and the plan disagree on whether the number of rows is public",
+    )
+    if "questions" in plan and "tables" not in release:
+        return  # which tables these need is a matter of SQL
     given, every = release.get("tables", 2), range(len(counted))
     places = {name: [counted.index(axis) for axis in own] for name, own in axes.items()}
     if isinstance(given, int):
@@ -266,22 +333,24 @@ def check_plan(found: dict[str, Any], plan: dict[str, Any]) -> None:
     for number in numbers:
         by = [tuple(i for i in table if i != number) for table in tables if number in table]
         wanted |= set(wanted_of(found, by, number))
-    measured = {(tuple(measurement["columns"]), measurement["sum_of"]) for measurement in found["measurements"]}
+    measured = {(tuple(m["columns"]), m["sum_of"], m.get("contrast", False)) for m in found["measurements"]}
     require(measured == wanted, "the certificate has other tables than the plan")
-    made_up = found["release"]["made_up_rows"] is not None
-    require(made_up == release.get("rows", False), "the certificate and the plan disagree on made-up rows")
 
 
 def wanted_of(found: dict[str, Any], tables: list[Table], number: int | None) -> list[Measured]:
     """What has to be measured for some tables of counts, or of the sums of a number."""
     several = {i for i, column in enumerate(found["columns"]) if column["values"] > 1}
     asked = [tuple(i for i in table if i in several) for table in tables]
+    contrasts = number is None and any("contrast" in measurement for measurement in found["measurements"])
     if found["delta"]:
-        wanted = {part for table in asked for part in parts(table)}
+        wanted = {(part, number, False) for table in asked for part in parts(table)}
     else:
-        wanted = {table for table in asked if not any(set(table) < set(other) for other in asked)}
-    wanted -= {()} if number is None and found["neighbours"] == "change-one" else set()
-    return [(table, number) for table in wanted]
+        largest = {table for table in asked if not any(set(table) < set(other) for other in asked)}
+        pairs = {t for t in largest if contrasts and t and all(found["columns"][i]["values"] == 2 for i in t)}
+        wanted = {(table, number, False) for table in largest - pairs}
+        wanted |= {(part, None, True) for table in pairs for part in parts(table)}
+    public = number is None and found["release"]["rows"] is not None
+    return [one for one in wanted if one[0] or not public]
 
 
 def axes_of(name: str, column: dict[str, Any]) -> list[tuple[str, int | None, int]]:
@@ -320,15 +389,19 @@ def verify(certificate: dict[str, Any], folder: Path | None = None) -> list[str]
     found = CERTIFICATE(certificate, "the certificate")
     body = {key: value for key, value in certificate.items() if key != "seal"}
     require(found["seal"] == reading.seal(body), "the seal does not fit: the certificate was changed")
-    public = found["release"]["rows"] is not None
-    require(public == (found["neighbours"] == "change-one"), "only under change-one is the number of rows public")
+    public, alone = found["release"]["rows"] is not None, found["rows_per_person"] == 1
+    fits = (found["neighbours"] == "change-one" and alone) if public else True
+    require(fits, "the number of rows is public only under change-one, with one row for each person")
     check_measurements(found)
-    if folder is None:
-        return []
-    unread = reading.check_files(found["release"], folder, STORED)
-    plan = folder / "plan.toml"
-    require(plan.stat().st_size <= 1 << 22, "the plan is longer than 4 MiB")
-    check_plan(found, tomllib.loads(plan.read_text(encoding="utf-8")))
+    unread = []
+    if folder is not None:
+        unread = reading.check_files(found["release"], folder, STORED)
+        plan = folder / "plan.toml"
+        require(plan.stat().st_size <= 1 << 22, "the plan is longer than 4 MiB")
+        check_plan(found, tomllib.loads(plan.read_text(encoding="utf-8")))
+    used = list(dict.fromkeys(measurement["noise"] for measurement in found["measurements"]))
+    distinct = all(noise not in found["noises"][:n] for n, noise in enumerate(found["noises"]))
+    require(used == list(range(len(found["noises"]))) and distinct, "the noises are not in the order of their use")
     return unread
 
 

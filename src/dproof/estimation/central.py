@@ -10,36 +10,28 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
-from math import prod
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dproof.errors import InputError, did_you_mean
 from dproof.estimation.central_quantiles import Distribution
-from dproof.estimation.central_weights import Weights, covariances
+from dproof.estimation.central_weights import covariances
 from dproof.estimation.contingency import Estimates as SumEstimates
 from dproof.estimation.estimated import Estimated, Options
-from dproof.estimation.stored import scale_of
 from dproof.laws.debias import Scale
-from dproof.laws.scores import Array
-from dproof.plans.central import Axis
+from dproof.plans.question_sums import QuestionSums, Weights
 from dproof.plans.schema import schema_of
-from dproof.questions.aggregates import Rank, Values
+from dproof.questions.aggregates import Values
 from dproof.questions.answer import Answer, Cell
 from dproof.questions.building import Asked, as_question
-from dproof.questions.cells import Cut, cut
 from dproof.questions.measured import answer
-from dproof.questions.predicates import both, leaves
-from dproof.questions.question import Aggregate, Expression, Question, aggregates, aggregates_of, expressions
-from dproof.questions.regions import grouping
+from dproof.questions.question import Aggregate, Expression, Question, aggregates_of, expressions
 from dproof.questions.schema import Schema, resolve
-from dproof.questions.sums import Term, centred_terms, present
+from dproof.questions.sums import Term
 
 _METHOD = "best linear unbiased estimate; intervals for the table that was measured (privacy noise only)"
 _WAYS_OUT = "a release with a larger ε, fewer or coarser columns, or `dproof ask` on the private table"
-_MOST_GROUPS = 10_000
 _LOOK = "; raw(...) asks the made-up rows, which tell it without an interval and may be wrong"
 
 
@@ -92,137 +84,56 @@ class MeasuredTables:
     ways_out = _WAYS_OUT
 
     def __init__(self, release: Any, question: Question, schema: Schema, options: Options) -> None:
-        self.question, self.schema, self.release = question, schema, release
+        self.question, self.release = question, release
         self.rows, self.private = release.rows, release.private
-        self.axes = {axis.name: (place, axis) for place, axis in enumerate(release.law.axes)}
-        for key in question.group_by:
-            if schema.declared(key.column).items is not None:
-                raise InputError(
-                    f"GROUP BY {key.column} would need all its items at once: ask for each with list_contains"
-                )
-        asked = aggregates(question)
-        special = [aggregate for aggregate in asked if aggregate.definition.formula is None]
-        for aggregate in special:
-            if aggregate.definition.chosen != Rank():
-                name = aggregate.definition.name_of(aggregate.argument)[0].upper()
-                raise InputError(f"{name} is not answered from measured tables: ask for counts, shares or means")
-        formulas = [aggregate for aggregate in asked if aggregate not in special] or [Aggregate("count")]
-        needed = list(dict.fromkeys(t for a in formulas for t in centred_terms(a, question.where, schema)))
-        numbers = {column: scale_of(schema.spaces[column]) for term in needed for column in term.columns}
-        self.keys = [grouping(key, schema) for key in question.group_by]
-        groups = prod(len(key.labels) for key in self.keys)
-        if groups > _MOST_GROUPS:
-            raise InputError(
-                f"the question has {groups:,} groups, and {_MOST_GROUPS:,} are the most: group by fewer columns"
-            )
+        self.asked = QuestionSums(question, schema, release.law.axes)
+        groups, needed = self.asked.groups, self.asked.needed
+        self.keys, scales = self.asked.keys, Scales(schema, self.asked.scales)
         self.labels = list(product(*(key.labels for key in self.keys)))
-        sums = [self._weights(term, numbers) for term in needed]
+        sums = [self._measured(self.asked.weights(term)) for term in needed]
         tables = [release.estimates[one.number].table(one.table).ravel() for one in sums]
         columns = [np.bincount(s.groups, s.weights * table, groups) for s, table in zip(sums, tables, strict=True)]
         values, nothing = np.stack(columns, axis=1), np.zeros((groups, len(sums)))
         self.shown = self._occurring(groups)
         covariance = covariances(release.estimates, sums, groups)
         found = SumEstimates(values, values, nothing, nothing, covariance, covariance, self.rows or 0)
-        scales = Scales(schema, numbers)
         careful = replace(options, level=release.law.normal_level(options.level))
         self.estimated = Estimated(scales, needed, question.where, careful, found, None, covariance, None)
         self.found: dict[Expression, Any] = {
-            aggregate: (self._quantiles(aggregate, groups, careful.level), ()) for aggregate in special
+            aggregate: (self._quantiles(aggregate, groups, careful.level), ()) for aggregate in self.asked.quantiles
         }
 
     def _occurring(self, groups: int) -> list[int]:
         """The groups that WHERE leaves rows for, whatever the aggregates take of them."""
         if not self.keys:
             return [0]
-        rows = self._weights(Term((), self.question.where), {})
+        rows = self.asked.weights(Term((), self.question.where))
         return np.flatnonzero(np.bincount(rows.groups, rows.weights != 0, groups)).tolist()
 
     def _quantiles(self, aggregate: Aggregate, groups: int, level: float) -> list[Cell]:
         """A quantile in every group, from the counts of the bins of its column."""
-        (column,) = aggregate.columns
-        if any(key.column == column for key in self.question.group_by):
-            raise InputError(f"within a bin of {column!r} no quantile is known: group by another column")
-        share = float(aggregate.argument or 0)
-        if not 0 < share < 1:
-            raise InputError("the least and the greatest value are not told by tables: ask for a share between 0 and 1")
-        where = both(self.question.where, present(aggregate, self.schema))
-        counts = self._weights(Term((), where), {}, [column])
-        place, axis = self.axes[column]
-        if axis.size == 1:
-            raise InputError(f"{column!r} has one bin, so that nothing is known of its quantiles: declare `bins`")
-        spread = Distribution(counts, place, axis, groups)
-        return spread.quantiles(self.release.estimates, share, level)
+        counts, place, axis = self.asked.quantile_counts(aggregate)
+        spread = Distribution(self._measured(counts), place, axis, groups)
+        return spread.quantiles(self.release.estimates, float(aggregate.argument or 0), level)
 
-    def _weights(self, term: Term, numbers: Mapping[str, Scale], also: Sequence[str] = ()) -> Weights:
-        """The weight and the group of every cell of the table that a sum needs."""
-        keys = self.question.group_by
-        named = dict.fromkeys([*(key.column for key in keys), *(leaf.column for leaf in leaves(term.where))])
-        grid = cut(self.schema, [term.where], keys, list(dict.fromkeys([*named, *term.columns, *also])))
-        axes, indices = [], []
-        for part in grid.axes:
-            own, blocks = self._blocks(part)
-            axes += own
-            indices.append(blocks)
-        number = self._summed(term)
-        weights = grid.mask(term.where)[_outer(indices)].astype(float)
-        order = sorted(range(len(axes)), key=lambda n: self.axes[axes[n].name][0])
-        axes, weights = [axes[n] for n in order], weights.transpose(order)
-        if number is not None:
-            summed = self.release.law.axes[number]
-            weights = _same_for_all(weights, axes.index(summed), summed) / summed.reach
-            axes.remove(summed)
-        names = [axis.name for axis in axes]
-        self._refuse_unmeasured(axes, number)
-        for name in (name for name in term.columns if name in names):
-            n = names.index(name)
-            weights = weights * _along(_numbers(axes[n], numbers[name]), n, len(axes))
-        group = np.zeros(weights.shape, np.int64)
-        for key, groups in zip(keys, self.keys, strict=True):
-            n = names.index(key.column)
-            group = group * len(groups.labels) + _along(groups.of(np.array(axes[n].bins.starts)), n, len(axes))
-        several = [axis for axis in axes if axis.size > 1]
-        table = tuple(self.axes[axis.name][0] for axis in several)
-        return Weights(number, table, np.ravel(weights), np.ravel(group), tuple(axis.size for axis in several))
-
-    def _blocks(self, part: Cut) -> tuple[list[Axis], NDArray[np.int64]]:
-        """The axes of a column of a question, and the block of each of their cells."""
-        if part.bits is None:
-            axis = self.axes[part.column][1]
-            _refuse_cut(axis, part)
-            return [axis], part.of(np.array(axis.bins.starts))
-        items = {axis.item: axis for _, axis in self.axes.values() if axis.column.name == part.column}
-        places = np.indices((2,) * len(part.bits))
-        return [items[bit] for bit in part.bits], np.asarray(sum(place << n for n, place in enumerate(places)))
-
-    def _summed(self, term: Term) -> int | None:
-        """The number in bins that a sum adds up, by its place; None where the values of all numbers are counted."""
-        binned = [name for name in term.columns if self.axes[name][1].reach]
-        if not binned:
-            return None
-        place = self.axes[binned[0]][0]
-        if place not in self.release.estimates:
+    def _measured(self, needed: Weights) -> Weights:
+        """A sum that was measured; refused where it was not, with what to declare."""
+        law, number = self.release.law, needed.number
+        if number is not None and number not in self.release.estimates:
+            name = law.axes[number].name
             raise InputError(
-                f"the numbers of {binned[0]!r} were counted in bins and not added up: declare sums = true under "
-                f"[release] next time, or ask for counts by {binned[0]}"
+                f"the numbers of {name!r} were counted in bins and not added up: declare sums = true under "
+                f"[release] next time, or ask for counts by {name}"
             )
-        if len(binned) > 1:
+        if needed.table not in self.release.estimates[number].variances:
+            named = [law.axes[place].name for place in (*needed.table, *([] if number is None else [number]))]
+            names = ", ".join(f'"{name}"' for name in named)
             raise InputError(
-                f"squares and products of {binned[0]!r} were not added up: ask for its mean, or for counts"
-            )
-        if any(key.column == binned[0] for key in self.question.group_by):
-            raise InputError(f"{binned[0]!r} was not added up within its bins: group by another column")
-        return place
-
-    def _refuse_unmeasured(self, axes: Sequence[Axis], number: int | None) -> None:
-        table = tuple(self.axes[axis.name][0] for axis in axes if axis.size > 1)
-        if table not in self.release.estimates[number].variances:
-            own = [] if number is None else [self.release.law.axes[number]]
-            names = ", ".join(f'"{axis.name}"' for axis in [*axes, *own])
-            raise InputError(
-                f"the question needs the table of {' × '.join(axis.name for axis in [*axes, *own])}, which was not "
-                f"measured: ask about fewer columns at once, or declare [[release.tables]] with columns = [{names}] "
+                f"the question needs the table of {' × '.join(named)}, which was not measured: ask about "
+                f"fewer columns at once, or declare [[release.tables]] with columns = [{names}] "
                 f"next time{_LOOK if self.release.certificate['release']['made_up_rows'] is not None else ''}"
             )
+        return needed
 
     def _cells(self, expression: Expression) -> Any:
         special = [a for a in aggregates_of(expression) if a.definition.formula is None]
@@ -244,45 +155,3 @@ class MeasuredTables:
         yield from (note for n in groups for note, which in warnings if which[n])
         if not self.private:
             yield "NOT PRIVATE: drawn with seeded coins"
-
-
-def _outer(indices: Sequence[NDArray[np.int64]]) -> tuple[NDArray[np.int64], ...]:
-    """Indices that pick every combination of the cells of several arrays, each along axes of its own."""
-    total, start, found = sum(index.ndim for index in indices), 0, []
-    for index in indices:
-        found.append(index.reshape([1] * start + list(index.shape) + [1] * (total - start - index.ndim)))
-        start += index.ndim
-    return tuple(found)
-
-
-def _along(values: Array, place: int, axes: int) -> Array:
-    """Values along one of several axes."""
-    return values.reshape([-1 if n == place else 1 for n in range(axes)])
-
-
-def _numbers(axis: Axis, scale: Scale) -> Array:
-    """The number of each value of an axis, on its scale; 0 for a missing one."""
-    codes, absent = np.array(axis.bins.starts), axis.column.space.absent
-    numbers = (axis.column.space.values_of(codes) - scale.middle) / scale.unit
-    return np.where(codes == absent, 0.0, numbers) if absent is not None else numbers
-
-
-def _same_for_all(weights: Array, place: int, axis: Axis) -> Array:
-    """Weights that do not depend on an axis, but for its missing value: that adds nothing to a sum."""
-    there = [n for n, start in enumerate(axis.bins.starts) if start != axis.column.space.absent]
-    found = weights.take(there, axis=place)
-    if (found != found.take([0], axis=place)).any():
-        raise InputError(f"{axis.name!r} was added up over all its values: leave the condition on it out")
-    return np.asarray(found.take(0, axis=place))
-
-
-def _refuse_cut(axis: Axis, cut: Cut) -> None:
-    """Refuse a question that tells values apart which were counted together."""
-    bins, changes = axis.bins, np.flatnonzero(np.diff(cut.block)) + 1
-    inside = bins.cut_by(cut.first[changes].tolist())
-    if inside:
-        edges = ", ".join(str(label) for label in bins.labels)
-        raise InputError(
-            f"the question cuts the bin {bins.labels[inside[0]]} of {axis.name!r}, whose values were counted together: "
-            f"ask at the edges of {edges}, or declare other `bins`"
-        )

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
 from dproof.central.residuals import Estimates
-from dproof.estimation.central_weights import Weights, covariances
+from dproof.estimation.central_weights import covariances
 from dproof.estimation.intervals import normal_quantile
 from dproof.laws.scores import Array
 from dproof.plans.central import Axis
+from dproof.plans.question_sums import Weights
 from dproof.questions.answer import Cell
 
 
@@ -33,14 +34,11 @@ class Distribution:
 
     def _steps(self, estimates: dict[int | None, Estimates], share: float) -> Iterator[tuple[Array, Array]]:
         """Of each bin the estimate of (rows up to its end) − share · (all rows), in every group, and its variance."""
-        cells = np.unravel_index(np.arange(len(self.counts.weights)), self.counts.sizes)
-        bins = cells[self.counts.table.index(self.place)]
         table = estimates[None].table(self.counts.table).ravel()
         for last in range(len(self._ends())):
-            weights = self.counts.weights * ((bins <= last) - share)
-            moved = replace(self.counts, weights=weights)
+            moved = self.counts.up_to(self.place, last, share)
             yield (
-                np.bincount(self.counts.groups, weights * table, self.groups),
+                np.bincount(moved.groups, moved.weights * table, self.groups),
                 covariances(estimates, [moved], self.groups)[:, 0, 0],
             )
 

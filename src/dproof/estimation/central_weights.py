@@ -1,40 +1,19 @@
-"""Sums over the rows of a measured table, as weights of its cells, and how they vary together."""
+"""How sums over the rows of measured tables vary together."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from itertools import product
 from math import prod
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dproof.central.residuals import Estimates
-from dproof.central.workload import Table, parts
+from dproof.central.workload import parts
 from dproof.laws.scores import Array
-from dproof.questions.cells import numbered
+from dproof.plans.question_sums import Weights
 
 _ROUNDING = 1e-12  # a variance below this part of its terms is zero
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Weights:
-    """A sum over rows in every group: a weight and a group for each cell of a table of counts, or of sums."""
-
-    number: int | None
-    table: Table
-    weights: Array
-    groups: NDArray[np.int64]
-    sizes: tuple[int, ...]  # of the table's axes
-
-    def margin(self, part: Table, columns: Sequence[int]) -> tuple[NDArray[np.int64], Array]:
-        """The weights added up over all axes but these: the numbers of group and cell, and their weights."""
-        places = np.unravel_index(np.arange(len(self.weights)), self.sizes) if self.sizes else ()
-        chosen = [(places[n], columns[i]) for n, i in enumerate(self.table) if i in part]
-        keys = np.asarray(numbered([(self.groups, 0), *chosen])) + np.zeros_like(self.groups)
-        used, place = np.unique(keys[self.weights != 0], return_inverse=True)
-        return used, np.bincount(place, self.weights[self.weights != 0], len(used))
 
 
 def covariances(estimates: Mapping[int | None, Estimates], sums: Sequence[Weights], groups: int) -> Array:

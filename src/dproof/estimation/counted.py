@@ -12,7 +12,7 @@ import numpy as np
 
 from dproof.errors import InputError, TooLarge
 from dproof.estimation.contingency import Contingency, Groups, Sum
-from dproof.estimation.stored import AxisReader, count, integers, readers_of, scale_of
+from dproof.estimation.stored import AxisReader, count, integers, readers_of
 from dproof.laws.debias import Axis, Mixed, Moments, Scale, is_rough, public
 from dproof.laws.scores import Array
 from dproof.plans.row_law import RowLaw
@@ -24,7 +24,7 @@ from dproof.questions.predicates import Predicate, leaves
 from dproof.questions.question import Key
 from dproof.questions.regions import Bit, grouping
 from dproof.questions.schema import Open
-from dproof.questions.sums import Term
+from dproof.questions.sums import Term, scale_of
 from dproof.tables.counting import Decoder, decode_all, expressions
 
 Combos = list[tuple[Any, ...]]  # the groups of the public keys that rows have, in order

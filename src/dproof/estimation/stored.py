@@ -22,7 +22,6 @@ from dproof.laws.debias import Axis, Bins, Scale, Seen, Unmixed
 from dproof.laws.scores import Array
 from dproof.plans.row_law import Group
 from dproof.questions.cells import Cut
-from dproof.questions.sums import whole_scale
 from dproof.spaces.arrow import as_numpy
 from dproof.spaces.column import Column, quoted
 from dproof.tables.counting import Decoder, count_alike, decode_all, expressions, relation_of
@@ -107,12 +106,6 @@ def _packed(table: Any) -> bytes:
 def integers(array: Any) -> Array:
     """An Arrow array of whole numbers or flags."""
     return as_numpy(array).astype(np.int64)
-
-
-def scale_of(space: Any) -> Scale:
-    """The scale on which the numbers of a space go from −1 to 1."""
-    exact = whole_scale(space, True)
-    return Scale(float(exact.origin), float(exact.unit * exact.ends[1]) or 1.0)
 
 
 def readers_of(group: Group, cuts: Mapping[str, Cut], scales: Mapping[str, Scale]) -> Iterator[AxisReader]:

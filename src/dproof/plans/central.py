@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dproof.central.objective import Objective
 from dproof.errors import did_you_mean
 from dproof.plans.reader import Misplaced, Reader
 from dproof.spaces.bins import Bins, default_bins, each_value
@@ -25,20 +26,24 @@ _USUAL = 2  # columns of a table, where the plan does not say which tables it wa
 _MOST_VALUES = 1 << 16  # of a column
 _MOST_TABLES = 4096
 _LARGEST_WEIGHT = Fraction(10**9)
+_SUM_WEIGHT = Fraction(1, 16)  # of a sum beside a cell: twice the noise, for a quarter of what it would cost
 # What a plan can say that changes how rows are drawn one by one, and nothing else.
 _ROW_BY_ROW = "belongs to model = 'local', where rows are drawn one by one: leave it out"
 
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """The tables of counts that a release shall answer, each with its weight.
+    """The tables of counts that a release shall answer, and the sums of a number by a table, each with its weight.
 
-    With `sums` the numbers in a table are also added up by its other columns; with `rows` there are made-up rows too.
+    Where `questions` choose them, the variance of their answers is made least, else that of the cells: the total one,
+    or the largest. With `rows` there are made-up rows too.
     """
 
     tables: tuple[tuple[tuple[str, ...], Fraction], ...]
-    sums: bool
+    sums: tuple[tuple[tuple[str, ...], str, Fraction], ...]
     rows: bool
+    objective: Objective
+    questions: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +111,11 @@ def axes_of(column: Column) -> tuple[Axis, ...]:
     return (Axis(column, (column.bins or default_bins(inside)).with_missing(space.absent)),)
 
 
+def plan_axes(columns: Sequence[Column]) -> tuple[Axis, ...]:
+    """The columns of a plan as they are counted, in its order."""
+    return tuple(axis for column in columns if column.private for axis in axes_of(column))
+
+
 def read_asked(top: Reader, columns: Sequence[Column], model: str) -> Asked | None:
     """The [release] of a plan whose model is central; None where the model is local."""
     if model != "central":
@@ -116,17 +126,37 @@ def read_asked(top: Reader, columns: Sequence[Column], model: str) -> Asked | No
     private = [column for column in columns if column.private]
     _check_spaces(private)
     release = top.table("release") if "release" in top else Reader({}, ("release",))
-    asked = Asked(_read_tables(release, private), release.flag("sums"), release.flag("rows"))
+    objective: Objective = release.choice("objective", ("total", "largest"), "total")  # type: ignore[assignment]
+    if "questions" in top and "tables" not in release:
+        for key in ("sums", "rows"):
+            if release.flag(key):
+                raise release.wrong(key, "needs `tables`: [[questions]] choose only the tables and sums they need")
+        release.finish()
+        return Asked((), (), False, objective, questions=True)
+    tables = _read_tables(release, private)
+    sums = _sums(tables, private) if release.flag("sums") else ()
+    asked = Asked(tables, sums, release.flag("rows"), objective)
     release.finish()
     return asked
+
+
+def _sums(
+    tables: tuple[tuple[tuple[str, ...], Fraction], ...], columns: Sequence[Column]
+) -> tuple[tuple[tuple[str, ...], str, Fraction], ...]:
+    """The numbers in each table, added up by its other columns."""
+    numbers = {axis.name for column in columns for axis in axes_of(column) if axis.reach}
+    found: dict[tuple[tuple[str, ...], str], Fraction] = {}
+    for table, weight in tables:
+        for number in (name for name in table if name in numbers):
+            key = tuple(name for name in table if name != number), number
+            found[key] = found.get(key, Fraction(0)) + weight * _SUM_WEIGHT
+    return tuple((table, number, weight) for (table, number), weight in found.items())
 
 
 def _refuse_row_by_row(top: Reader) -> None:
     for key in ("joint", "order"):
         if key in top:
             raise Misplaced((key,), _ROW_BY_ROW)
-    if "questions" in top:
-        raise Misplaced(("questions",), "choose nothing in model = 'central': list the tables with [[release.tables]]")
     columns = top.table("columns")
     for name in columns:
         table = columns.table(name)

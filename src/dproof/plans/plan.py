@@ -222,13 +222,20 @@ def _plan(top: Reader, text: str) -> Plan:
     questions = _questions(given_questions, columns) if given_questions else ()
     top.finish()
     _check(columns, person)
-    return Plan(privacy, columns, groups, order, rows_per_person, person, questions, text, file, asked)  # type: ignore[arg-type]
+    plan = Plan(privacy, columns, groups, order, rows_per_person, person, questions, text, file, asked)  # type: ignore[arg-type]
+    return _with_question_tables(plan) if asked is not None and questions else plan
 
 
 def _questions(tables: list[Reader], columns: tuple[Column, ...]) -> tuple[Planned, ...]:
     from dproof.plans.questions import read_questions  # takes a parser of SQL, which few plans need
 
     return read_questions(tables, columns)
+
+
+def _with_question_tables(plan: Plan) -> Plan:
+    from dproof.plans.question_tables import with_question_tables  # takes a parser of SQL, too
+
+    return with_question_tables(plan)
 
 
 def _groups(top: Reader, columns: tuple[Column, ...]) -> tuple[Wanted, ...]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from math import log, sqrt
+from math import log, prod, sqrt
 from statistics import NormalDist
 from typing import Any
 
@@ -13,22 +13,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dproof.central.noise import calibrate, delta, noise_law
-from dproof.central.plain import laplace_law, split, steps
-from dproof.central.residuals import Estimates, estimates, measured
-from dproof.central.workload import Domain, Residual, Table, largest_loss, maximal, parts, shape
+from dproof.central.objective import Answers, cell_costs, residual_variances, shape
+from dproof.central.plain import laplace_law, measured_tables, split, steps
+from dproof.central.residuals import Estimates, contrast, estimates, measured
+from dproof.central.workload import Domain, Residual, Table, largest_loss, maximal, parts
 from dproof.certification.verify_central import FORMAT, VERSION
 from dproof.certification.verify_certificate import seal
 from dproof.coins import Coins
 from dproof.errors import InputError, TooLarge, VerificationFailed
 from dproof.exact import float_above
-from dproof.plans.central import Axis, axes_of
+from dproof.plans.central import Axis, plan_axes
 from dproof.plans.plan import Plan
 from dproof.privacy import Privacy
 
 _MOST_CELLS = 10_000_000  # of all tables together
 _MOST_COLUMNS = 12  # of a table: every set of them has a residual
 _MOST_STEPS = 1 << 31  # that a row may move a sum by: then 2^32 rows add up within 64 bits
-_SUM_WEIGHT = Fraction(1, 16)  # of a sum beside a cell: twice the noise, for a quarter of what it would cost
+_APART = Fraction(1, 1000)  # how far noise may be from what the plan determines, where machines calculate otherwise
 _STEP = 0.25  # the square of half a step: the distance of a value to where its step ends
 
 Integers = NDArray[np.int64]
@@ -39,12 +40,13 @@ class TableLaw:
     """What is measured of the whole table, with how much noise, and the proof of what a person may lose by it.
 
     With δ > 0 the residual of each table, in whole numbers, gets independent discrete Gaussian noise with parameter γ²
-    on each of its numbers. With δ = 0 the largest tables themselves get integer Laplace noise. `[privacy]` is promised
-    to a person, who owns up to `rows_per_person` rows.
+    on each of its numbers. With δ = 0 the largest tables themselves get integer Laplace noise or, with `contrasts`,
+    the contrasts of columns with two values. `[privacy]` is promised to a person with up to `rows_per_person` rows.
     """
 
     plan: Plan
     axes: tuple[Axis, ...]
+    contrasts: bool = False
     noise: Mapping[Residual, Fraction] = field(default_factory=dict)  # γ² of each residual, or what a step costs
 
     @property
@@ -67,29 +69,49 @@ class TableLaw:
     @property
     def sums(self) -> dict[Residual, Fraction]:
         """The sums of numbers that the plan asks for, by the table of the other columns, with their weights."""
-        if self.plan.asked is None or not self.plan.asked.sums:
-            return {}
-        found: dict[Residual, Fraction] = {}
-        for table, weight in self.tables.items():
-            for number in (place for place in table if self.axes[place].reach):
-                key = Residual(tuple(place for place in table if place != number), number)
-                found[key] = found.get(key, Fraction(0)) + weight * _SUM_WEIGHT
-        return found
+        assert self.plan.asked is not None
+        places = {axis.name: n for n, axis in enumerate(self.axes)}
+        return {
+            Residual(tuple(places[name] for name in names), places[number]): weight
+            for names, number, weight in self.plan.asked.sums
+        }
+
+    @property
+    def residuals(self) -> list[Residual]:
+        """The residuals that tell the tables and sums, the smallest first, counts before sums.
+
+        A column with one value adds nothing. The residual of the empty table of counts is the number of rows: it is
+        not among them where that is public.
+        """
+        return [
+            Residual(table, number)
+            for number, tables in self._asked.items()
+            for table in parts(tables)
+            if table or number is not None or not self.plan.rows_are_public
+        ]
 
     @property
     def wanted(self) -> list[Residual]:
-        """What has to be measured to tell the tables and sums, the smallest first, counts before sums.
-
-        With δ = 0 these are the largest tables, else residuals. A column with one value adds nothing to either. The
-        residual of the empty table of counts is the number of rows.
-        """
+        """What has to be measured: residuals or, with δ = 0, the largest tables and contrasts."""
+        if not self.is_pure:
+            return self.residuals
         found: list[Residual] = []
-        for number in (None, *dict.fromkeys(key.number for key in self.sums)):
-            asked = self.tables if number is None else [key.table for key in self.sums if key.number == number]
-            tables = [tuple(place for place in table if self.axes[place].size > 1) for table in asked]
-            known = number is None and self.plan.rows_are_public
-            measured_tables = maximal(tables) if self.is_pure else parts(tables)
-            found += [Residual(table, number) for table in measured_tables if table or not known]
+        for number, tables in self._asked.items():
+            if number is None:
+                known = self.plan.rows_are_public
+                chosen = measured_tables(self.domain, tables, contrasts=self.contrasts)
+                found += [one for one in chosen if one.table or not known]
+            else:
+                found += [Residual(table, number) for table in maximal(tables)]
+        return found
+
+    @property
+    def _asked(self) -> dict[int | None, list[Table]]:
+        """The tables of counts (None) and of the sums of each number, without columns that have one value."""
+        found: dict[int | None, list[Table]] = {None: []}
+        for key in (*map(Residual, self.tables), *self.sums):
+            table = tuple(place for place in key.table if self.axes[place].size > 1)
+            found.setdefault(key.number, []).append(table)
         return found
 
     @property
@@ -103,7 +125,7 @@ class TableLaw:
     def measured_name(self, measurement: Residual) -> str:
         """What is measured, in words: the columns of a table of counts, or a sum by some columns."""
         if measurement.number is None:
-            return self.name(measurement.table)
+            return "contrast of " * (measurement.contrast and bool(measurement.table)) + self.name(measurement.table)
         by = f" by {self.name(measurement.table)}" if measurement.table else ""
         return f"sum of {self.axes[measurement.number].name}{by}"
 
@@ -113,19 +135,27 @@ class TableLaw:
         """All measurements of exact tables, each with its noise, one after another."""
         found = [np.zeros(0, np.int64)]
         for measurement, parameter in self.noise.items():
-            exact = np.ravel(tables[measurement] if self.is_pure else measured(tables[measurement]))
+            exact = np.ravel(self._exact(measurement, tables[measurement]))
             law = laplace_law(parameter) if self.is_pure else noise_law(parameter)
             found.append(exact + law.draw(len(exact), coins))
         return np.concatenate(found)
+
+    def _exact(self, measurement: Residual, table: Integers) -> Integers:
+        if measurement.contrast:
+            return contrast(table)
+        return table if self.is_pure else measured(table)
+
+    def count(self, measurement: Residual) -> int:
+        """How many numbers a measurement has."""
+        return prod(self.domain.shape(measurement))
 
     def estimates(self, numbers: Integers, rows: int | None) -> dict[int | None, Estimates]:
         """What follows from measured numbers: of counts (None), and of the sums of each number by its place."""
         noisy, start = {}, 0
         for measurement in self.noise:
-            sizes = [self.axes[place].size for place in measurement.table]
-            stop = start + int(np.prod(sizes))
-            noisy[measurement], start = numbers[start:stop].reshape(sizes), stop
-        spreads = {measurement: self._variance(parameter) for measurement, parameter in self.noise.items()}
+            stop = start + self.count(measurement)
+            noisy[measurement], start = numbers[start:stop].reshape(self.domain.shape(measurement)), stop
+        spreads = {measurement: self.variance(parameter) for measurement, parameter in self.noise.items()}
         found = {}
         for number in dict.fromkeys([None, *(measurement.number for measurement in self.noise)]):
             tables = self.tables if number is None else [key.table for key in self.sums if key.number == number]
@@ -135,7 +165,7 @@ class TableLaw:
             )
         return found
 
-    def _variance(self, parameter: Fraction) -> float:
+    def variance(self, parameter: Fraction) -> float:
         """The variance of a measured number; of narrow Laplace noise a little more, because it has whole steps."""
         return float(laplace_law(parameter).moments[2]) + _STEP if self.is_pure else float(parameter)
 
@@ -152,7 +182,7 @@ class TableLaw:
     @property
     def precisions(self) -> dict[int | None, Estimates]:
         """The same for a table of nobody: its variances are those of every table."""
-        zeros = np.zeros(sum(self.domain.cells(measurement.table) for measurement in self.noise), np.int64)
+        zeros = np.zeros(sum(map(self.count, self.noise)), np.int64)
         return self.estimates(zeros, 0 if self.plan.rows_are_public else None)
 
     # What it costs ----------------------------------------------------------------------------------------------------
@@ -191,6 +221,7 @@ class TableLaw:
                     "sum_of": measurement.number,
                     "sensitivity": str(self._sensitivity(measurement)),
                     "noise": noises.index(parameter),
+                    **({"contrast": True} if measurement.contrast else {}),
                 }
                 for measurement, parameter in self.noise.items()
             ],
@@ -229,39 +260,47 @@ def certify_tables(plan: Plan) -> TableLaw:
     >>> [law.name(residual.table) for residual in law.noise], law.delta() <= Fraction(1, 10**6)
     (['read', 'own', 'read × own'], True)
     """
-    promise = plan.privacy
-    if promise.neighbours == "change-one" and not plan.row_is_person:
-        raise InputError("a person with several rows needs neighbours = 'add-remove' in model = 'central'")
-    if not promise.epsilon and not promise.delta:
+    if not plan.privacy.epsilon and not plan.privacy.delta:
         raise InputError("model = 'central' needs epsilon above 0: with none, nothing can be told")
-    law = TableLaw(plan, _axes(plan))
+    law = TableLaw(plan, plan_axes(plan.columns))
     _check_size(law)
-    rows = plan.rows_per_person
+    if not law.is_pure:
+        return with_noise(law)
+    # Contrasts are better where many columns have two values, plain tables where few have.
+    found = [with_noise(replace(law, contrasts=contrasts)) for contrasts in (False, True)]
+    return found[0] if found[0].wanted == found[1].wanted else min(found, key=_error)
+
+
+def with_noise(law: TableLaw) -> TableLaw:
+    """The law with the least noise that keeps the promise: floats choose its shape, whole numbers certify it."""
+    assert law.plan.asked is not None
+    if not law.wanted:
+        return law
+    promise, rows, objective = law.plan.privacy, law.plan.rows_per_person, law.plan.asked.objective
     if law.is_pure:
-        return replace(law, noise=split(law.domain, _weights(law), promise, rows) if law.wanted else {})
-    tables = {table: float(weight) for table, weight in law.tables.items()}
-    variances = shape(law.domain, tables, {key: float(weight) for key, weight in law.sums.items()})
-    wanted = {measurement: variances[measurement] for measurement in law.wanted}
-    return replace(law, noise=calibrate(law.domain, wanted, promise, rows) if wanted else {})
+        noise = split(law.domain, law.wanted, _answers(law), promise, rows, objective)
+    else:
+        noise = calibrate(law.domain, shape(law.domain, _answers(law), objective), promise, rows)
+    return replace(law, noise=noise)
 
 
-def _weights(law: TableLaw) -> dict[Residual, float]:
-    """How much a cell of each table counts that is measured at δ = 0: as much as the asked table that it is."""
-    asked = {Residual(table): float(weight) for table, weight in law.tables.items()}
-    asked |= {key: float(weight) / law.domain.reach[key.number or 0] ** 2 for key, weight in law.sums.items()}
-    return {
-        one: max(
-            weight
-            for key, weight in asked.items()
-            if key.number == one.number and {n for n in key.table if law.axes[n].size > 1} == set(one.table)
-        )
-        for one in law.wanted
-    }
+def _answers(law: TableLaw) -> Answers:
+    """What shall be sharp: the answers to the plan's questions, or a cell of every table and sum, with their weights."""
+    if law.plan.asked is not None and law.plan.asked.questions:
+        from dproof.plans.question_tables import question_costs  # takes a parser of SQL, which few plans need
+
+        return Answers.of(question_costs(law.plan, law.domain), law.residuals)
+    asked = [(float(weight), cell_costs(law.domain, Residual(table))) for table, weight in law.tables.items()]
+    asked += [(float(weight), cell_costs(law.domain, key)) for key, weight in law.sums.items()]
+    return Answers.of(asked, law.residuals)
 
 
-def _axes(plan: Plan) -> tuple[Axis, ...]:
-    """The columns of a plan as they are counted, in its order."""
-    return tuple(axis for column in plan.columns if column.private for axis in axes_of(column))
+def _error(law: TableLaw) -> float:
+    """What the plan wants to be least, with the variances that answers have."""
+    assert law.plan.asked is not None
+    spreads = {one: law.variance(parameter) for one, parameter in law.noise.items()}
+    variances = residual_variances(law.domain.sizes, spreads, law.residuals, plain=law.is_pure)
+    return _answers(law).value(variances, law.plan.asked.objective)
 
 
 def _check_size(law: TableLaw) -> None:
@@ -290,7 +329,7 @@ def _check_size(law: TableLaw) -> None:
 
 def recorded_table_law(plan: Plan, certificate: Mapping[str, Any]) -> TableLaw:
     """The law of a release of tables, from its plan and certificate; refused where they do not fit each other."""
-    law = TableLaw(plan, _axes(plan))
+    law = TableLaw(plan, plan_axes(plan.columns))
     try:
         promise = {"epsilon": plan.privacy.epsilon, "delta": plan.privacy.delta}
         same = all(str(value) == certificate[key] for key, value in promise.items())
@@ -300,12 +339,26 @@ def recorded_table_law(plan: Plan, certificate: Mapping[str, Any]) -> TableLaw:
         if columns != certificate["columns"]:
             raise VerificationFailed("the certificate has other columns than the plan")
         noises = [_parameter(noise) for noise in certificate["noises"]]
-        noise = {Residual(tuple(m["columns"]), m["sum_of"]): noises[m["noise"]] for m in certificate["measurements"]}
+        noise = {
+            Residual(tuple(m["columns"]), m["sum_of"], m.get("contrast", False)): noises[m["noise"]]
+            for m in certificate["measurements"]
+        }
     except (LookupError, TypeError, ValueError, ArithmeticError) as error:
         raise VerificationFailed(f"the certificate cannot be read ({type(error).__name__})") from None
+    law = replace(law, contrasts=any(measurement.contrast for measurement in noise), noise=noise)
     if list(noise) != law.wanted:
         raise VerificationFailed("the certificate has other tables than the plan")
-    return replace(law, noise=noise)
+    return law
+
+
+def check_noise(law: TableLaw) -> None:
+    """Refuse noise that is not shared out as the plan wants it: answers would have other intervals than are told.
+
+    Floats choose the shares, so that another machine may find them a little different.
+    """
+    wanted = with_noise(law).noise
+    if any(abs(wanted[one] / parameter - 1) > _APART for one, parameter in law.noise.items()):
+        raise VerificationFailed("the noise is not shared out over the tables as the plan determines")
 
 
 def _parameter(noise: Mapping[str, Any]) -> Fraction:

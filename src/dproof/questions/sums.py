@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from dproof.errors import TooLarge
 from dproof.exact import exact
+from dproof.laws.debias import Scale
 from dproof.questions.predicates import Missing, Not, Predicate, both
 from dproof.questions.question import Aggregate
 from dproof.questions.regions import MISSING
@@ -73,6 +74,12 @@ def whole_scale(space: Any, centred: bool) -> WholeScale:
     unit = _unit([low - origin, step])
     shift, factor = int((low - origin) / unit), int(step / unit)
     return WholeScale(unit, origin, (shift, shift + factor * (space.candidates - 1)), shift, factor)
+
+
+def scale_of(space: Any) -> Scale:
+    """The scale on which the numbers of a space go from −1 to 1."""
+    exact = whole_scale(space, True)
+    return Scale(float(exact.origin), float(exact.unit * exact.ends[1]) or 1.0)
 
 
 def _unit(numbers: list[Fraction]) -> Fraction:

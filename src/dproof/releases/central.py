@@ -127,7 +127,7 @@ def rehearse(law: TableLaw) -> float:
     coins = Coins(os.urandom(32))
     empty = {one: np.zeros([law.axes[n].size for n in one.table], np.int64) for one in law.noise}
     sink = pa.BufferOutputStream()
-    pa.parquet.write_table(_stored(law, law.measure(empty, coins), True), sink, **PARQUET)
+    pa.parquet.write_table(_stored(law, law.measure(empty, coins), None, True), sink, **PARQUET)
     certificate = law.certificate(about(0 if law.plan.rows_are_public else None, None, {}), private=True)
     _page(law, certificate, law.precisions[None])
     if law.plan.asked is not None and law.plan.asked.rows:
@@ -139,7 +139,7 @@ def rehearse(law: TableLaw) -> float:
 def write(folder: Path, release: CentralRelease) -> dict[str, Any]:
     """Write the measured tables, the made-up rows, the plan, the certificate and the page; returns the certificate."""
     law = release.law
-    pa.parquet.write_table(_stored(law, release.measured, release.private), folder / TABLES, **PARQUET)
+    pa.parquet.write_table(_stored(law, release.measured, release.rows, release.private), folder / TABLES, **PARQUET)
     (folder / PLAN).write_text(law.plan.text, "utf-8")
     made_up = release.certificate["release"]["made_up_rows"]
     if made_up is not None:
@@ -159,10 +159,15 @@ def _page(law: TableLaw, certificate: Mapping[str, Any], counts: Estimates) -> s
     return page(law, certificate, counts)
 
 
-def _stored(law: TableLaw, numbers: NDArray[np.int64], private: bool) -> Any:
-    """The file of the measured numbers: the columns of each table, the cell, the last column varying fastest."""
-    sizes = [law.domain.cells(measurement.table) for measurement in law.noise]
-    names = pa.array([law.measured_name(measurement) for measurement in law.noise], pa.string())
+def _stored(law: TableLaw, numbers: NDArray[np.int64], rows: int | None, private: bool) -> Any:
+    """The file of the measured numbers: the columns of each table, the cell, the last column varying fastest.
+
+    The table of no columns is the number of rows: measured, or as it is where it is public.
+    """
+    sizes, names = list(map(law.count, law.noise)), [law.measured_name(measurement) for measurement in law.noise]
+    if rows is not None:
+        sizes, names, numbers = [1, *sizes], ["", *names], np.append(rows, numbers)
+    names = pa.array(names, pa.string())
     tables = names.take(pa.array(np.repeat(np.arange(len(sizes)), sizes)))
     cells = np.concatenate([np.zeros(0, np.int64), *map(np.arange, sizes)])
     schema = _SCHEMA if private else _SCHEMA.with_metadata(SEEDED)
@@ -174,10 +179,11 @@ def opened_tables(folder: Path, plan: Plan, certificate: Mapping[str, Any]) -> C
     law, made_up = recorded_table_law(plan, certificate), certificate["release"]["made_up_rows"]
     if (made_up is not None) != (plan.asked is not None and plan.asked.rows):
         raise VerificationFailed("the certificate and the plan disagree on whether there are made-up rows")
-    return release_of(law, certificate, _read(folder / TABLES, law, bool(certificate["private"])), folder)
+    rows = certificate["release"]["rows"]
+    return release_of(law, certificate, _read(folder / TABLES, law, rows, bool(certificate["private"])), folder)
 
 
-def _read(file: Path, law: TableLaw, private: bool) -> NDArray[np.int64]:
+def _read(file: Path, law: TableLaw, rows: int | None, private: bool) -> NDArray[np.int64]:
     """The measured numbers of a file that is written as dproof writes it."""
     try:
         with pa.parquet.ParquetFile(file) as stored:
@@ -190,8 +196,12 @@ def _read(file: Path, law: TableLaw, private: bool) -> NDArray[np.int64]:
     if found.schema.names != _SCHEMA.names or found.schema.types != _SCHEMA.types or found["measured"].null_count:
         raise VerificationFailed("the stored tables are not as the plan determines them")
     numbers = found["measured"].to_numpy()
-    if len(numbers) != sum(law.domain.cells(measurement.table) for measurement in law.noise):
+    if rows is not None:
+        if not len(numbers) or numbers[0] != rows:
+            raise VerificationFailed("the stored tables have another number of rows than the certificate")
+        numbers = numbers[1:]
+    if len(numbers) != sum(map(law.count, law.noise)):
         raise VerificationFailed("the stored tables have other cells than the certificate")
-    if not _stored(law, numbers, True).equals(found.replace_schema_metadata(None)):
+    if not _stored(law, numbers, rows, True).equals(found.replace_schema_metadata(None)):
         raise VerificationFailed("the stored tables are not in the order that the plan determines")
     return np.asarray(numbers)

@@ -27,6 +27,7 @@ from dproof.laws.law import law_from_json
 from dproof.plans.column import added_sizes
 from dproof.plans.reader import Misplaced
 from dproof.plans.row_law import Group, RowLaw
+from dproof.plans.table_law import check_noise
 from dproof.releases.central import TABLES
 from dproof.releases.central_rows import ROWS, check_rows, row_count
 from dproof.releases.folder import is_unfinished
@@ -98,8 +99,9 @@ def _tables(release: Any, folder: Path) -> Any:
     said = release.certificate
     true = release.law.certificate(said["release"], private=release.private)
     for key in true.keys() | said.keys():
-        if key != "seal" and not _agree(said.get(key), true.get(key)):
+        if key != "seal" and (said.get(key) != true.get(key) or not _agree(said.get(key), true.get(key))):
             raise VerificationFailed(f"what the certificate says as {key!r} does not follow from its plan and noise")
+    check_noise(release.law)
     made_up = said["release"]["made_up_rows"]
     if set(said["release"]["files"]) != {TABLES, PLAN} | ({ROWS} if made_up is not None else set()):
         raise VerificationFailed("the certificate does not name the files of the release")
