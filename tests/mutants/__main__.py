@@ -6,28 +6,24 @@ import argparse
 import os
 import re
 import shutil
-import signal
-import subprocess
 import sys
-from collections import Counter
-from collections.abc import Iterable
+from collections import Counter, deque
+from collections.abc import Iterable, Iterator
 from compileall import compile_dir
-from concurrent.futures import ThreadPoolExecutor
 from itertools import islice
 from pathlib import Path
 from py_compile import PycInvalidationMode
-from queue import SimpleQueue
-from subprocess import PIPE, STDOUT
 from tempfile import TemporaryDirectory
 
 from tests.mutants.concerned_tests import concerned
+from tests.mutants.record import Record
 from tests.mutants.sampling import Mutant, sample
+from tests.mutants.trial import SURVIVED, Outcome, Trial, load_libraries, start
 
 ROOT = Path(__file__).parent.parent.parent
 SOURCE = ROOT / "src" / "dproof"
-REPORT = ROOT / "build" / "mutants.md"
-SURVIVED = "survived"
-TIMEOUT = 240  # seconds for the tests of one mutant: several times what they take
+BUILD = ROOT / "build"
+REPORT = BUILD / "mutants.md"
 EXPLAINED = re.compile(r"- `(.+?)` → `(.+?)`: (.+)")
 
 
@@ -36,13 +32,12 @@ def main() -> int:
     explained = _explained((Path(__file__).parent / "equivalent.md").read_text("utf-8"))
     counted = (mutant for mutant in sample(SOURCE, options.seed) if (mutant.module, *mutant.change) not in explained)
     mutants = list(islice(counted, options.count))
+    BUILD.mkdir(exist_ok=True)
+    record = Record(BUILD / "mutants.json", ROOT)
+    load_libraries()
     with TemporaryDirectory(prefix="dproof-mutants-") as folder:
-        copies: SimpleQueue[Path] = SimpleQueue()
-        for number in range(options.jobs):
-            copies.put(_copy(Path(folder) / str(number)))
-        _require_green(mutants, copies)
-        with ThreadPoolExecutor(options.jobs) as pool:
-            outcomes = _watch(mutants, pool.map(lambda mutant: _try(mutant, copies), mutants))
+        copies = [_copy(Path(folder) / str(number)) for number in range(options.jobs)]
+        outcomes = _watch(mutants, _outcomes(mutants, copies, record))
     return int(outcomes[SURVIVED] > 0)
 
 
@@ -72,52 +67,50 @@ def _copy(target: Path) -> Path:
     return target
 
 
-def _require_green(mutants: Iterable[Mutant], copies: SimpleQueue[Path]) -> None:
-    """A test that fails anyway would kill every mutant."""
-    copy = copies.get()
-    paths = dict.fromkeys(path for mutant in mutants for path in concerned(mutant.module, ROOT))
-    outcome = _test(copy, list(paths), timeout=None)
-    if outcome != SURVIVED:
-        sys.exit(f"without a mutant the tests must pass, but: {outcome}")
-    copies.put(copy)
+def _outcomes(mutants: Iterable[Mutant], copies: list[Path], record: Record) -> Iterator[tuple[Mutant, Outcome]]:
+    """Each mutant with its outcome, as it comes: first those that are known from an earlier run."""
+    todo: deque[Mutant] = deque()
+    for mutant in mutants:
+        known = record.outcome(mutant)
+        if known is None:
+            todo.append(mutant)
+        else:
+            yield mutant, known
+    running: dict[int, tuple[Mutant, Path, Trial]] = {}
+    while todo or running:
+        while todo and len(running) < len(copies):
+            mutant, copy = todo.popleft(), copies.pop()
+            (copy / "src" / "dproof" / mutant.module).write_text(mutant.after, "utf-8")
+            trial = start(copy, concerned(mutant.module, ROOT), record.seconds, record.killers(mutant.module))
+            running[trial.pid] = mutant, copy, trial
+        pid, status = os.wait()
+        mutant, copy, trial = running.pop(pid)
+        outcome, seconds = trial.end(status)
+        (copy / "src" / "dproof" / mutant.module).write_text(mutant.before, "utf-8")
+        if outcome.test and outcome.test not in record.seconds:
+            _require_green(outcome.test, copy)
+        record.add(mutant, outcome, seconds)
+        yield mutant, outcome
+        copies.append(copy)
 
 
-def _try(mutant: Mutant, copies: SimpleQueue[Path]) -> str:
-    copy = copies.get()
-    file = copy / "src" / "dproof" / mutant.module
-    file.write_text(mutant.after, "utf-8")
-    try:
-        return _test(copy, concerned(mutant.module, ROOT), TIMEOUT)
-    finally:
-        file.write_text(mutant.before, "utf-8")
-        copies.put(copy)
+def _require_green(test: str, copy: Path) -> None:
+    """A test that fails anyway would kill every mutant. One that passed in another trial does not."""
+    trial = start(copy, [test], {}, {})
+    outcome, _ = trial.end(os.waitpid(trial.pid, 0)[1])
+    if outcome.verdict != SURVIVED:
+        sys.exit(f"without a mutant {test} must pass, but: {outcome.verdict}")
 
 
-def _test(copy: Path, paths: list[str], timeout: float | None) -> str:
-    """What became of the tests in the copy: "survived", "timed out", or "killed by" the first one that failed."""
-    command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", "--hypothesis-seed=0", *paths]
-    environment = {**os.environ, "PYTHONPATH": str(copy / "src")}
-    with subprocess.Popen(
-        command, cwd=copy, env=environment, stdout=PIPE, stderr=STDOUT, text=True, start_new_session=True
-    ) as process:
-        try:
-            output, _ = process.communicate(timeout=timeout)
-        except subprocess.TimeoutExpired:
-            os.killpg(process.pid, signal.SIGKILL)  # with the processes that the tests started
-            return "timed out"
-    failures = re.findall(r"^(?:FAILED|ERROR) (\S+)", output, flags=re.MULTILINE)
-    return SURVIVED if process.returncode == 0 else f"killed by {failures[0] if failures else 'a crash'}"
-
-
-def _watch(mutants: list[Mutant], outcomes: Iterable[str]) -> Counter[str]:
+def _watch(mutants: list[Mutant], outcomes: Iterable[tuple[Mutant, Outcome]]) -> Counter[str]:
     """Print each outcome as it comes, and write those that nobody noticed into the report."""
-    REPORT.parent.mkdir(exist_ok=True)
     tally: Counter[str] = Counter()
     with REPORT.open("w", encoding="utf-8") as report:
-        for mutant, outcome in zip(mutants, outcomes, strict=True):
-            tally[outcome.partition(" by ")[0]] += 1
-            print(f"{tally.total()}. {mutant.module}: {' → '.join(mutant.change)}\n   {outcome}", flush=True)
-            if outcome == SURVIVED:
+        for mutant, outcome in outcomes:
+            tally[outcome.verdict] += 1
+            print(f"{tally.total()}. {mutant.module}: {' → '.join(mutant.change)}", flush=True)
+            print(f"   {outcome.verdict} {outcome.test}", flush=True)
+            if outcome.verdict == SURVIVED:
                 report.write(f"## {mutant.module}, {mutant.operator}\n\n```diff\n{mutant.diff}\n```\n\n")
                 report.flush()
         summary = ", ".join(f"{count} {outcome}" for outcome, count in sorted(tally.items()))
