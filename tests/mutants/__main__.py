@@ -18,12 +18,11 @@ from tempfile import TemporaryDirectory
 from tests.mutants.concerned_tests import concerned
 from tests.mutants.record import Record
 from tests.mutants.sampling import Mutant, sample
-from tests.mutants.trial import SURVIVED, Outcome, Trial, load_libraries, start
+from tests.mutants.trial import SURVIVED, Hints, Trial, load_libraries, start
 
 ROOT = Path(__file__).parent.parent.parent
 SOURCE = ROOT / "src" / "dproof"
-BUILD = ROOT / "build"
-REPORT = BUILD / "mutants.md"
+REPORT = ROOT / "build" / "mutants.md"
 EXPLAINED = re.compile(r"- `(.+?)` → `(.+?)`: (.+)")
 
 
@@ -32,13 +31,13 @@ def main() -> int:
     explained = _explained((Path(__file__).parent / "equivalent.md").read_text("utf-8"))
     counted = (mutant for mutant in sample(SOURCE, options.seed) if (mutant.module, *mutant.change) not in explained)
     mutants = list(islice(counted, options.count))
-    BUILD.mkdir(exist_ok=True)
-    record = Record(BUILD / "mutants.json", ROOT)
+    REPORT.parent.mkdir(exist_ok=True)
     load_libraries()
     with TemporaryDirectory(prefix="dproof-mutants-") as folder:
         copies = [_copy(Path(folder) / str(number)) for number in range(options.jobs)]
-        outcomes = _watch(mutants, _outcomes(mutants, copies, record))
-    return int(outcomes[SURVIVED] > 0)
+        record = Record(REPORT.with_suffix(".json"), copies[0])
+        tally = _watch(_outcomes(mutants, copies, record))
+    return int(tally[SURVIVED] > 0)
 
 
 def _options() -> argparse.Namespace:
@@ -67,55 +66,55 @@ def _copy(target: Path) -> Path:
     return target
 
 
-def _outcomes(mutants: Iterable[Mutant], copies: list[Path], record: Record) -> Iterator[tuple[Mutant, Outcome]]:
-    """Each mutant with its outcome, as it comes: first those that are known from an earlier run."""
+def _outcomes(mutants: Iterable[Mutant], copies: list[Path], record: Record) -> Iterator[tuple[Mutant, str, str]]:
+    """Each mutant with the verdict and its test, as they come: first those that are known from an earlier run."""
     todo: deque[Mutant] = deque()
     for mutant in mutants:
-        known = record.outcome(mutant)
-        if known is None:
-            todo.append(mutant)
+        if known := record.outcome(mutant):
+            yield mutant, *known
         else:
-            yield mutant, known
+            todo.append(mutant)
     running: dict[int, tuple[Mutant, Path, Trial]] = {}
     while todo or running:
-        while todo and len(running) < len(copies):
+        while todo and copies:
             mutant, copy = todo.popleft(), copies.pop()
             (copy / "src" / "dproof" / mutant.module).write_text(mutant.after, "utf-8")
-            trial = start(copy, concerned(mutant.module, ROOT), record.seconds, record.killers(mutant.module))
+            trial = start(copy, concerned(mutant.module, ROOT), record.hints(mutant))
             running[trial.pid] = mutant, copy, trial
         pid, status = os.wait()
         mutant, copy, trial = running.pop(pid)
-        outcome, seconds = trial.end(status)
+        result = trial.end(status)
         (copy / "src" / "dproof" / mutant.module).write_text(mutant.before, "utf-8")
-        if outcome.test and outcome.test not in record.seconds:
-            _require_green(outcome.test, copy)
-        record.add(mutant, outcome, seconds)
-        yield mutant, outcome
+        if result.verdict != SURVIVED and result.test not in record.seconds:
+            _require_green([result.test] if result.test else concerned(mutant.module, ROOT), copy)
+        record.add(mutant, result)
+        yield mutant, result.verdict, result.test
         copies.append(copy)
 
 
-def _require_green(test: str, copy: Path) -> None:
+def _require_green(tests: list[str], copy: Path) -> None:
     """A test that fails anyway would kill every mutant. One that passed in another trial does not."""
-    trial = start(copy, [test], {}, {})
-    outcome, _ = trial.end(os.waitpid(trial.pid, 0)[1])
-    if outcome.verdict != SURVIVED:
-        sys.exit(f"without a mutant {test} must pass, but: {outcome.verdict}")
+    trial = start(copy, tests, Hints())
+    result = trial.end(os.waitpid(trial.pid, 0)[1])
+    if result.verdict != SURVIVED:
+        sys.exit(f"without a mutant {result.test or tests} must pass, but: {result.verdict}")
 
 
-def _watch(mutants: list[Mutant], outcomes: Iterable[tuple[Mutant, Outcome]]) -> Counter[str]:
-    """Print each outcome as it comes, and write those that nobody noticed into the report."""
+def _watch(outcomes: Iterable[tuple[Mutant, str, str]]) -> Counter[str]:
+    """Print each outcome as it comes, and write the mutants that no test noticed into the report."""
     tally: Counter[str] = Counter()
     with REPORT.open("w", encoding="utf-8") as report:
-        for mutant, outcome in outcomes:
-            tally[outcome.verdict] += 1
-            print(f"{tally.total()}. {mutant.module}: {' → '.join(mutant.change)}", flush=True)
-            print(f"   {outcome.verdict} {outcome.test}", flush=True)
-            if outcome.verdict == SURVIVED:
+        for mutant, verdict, test in outcomes:
+            tally[verdict] += 1
+            print(f"{tally.total()}. {mutant.module}: {' → '.join(mutant.change)}\n   {verdict} {test}", flush=True)
+            if verdict == SURVIVED:
                 report.write(f"## {mutant.module}, {mutant.operator}\n\n```diff\n{mutant.diff}\n```\n\n")
                 report.flush()
-        summary = ", ".join(f"{count} {outcome}" for outcome, count in sorted(tally.items()))
-        report.write(f"{len(mutants)} mutants: {summary}\n")
-    print(f"{len(mutants)} mutants: {summary}; the survivors are in {REPORT.relative_to(ROOT)}")
+        summary = (
+            f"{tally.total()} mutants: {', '.join(f'{count} {verdict}' for verdict, count in sorted(tally.items()))}"
+        )
+        report.write(f"{summary}\n")
+    print(f"{summary}; the survivors are in {REPORT.relative_to(ROOT)}")
     return tally
 
 

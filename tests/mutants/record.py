@@ -4,47 +4,65 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Mapping
 from hashlib import sha256
 from pathlib import Path
+from typing import Any
 
 from tests.mutants.concerned_tests import concerned
 from tests.mutants.sampling import Mutant
-from tests.mutants.trial import Outcome
+from tests.mutants.trial import Hints, Result
+
+EMPTY: dict[str, dict[str, Any]] = {"outcomes": {}, "seconds": {}, "reached": {}, "files": {}}
 
 
 class Record:
-    """Outcomes of mutants, and the seconds that each test takes."""
+    """Outcomes of mutants, how long each test takes, and what it reaches."""
 
     def __init__(self, file: Path, root: Path) -> None:
         self.file, self.root = file, root
-        known = json.loads(file.read_text("utf-8")) if file.exists() else {"outcomes": {}, "seconds": {}}
+        known = json.loads(file.read_text("utf-8")) if file.exists() else EMPTY
         self.outcomes: dict[str, list[str]] = known["outcomes"]  # module, verdict, test, hash of the tests
-        self.seconds: dict[str, float] = known["seconds"]
+        changed = {name for name, text in known["files"].items() if self._hash([name]) != text}
+        self.seconds: dict[str, float] = _without(known["seconds"], changed)
+        self.reached: dict[str, dict[str, list[str]]] = {
+            module: _without(tests, changed) for module, tests in known["reached"].items()
+        }
 
-    def outcome(self, mutant: Mutant) -> Outcome | None:
-        """The outcome, unless the mutant is new or the tests on which it rests have changed."""
-        if (entry := self.outcomes.get(_key(mutant))) is None:
-            return None
-        _, verdict, test, tests = entry
-        outcome = Outcome(verdict, test)
-        return outcome if tests == self._tests(mutant, outcome) else None
+    def outcome(self, mutant: Mutant) -> tuple[str, str] | None:
+        """The verdict and its test, unless the mutant is new or the tests on which they rest have changed."""
+        _, verdict, test, tests = self.outcomes.get(_key(mutant), ("", "", "", ""))
+        return (verdict, test) if verdict and tests == self._tests(mutant, test) else None
 
-    def killers(self, module: str) -> Counter[str]:
-        """How many mutants of the module each test killed."""
-        return Counter(test for known, _, test, _ in self.outcomes.values() if known == module and test)
+    def hints(self, mutant: Mutant) -> Hints:
+        killers = Counter(test for module, _, test, _ in self.outcomes.values() if module == mutant.module and test)
+        return Hints(mutant.module, mutant.function, killers, self.seconds, self.reached.get(mutant.module, {}))
 
-    def add(self, mutant: Mutant, outcome: Outcome, seconds: Mapping[str, float]) -> None:
-        self.seconds.update(seconds)
-        self.outcomes[_key(mutant)] = [mutant.module, outcome.verdict, outcome.test, self._tests(mutant, outcome)]
-        self.file.write_text(json.dumps({"outcomes": self.outcomes, "seconds": self.seconds}, indent=1), "utf-8")
+    def add(self, mutant: Mutant, result: Result) -> None:
+        tests = self._tests(mutant, result.test)
+        self.outcomes[_key(mutant)] = [mutant.module, result.verdict, result.test, tests]
+        self.seconds |= result.seconds
+        known = self.reached.setdefault(mutant.module, {})
+        for test, functions in result.reached.items():
+            known[test] = sorted({*known.get(test, ()), *functions})
+        self._write()
 
-    def _tests(self, mutant: Mutant, outcome: Outcome) -> str:
+    def _write(self) -> None:
+        files = {name: self._hash([name]) for name in {test.partition("::")[0] for test in self.seconds}}
+        known = {"outcomes": self.outcomes, "seconds": self.seconds, "reached": self.reached, "files": files}
+        self.file.write_text(json.dumps(known), "utf-8")
+
+    def _tests(self, mutant: Mutant, test: str) -> str:
         """A hash of the tests on which an outcome rests: the file of the one that failed, or all that concern it."""
-        paths = [outcome.test.partition("::")[0]] if outcome.test else concerned(mutant.module, self.root)
-        texts = [path.read_bytes() for name in paths if (path := self.root / name).is_file()]
-        return sha256(b"\n".join(texts)).hexdigest()
+        return self._hash([test.partition("::")[0]] if test else concerned(mutant.module, self.root))
+
+    def _hash(self, names: list[str]) -> str:
+        paths = [self.root / name for name in names]
+        return sha256(b"\n".join(path.read_bytes() if path.is_file() else b"" for path in paths)).hexdigest()
 
 
 def _key(mutant: Mutant) -> str:
     return sha256(f"{mutant.module}\n{mutant.after}".encode()).hexdigest()
+
+
+def _without(known: dict[str, Any], files: set[str]) -> dict[str, Any]:
+    return {test: value for test, value in known.items() if test.partition("::")[0] not in files}
