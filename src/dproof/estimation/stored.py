@@ -20,11 +20,12 @@ from dproof.errors import InputError
 from dproof.estimation.bins import unmix_bins
 from dproof.laws.debias import Axis, Bins, Scale, Seen, Unmixed
 from dproof.laws.scores import Array
+from dproof.plans.plan import ASKED
 from dproof.plans.row_law import Group
 from dproof.questions.cells import Cut
 from dproof.questions.sums import whole_scale
 from dproof.spaces.arrow import as_numpy
-from dproof.spaces.column import Column, quoted
+from dproof.spaces.column import Column, quoted, text_literal
 from dproof.tables.counting import Decoder, count_alike, decode_all, expressions, relation_of
 from dproof.tables.source import Parts
 
@@ -34,6 +35,14 @@ _CLOSED: dict[str, Any] = {
     "autoload_known_extensions": False,
     "python_enable_replacements": False,
 }
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Answering:
+    """Those of the stored rows that were asked for one group."""
+
+    data: Any
+    group: str
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -64,6 +73,8 @@ def connected(data: Any, view: str) -> Iterator[Any]:
 
 def relation(database: Any, data: Any) -> Any:
     """The stored rows, from Parquet files or an Arrow table."""
+    if isinstance(data, Answering):
+        return relation(database, data.data).filter(f"{quoted(ASKED)} = {text_literal(data.group)}")
     data = data.files() if isinstance(data, Parts) else data
     found = relation_of(database, data)
     if found is not None:
@@ -79,8 +90,13 @@ def count(data: Any, keys: Sequence[str], sums: Sequence[str]) -> tuple[list[Any
     Where the rows lie on many machines the same values may come several times.
     """
     named = {f"s{n}": f"coalesce(sum({number}), 0)::DOUBLE" for n, number in enumerate(sums)}
-    if isinstance(data, Parts):
-        counted = data.each(lambda part: _packed(_counted(part, keys, named)))
+    parts = data.data if isinstance(data, Answering) else data
+    if isinstance(parts, Parts):
+
+        def counted_part(part: Any) -> bytes:
+            return _packed(_counted(Answering(part, data.group) if parts is not data else part, keys, named))
+
+        counted = parts.each(counted_part)
         found = pa.concat_tables(pa.ipc.open_stream(part).read_all() for part in counted)
     else:
         found = _counted(data, keys, named)
