@@ -150,6 +150,8 @@ def _public_combos(release: Any, question: Question) -> Combos:
     """The groups of the public keys that the rows of the whole release have."""
     schema = schema_of(release.law.plan, "release")
     public = [key for key in question.group_by if isinstance(schema.spaces[key.column], Open)]
+    if not public:
+        return [()]
     counting = Counting(release.law, [Term((), None)], public)
     arrays, numbers, _ = count(release.data, counting.expressions, [])
     return counting.cells(arrays, len(numbers))[1]

@@ -14,6 +14,7 @@ from typing import Any
 import duckdb
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.ipc
 
 from dproof.errors import InputError
@@ -37,12 +38,25 @@ _CLOSED: dict[str, Any] = {
 }
 
 
+Counted = tuple[list[Any], Array, list[Array]]  # values of key expressions, how many rows have each, and sums
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Answering:
-    """Those of the stored rows that were asked for one group."""
+    """Those of the stored rows that were asked for one group; what is counted once, is counted for all groups."""
 
     data: Any
     group: str
+    counted: dict[tuple[tuple[str, ...], tuple[str, ...]], Counted]
+
+    def count(self, keys: Sequence[str], sums: Sequence[str]) -> Counted:
+        wanted = tuple(keys), tuple(sums)
+        if wanted not in self.counted:
+            self.counted[wanted] = count(self.data, [quoted(ASKED), *keys], sums)
+        (asked, *values), numbers, totals = self.counted[wanted]
+        own = pc.equal(asked.cast(pa.string()), self.group)
+        chosen = as_numpy(own).astype(bool)
+        return [array.filter(own) for array in values], numbers[chosen], [total[chosen] for total in totals]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -84,19 +98,16 @@ def relation(database: Any, data: Any) -> Any:
     return database.from_arrow(pyarrow.concat_tables(pyarrow.parquet.read_table(path) for path in data))
 
 
-def count(data: Any, keys: Sequence[str], sums: Sequence[str]) -> tuple[list[Any], Array, list[Array]]:
+def count(data: Any, keys: Sequence[str], sums: Sequence[str]) -> Counted:
     """The values of the key expressions, how many rows have each, and sums of expressions over these.
 
     Where the rows lie on many machines the same values may come several times.
     """
+    if isinstance(data, Answering):
+        return data.count(keys, sums)
     named = {f"s{n}": f"coalesce(sum({number}), 0)::DOUBLE" for n, number in enumerate(sums)}
-    parts = data.data if isinstance(data, Answering) else data
-    if isinstance(parts, Parts):
-
-        def counted_part(part: Any) -> bytes:
-            return _packed(_counted(Answering(part, data.group) if parts is not data else part, keys, named))
-
-        counted = parts.each(counted_part)
+    if isinstance(data, Parts):
+        counted = data.each(lambda part: _packed(_counted(part, keys, named)))
         found = pa.concat_tables(pa.ipc.open_stream(part).read_all() for part in counted)
     else:
         found = _counted(data, keys, named)

@@ -58,8 +58,9 @@ def rows_that_answer(release: Any, columns: frozenset[str]) -> list[StoredRows]:
     counted: dict[str, int] = {}
     for name, number in zip(names[0].to_pylist(), numbers.tolist(), strict=True):
         counted[name] = counted.get(name, 0) + int(number)
+    data, read = release.data, dict[Any, Any]()
     return [
-        StoredRows(part, Answering(release.data, name), counted.get(name, 0), release.rows, release.private)
+        StoredRows(part, Answering(data, name, read), counted.get(name, 0), release.rows, release.private)
         for name, part, _ in _holding(law, private)
     ]
 

@@ -50,8 +50,9 @@ def needs(plan: Plan) -> list[Need]:
     private = {column.name: column for column in plan.columns if column.private}
     found: dict[frozenset[str], Fraction] = {}
     for columns, weight in _questioned(plan):
-        if columns & private.keys():
-            found[columns & private.keys()] = found.get(columns & private.keys(), Fraction(0)) + weight
+        own = columns.intersection(private)
+        if own:
+            found[own] = found.get(own, Fraction(0)) + weight
     joints = [group.names for group in plan.groups if len(group.columns) > 1]
     for joint in joints:
         if not any(columns <= joint for columns in found):
