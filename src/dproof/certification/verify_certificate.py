@@ -5,16 +5,18 @@
 First every name, type and number of the certificate must lie in the range that is written down below. Then, for every
 law, this program computes the largest P(A) − e^ε Q(A) over all neighbouring inputs and all sets A, in whole numbers,
 with a fraction that is proven to lie below e^ε; it must not exceed δ, nor the tight values that are claimed. The
-promises of the laws must add up to no more than the promise for the whole row, and the seal must fit.
+promises of the laws must add up to no more than the promise for the whole row, and the seal must fit. Where a row
+answers for one law, drawn with recorded weights whatever its data, none may promise more than the row.
 Of a release, the plan and the stored table must lie beside the certificate and have the recorded hashes, with nothing
 else in the folder. The plan must make the same promise for the same columns, and each law must have as many inputs as
 the plan declares values.
 Exit code 0: all of it holds. 1: something does not.
 
 Not checked here, but by `dproof verify`: what the stored files hold; the region of a curve, of which the plan is not
-read here; that each law has its column's share of the promise; and what else the certificate says of its release (its
-columns, its rows, the tight values of a whole row and of a person, errors). Checked by neither: names of mechanisms
-and lower bounds, which are taken as said, and the files that are named as not checked, such as report.html.
+read here; that each law has its column's share of the promise, or that rows are asked what the plan says; and what else
+the certificate says of its release (its columns, its rows, the tight values of a whole row and of a person, errors).
+Checked by neither: names of mechanisms and lower bounds, which are taken as said, and the files that are named as not
+checked, such as report.html.
 """
 
 from __future__ import annotations
@@ -180,6 +182,7 @@ LARGEST_FILE = 1 << 27  # bytes of a certificate
 MOST_ENTRIES = 1 << 22  # of all matrices of a certificate together
 MOST_COMPARISONS = 1 << 27  # of two weights, likewise
 MOST_BLOCKS = 1 << 10  # of a table of noise, within its reach
+DRAWN = 1 << 16  # words, each of which asks a row for one law
 
 EPSILON, DELTA = fraction(0, 1000), fraction(0, 1)
 WEIGHT, TOTAL = digits(0, 10**2000 - 1), digits(1, 10**2000 - 1)
@@ -285,7 +288,8 @@ def certificate_with(others: Laws) -> Reader:
             "laws": many(part, 1, 4096),
             "release": missing_or(RELEASE),
             "seal": text,
-        }
+        },
+        {"sample": many(record({"columns": many(text, 1, 1 << 16), "weight": whole(1, DRAWN)}), 1, DRAWN)},
     )
 
 
@@ -702,14 +706,24 @@ def check_work(laws: list[dict[str, Any]]) -> None:
     require(small, "the matrices are too large for this program to go through")
 
 
-def check_sum(laws: list[dict[str, Any]], name: str, promised: Fraction) -> None:
-    """Basic composition: the promises of independent laws add up."""
+def check_sum(laws: list[dict[str, Any]], name: str, promised: Fraction, sampled: bool) -> None:
+    """Basic composition: the promises of independent laws add up. Of laws of which one is drawn the largest counts."""
+    if sampled:
+        return require(all(part[name] <= promised for part in laws), f"a law exceeds the promised {name}")
     common = 1
     for part in laws:
         common = lcm(common, part[name].denominator)
         require(common.bit_length() < 1 << 16, f"the values of {name} have too long a common denominator")
     spent = sum((part[name] for part in laws), Fraction(0))
-    require(spent <= promised, f"the laws together exceed the promised {name}")
+    return require(spent <= promised, f"the laws together exceed the promised {name}")
+
+
+def check_sample(certificate: dict[str, Any]) -> None:
+    """Every law must have a weight, and the weights must be all words that are drawn."""
+    names = [" × ".join(each["columns"]) for each in certificate["sample"]]
+    require(names == [part["name"] for part in certificate["laws"]], "rows are asked for other laws than there are")
+    require(len(set(names)) == len(names), "two laws have the same name")
+    require(sum(each["weight"] for each in certificate["sample"]) == DRAWN, f"the weights must sum to {DRAWN}")
 
 
 def read(text: str) -> dict[str, Any]:
@@ -834,10 +848,12 @@ def check_plan(certificate: dict[str, Any], plan: dict[str, Any], others: Spaces
     require(public == certificate["release"]["public"], "the plan calls other columns public than the certificate")
     joined = {name: joint["columns"] for joint in plan.get("joint", ()) for name in joint["columns"]}
     private = [name for name, column in columns.items() if not column.get("public") and not column.get("drop")]
-    groups = {" × ".join(members): members for members in (joined.get(name, [name]) for name in private)}
-    require(
-        list(groups) == [part["name"] for part in certificate["laws"]], "the certificate has laws for other columns"
-    )
+    asked, spread = [each["columns"] for each in certificate.get("sample", ())], promise.get("spread")
+    require(spread in ("auto", "sample" if asked else "split" if spread else None), "the plan spreads in another way")
+    groups = {" × ".join(members): members for members in asked or (joined.get(name, [name]) for name in private)}
+    named = [part["name"] for part in certificate["laws"]]
+    every = {name for members in groups.values() for name in members} == set(private)
+    require(list(groups) == named and every, "the certificate has laws for other columns")
     for part, members in zip(certificate["laws"], groups.values(), strict=True):
         sizes = [declared(columns[name], others) for name in members]
         values = None if None in sizes else prod(size for size in sizes if size is not None)
@@ -867,8 +883,10 @@ def verify(
         require(one, "a release shows how many rows it has, so it can only promise change-one")
         every = not any("neighbours" in part["law"] or "distances" in part for part in found["laws"])
         require(every, "the laws of a release must be private for every pair of values")
+    if "sample" in found:
+        check_sample(found)
     for promise in ("epsilon", "delta"):
-        check_sum(found["laws"], promise, found[promise])
+        check_sum(found["laws"], promise, found[promise], "sample" in found)
     check_work(found["laws"])
     for part in found["laws"]:
         check_law(part)
@@ -890,11 +908,9 @@ def main(arguments: list[str]) -> int:
         require(path.stat().st_size <= LARGEST_FILE, "the file is too large for a certificate")
         certificate = read(path.read_text(encoding="utf-8"))
         unread = verify(certificate, path.parent)
-    except Refused as refused:
-        print(f"does not hold: {refused}")
-        return 1
     except Exception as problem:  # whatever a damaged or hostile file provokes, it is refused
-        print(f"does not hold: the file is not a readable certificate ({type(problem).__name__})")
+        unreadable = f"the file is not a readable certificate ({type(problem).__name__})"
+        print(f"does not hold: {problem if isinstance(problem, Refused) else unreadable}")
         return 1
     promise = f"epsilon = {certificate['epsilon']}, delta = {certificate['delta']}, {certificate['neighbours']}"
     limits = ", for the listed pairs of inputs" * any("neighbours" in part["law"] for part in certificate["laws"])

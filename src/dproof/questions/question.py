@@ -218,3 +218,15 @@ def columns(question: Question) -> tuple[str, ...]:
     for aggregate in aggregates(question):
         names += [*aggregate.columns, *(leaf.column for leaf in leaves(aggregate.where))]
     return tuple(dict.fromkeys(names))
+
+
+def columns_needed(question: Question) -> list[frozenset[str]]:
+    """For each expression with an aggregate, the columns that it needs together: its own, conditions and groups.
+
+    >>> both = Question("data", (Item("a", Aggregate("avg", ("age",))), Item("n", Aggregate("count"))))
+    >>> [sorted(needed) for needed in columns_needed(both)]
+    [['age'], []]
+    """
+    alone = (replace(question, select=(Item("", part),), having=(), order_by=()) for part in expressions(question))
+    found = [frozenset(columns(part)) for part in alone if aggregates(part)]
+    return list(dict.fromkeys(found)) or [frozenset(columns(question))]
