@@ -350,7 +350,7 @@ def expand(
     chosen = None if kernel is None else Kernel(kernel, length)
     bounds = None if box is None else tuple(listed(box, "box", "a list of bounds, one for each term"))
     middle = None if centre is None else tuple(listed(centre, "centre", "a list of values, one for each grid point"))
-    everything = (basis, terms, box, kernel) == (None,) * 4 and space.points <= MOST_HATS
+    everything = all(given is None for given in (basis, terms, box, kernel)) and space.points <= MOST_HATS
     name = (HAT if everything else "cosine") if basis is None else basis
     count = (space.points if name == HAT else min(TERMS, space.points)) if terms is None else terms
     return Expansion(space, name, count, radius, bounds, chosen, middle)
