@@ -86,8 +86,9 @@ class Basis:
 class Hats(Basis):
     """The hat functions of a grid, 1 at one point and 0 at all others: they show every curve on it exactly.
 
-    As they are, their coefficients are the values on the grid. With the root of their matrix ∫ hat_i hat_k they are
-    made orthonormal.
+    As they are, their coefficients are the values on the grid, and `squares` are weights of these, ∫ hat_j: an error is
+    then that on the grid, which is no less than the one between its points. With the root of their matrix
+    ∫ hat_i hat_k they are made orthonormal.
 
     >>> hats = hat_functions(Curves(0, 2, 3, 0, 1), orthonormal=False)
     >>> hats.evaluate([0.5, 1.0]).tolist(), hats.analysis(Curves(0, 2, 3, 0, 1)).tolist()[0]
@@ -95,7 +96,7 @@ class Hats(Basis):
     """
 
     root: Floats
-    lengths: Floats  # ∫ φ_j²
+    lengths: Floats
 
     @property
     def squares(self) -> Floats:
@@ -120,7 +121,7 @@ def hat_functions(space: Curves, *, orthonormal: bool) -> Hats:
     gram = (np.diag(np.append(steps, 0) + np.append(0, steps)) * 2 + np.diag(steps, 1) + np.diag(steps, -1)) / 6
     breaks = tuple(((times - times[0]) / (times[-1] - times[0])).tolist())
     ends = float(space.start), float(space.stop)
-    root, lengths = np.eye(space.points), np.diag(gram)
+    root, lengths = np.eye(space.points), gram.sum(axis=0)
     if orthonormal:
         values, vectors = np.linalg.eigh(gram)
         root, lengths = vectors @ (np.sqrt(values)[:, None] * vectors.T), np.ones(space.points)
