@@ -6,7 +6,6 @@ from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from decimal import Decimal
 from fractions import Fraction
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -17,7 +16,6 @@ from dproof.estimation.counted import Combos, Counting
 from dproof.estimation.distribution_free import DistributionFree
 from dproof.estimation.estimated import Options, estimate, refuse_singular
 from dproof.estimation.intervals import half_widths, normal_quantile
-from dproof.estimation.measures import Linear
 from dproof.estimation.subsamples import StoredRows, of_whole, scale_up
 from dproof.laws.lattice import NODES
 from dproof.laws.scores import Array
@@ -113,15 +111,17 @@ class OrderStatistics:
     def _bounds(self, free: DistributionFree, first: int, steps: int, mark: float) -> tuple[Array, Array]:
         """∞ from where on every distribution that fits the rows has passed the mark, and from where on some has; −∞
         before that."""
-        level, count = self.options.level, Linear(np.ones(1) * self.whole / self.rows)
         target: Target = self.options.target if self.whole == self.rows else "population"
+        level, mark = self.options.level, mark * self.rows / self.whole
 
-        def passed(end: int, step: int) -> bool:
-            # By the thresholds alone: then all steps are about the same distributions.
-            return free.interval(first + step, count, None, level, target, scored=False)[end] >= mark
+        def some(step: int) -> bool:
+            return free.can_reach(first + step, 1, mark, level, target)
+
+        def every(step: int) -> bool:
+            return not free.can_reach(first + step, -1, -mark, level, target)
 
         places = np.arange(steps)
-        until = [bisect_left(range(steps), True, key=partial(passed, end)) for end in (0, 1)]
+        until = [bisect_left(range(steps), True, key=has_passed) for has_passed in (every, some)]
         return np.where(places < until[0], -np.inf, np.inf), np.where(places < until[1], -np.inf, np.inf)
 
     def _spelled(self, column: str, where: Predicate | None) -> Counting:
