@@ -113,7 +113,6 @@ def _sanitise_tables(
         payer.pay(law)
         held = measure(opened, law, coins, progress)
         payer.settle(held.certificate["seal"])
-        _warn_useless(held)
         return held
 
     def write(folder: Path) -> Release:
@@ -122,19 +121,7 @@ def _sanitise_tables(
         made = measure(opened, law, coins, progress)
         return replace(made, certificate=write_tables(folder, made), folder=Path(out), table=None)
 
-    release = _stored(Path(out), law, payer, write)
-    _warn_useless(release)
-    return release
-
-
-def _warn_useless(release: Any) -> None:
-    """Say it where the noise hides everything; how many rows there are is public, or told by what was measured."""
-    from dproof.report.central_expectation import half_widths, useless
-
-    rows = max(0.0, float(release.estimates[None].table(())))
-    nothing = useless(half_widths(release.law), rows)
-    if nothing is not None:
-        warnings.warn(nothing, DproofWarning, stacklevel=3)
+    return _stored(Path(out), law, payer, write)
 
 
 def _opened(source: Any, table: str | None, plan: Plan, out: Any) -> Source:

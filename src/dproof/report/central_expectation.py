@@ -132,6 +132,11 @@ def useless(widths: Sequence[Width], rows: float) -> str | None:
     )
 
 
+def told_nothing(law: TableLaw, counts: Estimates) -> str | None:
+    """The same for the rows of a release: as many as are public, or as were measured with noise."""
+    return useless(half_widths(law), max(0.0, float(counts.table(()))))
+
+
 def least_half_width(widths: Sequence[Width]) -> float:
     """± of the sharpest table of counts that is measured: of fewer rows than that no count says anything."""
     return min((one.half_width for one in widths if one.sum_of is None and one.half_width), default=0.0)

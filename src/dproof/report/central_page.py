@@ -13,7 +13,7 @@ from dproof.exact import written
 from dproof.html import table
 from dproof.meaning import advice
 from dproof.plans.table_law import TableLaw
-from dproof.report.central_expectation import deviations, half_widths, useless
+from dproof.report.central_expectation import deviations, half_widths, told_nothing
 from dproof.report.page import bar, denial, document, fact_cards
 
 _SHOWN = 100  # tables, and columns
@@ -62,7 +62,7 @@ def _promise(law: TableLaw, certificate: Mapping[str, Any]) -> str:
 
 def _measured(law: TableLaw, certificate: Mapping[str, Any], counts: Estimates) -> str:
     widths = half_widths(law)
-    nothing = useless(widths, max(0.0, float(counts.table(()))))
+    nothing = told_nothing(law, counts)
     alarm = "" if nothing is None else f'<p class="alarm">{escape(nothing[0].upper() + nothing[1:])}.</p>'
     rows = [(one.name, f"{one.cells:,}", f"± {written(one.half_width)}") for one in widths[:_SHOWN]]
     more = f"<p>… and {len(widths) - _SHOWN:,} more.</p>" if len(widths) > _SHOWN else ""
