@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from dproof.cli.output import Page, emit, escape
+from dproof.central.workload import Residual
+from dproof.cli.output import Page, emit, escape, pairs
 from dproof.errors import InputError
 from dproof.exact import float_above, written
 from dproof.plans import expectation
@@ -14,7 +15,14 @@ from dproof.plans.plan import Plan
 from dproof.plans.row_law import certify_row
 from dproof.plans.table_law import TableLaw, certify_tables
 from dproof.privacy import Privacy
-from dproof.report.central_page import half_widths
+from dproof.report.central_expectation import (
+    Expected,
+    half_widths,
+    least_half_width,
+    mean_half_width,
+    question_half_widths,
+    useless,
+)
 
 _LISTED = 12  # tables that are shown one by one
 
@@ -27,6 +35,8 @@ def show_tables(plan: Plan, name: str, rows: int | None, as_json: bool) -> None:
 
 def _answer(law: TableLaw, rows: int | None) -> dict[str, Any]:
     plan, privacy = law.plan, law.plan.privacy
+    widths, keys = half_widths(law), [*map(Residual, law.tables), *law.sums]
+    means = [None if rows is None else mean_half_width(law, key, rows) for key in keys]
     rho, local = law.rho(), {} if rows is None else _local(plan, rows)
     return {
         "model": plan.model,
@@ -35,10 +45,19 @@ def _answer(law: TableLaw, rows: int | None) -> dict[str, Any]:
         "neighbours": privacy.neighbours,
         "rows_per_person": plan.rows_per_person,
         "rho": None if rho is None else float_above(rho),
+        "least_rows": least_half_width(widths),
+        "verdict": None if rows is None else useless(widths, rows),
         "tables": [
-            {"columns": list(one.columns), "sum_of": one.sum_of, "cells": one.cells, "half_width": one.half_width}
-            for one in half_widths(law)
+            {
+                "columns": list(one.columns),
+                "sum_of": one.sum_of,
+                "cells": one.cells,
+                "half_width": one.half_width,
+                **({} if rows is None or one.sum_of is None else {"mean_half_width": mean}),
+            }
+            for one, mean in zip(widths, means, strict=True)
         ],
+        "questions": [_question(one) for one in question_half_widths(law, rows)] if plan.questions else [],
         "columns": [
             {
                 "name": axis.name,
@@ -50,6 +69,12 @@ def _answer(law: TableLaw, rows: int | None) -> dict[str, Any]:
         ],
         "dropped": plan.named("drop"),
     }
+
+
+def _question(one: Expected) -> dict[str, Any]:
+    least, greatest = one.half_widths or (None, None)
+    told = {"least_half_width": least, "half_width": greatest}
+    return {"question": one.question, "weight": one.weight, "column": one.column, **told}
 
 
 def _local(plan: Plan, rows: int) -> Mapping[str, float | None]:
@@ -86,6 +111,8 @@ def _page(answer: dict[str, Any], name: str) -> Page:
     )
     yield FittingTable(["table", "cells", "±"], list(_lines(answer["tables"])), left=(0,), spare=(1,))
     yield "\n±: a count, or a sum, of one cell is right to about this, 19 times out of 20, whatever the data.\n"
+    yield from _worth(answer)
+    yield from _questions(answer["questions"])
     columns = sorted(answer["columns"], key=lambda column: -column["share"])
     figures: list[tuple[str, ...]] = [(escape(c["name"]), f"{c['values']:,}", f"{c['share']:.0%}") for c in columns]
     heads, told = ["column", "values", "part of the cost"], "local_half_width" in columns[0]
@@ -101,6 +128,37 @@ def _page(answer: dict[str, Any], name: str) -> Page:
         yield f"Left out: {escape(', '.join(answer['dropped']))}.\n"
 
 
+def _worth(answer: dict[str, Any]) -> Page:
+    """Whether the counts say anything, and how sharp means are."""
+    if answer["verdict"] is not None:
+        yield f"[yellow]Take care: {escape(answer['verdict'])}.[/yellow]\n"
+    elif answer["least_rows"]:
+        yield f"With fewer than {written(answer['least_rows'])} rows no count says anything.\n"
+    means = [one for one in answer["tables"] if one.get("mean_half_width") is not None]
+    if means:
+        told = [f"{_named(one)} ± {written(one['mean_half_width'])}" for one in means[:_LISTED]]
+        yield f"Means, at most, if the rows are spread evenly: {escape('; '.join(told))}.\n"
+
+
+def _named(one: dict[str, Any]) -> str:
+    return f"{one['sum_of']} by {' × '.join(one['columns'])}" if one["columns"] else str(one["sum_of"])
+
+
+def _questions(questions: Sequence[dict[str, Any]]) -> Page:
+    """± of the answer to each question, one after another: they are too long for a table."""
+    last = None
+    for asked in questions:
+        if asked["question"] != last:
+            yield escape(last := asked["question"])
+        if asked["half_width"] is None:
+            told = "± depends on how many rows there are: say it with --rows"
+        else:
+            told = f"± {_between(asked['least_half_width'], asked['half_width'])}"
+        yield pairs([("•", f"{escape(asked['column'])}: {told}")])
+    if questions:
+        yield "± of means and shares are for rows that are spread evenly; those of counts and sums hold for all data.\n"
+
+
 def _lines(tables: Sequence[dict[str, Any]]) -> Page:
     """Each table, or how sharp those with equally many columns are; sums of numbers likewise."""
     kinds: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
@@ -108,7 +166,9 @@ def _lines(tables: Sequence[dict[str, Any]]) -> Page:
         by = len(one["columns"]) if len(tables) > _LISTED else tuple(one["columns"])
         kinds.setdefault((one["sum_of"], by), []).append(one)
     for (summed, by), alike in kinds.items():
-        name = " × ".join(by) if isinstance(by, tuple) else f"{len(alike):,} of {by} column{'s'[: by != 1]}"
+        name = (
+            " × ".join(by) or "all rows" if isinstance(by, tuple) else f"{len(alike):,} of {by} column{'s'[: by != 1]}"
+        )
         if summed is not None:
             name = f"sum of {summed}" + (f" by {name}" if by else "")
         cells, widths = [one["cells"] for one in alike], [one["half_width"] for one in alike]

@@ -82,8 +82,11 @@ def _answer(release: Release, out: Path) -> dict[str, Any]:
     }
 
 
-def _tables(release: Release, out: Path) -> dict[str, Any]:
+def _tables(release: Any, out: Path) -> dict[str, Any]:
+    from dproof.report.central_expectation import told_nothing
+
     certificate, privacy = release.certificate, release.plan.privacy
+    nothing = told_nothing(release.law, release.estimates[None])
     return {
         "release": str(out),
         "model": "central",
@@ -96,7 +99,7 @@ def _tables(release: Release, out: Path) -> dict[str, Any]:
         "rows_per_person": certificate["rows_per_person"],
         "private": release.private,
         "seal": certificate["seal"],
-        "advice": list(advice(privacy)),
+        "advice": [*advice(privacy), *([] if nothing is None else [nothing])],
     }
 
 

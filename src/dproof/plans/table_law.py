@@ -20,7 +20,7 @@ from dproof.central.workload import Domain, Residual, Table, largest_loss, maxim
 from dproof.certification.verify_central import FORMAT, VERSION
 from dproof.certification.verify_certificate import seal
 from dproof.coins import Coins
-from dproof.errors import InputError, TooLarge, VerificationFailed
+from dproof.errors import InputError, TooLarge
 from dproof.exact import float_above
 from dproof.plans.central import Axis, plan_axes
 from dproof.plans.plan import Plan
@@ -28,8 +28,8 @@ from dproof.privacy import Privacy
 
 _MOST_CELLS = 10_000_000  # of all tables together
 _MOST_COLUMNS = 12  # of a table: every set of them has a residual
-_MOST_STEPS = 1 << 31  # that a row may move a sum by: then 2^32 rows add up within 64 bits
-_APART = Fraction(1, 1000)  # how far noise may be from what the plan determines, where machines calculate otherwise
+_MOST_ROWS = 1 << 32
+_MOST_STEPS = 1 << 31  # that a row may move a sum by: then so many rows add up within 64 bits
 _STEP = 0.25  # the square of half a step: the distance of a value to where its step ends
 
 Integers = NDArray[np.int64]
@@ -264,11 +264,12 @@ def certify_tables(plan: Plan) -> TableLaw:
         raise InputError("model = 'central' needs epsilon above 0: with none, nothing can be told")
     law = TableLaw(plan, plan_axes(plan.columns))
     _check_size(law)
-    if not law.is_pure:
-        return with_noise(law)
-    # Contrasts are better where many columns have two values, plain tables where few have.
-    found = [with_noise(replace(law, contrasts=contrasts)) for contrasts in (False, True)]
-    return found[0] if found[0].wanted == found[1].wanted else min(found, key=_error)
+    # With δ = 0 contrasts are better where many columns have two values, plain tables where few have.
+    other = replace(law, contrasts=law.is_pure)
+    laws = [law, other] if other.wanted != law.wanted else [law]
+    chosen = min(map(with_noise, laws), key=_error) if len(laws) > 1 else with_noise(law)
+    _check_worth(chosen)
+    return chosen
 
 
 def with_noise(law: TableLaw) -> TableLaw:
@@ -285,7 +286,7 @@ def with_noise(law: TableLaw) -> TableLaw:
 
 
 def _answers(law: TableLaw) -> Answers:
-    """What shall be sharp: the answers to the plan's questions, or a cell of every table and sum, with their weights."""
+    """What shall be sharp, with weights: the answers to the plan's questions, or a cell of every table and sum."""
     if law.plan.asked is not None and law.plan.asked.questions:
         from dproof.plans.question_tables import question_costs  # takes a parser of SQL, which few plans need
 
@@ -298,9 +299,24 @@ def _answers(law: TableLaw) -> Answers:
 def _error(law: TableLaw) -> float:
     """What the plan wants to be least, with the variances that answers have."""
     assert law.plan.asked is not None
+    return _answers(law).value(_residual_variances(law), law.plan.asked.objective)
+
+
+def _residual_variances(law: TableLaw) -> NDArray[np.float64]:
     spreads = {one: law.variance(parameter) for one, parameter in law.noise.items()}
-    variances = residual_variances(law.domain.sizes, spreads, law.residuals, plain=law.is_pure)
-    return _answers(law).value(variances, law.plan.asked.objective)
+    return residual_variances(law.domain.sizes, spreads, law.residuals, plain=law.is_pure)
+
+
+def _check_worth(law: TableLaw) -> None:
+    """Refuse noise that hides any table: how many rows there are is not known, but there are no more than can be."""
+    cells = [(1.0, cell_costs(law.domain, Residual(table))) for table in law.tables]
+    variances = Answers.of(cells, law.residuals).variances(_residual_variances(law))
+    hidden = [variance for variance in variances.tolist() if variance > 0]  # a public number of rows has none
+    if hidden and min(hidden) > _MOST_ROWS**2:
+        raise InputError(
+            f"the budget is too small to say anything: the standard deviation of every count is above {_MOST_ROWS:,}, "
+            "more rows than a table may have; allow a larger epsilon or delta, or ask for fewer and smaller tables"
+        )
 
 
 def _check_size(law: TableLaw) -> None:
@@ -325,44 +341,3 @@ def _check_size(law: TableLaw) -> None:
                 raise TooLarge(
                     f"the {law.measured_name(one)} has too many steps to be exact: give {axis.name!r} a larger `step`"
                 )
-
-
-def recorded_table_law(plan: Plan, certificate: Mapping[str, Any]) -> TableLaw:
-    """The law of a release of tables, from its plan and certificate; refused where they do not fit each other."""
-    law = TableLaw(plan, plan_axes(plan.columns))
-    try:
-        promise = {"epsilon": plan.privacy.epsilon, "delta": plan.privacy.delta}
-        same = all(str(value) == certificate[key] for key, value in promise.items())
-        if not same or plan.privacy.neighbours != certificate["neighbours"]:
-            raise VerificationFailed("the certificate promises something else than the plan")
-        columns = [{"name": axis.name, "values": axis.size, "reach": axis.reach} for axis in law.axes]
-        if columns != certificate["columns"]:
-            raise VerificationFailed("the certificate has other columns than the plan")
-        noises = [_parameter(noise) for noise in certificate["noises"]]
-        noise = {
-            Residual(tuple(m["columns"]), m["sum_of"], m.get("contrast", False)): noises[m["noise"]]
-            for m in certificate["measurements"]
-        }
-    except (LookupError, TypeError, ValueError, ArithmeticError) as error:
-        raise VerificationFailed(f"the certificate cannot be read ({type(error).__name__})") from None
-    law = replace(law, contrasts=any(measurement.contrast for measurement in noise), noise=noise)
-    if list(noise) != law.wanted:
-        raise VerificationFailed("the certificate has other tables than the plan")
-    return law
-
-
-def check_noise(law: TableLaw) -> None:
-    """Refuse noise that is not shared out as the plan wants it: answers would have other intervals than are told.
-
-    Floats choose the shares, so that another machine may find them a little different.
-    """
-    wanted = with_noise(law).noise
-    if any(abs(wanted[one] / parameter - 1) > _APART for one, parameter in law.noise.items()):
-        raise VerificationFailed("the noise is not shared out over the tables as the plan determines")
-
-
-def _parameter(noise: Mapping[str, Any]) -> Fraction:
-    if noise["kind"] != "gaussian":
-        return Fraction(noise["epsilon"])
-    step, draws = int(noise["step"]), int(noise["draws"])
-    return Fraction(noise["square"]) * Fraction(sum(step ** (2 * n) for n in range(draws)))

@@ -23,7 +23,8 @@ from dproof.central.residuals import Estimates
 from dproof.coins import Coins
 from dproof.errors import InputError, VerificationFailed
 from dproof.plans.plan import Plan
-from dproof.plans.table_law import TableLaw, recorded_table_law
+from dproof.plans.table_law import TableLaw
+from dproof.plans.table_record import recorded_table_law
 from dproof.releases.central_rows import ROWS, made_up_table
 from dproof.releases.folder import appearing
 from dproof.releases.metadata import SEEDED, check_metadata

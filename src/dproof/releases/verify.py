@@ -29,7 +29,7 @@ from dproof.laws.law import law_from_json
 from dproof.plans.column import added_sizes
 from dproof.plans.reader import Misplaced
 from dproof.plans.row_law import Group, RowLaw
-from dproof.plans.table_law import check_noise
+from dproof.plans.table_record import check_noise
 from dproof.releases.central import TABLES
 from dproof.releases.central_rows import ROWS, check_rows, row_count
 from dproof.releases.folder import is_unfinished

@@ -5,15 +5,15 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from html import escape
-from statistics import NormalDist
-from typing import Any, NamedTuple
+from typing import Any
 
 from dproof.central.residuals import Estimates
-from dproof.central.workload import Residual, Table
+from dproof.central.workload import Table
 from dproof.exact import written
 from dproof.html import table
 from dproof.meaning import advice
 from dproof.plans.table_law import TableLaw
+from dproof.report.central_expectation import deviations, half_widths, told_nothing
 from dproof.report.page import bar, denial, document, fact_cards
 
 _SHOWN = 100  # tables, and columns
@@ -26,7 +26,7 @@ def page(law: TableLaw, certificate: Mapping[str, Any], counts: Estimates) -> st
     sections = [
         _promise(law, certificate),
         denial(law.plan.privacy),
-        _measured(law, certificate),
+        _measured(law, certificate, counts),
         _columns(law, counts),
         _pairs(law, counts),
         _asking(law),
@@ -60,13 +60,15 @@ def _promise(law: TableLaw, certificate: Mapping[str, Any]) -> str:
     )
 
 
-def _measured(law: TableLaw, certificate: Mapping[str, Any]) -> str:
+def _measured(law: TableLaw, certificate: Mapping[str, Any], counts: Estimates) -> str:
     widths = half_widths(law)
+    nothing = told_nothing(law, counts)
+    alarm = "" if nothing is None else f'<p class="alarm">{escape(nothing[0].upper() + nothing[1:])}.</p>'
     rows = [(one.name, f"{one.cells:,}", f"± {written(one.half_width)}") for one in widths[:_SHOWN]]
     more = f"<p>… and {len(widths) - _SHOWN:,} more.</p>" if len(widths) > _SHOWN else ""
     return (
-        "<section><h2>What was measured</h2><p>How many rows there are in each cell of these tables, and the sums of "
-        "numbers over them, right to about this, 19 times out of 20:</p>"
+        f"<section><h2>What was measured</h2>{alarm}<p>How many rows there are in each cell of these tables, and the "
+        "sums of numbers over them, right to about this, 19 times out of 20:</p>"
         f"{table(['table', 'cells', 'a cell'], rows)}{more}"
         f"{_rows(certificate)}</section>"
     )
@@ -80,33 +82,6 @@ def _rows(certificate: Mapping[str, Any]) -> str:
         f"<p><b>rows.parquet</b> holds {made_up:,} rows for tools that want rows. They were made up so that their "
         "tables are near the measured ones: no row is a person's, and what is not in the tables is not in the rows.</p>"
     )
-
-
-class Width(NamedTuple):
-    """How sharp a table of counts is, or the sums of a number by a table: ± at 95% of one cell."""
-
-    name: str
-    columns: tuple[str, ...]
-    sum_of: str | None
-    cells: int
-    half_width: float
-
-
-def deviations(law: TableLaw) -> float:
-    """How many standard deviations ± has at 95%: as many as in an answer."""
-    return NormalDist().inv_cdf((1 + law.normal_level(0.95)) / 2)
-
-
-def half_widths(law: TableLaw) -> list[Width]:
-    """± of every table and sum that the plan asks for."""
-    found, names, widths = law.precisions, [axis.name for axis in law.axes], []
-    for key in (*map(Residual, law.tables), *law.sums):
-        number = key.number
-        worth, summed = (1.0, None) if number is None else (float(law.axes[number].unit), names[number])
-        half = deviations(law) * worth * found[number].cell_variance(key.table) ** 0.5
-        columns = tuple(names[place] for place in key.table)
-        widths.append(Width(law.measured_name(key), columns, summed, law.domain.cells(key.table), half))
-    return widths
 
 
 def _columns(law: TableLaw, counts: Estimates) -> str:

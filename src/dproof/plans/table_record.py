@@ -1,0 +1,57 @@
+"""The law of measured tables as a certificate records it: read back, and held against the plan."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any
+
+from dproof.central.workload import Residual
+from dproof.errors import VerificationFailed
+from dproof.plans.central import plan_axes
+from dproof.plans.plan import Plan
+from dproof.plans.table_law import TableLaw, with_noise
+
+_APART = Fraction(1, 1000)  # how far noise may be from what the plan determines, where machines calculate otherwise
+
+
+def recorded_table_law(plan: Plan, certificate: Mapping[str, Any]) -> TableLaw:
+    """The law of a release of tables, from its plan and certificate; refused where they do not fit each other."""
+    law = TableLaw(plan, plan_axes(plan.columns))
+    try:
+        promise = {"epsilon": plan.privacy.epsilon, "delta": plan.privacy.delta}
+        same = all(str(value) == certificate[key] for key, value in promise.items())
+        if not same or plan.privacy.neighbours != certificate["neighbours"]:
+            raise VerificationFailed("the certificate promises something else than the plan")
+        columns = [{"name": axis.name, "values": axis.size, "reach": axis.reach} for axis in law.axes]
+        if columns != certificate["columns"]:
+            raise VerificationFailed("the certificate has other columns than the plan")
+        noises = [_parameter(noise) for noise in certificate["noises"]]
+        noise = {
+            Residual(tuple(m["columns"]), m["sum_of"], m.get("contrast", False)): noises[m["noise"]]
+            for m in certificate["measurements"]
+        }
+    except (LookupError, TypeError, ValueError, ArithmeticError) as error:
+        raise VerificationFailed(f"the certificate cannot be read ({type(error).__name__})") from None
+    law = replace(law, contrasts=any(measurement.contrast for measurement in noise), noise=noise)
+    if list(noise) != law.wanted:
+        raise VerificationFailed("the certificate has other tables than the plan")
+    return law
+
+
+def check_noise(law: TableLaw) -> None:
+    """Refuse noise that is not shared out as the plan wants it: answers would have other intervals than are told.
+
+    Floats choose the shares, so that another machine may find them a little different.
+    """
+    wanted = with_noise(law).noise
+    if any(abs(wanted[one] / parameter - 1) > _APART for one, parameter in law.noise.items()):
+        raise VerificationFailed("the noise is not shared out over the tables as the plan determines")
+
+
+def _parameter(noise: Mapping[str, Any]) -> Fraction:
+    if noise["kind"] != "gaussian":
+        return Fraction(noise["epsilon"])
+    step, draws = int(noise["step"]), int(noise["draws"])
+    return Fraction(noise["square"]) * Fraction(sum(step ** (2 * n) for n in range(draws)))

@@ -1,0 +1,142 @@
+"""How sharp the tables of a plan will be: ± of every table, sum, mean and question, before any data is opened."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from math import isfinite
+from statistics import NormalDist
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from dproof.central.residuals import Estimates
+from dproof.central.workload import Residual
+from dproof.estimation.central import query
+from dproof.exact import written
+from dproof.plans.table_law import TableLaw
+from dproof.questions.answer import Cell
+
+_FEW, _MANY = 10**2, 10**9  # rows: a ± that is the same with both does not depend on their number
+
+
+class Width(NamedTuple):
+    """How sharp a table of counts is, or the sums of a number by a table: ± at 95% of one cell."""
+
+    name: str
+    columns: tuple[str, ...]
+    sum_of: str | None
+    cells: int
+    half_width: float
+
+
+def deviations(law: TableLaw) -> float:
+    """How many standard deviations ± has at 95%: as many as in an answer."""
+    return NormalDist().inv_cdf((1 + law.normal_level(0.95)) / 2)
+
+
+def half_widths(law: TableLaw) -> list[Width]:
+    """± of every table and sum that the plan asks for."""
+    found, names, widths = law.precisions, [axis.name for axis in law.axes], []
+    for key in (*map(Residual, law.tables), *law.sums):
+        number = key.number
+        worth, summed = (1.0, None) if number is None else (float(law.axes[number].unit), names[number])
+        half = deviations(law) * worth * found[number].cell_variance(key.table) ** 0.5
+        columns = tuple(names[place] for place in key.table)
+        widths.append(Width(law.measured_name(key) or "all rows", columns, summed, law.domain.cells(key.table), half))
+    return widths
+
+
+class Expected(NamedTuple):
+    """± at 95% of a column of the answer to a question: the least and the greatest over its groups; None if unknown."""
+
+    question: str
+    weight: float
+    column: str
+    half_widths: tuple[float, float] | None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class EvenTable:
+    """What is measured of a table of so many rows, spread evenly over all cells, if no noise is drawn."""
+
+    law: TableLaw
+    rows: int | None
+    estimates: Mapping[int | None, Estimates]
+    private: bool = True
+    certificate: Mapping[str, Any] = field(default_factory=lambda: {"release": {"made_up_rows": None}})
+
+
+def even_table(law: TableLaw, rows: int) -> EvenTable:
+    """Rows that are spread evenly have no residual but their number, and numbers in the middle add up to nothing."""
+    nobody = law.precisions
+    counts = replace(nobody[None], residuals={**nobody[None].residuals, (): np.array(float(rows))})
+    return EvenTable(law, rows if law.plan.rows_are_public else None, {**nobody, None: counts})
+
+
+def question_half_widths(law: TableLaw, rows: int | None) -> list[Expected]:
+    """± of the answer to each question of the plan.
+
+    Of counts and sums it is the same whatever the data are. That of means and shares depends on how many rows there
+    are in a group: it is told for rows that are spread evenly, and without their number it is not known.
+    """
+    found = []
+    tables = [even_table(law, count) for count in ((_FEW, _MANY) if rows is None else (rows,))]
+    for question in law.plan.questions:
+        asked = question.sql
+        told = [_half_widths(query(table, _of_release(asked)).rows, law) for table in tables]
+        for column, widths in told[0].items():
+            same = all(np.allclose(other[column] or 0, widths or 0, rtol=1e-6) for other in told[1:])
+            found.append(Expected(asked, float(question.weight), column, widths if same else None))
+    return found
+
+
+def _of_release(sql: str) -> Any:
+    """A question about the table, asked of its release, in all its groups."""
+    from dproof.questions.sql import parse  # few plans have questions
+
+    return replace(parse(sql), table="release", having=())
+
+
+def _half_widths(rows: Sequence[Mapping[str, Any]], law: TableLaw) -> dict[str, tuple[float, float] | None]:
+    """The least and the greatest ± of every estimated column of an answer."""
+    found: dict[str, tuple[float, float] | None] = {}
+    for name in (name for name, cell in (rows[0] if rows else {}).items() if isinstance(cell, Cell)):
+        errors = [row[name].stderr for row in rows if isinstance(row[name].stderr, float)]
+        halves = [deviations(law) * error for error in errors if isfinite(error)]
+        found[name] = (min(halves), max(halves)) if halves else None
+    return found
+
+
+def mean_half_width(law: TableLaw, key: Residual, rows: int) -> float | None:
+    """± at 95% of the mean of a number by a table, with so many rows spread evenly over its cells, at most.
+
+    A mean at an end of the range, where the noise of the count of the rows weighs most.
+    """
+    if key.number is None or rows < law.domain.cells(key.table):
+        return None
+    axis, found = law.axes[key.number], law.precisions
+    counted = found[None].cell_variance(key.table) * axis.reach**2
+    spread = (found[key.number].cell_variance(key.table) + counted) ** 0.5
+    return float(deviations(law) * float(axis.unit) * spread * law.domain.cells(key.table) / rows)
+
+
+def useless(widths: Sequence[Width], rows: float) -> str | None:
+    """A sentence where no count says more than that there are so many rows; None where some do."""
+    least = least_half_width(widths)
+    if least < max(rows, 1.0):
+        return None
+    return (
+        f"no count says anything about {written(rows)} rows: the sharpest has ± {written(least)}; allow a larger "
+        "epsilon, or ask for fewer and smaller tables"
+    )
+
+
+def told_nothing(law: TableLaw, counts: Estimates) -> str | None:
+    """The same for the rows of a release: as many as are public, or as were measured with noise."""
+    return useless(half_widths(law), max(0.0, float(counts.table(()))))
+
+
+def least_half_width(widths: Sequence[Width]) -> float:
+    """± of the sharpest table of counts that is measured: of fewer rows than that no count says anything."""
+    return min((one.half_width for one in widths if one.sum_of is None and one.half_width), default=0.0)

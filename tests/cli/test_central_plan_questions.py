@@ -1,0 +1,97 @@
+"""`dproof plan` for the central model: ± of questions and means, and whether the counts say anything."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+Dproof = Callable[..., Any]
+PLAN = """
+[privacy]
+model = "central"
+epsilon = "EPSILON"
+delta = "DELTA"
+neighbours = "add-remove"
+[columns.age]
+space = "interval"
+low = 0
+high = 100
+step = 1
+bins = [0, 30, 60, 100]
+[columns.sex]
+space = "categories"
+values = ["f", "m"]
+"""
+QUESTIONS = """
+[[questions]]
+sql = "SELECT sex, avg(age) AS mean FROM release GROUP BY sex"
+[[questions]]
+sql = "SELECT count(*) AS young FROM release WHERE age < 30"
+weight = 4
+"""
+
+
+def written(folder: Path, more: str, epsilon: str = "1", delta: str = "1e-6") -> Path:
+    path = folder / "plan.toml"
+    path.write_text(PLAN.replace("EPSILON", epsilon).replace("DELTA", delta) + more)
+    return path
+
+
+def test_every_question_has_its_plus_or_minus(dproof: Dproof, tmp_path: Path) -> None:
+    plan = written(tmp_path, QUESTIONS)
+    told = {one["column"]: one for one in dproof("plan", plan, "--json").json["questions"]}
+    assert told["mean"]["half_width"] is None and 0 < told["young"]["half_width"] < 30 and told["young"]["weight"] == 4
+    known = {one["column"]: one for one in dproof("plan", plan, "--rows", 5000, "--json").json["questions"]}
+    assert 0 < known["mean"]["least_half_width"] <= known["mean"]["half_width"] < 3
+    assert known["young"] == told["young"]
+    shown = dproof("plan", plan).out
+    assert "say it with --rows" in shown and "young: ±" in shown and "sum of age by sex" in shown
+
+
+def test_means_have_a_plus_or_minus_with_the_number_of_rows(dproof: Dproof, tmp_path: Path) -> None:
+    plan = written(tmp_path, "[release]\nsums = true\n")
+    sums = [one for one in dproof("plan", plan, "--rows", 5000, "--json").json["tables"] if one["sum_of"]]
+    assert [one["columns"] for one in sums] == [[], ["sex"]]
+    for one in sums:
+        assert one["half_width"] * one["cells"] / 5000 < one["mean_half_width"] < one["half_width"]
+    assert "age by sex ±" in dproof("plan", plan, "--rows", 5000).out
+    assert "mean_half_width" not in str(dproof("plan", plan, "--json").json)
+
+
+def test_whether_the_counts_say_anything_is_told(dproof: Dproof, tmp_path: Path) -> None:
+    plan = written(tmp_path, "", epsilon="1/1000")
+    told = dproof("plan", plan, "--json").json
+    least = told["least_rows"]
+    assert least == min(one["half_width"] for one in told["tables"]) > 1000 and told["verdict"] is None
+    assert "rows no count says anything" in " ".join(dproof("plan", plan).out.split())
+    few, many = (dproof("plan", plan, "--rows", rows, "--json").json["verdict"] for rows in (1000, 10**7))
+    assert few.startswith("no count says anything about 1,000 rows") and many is None
+    assert "Take care: no count" in " ".join(dproof("plan", plan, "--rows", 1000).out.split())
+
+
+@pytest.mark.parametrize("delta", ["1e-6", "0"])
+def test_sanitising_warns_by_what_was_measured_and_the_page_says_so(dproof: Dproof, tmp_path: Path, delta: str) -> None:
+    data = tmp_path / "people.csv"
+    data.write_text("age,sex\n" + "20,f\n" * 50)
+    plan = written(tmp_path, "", epsilon="1/100000", delta=delta if delta == "0" else "1e-12")
+    done = [dproof("sanitise", data, "--plan", plan, "--out", tmp_path / f"out{n}") for n in range(8)]
+    warned = [n for n, one in enumerate(done) if "no count says anything about" in " ".join(one.out.split())]
+    assert warned and all(one.code == 0 for one in done)
+    for n in range(8):
+        page = (tmp_path / f"out{n}" / "report.html").read_text()
+        assert ("No count says anything about" in page) is (n in warned)
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "delta", "why"),
+    [("1e-12", "0", "the budget is too small to say anything"), ("1e-12", "1e-11", "no noise that can be drawn")],
+)
+def test_a_budget_that_hides_any_table_is_refused_before_data_is_opened(
+    refused: Callable[..., str], tmp_path: Path, epsilon: str, delta: str, why: str
+) -> None:
+    plan = written(tmp_path, "", epsilon, delta)
+    for command in (("plan", plan), ("sanitise", tmp_path / "none.csv", "--plan", plan, "--out", tmp_path / "out")):
+        assert why in refused(*command)

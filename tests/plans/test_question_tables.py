@@ -1,0 +1,181 @@
+"""[[questions]] of the central model: which tables they need, how the noise is shared out, and what is refused."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import dproof as dp
+from dproof.central.workload import Residual
+from dproof.errors import InputError
+from dproof.plans.plan import Plan
+from dproof.plans.table_law import TableLaw, certify_tables
+from dproof.report.central_expectation import question_half_widths
+
+COLUMNS: dict[str, Any] = {
+    "sex": {"space": "categories", "values": ["f", "m"]},
+    "town": {"space": "categories", "values": ["a", "b", "c"]},
+    "age": {"space": "interval", "low": 0, "high": 100, "step": 1, "bins": [0, 30, 60, 100]},
+    "pets": {"space": "subsets", "values": ["cat", "dog"]},
+}
+
+
+def planned(*questions: Any, delta: Any = "1e-6", release: Any = None, columns: Any = COLUMNS, **privacy: Any) -> Plan:
+    asked = [{"sql": one} if isinstance(one, str) else {"sql": one[0], "weight": one[1]} for one in questions]
+    promise = {"model": "central", "epsilon": 1, "delta": delta, **privacy}
+    more = {} if release is None else {"release": release}
+    used = {name: column for name, column in columns.items() if any(name in one["sql"] for one in asked)}
+    return Plan.from_dict({"privacy": promise, "columns": used, "questions": asked, **more})
+
+
+def law_of(*questions: Any, **more: Any) -> TableLaw:
+    return certify_tables(planned(*questions, **more))
+
+
+def test_the_tables_and_sums_that_the_questions_need_are_measured() -> None:
+    plan = planned(
+        "SELECT sex, town, count(*) FROM data GROUP BY sex, town",
+        ("SELECT avg(age) FROM release WHERE sex = 'f'", 3),
+        "SELECT count(*) FROM release WHERE list_contains(pets, 'dog') AND age < 30",
+    )
+    assert plan.asked is not None
+    assert dict(plan.asked.tables) == {("sex", "town"): 1, ("sex",): 3, ("age", "pets: dog"): 1}
+    assert plan.asked.sums == ((("sex",), "age", Fraction(3)),)
+    law = certify_tables(plan)
+    assert Residual((0, 1)) in law.noise and Residual((0,), 2) in law.noise and Residual((1, 2)) not in law.noise
+
+
+@pytest.mark.parametrize("delta", ["1e-6", "0"])
+def test_a_question_by_all_cells_is_a_table_with_that_weight(delta: str) -> None:
+    sql = [f"SELECT {a}, {b}, count(*) FROM release GROUP BY {a}, {b}" for a, b in (("sex", "town"), ("town", "age"))]
+    asked = law_of((sql[0], 5), sql[1], delta=delta)
+    tables = [{"columns": ["sex", "town"], "weight": 5}, {"columns": ["town", "age"]}]
+    columns = {name: COLUMNS[name] for name in ("sex", "town", "age")}
+    privacy = {"model": "central", "epsilon": 1, "delta": delta}
+    listed = Plan.from_dict({"privacy": privacy, "columns": columns, "release": {"tables": tables}})
+    expected = certify_tables(listed)
+    assert asked.noise.keys() == expected.noise.keys()
+    for one, parameter in asked.noise.items():
+        assert float(parameter) == pytest.approx(float(expected.noise[one]), rel=1e-4)
+
+
+@pytest.mark.parametrize("delta", ["1e-6", "0"])
+@pytest.mark.parametrize("neighbours", ["add-remove", "change-one"])
+def test_the_plus_or_minus_of_a_question_is_that_of_its_answers(delta: str, neighbours: str) -> None:
+    sql = "SELECT sex, count(*) AS n, sum(age) AS s FROM release GROUP BY sex"
+    plan = planned(sql, "SELECT count(*) AS n FROM release WHERE town = 'a'", delta=delta, neighbours=neighbours)
+    told = question_half_widths(certify_tables(plan), None)
+    table = pa.table({"sex": ["f", "m"] * 5000, "town": ["a", "a", "b", "c"] * 2500, "age": list(range(100)) * 100})
+    release = dp.sanitise(table, plan)
+    for one in told:
+        cells = [row[one.column] for row in release.query(one.question).rows]
+        for cell in cells:
+            assert one.half_widths is not None
+            assert (cell.high - cell.low) / 2 == pytest.approx(one.half_widths[1], rel=0.01)
+
+
+def test_a_mean_has_a_plus_or_minus_once_the_number_of_rows_is_known() -> None:
+    law = law_of("SELECT sex, avg(age) AS m FROM release GROUP BY sex", neighbours="add-remove")
+    (unknown,), (known,) = question_half_widths(law, None), question_half_widths(law, 10_000)
+    assert unknown.half_widths is None and known.half_widths is not None and 0 < known.half_widths[1] < 2
+
+
+def error(law: TableLaw, noise: Any, where: list[str]) -> float:
+    """The sum of the variances of some answers, by the estimator itself."""
+    from dataclasses import replace
+
+    other = replace(law, noise=noise)
+    widths = question_half_widths(replace(other, plan=law.plan), None)
+    return sum(one.half_widths[1] ** 2 for one in widths if one.half_widths and one.question in where)
+
+
+def test_no_other_noise_answers_the_questions_better() -> None:
+    sql = [
+        "SELECT sex, count(*) FROM release WHERE town = 'a' GROUP BY sex",
+        "SELECT count(*) FROM release WHERE age < 60 AND sex = 'f'",
+    ]
+    law = law_of(*sql, neighbours="add-remove")
+    least, generator = error(law, law.noise, sql), np.random.default_rng(0)
+    precisions = {one: law.domain.norm(one) / float(square) for one, square in law.noise.items()}
+    for _ in range(30):
+        factors = {one: float(generator.uniform(0.6, 1.6)) for one in law.noise}
+        # The same privacy loss: Σ Δ²/γ² stays as it is.
+        scale = sum(precisions[one] / factors[one] for one in law.noise) / sum(precisions.values())
+        other = {one: square * Fraction(factors[one] * scale) for one, square in law.noise.items()}
+        assert error(law, other, sql) >= least * (1 - 1e-3)
+
+
+def test_the_largest_variance_of_questions_can_be_made_least() -> None:
+    sql = [
+        "SELECT sex, count(*) FROM release GROUP BY sex",
+        "SELECT town, age, count(*) FROM release GROUP BY town, age",
+    ]
+    total, largest = (law_of(*sql, neighbours="add-remove", release={"objective": o}) for o in ("total", "largest"))
+    widths = [
+        [one.half_widths[1] for one in question_half_widths(law, None) if one.half_widths] for law in (total, largest)
+    ]
+    assert max(widths[1]) < max(widths[0])
+
+
+@pytest.mark.parametrize(
+    ("sql", "why"),
+    [
+        ("SELECT max(age) FROM release", "MAX is not answered from measured tables"),
+        ("SELECT count(*) FROM release WHERE age < 31", "cuts the bin .* declare other `bins`"),
+        ("SELECT stddev(age) FROM release", "squares and products of 'age'"),
+        ("SELECT pets, count(*) FROM release GROUP BY pets", "ask for each with list_contains"),
+        ("SELECT age, avg(age) FROM release GROUP BY age", "group by another column"),
+    ],
+)
+def test_questions_that_tables_do_not_answer_are_refused_with_their_line(sql: str, why: str) -> None:
+    with pytest.raises(InputError, match=rf"plan, line \d+: questions\.1\.sql has no answer from tables: .*{why}"):
+        planned(sql)
+
+
+def test_a_table_that_would_be_too_large_is_refused_without_being_made() -> None:
+    wide = {name: {"space": "categories", "values": [f"v{n}" for n in range(1000)]} for name in "abcd"}
+    with pytest.raises(InputError, match="has more than 10,000,000 cells: ask about fewer columns"):
+        planned("SELECT count(*) FROM release WHERE a = 'v1' AND b = 'v2' AND c = 'v3' AND d = 'v4'", columns=wide)
+
+
+def test_columns_rows_and_sums_without_tables_are_refused() -> None:
+    asked = [{"sql": "SELECT sex, count(*) FROM release GROUP BY sex"}]
+    base = {"privacy": {"model": "central", "epsilon": 1, "delta": "1e-6"}, "columns": COLUMNS, "questions": asked}
+    with pytest.raises(InputError, match=r"columns\.town is needed by no question"):
+        Plan.from_dict(base)
+    for key in ("rows", "sums"):
+        with pytest.raises(InputError, match=rf"release\.{key} needs `tables`"):
+            Plan.from_dict({**base, "release": {key: True}})
+
+
+def test_with_listed_tables_questions_must_be_answered_by_them() -> None:
+    columns = {name: COLUMNS[name] for name in ("sex", "age")}
+    base = {"privacy": {"model": "central", "epsilon": 1, "delta": "1e-6"}, "columns": columns}
+    one = {"release": {"tables": 1}}
+    both = [{"sql": "SELECT count(*) FROM release WHERE sex = 'f' AND age < 30"}]
+    with pytest.raises(InputError, match=r"questions\.1\.sql needs the table of sex × age, which \[release\] does not"):
+        Plan.from_dict({**base, **one, "questions": both})
+    with pytest.raises(InputError, match="needs sums of age by sex"):
+        Plan.from_dict(
+            {**base, "release": {"tables": 2}, "questions": [{"sql": "SELECT avg(age) FROM release WHERE sex = 'f'"}]}
+        )
+    plan = Plan.from_dict({**base, "release": {"tables": 2}, "questions": both})
+    assert plan.asked is not None and len(plan.asked.tables) == 3 and not plan.asked.questions
+
+
+@pytest.mark.parametrize("delta", ["1e-6", "0"])
+@pytest.mark.parametrize("neighbours", ["add-remove", "change-one"])
+def test_what_the_questions_chose_is_stored_and_verified(delta: str, neighbours: str, tmp_path: Any) -> None:
+    sql = "SELECT sex, avg(age) AS m FROM release GROUP BY sex"
+    plan = planned(sql, "SELECT count(*) AS n FROM release WHERE town = 'b'", delta=delta, neighbours=neighbours)
+    table = pa.table({"sex": ["f", "m"] * 500, "town": ["a"] * 1000, "age": list(range(100)) * 10})
+    dp.sanitise(table, plan, tmp_path / "out")
+    checked = dp.verify(tmp_path / "out")
+    assert checked is not None
+    assert checked.query("SELECT count(*) AS n FROM release WHERE town = 'b'").rows[0]["n"].low < 200
+    with pytest.raises(InputError, match="which was not measured"):
+        checked.query("SELECT count(*) FROM release WHERE town = 'b' AND sex = 'f'")
