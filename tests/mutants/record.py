@@ -10,9 +10,9 @@ from typing import Any
 
 from tests.mutants.concerned_tests import concerned
 from tests.mutants.sampling import Mutant
-from tests.mutants.trial import Hints, Result
+from tests.mutants.trial import Hints, Result, name_of
 
-EMPTY: dict[str, dict[str, Any]] = {"outcomes": {}, "seconds": {}, "reached": {}, "files": {}}
+NOTHING = '{"outcomes": {}, "seconds": {}, "reached": {}, "files": {}}'
 
 
 class Record:
@@ -20,13 +20,11 @@ class Record:
 
     def __init__(self, file: Path, root: Path) -> None:
         self.file, self.root = file, root
-        known = json.loads(file.read_text("utf-8")) if file.exists() else EMPTY
+        known = json.loads(file.read_text("utf-8") if file.exists() else NOTHING)
         self.outcomes: dict[str, list[str]] = known["outcomes"]  # module, verdict, test, hash of the tests
         changed = {name for name, text in known["files"].items() if self._hash([name]) != text}
         self.seconds: dict[str, float] = _without(known["seconds"], changed)
-        self.reached: dict[str, dict[str, list[str]]] = {
-            module: _without(tests, changed) for module, tests in known["reached"].items()
-        }
+        self.reached: dict[str, list[str]] = _without(known["reached"], changed)
 
     def outcome(self, mutant: Mutant) -> tuple[str, str] | None:
         """The verdict and its test, unless the mutant is new or the tests on which they rest have changed."""
@@ -35,15 +33,15 @@ class Record:
 
     def hints(self, mutant: Mutant) -> Hints:
         killers = Counter(test for module, _, test, _ in self.outcomes.values() if module == mutant.module and test)
-        return Hints(mutant.module, mutant.function, killers, self.seconds, self.reached.get(mutant.module, {}))
+        function = name_of(mutant.module, mutant.function) if mutant.function else None
+        return Hints(function, killers, self.seconds, self.reached)
 
     def add(self, mutant: Mutant, result: Result) -> None:
         tests = self._tests(mutant, result.test)
         self.outcomes[_key(mutant)] = [mutant.module, result.verdict, result.test, tests]
         self.seconds |= result.seconds
-        known = self.reached.setdefault(mutant.module, {})
         for test, functions in result.reached.items():
-            known[test] = sorted({*known.get(test, ()), *functions})
+            self.reached[test] = sorted({*self.reached.get(test, ()), *functions})
         self._write()
 
     def _write(self) -> None:

@@ -76,7 +76,7 @@ def _function(tree: ast.AST, line: int, prefix: str = "") -> str | None:
 def sample(source: Path, seed: int) -> Iterator[Mutant]:
     """All mutants that count, in an order given by the seed: at each place of the source one at most."""
     random = Random(seed)
-    places = [(module, ways) for module in _modules(source) for ways in _places((source / module).read_text("utf-8"))]
+    places = [(module, ways) for module in modules(source) for ways in _places((source / module).read_text("utf-8"))]
     random.shuffle(places)
     for module, ways in places:
         mutant = _mutate(source, module, *random.choice(ways))
@@ -84,7 +84,7 @@ def sample(source: Path, seed: int) -> Iterator[Mutant]:
             yield mutant
 
 
-def _modules(source: Path) -> list[str]:
+def modules(source: Path) -> list[str]:
     paths = (path for folder in SCOPE for path in (source / folder).glob("*.py"))
     return sorted({path.relative_to(source).as_posix() for path in paths} - PICTURES)
 

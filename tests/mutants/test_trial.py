@@ -41,7 +41,7 @@ import json, os, sys
 from pathlib import Path
 from tests.mutants import trial
 trial.SPARE = 1
-running = trial.start(Path(sys.argv[1]), ["test_law.py"], trial.Hints("laws/law.py"))
+running = trial.start(Path(sys.argv[1]), ["test_law.py"], trial.Hints())
 result = running.end(os.waitpid(running.pid, 0)[1])
 print(json.dumps([result.verdict, result.test, result.reached]))
 """
@@ -63,7 +63,11 @@ def _tried(folder: Path, module: str) -> list[object]:
 
 
 def test_a_trial_tells_what_failed_and_what_was_reached(tmp_path: Path) -> None:
-    reached = {"test_law.py": [], "test_law.py::test_forever": ["forever"], "test_law.py::test_double": ["double"]}
+    reached = {
+        "test_law.py": [],
+        "test_law.py::test_forever": ["law.py:forever"],
+        "test_law.py::test_double": ["law.py:double"],
+    }
     assert _tried(tmp_path / "same", MODULE) == ["survived", "", reached]
     verdict, test, reached = _tried(tmp_path / "killed", MODULE.replace("2 * x", "2 + x"))
     assert (verdict, test) == ("killed", "test_law.py::test_double") and "test_law.py::test_double" not in reached

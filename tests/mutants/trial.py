@@ -18,11 +18,15 @@ from types import CodeType, FrameType
 from typing import Any, NoReturn
 
 import pytest
+from hypothesis import Phase, settings
+
+from tests.mutants.sampling import modules
 
 SURVIVED, KILLED, TIMED_OUT = "survived", "killed", "timed out"
 QUIET = ("-W", "ignore::pytest.PytestAssertRewriteWarning")  # of libraries that are loaded already
 OPTIONS = ("-x", "-q", "-p", "no:cacheprovider", "--hypothesis-seed=0", *QUIET)
-LIBRARIES = ("cryptography.hazmat.primitives.ciphers", "duckdb", "flint", "hypothesis", "numpy", "pyarrow", "sqlglot")
+LIBRARIES = ("cryptography.hazmat.primitives.ciphers", "duckdb", "flint", "numpy", "pyarrow", "sqlglot")
+LIBRARY = (sys.prefix, sys.base_prefix)
 MEMORY = 8 << 30  # bytes, so that a mutant cannot fill the machine
 SPARE, SLOWER = 40, 10  # a test that takes SPARE seconds more than SLOWER times its usual time never ends
 PATIENCE = 1800  # seconds for all tests of a mutant, even if they only wait
@@ -33,11 +37,10 @@ EVERYTHING = "*"  # reached by a test that starts a process
 class Hints:
     """What earlier trials tell about the tests of one mutant."""
 
-    module: str = ""
-    function: str | None = None  # that has the mutant; None is outside of functions
+    function: str | None = None  # that has the mutant, as in `reached`; None is outside of functions
     killers: Mapping[str, int] = field(default_factory=dict)  # test to how many mutants of the module it killed
     seconds: Mapping[str, float] = field(default_factory=dict)
-    reached: Mapping[str, list[str]] = field(default_factory=dict)  # test, or file for its fixtures, to functions
+    reached: Mapping[str, list[str]] = field(default_factory=dict)  # by test, or by file for its fixtures
 
     def concern(self, test: str) -> bool:
         """Whether the test may reach the mutant."""
@@ -128,6 +131,12 @@ class _Plugin:
         self.log, self.hints = log, hints
         self.codes: dict[int, CodeType] = {}
         self.processes = False
+        self.modules = {Path(module).name for module in modules(log.with_suffix("") / "src" / "dproof")}
+
+    def pytest_sessionstart(self) -> None:
+        generating = [phase for phase in Phase if phase not in (Phase.shrink, Phase.explain)]
+        settings.register_profile("mutants", settings.default, phases=generating)  # any example shows a mutant
+        settings.load_profile("mutants")
 
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
         items[:] = sorted(
@@ -140,20 +149,23 @@ class _Plugin:
         used = resource.getrusage(resource.RUSAGE_SELF)
         limit = used.ru_utime + used.ru_stime + SPARE + SLOWER * self.hints.seconds.get(nodeid, 0)
         resource.setrlimit(resource.RLIMIT_CPU, (ceil(limit), resource.RLIM_INFINITY))
-        sys.settrace(self._trace)
+        if nodeid not in self.hints.reached:
+            sys.settrace(self._trace)
 
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
         if report.failed:
             self._write("failed", report.nodeid)
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        tracing = sys.gettrace()
         sys.settrace(None)
-        name = f"/{Path(self.hints.module).name}"
-        functions = sorted({code.co_qualname for code in self.codes.values() if code.co_filename.endswith(name)})
+        ours = (code for code in self.codes.values() if not code.co_filename.startswith(LIBRARY))
+        functions = {name_of(code.co_filename, code.co_qualname) for code in ours}
+        reached = sorted(name for name in functions if name.partition(":")[0] in self.modules)
         event, everything = "failed" if report.failed else "passed", [EVERYTHING] * self.processes
-        self._write(event, report.nodeid, report.duration, report.when == "setup", functions + everything)
+        self._write(event, report.nodeid, report.duration, report.when == "setup", reached + everything)
         self.codes, self.processes = {}, False
-        sys.settrace(self._trace)
+        sys.settrace(None if report.when == "teardown" else tracing)
 
     def _trace(self, frame: FrameType, event: str, argument: Any) -> None:
         self.codes[id(frame.f_code)] = frame.f_code
@@ -165,6 +177,11 @@ class _Plugin:
     def _write(self, *event: Any) -> None:
         with self.log.open("a", encoding="utf-8") as log:
             log.write(f"{json.dumps([*event, 0, False, []][:5])}\n")
+
+
+def name_of(module: str, function: str) -> str:
+    """How `reached` calls a function. Without folders: a release has a copy of the verifier."""
+    return f"{Path(module).name}:{function}"
 
 
 def _file(test: str) -> str:
