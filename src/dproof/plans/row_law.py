@@ -228,15 +228,14 @@ def _spread(plan: Plan) -> RowLaw:
 
 def _sampled(plan: Plan) -> RowLaw:
     """A row answers for one thing with all of the promise."""
-    asked = things(plan)
-    groups = _certified((thing, plan.privacy) for thing in asked)
-    weights = best_weights(needs(plan), [(t, g.mechanism) for t, g in zip(asked, groups, strict=True)])
+    groups = _certified((thing, plan.privacy) for thing in things(plan))
+    weights = best_weights(needs(plan), [(group.columns, group.mechanism) for group in groups])
     return RowLaw(plan, groups, weights)
 
 
 def expected_variance(law: RowLaw) -> float | None:
     """The total variance of what the plan needs, for each row and evenly spread values; None where it is not known."""
-    laws = [(Wanted(group.columns, Fraction(1), "auto"), group.mechanism) for group in law.groups]
+    laws = [(group.columns, group.mechanism) for group in law.groups]
     wanted = needs(law.plan)
     return split_variance(wanted, laws) if law.weights is None else sample_variance(wanted, laws, law.weights)
 

@@ -1,10 +1,11 @@
 """How the promise is spread over the columns of a row: each gets a part of ε, or one of them is asked with all of it.
 
 What is drawn for a row that answers for one *thing* (a column, or columns by their joint value) does not depend on its
-data, so the row loses what that thing loses, and no sum. With T the total variance of all counts that one row's noise
-causes, and S ≤ 1 that of taking a part of the rows, both for evenly spread values, n counts have the total variance
+data, so the row loses what that thing loses, and no sum. Let T be the variance that the noise of one row adds to all
+counts of some columns together, or to the sum of a number on [−1, 1], M the mean square of what the row adds itself, 1
+or 1/3, and S the variance of that; all for evenly spread values. Over n rows the total variance of these counts is
 
-    split     n · (Π (T_g + 1) − 1), over the laws g of the columns that are counted together
+    split     n · (Π (T_g + M_g) − Π M_g), over the laws g of the columns
     sample    n · ((T_t + S)/w_t − S), where a row is asked the thing t with probability w_t
 
 so the best weights have w_t ∝ √Σ (T_t + S), the sum over what the thing t is asked for.
@@ -24,6 +25,7 @@ from dproof.errors import InputError
 from dproof.mechanisms.mechanism import Mechanism
 from dproof.plans.plan import Plan, Wanted
 from dproof.privacy import Privacy
+from dproof.spaces.column import Column
 
 DRAWN = 1 << 16  # what the weights of all things sum to: a word of 16 bits draws one
 _MOST_PAIRS, _LARGEST_PAIR = 256, 4096  # columns are asked in pairs where there are no more, each with so many values
@@ -102,32 +104,42 @@ def things(plan: Plan) -> tuple[Wanted, ...]:
     return tuple(found)
 
 
-def thing_of(need: frozenset[str], asked: Sequence[frozenset[str]]) -> int:
-    """The place of the smallest thing that holds what is needed."""
-    return min((n for n, thing in enumerate(asked) if need <= thing), key=lambda n: (len(asked[n]), n))
-
-
 # Variances -----------------------------------------------------------------------------------------------------------
 
 
-def noise(mechanism: Mechanism, cells: int | None = None) -> float | None:
-    """T: the variance that one row adds to all counts together, or to a mean on the scale from −1 to 1.
+def _is_summed(column: Column) -> bool:
+    """Whether sums and means of a column are asked for; the values, items and bins of all others are counted."""
+    return column.bins is None and not column.space.is_counted
 
-    For joined columns it may be that of a margin with so many cells. None where neither is known.
+
+def _square(columns: Iterable[Column]) -> float:
+    """M: the mean square, for evenly spread values, of what a row adds to all counts, or to sums on [−1, 1]."""
+    return prod(1 / 3 if _is_summed(column) else 1.0 for column in columns)
+
+
+def noise(columns: Sequence[Column], mechanism: Mechanism, asked: frozenset[str] | None = None) -> float | None:
+    """T: the variance that the noise of one row adds to all counts of some columns, or to the sum of a number.
+
+    Of joined columns, those that are `asked` for. None where it is not known.
     """
     family, space = mechanism.family, mechanism.inputs
+    own = [column for column in columns if asked is None or column.name in asked]
+    chances = family.hit_and_miss
+    if any(map(_is_summed, own)):
+        if len(columns) > 1 and chances is not None:
+            return _square(own) * float(1 / (chances[0] - chances[1]) ** 2 - 1)
+        return _noise_of_mean(mechanism)
     variance = family.count_variance(space)
     if variance is None:
-        return _noise_of_mean(mechanism)
-    if space.items is not None:
+        return None
+    if len(columns) == 1 and space.items is not None:
         return variance * space.candidates
-    if family.hit_and_miss is None:
+    if chances is None:
         return variance * space.size
-    hit, miss = family.hit_and_miss
-    k = cells or space.size
+    k = _cells(own)
     held = space.size // k  # values of the space in one cell
-    kept, other = hit + (held - 1) * miss, held * miss
-    return float((kept * (1 - kept) + (k - 1) * other * (1 - other)) / (hit - miss) ** 2)
+    kept, other = chances[0] + (held - 1) * chances[1], held * chances[1]
+    return float((kept * (1 - kept) + (k - 1) * other * (1 - other)) / (chances[0] - chances[1]) ** 2)
 
 
 def _noise_of_mean(mechanism: Mechanism) -> float | None:
@@ -139,56 +151,64 @@ def _noise_of_mean(mechanism: Mechanism) -> float | None:
     return None if variance is None or not space.diameter else variance / (float(space.diameter) / 2) ** 2
 
 
-Laws = Sequence[tuple[Wanted, Mechanism]]
+def _cells(columns: Iterable[Column]) -> int:
+    return prod(int(column.sanitised.size) for column in columns)
+
+
+Laws = Sequence[tuple[tuple[Column, ...], Mechanism]]  # by the columns that each is for
 
 
 def split_variance(wanted: Sequence[Need], laws: Laws) -> float | None:
     """The total variance of what is needed, for each row, where every group answers; None where it is not known."""
-    return _product_total(wanted, [(group.names, noise(mechanism)) for group, mechanism in laws])
+    return _product_total(wanted, [(columns, noise(columns, mechanism)) for columns, mechanism in laws])
 
 
-def _product_total(wanted: Sequence[Need], noises: Sequence[tuple[frozenset[str], float | None]]) -> float | None:
+def _product_total(wanted: Sequence[Need], noises: Sequence[tuple[Sequence[Column], float | None]]) -> float | None:
     total = 0.0
     for need in wanted:
-        own = [each for names, each in noises if names & need.columns]
-        if None in own:
-            return None
-        total += float(need.weight) * (prod(each + 1 for each in own if each is not None) - 1)
+        with_noise = alone = 1.0
+        for columns, own in noises:
+            asked = [column for column in columns if column.name in need.columns]
+            if asked:
+                if own is None:
+                    return None
+                with_noise, alone = with_noise * (own + _square(asked)), alone * _square(asked)
+        total += float(need.weight) * (with_noise - alone)
     return total
 
 
 def sample_variance(wanted: Sequence[Need], laws: Laws, weights: Sequence[int]) -> float | None:
     """The total variance of what is needed, for each row, where a row is asked one thing."""
-    total, asked = 0.0, [thing.names for thing, _ in laws]
+    total = 0.0
     for need in wanted:
-        place = thing_of(need.columns, asked)
-        own, part = _one_answer(need, *laws[place]), _taken(need, *laws[place])
+        place = _thing_of(need, laws)
+        own, part = _answer(need, *laws[place])
         if own is None:
             return None
         total += float(need.weight) * ((own + part) * DRAWN / weights[place] - part)
     return total
 
 
-def _one_answer(need: Need, thing: Wanted, mechanism: Mechanism) -> float | None:
-    return noise(mechanism, _cells(need, thing) if len(thing.columns) > 1 else None)
+def _thing_of(need: Need, laws: Laws) -> int:
+    """The place of the smallest thing that holds what is needed."""
+    names = [{column.name for column in columns} for columns, _ in laws]
+    return min((n for n in range(len(laws)) if need.columns <= names[n]), key=lambda n: (len(names[n]), n))
 
 
-def _taken(need: Need, thing: Wanted, mechanism: Mechanism) -> float:
-    """S: the variance of all counts that taking a part of the rows causes."""
-    return 1 - 1 / _cells(need, thing) if mechanism.family.count_variance(mechanism.inputs) is not None else 1.0
-
-
-def _cells(need: Need, thing: Wanted) -> int:
-    return prod(int(column.sanitised.size) for column in thing.columns if column.name in need.columns)
+def _answer(need: Need, columns: tuple[Column, ...], mechanism: Mechanism) -> tuple[float | None, float]:
+    """T, and S: the variance that taking a part of the rows adds."""
+    own = [column for column in columns if column.name in need.columns]
+    part = _square(own) if any(map(_is_summed, own)) else 1 - 1 / _cells(own)
+    return noise(columns, mechanism, need.columns), part
 
 
 def best_weights(wanted: Sequence[Need], laws: Laws) -> tuple[int, ...]:
     """The weights of least total variance, whole numbers that sum to 2^16; each is at least 1."""
-    sums, asked = [Fraction(0)] * len(laws), [thing.names for thing, _ in laws]
+    sums = [Fraction(0)] * len(laws)
     for need in wanted:
-        place = thing_of(need.columns, asked)
-        own = _one_answer(need, *laws[place]) or 0.0  # where it is not known, sampling alone counts
-        sums[place] += need.weight * Fraction(own + _taken(need, *laws[place]))
+        place = _thing_of(need, laws)
+        own, part = _answer(need, *laws[place])
+        sums[place] += need.weight * Fraction((own or 0.0) + part)  # where T is not known, sampling alone counts
     roots = [max(1, isqrt(int(each * _ROUNDED))) for each in sums]
     free = DRAWN - len(roots)
     weights = [1 + free * root // sum(roots) for root in roots]
@@ -216,11 +236,11 @@ def best_shares(plan: Plan, calibrate: Callable[[Wanted, Privacy], Mechanism]) -
         if (place, own) not in known:
             share, promise = Fraction(own, _UNITS * len(groups)), plan.privacy
             given = Privacy(promise.epsilon * share, promise.delta * share)
-            known[place, own] = noise(calibrate(groups[place], given))
+            known[place, own] = noise(groups[place].columns, calibrate(groups[place], given))
         return known[place, own]
 
     def total(moved: dict[int, int]) -> float:
-        each = [(g.names, part(n, units[n] + moved.get(n, 0)) or 0.0) for n, g in enumerate(groups)]
+        each = [(g.columns, part(n, units[n] + moved.get(n, 0)) or 0.0) for n, g in enumerate(groups)]
         return _product_total(wanted, each) or 0.0
 
     movable = [n for n in range(len(groups)) if part(n, _UNITS) is not None]

@@ -122,17 +122,18 @@ def _read(plan: Plan, certificate: Mapping[str, Any]) -> RowLaw:
     for want, share, part in zip(wanted, given, map(_part, records), strict=True):
         if share is not None and part.privacy != share:
             raise VerificationFailed(f"the law of {want.name!r} keeps another part of the promise than its share")
-        if want.space.holds_curves:
-            mechanism: Mechanism = recorded_curve_law(want.space, part.law)
+        space = want.space  # one object: joined columns are a space that equals itself alone
+        if space.holds_curves:
+            mechanism: Mechanism = recorded_curve_law(space, part.law)
         else:
             family = law_from_json(part.law)
-            outputs = _outputs(want.space, family, certificate["release"]["lattices"].get(want.name))
-            sizes = want.space.size, None if family.outputs is None else outputs.size
+            outputs = _outputs(space, family, certificate["release"]["lattices"].get(want.name))
+            sizes = space.size, None if family.outputs is None else outputs.size
             absent = {outputs.absent, outputs.absent if family.outputs is None else None}
             if (family.inputs, family.outputs) != sizes or family.absent not in absent:
                 raise VerificationFailed(f"the law of {want.name!r} is for another space than the plan's")
             error, bound = part.error, part.lower_bound
             optimum = None if error is None or bound is None else Optimum("metric", error, bound)
-            mechanism = Mechanism(part.mechanism, want.space, outputs, family, part.source, optimum)
+            mechanism = Mechanism(part.mechanism, space, outputs, family, part.source, optimum)
         groups.append(Group(want.columns, mechanism, part))
     return RowLaw(plan, tuple(groups), weights)
