@@ -274,11 +274,10 @@ def least_noise(
     The error is that of the noise, of whose variance a mean has this share, and what its basis may leave out.
     """
     made, refused = [], []
-    for wanted in (expansion, expansion.by_terms):
-        for split in splits if wanted is not None else ():
-            assert wanted is not None
-            lattice = wanted.lattice(split)
+    for candidate in expansion.candidates:
+        for split in splits:
             try:
+                lattice = candidate.lattice(split)
                 made.append((lattice, noise_of(lattice, split)))
             except InputError as why:  # too small a δ, no ε, or too many terms: then another noise must do
                 refused.append(why)
@@ -321,9 +320,9 @@ def recorded_curve_law(expansion: Expansion, record: Mapping[str, Any]) -> Curve
         return shown.or_missing(OptionalLaw.around(shown.family, record))
     law, box = recorded_noise(record["noise"]), None if record["box"] is None else tuple(record["box"])
     split = _KINDS[law.kind]
-    for wanted in (expansion, expansion.by_terms):
-        lattice = None if wanted is None else wanted.lattice(split)
-        if lattice and (lattice.terms, lattice.radius, lattice.box) == (record["terms"], record["radius"], box):
+    for candidate in expansion.candidates:
+        lattice = candidate.lattice(split)
+        if (lattice.terms, lattice.radius, lattice.box) == (record["terms"], record["radius"], box):
             break
     else:
         raise ValueError("the region of the certificate is not that of the plan")
