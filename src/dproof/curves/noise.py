@@ -88,7 +88,7 @@ class CurveLaw(Centred):
         functions = self.lattice.functions(np.linspace(float(curves.start), float(curves.stop), 1001))
         deviation = sqrt(float(noise.variance))
         error = deviation * sqrt(float((scales**2).sum()) * float((functions**2).sum(axis=0).max()))
-        if isinstance(noise.law, KNorm) and noise.law.norm == "linf":  # |X_j| ≤ T and E X_j² ≥ E T²/3
+        if noise.split == "k_norm" and self.lattice.ball == "linf":  # |X_j| ≤ T and E X_j² ≥ E T²/3
             error = min(error, sqrt(3) * deviation * float((scales @ np.abs(functions)).max()))
         return Fraction(error)
 
@@ -327,7 +327,8 @@ def recorded_curve_law(expansion: Expansion, record: Mapping[str, Any]) -> Curve
     else:
         raise ValueError("the region of the certificate is not that of the plan")
     norm, size = moves(lattice, split, "change-one")
-    if record["norm"] != norm or (isinstance(law, KNorm) and (law.norm, law.terms) != (norm, lattice.terms)):
+    told = {"norm": norm, "terms": lattice.terms}  # that K-norm noise is for
+    if record["norm"] != norm or any(record["noise"].get(key, value) != value for key, value in told.items()):
         raise ValueError("the noise of the certificate does not fit its norm")
     return mechanism_of(lattice, VectorNoise(split, law, size, lattice.terms))
 

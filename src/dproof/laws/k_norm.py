@@ -178,7 +178,7 @@ class KNorm:
 
     @classmethod
     def from_json(cls, record: Mapping[str, Any]) -> KNorm:
-        terms, cell = read_number(record, "terms", (1, _MOST_TERMS)), read_number(record, "cell", (1, 1 << 40))
+        terms, cell = read_number(record, "terms", (1, 512)), read_number(record, "cell", (1, 1 << 40))
         fall = Fraction(read_number(record, "fall", (Fraction(1, 1 << _BITS), 1)))
         try:
             return cls(record["norm"], terms, cell, fall)
