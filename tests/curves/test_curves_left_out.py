@@ -92,5 +92,5 @@ def test_a_plan_measures_all_of_the_grid_unless_it_says_more_of_the_curves() -> 
         assert space.basis == basis and space.by_terms is not None and space.shows_all
     for load in ({"terms": 2, "box": [1, 1]}, {"kernel": "matern-3/2", "length": 6, "radius": 5}):
         assert not Plan.of(plan(**load)).column("load").space.shows_all
-    long = measured_expansion(expand(Curves(0, 1, 600, 0, 1), terms=4))
+    long = measured_expansion(expand(Curves(0, 1, 600, 0, 1), terms=4), 4)
     assert not long.shows_all and long.terms == 4

@@ -210,7 +210,7 @@ NOISES: dict[str, dict[str, Reader]] = {
     "convolved": {"square": fraction(8, 1 << 18), "step": whole(1, 128), "draws": whole(1, 9)},
     "k-norm": {
         "norm": one_of("linf", "l2"),
-        "terms": whole(1, 1 << 10),
+        "terms": whole(1, 512),
         "cell": whole(1, 1 << 40),
         "fall": fraction(Fraction(1, 1 << 32), 1 - Fraction(1, 1 << 32)),
     },
@@ -226,9 +226,9 @@ LAWS: dict[str, dict[str, Reader]] = {
     "lattice": {"size": digits(1, SIZE), "clamped": truth, "noise": NOISE},
     "coefficients": {
         "norm": one_of("l1", "l2", "linf"),
-        "terms": whole(1, 1 << 10),
+        "terms": whole(1, 512),
         "radius": missing_or(whole(1, 1 << 20)),
-        "box": missing_or(many(whole(0, 1 << 20), 1, 1 << 10)),
+        "box": missing_or(many(whole(0, 1 << 20), 1, 512)),
         "noise": NOISE,
     },
 }
@@ -586,7 +586,7 @@ def coefficients(law: dict[str, Any], odds: Fraction, nearer: bool = False) -> F
     square = sum(side * side for side in sides) if sides else (radii * radius) ** 2
     if noise["kind"] == "k-norm":
         fits = noise["norm"] == law["norm"] == ("linf" if sides else "l2") and noise["terms"] == terms
-        require(fits and terms <= (1 << 10 if sides else 10), "the noise does not fit its norm")
+        require(fits and (sides != [] or terms <= 10), "the noise does not fit its norm")
         return k_norm(noise, max(sides) if sides else radii * radius, odds)
     if law["norm"] == "l1":
         require(noise["kind"] == "two-sided" and noise["reach"] is None, "the noise does not fit its norm")

@@ -49,8 +49,12 @@ def read_expansion(table: Reader, points: int | None) -> Expansion:
     given: dict[str, Any] = {key: _numbers(table, key) for key in ("box", "centre")}
     given |= {key: table.number(key, None) for key in ("radius", "length")}
     given |= {"basis": table.text("basis", "cosine"), "kernel": table.text("kernel", None)}
-    given |= {"terms": table.integer("terms", 0) if "terms" in table else None}
-    return table.calling(lambda: measured_expansion(expand(Curves(start, stop, grid, low, high, norm), **given)))
+    terms = table.integer("terms", 0) if "terms" in table else None
+
+    def made() -> Expansion:
+        return measured_expansion(expand(Curves(start, stop, grid, low, high, norm), terms=terms, **given), terms)
+
+    return table.calling(made)
 
 
 def _numbers(table: Reader, key: str) -> list[Any] | None:

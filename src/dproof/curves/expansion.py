@@ -8,7 +8,7 @@ floats before it did, two curves are never further apart than that. Noise is cal
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from fractions import Fraction
 from functools import lru_cache
 from math import isqrt, sqrt
@@ -36,6 +36,7 @@ Integers = NDArray[np.int64]
 _REACH = 1 << 14  # lattice points from the centre of the region to its edge
 TERMS = 8
 _BITS = 62
+_TERMS = (4, 8, 16, 32)  # of an eigenbasis, to choose from
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +48,7 @@ class Expansion(ColumnSpace):
     the coefficients; or, with a `kernel`, the ball of a radius in the kernel's space H, in its eigenbasis. With the
     basis "hat" and no radius it is all that lies between low and high, as the values on the grid.
     `by_terms` is the basis that a plan names where all of the grid is measured: for its waves and its coefficients.
+    With `open_terms` the plan does not say how many terms of a kernel's eigenbasis are measured.
 
     >>> Expansion(Curves(0, 24, 25, low=0, high=5), terms=4).lattice("gaussian").size("l2", "change-one") == 2**30
     True
@@ -60,6 +62,7 @@ class Expansion(ColumnSpace):
     kernel: Kernel | None = None
     centre: tuple[Fraction, ...] | None = None
     by_terms: Expansion | None = None
+    open_terms: bool = False
 
     # What a question may ask of a column, as of every space.
     holds_curves: ClassVar[bool] = True
@@ -130,6 +133,14 @@ class Expansion(ColumnSpace):
         self.functions()  # refuses a name or a number of terms that there is none of
 
     @property
+    def candidates(self) -> tuple[Expansion, ...]:
+        """What may be measured of the curves: it is chosen by the promise, see `noise.least_noise`."""
+        if not self.open_terms:
+            return (self,) if self.by_terms is None else (self, self.by_terms)
+        grid = (Expansion(self.space, HAT, self.space.points),) if self.space.points <= MOST_HATS else ()
+        return (*_eigenbases(self), *grid)
+
+    @property
     def shows_all(self) -> bool:
         """Whether its functions show every curve on the grid exactly."""
         return self.basis == HAT and self.kernel is None
@@ -145,7 +156,19 @@ class Expansion(ColumnSpace):
 
     def lattice(self, split: Split) -> CurveLattice:
         """The lattice on which equal noise for every number is the best split over the coefficients."""
-        return _lattice(self, split)
+        return _lattice(self, split if self.box is not None else "gaussian")  # that of a ball is the same for all
+
+
+@lru_cache(maxsize=64)
+def _eigenbases(expansion: Expansion) -> tuple[Expansion, ...]:
+    """The expansion with each of some numbers of terms, up to where the kernel's eigenvalues are rounding noise."""
+    found: list[Expansion] = []
+    for terms in _TERMS:
+        try:
+            found.append(replace(expansion, terms=terms, open_terms=False))
+        except InputError:
+            break
+    return tuple(found)
 
 
 @lru_cache(maxsize=64)
@@ -356,9 +379,11 @@ def expand(
     return Expansion(space, name, count, radius, bounds, chosen, middle)
 
 
-def measured_expansion(declared: Expansion) -> Expansion:
+def measured_expansion(declared: Expansion, terms: int | None) -> Expansion:
     """All that the grid tells, in the region of an expansion that a plan declares; or that one, where it says more of
-    the curves: bounds of coefficients, or a kernel."""
+    the curves: bounds of coefficients, or a kernel. `terms` are None where the plan does not say how many."""
+    if declared.kernel is not None and terms is None:
+        return replace(declared, open_terms=True)
     told = declared.box is not None or declared.kernel is not None
     if told or declared.basis == HAT or declared.space.points > MOST_HATS:
         return declared

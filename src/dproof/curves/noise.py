@@ -88,7 +88,7 @@ class CurveLaw(Centred):
         functions = self.lattice.functions(np.linspace(float(curves.start), float(curves.stop), 1001))
         deviation = sqrt(float(noise.variance))
         error = deviation * sqrt(float((scales**2).sum()) * float((functions**2).sum(axis=0).max()))
-        if isinstance(noise.law, KNorm) and noise.law.norm == "linf":  # |X_j| ≤ T and E X_j² ≥ E T²/3
+        if noise.split == "k_norm" and self.lattice.ball == "linf":  # |X_j| ≤ T and E X_j² ≥ E T²/3
             error = min(error, sqrt(3) * deviation * float((scales @ np.abs(functions)).max()))
         return Fraction(error)
 
@@ -274,11 +274,10 @@ def least_noise(
     The error is that of the noise, of whose variance a mean has this share, and what its basis may leave out.
     """
     made, refused = [], []
-    for wanted in (expansion, expansion.by_terms):
-        for split in splits if wanted is not None else ():
-            assert wanted is not None
-            lattice = wanted.lattice(split)
+    for candidate in expansion.candidates:
+        for split in splits:
             try:
+                lattice = candidate.lattice(split)
                 made.append((lattice, noise_of(lattice, split)))
             except InputError as why:  # too small a δ, no ε, or too many terms: then another noise must do
                 refused.append(why)
@@ -321,14 +320,15 @@ def recorded_curve_law(expansion: Expansion, record: Mapping[str, Any]) -> Curve
         return shown.or_missing(OptionalLaw.around(shown.family, record))
     law, box = recorded_noise(record["noise"]), None if record["box"] is None else tuple(record["box"])
     split = _KINDS[law.kind]
-    for wanted in (expansion, expansion.by_terms):
-        lattice = None if wanted is None else wanted.lattice(split)
-        if lattice and (lattice.terms, lattice.radius, lattice.box) == (record["terms"], record["radius"], box):
+    for candidate in expansion.candidates:
+        lattice = candidate.lattice(split)
+        if (lattice.terms, lattice.radius, lattice.box) == (record["terms"], record["radius"], box):
             break
     else:
         raise ValueError("the region of the certificate is not that of the plan")
     norm, size = moves(lattice, split, "change-one")
-    if record["norm"] != norm or (isinstance(law, KNorm) and (law.norm, law.terms) != (norm, lattice.terms)):
+    told = {"norm": norm, "terms": lattice.terms}  # that K-norm noise is for
+    if record["norm"] != norm or any(record["noise"].get(key, value) != value for key, value in told.items()):
         raise ValueError("the noise of the certificate does not fit its norm")
     return mechanism_of(lattice, VectorNoise(split, law, size, lattice.terms))
 

@@ -10,7 +10,8 @@ costs odds of at most c^−⌈‖d‖/s⌉, with every normalising constant the 
 How it is drawn: c^⌈‖x‖/s⌉ = (1 − c) Σ c^T over all T with ‖x‖ ≤ sT. So draw T with weights (2sT + 1)ᵏ c^T and x
 evenly from the cube {−sT, …, sT}ᵏ; for the Euclidean norm draw both again until |x|₂ ≤ sT. The cube dilated T times has
 (2sT + 1)ᵏ points, whose generating function is h(c)/(1 − c)^(k+1) with whole numbers h_j ≥ 0 (Ehrhart, Stanley): T is
-the sum of k + 1 geometric numbers and of one j ≤ k that has the weight h_j c^j.
+the sum of k + 1 geometric numbers and of one j ≤ k that has the weight h_j c^j. The least T come from a table, which is
+quicker.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property, lru_cache
-from math import ceil, gamma, pi
+from math import ceil, gamma, pi, sqrt
 from typing import Any, ClassVar, Literal, get_args
 
 import numpy as np
@@ -40,6 +41,7 @@ _MOST_CELLS = 1 << 10  # in one move
 _MOST_TERMS = 1 << 10
 MOST_TERMS_L2 = 10  # of the Euclidean norm: of a cube in ten dimensions its ball is 1/400
 _FARTHEST = 1 << 29  # sT that may be expected: squares of ten numbers that are some times as large stay below 2^63
+_LONGEST = 1 << 9  # T that a table may have
 _TILE = 1 << 17
 
 
@@ -86,13 +88,18 @@ class KNorm:
         return tuple(h * a**j * b ** (self.terms - j) for j, h in enumerate(_dilations(self.terms, 2 * self.cell)))
 
     @cached_property
-    def variance(self) -> Fraction:
-        """E x² of one number: exactly for the sup norm; for the other as of a ball without a lattice, which differs by
-        about 1/(sT)² of it."""
+    def _moments(self) -> tuple[Fraction, Fraction]:
+        """E T and E T²."""
         whole, heads, c = sum(self._heads), self._heads, self.fall
         head, square = (Fraction(sum(j**n * w for j, w in enumerate(heads)), whole) for n in (1, 2))
         mean = head + (self.terms + 1) * c / (1 - c)
-        second = square - head**2 + (self.terms + 1) * c / (1 - c) ** 2 + mean**2
+        return mean, square - head**2 + (self.terms + 1) * c / (1 - c) ** 2 + mean**2
+
+    @cached_property
+    def variance(self) -> Fraction:
+        """E x² of one number: exactly for the sup norm; for the other as of a ball without a lattice, which differs by
+        about 1/(sT)² of it."""
+        mean, second = self._moments
         if self.norm == "linf":  # x is even on −sT, …, sT
             return self.cell * (self.cell * second + mean) / 3
         return self.cell**2 * second / (self.terms + 2)
@@ -106,8 +113,33 @@ class KNorm:
         block = [(b - a) * a**n * b ** (_BLOCK - 1 - n) for n in range(_BLOCK)]
         return guide([self._heads], sum(self._heads)), guide([[*block, a**_BLOCK]], b**_BLOCK)
 
+    @cached_property
+    def _table(self) -> tuple[int, Guide | None]:
+        """How many of the least T one word tells, all but a few in a hundred; and their guide, the others last. None
+        where that would be too many."""
+        a, b, k = self.fall.numerator, self.fall.denominator, self.terms
+        mean, second = map(float, self._moments)
+        last = ceil(mean + 2 * sqrt(second - mean**2))
+        if last > _LONGEST:
+            return 0, None
+        table = [(2 * self.cell * t + 1) ** k * a**t * b ** (last - 1 - t) * (b - a) ** (k + 1) for t in range(last)]
+        whole = sum(self._heads) * b**last
+        return last, guide([[*table, whole - sum(table)]], whole)
+
     def _cells(self, count: int, coins: Coins) -> NDArray[np.int64]:
-        """So many T."""
+        """So many T: of a table, or, where that ends, of sums until one lies beyond it."""
+        last, table = self._table
+        if table is None:
+            return self._summed(count, coins)
+        drawn = table.sample(count, coins).astype(np.int64)
+        waiting = np.flatnonzero(drawn == last)
+        while len(waiting):
+            drawn[waiting] = self._summed(len(waiting), coins)
+            waiting = waiting[drawn[waiting] < last]
+        return drawn
+
+    def _summed(self, count: int, coins: Coins) -> NDArray[np.int64]:
+        """So many T, as sums of geometric numbers and of one that has its own weights."""
         head, digit = self._guides
 
         def fresh(count: int) -> NDArray[np.int64]:
@@ -146,7 +178,7 @@ class KNorm:
 
     @classmethod
     def from_json(cls, record: Mapping[str, Any]) -> KNorm:
-        terms, cell = read_number(record, "terms", (1, _MOST_TERMS)), read_number(record, "cell", (1, 1 << 40))
+        terms, cell = read_number(record, "terms", (1, 512)), read_number(record, "cell", (1, 1 << 40))
         fall = Fraction(read_number(record, "fall", (Fraction(1, 1 << _BITS), 1)))
         try:
             return cls(record["norm"], terms, cell, fall)
