@@ -15,6 +15,7 @@ from dproof.estimation.counted import Counting
 from dproof.estimation.distribution import fold, likelihood, projection, shrinkage
 from dproof.estimation.distribution_free import DistributionFree
 from dproof.estimation.intervals import Value, half_widths, normal_quantile, simultaneous
+from dproof.estimation.loglinear import shrink
 from dproof.estimation.measures import Linear
 from dproof.estimation.subsamples import of_whole, scale_up
 from dproof.exact import level_of
@@ -28,7 +29,7 @@ from dproof.questions.schema import Schema
 from dproof.questions.sums import Term, centred_terms
 
 Warnings = tuple[tuple[str, Array], ...]  # what to say, and about which groups
-Method = Literal["inverse", "likelihood", "projection", "shrinkage"]
+Method = Literal["inverse", "likelihood", "projection", "shrinkage", "loglinear"]
 Assume = Literal["nothing", "smooth"]
 ROUGH = (
     "approximate: noise or bins are wider than what is asked; the interval holds however the values are distributed "
@@ -60,6 +61,11 @@ class Options:
         for name, options in (("method", get_args(Method)), ("target", get_args(Target)), ("assume", get_args(Assume))):
             choice(getattr(self, name), options, name)
         flag(self.simultaneous, "simultaneous")
+        if self.simultaneous and self.method == "loglinear":
+            raise InputError(
+                "intervals of method='loglinear' hold on average over the cells of a table, not all at once: leave out "
+                "simultaneous, or the method"
+            )
 
 
 class Scaled(Protocol):
@@ -217,6 +223,11 @@ def estimate(
     """The sums of a question in every group; over `whole` rows, where the table has a random part of them."""
     sums = list(map(counting.sum_of, needed))
     found, fitted = table.estimates(sums, groups), None
+    if options.method == "loglinear":
+        refuse_singular(counting, found.values)
+        shrunk = shrink(table, sums, groups, options.level, options.target)
+        found = replace(found, values=shrunk.values, heaviest=shrunk.heaviest)
+        return Estimated(counting, needed, question.where, options, found, None, shrunk.covariance, None)
     if options.method != "inverse":
         cells = _FITS[options.method](table)
         refuse_singular(counting, cells)

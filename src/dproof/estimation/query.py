@@ -29,6 +29,8 @@ _METHODS = {
     "likelihood": "maximum likelihood (iterative Bayes)",
     "projection": "inverse law, moved to the nearest table without negative counts",
     "shrinkage": "inverse law, counts drawn towards each other (empirical Bayes)",
+    "loglinear": "inverse law, drawn towards what tables of two columns say (log-linear; intervals cover as often as "
+    "they say on average over the cells of the table)",
 }
 _TARGETS = {
     "table": "the table that was sanitised (privacy noise only)",
@@ -43,9 +45,10 @@ _LABEL = "raw: the sanitised rows as they are, so counts and means are biased by
 def query(release: Any, asked: Asked, **options: Any) -> Answer:
     """The debiased answer to a question on a release, with an interval for each estimate.
 
-    `level` of the intervals; `method` "inverse", "likelihood", "projection" or "shrinkage"; `target` of the intervals,
-    "table" or "population"; `simultaneous=True` for intervals that hold all at once; `assume="smooth"` for narrower
-    intervals of conditions on numbers under wide noise, which hold only where the numbers are spread smoothly.
+    `level` of the intervals; `method` "inverse", "likelihood", "projection", "shrinkage" or "loglinear";
+    `target` of the intervals, "table" or "population"; `simultaneous=True` for intervals that hold all at once;
+    `assume="smooth"` for narrower intervals of conditions on numbers under wide noise, which hold only where the
+    numbers are spread smoothly.
 
     >>> import pyarrow, dproof as dp
     >>> plan = {"privacy": {"epsilon": 1}, "columns": {"read": {"space": "categories", "values": ["yes", "no"]}}}
