@@ -48,8 +48,9 @@ def plan(
     the plan: ± from a release and from `dproof ask` at the same ε. A plan with add-remove neighbours can have no
     release row by row: then it shows what `dproof ask` gives.
 
-    With model = "central": ± of a count in every table that is measured, and which columns make it expensive; with
-    --rows, what the local model would give.
+    With model = "central": ± of a count in every table that is measured and of the plan's questions, which columns make
+    it expensive, and below how many rows no count says anything; with --rows, ± of means, and what the local model
+    would give.
     """
     chosen = Plan.read(path)
     if chosen.model == "central":

@@ -19,7 +19,7 @@ from dproof.report.central_expectation import (
     Expected,
     half_widths,
     least_half_width,
-    mean_half_width,
+    mean_half_widths,
     question_half_widths,
     useless,
 )
@@ -36,7 +36,7 @@ def show_tables(plan: Plan, name: str, rows: int | None, as_json: bool) -> None:
 def _answer(law: TableLaw, rows: int | None) -> dict[str, Any]:
     plan, privacy = law.plan, law.plan.privacy
     widths, keys = half_widths(law), [*map(Residual, law.tables), *law.sums]
-    means = [None if rows is None else mean_half_width(law, key, rows) for key in keys]
+    means = {} if rows is None else mean_half_widths(law, rows)
     rho, local = law.rho(), {} if rows is None else _local(plan, rows)
     return {
         "model": plan.model,
@@ -53,9 +53,9 @@ def _answer(law: TableLaw, rows: int | None) -> dict[str, Any]:
                 "sum_of": one.sum_of,
                 "cells": one.cells,
                 "half_width": one.half_width,
-                **({} if rows is None or one.sum_of is None else {"mean_half_width": mean}),
+                **({} if rows is None or one.sum_of is None else {"mean_half_width": means.get(key)}),
             }
-            for one, mean in zip(widths, means, strict=True)
+            for key, one in zip(keys, widths, strict=True)
         ],
         "questions": [_question(one) for one in question_half_widths(law, rows)] if plan.questions else [],
         "columns": [
@@ -91,7 +91,8 @@ def _shares(law: TableLaw) -> list[float]:
     if law.is_pure:
         losses = {one: float(cost) for one, cost in law.noise.items()}
     else:
-        losses = {one: float(law.domain.norm(one) / square) for one, square in law.noise.items()}
+        domain = law.domain
+        losses = {one: float(domain.norm(one) / square) for one, square in law.noise.items()}
     total = sum(losses.values()) or 1.0
     return [
         sum(loss for one, loss in losses.items() if place in (*one.table, one.number)) / total

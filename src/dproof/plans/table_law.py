@@ -29,6 +29,7 @@ from dproof.privacy import Privacy
 _MOST_CELLS = 10_000_000  # of all tables together
 _MOST_COLUMNS = 12  # of a table: every set of them has a residual
 _MOST_ROWS = 1 << 32
+_MOST_MADE_UP = 10**6  # rows that the noise alone may make up: they are made in memory
 _MOST_STEPS = 1 << 31  # that a row may move a sum by: then so many rows add up within 64 bits
 _STEP = 0.25  # the square of half a step: the distance of a value to where its step ends
 
@@ -147,21 +148,21 @@ class TableLaw:
 
     def count(self, measurement: Residual) -> int:
         """How many numbers a measurement has."""
-        return prod(self.domain.shape(measurement))
+        return 1 if measurement.contrast else prod(self.axes[place].size for place in measurement.table)
 
     def estimates(self, numbers: Integers, rows: int | None) -> dict[int | None, Estimates]:
         """What follows from measured numbers: of counts (None), and of the sums of each number by its place."""
-        noisy, start = {}, 0
+        noisy, start, domain = {}, 0, self.domain
         for measurement in self.noise:
             stop = start + self.count(measurement)
-            noisy[measurement], start = numbers[start:stop].reshape(self.domain.shape(measurement)), stop
+            noisy[measurement], start = numbers[start:stop].reshape(domain.shape(measurement)), stop
         spreads = {measurement: self.variance(parameter) for measurement, parameter in self.noise.items()}
         found = {}
         for number in dict.fromkeys([None, *(measurement.number for measurement in self.noise)]):
             tables = self.tables if number is None else [key.table for key in self.sums if key.number == number]
             known = rows if number is None else None
             found[number] = estimates(
-                self.domain.sizes, noisy, spreads, number=number, known=known, plain=self.is_pure, tables=tables
+                domain.sizes, noisy, spreads, number=number, known=known, plain=self.is_pure, tables=tables
             )
         return found
 
@@ -291,8 +292,8 @@ def _answers(law: TableLaw) -> Answers:
         from dproof.plans.question_tables import question_costs  # takes a parser of SQL, which few plans need
 
         return Answers.of(question_costs(law.plan, law.domain), law.residuals)
-    asked = [(float(weight), cell_costs(law.domain, Residual(table))) for table, weight in law.tables.items()]
-    asked += [(float(weight), cell_costs(law.domain, key)) for key, weight in law.sums.items()]
+    domain, counts = law.domain, {Residual(table): weight for table, weight in law.tables.items()}
+    asked = [(float(weight), cell_costs(domain, key)) for key, weight in {**counts, **law.sums}.items()]
     return Answers.of(asked, law.residuals)
 
 
@@ -309,13 +310,20 @@ def _residual_variances(law: TableLaw) -> NDArray[np.float64]:
 
 def _check_worth(law: TableLaw) -> None:
     """Refuse noise that hides any table: how many rows there are is not known, but there are no more than can be."""
-    cells = [(1.0, cell_costs(law.domain, Residual(table))) for table in law.tables]
+    domain = law.domain
+    cells = [(1.0, cell_costs(domain, Residual(table))) for table in law.tables]
     variances = Answers.of(cells, law.residuals).variances(_residual_variances(law))
     hidden = [variance for variance in variances.tolist() if variance > 0]  # a public number of rows has none
     if hidden and min(hidden) > _MOST_ROWS**2:
         raise InputError(
             f"the budget is too small to say anything: the standard deviation of every count is above {_MOST_ROWS:,}, "
             "more rows than a table may have; allow a larger epsilon or delta, or ask for fewer and smaller tables"
+        )
+    total = law.precisions[None].variances[()]
+    if law.plan.asked is not None and law.plan.asked.rows and total > _MOST_MADE_UP**2:
+        raise InputError(
+            f"made-up rows need to know about how many rows there are, and here that has a standard deviation above "
+            f"{_MOST_MADE_UP:,}: allow a larger epsilon or delta, or leave out `rows`"
         )
 
 

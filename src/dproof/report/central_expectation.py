@@ -37,13 +37,13 @@ def deviations(law: TableLaw) -> float:
 
 def half_widths(law: TableLaw) -> list[Width]:
     """± of every table and sum that the plan asks for."""
-    found, names, widths = law.precisions, [axis.name for axis in law.axes], []
+    found, names, widths, cells = law.precisions, [axis.name for axis in law.axes], [], law.domain.cells
     for key in (*map(Residual, law.tables), *law.sums):
         number = key.number
         worth, summed = (1.0, None) if number is None else (float(law.axes[number].unit), names[number])
         half = deviations(law) * worth * found[number].cell_variance(key.table) ** 0.5
         columns = tuple(names[place] for place in key.table)
-        widths.append(Width(law.measured_name(key) or "all rows", columns, summed, law.domain.cells(key.table), half))
+        widths.append(Width(law.measured_name(key) or "all rows", columns, summed, cells(key.table), half))
     return widths
 
 
@@ -108,17 +108,18 @@ def _half_widths(rows: Sequence[Mapping[str, Any]], law: TableLaw) -> dict[str, 
     return found
 
 
-def mean_half_width(law: TableLaw, key: Residual, rows: int) -> float | None:
-    """± at 95% of the mean of a number by a table, with so many rows spread evenly over its cells, at most.
+def mean_half_widths(law: TableLaw, rows: int) -> dict[Residual, float]:
+    """± at 95% of the mean of every number by a table, with so many rows spread evenly over its cells, at most.
 
-    A mean at an end of the range, where the noise of the count of the rows weighs most.
+    That is of a mean at an end of the range, where the noise of the number of rows weighs most.
     """
-    if key.number is None or rows < law.domain.cells(key.table):
-        return None
-    axis, found = law.axes[key.number], law.precisions
-    counted = found[None].cell_variance(key.table) * axis.reach**2
-    spread = (found[key.number].cell_variance(key.table) + counted) ** 0.5
-    return float(deviations(law) * float(axis.unit) * spread * law.domain.cells(key.table) / rows)
+    found, domain, widths = law.precisions, law.domain, {}
+    for key in law.sums:
+        axis, cells = law.axes[key.number or 0], domain.cells(key.table)
+        variance = found[key.number].cell_variance(key.table) + found[None].cell_variance(key.table) * axis.reach**2
+        if rows >= cells:
+            widths[key] = float(deviations(law) * float(axis.unit) * variance**0.5 * cells / rows)
+    return widths
 
 
 def useless(widths: Sequence[Width], rows: float) -> str | None:
