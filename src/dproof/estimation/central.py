@@ -16,37 +16,46 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dproof.errors import InputError, did_you_mean
-from dproof.estimation.central_quantiles import Distribution
+from dproof.central.residuals import Estimates
+from dproof.errors import InputError
+from dproof.estimation.central_distribution import Distribution
+from dproof.estimation.central_projection import nearest
 from dproof.estimation.central_weights import Weights, covariances
 from dproof.estimation.contingency import Estimates as SumEstimates
-from dproof.estimation.estimated import Estimated, Options
+from dproof.estimation.estimated import Estimated, Options, options_of
 from dproof.estimation.stored import scale_of
 from dproof.laws.debias import Scale
 from dproof.laws.scores import Array
 from dproof.plans.central import Axis
 from dproof.plans.schema import schema_of
-from dproof.questions.aggregates import Rank, Values
+from dproof.questions.aggregates import Frequent, Rank, Values, deviation, variance
 from dproof.questions.answer import Answer, Cell
 from dproof.questions.building import Asked, as_question
 from dproof.questions.cells import Cut, cut
 from dproof.questions.measured import answer
-from dproof.questions.predicates import both, leaves
+from dproof.questions.predicates import Contains, both, leaves
 from dproof.questions.question import Aggregate, Expression, Question, aggregates, aggregates_of, expressions
 from dproof.questions.regions import grouping
 from dproof.questions.schema import Schema, resolve
 from dproof.questions.sums import Term, centred_terms, present
 
-_METHOD = "best linear unbiased estimate; intervals for the table that was measured (privacy noise only)"
+_METHODS = {
+    "inverse": "best linear unbiased estimate",
+    "projection": "best linear unbiased estimate, moved to the nearest tables without negative counts",
+}
+_INTERVALS = "; intervals for the table that was measured (privacy noise only)"
 _WAYS_OUT = "a release with a larger ε, fewer or coarser columns, or `dproof ask` on the private table"
 _MOST_GROUPS = 10_000
-_LOOK = "; raw(...) asks the made-up rows, which tell it without an interval and may be wrong"
+_WITHIN = "numbers are known by their bins: the interval of a variance or deviation holds wherever they lie in them"
+_MODEL = "; or ask with method = 'model' for what the made-up rows say, without an interval"
+_NO_MODEL = "; or declare rows = true under [release] next time, and ask with method = 'model'"
 
 
 def query(release: Any, asked: Asked, **options: Any) -> Answer:
     """The unbiased answer to a question on a release of tables, with an interval for each estimate.
 
-    `level` of the intervals; `simultaneous=True` for intervals that hold all at once.
+    `level` of the intervals; `method` "inverse", or "projection" for counts without negative ones, whose interval is
+    the unbiased one, made wider where the count lies outside; `simultaneous=True` for intervals that hold all at once.
 
     >>> import pyarrow, dproof as dp
     >>> columns = {"read": {"space": "categories", "values": ["yes", "no"]}}
@@ -55,14 +64,10 @@ def query(release: Any, asked: Asked, **options: Any) -> Answer:
     >>> [row["read"] for row in query(release, "SELECT read, count(*) FROM release GROUP BY read").rows]
     ['yes', 'no']
     """
-    known = Options.__slots__
-    for option in options:
-        if option not in known:
-            raise InputError(f"query has no option {option!r}{did_you_mean(option, known)}")
-    chosen = Options(**options)
-    if chosen.method != "inverse":
+    chosen = options_of(options)
+    if chosen.method not in _METHODS:
         raise InputError(
-            f"method={chosen.method!r} is for releases row by row: the answers of tables are the best ones"
+            f"method={chosen.method!r} is for releases row by row: tables have inverse, projection and model"
         )
     if chosen.simultaneous and release.law.is_pure:
         raise InputError("simultaneous intervals need Gaussian noise, so delta above 0: leave simultaneous out")
@@ -70,8 +75,17 @@ def query(release: Any, asked: Asked, **options: Any) -> Answer:
         raise InputError("the intervals of a release of tables are for the table that was measured: leave target out")
     schema = schema_of(release.law.plan, "release")
     question = resolve(as_question(asked, "release"), schema)
-    answered = answer(question, schema, MeasuredTables(release, question, schema, chosen), chosen.level)
-    return replace(answered, method=_METHOD)
+    try:
+        measured = MeasuredTables(release, question, schema, chosen)
+        answered = answer(question, schema, measured, chosen.level)
+    except Untold as refused:
+        has_rows = release.certificate["release"]["made_up_rows"] is not None
+        raise InputError(f"{refused}{_MODEL if has_rows else _NO_MODEL}") from None
+    return replace(answered, method=_METHODS[chosen.method] + _INTERVALS)
+
+
+class Untold(InputError):
+    """A question that the measured tables do not tell, and made-up rows do."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,11 +115,10 @@ class MeasuredTables:
                     f"GROUP BY {key.column} would need all its items at once: ask for each with list_contains"
                 )
         asked = aggregates(question)
-        special = [aggregate for aggregate in asked if aggregate.definition.formula is None]
-        for aggregate in special:
-            if aggregate.definition.chosen != Rank():
-                name = aggregate.definition.name_of(aggregate.argument)[0].upper()
-                raise InputError(f"{name} is not answered from measured tables: ask for counts, shares or means")
+        # What is no formula of sums, or a formula of squares that were not added up.
+        special = [
+            aggregate for aggregate in asked if aggregate.definition.formula is None or self._is_spread(aggregate)
+        ]
         formulas = [aggregate for aggregate in asked if aggregate not in special] or [Aggregate("count")]
         needed = list(dict.fromkeys(t for a in formulas for t in centred_terms(a, question.where, schema)))
         numbers = {column: scale_of(schema.spaces[column]) for term in needed for column in term.columns}
@@ -117,17 +130,21 @@ class MeasuredTables:
             )
         self.labels = list(product(*(key.labels for key in self.keys)))
         sums = [self._weights(term, numbers) for term in needed]
-        tables = [release.estimates[one.number].table(one.table).ravel() for one in sums]
-        columns = [np.bincount(s.groups, s.weights * table, groups) for s, table in zip(sums, tables, strict=True)]
-        values, nothing = np.stack(columns, axis=1), np.zeros((groups, len(sums)))
+        values, nothing = _totals(release.estimates, sums, groups), np.zeros((groups, len(sums)))
         self.shown = self._occurring(groups)
+        self.told = release.estimates  # by the method that was asked for
+        if options.method == "projection":
+            self.told = {**release.estimates, None: nearest(release.estimates[None], release.law.tables)}
+        fitted = _totals(self.told, sums, groups) if options.method == "projection" else None
         covariance = covariances(release.estimates, sums, groups)
         found = SumEstimates(values, values, nothing, nothing, covariance, covariance, self.rows or 0)
         scales = Scales(schema, numbers)
         careful = replace(options, level=release.law.normal_level(options.level))
-        self.estimated = Estimated(scales, needed, question.where, careful, found, None, covariance, None)
+        self.estimated = Estimated(scales, needed, question.where, careful, found, fitted, covariance, None)
+        within = ((_WITHIN, np.ones(groups, bool)),)
         self.found: dict[Expression, Any] = {
-            aggregate: (self._quantiles(aggregate, groups, careful.level), ()) for aggregate in special
+            aggregate: (self._special(aggregate, groups, careful.level), within if self._is_spread(aggregate) else ())
+            for aggregate in special
         }
 
     def _occurring(self, groups: int) -> list[int]:
@@ -137,21 +154,63 @@ class MeasuredTables:
         rows = self._weights(Term((), self.question.where), {})
         return np.flatnonzero(np.bincount(rows.groups, rows.weights != 0, groups)).tolist()
 
+    def _is_spread(self, aggregate: Aggregate) -> bool:
+        """Whether it is the variance or deviation of a number in bins, whose squares were not added up."""
+        squares = aggregate.definition.formula in (variance, deviation)
+        return squares and bool(self.axes[aggregate.columns[0]][1].reach)
+
+    def _special(self, aggregate: Aggregate, groups: int, level: float) -> list[Cell]:
+        """What is told by the counts of the values or bins of a column, in every group."""
+        definition = aggregate.definition
+        if definition.chosen == Rank():
+            return self._quantiles(aggregate, groups, level)
+        if isinstance(definition.chosen, Frequent):
+            return self._most_frequent(aggregate, groups)
+        if definition.formula is not None:
+            spread = self._distribution(aggregate, groups)
+            return spread.deviations(aggregate.argument, level, squared=definition.formula is variance)
+        name = "COUNT DISTINCT" if definition.counts else definition.name_of(aggregate.argument)[0].upper()
+        raise Untold(f"{name} is not answered from measured tables: ask for counts by {aggregate.columns[0]}")
+
+    def _distribution(self, aggregate: Aggregate, groups: int) -> Distribution:
+        """A number by its bins, in every group."""
+        (column,) = aggregate.columns
+        place, axis = self.axes[column]
+        if axis.size == 1:
+            raise Untold(f"{column!r} has one bin, so that nothing is known of how it is spread: declare `bins`")
+        where = both(self.question.where, present(aggregate, self.schema))
+        counts = self._weights(Term((), where), {}, [column])
+        return Distribution(counts, place, axis, groups, self.release.estimates, self.told[None])
+
     def _quantiles(self, aggregate: Aggregate, groups: int, level: float) -> list[Cell]:
         """A quantile in every group, from the counts of the bins of its column."""
         (column,) = aggregate.columns
         if any(key.column == column for key in self.question.group_by):
-            raise InputError(f"within a bin of {column!r} no quantile is known: group by another column")
+            raise Untold(f"within a bin of {column!r} no quantile is known: group by another column")
         share = float(aggregate.argument or 0)
         if not 0 < share < 1:
-            raise InputError("the least and the greatest value are not told by tables: ask for a share between 0 and 1")
-        where = both(self.question.where, present(aggregate, self.schema))
-        counts = self._weights(Term((), where), {}, [column])
-        place, axis = self.axes[column]
-        if axis.size == 1:
-            raise InputError(f"{column!r} has one bin, so that nothing is known of its quantiles: declare `bins`")
-        spread = Distribution(counts, place, axis, groups)
-        return spread.quantiles(self.release.estimates, share, level)
+            raise Untold("the least and the greatest value are not told by tables: ask for a share between 0 and 1")
+        return self._distribution(aggregate, groups).quantiles(share, level)
+
+    def _most_frequent(self, aggregate: Aggregate, groups: int) -> list[Cell]:
+        """The values, bins or items of the largest estimated counts, in every group."""
+        (column,) = aggregate.columns
+        space, where = self.schema.declared(column), both(self.question.where, present(aggregate, self.schema))
+        if space.items is not None:
+            labels: list[Any] = list(space.items)
+            sums = [self._weights(Term((), both(where, Contains(column, item))), {}) for item in labels]
+            counts = _totals(self.told, sums, groups)
+        else:
+            place, axis = self.axes[column]
+            labels = [label for label in axis.bins.labels if label is not None]
+            table = self._weights(Term((), where), {}, [column])
+            values = table.weights * self.told[None].table(table.table).ravel()
+            cells = table.groups * axis.size + table.places(place)
+            counts = np.bincount(cells, values, groups * axis.size).reshape(groups, -1)[:, : len(labels)]
+        order = np.argsort(-counts, axis=1, kind="stable")
+        most = int(aggregate.argument or 0)
+        chosen = ([labels[n] for n in row[:most]] if most else labels[row[0]] for row in order)
+        return [Cell(best, raw=best) for best in chosen]
 
     def _weights(self, term: Term, numbers: Mapping[str, Scale], also: Sequence[str] = ()) -> Weights:
         """The weight and the group of every cell of the table that a sum needs."""
@@ -201,16 +260,14 @@ class MeasuredTables:
             return None
         place = self.axes[binned[0]][0]
         if place not in self.release.estimates:
-            raise InputError(
+            raise Untold(
                 f"the numbers of {binned[0]!r} were counted in bins and not added up: declare sums = true under "
                 f"[release] next time, or ask for counts by {binned[0]}"
             )
         if len(binned) > 1:
-            raise InputError(
-                f"squares and products of {binned[0]!r} were not added up: ask for its mean, or for counts"
-            )
+            raise Untold(f"squares and products of {binned[0]!r} were not added up: ask for its mean, or for counts")
         if any(key.column == binned[0] for key in self.question.group_by):
-            raise InputError(f"{binned[0]!r} was not added up within its bins: group by another column")
+            raise Untold(f"{binned[0]!r} was not added up within its bins: group by another column")
         return place
 
     def _refuse_unmeasured(self, axes: Sequence[Axis], number: int | None) -> None:
@@ -218,10 +275,10 @@ class MeasuredTables:
         if table not in self.release.estimates[number].variances:
             own = [] if number is None else [self.release.law.axes[number]]
             names = ", ".join(f'"{axis.name}"' for axis in [*axes, *own])
-            raise InputError(
+            raise Untold(
                 f"the question needs the table of {' × '.join(axis.name for axis in [*axes, *own])}, which was not "
                 f"measured: ask about fewer columns at once, or declare [[release.tables]] with columns = [{names}] "
-                f"next time{_LOOK if self.release.certificate['release']['made_up_rows'] is not None else ''}"
+                "next time"
             )
 
     def _cells(self, expression: Expression) -> Any:
@@ -244,6 +301,13 @@ class MeasuredTables:
         yield from (note for n in groups for note, which in warnings if which[n])
         if not self.private:
             yield "NOT PRIVATE: drawn with seeded coins"
+
+
+def _totals(estimates: Mapping[int | None, Estimates], sums: Sequence[Weights], groups: int) -> Array:
+    """Some sums in every group."""
+    tables = [estimates[one.number].table(one.table).ravel() for one in sums]
+    columns = [np.bincount(s.groups, s.weights * table, groups) for s, table in zip(sums, tables, strict=True)]
+    return np.stack(columns, axis=1)
 
 
 def _outer(indices: Sequence[NDArray[np.int64]]) -> tuple[NDArray[np.int64], ...]:
@@ -272,7 +336,7 @@ def _same_for_all(weights: Array, place: int, axis: Axis) -> Array:
     there = [n for n, start in enumerate(axis.bins.starts) if start != axis.column.space.absent]
     found = weights.take(there, axis=place)
     if (found != found.take([0], axis=place)).any():
-        raise InputError(f"{axis.name!r} was added up over all its values: leave the condition on it out")
+        raise Untold(f"{axis.name!r} was added up over all its values: leave the condition on it out")
     return np.asarray(found.take(0, axis=place))
 
 
@@ -282,7 +346,7 @@ def _refuse_cut(axis: Axis, cut: Cut) -> None:
     inside = bins.cut_by(cut.first[changes].tolist())
     if inside:
         edges = ", ".join(str(label) for label in bins.labels)
-        raise InputError(
+        raise Untold(
             f"the question cuts the bin {bins.labels[inside[0]]} of {axis.name!r}, whose values were counted together: "
             f"ask at the edges of {edges}, or declare other `bins`"
         )

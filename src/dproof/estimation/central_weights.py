@@ -28,6 +28,11 @@ class Weights:
     groups: NDArray[np.int64]
     sizes: tuple[int, ...]  # of the table's axes
 
+    def places(self, column: int) -> NDArray[np.int64]:
+        """The place of every cell along the axis of a column."""
+        cells = np.unravel_index(np.arange(len(self.weights)), self.sizes)
+        return np.asarray(cells[self.table.index(column)])
+
     def margin(self, part: Table, columns: Sequence[int]) -> tuple[NDArray[np.int64], Array]:
         """The weights added up over all axes but these: the numbers of group and cell, and their weights."""
         places = np.unravel_index(np.arange(len(self.weights)), self.sizes) if self.sizes else ()

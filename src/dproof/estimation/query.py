@@ -11,10 +11,10 @@ import duckdb
 import numpy as np
 from sqlglot import exp
 
-from dproof.errors import InputError, did_you_mean
+from dproof.errors import InputError
 from dproof.estimation.counted import Counting
 from dproof.estimation.curves import ReleaseCurves
-from dproof.estimation.estimated import ROUGH, SMOOTH, WAYS_OUT, Options, Warnings, estimate
+from dproof.estimation.estimated import ROUGH, SMOOTH, WAYS_OUT, Options, Warnings, estimate, options_of
 from dproof.estimation.order_statistics import OrderStatistics
 from dproof.estimation.stored import connected
 from dproof.plans.schema import schema_of
@@ -60,12 +60,11 @@ def query(release: Any, asked: Asked, **options: Any) -> Answer:
     >>> [row["read"] for row in query(release, "SELECT read, count(*) FROM release GROUP BY read").rows]
     ['yes', 'no']
     """
-    known = Options.__slots__
-    for option in options:
-        if option not in known:
-            raise InputError(f"query has no option {option!r}{did_you_mean(option, known)}")
+    chosen = options_of(options)
+    if chosen.method == "model":
+        raise InputError("method='model' asks made-up rows, and this release has none: leave the method out")
     schema = schema_of(release.law.plan, "release")
-    question, chosen = resolve(as_question(asked, "release"), schema), Options(**options)
+    question = resolve(as_question(asked, "release"), schema)
     if asks_for_curves(question, schema):
         curves = ReleaseCurves(release, question, chosen)
         return answer(question, schema, curves, chosen.level, curves.method)
