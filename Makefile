@@ -7,7 +7,7 @@ JOBS ?= 2
 SEED ?= 1
 COUNT ?= 300
 
-.PHONY: setup demo test test-slow test-spark test-mutants bench docs clean
+.PHONY: setup demo test test-slow test-spark test-mutants bench bench-central docs clean
 
 setup: .venv/.dev
 
@@ -58,6 +58,14 @@ bench: .venv/.dev
 	  && touch .venv/.bench; } || echo "some peers could not be installed: they will be skipped" >&2
 	@$(BIN)/python -m benchmarks
 
+bench-central: .venv/.dev
+	@# Its peers weigh 1.4 GB and are only measured against, so they live in an environment of their own.
+	@test -e .venv-central/.ready || { $(PYTHON) -m venv .venv-central \
+	  && .venv-central/bin/python -m pip install -qq --disable-pip-version-check -r benchmarks/central-peers.txt \
+	  && touch .venv-central/.ready; }
+	@$(BIN)/python -m benchmarks.central_jobs
+	@$(BIN)/python -m benchmarks.central
+
 docs: .venv/.dev
 	@test -e .venv/.docs || { $(BIN)/python -m pip install -qq --disable-pip-version-check --editable '.[docs]' \
 	  && touch .venv/.docs; }
@@ -68,5 +76,5 @@ docs: .venv/.dev
 	@echo "The site is in site/index.html"
 
 clean:
-	rm -rf .venv build dist site .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
+	rm -rf .venv .venv-central build dist site .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
 	find src tests -name __pycache__ -type d -prune -exec rm -rf {} +

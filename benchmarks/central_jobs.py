@@ -63,8 +63,8 @@ class Job:
             self.file.write_text(json.dumps({"failed": f"stopped after {LONGEST:,} s"}))
             return
         if done.returncode:
-            last = (done.stderr.strip().splitlines() or ["no message"])[-1]
-            self.file.write_text(json.dumps({"failed": last[:200]}))
+            error = [line for line in done.stderr.splitlines() if "Error" in line or "Exception" in line]
+            self.file.write_text(json.dumps({"failed": (error or ["no message"])[-1][:200]}))
 
 
 def jobs() -> list[Job]:

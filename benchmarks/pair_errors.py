@@ -1,4 +1,4 @@
-"""How far estimated tables of two columns are from the true ones. Needs NumPy alone, so that peers can be measured too."""
+"""How far estimated tables of two columns are from the true ones; needs NumPy alone, so that peers can use it."""
 
 from __future__ import annotations
 

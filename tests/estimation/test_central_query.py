@@ -171,7 +171,7 @@ def test_options_that_mean_nothing_there_are_refused(option: Any) -> None:
     [
         ("SELECT avg(age) FROM release WHERE age < 30", "leave the condition on it out"),
         ("SELECT age, avg(age) FROM release GROUP BY age", "group by another column"),
-        ("SELECT stddev(age) FROM release", "squares and products of 'age' were not added up"),
+        ("SELECT corr(age, score) FROM release", "squares and products of 'age' were not added up"),
         ("SELECT avg(age) FROM release WHERE sex = 'f' AND score = 1", "which was not measured"),
     ],
 )
@@ -212,7 +212,7 @@ def test_quantiles_lie_in_their_intervals_and_near_the_truth(delta: str) -> None
         ("SELECT quantile(age, 0) FROM release", "share between 0 and 1"),
         ("SELECT age, median(age) FROM release GROUP BY age", "group by another column"),
         ("SELECT median(age) + 1 FROM release", "select it by itself"),
-        ("SELECT mode(sex) FROM release", "MODE is not answered"),
+        ("SELECT count(DISTINCT sex) FROM release", "COUNT DISTINCT is not answered"),
         ("SELECT median(age) FROM release WHERE sex = 'f' AND score = 1", "which was not measured"),
     ],
 )

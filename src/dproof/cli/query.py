@@ -19,7 +19,10 @@ def query(
     as_json: AsJson = False,
     plot: Plot = None,
     level: Annotated[float, option("L", "Confidence level of the intervals.")] = 0.95,
-    method: Annotated[str, option("M", "inverse, likelihood, projection, shrinkage or loglinear.")] = "inverse",
+    method: Annotated[
+        str,
+        option("M", "inverse, projection, likelihood, shrinkage or loglinear; of tables inverse, projection or model."),
+    ] = "inverse",
     target: Annotated[str, option("TARGET", "What the intervals cover: the table or the population.")] = "table",
     assume: Annotated[str, option("A", "How numbers under wide noise are spread: nothing, or smooth.")] = "nothing",
     simultaneous: Annotated[bool, flag("--simultaneous", "Simultaneous intervals, for each column.")] = False,

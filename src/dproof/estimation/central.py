@@ -14,15 +14,18 @@ from typing import Any
 
 import numpy as np
 
-from dproof.errors import InputError, did_you_mean
-from dproof.estimation.central_quantiles import Distribution
+from dproof.central.residuals import Estimates
+from dproof.errors import InputError
+from dproof.estimation.central_distribution import Distribution
+from dproof.estimation.central_projection import nearest
 from dproof.estimation.central_weights import covariances
 from dproof.estimation.contingency import Estimates as SumEstimates
-from dproof.estimation.estimated import Estimated, Options
+from dproof.estimation.estimated import Estimated, Options, options_of
 from dproof.laws.debias import Scale
-from dproof.plans.question_sums import QuestionSums, Weights
+from dproof.laws.scores import Array
+from dproof.plans.question_sums import QuestionSums, Untold, Weights
 from dproof.plans.schema import schema_of
-from dproof.questions.aggregates import Values
+from dproof.questions.aggregates import Frequent, Rank, Values, variance
 from dproof.questions.answer import Answer, Cell
 from dproof.questions.building import Asked, as_question
 from dproof.questions.measured import answer
@@ -30,15 +33,22 @@ from dproof.questions.question import Aggregate, Expression, Question, aggregate
 from dproof.questions.schema import Schema, resolve
 from dproof.questions.sums import Term
 
-_METHOD = "best linear unbiased estimate; intervals for the table that was measured (privacy noise only)"
+_METHODS = {
+    "inverse": "best linear unbiased estimate",
+    "projection": "best linear unbiased estimate, moved to the nearest tables without negative counts",
+}
+_INTERVALS = "; intervals for the table that was measured (privacy noise only)"
 _WAYS_OUT = "a release with a larger ε, fewer or coarser columns, or `dproof ask` on the private table"
-_LOOK = "; raw(...) asks the made-up rows, which tell it without an interval and may be wrong"
+_WITHIN = "numbers are known by their bins: the interval of a variance or deviation holds wherever they lie in them"
+_MODEL = "; or ask with method = 'model' for what the made-up rows say, without an interval"
+_NO_MODEL = "; or declare rows = true under [release] next time, and ask with method = 'model'"
 
 
 def query(release: Any, asked: Asked, **options: Any) -> Answer:
     """The unbiased answer to a question on a release of tables, with an interval for each estimate.
 
-    `level` of the intervals; `simultaneous=True` for intervals that hold all at once.
+    `level` of the intervals; `method` "inverse", or "projection" for counts without negative ones, whose interval is
+    the unbiased one, made wider where the count lies outside; `simultaneous=True` for intervals that hold all at once.
 
     >>> import pyarrow, dproof as dp
     >>> columns = {"read": {"space": "categories", "values": ["yes", "no"]}}
@@ -47,14 +57,10 @@ def query(release: Any, asked: Asked, **options: Any) -> Answer:
     >>> [row["read"] for row in query(release, "SELECT read, count(*) FROM release GROUP BY read").rows]
     ['yes', 'no']
     """
-    known = Options.__slots__
-    for option in options:
-        if option not in known:
-            raise InputError(f"query has no option {option!r}{did_you_mean(option, known)}")
-    chosen = Options(**options)
-    if chosen.method != "inverse":
+    chosen = options_of(options)
+    if chosen.method not in _METHODS:
         raise InputError(
-            f"method={chosen.method!r} is for releases row by row: the answers of tables are the best ones"
+            f"method={chosen.method!r} is for releases row by row: tables have inverse, projection and model"
         )
     if chosen.simultaneous and release.law.is_pure:
         raise InputError("simultaneous intervals need Gaussian noise, so delta above 0: leave simultaneous out")
@@ -62,8 +68,13 @@ def query(release: Any, asked: Asked, **options: Any) -> Answer:
         raise InputError("the intervals of a release of tables are for the table that was measured: leave target out")
     schema = schema_of(release.law.plan, "release")
     question = resolve(as_question(asked, "release"), schema)
-    answered = answer(question, schema, MeasuredTables(release, question, schema, chosen), chosen.level)
-    return replace(answered, method=_METHOD)
+    try:
+        measured = MeasuredTables(release, question, schema, chosen)
+        answered = answer(question, schema, measured, chosen.level)
+    except Untold as refused:
+        has_rows = release.certificate["release"]["made_up_rows"] is not None
+        raise InputError(f"{refused}{_MODEL if has_rows else _NO_MODEL}") from None
+    return replace(answered, method=_METHODS[chosen.method] + _INTERVALS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,16 +102,23 @@ class MeasuredTables:
         self.keys, scales = self.asked.keys, Scales(schema, self.asked.scales)
         self.labels = list(product(*(key.labels for key in self.keys)))
         sums = [self._measured(self.asked.weights(term)) for term in needed]
-        tables = [release.estimates[one.number].table(one.table).ravel() for one in sums]
-        columns = [np.bincount(s.groups, s.weights * table, groups) for s, table in zip(sums, tables, strict=True)]
-        values, nothing = np.stack(columns, axis=1), np.zeros((groups, len(sums)))
+        values, nothing = _totals(release.estimates, sums, groups), np.zeros((groups, len(sums)))
         self.shown = self._occurring(groups)
+        self.told = release.estimates  # by the method that was asked for
+        if options.method == "projection":
+            self.told = {**release.estimates, None: nearest(release.estimates[None], release.law.tables)}
+        fitted = _totals(self.told, sums, groups) if options.method == "projection" else None
         covariance = covariances(release.estimates, sums, groups)
         found = SumEstimates(values, values, nothing, nothing, covariance, covariance, self.rows or 0)
         careful = replace(options, level=release.law.normal_level(options.level))
-        self.estimated = Estimated(scales, needed, question.where, careful, found, None, covariance, None)
+        self.estimated = Estimated(scales, needed, question.where, careful, found, fitted, covariance, None)
+        within = ((_WITHIN, np.ones(groups, bool)),)
         self.found: dict[Expression, Any] = {
-            aggregate: (self._quantiles(aggregate, groups, careful.level), ()) for aggregate in self.asked.quantiles
+            aggregate: (
+                self._special(aggregate, groups, careful.level),
+                within if self.asked.is_spread(aggregate) else (),
+            )
+            for aggregate in self.asked.special
         }
 
     def _occurring(self, groups: int) -> list[int]:
@@ -110,28 +128,51 @@ class MeasuredTables:
         rows = self.asked.weights(Term((), self.question.where))
         return np.flatnonzero(np.bincount(rows.groups, rows.weights != 0, groups)).tolist()
 
-    def _quantiles(self, aggregate: Aggregate, groups: int, level: float) -> list[Cell]:
-        """A quantile in every group, from the counts of the bins of its column."""
-        counts, place, axis = self.asked.quantile_counts(aggregate)
-        spread = Distribution(self._measured(counts), place, axis, groups)
-        return spread.quantiles(self.release.estimates, float(aggregate.argument or 0), level)
+    def _special(self, aggregate: Aggregate, groups: int, level: float) -> list[Cell]:
+        """What is told by the counts of the values or bins of a column, in every group."""
+        definition = aggregate.definition
+        if isinstance(definition.chosen, Frequent):
+            return self._most_frequent(aggregate, groups)
+        counts, place, axis = self.asked.counts_by(aggregate)
+        estimates = self.release.estimates
+        spread = Distribution(self._measured(counts), place, axis, groups, estimates, self.told[None])
+        if definition.chosen == Rank():
+            return spread.quantiles(float(aggregate.argument or 0), level)
+        return spread.deviations(aggregate.argument, level, squared=definition.formula is variance)
+
+    def _most_frequent(self, aggregate: Aggregate, groups: int) -> list[Cell]:
+        """The values, bins or items of the largest estimated counts, in every group."""
+        space = self.asked.schema.declared(aggregate.columns[0])
+        if space.items is not None:
+            labels: list[Any] = list(space.items)
+            sums = [self._measured(one) for one in self.asked.counts_of_items(aggregate, labels)]
+            counts = _totals(self.told, sums, groups)
+        else:
+            table, place, axis = self.asked.counts_by(aggregate)
+            labels = [label for label in axis.bins.labels if label is not None]
+            values = self._measured(table).weights * self.told[None].table(table.table).ravel()
+            cells = table.groups * axis.size + table.places(place)
+            counts = np.bincount(cells, values, groups * axis.size).reshape(groups, -1)[:, : len(labels)]
+        order = np.argsort(-counts, axis=1, kind="stable")
+        most = int(aggregate.argument or 0)
+        chosen = ([labels[n] for n in row[:most]] if most else labels[row[0]] for row in order)
+        return [Cell(best, raw=best) for best in chosen]
 
     def _measured(self, needed: Weights) -> Weights:
         """A sum that was measured; refused where it was not, with what to declare."""
         law, number = self.release.law, needed.number
         if number is not None and number not in self.release.estimates:
             name = law.axes[number].name
-            raise InputError(
+            raise Untold(
                 f"the numbers of {name!r} were counted in bins and not added up: declare sums = true under "
                 f"[release] next time, or ask for counts by {name}"
             )
         if needed.table not in self.release.estimates[number].variances:
             named = [law.axes[place].name for place in (*needed.table, *([] if number is None else [number]))]
             names = ", ".join(f'"{name}"' for name in named)
-            raise InputError(
+            raise Untold(
                 f"the question needs the table of {' × '.join(named)}, which was not measured: ask about "
-                f"fewer columns at once, or declare [[release.tables]] with columns = [{names}] "
-                f"next time{_LOOK if self.release.certificate['release']['made_up_rows'] is not None else ''}"
+                f"fewer columns at once, or declare [[release.tables]] with columns = [{names}] next time"
             )
         return needed
 
@@ -155,3 +196,10 @@ class MeasuredTables:
         yield from (note for n in groups for note, which in warnings if which[n])
         if not self.private:
             yield "NOT PRIVATE: drawn with seeded coins"
+
+
+def _totals(estimates: Mapping[int | None, Estimates], sums: Sequence[Weights], groups: int) -> Array:
+    """Some sums in every group."""
+    tables = [estimates[one.number].table(one.table).ravel() for one in sums]
+    columns = [np.bincount(s.groups, s.weights * table, groups) for s, table in zip(sums, tables, strict=True)]
+    return np.stack(columns, axis=1)

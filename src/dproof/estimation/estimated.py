@@ -9,7 +9,7 @@ from typing import Any, Literal, NamedTuple, Protocol, get_args
 import numpy as np
 
 from dproof.arguments import choice, flag
-from dproof.errors import InputError
+from dproof.errors import InputError, did_you_mean
 from dproof.estimation.contingency import Contingency, Estimates, Groups, Target
 from dproof.estimation.counted import Counting
 from dproof.estimation.distribution import fold, likelihood, projection, shrinkage
@@ -29,7 +29,7 @@ from dproof.questions.schema import Schema
 from dproof.questions.sums import Term, centred_terms
 
 Warnings = tuple[tuple[str, Array], ...]  # what to say, and about which groups
-Method = Literal["inverse", "likelihood", "projection", "shrinkage", "loglinear"]
+Method = Literal["inverse", "likelihood", "projection", "shrinkage", "loglinear", "model"]
 Assume = Literal["nothing", "smooth"]
 ROUGH = (
     "approximate: noise or bins are wider than what is asked; the interval holds however the values are distributed "
@@ -66,6 +66,15 @@ class Options:
                 "intervals of method='loglinear' hold on average over the cells of a table, not all at once: leave out "
                 "simultaneous, or the method"
             )
+
+
+def options_of(given: Mapping[str, Any]) -> Options:
+    """The options of a question, as they were given by name."""
+    known = Options.__slots__
+    for option in given:
+        if option not in known:
+            raise InputError(f"query has no option {option!r}{did_you_mean(option, known)}")
+    return Options(**given)
 
 
 class Scaled(Protocol):

@@ -8,9 +8,9 @@ from typing import Any
 import duckdb
 from sqlglot import exp
 
-from dproof.errors import InputError, did_you_mean
+from dproof.errors import InputError
 from dproof.estimation.curves import ReleaseCurves
-from dproof.estimation.estimated import ROUGH, SMOOTH, Options
+from dproof.estimation.estimated import ROUGH, SMOOTH, options_of
 from dproof.estimation.measured import measured
 from dproof.estimation.stored import connected
 from dproof.plans.plan import ASKED
@@ -56,12 +56,11 @@ def query(release: Any, asked: Asked, **options: Any) -> Answer:
     >>> [row["read"] for row in query(release, "SELECT read, count(*) FROM release GROUP BY read").rows]
     ['yes', 'no']
     """
-    known = Options.__slots__
-    for option in options:
-        if option not in known:
-            raise InputError(f"query has no option {option!r}{did_you_mean(option, known)}")
+    chosen = options_of(options)
+    if chosen.method == "model":
+        raise InputError("method='model' asks made-up rows, and this release has none: leave the method out")
     schema = schema_of(release.law.plan, "release")
-    question, chosen = resolve(as_question(asked, "release"), schema), Options(**options)
+    question = resolve(as_question(asked, "release"), schema)
     if asks_for_curves(question, schema):
         curves = ReleaseCurves(release, question, chosen)
         return answer(question, schema, curves, chosen.level, curves.method)
@@ -88,7 +87,7 @@ def raw(release: Any, sql: str) -> Answer:
     with connected(release.data, "stored") as database:
         kept = [column for column in release.plan.columns if column.kind != "drop"]
         columns = ", ".join(f"{column.sql} AS {name(column.name)}" for column in kept)
-        columns += "" if release.law.weights is None else f", {name(ASKED)}"
+        columns += f", {name(ASKED)}" if ASKED in release.law.stored else ""
         database.execute(f"CREATE VIEW release AS SELECT {columns} FROM stored")
         _lock(database, release.data)
         try:

@@ -165,7 +165,7 @@ NOISES[Stairs.kind] = Stairs.from_json
 
 
 def stairs(ratio: Fraction, width: int, inner: int | None = None) -> Stairs:
-    """The staircase for shifts up to `width` at these odds; without `inner` its first stair is as wide as errs least."""
+    """The staircase for shifts up to `width` at these odds; without `inner` its first stair errs least."""
     if ratio - 1 < _FLATTEST:
         raise TooLarge("epsilon is too small for staircase noise, and Laplace noise is as good there: use that")
     if width > _WIDEST * log(min(ratio, Fraction(1 << 900))):

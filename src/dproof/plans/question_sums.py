@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from math import prod
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,9 +15,9 @@ from dproof.errors import InputError, TooLarge
 from dproof.laws.debias import Scale
 from dproof.laws.scores import Array
 from dproof.plans.central import Axis
-from dproof.questions.aggregates import Rank
+from dproof.questions.aggregates import Frequent, Rank, deviation, variance
 from dproof.questions.cells import Cut, cut, numbered
-from dproof.questions.predicates import both, leaves
+from dproof.questions.predicates import Contains, both, leaves
 from dproof.questions.question import Aggregate, Question, aggregates
 from dproof.questions.regions import Grouping, grouping
 from dproof.questions.schema import Schema
@@ -44,10 +45,17 @@ class Weights:
         used, place = np.unique(keys[self.weights != 0], return_inverse=True)
         return used, np.bincount(place, self.weights[self.weights != 0], len(used))
 
+    def places(self, column: int) -> NDArray[np.int64]:
+        """The place of every cell along the axis of a column."""
+        return np.asarray(np.unravel_index(np.arange(len(self.weights)), self.sizes)[self.table.index(column)])
+
     def up_to(self, place: int, last: int, share: float) -> Weights:
         """(rows up to this bin of a column) − share · (all rows), in every group."""
-        bins = np.unravel_index(np.arange(len(self.weights)), self.sizes)[self.table.index(place)]
-        return replace(self, weights=self.weights * ((bins <= last) - share))
+        return replace(self, weights=self.weights * ((self.places(place) <= last) - share))
+
+
+class Untold(InputError):
+    """A question that tables of these columns do not tell; made-up rows do."""
 
 
 class QuestionSums:
@@ -62,10 +70,11 @@ class QuestionSums:
                     f"GROUP BY {key.column} would need all its items at once: ask for each with list_contains"
                 )
         asked = aggregates(question)
-        self.quantiles = [aggregate for aggregate in asked if aggregate.definition.formula is None]
-        for aggregate in self.quantiles:
-            self._check_quantile(aggregate)
-        formulas = [aggregate for aggregate in asked if aggregate not in self.quantiles] or [Aggregate("count")]
+        # What is no formula of sums, or a formula of squares that are not added up.
+        self.special = [one for one in asked if one.definition.formula is None or self.is_spread(one)]
+        for aggregate in self.special:
+            self._check(aggregate)
+        formulas = [aggregate for aggregate in asked if aggregate not in self.special] or [Aggregate("count")]
         self.needed = list(dict.fromkeys(t for a in formulas for t in centred_terms(a, question.where, schema)))
         self.scales: dict[str, Scale] = {c: scale_of(schema.spaces[c]) for term in self.needed for c in term.columns}
         self.keys: list[Grouping] = [grouping(key, schema) for key in question.group_by]
@@ -75,30 +84,50 @@ class QuestionSums:
                 f"the question has {self.groups:,} groups, and {_MOST_GROUPS:,} are the most: group by fewer columns"
             )
 
-    def _check_quantile(self, aggregate: Aggregate) -> None:
-        if aggregate.definition.chosen != Rank():
-            name = aggregate.definition.name_of(aggregate.argument)[0].upper()
-            raise InputError(f"{name} is not answered from measured tables: ask for counts, shares or means")
-        (column,) = aggregate.columns
-        if any(key.column == column for key in self.question.group_by):
-            raise InputError(f"within a bin of {column!r} no quantile is known: group by another column")
-        if not 0 < float(aggregate.argument or 0) < 1:
-            raise InputError("the least and the greatest value are not told by tables: ask for a share between 0 and 1")
-        if self.axes[column][1].size == 1:
-            raise InputError(f"{column!r} has one bin, so that nothing is known of its quantiles: declare `bins`")
+    def is_spread(self, aggregate: Aggregate) -> bool:
+        """Whether it is the variance or deviation of a number in bins, whose squares are not added up."""
+        squares = aggregate.definition.formula in (variance, deviation)
+        return squares and bool(self.axes[aggregate.columns[0]][1].reach)
 
-    def quantile_counts(self, aggregate: Aggregate) -> tuple[Weights, int, Axis]:
-        """The counts of the bins of a quantile's column, its place and its axis."""
+    def _check(self, aggregate: Aggregate) -> None:
+        """Refuse what the counts of the values or bins of a column do not tell."""
+        definition, column = aggregate.definition, aggregate.columns[0]
+        is_quantile = definition.chosen == Rank()
+        if not is_quantile and definition.formula is None and not isinstance(definition.chosen, Frequent):
+            name = "COUNT DISTINCT" if definition.counts else definition.name_of(aggregate.argument)[0].upper()
+            raise Untold(f"{name} is not answered from measured tables: ask for counts by {column}")
+        if is_quantile and any(key.column == column for key in self.question.group_by):
+            raise Untold(f"within a bin of {column!r} no quantile is known: group by another column")
+        if is_quantile and not 0 < float(aggregate.argument or 0) < 1:
+            raise Untold("the least and the greatest value are not told by tables: ask for a share between 0 and 1")
+        if not isinstance(definition.chosen, Frequent) and self.axes[column][1].size == 1:
+            raise Untold(f"{column!r} has one bin, so that nothing is known of how it is spread: declare `bins`")
+
+    def counts_by(self, aggregate: Aggregate) -> tuple[Weights, int, Axis]:
+        """The counts of the values or bins of an aggregate's column, its place and its axis."""
         (column,) = aggregate.columns
         where = both(self.question.where, present(aggregate, self.schema))
         return self.weights(Term((), where), [column]), *self.axes[column]
+
+    def counts_of_items(self, aggregate: Aggregate, items: Sequence[Any]) -> list[Weights]:
+        """The count of each of these items of an aggregate's column of sets."""
+        (column,) = aggregate.columns
+        where = both(self.question.where, present(aggregate, self.schema))
+        return [self.weights(Term((), both(where, Contains(column, item)))) for item in items]
 
     def every(self) -> Iterator[tuple[float, Weights]]:
         """Every sum that the answer is calculated from, each with its weight: of a quantile, one for each bin."""
         for term in self.needed:
             yield 1.0, self.weights(term)
-        for aggregate in self.quantiles:
-            counts, place, axis = self.quantile_counts(aggregate)
+        for aggregate in self.special:
+            items = self.schema.declared(aggregate.columns[0]).items
+            if items is not None:
+                yield from ((1 / len(items), counts) for counts in self.counts_of_items(aggregate, items))
+                continue
+            counts, place, axis = self.counts_by(aggregate)
+            if aggregate.definition.chosen != Rank():
+                yield 1.0, counts
+                continue
             bins = [n for n, start in enumerate(axis.bins.starts) if start != axis.column.space.absent]
             for last in bins[:-1]:
                 yield 1 / len(bins), counts.up_to(place, last, float(aggregate.argument or 0))
@@ -155,11 +184,9 @@ class QuestionSums:
         if not binned:
             return None
         if len(binned) > 1:
-            raise InputError(
-                f"squares and products of {binned[0]!r} were not added up: ask for its mean, or for counts"
-            )
+            raise Untold(f"squares and products of {binned[0]!r} were not added up: ask for its mean, or for counts")
         if any(key.column == binned[0] for key in self.question.group_by):
-            raise InputError(f"{binned[0]!r} was not added up within its bins: group by another column")
+            raise Untold(f"{binned[0]!r} was not added up within its bins: group by another column")
         return self.axes[binned[0]]
 
 
@@ -189,7 +216,7 @@ def _same_for_all(weights: Array, place: int, axis: Axis) -> Array:
     there = [n for n, start in enumerate(axis.bins.starts) if start != axis.column.space.absent]
     found = weights.take(there, axis=place)
     if (found != found.take([0], axis=place)).any():
-        raise InputError(f"{axis.name!r} was added up over all its values: leave the condition on it out")
+        raise Untold(f"{axis.name!r} was added up over all its values: leave the condition on it out")
     return np.asarray(found.take(0, axis=place))
 
 
@@ -199,7 +226,7 @@ def _refuse_cut(axis: Axis, cut: Cut) -> None:
     inside = bins.cut_by(cut.first[changes].tolist())
     if inside:
         edges = ", ".join(str(label) for label in bins.labels)
-        raise InputError(
+        raise Untold(
             f"the question cuts the bin {bins.labels[inside[0]]} of {axis.name!r}, whose values were counted together: "
             f"ask at the edges of {edges}, or declare other `bins`"
         )

@@ -56,6 +56,11 @@ class TableLaw:
         return not self.plan.privacy.delta
 
     @property
+    def stored(self) -> tuple[str, ...]:
+        """The columns of made-up rows."""
+        return self.plan.stored
+
+    @property
     def domain(self) -> Domain:
         reach = {place: axis.reach for place, axis in enumerate(self.axes) if axis.reach}
         return Domain(tuple(axis.size for axis in self.axes), reach)

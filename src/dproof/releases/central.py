@@ -85,9 +85,17 @@ class CentralRelease(Release):
         return self.to_arrow().to_pandas()
 
     def query(self, asked: str | Select, **options: Any) -> Answer:
-        """Unbiased answers with intervals to SQL, where the table is called `release`, or to what `Select` built."""
+        """Unbiased answers with intervals to SQL, where the table is called `release`, or to what `Select` built.
+
+        With `method="projection"` no count is negative; with `method="model"` the made-up rows answer any question,
+        without an interval.
+        """
         from dproof.estimation.central import query
 
+        if options.get("method") == "model":
+            from dproof.releases.central_model import query_model
+
+            return query_model(self, asked, **options)
         return query(self, asked, **options)
 
     def raw(self, sql: str, **options: Any) -> Answer:

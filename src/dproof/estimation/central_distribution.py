@@ -1,0 +1,114 @@
+"""Quantiles and deviations of a number by its bins, from measured tables."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from fractions import Fraction
+
+import numpy as np
+
+from dproof.central.residuals import Estimates
+from dproof.estimation.central_weights import covariances
+from dproof.estimation.intervals import Value, normal_quantile
+from dproof.laws.scores import Array
+from dproof.plans.central import Axis
+from dproof.plans.question_sums import Weights
+from dproof.questions.answer import Cell
+
+_EVENLY = 12  # the square of a bin's width over the variance of numbers that lie evenly in it
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Distribution:
+    """A number by its bins in every group: the counts that are asked for, and the axis of the number.
+
+    `estimates` are unbiased, and intervals come from them; `told` are the counts that an estimate is made from.
+    """
+
+    counts: Weights
+    place: int
+    axis: Axis
+    groups: int
+    estimates: Mapping[int | None, Estimates]
+    told: Estimates
+
+    def quantiles(self, share: float, level: float) -> list[Cell]:
+        """The value with this share of the rows at or below it, with the interval of Woodruff 1952."""
+        steps = list(self._steps(share))
+        fitted, totals, variances = (np.stack(part, axis=1) for part in zip(*steps, strict=True))
+        halves = normal_quantile(level) * np.sqrt(np.maximum(variances, 0.0))
+        return [self._cell(*group, share, level) for group in zip(fitted, totals, halves, strict=True)]
+
+    def _steps(self, share: float) -> Iterator[tuple[Array, Array, Array]]:
+        """Of each bin (rows up to its end) − share · (all rows), in every group: told, unbiased, and its variance."""
+        for last in range(len(self._ends())):
+            moved = self.counts.up_to(self.place, last, share)
+            variance = covariances(self.estimates, [moved], self.groups)[:, 0, 0]
+            yield self._total(moved, self.told), self._total(moved, self.estimates[None]), variance
+
+    def _total(self, sums: Weights, counts: Estimates) -> Array:
+        return np.bincount(sums.groups, sums.weights * counts.table(sums.table).ravel(), self.groups)
+
+    def deviations(self, less: Fraction | None, level: float, *, squared: bool) -> list[Cell]:
+        """The standard deviation of the numbers, or its square.
+
+        A number is the middle of its bin and a rest of at most half the bin's width. The deviation of a sum of two
+        numbers is at most the sum and at least the difference of their deviations, so what the middles have is right to
+        r = √(mean of width²)/2. The interval is that of the middles with r on both sides. The estimate takes numbers to
+        lie evenly within their bins.
+        """
+        ends = np.array([*self._ends(), (0.0, 0.0)])[self.counts.places(self.place)]  # the last, if any, is missing
+        middle, width = ends.mean(axis=1), ends[:, 1] - ends[:, 0]
+        origin = middle[self.counts.weights != 0].mean() if self.counts.weights.any() else 0.0
+        powers = (np.ones_like(middle), middle - origin, (middle - origin) ** 2, width**2)
+        sums = [replace(self.counts, weights=self.counts.weights * power) for power in powers]
+        covariance = covariances(self.estimates, sums, self.groups)
+
+        def moments(counts: Estimates) -> tuple[Value, Value]:
+            """The variance of the middles, and the mean of width²."""
+            totals, certain = [self._total(one, counts) for one in sums], np.zeros(self.groups, bool)
+            n, first, second, widths = (
+                Value(total, np.broadcast_to(slope, (self.groups, 4)), covariance, certain, linear=True)
+                for total, slope in zip(totals, np.eye(4), strict=True)
+            )
+            return (second - first * first / n) / (n - float(less or 0)), widths / n
+
+        with np.errstate(divide="ignore", invalid="ignore"):
+            (between, within), (told, spread) = moments(self.estimates[None]), moments(self.told)
+            z = normal_quantile(level)
+            half = z * np.sqrt(np.maximum(between.variance, 0.0))
+            rest = np.sqrt(np.maximum(within.value + z * np.sqrt(np.maximum(within.variance, 0.0)), 0.0)) / 2
+            low, high = (np.sqrt(np.maximum(between.value + sign * half, 0.0)) for sign in (-1, 1))
+            estimate = np.sqrt(np.maximum(told.value, 0.0) + np.maximum(spread.value, 0.0) / _EVENLY)
+            low, high = np.minimum(np.maximum(low - rest, 0.0), estimate), np.maximum(high + rest, estimate)
+            error = half / z if squared else half / z / (2 * estimate)
+        if squared:
+            estimate, low, high = estimate**2, low**2, high**2
+        unsure = between.unsure | ~np.isfinite(estimate) | (self._total(sums[0], self.estimates[None]) <= 1)
+        cells = zip(*(numbers.tolist() for numbers in (estimate, low, high, error, estimate)), strict=True)
+        return [
+            Cell(None, informative=False) if doubt else Cell(*cell) for doubt, cell in zip(unsure, cells, strict=True)
+        ]
+
+    def _ends(self) -> list[tuple[float, float]]:
+        """The least and the greatest number of each bin."""
+        space, bins = self.axis.column.space, self.axis.bins
+        stops = [start - 1 for start in (*bins.starts[1:], bins.stop)]
+        pairs = [(start, stop) for start, stop in zip(bins.starts, stops, strict=True) if start != space.absent]
+        return [tuple(map(float, space.values_of(np.array(pair)))) for pair in pairs]  # type: ignore[misc]
+
+    def _cell(self, fitted: Array, total: Array, half: Array, share: float, level: float) -> Cell:
+        rising, ends = np.maximum.accumulate(fitted), self._ends()
+        if not (np.abs(total) + half).any() or rising[-1] <= 0:  # perhaps of no rows
+            return Cell(None, informative=False) if half.any() else Cell(None)
+        middle = int(np.argmax(rising >= 0))
+        low = int(np.argmax(total + half >= 0)) if (total + half >= 0).any() else middle
+        below = np.flatnonzero(total - half < 0)
+        high = min(int(below[-1]) + 1, len(ends) - 1) if len(below) else 0
+        low, high = min(low, middle), max(high, middle)
+        before = rising[middle - 1] if middle else -share * rising[-1] / (1 - share)
+        part = -before / (rising[middle] - before) if rising[middle] > before else 0.5
+        estimate = ends[middle][0] + part * (ends[middle][1] - ends[middle][0])
+        spread = (ends[high][1] - ends[low][0]) / (2 * normal_quantile(level))
+        return Cell(estimate, ends[low][0], ends[high][1], spread, estimate)

@@ -1,0 +1,105 @@
+"""A question that the measured tables do not tell, answered from the made-up rows: by a model, without an interval."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import product
+from typing import Any
+
+import numpy as np
+
+from dproof.curation.noisy_sums import Statistics, value_of
+from dproof.curation.tally import read_codes
+from dproof.errors import InputError
+from dproof.estimation.estimated import options_of
+from dproof.plans.schema import schema_of
+from dproof.questions.aggregates import Rank
+from dproof.questions.answer import Answer, Cell
+from dproof.questions.building import Asked, as_question
+from dproof.questions.counting import Counter
+from dproof.questions.measured import answer
+from dproof.questions.question import Aggregate, Expression, Question, aggregates, aggregates_of, columns
+from dproof.questions.regions import grouping
+from dproof.questions.schema import Schema, resolve
+from dproof.questions.sums import Term, terms
+from dproof.tables import open_source
+
+_METHOD = "model-based: counted in the made-up rows"
+_NOTE = (
+    "model-based: made-up rows are near the measured tables, and what goes beyond these is a guess without an interval"
+)
+
+
+def query_model(release: Any, asked: Asked, **options: Any) -> Answer:
+    """What the made-up rows of a release say, without intervals: nobody knows how far they are from the truth."""
+    if options_of(options).simultaneous:
+        raise InputError("answers of method='model' have no intervals: leave simultaneous out")
+    schema = schema_of(release.plan, "release")
+    question = resolve(as_question(asked, "release"), schema)
+    return answer(question, schema, ModelRows(release, question, schema), options_of(options).level, _METHOD)
+
+
+class ModelRows:
+    """One question on the made-up rows of a release (see `Measured`)."""
+
+    ways_out = "a release with a larger ε"
+
+    def __init__(self, release: Any, question: Question, schema: Schema) -> None:
+        self.schema, self.private, self.rows = schema, release.private, None
+        wanted = aggregates(question)
+        sums = [term for aggregate in wanted for term in terms(aggregate, schema)]
+        every, chosen = Term((), None), [aggregate for aggregate in wanted if not terms(aggregate, schema)]
+        counter = Counter(schema, question.group_by, question.where, list(dict.fromkeys([every, *sums, *chosen])))
+        plan = replace(release.plan, person=None)  # made-up rows are nobody's
+        names = columns(question) or (next(column.name for column in plan.columns if column.private),)
+        for rows, codes in read_codes(open_source(release.to_arrow()), plan, names, treatment=lambda column: column):
+            counter.add(rows, codes)
+        counted = counter.finish()
+        self.labels = list(product(*(grouping(key, schema).labels for key in question.group_by)))
+        occurs = counted.sums[every]
+        self.shown = [n for n, rows in enumerate(occurs) if rows or not question.group_by]
+        self.stats: Statistics = {term: np.array(totals, float) for term, totals in counted.sums.items()}
+        self.chosen = {one: [self._chosen(one, histogram) for histogram in counted.histograms[one]] for one in chosen}
+
+    def _chosen(self, aggregate: Aggregate, histogram: Mapping[int, int]) -> Any:
+        """A quantile, an extreme, the most frequent values, or how many values there are: None of no rows."""
+        definition, space = aggregate.definition, self.schema.declared(aggregate.columns[0])
+        if definition.counts == "values":
+            return len(histogram)
+        if space.items is not None:
+            counts: dict[Any, int] = {
+                item: sum(n for code, n in histogram.items() if code >> place & 1)
+                for place, item in enumerate(space.items)
+            }
+        else:
+            counts = {space.label(code): n for code, n in histogram.items()}
+        if not isinstance(definition.chosen, Rank):
+            ranked = sorted((value for value in counts if counts[value]), key=lambda value: -counts[value])
+            return ranked[: int(aggregate.argument)] if aggregate.argument else next(iter(ranked), None)
+        ordered = sorted(counts)
+        if not ordered or definition.chosen.end:
+            return (ordered[0] if definition.chosen.end == "least" else ordered[-1]) if ordered else None
+        below = np.cumsum([counts[value] for value in ordered])
+        return ordered[int(np.argmax(below >= float(aggregate.argument or 0) * below[-1]))]
+
+    def estimates(self, expression: Expression) -> Sequence[Any]:
+        if isinstance(expression, Aggregate) and expression in self.chosen:
+            return self.chosen[expression]
+        parts = [part for part in aggregates_of(expression) if part in self.chosen]
+        if parts:
+            raise InputError(f"{parts[0].kind.upper()} cannot be calculated with: select it by itself")
+        with np.errstate(all="ignore"):
+            found = value_of(expression, self.stats, self.schema, clip=False)
+        numbers = np.broadcast_to(found, len(self.labels)).tolist()
+        whole = isinstance(expression, Aggregate) and expression.definition.counts
+        return [None if not np.isfinite(n) else round(n) if whole else n for n in numbers]
+
+    def cells(self, expression: Expression, groups: Sequence[int]) -> Sequence[Any]:
+        found = self.estimates(expression)
+        return [Cell(found[n], raw=found[n]) for n in groups]
+
+    def notes(self, groups: Sequence[int]) -> Iterator[str]:
+        yield _NOTE
+        if not self.private:
+            yield "NOT PRIVATE: drawn with seeded coins"
