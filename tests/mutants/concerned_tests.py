@@ -10,8 +10,8 @@ CONCERNED = {
     "lattice_sampling samplers noise_records",
     "laws/debias.py": "estimation_scores estimation_unbiased release_query release_query_designs frequency_protocols",
     "laws/divergence.py": "worst_pairs families lattice certify tight_or_upper curves_noise composition",
-    "laws/gaussian.py": "gaussian_vectors lattice noise_records noise_mechanisms gaussian_limits curves_noise "
-    "certificate_ranges lattice_sampling curator_price",
+    "laws/gaussian.py": "gaussian_vectors verifier_coefficients lattice noise_records noise_mechanisms "
+    "gaussian_limits curves_noise certificate_ranges lattice_sampling curator_price",
     "laws/guide.py": "guide new_law lattice_sampling samplers",
     "laws/keep_or_other.py": "what_a_law_says families worst_pairs certify release_query frequency_protocols samplers",
     "laws/lattice.py": "lattice_nodes lattice_clamped lattice new_law certificate_ranges lattice_certificates "
@@ -26,16 +26,16 @@ CONCERNED = {
     "laws/points.py": "points release_query_numbers",
     "laws/scores.py": "smoothed_scores estimation_scores estimation_unbiased release_query release_query_designs "
     "frequency_protocols",
-    "laws/sets.py": "what_a_law_says families worst_pairs estimation_scores frequency_protocols "
+    "laws/sets.py": "what_a_law_says families worst_pairs lattice_sampling estimation_scores frequency_protocols "
     "release_query_designs certify samplers",
     "laws/simplex.py": "simplex release_query",
     "certification": "certify certificate sufficient_sets tight_or_upper composition lattice_certificates",
     "certification/certificate.py": "certificate certificate_ranges versions certificate_page lattice_certificates",
     "certification/sufficient_sets.py": "sufficient_sets 2015_theorem_2 2015_theorem_3 2016_theorem_2 2016_example_2",
     "certification/verify_central.py": "verify_central central_sets central_rows",
-    "certification/verify_certificate.py": "verifier_ranges verifier_bounds certificate_forgeries certificate "
-    "certificate_ranges versions lattice_certificates wide_noise release_folder_forgeries release_forgeries dates "
-    "curves_release noise_records optional optional_curves",
+    "certification/verify_certificate.py": "verifier_ranges verifier_bounds verifier_coefficients verifier_digits "
+    "certificate_forgeries certificate certificate_ranges versions lattice_certificates wide_noise "
+    "release_folder_forgeries release_forgeries dates curves_release noise_records optional optional_curves",
     "curation": "curator_counts curator_moments curator_price unknown_aggregates curator_groups",
     "curation/account.py": "ledger ledger_rho release_payment curator_session",
     "curation/choice.py": "curator_selection curator_price unknown_aggregates curator_session",
