@@ -46,7 +46,7 @@ CONCERNED = {
     "curation/ledger.py": "ledger ledger_rho release_payment curator_session",
     "curation/ledger_file.py": "ledger ledger_rho release_payment curator_session",
     "curation/limits.py": "limits ledger_rho curator_rho ledger",
-    "curation/price.py": "curator_rho ledger_rho curator_price curator_distinct",
+    "curation/price.py": "price curator_rho ledger_rho curator_price curator_distinct",
     "curation/measurement.py": "curator_stderr curator_price curator_moments curator_counts unknown_aggregates",
     "curation/preview.py": "curator_price curator_session curator_selection ask answer_notes",
     "curation/released.py": "curator_stderr curator_consistency curator_moments curator_counts curator_missing",
