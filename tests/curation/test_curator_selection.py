@@ -94,6 +94,13 @@ def test_weights_lie_between_their_ends(beyond: list[int], rate: Fraction) -> No
         assert high - low <= 2 * (len(beyond) + 1)
 
 
+@pytest.mark.parametrize(("rate", "more"), [(20, 1), (100, 1), (134, 1), (67, 2), (1, 134)])
+def test_every_weight_that_can_be_told_has_ends_and_the_first_is_two_below_at_most(rate: int, more: int) -> None:
+    low, high = _ends([0, more], Fraction(rate))[more]
+    weight = exp_below(Fraction(-rate * more), 256) * 2**192
+    assert low <= weight <= high and high - 2 <= weight
+
+
 @pytest.mark.parametrize("choose", [permute_and_flip, exponential])
 @pytest.mark.parametrize("rate", ["1e-300", "1e-60", "1e-9", "1e9", "1e300"])
 def test_no_rate_is_too_small_or_too_large(choose: Any, rate: str) -> None:

@@ -7,7 +7,7 @@ from math import erfc, exp, log, log1p, sqrt
 
 import pytest
 
-from dproof.laws.gaussian import gaussian
+from dproof.laws.gaussian import Gaussian, gaussian
 
 
 def by_orders(rho: float, epsilon: float) -> float:
@@ -30,3 +30,11 @@ def test_the_bound_is_the_best_over_all_orders(square: int, odds: Fraction) -> N
     best = by_orders(square / (2 * variance), log(odds))
     assert bound == pytest.approx(best, rel=1e-3)
     assert bound >= of_the_normal(sqrt(square / variance), log(odds))
+
+
+@pytest.mark.parametrize("moving", [2, 50])
+def test_in_cells_every_coordinate_that_moves_may_move_by_one_cell_more(moving: int) -> None:
+    variance, unit, square, odds = 100, 3, 900, Fraction(1000)
+    bound = Gaussian(Fraction(variance), unit).delta_vector(odds, square, moving)
+    cells = sqrt(square) / unit + sqrt(moving)
+    assert float(bound) == pytest.approx(by_orders(cells**2 / (2 * variance), log(odds)), rel=1e-3)

@@ -23,3 +23,8 @@ def test_the_worst_pair_is_named() -> None:
     law = Matrix(np.array([[5, 5], [5, 5], [8, 2], [2, 8]]), 10)
     assert law.odds(Fraction(0)) == Odds(Fraction(4), 2, 3)
     assert law.odds(Fraction(2, 10)) == Odds(Fraction(3), 2, 3)  # 8/10 − 3 · 2/10 = 2/10
+
+
+def test_laws_that_differ_by_one_part_in_the_total_are_told_apart() -> None:
+    assert Matrix(np.array([[2, 1], [1, 2]]), 3).worst(Fraction(1)).value == Fraction(1, 3)
+    assert Matrix(np.array([[1, 0], [0, 1]]), 1).worst(Fraction(1)).value == 1

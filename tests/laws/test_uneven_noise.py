@@ -1,0 +1,65 @@
+"""Tables of noise that are neither symmetric nor near the ideal: what is said of them follows from their masses."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from itertools import pairwise
+
+import pytest
+
+from dproof.errors import InputError, TooLarge
+from dproof.laws.laplace import TwoSided, two_sided
+
+DIGITS = tuple(range(300, 300 - 128, -1))
+LAWS = {
+    "one digit": TwoSided((), ((9, 4, 2, 1), (5, 3, 1, 1))),
+    "two digits": TwoSided((DIGITS,), ((90, 14, 3), (50, 23, 1))),
+}
+each_law = pytest.mark.parametrize("law", LAWS.values(), ids=LAWS)
+
+
+def masses(law: TwoSided) -> dict[int, Fraction]:
+    """On ten blocks to each side: less than one in 10^11 lies beyond."""
+    return {k: law.probability(k) for k in range(-10 * law.block, 10 * law.block)}
+
+
+@each_law
+def test_moments_and_variance(law: TwoSided) -> None:
+    chances = {k: float(mass) for k, mass in masses(law).items()}
+    sums = [sum(f(k) * chance for k, chance in chances.items()) for f in (int, abs, lambda k: k * k)]
+    assert [float(moment) for moment in law.moments] == pytest.approx(sums, rel=1e-7)
+    assert float(law.variance) == pytest.approx(sums[2] - sums[0] ** 2, rel=1e-7)
+    assert abs(sums[0]) > 0.1
+
+
+@each_law
+def test_the_ratio_is_the_largest_of_two_neighbours(law: TwoSided) -> None:
+    chances = list(masses(law).values())
+    assert law.ratio == max(max(p / q, q / p) for p, q in pairwise(chances))
+
+
+@pytest.mark.parametrize(
+    ("lower", "top", "reach"),
+    [
+        ((DIGITS[1:],), ((9, 1), (9, 1)), None),
+        ((), ((9, 1), (9, 1), (9, 1)), None),
+        ((), ((9, 2, 1), (9, 1)), None),
+        ((), ((9,), (9,)), None),
+        ((), ((9, 0), (9, 1)), None),
+        (((0, *DIGITS[1:]),), ((9, 1), (9, 1)), None),
+        ((), ((9, 1), (9, 1)), -1),
+    ],
+)
+def test_tables_of_another_shape_are_refused(lower: tuple, top: tuple, reach: int | None) -> None:
+    with pytest.raises(InputError, match="128 weights"):
+        TwoSided(lower, top, reach)
+
+
+@pytest.mark.parametrize("ratio", [Fraction(1), Fraction(1, 2)])
+def test_noise_that_does_not_fall_is_refused(ratio: Fraction) -> None:
+    with pytest.raises(TooLarge, match="coarser step"):
+        two_sided(ratio)
+
+
+def test_noise_that_reaches_nowhere_is_no_noise() -> None:
+    assert TwoSided((), ((9, 1), (9, 1)), 0).probability(0) == 1
