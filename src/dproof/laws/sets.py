@@ -17,10 +17,12 @@ from numpy.typing import NDArray
 
 from dproof.coins import Coins
 from dproof.errors import InputError, TooLarge
-from dproof.laws.debias import Kept, Seen, Unmixed, two_chances_variance
+from dproof.laws.debias import Kept, Mixed, Seen, Unmixed
 from dproof.laws.divergence import Pair, any_pair
 from dproof.laws.guide import coin, uniform_below
 from dproof.laws.law import LAWS, SET_SIZE, TOTAL, WEIGHT, Law, Range
+from dproof.laws.scores import hit_and_miss_variance, two_chances_variance
+from dproof.spaces.codes import Codes
 from dproof.spaces.space import Space
 
 _MOST_LISTED = 20  # values whose sets are written out one by one
@@ -213,6 +215,34 @@ class SubsetSelection(Law):
     def hit_and_miss(self) -> tuple[Fraction, Fraction]:
         hit = Fraction(self._masses()[1], self.total)
         return hit, (self.width - hit) / max(1, self.size - 1)  # what is left of the width is shared among the others
+
+    def released_in(self, space: Space) -> Space:
+        return Codes(self.outputs)
+
+    def chances(self) -> tuple[str, Mapping[str, float]]:
+        held = float(self.hit_and_miss[0])
+        return "the set of values that is released", {"holds the true one": held, "does not": 1 - held}
+
+    def count_variance(self, space: Space) -> float | None:
+        return hit_and_miss_variance(*self.hit_and_miss)
+
+    def possible(self) -> NDArray[np.bool_]:
+        return np.asarray(np.bitwise_count(np.arange(self.outputs)) == self.width)
+
+    def unmix(self, seen: Sequence[Seen], others: int, name: str) -> Unmixed:
+        """Every set of the width is a state; a row counts for each value that its set holds."""
+        (column,) = seen
+        codes = np.arange(self.size)
+        member = np.eye(column.blocks.blocks)[column.blocks.of(codes)]
+        sets = np.flatnonzero(self.possible())
+        held = (sets[:, None] >> codes & 1).astype(float)
+        matrix = (self.low + (self.high - self.low) * held.T) / self.total
+        numbers = column.numbers(codes)
+        values = np.zeros(self.size) if numbers is None else numbers
+        axis = Mixed(
+            name, matrix, member, values, held @ member, held @ values / self.width, column.space.decode(codes)
+        )
+        return Unmixed((axis,), lambda released: np.searchsorted(sets, released[0]))
 
     def weights(self, source: int) -> NDArray[Any]:
         sets, has = _all_sets(self.size, source)
