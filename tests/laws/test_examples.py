@@ -63,7 +63,7 @@ def finite_mechanisms() -> dict[str, tuple[Mechanism, ...]]:
         ),
         "frequency": (
             dp.frequency(dp.Categories(list("abcde")), Privacy("0.5")),
-            dp.frequency(dp.Categories(list(range(16))), Privacy(1)),
+            dp.frequency(dp.Categories(list(range(16))), Privacy("0.1")),
         ),
         "one_item": (
             dp.one_item(dp.Subsets(["Music"]), Privacy(1)),
