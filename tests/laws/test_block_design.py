@@ -50,6 +50,22 @@ def test_the_sampler_gives_every_block_its_weight(
         assert np.bincount(drawn, minlength=law.outputs).tolist() == law.weights(x).tolist()
 
 
+@pytest.mark.parametrize(("size", "prime", "classes", "taken"), DESIGNS)
+def test_the_tables_give_the_same_blocks(size: int, prime: int, classes: int, taken: int) -> None:
+    """Every number j·p + place has its weight in the guide table, which is proven elsewhere, and the same block."""
+    law = BlockDesign(size, prime, classes, taken, 3, 1)
+    j, place = np.divmod(np.arange(law.outputs), prime)
+    weights = np.where(place < law.width, 3, 1)
+    sizes = np.diff(np.append(law._table.starts[0], np.uint64((1 << 64) // law.total * law.total)))[: law.outputs]
+    assert (sizes // np.uint64((1 << 64) // law.total)).tolist() == weights.tolist()
+    for x in range(size):
+        codes = np.full(law.outputs, x, np.uint32)
+        moved = law._moved(codes, np.arange(law.outputs))
+        assert moved.tolist() == law.block(codes, j, place).tolist()
+        drawn = np.bincount(moved, weights, law.outputs).astype(int).tolist()
+        assert drawn == law.weights(x).tolist()
+
+
 def test_both_ways_to_draw_follow_the_law(monkeypatch: pytest.MonkeyPatch) -> None:
     """By tables and by arithmetic: χ² of 50,000 draws over 55 blocks stays below what one in a million exceeds."""
     law = BlockDesign(10, 11, 5, 2, 3, 1)

@@ -12,7 +12,7 @@ from dproof.laws import Matrix, Rounded
 from dproof.laws import rounded as module
 from dproof.laws.law import law_from_json
 from dproof.optimality.rounded import rounded_design
-from dproof.testing import check_mechanism
+from dproof.testing import ScriptedCoins, check_mechanism
 
 INNER = Matrix(np.array([[6, 3, 1], [3, 4, 3], [1, 3, 6]]), 10)
 # The least worst-case variance of any unbiased law on [−1, 1], by designs of 100 points.
@@ -32,18 +32,24 @@ def test_every_law_is_the_mixture_of_its_neighbours(size: int) -> None:
 
 
 @pytest.mark.parametrize("size", [3, 4, 8])
-def test_every_word_rounds_as_the_law_says(size: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each number below size − 1 is shown once: so many as the code lies beyond a coarse point go up."""
+@pytest.mark.parametrize("tabled", [True, False])
+def test_every_word_rounds_as_the_law_says(size: int, tabled: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every word of 16 bits, and with it every number below size − 1 that settles it: as many go up as the code lies
+    beyond a coarse point, of (size − 1)·2^16."""
     law, seen = Rounded(size, 2, INNER), []
-    monkeypatch.setattr(module, "uniform_below", lambda bounds, coins: np.arange(size - 1))
+    if not tabled:
+        monkeypatch.setattr(module, "_TABLED", 0)
     monkeypatch.setattr(Matrix, "draw", lambda self, codes, coins: seen.append(codes) or codes)
     for code in range(size):
-        law.draw(np.full(size - 1, code, np.uint8), None)
+        counts = np.zeros(4, int)
+        for settling in range(size - 1):
+            monkeypatch.setattr(module, "uniform_below", lambda bounds, coins, n=settling: np.full(len(bounds), n))
+            law.draw(np.full(1 << 16, code, np.uint8), ScriptedCoins(np.arange(1 << 16, dtype=np.uint16)))
+            counts += np.bincount(seen.pop(), minlength=4)
         k, part = divmod(code * 2, size - 1)
-        assert (
-            np.bincount(seen.pop(), minlength=4).tolist()
-            == np.bincount([k] * (size - 1 - part) + [k + 1] * part, minlength=4).tolist()
-        )
+        expected = np.zeros(4, int)
+        expected[[k, k + 1]] = (size - 1 - part) << 16, part << 16
+        assert counts.tolist() == expected.tolist()
 
 
 def test_no_pair_of_inputs_is_farther_apart_than_rows_are() -> None:

@@ -17,7 +17,7 @@ from dproof.errors import InputError
 from dproof.laws.blocks import Blocked, Incidence
 from dproof.laws.debias import Seen, Unmixed
 from dproof.laws.divergence import Pair, any_pair
-from dproof.laws.guide import Guide, guide, uniform, uniform_below
+from dproof.laws.guide import Guide, guide, uniform_below
 from dproof.laws.law import LAWS, WEIGHT, Law, Range
 from dproof.laws.scores import hit_and_miss_variance
 from dproof.spaces.codes import Codes
@@ -25,7 +25,7 @@ from dproof.spaces.space import Space
 
 LARGEST_PRIME = 1 << 24
 _COUNT: Range = (1, LARGEST_PRIME)
-_TABLED = 1 << 12  # up to this prime a guide table over the shifts beats arithmetic on whole words
+_TABLED = 1 << 13  # blocks; up to here a guide table beats arithmetic on whole words
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,14 +129,25 @@ class BlockDesign(Law):
         return Unmixed((axis,), lambda released: released[0])
 
     def draw(self, codes: NDArray[Any], coins: Coins) -> NDArray[Any]:
-        return self.block(codes, *self._chosen(len(codes), coins))
+        if self.outputs > _TABLED:
+            return self.block(codes, *self._chosen(len(codes), coins))
+        return self._table.draw(codes.astype(np.uint32), coins, finish=self._moved)
+
+    @property
+    def _table(self) -> Guide:
+        """The sampler of j and a place as one number j·p + place."""
+        return _guide(self.prime, self.classes, self.width, self.high, self.low)
+
+    def _moved(self, codes: NDArray[np.uint32], chosen: NDArray[Any]) -> NDArray[np.uint32]:
+        """The blocks of values, by look-up; in unsigned arithmetic the smaller of s and s − p is s mod p."""
+        starts, away = _moves(self.prime, self.classes, self.taken)
+        moved = codes + away.take(chosen, mode="clip")
+        np.minimum(moved, moved - np.uint32(self.prime), out=moved)
+        return np.asarray(moved + starts.take(chosen, mode="clip"))
 
     def _chosen(self, count: int, coins: Coins) -> tuple[NDArray[Any], NDArray[Any]]:
         """So many times a number j below m, and a place among the p residues: each of the first w has weight `high`,
         and each other one `low`."""
-        if self.prime <= _TABLED:
-            shifts = _shifts(self.prime, self.width, self.high, self.low)
-            return uniform(self.classes).sample(count, coins), shifts.sample(count, coins)
         words = uniform_below(np.broadcast_to(np.uint64(self.total), count), coins)
         j, word = np.divmod(words, self.total // self.classes)
         return j, self._place(word)
@@ -196,6 +207,16 @@ def _places(prime: int, classes: int, taken: int) -> NDArray[np.int64]:
     return np.concatenate([powers[inside], [0], powers[~inside]])
 
 
-@lru_cache(maxsize=64)
-def _shifts(prime: int, width: int, high: int, low: int) -> Guide:
-    return guide([[high] * width + [low] * (prime - width)], width * high + (prime - width) * low)
+@lru_cache(maxsize=16)
+def _moves(prime: int, classes: int, taken: int) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]:
+    """For every j and place as one number: where the blocks of j start, and how far a value moves."""
+    factors = _powers(prime)[:classes, None]
+    away = _places(prime, classes, taken) * factors % prime
+    starts = np.repeat(np.arange(classes) * prime, prime)
+    return starts.astype(np.uint32), away.reshape(-1).astype(np.uint32)
+
+
+@lru_cache(maxsize=16)
+def _guide(prime: int, classes: int, width: int, high: int, low: int) -> Guide:
+    law = ([high] * width + [low] * (prime - width)) * classes
+    return guide([law], sum(law))

@@ -26,6 +26,7 @@ from dproof.spaces.space import Space
 
 _LARGEST = 1 << 48  # points of an interval
 _STEPS = (1, 1 << 12)  # of the coarse lattice
+_TABLED = 1 << 16  # codes whose chances are kept
 _CLOSE = 1e-6  # relative, between errors that floats do not put in order
 
 
@@ -163,9 +164,24 @@ class Rounded(Law):
         return Unmixed((axis,), lambda released: released[0])
 
     def draw(self, codes: NDArray[Any], coins: Coins) -> NDArray[Any]:
+        below, first, rest = (part.take(codes) for part in self._tabled) if self._tabled else self._chances(codes)
+        words = coins.words16(len(codes))
+        up = words < first
+        (even,) = np.nonzero(words == first)  # where 16 bits do not decide
+        up[even] = uniform_below(np.full(len(even), self.size - 1), coins) < rest[even]
+        return self.inner.draw(below + up, coins)
+
+    def _chances(self, codes: NDArray[Any]) -> tuple[NDArray[np.int64], NDArray[np.uint16], NDArray[np.int64]]:
+        """The coarse point below each code, and how likely it is rounded up: the first 16 bits of that number, and what
+        is left of them, in parts of size − 1."""
         below, part = self._place(codes.astype(np.int64))
-        below += uniform_below(np.broadcast_to(np.uint64(self.size - 1), len(codes)), coins) < part
-        return self.inner.draw(below, coins)
+        first, rest = np.divmod(part.astype(np.uint64) << np.uint64(16), np.uint64(self.size - 1))
+        return below, first.astype(np.uint16), rest.astype(np.int64)
+
+    @cached_property
+    def _tabled(self) -> tuple[NDArray[Any], ...]:
+        """The same for every code; none where there are too many."""
+        return self._chances(np.arange(self.inputs)) if self.inputs <= _TABLED else ()
 
     def to_json(self) -> Mapping[str, Any]:
         return {"kind": self.kind, "size": str(self.size), "steps": self.steps, "law": dict(self.inner.to_json())}
