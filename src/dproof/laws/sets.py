@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from math import comb
 from typing import Any, ClassVar
 
@@ -19,12 +20,13 @@ from dproof.coins import Coins
 from dproof.errors import InputError, TooLarge
 from dproof.laws.debias import Kept, Mixed, Seen, Unmixed
 from dproof.laws.divergence import Pair, any_pair
-from dproof.laws.guide import coin, uniform_below
+from dproof.laws.guide import Guide, coin, guide, uniform_below
 from dproof.laws.law import LAWS, SET_SIZE, TOTAL, WEIGHT, Law, Range
 from dproof.laws.scores import hit_and_miss_variance, two_chances_variance
 from dproof.spaces.codes import Codes
 from dproof.spaces.space import Space
 
+_MOST_TABLED, _MANY = 14, 1 << 12  # values whose sets have a table, and rows that it is made for
 _MOST_LISTED = 20  # values whose sets are written out one by one
 
 
@@ -254,7 +256,11 @@ class SubsetSelection(Law):
         return any_pair(self.size, telling * self.high, telling * self.low, self.total)
 
     def draw(self, codes: NDArray[Any], coins: Coins) -> NDArray[Any]:
-        """Whether the value itself is in the set, then the others one by one: need out of left are still to come."""
+        """Whether the value itself is in the set, then the others one by one: need out of left are still to come. For
+        many rows and few values a table of all sets is quicker."""
+        if self.size <= _MOST_TABLED and len(codes) >= _MANY:
+            table, possible = _table(self)
+            return possible.take(table.draw(codes, coins))
         place = codes.astype(np.int64)
         held = coin(*self._masses()).sample(len(codes), coins).astype(np.int64)
         need = self.width - held
@@ -271,6 +277,13 @@ class SubsetSelection(Law):
     def to_json(self) -> Mapping[str, Any]:
         sizes = {"size": self.size, "width": self.width}
         return {"kind": self.kind, **sizes, "high": str(self.high), "low": str(self.low)}
+
+
+@lru_cache(maxsize=16)
+def _table(law: SubsetSelection) -> tuple[Guide, NDArray[np.int64]]:
+    """The sampler of one of the sets that are possible, and these."""
+    sets = np.flatnonzero(law.possible())
+    return guide(np.array([law.weights(n)[sets] for n in range(law.size)]), law.total), sets
 
 
 LAWS.update({law.kind: law.from_json for law in (Bits, Unary, SubsetSelection)})
