@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from math import exp
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ import pyarrow as pa
 import dproof as dp
 from benchmarks.errors import Errors, against
 from benchmarks.measure import Grid, Ratio, Section, peer
+from dproof.mechanisms.frequency import even_variance
 
 PEOPLE = 10_000
 REPEATS = 40
@@ -37,6 +39,7 @@ def run() -> Section:
         default, best = (max(of, key=lambda r: r.value, default=None) for of in worst.values())
         if default is not None and best is not None:
             ratios += [default._replace(wanted=""), best]  # no bias, or the least error: the default promises the first
+    ratios.append(Ratio("count variance of `frequency` to subset selection, worst k and ε", _worst(), "at most 1.05"))
     how = (
         f"Root mean squared error of the shares of k values among {PEOPLE:,} made-up people, {REPEATS} sanitisations "
         "by randomised response, each debiased by all from the same responses, so that what differs is the estimator "
@@ -44,10 +47,28 @@ def run() -> Section:
         "is `inverse`, the unbiased one; DE is the same, and MI is the same moved to shares that are not negative and "
         "add up to 1, which helps where values are many and ε is small, at the price of a bias. The "
         "best on either side is picked after the errors were seen, from four of ours and three of theirs: that ratio "
-        "says what can be had, not what any one method always gives."
+        "says what can be had, not what any one method always gives. The variance of a count by `frequency` is exact, "
+        "beside that of subset selection of the best width, for 4 to 100,000 values and ε = 0.5 to 4."
     )
     grid = Grid(("", *names), tuple(rows))
     return Section("Accuracy of frequencies, local model", how, ratios=tuple(ratios), grids=(grid,))
+
+
+def _worst() -> float:
+    """The largest ratio of the exact variance of a count, on average over the values, to that of subset selection."""
+    found = []
+    for k in (4, 16, 64, 256, 1_000, 10_000, 100_000):
+        for epsilon in ("0.5", "1", "2", "4"):
+            law, odds = dp.frequency(dp.Categories(range(k)), dp.Privacy(epsilon)).family, exp(float(epsilon))
+            best = min(_selection(k, width, odds) for width in range(1, min(k, int(k / (1 + odds)) + 3)))
+            found.append(even_variance(law, k) / best)
+    return max(found)
+
+
+def _selection(k: int, width: int, odds: float) -> float:
+    hit = width * odds / (width * odds + k - width)
+    miss = (width - hit) / (k - 1)
+    return (hit * (1 - hit) + (k - 1) * miss * (1 - miss)) / (k * (hit - miss) ** 2)
 
 
 def _compare(k: int, epsilon: float) -> dict[tuple[str, str], Errors]:

@@ -26,6 +26,13 @@ PLAN: dict[str, Any] = {
         "hours": {"space": "interval", "low": 0, "high": 40, "step": 1, "mechanism": "laplace"},
     },
 }
+BEST: dict[str, Any] = {  # the same columns by the laws of least variance: hashed codes, and numbers rounded at random
+    "privacy": PLAN["privacy"],
+    "columns": {
+        name: {**column, "mechanism": "frequency" if name in VALUES else "unbiased_design"}
+        for name, column in PLAN["columns"].items()
+    },
+}
 
 
 def make(path: Path, rows: int) -> None:
@@ -61,13 +68,19 @@ def run() -> Section:
         count = iter(range(1000))
         plain = duration("plain pyarrow copy with dictionaries", lambda: copy(source, folder / f"copy{next(count)}"))
         ours = duration("dproof.sanitise", lambda: dp.sanitise(source, PLAN, folder / f"out{next(count)}"))
+        best = duration(
+            "dproof.sanitise, laws of least variance", lambda: dp.sanitise(source, BEST, folder / f"out{next(count)}")
+        )
         peak = _peak(source, folder / "peak")
     rate = Line("dproof.sanitise", ROWS / ours.value, "rows/s", ours.spread)
     return Section(
         "Table to table",
         f"Parquet to Parquet, {ROWS:,} rows, five columns of texts and two of whole numbers, shuffled in blocks.",
-        (plain, ours, rate, Line("peak memory of the process", peak / 2**20, "MiB")),
-        (("dproof to a plain copy, time", ours.value / plain.value, "at most 1.5"),),
+        (plain, ours, best, rate, Line("peak memory of the process", peak / 2**20, "MiB")),
+        (
+            ("dproof to a plain copy, time", ours.value / plain.value, "at most 1.5"),
+            ("laws of least variance to the usual ones, time", best.value / ours.value, "at most 2"),
+        ),
     )
 
 

@@ -35,6 +35,8 @@ if TYPE_CHECKING:  # what tools see; at run time a name is loaded when it is fir
     from dproof.mechanisms.finite import randomised_response as randomised_response
     from dproof.mechanisms.finite import response_with as response_with
     from dproof.mechanisms.finite import solution_matrix as solution_matrix
+    from dproof.mechanisms.frequency import frequency as frequency
+    from dproof.mechanisms.frequency import one_item as one_item
     from dproof.mechanisms.frequency import subset_selection as subset_selection
     from dproof.mechanisms.frequency import unary_encoding as unary_encoding
     from dproof.mechanisms.mechanism import Mechanism as Mechanism
@@ -95,6 +97,8 @@ _PUBLIC = {
     "staircase": "dproof.mechanisms.additive",
     "unary_encoding": "dproof.mechanisms.frequency",
     "subset_selection": "dproof.mechanisms.frequency",
+    "frequency": "dproof.mechanisms.frequency",
+    "one_item": "dproof.mechanisms.frequency",
     "Kernel": "dproof.curves.kernels",
     "expand": "dproof.curves.expansion",
     "curve_noise": "dproof.curves.noise",

@@ -11,11 +11,14 @@ import pytest
 from dproof.certification.verify_certificate import LAWS, NOISES, certificate_with
 from dproof.laws import (
     Bits,
+    BlockDesign,
     Gaussian,
     GaussianSum,
     KeepOrOther,
     Lattice,
     Matrix,
+    OneItem,
+    Rounded,
     SubsetSelection,
     Unary,
 )
@@ -37,11 +40,14 @@ def test_every_kind_of_law_and_all_its_names_are_on_the_page(kind: str) -> None:
 
 WRITTEN = [
     Bits(2, 2, 1),
+    BlockDesign(6, 7, 3, 1, 3, 1),
     Gaussian(Fraction(2)),
     GaussianSum(Gaussian(Fraction(400)), 9, 2),
     KeepOrOther(3, 2, 1),
     Lattice(3, two_sided(Fraction(2)), True),
     Matrix(np.array([[3, 1], [1, 3]]), 4),
+    OneItem(3, 2, 1),
+    Rounded(5, 1, Matrix(np.array([[3, 1], [1, 3]]), 4)),
     SubsetSelection(5, 2, 3, 1),
     Unary(3, 2, 1, 4),
     stairs(Fraction(3), 10),

@@ -18,7 +18,7 @@ from dproof.spaces.space import Space
 from dproof.testing import check_mechanism, check_metric, seeded_coins
 
 # Listed as they are, so that nothing is left out unseen.
-SPACES = ("categories", "subsets", "rows", "interval", "dates", "optional")
+SPACES = ("categories", "subsets", "rows", "interval", "dates", "optional", "codes", "answers")
 FUNCTION_SPACES = ("curves",)  # without a size: theirs are the tests of curves
 
 
@@ -60,6 +60,14 @@ def finite_mechanisms() -> dict[str, tuple[Mechanism, ...]]:
         "subset_selection": (
             dp.subset_selection(dp.Categories(list("abcde")), Privacy(1)),
             dp.subset_selection(letters, Privacy("0.5", "0.02"), width=2),
+        ),
+        "frequency": (
+            dp.frequency(dp.Categories(list("abcde")), Privacy("0.5")),
+            dp.frequency(dp.Categories(list(range(16))), Privacy("0.1")),
+        ),
+        "one_item": (
+            dp.one_item(dp.Subsets(["Music"]), Privacy(1)),
+            dp.one_item(dp.Subsets(["Music", "Football", "Chess"]), Privacy("0.5", "0.1")),
         ),
         "bounded_laplace": (
             dp.bounded_laplace(dp.Interval(0, 1, "0.1"), Privacy(1)),

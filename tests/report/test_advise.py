@@ -98,8 +98,11 @@ def test_what_depends_on_the_data_is_left_open() -> None:
 
 
 def test_a_plan_brings_its_own_questions() -> None:
+    """Where a plan asks for a mean and no more, its laws are those of a plan that names the best one for means."""
     plan = {**PLAN, "questions": [{"sql": COUNTS, "weight": 3}, {"sql": MEAN}]}
-    own, given = dp.advise(plan, rows=1000), dp.advise(PLAN, rows=1000, questions=[COUNTS, MEAN])
+    age = {**PLAN["columns"]["age"], "mechanism": "unbiased_design"}
+    named = {**PLAN, "columns": {**PLAN["columns"], "age": age}}
+    own, given = dp.advise(plan, rows=1000), dp.advise(named, rows=1000, questions=[COUNTS, MEAN])
     assert [c.release for c in own.comparisons] == [c.release for c in given.comparisons]
     assert [c.weight for c in own.comparisons] == [3, 1]
     assert own.break_even != given.break_even, "weights count"

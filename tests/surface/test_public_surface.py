@@ -13,7 +13,16 @@ HEAVY = ("pyarrow", "scipy", "duckdb", "pandas", "polars", "highspy", "dp_accoun
 NAMES = [
     *("Privacy", "Categories", "Subsets", "Interval", "Dates", "Curves", "Rows", "add_space"),
     *("randomised_response", "discrete_exponential", "laplace", "gaussian", "staircase", "bounded_laplace"),
-    *("unary_encoding", "subset_selection", "solution_matrix", "design", "compare", "add_mechanism"),
+    *(
+        "unary_encoding",
+        "subset_selection",
+        "frequency",
+        "one_item",
+        "solution_matrix",
+        "design",
+        "compare",
+        "add_mechanism",
+    ),
     *("certify", "sufficient_sets", "lower_bound", "sanitise", "load", "Plan", "Curator", "advise"),
 ]
 

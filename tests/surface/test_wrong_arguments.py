@@ -65,6 +65,8 @@ CALLS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     "staircase": (dp.staircase, {"interval": LINE, "privacy": ONE, "gamma": None, "clamp": False}),
     "unary_encoding": (dp.unary_encoding, {"space": LETTERS, "privacy": ONE, "form": "optimised"}),
     "subset_selection": (dp.subset_selection, {"space": LETTERS, "privacy": ONE, "width": None}),
+    "frequency": (dp.frequency, {"space": LETTERS, "privacy": ONE}),
+    "one_item": (dp.one_item, {"space": SETS, "privacy": ONE}),
     "Kernel": (dp.Kernel, {"name": "exponential", "length": 1}),
     "expand": (
         dp.expand,

@@ -219,10 +219,12 @@ NOISE = by_kind(NOISES)
 
 LAWS: dict[str, dict[str, Reader]] = {
     "keep-or-other": {"size": whole(1, SIZE), "keep": WEIGHT, "other": WEIGHT},
-    "bits": {"bits": whole(1, 62), "stay": WEIGHT, "flip": WEIGHT},
+    **{kind: {"bits": whole(1, 62), "stay": WEIGHT, "flip": WEIGHT} for kind in ("bits", "one-item")},
     "matrix": {"total": TOTAL, "rows": many(many(WEIGHT, 1, MOST_ENTRIES), 1, MOST_ENTRIES)},
     "unary": {"size": whole(1, 62), "own": WEIGHT, "other": WEIGHT, "whole": TOTAL},
     "subset-selection": {"size": whole(1, 62), "width": whole(1, 62), "high": WEIGHT, "low": WEIGHT},
+    "block-design": {name: whole(1, 1 << 24) for name in ("size", "prime", "classes", "taken")}
+    | {"high": WEIGHT, "low": WEIGHT},
     "lattice": {"size": digits(1, SIZE), "clamped": truth, "noise": NOISE},
     "coefficients": {
         "norm": one_of("l1", "l2", "linf"),
@@ -236,6 +238,7 @@ LAWS: dict[str, dict[str, Reader]] = {
 LAWS["optional"] = dict.fromkeys(("present", "missing", "whole"), TOTAL) | {
     "law": by_kind({kind: LAWS[kind] for kind in ("lattice", "coefficients")})
 }
+LAWS["rounded"] = {"size": digits(2, 1 << 48), "steps": whole(1, 1 << 12), "law": by_kind({"matrix": LAWS["matrix"]})}
 PAIRS = many(many(whole(0, 1 << 20), 2, 2), 0, MOST_ENTRIES)
 LAW = by_kind(LAWS, {"matrix": {"neighbours": PAIRS}})
 
@@ -315,11 +318,6 @@ def exp_below(x: Fraction, bits: int = 256) -> Fraction:
     return Fraction(total, 1 << bits) if x else Fraction(1)
 
 
-def exceeded(q: Law, odds: Fraction) -> Law:
-    """⌊odds·Q⌋: a whole number exceeds odds·Q if and only if it exceeds this."""
-    return [y * odds.numerator // odds.denominator for y in q]
-
-
 def divergence(p: Law, q: Law, total: int, odds: Fraction, bounds: Law) -> Fraction:
     """Σ max(0, P − odds·Q): the least δ for which P(A) ≤ odds·Q(A) + δ on every set A; `bounds` are ⌊odds·Q⌋."""
     worst = list(map(gt, p, bounds))
@@ -327,25 +325,52 @@ def divergence(p: Law, q: Law, total: int, odds: Fraction, bounds: Law) -> Fract
     return Fraction(own * odds.denominator - other * odds.numerator, odds.denominator * total)
 
 
-def alike(inputs: int, own: int, other: int, total: int) -> Iterator[Pair]:
+def alike(law: dict[str, Any], _: Fraction) -> Iterator[Pair]:
     """All pairs of inputs are alike: their laws differ on two groups of outputs only, and there change places."""
+    own, other, total = telling(law)
     require(total > 0, "a law has no weight")
-    if inputs > 1:
+    if law["size"] > 1:
         yield 0, 1, [own, other], [other, own], total
 
 
-def keep_or_other(law: dict[str, Any], _: Fraction) -> Iterator[Pair]:
-    """Two inputs differ in the outputs that keep them."""
-    size, keep, other = law["size"], law["keep"], law["other"]
-    return alike(size, keep, other, keep + (size - 1) * other)
+def telling(law: dict[str, Any]) -> tuple[int, int, int]:
+    """The weights of the outputs that tell two inputs apart, under one and under the other, and the total."""
+    match law:
+        case {"kind": "keep-or-other", "size": k, "keep": keep, "other": other}:  # the outputs that keep them
+            return keep, other, keep + (k - 1) * other
+        case {"kind": "unary", "own": own, "other": other, "whole": whole}:  # what their two bits show
+            require(max(own, other) <= whole, "a law has a negative weight")
+            return own * (whole - other), other * (whole - own), whole**2
+        case {"kind": "subset-selection", "size": k, "width": w, "high": high, "low": low}:
+            require(w <= k, "a set is larger than the values it is of")
+            sets = comb(k - 2, w - 1) if k > 1 else 0  # that hold one of them and not the other
+            return sets * high, sets * low, comb(k - 1, w - 1) * high + comb(k - 1, w) * low
+    p, m, s, high, low = (law[key] for key in ("prime", "classes", "taken", "high", "low"))
+    prime = all(p % n for n in range(2, isqrt(p) + 1))
+    require(prime and (p - 1) % m == 0 and s < m and law["size"] <= p, "a block design does not exist")
+    w = s * (p - 1) // m  # values in a block; there are m·p blocks, and two values share w(w − 1)m/(p − 1) of them
+    return s * (p - w) * high, s * (p - w) * low, m * (w * high + (p - w) * low)
+
+
+def rounded(law: dict[str, Any], odds: Fraction) -> Iterator[Pair]:
+    """Between two coarse points the law of a number lies between theirs, so the numbers next to those are the worst."""
+    rows, n, steps = law["law"]["rows"], law["size"] - 1, law["steps"]
+    # A missing value has a row after those of the numbers.
+    require(steps <= n and len(rows) - steps - 1 in (0, 1), "a law has no row for each point of its coarse lattice")
+    codes = sorted({end for k in range(steps + 1) for end in (k * n // steps, -(-k * n // steps))})
+    parts = [(*divmod(code * steps, n), 1) for code in codes] + [(k, 0, 0) for k in range(steps + 1, len(rows))]
+    pairs = [(rows[k], rows[min(k + more, steps)] if more else rows[k], f) for k, f, more in parts]
+    mixed = [[(n - f) * a + f * b for a, b in zip(one, other, strict=True)] for one, other, f in pairs]
+    return matrix({"total": n * law["law"]["total"], "rows": mixed}, odds)
 
 
 def bits(law: dict[str, Any], _: Fraction) -> Iterator[Pair]:
-    """The worst pair differs in every bit; outputs are grouped by how many bits turned."""
-    h, stay, flip = law["bits"], law["stay"], law["flip"]
+    """The worst pair differs in every bit; outputs are grouped by how many turned of those that are shown: all, or one
+    that is drawn whatever the set is."""
+    h, stay, flip = law["bits"] if law["kind"] == "bits" else 1, law["stay"], law["flip"]
     require(stay + flip > 0, "a law has no weight")
     masses = [comb(h, r) * stay ** (h - r) * flip**r for r in range(h + 1)]
-    yield 0, (1 << h) - 1, masses, masses[::-1], (stay + flip) ** h
+    yield 0, (1 << law["bits"]) - 1, masses, masses[::-1], (stay + flip) ** h
 
 
 def matrix(law: dict[str, Any], odds: Fraction) -> Iterator[Pair]:
@@ -369,27 +394,12 @@ def matrix(law: dict[str, Any], odds: Fraction) -> Iterator[Pair]:
         yield i, j, short[i], short[j], total
 
 
-def unary(law: dict[str, Any], _: Fraction) -> Iterator[Pair]:
-    """Two inputs differ in the law of their two bits; the outputs are what these two show."""
-    own, other, whole = law["own"], law["other"], law["whole"]
-    require(max(own, other) <= whole, "a law has a negative weight")
-    return alike(law["size"], own * (whole - other), other * (whole - own), whole**2)
-
-
-def subset_selection(law: dict[str, Any], _: Fraction) -> Iterator[Pair]:
-    """Two inputs differ on the sets that hold one of them and not the other."""
-    k, w, high, low = law["size"], law["width"], law["high"], law["low"]
-    require(w <= k, "a set is larger than the values it is of")
-    sets = comb(k - 2, w - 1) if k > 1 else 0
-    return alike(k, sets * high, sets * low, comb(k - 1, w - 1) * high + comb(k - 1, w) * low)
-
-
 PAIRWISE: dict[str, Callable[[dict[str, Any], Fraction], Iterator[Pair]]] = {
-    "keep-or-other": keep_or_other,
+    **dict.fromkeys(("keep-or-other", "unary", "subset-selection", "block-design"), alike),
     "bits": bits,
+    "one-item": bits,
     "matrix": matrix,
-    "unary": unary,
-    "subset-selection": subset_selection,
+    "rounded": rounded,
 }
 
 
@@ -531,11 +541,7 @@ def stairs(noise: dict[str, Any], shift: int, odds: Fraction) -> Fraction:
     return (min(shift, cells) * down[0] + shift * (sum(down[1:]) + repeated * sum(again))) / (b * denominator)
 
 
-SHIFTED: dict[str, Callable[[dict[str, Any], int, Fraction], Fraction]] = {
-    "two-sided": two_sided,
-    "gaussian": gaussian,
-    "stairs": stairs,
-}
+SHIFTED: dict[str, Callable[..., Fraction]] = {"two-sided": two_sided, "gaussian": gaussian, "stairs": stairs}
 
 
 @cache
@@ -636,11 +642,7 @@ def optional(law: dict[str, Any], odds: Fraction) -> Fraction:
 
 
 # Laws that are bounded as a whole, without going through pairs of inputs.
-BOUNDS: dict[str, Callable[[dict[str, Any], Fraction], Fraction]] = {
-    "coefficients": coefficients,
-    "lattice": lattice,
-    "optional": optional,
-}
+BOUNDS: dict[str, Callable[..., Fraction]] = {"coefficients": coefficients, "lattice": lattice, "optional": optional}
 
 
 # The whole certificate -----------------------------------------------------------------------------------------------
@@ -665,7 +667,7 @@ def largest(part: dict[str, Any], epsilon: Fraction) -> tuple[Fraction, int, int
         at = exp_below(epsilon * distances[i][j]) if distances else odds
         for n, masses in ((i, p), (j, q)):
             if distances or n not in bounds:
-                bounds[n] = exceeded(masses, at)
+                bounds[n] = [y * at.numerator // at.denominator for y in masses]
         apart = max(divergence(p, q, total, at, bounds[j]), divergence(q, p, total, at, bounds[i]))
         worst = max(worst, (apart, i, j))
         if worst[0] > part["delta"]:
@@ -695,10 +697,11 @@ def check_work(laws: list[dict[str, Any]]) -> None:
     """Refuse matrices that would take hours to go through."""
     entries = comparisons = 0
     for part in laws:
-        if part["law"]["kind"] == "matrix":
-            k, outputs = len(part["law"]["rows"]), len(part["law"]["rows"][0])
+        law = part["law"]["law"] if part["law"]["kind"] == "rounded" else part["law"]
+        if law["kind"] == "matrix":
+            k, outputs = len(law["rows"]), len(law["rows"][0])
             entries += k * outputs
-            listed = len(part["law"].get("neighbours") or ())
+            listed = len(law.get("neighbours") or ())
             # At delta 0 one output that exceeds the odds refutes the promise, and else no pair need be gone through.
             all_pairs = k * (k - 1) // 2 if part["delta"] or "distances" in part else 1
             comparisons += (listed or all_pairs) * outputs
@@ -797,11 +800,6 @@ def points(low: Fraction, high: Fraction, step: Fraction | None) -> int:
     return int(length / step) + 1
 
 
-def day(given: Any) -> Fraction:
-    """A date of a plan, as TOML has it or as text."""
-    return Fraction(date.fromisoformat(str(given)).toordinal())
-
-
 def declared(column: dict[str, Any], others: Spaces) -> int | None:
     """How many values a column of a plan has; None for curves, of which this program does not read the region."""
     if column["space"] == "curves":
@@ -812,7 +810,8 @@ def declared(column: dict[str, Any], others: Spaces) -> int | None:
     if column["space"] in ("interval", "date") and "bins" in column:
         return len(column["bins"]) - 1 + absent
     if column["space"] == "date":
-        return points(day(column["low"]), day(column["high"]), number(column.get("step", 1))) + absent
+        low, high = (Fraction(date.fromisoformat(str(column[end])).toordinal()) for end in ("low", "high"))
+        return points(low, high, number(column.get("step", 1))) + absent
     if column["space"] == "interval":
         step = column.get("step")
         return points(number(column["low"]), number(column["high"]), None if step is None else number(step)) + absent
@@ -833,8 +832,10 @@ def inputs(law: dict[str, Any]) -> int | None:
         return None if values is None else values + 1
     if law["kind"] == "coefficients":
         return None
-    if law["kind"] == "bits":
+    if "bits" in law:
         return 1 << int(law["bits"])
+    if law["kind"] == "rounded":
+        return int(law["size"]) + len(law["law"]["rows"]) - int(law["steps"]) - 1
     return len(law["rows"]) if law["kind"] == "matrix" else int(law["size"])
 
 

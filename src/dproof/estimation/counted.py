@@ -180,12 +180,12 @@ class Counting:
         return self._table(counts, 1, rows), [("",) * len(self._public_keys)]
 
     def _table(self, counts: Array, combos: int, rows: int) -> Contingency:
-        """A table of counts, with its rough axes fitted to the counts of their own states."""
+        """A table of counts, with axes fitted to the counts of their own states."""
         axes = [*self.axes, public(combos)]
         counts = counts.reshape([axis.states for axis in axes])
         fitted: list[Axis] = []
         for n, axis in enumerate(axes):
-            if isinstance(axis, Mixed) and axis.rough:
+            if isinstance(axis, Mixed) and axis.is_fitted:
                 own = np.moveaxis(counts, n, 0)
                 for other in reversed([*axes[:n], *axes[n + 1 :]]):
                     own = own[..., 0] if isinstance(other, Moments) else own.sum(axis=-1)

@@ -8,8 +8,9 @@ import numpy as np
 
 from dproof.errors import InputError, TooLarge
 from dproof.estimation.contingency import Contingency, Sum
-from dproof.laws.debias import Axis, Kept, Mixed, Moments
-from dproof.laws.scores import Array, Scores, gather
+from dproof.laws.blocks import Blocked
+from dproof.laws.debias import Axis, Kept, Mixed, Moments, is_rough
+from dproof.laws.scores import Array, Scores, Transform, gather
 from dproof.laws.simplex import on_simplex
 
 _STEPS = 5_000
@@ -27,7 +28,7 @@ def likelihood(table: Contingency) -> Array:
     >>> likelihood(Contingency([flip], np.array([20.0, 80.0]), 100)).round(3).tolist()
     [0.0, 100.0]
     """
-    laws = [finite(axis).law for axis in table.axes]
+    laws: list[Transform] = [finite(axis).law for axis in table.axes]
     cells = np.ones_like(_spread(laws, table.counts))
     cells *= table.counts.sum() / cells.size
     for _ in range(_STEPS):
@@ -52,7 +53,8 @@ def projection(table: Contingency) -> Array:
     order = sorted(range(len(table.axes)), key=lambda n: n in noisy)
     moved = gather(map(inverse, table.axes), table.counts).transpose(order)
     rows = moved.reshape(prod(moved.shape[: len(order) - len(noisy)]), -1)
-    return on_simplex(rows, np.maximum(rows.sum(axis=1), 0.0)).reshape(moved.shape).transpose(np.argsort(order))
+    totals = table.counts.sum(axis=noisy).reshape(-1)
+    return on_simplex(rows, totals).reshape(moved.shape).transpose(np.argsort(order))
 
 
 def shrinkage(table: Contingency) -> Array:
@@ -66,10 +68,11 @@ def shrinkage(table: Contingency) -> Array:
     >>> shrinkage(Contingency([flip], np.array([24.0, 25.0, 26.0, 25.0]), 100)).round(1).tolist()
     [24.9, 25.0, 25.1, 25.0]
     """
-    if table.counts.size > _MOST_DRAWN:
-        raise TooLarge(f"shrinkage takes at most {_MOST_DRAWN} cells: ask for fewer columns at once")
     scores = [inverse(axis) for axis in table.axes]
-    cells, squares = gather(scores, table.counts), gather((s.times(s) for s in scores), table.counts)
+    cells = gather(scores, table.counts)
+    if cells.size > _MOST_DRAWN:
+        raise TooLarge(f"shrinkage takes at most {_MOST_DRAWN} cells: ask for fewer columns at once")
+    squares = gather((s.times(s) for s in scores), table.counts)
     seen = cells.reshape(-1)
     spread = np.sqrt(np.maximum((squares.reshape(-1) - seen), 1e-9))
     values = np.linspace(0.0, max(float(seen.max(initial=0.0)), 1e-9), _GRID)
@@ -80,7 +83,7 @@ def shrinkage(table: Contingency) -> Array:
         weights = (shares / shares.sum(axis=1, keepdims=True)).mean(axis=0)
     shares = near * weights
     drawn = (shares @ values / shares.sum(axis=1)).reshape(cells.shape)
-    had, has = (counts.sum(axis=_noisy(table), keepdims=True) for counts in (cells, drawn))
+    had, has = (counts.sum(axis=_noisy(table), keepdims=True) for counts in (table.counts, drawn))
     return np.asarray(drawn * np.divide(had, has, out=np.zeros_like(had), where=has > 0))
 
 
@@ -96,20 +99,18 @@ def _noisy(table: Contingency) -> tuple[int, ...]:
 
 def inverse(axis: Axis) -> Scores:
     """The scores of every single true value."""
-    if isinstance(axis, Kept):
-        return axis.scores((0,) * len(axis.numbers))
-    if isinstance(axis, Mixed) and not axis.rough:
-        return axis.inverse()
-    raise InputError("numbers under noise have no table of counts to project: use method='likelihood'")
+    if isinstance(axis, Moments) or is_rough(axis):
+        raise InputError("numbers under noise have no table of counts to project: use method='likelihood'")
+    return axis.inverse()
 
 
-def finite(axis: Axis) -> Kept | Mixed:
+def finite(axis: Axis) -> Kept | Mixed | Blocked:
     if isinstance(axis, Moments):
         raise InputError("sums of numbers under noise are unbiased as they are: leave the method out")
     return axis
 
 
-def _spread(laws: list[Scores], share: Array) -> Array:
+def _spread(laws: list[Transform], share: Array) -> Array:
     for n, law in enumerate(laws):
         share = law.spread(share, n)
     return share

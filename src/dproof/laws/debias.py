@@ -17,6 +17,7 @@ from typing import Any, Protocol, TypeAlias
 import numpy as np
 
 from dproof.errors import InputError
+from dproof.laws.blocks import Blocked
 from dproof.laws.points import Points
 from dproof.laws.scores import (
     Array,
@@ -88,6 +89,9 @@ class Kept:
 
     naive = wanted
 
+    def inverse(self) -> Scores:
+        return self.scores((0,) * len(self.numbers))
+
     def evenly(self) -> Array:
         return self.law.gather(self.weights / self.weights.sum(), 0)
 
@@ -132,6 +136,11 @@ class Mixed:
     @property
     def law(self) -> Scores:
         return Dense(self.matrix)
+
+    @property
+    def is_fitted(self) -> bool:
+        """Whether the scores depend on the counts of the states."""
+        return self.rough
 
     def fit(self, counts: Array) -> Mixed:
         """The same axis for these counts of its states."""
@@ -242,7 +251,7 @@ class Moments:
         return np.array([sum(comb(k, i) * even[k - i] * noise[i] for i in range(k + 1)) for k in range(self.states)])
 
 
-Axis: TypeAlias = Kept | Mixed | Moments
+Axis: TypeAlias = Kept | Mixed | Moments | Blocked
 
 
 def is_rough(axis: Axis) -> bool:
@@ -375,12 +384,3 @@ def presence(column: Seen, chances: tuple[float, float], name: str, moments: Mom
     law, values = np.array([[chance, 1 - chance] for chance in chances]), np.array([1.0, 0.0])
     axis = Shown(name, law, member, values, member, values)
     return Unmixed((axis,), lambda released: 1 - released[0], by_presence=True, moments=moments)
-
-
-def two_chances_variance(hit: int, miss: int, total: int) -> float | None:
-    """The largest variance that a row adds to a debiased count, where it shows what is counted with chance hit/total if
-    it has it and miss/total if not; None where the two are the same."""
-    if hit == total:
-        return 0.0
-    p, q = hit / total, miss / total
-    return None if hit == miss else max(p * (1 - p), q * (1 - q)) / (p - q) ** 2

@@ -187,6 +187,12 @@ def coin(zeros: int, ones: int) -> Guide:
     return guide([[zeros, ones]], zeros + ones)
 
 
+@lru_cache(maxsize=64)
+def uniform(count: int) -> Guide:
+    """The sampler of 0, …, count − 1, all as likely."""
+    return guide([[1] * count], count)
+
+
 def uniform_below(bounds: NDArray[Any], coins: Coins) -> NDArray[np.int64]:
     """One number in 0, …, bound − 1 for each bound of at most 2^62, without a table.
 

@@ -14,10 +14,11 @@ from numpy.typing import NDArray
 from dproof.coins import Coins
 from dproof.errors import InputError
 from dproof.exact import exp_below
-from dproof.laws.debias import Kept, Seen, Unmixed, two_chances_variance
+from dproof.laws.debias import Kept, Seen, Unmixed
 from dproof.laws.divergence import Pair, any_pair
 from dproof.laws.guide import Guide, guide, word_width
 from dproof.laws.law import LAWS, SIZE, WEIGHT, Law, Range
+from dproof.laws.scores import two_chances_variance
 from dproof.spaces.space import Space
 
 _TOTAL_BITS = 52  # words that belong to nobody, and are drawn again, stay below one in 2^12

@@ -235,7 +235,11 @@ def node_law(law: Lattice, nodes: Nodes) -> Array:
 def membership(nodes: Nodes, cut: Blocks) -> Array:
     """Which part of the codes around each node lies in each block."""
     starts = np.maximum(nodes.centres - (nodes.step - 1) // 2, 0)
-    stops = np.append(starts[1:], cut.last[-1] + 1)
+    return overlaps(starts, np.append(starts[1:], cut.last[-1] + 1), cut)
+
+
+def overlaps(starts: Array, stops: Array, cut: Blocks) -> Array:
+    """Which part of the codes from each start up to its stop lies in each block."""
     shares = np.zeros((len(starts), cut.blocks))
     for first, last, block in zip(cut.first, cut.last, cut.block, strict=True):
         shares[:, block] += np.maximum(np.minimum(stops, last + 1) - np.maximum(starts, first), 0) / (stops - starts)

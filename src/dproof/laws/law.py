@@ -14,9 +14,11 @@ from dproof.errors import InputError, TooLarge, VerificationFailed
 from dproof.exact import exact
 from dproof.laws.debias import Mixed, Scale, Seen, Unmixed, presence
 from dproof.laws.divergence import Odds, Pair, Worst
+from dproof.spaces.line import Line
 from dproof.spaces.space import Space
 
 _LARGEST_UNDONE = 1 << 24  # entries of a matrix that is inverted
+_LARGEST_MOMENTS = 1 << 20  # entries of a law whose bias and variance are computed
 _LONGEST = 4300  # digits of a number
 Range = tuple[int | Fraction, int | Fraction]
 # The least and the largest that a number of a recorded law may be. What dproof writes lies well inside; what lies
@@ -114,6 +116,10 @@ class Law(Protocol):
         law is."""
         raise InputError("with this mechanism a missing value cannot be kept as one; put another value for it")
 
+    def released_in(self, space: Space) -> Space:
+        """The space of what is released, where it is neither noise on a line nor recorded as a lattice."""
+        return space
+
     # What it does to values ----------------------------------------------------------------------------------------
 
     @property
@@ -161,6 +167,25 @@ class Law(Protocol):
         """max_d E ρ(Y_d, d) likewise. HLM15, equation (13)."""
         return max(self.error(n, space) for n in range(space.size))
 
+    def maximal_expectation(self, losses: Callable[[int], Any]) -> Fraction:
+        """max_d E losses(d)[Y_d], exactly."""
+        inputs, _, _ = listed(self)
+        return max(self.expectation(n, losses(n)) for n in range(inputs))
+
+    def bias_and_variance(self, true: Line, released: Line) -> tuple[float, float] | None:
+        """The largest bias and the largest variance of a released number; None where that takes too long to compute."""
+        if self.moments is not None:
+            mean, _, square = self.moments
+            return float(abs(mean) * true.step), float((square - mean**2) * true.step**2)
+        if self.inputs is None or self.outputs is None or self.inputs * self.outputs > _LARGEST_MOMENTS:
+            return None
+        inputs, outputs, total = listed(self)
+        law = np.asarray(np.array([self.weights(n) for n in range(inputs)]) / total, np.float64)
+        points = released.numbers(np.arange(outputs)).astype(np.float64)
+        means = law @ points
+        biases = np.abs(means - true.numbers(np.arange(inputs)))
+        return float(biases.max()), float((law @ points**2 - means**2).max())
+
     # Estimation ----------------------------------------------------------------------------------------------------
 
     @property
@@ -198,7 +223,7 @@ class Law(Protocol):
         if inputs * outputs > _LARGEST_UNDONE:
             raise TooLarge(f"{name} has a law of {inputs} by {outputs}, too large to be undone")
         matrix = np.asarray(np.array([self.weights(n) for n in range(inputs)]) / total, float)
-        told = _presence_alone(column, matrix, name)
+        told = presence_alone(column, matrix, name)
         if told is not None:
             return told
         codes, member = np.arange(inputs), np.eye(column.blocks.blocks)[column.blocks.of(np.arange(inputs))]
@@ -208,16 +233,24 @@ class Law(Protocol):
             axis = Mixed(name, matrix, member, values, member, values, column.space.decode(codes))
         else:
             scale, released = column.scale or Scale(), np.arange(outputs)
-            nearest = np.rint((column.outputs.values_of(released) - float(line.origin)) / float(line.step))
-            nearest = np.clip(nearest.astype(np.int64), 0, column.space.candidates - 1)
-            if column.outputs.absent is not None:
-                nearest[column.outputs.absent] = column.space.absent
-            numbers = scale.numbers(column.space, codes), member[nearest], scale.numbers(column.outputs, released)
+            nearest = member[nearest_codes(column, outputs)]
+            numbers = scale.numbers(column.space, codes), nearest, scale.numbers(column.outputs, released)
             axis = Mixed(name, matrix, member, *numbers, rough=True)
         return Unmixed((axis,), lambda released: released[0])
 
 
-def _presence_alone(column: Seen, matrix: NDArray[Any], name: str) -> Unmixed | None:
+def nearest_codes(column: Seen, outputs: int) -> NDArray[np.int64]:
+    """For each released code of a number, the code of the value that it is nearest to."""
+    line, released = column.space.line, np.arange(outputs)
+    assert line is not None
+    nearest = np.rint((column.outputs.values_of(released) - float(line.origin)) / float(line.step))
+    nearest = np.clip(nearest.astype(np.int64), 0, column.space.candidates - 1)
+    if column.outputs.absent is not None:
+        nearest[column.outputs.absent] = column.space.absent
+    return nearest
+
+
+def presence_alone(column: Seen, matrix: NDArray[Any], name: str) -> Unmixed | None:
     """What tells whether a value is there, where no more is asked and every value is shown as often."""
     lacking = column.outputs.absent
     if column.space.present is None or column.scale is not None or lacking is None:

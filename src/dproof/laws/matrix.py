@@ -180,8 +180,11 @@ class Matrix(Law):
     def mean_variance(self, space: Space) -> float | None:
         if space.present is None or not space.has_numbers or self.inputs > _LARGEST_INVERTED:
             return None
+        return self.variance_of_mean(space.present.values_of(np.arange(self.inputs - 1)) - float(space.middle))
+
+    def variance_of_mean(self, numbers: NDArray[Any]) -> float | None:
+        """The largest variance of a row for the mean of these numbers, where the last input is a missing one."""
         law = np.asarray(self.rows / self.total, np.float64)
-        numbers = space.present.values_of(np.arange(self.inputs - 1)) - float(space.middle)
         there, centred = np.append(np.ones(self.inputs - 1), 0.0), np.append(numbers, 0.0)
         scores = solve(law, np.stack([centred, there], axis=1))
         rows = scores[:, :1] - scores[:, 1:] * centred[:-1]  # of a table in which all numbers are the same

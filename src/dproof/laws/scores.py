@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from math import comb
 from typing import Any, Protocol
 
@@ -32,8 +33,8 @@ _HOPELESS = 4.0  # how much wider one may get before sharper scores are not trie
 _WIDTH = 1.96
 
 
-class Scores(Protocol):
-    """A matrix over sanitised states (rows) and blocks (columns), whatever its shape."""
+class Transform(Protocol):
+    """A matrix over sanitised states (rows) and blocks (columns), or others, whatever its shape."""
 
     def gather(self, counts: Array, axis: int) -> Array:
         """Σ_y counts(y) s(y, b): from counts of states to estimates of blocks."""
@@ -42,6 +43,10 @@ class Scores(Protocol):
     def spread(self, weights: Array, axis: int) -> Array:
         """Σ_b s(y, b) weights(b): the score of each state for a sum over blocks."""
         ...
+
+
+class Scores(Transform, Protocol):
+    """Scores of states for blocks."""
 
     def times(self, other: Any) -> Scores:
         """The product of two scores of the same state, block by block."""
@@ -128,7 +133,7 @@ def _along(vector: Array, array: Array, axis: int) -> Array:
     return vector.reshape(shape)
 
 
-def gather(scores: Iterable[Scores], table: Array) -> Array:
+def gather(scores: Iterable[Transform], table: Array) -> Array:
     """A table over the states of several axes as one over their blocks."""
     for axis, score in enumerate(scores):
         table = score.gather(table, axis)
@@ -244,3 +249,17 @@ def unmixed_powers(moments: Sequence[float], highest: int) -> list[Array]:
             q[: k - i + 1] -= comb(k, i) * moments[i - 1] * polynomials[k - i]
         polynomials.append(q)
     return polynomials
+
+
+def two_chances_variance(hit: int, miss: int, total: int) -> float | None:
+    """The largest variance that a row adds to a debiased count, where it shows what is counted with chance hit/total if
+    it has it and miss/total if not; None where the two are the same."""
+    return hit_and_miss_variance(Fraction(hit, total), Fraction(miss, total))
+
+
+def hit_and_miss_variance(hit: Fraction, miss: Fraction) -> float | None:
+    """The same for these two chances."""
+    if hit == 1:
+        return 0.0
+    p, q = float(hit), float(miss)
+    return None if hit == miss else max(p * (1 - p), q * (1 - q)) / (p - q) ** 2

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from math import comb
 from typing import Any, ClassVar
 
@@ -17,12 +18,15 @@ from numpy.typing import NDArray
 
 from dproof.coins import Coins
 from dproof.errors import InputError, TooLarge
-from dproof.laws.debias import Kept, Seen, Unmixed, two_chances_variance
+from dproof.laws.debias import Kept, Mixed, Seen, Unmixed
 from dproof.laws.divergence import Pair, any_pair
-from dproof.laws.guide import coin, uniform_below
+from dproof.laws.guide import Guide, coin, guide, uniform_below
 from dproof.laws.law import LAWS, SET_SIZE, TOTAL, WEIGHT, Law, Range
+from dproof.laws.scores import hit_and_miss_variance, two_chances_variance
+from dproof.spaces.codes import Codes
 from dproof.spaces.space import Space
 
+_MOST_TABLED, _MANY = 14, 1 << 12  # values whose sets have a table, and rows that it is made for
 _MOST_LISTED = 20  # values whose sets are written out one by one
 
 
@@ -214,6 +218,34 @@ class SubsetSelection(Law):
         hit = Fraction(self._masses()[1], self.total)
         return hit, (self.width - hit) / max(1, self.size - 1)  # what is left of the width is shared among the others
 
+    def released_in(self, space: Space) -> Space:
+        return Codes(self.outputs)
+
+    def chances(self) -> tuple[str, Mapping[str, float]]:
+        held = float(self.hit_and_miss[0])
+        return "the set of values that is released", {"holds the true one": held, "does not": 1 - held}
+
+    def count_variance(self, space: Space) -> float | None:
+        return hit_and_miss_variance(*self.hit_and_miss)
+
+    def possible(self) -> NDArray[np.bool_]:
+        return np.asarray(np.bitwise_count(np.arange(self.outputs)) == self.width)
+
+    def unmix(self, seen: Sequence[Seen], others: int, name: str) -> Unmixed:
+        """Every set of the width is a state; a row counts for each value that its set holds."""
+        (column,) = seen
+        codes = np.arange(self.size)
+        member = np.eye(column.blocks.blocks)[column.blocks.of(codes)]
+        sets = np.flatnonzero(self.possible())
+        held = (sets[:, None] >> codes & 1).astype(float)
+        matrix = (self.low + (self.high - self.low) * held.T) / self.total
+        numbers = column.numbers(codes)
+        values = np.zeros(self.size) if numbers is None else numbers
+        axis = Mixed(
+            name, matrix, member, values, held @ member, held @ values / self.width, column.space.decode(codes)
+        )
+        return Unmixed((axis,), lambda released: np.searchsorted(sets, released[0]))
+
     def weights(self, source: int) -> NDArray[Any]:
         sets, has = _all_sets(self.size, source)
         chosen = np.bitwise_count(sets) == self.width
@@ -224,7 +256,11 @@ class SubsetSelection(Law):
         return any_pair(self.size, telling * self.high, telling * self.low, self.total)
 
     def draw(self, codes: NDArray[Any], coins: Coins) -> NDArray[Any]:
-        """Whether the value itself is in the set, then the others one by one: need out of left are still to come."""
+        """Whether the value itself is in the set, then the others one by one: need out of left are still to come. For
+        many rows and few values a table of all sets is quicker."""
+        if self.size <= _MOST_TABLED and len(codes) >= _MANY:
+            table, possible = _table(self)
+            return possible.take(table.draw(codes, coins))
         place = codes.astype(np.int64)
         held = coin(*self._masses()).sample(len(codes), coins).astype(np.int64)
         need = self.width - held
@@ -241,6 +277,13 @@ class SubsetSelection(Law):
     def to_json(self) -> Mapping[str, Any]:
         sizes = {"size": self.size, "width": self.width}
         return {"kind": self.kind, **sizes, "high": str(self.high), "low": str(self.low)}
+
+
+@lru_cache(maxsize=16)
+def _table(law: SubsetSelection) -> tuple[Guide, NDArray[np.int64]]:
+    """The sampler of one of the sets that are possible, and these."""
+    sets = np.flatnonzero(law.possible())
+    return guide(np.array([law.weights(n)[sets] for n in range(law.size)]), law.total), sets
 
 
 LAWS.update({law.kind: law.from_json for law in (Bits, Unary, SubsetSelection)})

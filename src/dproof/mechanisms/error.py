@@ -85,7 +85,7 @@ def maximal_error(family: Law, inputs: Space, outputs: Space | Line) -> Fraction
     """max_d E ρ(Y_d, d), in closed form where the law has one."""
     if _same_space(inputs, outputs):
         return family.maximal_error(inputs)
-    return max(expected_errors(family, inputs, outputs))
+    return family.maximal_expectation(lambda code: _distances(inputs, outputs, code))
 
 
 def _loss_name(loss: Any) -> str:

@@ -1,16 +1,22 @@
-"""Frequencies of categories: sanitisations into sets of categories."""
+"""Frequencies of categories: sanitisations into sets of categories, and which is the best."""
 
 from __future__ import annotations
 
 from bisect import bisect_left
 from fractions import Fraction
-from math import comb, exp
+from functools import lru_cache
+from math import comb, exp, inf
 from typing import Any, Literal, get_args
 
 from dproof.arguments import choice, expect, whole
 from dproof.errors import InputError
 from dproof.exact import exp_below
+from dproof.laws.block_design import BlockDesign, is_prime
+from dproof.laws.keep_or_other import response_law
+from dproof.laws.law import Law
+from dproof.laws.one_item import OneItem
 from dproof.laws.sets import SubsetSelection, Unary
+from dproof.mechanisms.finite import randomised_response
 from dproof.mechanisms.mechanism import Mechanism
 from dproof.privacy import Privacy, Promise
 from dproof.spaces.categories import Categories
@@ -19,6 +25,16 @@ from dproof.spaces.subsets import Subsets
 Form = Literal["optimised", "symmetric"]
 _WHOLE = 1 << 56
 _LOW = 1 << 30
+MOST_CODES = 1 << 24  # of a block design: all are counted to answer a question
+_TOTAL_BITS = 54
+_MOST_ODDS = 1 << 20
+_FEW, _NEAR = 300, 40  # values for which every width is tried, and how far beyond them the prime may lie
+_NEARLY = 1.003  # times the least variance
+_LISTED = 14  # values of which all sets are counted
+_NAMES = {
+    SubsetSelection.kind: ("subset selection", "Ye and Barg 2018"),
+    BlockDesign.kind: ("block design", "Park, Nam and Lee 2024"),
+}
 
 
 def unary_encoding(space: Categories, privacy: Promise, *, form: Form = "optimised") -> Mechanism:
@@ -79,6 +95,99 @@ def subset_selection(space: Categories, privacy: Promise, *, width: int | None =
     ratio = (telling * exp_below(privacy.epsilon) + privacy.delta * comb(k - 1, width)) / slope if slope > 0 else most
     family = SubsetSelection(k, width, int(_LOW * min(ratio, most)), _LOW)
     return Mechanism("subset selection", space, Subsets(space.values), family, "Ye and Barg 2018")
+
+
+def one_item(space: Subsets, privacy: Promise) -> Mechanism:
+    """One item of the set, drawn whatever the set is, and whether the set holds it, told with all of ε.
+
+    With h items the count of one has the variance h·e^ε/(e^ε − 1)² and a little more, where an answer for every item at
+    ε/h has e^(ε/h)/(e^(ε/h) − 1)², about h²/ε². Nothing can be told about two items together.
+
+    Why it is private: which item it is depends on no set, and the answer keeps e^ε, or δ.
+
+    >>> m = one_item(Subsets(["Music", "Football", "Chess"]), Privacy(1))
+    >>> m.epsilon() <= 1, m.outputs.label(3)
+    (True, 'Football: yes')
+    """
+    privacy = Privacy.of(privacy)
+    expect(space, Subsets, "space", "a space of Subsets, whose items are counted")
+    answer = response_law(2, privacy.epsilon, privacy.delta)
+    law = OneItem(len(space.values), answer.keep, answer.other)
+    return Mechanism("one item", space, law.released_in(space), law, "sampling of items")
+
+
+def frequency(space: Categories, privacy: Promise) -> Mechanism:
+    """The law of least variance of a count, on average over the values: randomised response where there are few, else
+    subset selection or a block design.
+
+    A block design has the variance of subset selection, about 4e^ε/(e^ε − 1)² for any number k of values, where
+    randomised response has (e^ε + k − 2)/(e^ε − 1)²; each row is one code of 32 bits (`BlockDesign`). The promise's δ
+    is not used.
+
+    Why it is private: as each of these.
+
+    >>> m = frequency(Categories(list(range(100))), Privacy(1))
+    >>> m.name, m.epsilon() <= 1, round(even_variance(m.family, 100), 2)
+    ('block design', True, 3.61)
+    """
+    privacy = Privacy.of(privacy)
+    plain = randomised_response(space, privacy)
+    if privacy.epsilon == 0 or space.size == 1:
+        return plain
+    size, design = space.size, best_design(space.size, privacy.epsilon)
+    laws: list[Law] = [plain.family]
+    if size <= _LISTED:
+        ratio = min(exp_below(privacy.epsilon), Fraction(_MOST_ODDS))
+        laws += [SubsetSelection(size, width, int(_LOW * ratio), _LOW) for width in range(2, size - 1)]
+    laws += [] if design is None else [design]
+    best = min(laws, key=lambda law: even_variance(law, size))
+    if best is plain.family:
+        return plain
+    name, source = _NAMES[best.kind]
+    return Mechanism(name, space, best.released_in(space), best, source)
+
+
+def even_variance(law: Law, size: int) -> float:
+    """The variance that a row adds to a debiased count, on average over so many values that are equally frequent."""
+    hit, miss = map(float, law.hit_and_miss or (0, 0))
+    return inf if hit <= miss else (hit * (1 - hit) + (size - 1) * miss * (1 - miss)) / (size * (hit - miss) ** 2)
+
+
+@lru_cache(maxsize=256)
+def best_design(size: int, epsilon: Fraction) -> BlockDesign | None:
+    """The block design with the least variance of a count, and among those that have nearly the same the one with the
+    fewest codes; None where there is none with few enough."""
+    ratio = min(exp_below(epsilon), Fraction(_MOST_ODDS))
+    share = 1 / (1 + float(ratio))  # of the residues in the best block, which takes some of the classes
+    wanted = {*range(2, 66), *(int(n / share) + more for n in range(1, 4) for more in (0, 1))}
+    if size <= _FEW:
+        wanted |= set(range(max(2, size - 1), size + _NEAR))  # a class for each residue
+    found = []
+    for classes in sorted(wanted):
+        prime = _prime_from(size, classes)
+        if prime is not None:
+            for taken in {max(1, min(classes - 1, int(classes * share) + more)) for more in (0, 1)}:
+                law = _weighted(size, prime, classes, taken, ratio)
+                found.append((even_variance(law, size), law))
+    best = min((variance for variance, _ in found), default=inf)
+    return min((law for variance, law in found if variance <= _NEARLY * best), key=_codes, default=None)
+
+
+def _codes(law: BlockDesign) -> int:
+    return law.outputs
+
+
+def _prime_from(size: int, classes: int) -> int | None:
+    """The least prime of at least a size, and 3, that is 1 modulo so many classes; None where it has too many codes."""
+    first = -(-(max(size, 3) - 1) // classes) * classes + 1
+    return next((p for p in range(first, MOST_CODES // classes + 1, classes) if is_prime(p)), None)
+
+
+def _weighted(size: int, prime: int, classes: int, taken: int, ratio: Fraction) -> BlockDesign:
+    """high : low comes nearest to the ratio from below, with a total below 2^62."""
+    width = taken * (prime - 1) // classes
+    low = max(1, (1 << _TOTAL_BITS) // (classes * (prime + width * int(ratio))))
+    return BlockDesign(size, prime, classes, taken, int(low * ratio), low)
 
 
 def _demand(space: Any) -> None:

@@ -25,7 +25,6 @@ from dproof.spaces.line import Line
 from dproof.spaces.space import Space, as_space, narrowest
 
 _LARGEST_MATRIX = 1 << 26  # entries; beyond this ask for one law at a time
-_LARGEST_MOMENTS = 1 << 20  # entries of a law whose bias and variance are computed
 _MOST_SHOWN = 12  # inputs and outputs of a law that is shown in full
 
 
@@ -160,18 +159,11 @@ class Mechanism:
         >>> of.bias < 1e-9, round(of.variance, 2)
         (True, 2.0)
         """
-        family, true, released = self.family, self.inputs.line, self.outputs.line
+        true, released = self.inputs.line, self.outputs.line
         if true is None or released is None or self.inputs.present is not None:
             return None
-        if family.moments is not None:
-            mean, _, square = family.moments
-            return BiasAndVariance(float(abs(mean) * true.step), float((square - mean**2) * true.step**2))
-        if family.inputs is None or family.outputs is None or family.inputs * family.outputs > _LARGEST_MOMENTS:
-            return None
-        law, points = self.matrix(), released.numbers(np.arange(family.outputs)).astype(np.float64)
-        means = law @ points
-        biases = np.abs(means - true.numbers(np.arange(self.inputs.size)))
-        return BiasAndVariance(float(biases.max()), float((law @ points**2 - means**2).max()))
+        found = self.family.bias_and_variance(true, released)
+        return None if found is None else BiasAndVariance(*found)
 
     def with_missing(self, privacy: Promise) -> Mechanism:
         """The mechanism for values that may be missing, with None for those; as private as this one must be.

@@ -60,11 +60,20 @@ class RoundedAtRandom(Interval):
 
 def output_lattice(interval: Interval, epsilon: Fraction) -> Interval:
     """Where unbiased releases lie: the interval's own lattice, or a coarser one, continued on both sides."""
-    reach = _REACH * (1 + 2 / spread(epsilon))
-    steps = min(interval.size - 1, max(1, int(_MOST_OUTPUTS / reach)))
+    steps = min(interval.size - 1, finest_outputs(spread(epsilon)))
     width = (interval.high - interval.low) / steps
-    beyond = ceil(steps * (reach - 1) / 2) * width
+    beyond = ceil(steps * (_reach(spread(epsilon)) - 1) / 2) * width
     return interval.between(interval.low - beyond, interval.high + beyond, width)
+
+
+def finest_outputs(spread: float) -> int:
+    """The most steps of the interval itself that a lattice of outputs has, for e^ε − 1 = spread."""
+    return max(1, int(_MOST_OUTPUTS / _reach(spread)))
+
+
+def _reach(spread: float) -> float:
+    """How wide the outputs lie, as a multiple of the interval."""
+    return _REACH * (1 + 2 / spread)
 
 
 def unbiased_law(interval: Interval, outputs: Interval, epsilon: Fraction) -> tuple[Matrix, Optimum]:

@@ -98,7 +98,7 @@ def shown_chances(law: RowLaw) -> dict[str, tuple[Fraction, Fraction]]:
 
 def count_half_width(group: Wanted, part: Privacy, rows: int) -> float | None:
     """± at 95% of a debiased count over so many rows, for columns with this part of the promise; None without one."""
-    variance = choose(group.space, part, group.mechanism).family.count_variance(group.space)
+    variance = choose(group.space, part, group.mechanism, group.uses).family.count_variance(group.space)
     return None if variance is None else _Z * sqrt(rows * variance)
 
 

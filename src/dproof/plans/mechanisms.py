@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from math import inf
+from typing import TYPE_CHECKING, Any
 
 from dproof.arguments import described, expect
 from dproof.curves.noise import curve_noise
@@ -17,26 +18,33 @@ from dproof.errors import DproofError, InputError, did_you_mean
 from dproof.laws.law import LAWS
 from dproof.mechanisms.additive import bounded_laplace, gaussian, laplace, staircase, truncated_laplace
 from dproof.mechanisms.finite import itemwise_response, randomised_response
+from dproof.mechanisms.frequency import even_variance, frequency, one_item
 from dproof.mechanisms.mechanism import Mechanism
 from dproof.optimality.design import Problem, design
+from dproof.optimality.rounded import SHORT, is_long, rounded_design
 from dproof.optimality.unbiased import output_lattice
 from dproof.privacy import Privacy
 from dproof.spaces.interval import Interval
 
+if TYPE_CHECKING:
+    from dproof.plans.uses import Use
+
 Calibrate = Callable[[Any, Privacy], Mechanism]
+Uses = frozenset["Use"]
 _SMALL = 32  # values, of a space for which a law is designed
-_SHORT = 41  # points of an interval for which an unbiased law is designed
 _WORTH = 10  # times the variance of a count that a smaller error may cost
 
 
 def unbiased_design(space: Interval, privacy: Privacy) -> Mechanism:
-    """The unbiased law of least variance; values have been rounded to the lattice before."""
+    """The unbiased law of least variance, on a coarse lattice where the interval has many points."""
+    if privacy.epsilon > 0 and is_long(space, privacy):
+        return rounded_design(space, privacy)
     return replace(design(space, privacy, unbiased=True), inputs=space)
 
 
 # The names that a plan may give, by what a space says of itself (`mechanisms`).
 MECHANISMS: dict[str, dict[str, Calibrate]] = {
-    "categories": {"randomised_response": randomised_response, "design": design},
+    "categories": {"randomised_response": randomised_response, "frequency": frequency, "design": design},
     "interval": {
         "laplace": laplace,
         "clamped_laplace": partial(laplace, clamp=True),
@@ -50,6 +58,7 @@ MECHANISMS: dict[str, dict[str, Calibrate]] = {
     },
     "subsets": {
         "itemwise_response": itemwise_response,
+        "one_item": one_item,
         "randomised_response": randomised_response,
         "design": design,
     },
@@ -59,14 +68,14 @@ MECHANISMS: dict[str, dict[str, Calibrate]] = {
 _ADDING = ("categories", "interval", "subsets")  # of one column, with finitely many values
 
 
-def choose(space: Any, privacy: Privacy, name: str = "auto") -> Mechanism:
-    """The mechanism for a space, calibrated to its part of the promise.
+def choose(space: Any, privacy: Privacy, name: str = "auto", uses: Uses = frozenset()) -> Mechanism:
+    """The mechanism for a space, calibrated to its part of the promise; "auto" is the best for these uses.
 
     >>> from dproof import Categories
     >>> choose(Categories(["yes", "no"]), Privacy(1)).name
     'randomised response'
     """
-    known = {"auto": AUTO[space.mechanisms], **MECHANISMS[space.mechanisms]}
+    known: dict[str, Calibrate] = {"auto": partial(AUTO[space.mechanisms], uses), **MECHANISMS[space.mechanisms]}
     if name not in known:
         raise InputError(f"the mechanism {name[:40]!r} is not known for {space.mechanisms}{did_you_mean(name, known)}")
     if space.present is not None:
@@ -116,7 +125,26 @@ class _Added:
         return made
 
 
-def _finite(space: Any, privacy: Privacy) -> Mechanism:
+def _categories(uses: Uses, space: Any, privacy: Privacy) -> Mechanism:
+    """The law of least variance of counts where these are all that is asked for, else that of least error."""
+    usual = _finite(uses, space, privacy)
+    if uses != {"values"} or privacy.delta > 0:
+        return usual
+    best = frequency(space, privacy)
+    return best if even_variance(best.family, space.size) < even_variance(usual.family, space.size) else usual
+
+
+def _sets(uses: Uses, space: Any, privacy: Privacy) -> Mechanism:
+    """The law of least variance of counts where single items are all that is asked for, else that of least error."""
+    usual = _finite(uses, space, privacy)
+    if uses != {"items"} or privacy.epsilon == 0:
+        return usual
+    single = one_item(space, privacy)
+    before, after = (mechanism.family.count_variance(space) for mechanism in (usual, single))
+    return single if after is not None and (before is None or after < before) else usual
+
+
+def _finite(uses: Uses, space: Any, privacy: Privacy) -> Mechanism:
     """The law of least error that still lets counts be estimated.
 
     Under the discrete metric it is randomised response (HLM16, Theorem 10). Sets take that or a response for each
@@ -129,35 +157,45 @@ def _finite(space: Any, privacy: Privacy) -> Mechanism:
         best = min(best, itemwise_response(space, privacy), key=lambda mechanism: mechanism.error)
     if space.size > _SMALL:
         return best
-    designed = _tried(Problem(space, privacy))
+    designed = _tried(Problem(space, privacy).best)
     if designed is None or designed.error >= best.error:
         return best
     usual, variance = best.family.count_variance(space), designed.family.count_variance(space)
     return designed if usual is not None and variance is not None and variance <= _WORTH * usual else best
 
 
-def _numbers(space: Interval, privacy: Privacy) -> Mechanism:
-    """The unbiased law of least variance where the interval is short, else Laplace noise, which is unbiased too."""
-    short = 1 < space.size <= _SHORT and privacy.delta == 0 < privacy.epsilon
-    if short and output_lattice(space, privacy.epsilon).step == space.step:
-        designed = _tried(Problem(space, privacy, unbiased=True))
-        if designed is not None:
-            return replace(designed, inputs=space)
-    return laplace(space, privacy)
+def _numbers(uses: Uses, space: Interval, privacy: Privacy) -> Mechanism:
+    """Unbiased in any case: Laplace noise, or the law of least variance where the interval is short, or where nothing
+    but sums and means are asked for. From such a law of a long interval little else could be told."""
+    noise = laplace(space, privacy)
+    if privacy.delta > 0 or privacy.epsilon == 0 or space.size == 1:
+        return noise
+    if space.size <= SHORT and output_lattice(space, privacy.epsilon).step == space.step:
+        designed = _tried(Problem(space, privacy, unbiased=True).best)
+        return noise if designed is None else replace(designed, inputs=space)
+    if uses == {"sums"} and is_long(space, privacy):
+        designed = _tried(partial(rounded_design, space, privacy))
+        return min(noise, designed or noise, key=_largest_variance)
+    return noise
 
 
-def _tried(problem: Problem) -> Mechanism | None:
+def _largest_variance(mechanism: Mechanism) -> float:
+    found = mechanism.bias_and_variance()
+    return inf if found is None else found.variance
+
+
+def _tried(best: Callable[[], Mechanism]) -> Mechanism | None:
     """A designed law, or None where there is none to be had; what it cannot estimate is judged here."""
     try:
-        return problem.best()
+        return best()
     except DproofError:
         return None
 
 
-AUTO: dict[str, Calibrate] = {
-    "categories": _finite,
+AUTO: dict[str, Callable[[Uses, Any, Privacy], Mechanism]] = {
+    "categories": _categories,
     "interval": _numbers,
-    "subsets": _finite,
-    "joint": randomised_response,
-    "curves": curve_noise,
+    "subsets": _sets,
+    "joint": lambda uses, space, privacy: randomised_response(space, privacy),
+    "curves": lambda uses, space, privacy: curve_noise(space, privacy),
 }

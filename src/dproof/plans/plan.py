@@ -26,6 +26,7 @@ from dproof.tables.layout import USUAL, Layout
 
 if TYPE_CHECKING:
     from dproof.plans.questions import Planned
+    from dproof.plans.uses import Use
 
 Order = Literal["shuffle", "keep"]
 Spread = Literal["split", "sample", "auto"]
@@ -46,11 +47,15 @@ def not_protected(public: Sequence[str]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What is to stand under one mechanism: a column, or those of a [[joint]], which keeps their dependence."""
+    """What is to stand under one mechanism: a column, or those of a [[joint]], which keeps their dependence.
+
+    `uses` is what the plan's questions need of a column that stands by itself.
+    """
 
     columns: tuple[Column, ...]
     share: Fraction
     mechanism: str
+    uses: frozenset[Use] = frozenset()
 
     @property
     def name(self) -> str:
@@ -230,7 +235,7 @@ def _plan(top: Reader, text: str) -> Plan:
     groups = _groups(top, columns, spread)
     order = top.choice("order", ("shuffle", "keep"), "shuffle")
     given_questions = top.tables("questions")
-    questions = _questions(given_questions, columns) if given_questions else ()
+    questions, groups = _questions(given_questions, columns, groups) if given_questions else ((), groups)
     top.finish()
     _check(columns, person)
     if spread in ("sample", "auto"):
@@ -239,10 +244,16 @@ def _plan(top: Reader, text: str) -> Plan:
     return _with_question_tables(plan) if asked is not None and questions else plan
 
 
-def _questions(tables: list[Reader], columns: tuple[Column, ...]) -> tuple[Planned, ...]:
+def _questions(
+    tables: list[Reader], columns: tuple[Column, ...], groups: tuple[Wanted, ...]
+) -> tuple[tuple[Planned, ...], tuple[Wanted, ...]]:
+    """The questions, and the groups with what these need of them."""
     from dproof.plans.questions import read_questions  # takes a parser of SQL, which few plans need
+    from dproof.plans.uses import uses
 
-    return read_questions(tables, columns)
+    questions = read_questions(tables, columns)
+    needed = uses(questions, columns)
+    return questions, tuple(replace(group, uses=needed.get(group.name, frozenset())) for group in groups)
 
 
 def _with_question_tables(plan: Plan) -> Plan:

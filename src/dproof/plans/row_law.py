@@ -272,6 +272,6 @@ def _calibrated(want: Wanted, privacy: Privacy) -> Mechanism:
     try:
         if len(want.columns) > 1 and space.size > _LARGEST_JOINT:
             raise InputError(f"joined columns have {space.size} combinations; {_LARGEST_JOINT} is the most")
-        return choose(space, privacy, want.mechanism)
+        return choose(space, privacy, want.mechanism, want.uses)
     except InputError as error:
         raise InputError(f"column {want.name!r}: {error}") from None

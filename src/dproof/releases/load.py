@@ -82,7 +82,11 @@ def _outputs(space: Any, family: Law, lattice: Mapping[str, str] | None) -> Any:
     """Where a law ends up: anywhere on the lattice under noise that nothing bounds, else where it is recorded."""
     if family.outputs is None:
         return space.line
-    return space if lattice is None else space.between(lattice["low"], lattice["high"], lattice["step"])
+    return (
+        family.released_in(space)
+        if lattice is None
+        else space.between(lattice["low"], lattice["high"], lattice["step"])
+    )
 
 
 def _part(record: Mapping[str, Any]) -> Part:

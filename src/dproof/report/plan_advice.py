@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
+from dproof.errors import DproofError
 from dproof.exact import written
 from dproof.plans.expectation import count_half_width, half_widths, mean_half_widths
+from dproof.plans.mechanisms import MECHANISMS, choose
 from dproof.plans.plan import Plan, Wanted, split
 from dproof.plans.question_bins import question_bins
 from dproof.plans.questions import checked_question
@@ -24,6 +27,10 @@ _SHARP = 0.01  # below this nothing needs to be said
 _MOST = 5  # lines
 _CLEARLY = 0.9  # of the ± of the plan: a change that leaves more is not worth telling
 _MANY_COLUMNS, _KEPT_COLUMNS = 8, 5  # from so many on, what keeping a few would give
+_COUNTING = {  # laws for counts alone, and what they do
+    "frequency": "in {} makes its counts",
+    "one_item": "in {} leaves single items alone to be asked for, and makes their counts",
+}
 _MANY_VALUES, _KEPT_VALUES = 12, 6  # the same for the values of a column
 
 
@@ -32,8 +39,8 @@ class Hint:
     """One thing that would help, with ± as the plan is and as it would be, both in rows or in the units of a mean.
 
     `kind` is "drop" (leave columns out), "keep" (release only these), "values" (fewer values, or items of a set),
-    "flags" (columns of yes and no as one set), "bins" (of a number that questions have conditions on) or "ask" (no
-    release at all).
+    "flags" (columns of yes and no as one set), "bins" (of a number that questions have conditions on), "mechanism"
+    (another law for a column) or "ask" (no release at all).
     """
 
     kind: str
@@ -107,8 +114,8 @@ def _of_columns(law: RowLaw, rows: int) -> PlanAdvice:
     if width < _SHARP * rows:
         return PlanAdvice(None)
     group = next(group for group in plan.groups if group.name == worst)
-    hints = [*prices.changes(), *_asking(plan, rows, group.columns[0].name, width, "a count")]
-    hints.sort(key=lambda hint: hint.after / hint.before)
+    asking = _asking(plan, rows, group.columns[0].name, width, "a count")
+    hints = sorted([*prices.changes(), *asking, *_unbiased(law, rows)], key=_part_left)
     what = "one item" if group.space.items is not None else "one value"
     told = f"With {rows:,} rows the count of {what} of {worst!r} is known to ± {written(width)}"
     return PlanAdvice(_verdict(told, width / rows, "all rows"), tuple(hints[:_MOST]))
@@ -146,8 +153,33 @@ def _of_means(law: RowLaw, rows: int) -> PlanAdvice:
     if width < _SHARP * ranges[worst]:
         return PlanAdvice(None)
     told = f"With {rows:,} rows the mean of {worst!r} is known to ± {written(width)}"
-    hints = _asking(law.plan, rows, worst, width, f"the mean of {worst!r}")
-    return PlanAdvice(_verdict(told, width / ranges[worst], "its range"), tuple(hints))
+    hints = [*_asking(law.plan, rows, worst, width, f"the mean of {worst!r}"), *_unbiased(law, rows)]
+    return PlanAdvice(_verdict(told, width / ranges[worst], "its range"), tuple(sorted(hints, key=_part_left)))
+
+
+def _part_left(hint: Hint) -> float:
+    """What is left of ± with a change."""
+    return hint.after / hint.before
+
+
+def _unbiased(law: RowLaw, rows: int) -> Iterator[Hint]:
+    """The law of least variance for the number whose mean gains most by it, where the plan leaves the choice."""
+    means, found = mean_half_widths(law, rows), []
+    for group, want in zip(law.groups, law.plan.groups, strict=True):
+        before, name = means.get(group.name), group.name
+        if before is None or want.mechanism != "auto" or before < _SHARP * float(group.mechanism.inputs.diameter):
+            continue
+        with suppress(DproofError):
+            other = replace(
+                law, groups=(replace(group, mechanism=choose(want.space, group.privacy, "unbiased_design")),)
+            )
+            after = mean_half_widths(other, rows).get(name, before)
+            text = (
+                f'mechanism = "unbiased_design" in {name!r} makes its mean ± {written(after)} instead of '
+                f"± {written(before)}, and leaves sums and means of it alone to be asked for"
+            )
+            found.append(Hint("mechanism", (name,), before, after, text))
+    yield from sorted((hint for hint in found if _part_left(hint) <= _CLEARLY), key=_part_left)[:1]
 
 
 def _verdict(told: str, part: float, whole: str) -> str | None:
@@ -202,7 +234,7 @@ class Prices:
     def changes(self) -> list[Hint]:
         """The changes that help clearly, the best first; of each kind the best alone."""
         found = []
-        for kind in (self._drops, self._keeps, self._fewer_values, self._flags):
+        for kind in (self._drops, self._keeps, self._fewer_values, self._flags, self._laws):
             helping = [hint for hint in kind() if hint.after <= _CLEARLY * hint.before]
             found += sorted(helping, key=lambda hint: round(hint.after / hint.before, 1))[:1]
         return sorted(found, key=lambda hint: hint.after / hint.before)
@@ -238,6 +270,17 @@ class Prices:
             after = self.widths([other if g is group else g for g in self.plan.groups])[group.name]
             text = f"{_KEPT_VALUES} values instead of {many} in {{}} make its counts"
             yield self.hint("values", (column.name,), before, after, text)
+
+    def _laws(self) -> Iterator[Hint]:
+        """The law of least variance of counts, where the plan leaves the choice."""
+        for group in self.plan.groups:
+            before = self.now.get(group.name)
+            if before is None or group.mechanism != "auto":
+                continue
+            for name in _COUNTING.keys() & MECHANISMS[group.space.mechanisms].keys():
+                other = replace(group, mechanism=name)
+                after = self.widths([other if g is group else g for g in self.plan.groups]).get(group.name, before)
+                yield self.hint("mechanism", _names([group]), before, after, f'mechanism = "{name}" {_COUNTING[name]}')
 
     def _flags(self) -> Iterator[Hint]:
         """Columns of yes and no as one set: its items may share ε better than columns do."""

@@ -1,0 +1,201 @@
+"""How counts of blocks of values are undone: correlations modulo a prime, by fast Fourier transforms."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from dproof.errors import InputError, TooLarge
+from dproof.laws.scores import Array, Dense, Powers, Scores
+
+_MOST_DENSE = 1 << 26  # scores that are written out
+
+
+@dataclass(frozen=True, eq=False)
+class Incidence:
+    """Which of the first `size` residues of a prime lie in which block: block (j, y) holds x where d = y − x lies in a
+    set of residues that depends on j, `holding(j)`."""
+
+    prime: int
+    classes: int
+    holding: Callable[[int], Array]
+    size: int
+
+    @property
+    def states(self) -> int:
+        return self.prime * self.classes
+
+    @cached_property
+    def _transforms(self) -> Array:
+        return np.stack([np.fft.rfft(self.holding(j)) for j in range(self.classes)])
+
+    def count(self, counts: Array) -> Array:
+        """How many rows have a block that holds each value, from how many have each block, along the last axis."""
+        parts = counts.reshape(*counts.shape[:-1], self.classes, self.prime)
+        found = np.zeros((*counts.shape[:-1], self.prime // 2 + 1), complex)
+        for j, holds in enumerate(self._transforms):
+            found += np.fft.rfft(parts[..., j, :]) * holds.conj()
+        return np.asarray(np.fft.irfft(found, self.prime)[..., : self.size])
+
+    def add(self, weights: Array) -> Array:
+        """The sum of the weights of the values that each block holds, along the last axis."""
+        padded = np.fft.rfft(weights, self.prime)
+        return np.concatenate([np.fft.irfft(padded * holds, self.prime) for holds in self._transforms], axis=-1)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Held:
+    """s(y, b) = own(b)·(how many values of b lie in block y) + flat(b), for blocks b of values.
+
+    `rest` is a group of values whose score is what the scores of all others leave of 1, so that they sum to 1.
+    """
+
+    incidence: Incidence
+    block_of: Array  # of each value
+    own: Array
+    flat: Array
+    rest: int | None = None
+
+    def gather(self, counts: Array, axis: int) -> Array:
+        counts = np.moveaxis(counts, axis, -1)
+        held, total = self.incidence.count(counts), counts.sum(axis=-1, keepdims=True)
+        if not self._is_single:
+            held = Folded(self.block_of, np.ones(len(self.block_of)), len(self.own)).gather(held, -1)
+        found = self.own * held + self.flat * total
+        if self.rest is not None:
+            others = found.sum(axis=-1) - found[..., self.rest]
+            found[..., self.rest] = total[..., 0] - others
+        return np.moveaxis(found, -1, axis)
+
+    def spread(self, weights: Array, axis: int) -> Array:
+        weights = np.moveaxis(weights, axis, -1)
+        shift = np.zeros((*weights.shape[:-1], 1)) if self.rest is None else weights[..., self.rest, None]
+        found = self.incidence.add((self.own * (weights - shift))[..., self.block_of])
+        found += shift + (self.flat * (weights - shift)).sum(axis=-1, keepdims=True)
+        return np.moveaxis(found, -1, axis)
+
+    @property
+    def _is_single(self) -> bool:
+        """Whether every value is asked about by itself."""
+        return np.array_equal(self.block_of, np.arange(len(self.own)))
+
+    def times(self, other: Any) -> Scores:
+        if not self._is_single:
+            return self._dense().times(other._dense())
+        own = self.own * other.own + self.own * other.flat + self.flat * other.own
+        return Held(self.incidence, self.block_of, own, self.flat * other.flat)
+
+    def _dense(self) -> Dense:
+        if len(self.own) * self.incidence.states > _MOST_DENSE:
+            raise TooLarge("the question has too many groups of several values each: ask for single values, or fewer")
+        return Dense(self.spread(np.eye(len(self.own)), 1).T)
+
+    def largest(self) -> Array:
+        many = np.bincount(self.block_of, minlength=len(self.own))
+        return np.asarray(np.maximum(np.abs(self.own * many + self.flat), np.abs(self.flat)))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Folded:
+    """From single values to groups of them: the sum of each group, times the number that each value stands for."""
+
+    block_of: Array
+    values: Array
+    blocks: int
+
+    def gather(self, counts: Array, axis: int) -> Array:
+        moved = np.moveaxis(counts, axis, 0)
+        found = np.zeros((self.blocks, *moved.shape[1:]))
+        np.add.at(found, self.block_of, moved * self.values.reshape(-1, *[1] * (moved.ndim - 1)))
+        return np.moveaxis(found, 0, axis)
+
+    def spread(self, weights: Array, axis: int) -> Array:
+        moved = np.moveaxis(weights, axis, -1)
+        return np.moveaxis(moved[..., self.block_of] * self.values, -1, axis)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Transition:
+    """P(block y | value x) = low + (high − low)·[y holds x], from values to the blocks of a design, and back."""
+
+    incidence: Incidence
+    high: float
+    low: float
+
+    def gather(self, counts: Array, axis: int) -> Array:
+        moved = np.moveaxis(counts, axis, -1)
+        found = self.low * moved.sum(axis=-1, keepdims=True) + (self.high - self.low) * self.incidence.add(moved)
+        return np.moveaxis(found, -1, axis)
+
+    def spread(self, weights: Array, axis: int) -> Array:
+        moved = np.moveaxis(weights, axis, -1)
+        found = self.low * moved.sum(axis=-1, keepdims=True) + (self.high - self.low) * self.incidence.count(moved)
+        return np.moveaxis(found, -1, axis)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Blocked:
+    """The axis of a block design: a state for each block, a node for each value.
+
+    A value lies in the block of a row that has it with probability `hit`, and of any other row with `miss`, so that
+    (how often it does − miss·n)/(hit − miss) is an unbiased count.
+    """
+
+    name: str
+    incidence: Incidence
+    block_of: Array
+    blocks: int
+    hit: float
+    miss: float
+    number: Array | None
+
+    @property
+    def states(self) -> int:
+        return self.incidence.states
+
+    @property
+    def law(self) -> Transition:
+        high = self.hit * self.incidence.prime / (self.states * self._share)
+        low = (1 - self.hit) * self.incidence.prime / (self.states * (self.incidence.prime - self._share))
+        return Transition(self.incidence, high, low)
+
+    @property
+    def _share(self) -> int:
+        """How many residues a block holds."""
+        return int(self.incidence.holding(0).sum())
+
+    def _values(self, powers: Powers) -> Array:
+        """The power of the number of each group of values; 1 where no number is asked for."""
+        values = np.ones(self.blocks)
+        if sum(powers):
+            assert self.number is not None
+            values[self.block_of] = self.number ** sum(powers)
+        return values
+
+    def scores(self, powers: Powers) -> Held:
+        if self.hit == self.miss:
+            why = "its law is the same for every value, so it tells nothing: only the number of rows is left"
+            raise InputError(f"{self.name} cannot be debiased: {why}; raw(...) shows the rows as they are")
+        sizes = np.bincount(self.block_of, minlength=self.blocks)
+        own = self._values(powers) / (self.hit - self.miss)
+        rest = int(sizes.argmax()) if sizes.max() > 1 and not sum(powers) else None
+        return Held(self.incidence, self.block_of, own, -self.miss * sizes * own, rest)
+
+    def naive(self, powers: Powers) -> Held:
+        """A row counts for every value that its block holds."""
+        return Held(self.incidence, self.block_of, self._values(powers), np.zeros(self.blocks))
+
+    def wanted(self, powers: Powers) -> Folded:
+        return Folded(self.block_of, self._values(powers)[self.block_of], self.blocks)
+
+    def inverse(self) -> Held:
+        """The scores of every single value."""
+        one = np.full(self.incidence.size, 1 / (self.hit - self.miss))
+        return Held(self.incidence, np.arange(self.incidence.size), one, -self.miss * one)
+
+    def evenly(self) -> Array:
+        return self.law.gather(np.full(self.incidence.size, 1 / self.incidence.size), 0)

@@ -1,0 +1,85 @@
+"""What a plan's questions need of a column chooses its law, where the plan leaves the choice."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import dproof as dp
+from dproof.plans.row_law import certify_row
+from dproof.report.plan_advice import plan_advice
+
+COLUMNS: dict[str, Any] = {
+    "age": {"space": "interval", "low": 0, "high": 110, "step": 1},
+    "town": {"space": "categories", "values": [f"town {n}" for n in range(60)]},
+    "sex": {"space": "categories", "values": ["f", "m"]},
+    "likes": {"space": "subsets", "values": ["Music", "Football", "Chess", "Tea", "Cars"]},
+    "owns": {"space": "subsets", "values": ["car", "cat", "dog", "cow"], "missing": "category"},
+}
+MEAN = "SELECT avg(age) AS m FROM release"
+COUNTS = "SELECT town, count(*) AS n FROM release GROUP BY town"
+ITEM = "SELECT count(*) AS n FROM release WHERE list_contains(likes, 'Tea')"
+OWNED = "SELECT count(*) AS n FROM release WHERE list_contains(owns, 'cat')"
+
+
+def plan_of(*questions: str, **changes: Any) -> dp.Plan:
+    columns = {name: {**column, **changes.get(name, {})} for name, column in COLUMNS.items()}
+    asked = {"questions": [{"sql": sql} for sql in questions]} if questions else {}
+    return dp.Plan.from_dict({"privacy": {"epsilon": 5}, "columns": columns, **asked})
+
+
+def laws(plan: dp.Plan) -> dict[str, str]:
+    return {group.name: group.mechanism.name for group in certify_row(plan).groups}
+
+
+USUAL = laws(plan_of())
+
+
+@pytest.mark.parametrize(
+    ("questions", "changed"),
+    [
+        ([MEAN], {"age": "unbiased design"}),
+        ([f"{MEAN} WHERE sex = 'f'", "SELECT sum(age) AS s FROM data"], {"age": "unbiased design"}),
+        (["SELECT stddev(age) AS m FROM release"], {}),
+        (["SELECT median(age) AS m FROM release"], {}),
+        ([MEAN, "SELECT count(*) AS n FROM release WHERE age > 40"], {}),
+        ([COUNTS], {"town": "block design"}),
+        (
+            ["SELECT avg(age) AS m FROM release WHERE town IN ('town 1')"],
+            {"age": "unbiased design", "town": "block design"},
+        ),
+        (["SELECT top(town, 3) AS t FROM release"], {"town": "block design"}),
+        (["SELECT count(DISTINCT town) AS n FROM release"], {}),
+        (["SELECT sex, count(*) AS n FROM release GROUP BY sex"], {}),
+        ([ITEM, "SELECT count(*) AS n FROM release WHERE NOT list_contains(likes, 'Cars')"], {"likes": "one item"}),
+        ([f"{ITEM} AND list_contains(likes, 'Cars')"], {}),
+        (["SELECT count(*) AS n FROM release WHERE list_contains(owns, 'cat')"], {"owns": "one item"}),
+        (["SELECT count(*) AS n FROM release WHERE NOT list_contains(owns, 'cat')"], {}),
+    ],
+)
+def test_auto_takes_what_the_questions_need(questions: list[str], changed: dict[str, str]) -> None:
+    assert laws(plan_of(*questions)) == {**USUAL, **changed}
+
+
+def test_a_mechanism_that_is_named_stays() -> None:
+    named = {"age": {"mechanism": "laplace"}, "town": {"mechanism": "randomised_response"}}
+    assert laws(plan_of(MEAN, COUNTS, **named)) == USUAL
+
+
+def test_the_plan_tells_which_laws_would_help() -> None:
+    """With the ± that a plan with the change has."""
+    from dproof.plans.expectation import half_widths, mean_half_widths
+
+    plan = plan_of()
+    hints = {hint.columns[0]: hint for hint in plan_advice(certify_row(plan), 20_000).hints if hint.kind == "mechanism"}
+    assert hints.keys() == {"town", "age"}
+    changed = certify_row(plan_of(town={"mechanism": "frequency"}, age={"mechanism": "unbiased_design"}))
+    assert hints["town"].after == half_widths(changed, 20_000)["town"]
+    assert hints["age"].after == mean_half_widths(changed, 20_000)["age"]
+    assert hints["town"].text.startswith("mechanism = \"frequency\" in 'town' makes its counts ±")
+
+
+def test_nothing_is_advised_where_the_law_is_taken_already() -> None:
+    hints = plan_advice(certify_row(plan_of(MEAN, COUNTS, ITEM, OWNED)), 20_000).hints
+    assert not [hint for hint in hints if hint.kind == "mechanism"]
