@@ -14,6 +14,7 @@ from dproof.estimation.estimated import ROUGH, SMOOTH, Options
 from dproof.estimation.measured import measured
 from dproof.estimation.stored import connected
 from dproof.plans.plan import ASKED
+from dproof.plans.row_law import RowLaw
 from dproof.plans.schema import schema_of
 from dproof.questions.answer import Answer
 from dproof.questions.building import Asked, as_question
@@ -85,7 +86,8 @@ def raw(release: Any, sql: str) -> Answer:
     with connected(release.data, "stored") as database:
         kept = [column for column in release.plan.columns if column.kind != "drop"]
         columns = ", ".join(f"{column.sql} AS {name(column.name)}" for column in kept)
-        columns += "" if release.law.weights is None else f", {name(ASKED)}"
+        if isinstance(release.law, RowLaw) and release.law.weights is not None:
+            columns += f", {name(ASKED)}"
         database.execute(f"CREATE VIEW release AS SELECT {columns} FROM stored")
         _lock(database, release.data)
         try:
