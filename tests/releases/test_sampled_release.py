@@ -92,7 +92,7 @@ def test_what_a_row_is_asked_does_not_depend_on_what_it_holds() -> None:
     for value in (0, 1):
         codes = {c.name: np.full((500, *c.sanitised.code_shape), value, np.int64) for c in private}
         with seeded_coins(5) as coins:
-            asked.append(answers(law, codes, coins)["asked"].to_pylist())
+            asked.append(answers(law, codes, None, coins)["asked"].to_pylist())
     assert asked[0] == asked[1] and len(set(asked[0])) == len(law.groups)
 
 

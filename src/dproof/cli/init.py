@@ -47,7 +47,9 @@ _HEAD = """\
 #                (half way between low and high) or "category"
 # or write public = true (released as it is) or drop = true (left out), which
 # is where ids, names and free text belong.
-# share = 2 doubles a column's part of epsilon.
+# share = 2 doubles a column's part of epsilon. With many columns write
+# spread = "auto" under [privacy]: then epsilon is split so that answers are
+# sharpest, or each row answers for one thing alone, whichever is better.
 # model = "local" trusts nobody: each row is changed at random by itself. Are
 # you trusted with the table? Then model = "central" measures tables of the
 # whole, and is far sharper: see the tutorial "Which model?". Numbers and dates

@@ -19,6 +19,7 @@ from dproof.errors import InputError
 from dproof.laws.guide import Guide, guide
 from dproof.plans.plan import ASKED
 from dproof.plans.row_law import Group, RowLaw
+from dproof.spaces.arrow import from_numpy
 
 ASKED_TYPE = pa.dictionary(pa.int32(), pa.string())
 
@@ -64,25 +65,35 @@ def asking(weights: tuple[int, ...]) -> Guide:
     return guide([weights], sum(weights))
 
 
-def answers(law: RowLaw, codes: Mapping[str, NDArray[Any]], coins: Coins) -> dict[str, Any]:
-    """The stored columns of rows that answer for one group each, and which; `codes` has every private column."""
+def answers(
+    law: RowLaw, codes: Mapping[str, NDArray[Any]], order: NDArray[np.int64] | None, coins: Coins
+) -> dict[str, Any]:
+    """The stored columns of rows that answer for one group each, and which; `codes` has every private column.
+
+    The rows come in this `order`. Only the codes that a row is asked for are moved.
+    """
     assert law.weights is not None
     rows = len(next(iter(codes.values())))
     asked = asking(law.weights).sample(rows, coins)
-    order = np.argsort(asked, kind="stable")
-    ends = np.cumsum(np.bincount(asked, minlength=len(law.groups)))
+    together = np.argsort(asked, kind="stable")  # the rows of each group
+    counts = np.bincount(asked, minlength=len(law.groups))
     types = stored_types(law.groups)
     pieces: dict[str, list[Any]] = {name: [] for name in types}
-    places = {name: np.full(rows, -1) for name in types}  # of each row among the values that were drawn
-    for group, chosen in zip(law.groups, np.split(order, ends[:-1]), strict=True):
-        own = group.joined([codes[column.name].take(chosen, axis=0) for column in group.columns])
+    last = dict.fromkeys(types, 0)  # how many values were drawn
+    places = {name: np.full(rows, rows, np.int32) for name in types}  # of each row's value among those
+    for group, chosen in zip(law.groups, np.split(together, np.cumsum(counts)[:-1]), strict=True):
+        true = chosen if order is None else order.take(chosen)
+        own = group.joined([codes[column.name].take(true, axis=0) for column in group.columns])
         for name, array in stored_draws(group, own, coins).items():
-            places[name][chosen] = np.arange(len(chosen)) + sum(map(len, pieces[name]))
+            places[name][chosen] = np.arange(last[name], last[name] + len(chosen), dtype=np.int32)
+            last[name] += len(chosen)
             pieces[name].append(array if array.type == types[name] else array.cast(types[name]))
-    arrays = {name: pa.concat_arrays(drawn).take(_places(places[name])) for name, drawn in pieces.items()}
+    arrays = {name: _spread_out(pieces[name], places[name], last[name]) for name in types}
     names = pa.array([group.name for group in law.groups], pa.string())
     return arrays | {ASKED: pa.DictionaryArray.from_arrays(pa.array(asked.astype(np.int32)), names)}
 
 
-def _places(places: NDArray[np.int64]) -> Any:
-    return pa.array(places, mask=places < 0)
+def _spread_out(pieces: list[Any], places: NDArray[np.int32], drawn: int) -> Any:
+    """The values in the places of their rows; all other rows have the null that stands behind the values."""
+    values = pa.concat_arrays([*pieces, pa.nulls(1, pieces[0].type)])
+    return values.take(from_numpy(np.minimum(places, drawn, out=places)))

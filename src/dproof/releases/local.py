@@ -95,17 +95,19 @@ def _sanitised(rows: _Rows, law: RowLaw, coins: Coins) -> Any:
     Rows are drawn independently, so it is all one whether they are shuffled before or after; codes are narrow
     before, and quick to move.
     """
-    if law.plan.order == "shuffle":
-        order = permutation(len(rows[0]), coins)
-        rows = [c.take(order, axis=0) if isinstance(c, np.ndarray) else c.take(from_numpy(order)) for c in rows]
+    order = permutation(len(rows[0]), coins) if law.plan.order == "shuffle" else None
     names = law.plan.named("public")
-    arrays: dict[str, Any] = dict(zip(names, rows[len(rows) - len(names) :], strict=True))
+    codes, public = rows[: len(rows) - len(names)], rows[len(rows) - len(names) :]
+    if order is not None:
+        places = from_numpy(order)
+        public = [column.take(places) for column in public]
+    arrays: dict[str, Any] = dict(zip(names, public, strict=True))
     if law.weights is None:
-        for group, codes in zip(law.groups, rows, strict=False):
-            arrays |= stored_draws(group, codes, coins)
+        for group, own in zip(law.groups, codes, strict=True):
+            arrays |= stored_draws(group, own if order is None else own.take(order, axis=0), coins)
     else:
         private = [column.name for column in law.plan.columns if column.private]
-        arrays |= answers(law, dict(zip(private, rows, strict=False)), coins)
+        arrays |= answers(law, dict(zip(private, codes, strict=True)), order, coins)
     return pa.RecordBatch.from_pydict({name: arrays[name] for name in law.stored})
 
 
