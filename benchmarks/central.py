@@ -23,7 +23,6 @@ from dproof.estimation.central_projection import nearest
 
 RELEASES = 5  # of each table at each ε
 PAGE = DOCS / "benchmarks-central.md"
-OURS = {"unbiased": "dproof, unbiased", "tables": "dproof, projection", "rows": "dproof, rows"}
 
 
 def measured(table: Table, epsilon: str) -> dict[str, Any]:
@@ -50,9 +49,9 @@ def _run(table: Table, epsilon: str) -> dict[str, Any]:
     covered = []
     for i, j in combinations(range(len(sizes)), 2):
         covered.append(_covered(release, list(table.columns), (i, j), counted(codes, sizes, (i, j))))
-    answered = time.process_time()
     found = release.estimates[None]
     moved = nearest(found, release.law.tables)
+    answered = time.process_time()
     begun = time.process_time()
     made = dp.sanitise(table.path, with_rows)
     drawn = time.process_time()
@@ -105,25 +104,9 @@ def lines(table: Table) -> Iterator[tuple[str, ...]]:
     for epsilon in sorted(EPSILONS, key=float):
         ours = measured(table, epsilon)
         covered = f"{ours['coverage']:.1%}"
-        yield (
-            epsilon,
-            "dproof, unbiased",
-            *_told(ours["unbiased"]),
-            "",
-            "",
-            number(ours["seconds"]["tables"]),
-            "",
-            covered,
-        )
-        told = (*_told(ours["tables"]), *_told(ours["rows"]))
-        yield (
-            epsilon,
-            "dproof, projection; rows",
-            *told,
-            number(ours["seconds"]["tables"]),
-            number(ours["seconds"]["rows"]),
-            "",
-        )
+        tables, rows = (number(ours["seconds"][key]) for key in ("tables", "rows"))
+        yield epsilon, "dproof, unbiased", *_told(ours["unbiased"]), "", "", tables, "", covered
+        yield epsilon, "dproof, projection; rows", *_told(ours["tables"]), *_told(ours["rows"]), tables, rows, ""
         for peer in PEERS:
             theirs = Job(table, epsilon, peer).result()
             if "failed" in theirs:
@@ -158,21 +141,22 @@ def page() -> str:
 
 _HEAD = f"""# The central model beside its peers
 
-Made by `make bench-central`. Public tables, add-remove neighbours, δ = {DELTA}. What is compared are all tables of two columns:
+Made by `make bench-central`. Public tables, add-remove neighbours, δ = {DELTA}. All tables of two columns are compared:
 
 - **L1**: Σ |estimated share − true share| over the cells of a table, and the mean of that over all tables.
 - **RMSE**: the root of the mean of (estimated − true count)² over all cells, in people.
-- **s**: processor seconds, because the machine was shared: from the file to all tables and their answers; for rows, from the file
-  to the rows. Peers ran with one thread. Their first use of a compiled function is part of it.
-- **intervals cover**: how many of the 95 % intervals of all cells hold the true count. Peers give no interval for most tables.
+- **s**: processor seconds, because the machine was shared: from the file to all tables and their answers; for rows,
+  from the file to the rows. Peers ran with one thread; what they compile at first use is part of it.
+- **intervals cover**: how many of the 95 % intervals of all cells hold the true count.
 
-dproof: means over {RELEASES} releases, seconds by the median. Peers: one fit each, stopped after {LONGEST:,} s on the clock. OpenDP's MST and AIM
-are called as documented, AIM with all pairs as its workload, and ρ is the largest that (ε, δ) allows. "mbi, all pairs" adds equal Gaussian
-noise to all pair tables and fits mbi's graphical model, which must hold the full table in memory. Rows of peers are drawn both ways that
-mbi has, and the nearer ones count. {os.cpu_count()} cores, {platform.machine()}, Python {platform.python_version()}.
+dproof: means over {RELEASES} releases, seconds by the median. Peers: one fit each, stopped after {LONGEST:,} s on the
+clock. OpenDP's MST and AIM are called as documented, AIM with all pairs as its workload; ρ is the largest that (ε, δ)
+allows. "mbi, all pairs" adds equal Gaussian noise to all pair tables and fits mbi's graphical model, which must hold
+the full table in memory. Rows of peers are drawn in both ways that mbi has, and the nearer ones count.
+{os.cpu_count()} cores, {platform.machine()}, Python {platform.python_version()}.
 
-dproof measures fixed tables: which ones follows from the plan, so everything has an interval that is known before any data is read. AIM
-chooses tables by the data. Where the noise is large against the counts, at ε = 0.1 or on a table of 1,000 people, that wins.
+dproof measures fixed tables. Which ones follows from the plan, so every cell has an interval, and its width is known
+before any data is read. AIM chooses tables by the data, which is better where the noise is large against the counts.
 """
 
 

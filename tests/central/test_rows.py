@@ -37,13 +37,27 @@ def test_the_pairs_of_made_up_rows_are_near_their_targets() -> None:
         shape = tuple(SIZES[i] for i in table)
         cells = np.ravel_multi_index(tuple(rows[:, i] for i in table), shape)
         targets[table] = np.bincount(cells, minlength=int(np.prod(shape))).reshape(shape).astype(float)
-    made = made_up_rows(SIZES, targets, 3000, coins())
+    made = made_up_rows(SIZES, targets, dict.fromkeys(targets, 0.0), 3000, coins())
     assert made.shape == (3000, 3) and made.min() >= 0 and (made.max(axis=0) < np.array(SIZES)).all()
     pairs = {table: target for table, target in targets.items() if len(table) == 2}
-    independent = made_up_rows(SIZES, {t: v for t, v in targets.items() if len(t) == 1}, 3000, coins())
+    alone = {table: target for table, target in targets.items() if len(table) == 1}
+    independent = made_up_rows(SIZES, alone, {}, 3000, coins())
     assert distance(made, pairs) < 0.01 < 0.5 < distance(independent, pairs)
 
 
 def test_no_rows_and_empty_targets_are_no_trouble() -> None:
-    assert made_up_rows((3, 2), {(0,): np.zeros(3), (0, 1): np.zeros((3, 2))}, 0, coins()).shape == (0, 2)
-    assert made_up_rows((3, 1), {}, 5, coins()).shape == (5, 2)
+    targets = {(0,): np.zeros(3), (0, 1): np.zeros((3, 2))}
+    assert made_up_rows((3, 2), targets, dict.fromkeys(targets, 1.0), 0, coins()).shape == (0, 2)
+    assert made_up_rows((3, 1), {}, {}, 5, coins()).shape == (5, 2)
+
+
+def test_rows_do_not_repeat_the_noise() -> None:
+    """Two columns that have nothing to do with each other: rows that follow the noisy table are farther from it."""
+    draw, true = np.random.default_rng(3), np.full((8, 8), 50.0)
+    noisy = np.maximum(true + draw.normal(0, 15, true.shape), 0)
+    targets = {(0,): noisy.sum(axis=1), (1,): noisy.sum(axis=0), (0, 1): noisy}
+    far, near = (
+        distance(made_up_rows((8, 8), targets, dict.fromkeys(targets, sd), 3200, coins()), {(0, 1): true})
+        for sd in (0.0, 15.0)
+    )
+    assert near < 0.6 * far

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from math import prod
+from math import prod, sqrt
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,8 +19,14 @@ _CHANGES = 1500  # times that each column is changed in some rows
 _FIRST_BATCH, _LAST_BATCH = 1 / 200, 1 / 8000  # the part of the rows that is looked at, at first and at last
 
 
-def made_up_rows(sizes: Sequence[int], targets: Mapping[Table, Floats], rows: int, coins: Coins) -> Integers:
+def made_up_rows(
+    sizes: Sequence[int], targets: Mapping[Table, Floats], deviations: Mapping[Table, float], rows: int, coins: Coins
+) -> Integers:
     """So many rows of codes, one column for each size, whose tables come near the targets.
+
+    `deviations` are those of the noise on a cell of each target. A difference within one of them says little, and rows
+    that follow it would repeat the noise: they follow what lies beyond. So columns stay independent of each other
+    where the tables do not say otherwise.
 
     The columns are drawn independently from their own tables first. Then, table by table and again, rows in cells that
     have too many are moved to cells that have too few: half of them take over the whole row of one that is there
@@ -41,8 +47,8 @@ def made_up_rows(sizes: Sequence[int], targets: Mapping[Table, Floats], rows: in
         made = made[_shuffled(rows, coins)]  # so that whichever rows of a cell come first are taken at random
         for n in _shuffled(len(scaled), coins):
             table = list(scaled)[n]
-            _move(made, table, scaled[table], sizes, step, coins)
-    _settle(made, scaled, sizes, coins)
+            _move(made, table, scaled[table], deviations[table], sizes, step, coins)
+    _settle(made, scaled, deviations, sizes, coins)
     return made
 
 
@@ -53,12 +59,15 @@ def _spread(chances: Floats, rows: int, coins: Coins) -> Integers:
     return codes[_shuffled(rows, coins)]
 
 
-def _move(made: Integers, table: Table, target: Floats, sizes: Sequence[int], step: float, coins: Coins) -> None:
-    """Move rows from cells that have too many to cells that have too few, a part `step` of the difference."""
+def _move(
+    made: Integers, table: Table, target: Floats, noise: float, sizes: Sequence[int], step: float, coins: Coins
+) -> None:
+    """Move rows from cells that have too many to cells that have too few, a part `step` of what exceeds the noise."""
     shape = tuple(sizes[i] for i in table)
     cells = np.ravel_multi_index(tuple(made[:, i] for i in table), shape)
     counts = np.bincount(cells, minlength=target.size)
-    difference = (target.ravel() - counts) * step
+    difference = target.ravel() - counts
+    difference = np.sign(difference) * np.maximum(np.abs(difference) - noise, 0.0) * step
     whole = np.floor(difference + _uniform(len(difference), coins)).astype(np.int64)
     surplus, deficit = np.maximum(-whole, 0), np.maximum(whole, 0)
     moved = int(min(surplus.sum(), deficit.sum()))
@@ -80,8 +89,14 @@ def _move(made: Integers, table: Table, target: Floats, sizes: Sequence[int], st
         made[leaving[~copied], column] = codes
 
 
-def _settle(made: Integers, targets: Mapping[Table, Floats], sizes: Sequence[int], coins: Coins) -> None:
-    """Change single values where that lessens Σ (count − target)² over all tables.
+def _settle(
+    made: Integers,
+    targets: Mapping[Table, Floats],
+    deviations: Mapping[Table, float],
+    sizes: Sequence[int],
+    coins: Coins,
+) -> None:
+    """Change single values where that lessens Σ (count − target)² over all tables, by more than the noise would.
 
     A row that moves from one cell to another changes a table's sum by 2·(excess there − excess here) + 2. A batch of
     rows is looked at together, so it must be small against a cell.
@@ -99,6 +114,7 @@ def _settle(made: Integers, targets: Mapping[Table, Floats], sizes: Sequence[int
         for column in range(columns)
         if sizes[column] > 1
     }
+    noise = {column: sqrt(sum(deviations[table] ** 2 for table in excess if column in table)) for column in views}
     turns = [column for column in views if views[column]] * _CHANGES
     for turn, part in zip(turns, np.geomspace(_FIRST_BATCH, _LAST_BATCH, len(turns)), strict=True):
         batch = np.unique((_uniform(max(int(rows * part), 1), coins) * rows).astype(np.int64))
@@ -107,7 +123,7 @@ def _settle(made: Integers, targets: Mapping[Table, Floats], sizes: Sequence[int
         for others, view in views[turn]:
             cost += view[tuple(values[:, i] for i in others)]
         every, now, best = np.arange(len(batch)), values[:, turn], cost.argmin(axis=1)
-        better = cost[every, now] - cost[every, best] > len(views[turn])
+        better = cost[every, now] - cost[every, best] > len(views[turn]) + noise[turn]
         for others, view in views[turn]:
             cell = tuple(values[better, i] for i in others)
             np.subtract.at(view, (*cell, now[better]), 1)

@@ -36,7 +36,8 @@ def made_up_table(law: TableLaw, found: Estimates, coins: Coins) -> Any:
     for table in wanted:
         cells = found.table(table)
         targets[table] = on_simplex(cells.reshape(1, -1), np.array([float(count)])).reshape(cells.shape)
-    places = made_up_rows(law.domain.sizes, targets, count, coins)
+    deviations = {table: found.cell_variance(table) ** 0.5 for table in wanted}
+    places = made_up_rows(law.domain.sizes, targets, deviations, count, coins)
     arrays: dict[str, Any] = {}
     codes: dict[str, Any] = {}
     for n, axis in enumerate(law.axes):
