@@ -6,7 +6,11 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:  # what tools see; at run time a name is loaded when it is first used
     from dproof.certification.certificate import Certificate as Certificate
     from dproof.certification.certify import certify as certify
+    from dproof.certification.composing import compose as compose
     from dproof.certification.sufficient_sets import sufficient_sets as sufficient_sets
+    from dproof.certification.worst_case import delta_over as delta_over
+    from dproof.certification.worst_case import metric_epsilon as metric_epsilon
+    from dproof.certification.worst_case import worst_case as worst_case
     from dproof.curation.curator import Curator as Curator
     from dproof.curation.ledger import Ledger as Ledger
     from dproof.curves.expansion import expand as expand
@@ -18,6 +22,7 @@ if TYPE_CHECKING:  # what tools see; at run time a name is loaded when it is fir
     from dproof.errors import NotPrivate as NotPrivate
     from dproof.errors import OverBudget as OverBudget
     from dproof.errors import VerificationFailed as VerificationFailed
+    from dproof.meaning import explain as explain
     from dproof.mechanisms.additive import bounded_laplace as bounded_laplace
     from dproof.mechanisms.additive import gaussian as gaussian
     from dproof.mechanisms.additive import laplace as laplace
@@ -101,6 +106,11 @@ _PUBLIC = {
     "certify": "dproof.certification.certify",
     "Certificate": "dproof.certification.certificate",
     "sufficient_sets": "dproof.certification.sufficient_sets",
+    "compose": "dproof.certification.composing",
+    "worst_case": "dproof.certification.worst_case",
+    "delta_over": "dproof.certification.worst_case",
+    "metric_epsilon": "dproof.certification.worst_case",
+    "explain": "dproof.meaning",
     "Plan": "dproof.plans.plan",
     "check": "dproof.releases.inspection",
     "sanitise": "dproof.releases.sanitise",

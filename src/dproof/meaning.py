@@ -11,10 +11,13 @@ from fractions import Fraction
 from typing import Any
 
 from dproof.errors import InputError
-from dproof.exact import exact, exp_above, written
-from dproof.privacy import Neighbours, Privacy
+from dproof.exact import exact, exp_above, float_above, float_below, written
+from dproof.privacy import Neighbours, Privacy, Promise
 
 _WEAK_EPSILON = 5
+_CHANCES = ("0.001", "0.01", "0.1", "0.5", "0.9")
+_GROUPS = (2, 5, 10)
+_LARGEST = Fraction(10) ** 300
 _LARGE_DELTA = Fraction(1, 10**6)
 
 # What the guarantee is about: what an attacker cannot tell apart.
@@ -114,6 +117,45 @@ def attack_accuracy(privacy: Privacy) -> Fraction:
     """
     growth = exp_above(privacy.epsilon)
     return (growth + privacy.delta) / (1 + growth)
+
+
+def explain(privacy: Promise, *, stake: Any = 10_000) -> dict[str, Any]:
+    """What a guarantee means for one person, in figures: those that `dproof explain --json` prints.
+
+    Upper bounds are rounded up, lower bounds down; a number too large for a float is None. `stake` is the difference
+    between a person's best and worst outcome.
+
+    >>> said = explain(Privacy(1))
+    >>> round(said["odds_factor"], 4), round(said["attack_accuracy"], 4), said["advice"]
+    (2.7183, 0.7311, [])
+    """
+    privacy = Privacy.of(privacy)
+    moved, two = odds_factor(privacy), privacy.for_group(2)
+    return {
+        "epsilon": float_above(privacy.epsilon),
+        "delta": float_above(privacy.delta),
+        "neighbours": privacy.neighbours,
+        "odds_factor": _above(moved.factor),
+        "odds_factor_fails_with_probability": _above(moved.failure),
+        "posterior": [{"prior": float(p), **_between(posterior(privacy, p))} for p in _CHANCES],
+        "event": [{"probability": float(p), **_between(event_probability(privacy, p))} for p in _CHANCES],
+        "utility": {"stake": _above(exact(stake, "stake")), "change": _above(utility_change(privacy, stake))},
+        "attack_accuracy": _above(attack_accuracy(privacy)),
+        "group": [
+            {"size": size, "epsilon": _above(group.epsilon), "delta": _above(group.delta)}
+            for size, group in ((size, privacy.for_group(size)) for size in _GROUPS)
+        ],
+        "add_remove_read_as_change_one": {"epsilon": _above(two.epsilon), "delta": _above(two.delta)},
+        "advice": list(advice(privacy)),
+    }
+
+
+def _above(bound: Fraction) -> float | None:
+    return float_above(bound) if bound < _LARGEST else None
+
+
+def _between(between: Range) -> dict[str, float]:
+    return {"low": max(0.0, float_below(between.low)), "high": float_above(between.high)}  # never −0.0
 
 
 def advice(privacy: Privacy) -> tuple[str, ...]:

@@ -81,4 +81,4 @@ class Sanitiser(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
         """The names of the released columns."""
         check_is_fitted(self, "law_")
-        return np.array(self.law_.plan.stored, object)
+        return np.array(self.law_.stored, object)

@@ -38,7 +38,8 @@ from dproof import (
 )
 from dproof.certification.certify import decide
 from dproof.certification.verify_certificate import Refused, read, seal, verify
-from dproof.curves.noise import VectorNoise, recorded_noise, vector_noise
+from dproof.curves.noise import recorded_noise
+from dproof.curves.vector_noise import VectorNoise, vector_noise
 from dproof.errors import DproofError
 from dproof.exact import exp_below, float_above
 from dproof.laws.gaussian import Gaussian

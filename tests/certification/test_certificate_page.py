@@ -52,7 +52,7 @@ WRITTEN = [
 def test_the_readers_know_the_same_kinds() -> None:
     """A curve's law is read with its plan, and the noise of its coefficients with it."""
     assert readers.LAWS.keys() == LAWS.keys() - {"coefficients"}
-    assert noise_readers.NOISES.keys() == NOISES.keys() - {"convolved"}
+    assert noise_readers.NOISES.keys() == NOISES.keys() - {"convolved", "k-norm"}
 
 
 @pytest.mark.parametrize("law", WRITTEN, ids=lambda law: law.kind)

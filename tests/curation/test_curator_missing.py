@@ -338,3 +338,18 @@ def test_a_person_s_missing_numbers_are_missing_too(tmp_path: Path) -> None:
     (row,) = answer.rows
     assert (row["n"].estimate, row["c"].estimate) == (200, 100)
     assert row["a"].estimate == pytest.approx(100_000, rel=0.01)
+
+
+@pytest.mark.parametrize(("key", "labels"), [("age", [0, 50, 100]), ("BIN(age, 100)", [0, 100])])
+def test_missing_numbers_are_a_group_only_where_the_plan_declares_them(
+    key: str, labels: list[int], tmp_path: Path
+) -> None:
+    table = pa.table({"age": ["0", "", "100", "n/a", "50", ""]})
+    for missing, groups in (("category", [*labels, None]), ("refuse", labels)):
+        age = {"space": "interval", "low": 0, "high": 100, "step": 50, "missing": missing}
+        curator = dp.Curator(
+            table, {"privacy": {"epsilon": 1000}, "columns": {"age": age}}, ledger=tmp_path / f"{missing}.db"
+        )
+        answer = curator.ask(f"SELECT {key} AS a, count(*) AS n FROM data GROUP BY a", epsilon=1000)
+        assert [row["a"] for row in answer.rows] == groups
+        assert answer.rows[-1]["n"].estimate == (3 if missing == "category" else 1)

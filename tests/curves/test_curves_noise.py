@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from dproof import certify
 from dproof.coins import current
 from dproof.curves.expansion import expand
-from dproof.curves.noise import curve_noise, recorded_curve_law, vector_noise
+from dproof.curves.noise import curve_noise, recorded_curve_law
+from dproof.curves.vector_noise import vector_noise
 from dproof.errors import InputError
 from dproof.exact import exp_below
 from dproof.laws.divergence import normal_delta

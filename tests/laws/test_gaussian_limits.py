@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from dproof import Privacy
-from dproof.curves.noise import vector_noise
+from dproof.curves.vector_noise import vector_noise
 from dproof.errors import InputError
 from dproof.exact import exp_below
 

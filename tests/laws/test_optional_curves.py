@@ -17,7 +17,8 @@ from dproof import Curves, Privacy, certify, curve_noise
 from dproof.certification.verify_certificate import LAW, Refused, exp_below, log_below, optional, seal, verify
 from dproof.coins import Coins
 from dproof.curves.expansion import CurveLattice, expand
-from dproof.curves.noise import CurveLaw, CurveMechanism, VectorNoise, recorded_curve_law
+from dproof.curves.noise import CurveLaw, CurveMechanism, recorded_curve_law
+from dproof.curves.vector_noise import VectorNoise
 from dproof.errors import InputError, NotPrivate
 from dproof.exact import exp_above
 from dproof.laws import OptionalLaw, TwoSided

@@ -7,6 +7,7 @@ import pytest
 
 from dproof.laws.debias import Mixed, Seen
 from dproof.laws.lattice import Lattice, lay_nodes, node_law
+from dproof.laws.points import Points
 from dproof.mechanisms.additive import bounded_laplace, gaussian, laplace, staircase
 from dproof.mechanisms.mechanism import Mechanism
 from dproof.privacy import Privacy
@@ -68,3 +69,15 @@ def test_both_ends_of_every_block_are_points() -> None:
     sizes = np.bincount(points.block)
     assert len(sizes) == 2 and 1 in sizes  # one code is alone in its block, and a point
     assert np.flatnonzero(np.diff(points.block)).size == 2
+
+
+def test_a_mean_lies_on_the_chord_and_the_gap_is_a_quarter_of_the_bend() -> None:
+    nothing = np.zeros(3, np.int64)
+    points = Points(np.eye(4), np.array([0, 1, 3]), np.array([0, 0.25, 0]), nothing, nothing, even=3)
+    means, gap = points.means(np.array([0.0, 1.0, 4.0, 100.0]))
+    assert means.tolist() == [0.0, 1.75, 100.0] and gap == 2 / 4
+    several, gaps = points.means(np.array([[0.0, 0.0], [1.0, 1.0], [4.0, 2.0], [100.0, 3.0]]))
+    assert several.tolist() == [[0.0, 0.0], [1.75, 1.25], [100.0, 3.0]] and gaps.tolist() == [0.5, 0.0]
+    assert (
+        Points(np.eye(2), nothing, nothing, nothing, nothing).means(np.array([0.0, 9.0]))[1] == 0
+    )  # every code is there

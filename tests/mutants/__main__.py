@@ -6,28 +6,23 @@ import argparse
 import os
 import re
 import shutil
-import signal
-import subprocess
 import sys
-from collections import Counter
-from collections.abc import Iterable
+from collections import Counter, deque
+from collections.abc import Iterable, Iterator
 from compileall import compile_dir
-from concurrent.futures import ThreadPoolExecutor
 from itertools import islice
 from pathlib import Path
 from py_compile import PycInvalidationMode
-from queue import SimpleQueue
-from subprocess import PIPE, STDOUT
 from tempfile import TemporaryDirectory
 
 from tests.mutants.concerned_tests import concerned
+from tests.mutants.record import Record
 from tests.mutants.sampling import Mutant, sample
+from tests.mutants.trial import SURVIVED, Hints, Trial, load_libraries, start
 
 ROOT = Path(__file__).parent.parent.parent
 SOURCE = ROOT / "src" / "dproof"
 REPORT = ROOT / "build" / "mutants.md"
-SURVIVED = "survived"
-TIMEOUT = 240  # seconds for the tests of one mutant: several times what they take
 EXPLAINED = re.compile(r"- `(.+?)` → `(.+?)`: (.+)")
 
 
@@ -36,14 +31,13 @@ def main() -> int:
     explained = _explained((Path(__file__).parent / "equivalent.md").read_text("utf-8"))
     counted = (mutant for mutant in sample(SOURCE, options.seed) if (mutant.module, *mutant.change) not in explained)
     mutants = list(islice(counted, options.count))
+    REPORT.parent.mkdir(exist_ok=True)
+    load_libraries()
     with TemporaryDirectory(prefix="dproof-mutants-") as folder:
-        copies: SimpleQueue[Path] = SimpleQueue()
-        for number in range(options.jobs):
-            copies.put(_copy(Path(folder) / str(number)))
-        _require_green(mutants, copies)
-        with ThreadPoolExecutor(options.jobs) as pool:
-            outcomes = _watch(mutants, pool.map(lambda mutant: _try(mutant, copies), mutants))
-    return int(outcomes[SURVIVED] > 0)
+        copies = [_copy(Path(folder) / str(number)) for number in range(options.jobs)]
+        record = Record(REPORT.with_suffix(".json"), copies[0])
+        tally = _watch(_outcomes(mutants, copies, record))
+    return int(tally[SURVIVED] > 0)
 
 
 def _options() -> argparse.Namespace:
@@ -72,57 +66,55 @@ def _copy(target: Path) -> Path:
     return target
 
 
-def _require_green(mutants: Iterable[Mutant], copies: SimpleQueue[Path]) -> None:
-    """A test that fails anyway would kill every mutant."""
-    copy = copies.get()
-    paths = dict.fromkeys(path for mutant in mutants for path in concerned(mutant.module, ROOT))
-    outcome = _test(copy, list(paths), timeout=None)
-    if outcome != SURVIVED:
-        sys.exit(f"without a mutant the tests must pass, but: {outcome}")
-    copies.put(copy)
+def _outcomes(mutants: Iterable[Mutant], copies: list[Path], record: Record) -> Iterator[tuple[Mutant, str, str]]:
+    """Each mutant with the verdict and its test, as they come: first those that are known from an earlier run."""
+    todo: deque[Mutant] = deque()
+    for mutant in mutants:
+        if known := record.outcome(mutant):
+            yield mutant, *known
+        else:
+            todo.append(mutant)
+    running: dict[int, tuple[Mutant, Path, Trial]] = {}
+    while todo or running:
+        while todo and copies:
+            mutant, copy = todo.popleft(), copies.pop()
+            (copy / "src" / "dproof" / mutant.module).write_text(mutant.after, "utf-8")
+            trial = start(copy, concerned(mutant.module, ROOT), record.hints(mutant))
+            running[trial.pid] = mutant, copy, trial
+        pid, status = os.wait()
+        mutant, copy, trial = running.pop(pid)
+        result = trial.end(status)
+        (copy / "src" / "dproof" / mutant.module).write_text(mutant.before, "utf-8")
+        if result.verdict != SURVIVED and result.test not in record.seconds:
+            _require_green([result.test] if result.test else concerned(mutant.module, ROOT), copy)
+        record.add(mutant, result)
+        yield mutant, result.verdict, result.test
+        copies.append(copy)
 
 
-def _try(mutant: Mutant, copies: SimpleQueue[Path]) -> str:
-    copy = copies.get()
-    file = copy / "src" / "dproof" / mutant.module
-    file.write_text(mutant.after, "utf-8")
-    try:
-        return _test(copy, concerned(mutant.module, ROOT), TIMEOUT)
-    finally:
-        file.write_text(mutant.before, "utf-8")
-        copies.put(copy)
+def _require_green(tests: list[str], copy: Path) -> None:
+    """A test that fails anyway would kill every mutant. One that passed in another trial does not."""
+    trial = start(copy, tests, Hints())
+    result = trial.end(os.waitpid(trial.pid, 0)[1])
+    if result.verdict != SURVIVED:
+        sys.exit(f"without a mutant {result.test or tests} must pass, but: {result.verdict}")
 
 
-def _test(copy: Path, paths: list[str], timeout: float | None) -> str:
-    """What became of the tests in the copy: "survived", "timed out", or "killed by" the first one that failed."""
-    command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", "--hypothesis-seed=0", *paths]
-    environment = {**os.environ, "PYTHONPATH": str(copy / "src")}
-    with subprocess.Popen(
-        command, cwd=copy, env=environment, stdout=PIPE, stderr=STDOUT, text=True, start_new_session=True
-    ) as process:
-        try:
-            output, _ = process.communicate(timeout=timeout)
-        except subprocess.TimeoutExpired:
-            os.killpg(process.pid, signal.SIGKILL)  # with the processes that the tests started
-            return "timed out"
-    failures = re.findall(r"^(?:FAILED|ERROR) (\S+)", output, flags=re.MULTILINE)
-    return SURVIVED if process.returncode == 0 else f"killed by {failures[0] if failures else 'a crash'}"
-
-
-def _watch(mutants: list[Mutant], outcomes: Iterable[str]) -> Counter[str]:
-    """Print each outcome as it comes, and write those that nobody noticed into the report."""
-    REPORT.parent.mkdir(exist_ok=True)
+def _watch(outcomes: Iterable[tuple[Mutant, str, str]]) -> Counter[str]:
+    """Print each outcome as it comes, and write the mutants that no test noticed into the report."""
     tally: Counter[str] = Counter()
     with REPORT.open("w", encoding="utf-8") as report:
-        for mutant, outcome in zip(mutants, outcomes, strict=True):
-            tally[outcome.partition(" by ")[0]] += 1
-            print(f"{tally.total()}. {mutant.module}: {' → '.join(mutant.change)}\n   {outcome}", flush=True)
-            if outcome == SURVIVED:
+        for mutant, verdict, test in outcomes:
+            tally[verdict] += 1
+            print(f"{tally.total()}. {mutant.module}: {' → '.join(mutant.change)}\n   {verdict} {test}", flush=True)
+            if verdict == SURVIVED:
                 report.write(f"## {mutant.module}, {mutant.operator}\n\n```diff\n{mutant.diff}\n```\n\n")
                 report.flush()
-        summary = ", ".join(f"{count} {outcome}" for outcome, count in sorted(tally.items()))
-        report.write(f"{len(mutants)} mutants: {summary}\n")
-    print(f"{len(mutants)} mutants: {summary}; the survivors are in {REPORT.relative_to(ROOT)}")
+        summary = (
+            f"{tally.total()} mutants: {', '.join(f'{count} {verdict}' for verdict, count in sorted(tally.items()))}"
+        )
+        report.write(f"{summary}\n")
+    print(f"{summary}; the survivors are in {REPORT.relative_to(ROOT)}")
     return tally
 
 

@@ -18,9 +18,10 @@ CONCERNED = {
     "release_query_numbers lattice_sampling noise_records",
     "laws/law.py": "read_numbers new_law families worst_pairs samplers certificate_ranges noise_records "
     "release_query_designs release_query",
-    "laws/matrix.py": "matrix_odds matrix_variance families worst_pairs certify rounding estimation_scores matrix_file "
+    "laws/matrix.py": "matrix_odds matrix_variance mean_variance families worst_pairs certify rounding estimation_scores matrix_file "
     "certificate samplers optional missing_release",
-    "laws/optional.py": "optional optional_curves missing_release worst_pairs certificate_ranges",
+    "laws/optional.py": "mean_variance optional optional_curves missing_release worst_pairs certificate_ranges",
+    "laws/points.py": "points release_query_numbers",
     "laws/scores.py": "smoothed_scores estimation_scores estimation_unbiased release_query release_query_designs "
     "frequency_protocols",
     "laws/sets.py": "families worst_pairs estimation_scores frequency_protocols release_query_designs certify samplers",

@@ -7,6 +7,7 @@ import difflib
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from random import Random
 
@@ -50,15 +51,32 @@ class Mutant:
     def diff(self) -> str:
         return "\n".join(self._unified(context=2))
 
+    @property
+    def function(self) -> str | None:
+        """The qualified name of the innermost function with the change, or None outside of functions."""
+        pairs = zip(self.before.splitlines(), self.after.splitlines(), strict=False)
+        line = next(number for number, (old, new) in enumerate(pairs, 1) if old != new)
+        return _function(ast.parse(self.before), line)
+
     def _unified(self, context: int) -> list[str]:
         texts = self.before.splitlines(), self.after.splitlines()
         return list(difflib.unified_diff(*texts, self.module, self.module, n=context, lineterm=""))
 
 
+def _function(tree: ast.AST, line: int, prefix: str = "") -> str | None:
+    for node in ast.iter_child_nodes(tree):
+        if isinstance(node, ast.stmt) and node.lineno <= line <= (node.end_lineno or node.lineno):
+            if isinstance(node, ast.FunctionDef):
+                name = f"{prefix}{node.name}"
+                return _function(node, line, f"{name}.<locals>.") or name
+            return _function(node, line, f"{prefix}{node.name}." if isinstance(node, ast.ClassDef) else prefix)
+    return None
+
+
 def sample(source: Path, seed: int) -> Iterator[Mutant]:
     """All mutants that count, in an order given by the seed: at each place of the source one at most."""
     random = Random(seed)
-    places = [(module, ways) for module in _modules(source) for ways in _places((source / module).read_text("utf-8"))]
+    places = [(module, ways) for module in modules(source) for ways in _places((source / module).read_text("utf-8"))]
     random.shuffle(places)
     for module, ways in places:
         mutant = _mutate(source, module, *random.choice(ways))
@@ -66,7 +84,7 @@ def sample(source: Path, seed: int) -> Iterator[Mutant]:
             yield mutant
 
 
-def _modules(source: Path) -> list[str]:
+def modules(source: Path) -> list[str]:
     paths = (path for folder in SCOPE for path in (source / folder).glob("*.py"))
     return sorted({path.relative_to(source).as_posix() for path in paths} - PICTURES)
 
@@ -100,6 +118,7 @@ def _mutate(source: Path, module: str, operator: str, occurrence: int) -> Mutant
     return None if unchanged else Mutant(module, operator, before, after)
 
 
+@lru_cache(maxsize=64)
 def _behaviour(text: str, module: str) -> str:
     """The syntax tree without what only a reader, a type checker or a test looks at."""
     return ast.dump(_WithoutWords(sql=module == "curation/tally.py").visit(ast.parse(text)))

@@ -74,7 +74,7 @@ def test_a_larger_weight_makes_a_table_sharper() -> None:
         ({"release": {"tables": [{"columns": ["a"], "weight": 0}]}}, "must be positive"),
         ({"release": {"row": True}}, r"release\.row is not a known key"),
         ({"privacy": {**PROMISE, "model": "centre"}}, "cannot be 'centre'"),
-        ({"privacy": {**PROMISE, "spread": "auto"}}, "spread is not a known key"),
+        ({"privacy": {**PROMISE, "spread": "auto"}}, "spread belongs to model = .local."),
     ],
 )
 def test_what_means_nothing_there_is_refused_in_one_sentence(change: dict[str, Any], why: str) -> None:

@@ -102,6 +102,11 @@ def test_no_table_leaves_the_range() -> None:
             assert low - 1e-12 <= true <= high + 1e-12, (sql, ages)
 
 
+def test_a_count_that_was_adjusted_to_an_end_of_what_is_possible_does_not_look_exact() -> None:
+    assert str(Cell(0, 0, 0, 2.0, -7)) == "≈ 0"
+    assert str(Cell(0, 0, 0, 0.0, 0)) == "0"
+
+
 def test_a_cut_interval() -> None:
     people = Range(Fraction(0), Fraction(50))
     cut = people.cut(Cell(-3.0, -23.0, 17.0, 10.2, 5))

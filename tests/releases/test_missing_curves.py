@@ -81,7 +81,7 @@ def test_both_verifiers_accept_it(stored: Path, capsys: pytest.CaptureFixture[st
     assert main([str(stored / CERTIFICATE)]) == 0, capsys.readouterr().out
     (part,) = json.loads((stored / CERTIFICATE).read_text())["laws"]
     assert part["law"]["kind"] == "optional" and part["law"]["law"]["kind"] == "coefficients"
-    assert part["mechanism"] == "Laplace noise on 3 cosine coefficients, or missing"
+    assert part["mechanism"] == "K-norm noise on 6 grid values, or missing"
 
 
 def test_with_gaussian_noise_too(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from dproof.curation.measurement import Measurement, measure
 from dproof.curation.noisy_curves import NoisyCurves
 from dproof.curation.released import draw
 from dproof.curation.tally import tally
-from dproof.curves.noise import vector_noise
+from dproof.curves.vector_noise import vector_noise
 from dproof.plans.plan import Plan
 from dproof.plans.schema import schema_of
 from dproof.privacy import Privacy
@@ -71,7 +71,7 @@ def test_the_band_covers_and_the_error_is_half_that_of_noise_at_each_point(how: 
     asked = plan(**how)
     source = open_source(pa.table({"load": loads.tolist()}))
     measurement = mean_load(asked, PRIVACY)
-    assert measurement.curves.noise.split == "gaussian" and not measurement.curves.weight
+    assert measurement.curves.noise.split == ("gaussian" if how else "k_norm") and not measurement.curves.weight
     counted = tally(source, asked, measurement)
     hits, errors = 0, []
     with seeded_coins(1):
@@ -80,7 +80,7 @@ def test_the_band_covers_and_the_error_is_half_that_of_noise_at_each_point(how: 
             (curve,) = NoisyCurves(measurement, released, 0.95).functions
             hits += curve.covers(truth)
             errors.append(curve.estimate - truth)
-    assert 0.93 * RUNS <= hits <= 0.99 * RUNS, hits
+    assert 0.93 * RUNS <= hits <= (1 if how else 0.99) * RUNS, hits  # a kernel's band allows for what it leaves out
     # One curve moves each of 49 values by up to 3: the l2 sensitivity of the mean at the grid points is 3·√49/n.
     steps = 1 << 14
     noise = vector_noise("gaussian", POINTS * steps**2, POINTS, PRIVACY)

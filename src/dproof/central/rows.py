@@ -13,10 +13,10 @@ from dproof.coins import Coins
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
-_ROUNDS = 50
+_ROUNDS = 20
 _FIRST_STEP, _LAST_STEP = 1.0, 0.1  # how much of the difference to a table is made up for in the first and last round
-_CHANGES = 1200  # times that each column is changed in some rows
-_FIRST_BATCH, _LAST_BATCH = 1 / 100, 1 / 1000  # the part of the rows that is looked at, at first and at last
+_CHANGES = 1500  # times that each column is changed in some rows
+_FIRST_BATCH, _LAST_BATCH = 1 / 200, 1 / 8000  # the part of the rows that is looked at, at first and at last
 
 
 def made_up_rows(sizes: Sequence[int], targets: Mapping[Table, Floats], rows: int, coins: Coins) -> Integers:

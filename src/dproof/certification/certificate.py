@@ -83,7 +83,8 @@ def certified_part(name: str, mechanism: Mechanism, privacy: Privacy) -> Part:
 class Certificate:
     """What is promised for one whole row, by which laws, for which release.
 
-    The parts are independent mechanisms on the columns of one row, so their promises add up (basic composition).
+    The parts are independent mechanisms on the columns of one row, so their promises add up (basic composition). Where
+    a row is `sampled` it answers for one part, drawn whatever its data, and none may promise more than the row.
 
     >>> from dproof import Categories, Privacy, certify, randomised_response
     >>> c = certify(randomised_response(Categories(["yes", "no"]), Privacy(1)), Privacy(1))
@@ -95,13 +96,15 @@ class Certificate:
     parts: tuple[Part, ...]
     release: Mapping[str, Any] | None = None
     private: bool = True  # False where seeded coins were used
+    sampled: tuple[tuple[tuple[str, ...], int], ...] | None = None  # for each part its columns, and its weight
 
     def __post_init__(self) -> None:
         expect(self.privacy, Privacy, "privacy", "a Privacy")
         for part in listed(self.parts, "parts", "a list of certified parts"):
             expect(part, Part, "each of the parts", "a certified part")
-        epsilon = sum((part.privacy.epsilon for part in self.parts), Fraction(0))
-        delta = sum((part.privacy.delta for part in self.parts), Fraction(0))
+        together = sum if self.sampled is None else max
+        epsilon = together([part.privacy.epsilon for part in self.parts] or [Fraction(0)])
+        delta = together([part.privacy.delta for part in self.parts] or [Fraction(0)])
         if epsilon > self.privacy.epsilon or delta > self.privacy.delta:
             raise InputError(
                 f"the columns promise ({epsilon}, {delta}) together, more than the row's "
@@ -110,13 +113,15 @@ class Certificate:
 
     @property
     def epsilon(self) -> float:
-        """The sum of the parts' tight ε, each at its own δ, rounded up."""
-        return _sum_above(part.epsilon for part in self.parts)
+        """The sum of the parts' tight ε, each at its own δ, rounded up; of a sampled row the largest."""
+        parts = [part.epsilon for part in self.parts]
+        return _sum_above(parts) if self.sampled is None else max(parts)
 
     @property
     def delta(self) -> float:
-        """The sum of the parts' tight δ, each at its own ε, rounded up."""
-        return _sum_above(part.delta for part in self.parts)
+        """The sum of the parts' tight δ, each at its own ε, rounded up; of a sampled row the largest."""
+        parts = [part.delta for part in self.parts]
+        return _sum_above(parts) if self.sampled is None else max(parts)
 
     def to_json(self) -> dict[str, Any]:
         """The JSON object, sealed with a hash of all the rest."""
@@ -130,6 +135,8 @@ class Certificate:
             "laws": [part.to_json() for part in self.parts],
             "release": None if self.release is None else dict(self.release),
         }
+        if self.sampled is not None:
+            body["sample"] = [{"columns": list(columns), "weight": weight} for columns, weight in self.sampled]
         return {**body, "seal": seal(body)}
 
     def write(self, path: str | Path) -> None:

@@ -5,16 +5,18 @@
 First every name, type and number of the certificate must lie in the range that is written down below. Then, for every
 law, this program computes the largest P(A) − e^ε Q(A) over all neighbouring inputs and all sets A, in whole numbers,
 with a fraction that is proven to lie below e^ε; it must not exceed δ, nor the tight values that are claimed. The
-promises of the laws must add up to no more than the promise for the whole row, and the seal must fit.
+promises of the laws must add up to no more than the promise for the whole row, and the seal must fit. Where a row
+answers for one law, drawn with recorded weights whatever its data, none may promise more than the row.
 Of a release, the plan and the stored table must lie beside the certificate and have the recorded hashes, with nothing
 else in the folder. The plan must make the same promise for the same columns, and each law must have as many inputs as
 the plan declares values.
 Exit code 0: all of it holds. 1: something does not.
 
 Not checked here, but by `dproof verify`: what the stored files hold; the region of a curve, of which the plan is not
-read here; that each law has its column's share of the promise; and what else the certificate says of its release (its
-columns, its rows, the tight values of a whole row and of a person, errors). Checked by neither: names of mechanisms
-and lower bounds, which are taken as said, and the files that are named as not checked, such as report.html.
+read here; that each law has its column's share of the promise, or that rows are asked what the plan says; and what else
+the certificate says of its release (its columns, its rows, the tight values of a whole row and of a person, errors).
+Checked by neither: names of mechanisms and lower bounds, which are taken as said, and the files that are named as not
+checked, such as report.html.
 """
 
 from __future__ import annotations
@@ -180,6 +182,7 @@ LARGEST_FILE = 1 << 27  # bytes of a certificate
 MOST_ENTRIES = 1 << 22  # of all matrices of a certificate together
 MOST_COMPARISONS = 1 << 27  # of two weights, likewise
 MOST_BLOCKS = 1 << 10  # of a table of noise, within its reach
+DRAWN = 1 << 16  # words, each of which asks a row for one law
 
 EPSILON, DELTA = fraction(0, 1000), fraction(0, 1)
 WEIGHT, TOTAL = digits(0, 10**2000 - 1), digits(1, 10**2000 - 1)
@@ -205,6 +208,12 @@ NOISES: dict[str, dict[str, Reader]] = {
         "tail": many(TABLED, 2, 4096),
     },
     "convolved": {"square": fraction(8, 1 << 18), "step": whole(1, 128), "draws": whole(1, 9)},
+    "k-norm": {
+        "norm": one_of("linf", "l2"),
+        "terms": whole(1, 512),
+        "cell": whole(1, 1 << 40),
+        "fall": fraction(Fraction(1, 1 << 32), 1 - Fraction(1, 1 << 32)),
+    },
 }
 NOISE = by_kind(NOISES)
 
@@ -216,10 +225,10 @@ LAWS: dict[str, dict[str, Reader]] = {
     "subset-selection": {"size": whole(1, 62), "width": whole(1, 62), "high": WEIGHT, "low": WEIGHT},
     "lattice": {"size": digits(1, SIZE), "clamped": truth, "noise": NOISE},
     "coefficients": {
-        "norm": one_of("l1", "l2"),
-        "terms": whole(1, 256),
+        "norm": one_of("l1", "l2", "linf"),
+        "terms": whole(1, 512),
         "radius": missing_or(whole(1, 1 << 20)),
-        "box": missing_or(many(whole(0, 1 << 20), 1, 256)),
+        "box": missing_or(many(whole(0, 1 << 20), 1, 512)),
         "noise": NOISE,
     },
 }
@@ -279,7 +288,8 @@ def certificate_with(others: Laws) -> Reader:
             "laws": many(part, 1, 4096),
             "release": missing_or(RELEASE),
             "seal": text,
-        }
+        },
+        {"sample": many(record({"columns": many(text, 1, 1 << 16), "weight": whole(1, DRAWN)}), 1, DRAWN)},
     )
 
 
@@ -566,6 +576,7 @@ def coefficients(law: dict[str, Any], odds: Fraction, nearer: bool = False) -> F
     Laplace noise costs the odds of one step for every step of the l1 distance. Gaussian noise, m^(n−1)·H + … + H of
     lattice Gaussians H, costs what two normal laws do that lie the l2 distance D apart, but for factors that are
     charged: e^(1/8σ²) and e^(K²/8σ⁴) for rounding, with all values beyond K = D + 10σ, and 2^-66 for each table.
+    K-norm noise, P(x) ∝ c^⌈‖x‖/s⌉, costs odds of c^−⌈‖d‖/s⌉ for a move d in the norm of the region.
     """
     terms, radius, box, noise = int(law["terms"]), law["radius"], law["box"], law["noise"]
     require((radius is None) != (box is None), "the region is a ball or a box")
@@ -573,6 +584,10 @@ def coefficients(law: dict[str, Any], odds: Fraction, nearer: bool = False) -> F
     radii = 1 if nearer else 2
     sides = [radii * bound for bound in box or ()]
     square = sum(side * side for side in sides) if sides else (radii * radius) ** 2
+    if noise["kind"] == "k-norm":
+        fits = noise["norm"] == law["norm"] == ("linf" if sides else "l2") and noise["terms"] == terms
+        require(fits and (sides != [] or terms <= 10), "the noise does not fit its norm")
+        return k_norm(noise, max(sides) if sides else radii * radius, odds)
     if law["norm"] == "l1":
         require(noise["kind"] == "two-sided" and noise["reach"] is None, "the noise does not fit its norm")
         size = sum(sides) if sides else isqrt(terms * square)
@@ -592,6 +607,12 @@ def coefficients(law: dict[str, Any], odds: Fraction, nearer: bool = False) -> F
     profile = normal_below(mu / 2 - eps / mu) - least * normal_below(-mu / 2 - eps / mu)
     charged = terms * (2 / exp_below(Fraction(50)) + draws * (1 + odds) / 2**66)
     return profile * exp_below(upper) * (1 + Fraction(1, 1 << 200)) + Fraction(1, 1 << 200) + charged
+
+
+def k_norm(noise: dict[str, Any], shift: int, odds: Fraction) -> Fraction:
+    """Where the odds e₀ of the move are larger than these, δ ≤ (e₀ − e)/(e₀ + 1), as of all noise with these odds."""
+    most = power(1 / noise["fall"], -(-shift // int(noise["cell"])), 1)
+    return max(Fraction(0), (most - odds) / (most + 1))
 
 
 def optional(law: dict[str, Any], odds: Fraction) -> Fraction:
@@ -685,14 +706,24 @@ def check_work(laws: list[dict[str, Any]]) -> None:
     require(small, "the matrices are too large for this program to go through")
 
 
-def check_sum(laws: list[dict[str, Any]], name: str, promised: Fraction) -> None:
-    """Basic composition: the promises of independent laws add up."""
+def check_sum(laws: list[dict[str, Any]], name: str, promised: Fraction, sampled: bool) -> None:
+    """Basic composition: the promises of independent laws add up. Of laws of which one is drawn the largest counts."""
+    if sampled:
+        return require(all(part[name] <= promised for part in laws), f"a law exceeds the promised {name}")
     common = 1
     for part in laws:
         common = lcm(common, part[name].denominator)
         require(common.bit_length() < 1 << 16, f"the values of {name} have too long a common denominator")
     spent = sum((part[name] for part in laws), Fraction(0))
-    require(spent <= promised, f"the laws together exceed the promised {name}")
+    return require(spent <= promised, f"the laws together exceed the promised {name}")
+
+
+def check_sample(certificate: dict[str, Any]) -> None:
+    """Every law must have a weight, and the weights must be all words that are drawn."""
+    names = [" × ".join(each["columns"]) for each in certificate["sample"]]
+    require(names == [part["name"] for part in certificate["laws"]], "rows are asked for other laws than there are")
+    require(len(set(names)) == len(names), "two laws have the same name")
+    require(sum(each["weight"] for each in certificate["sample"]) == DRAWN, f"the weights must sum to {DRAWN}")
 
 
 def read(text: str) -> dict[str, Any]:
@@ -817,10 +848,12 @@ def check_plan(certificate: dict[str, Any], plan: dict[str, Any], others: Spaces
     require(public == certificate["release"]["public"], "the plan calls other columns public than the certificate")
     joined = {name: joint["columns"] for joint in plan.get("joint", ()) for name in joint["columns"]}
     private = [name for name, column in columns.items() if not column.get("public") and not column.get("drop")]
-    groups = {" × ".join(members): members for members in (joined.get(name, [name]) for name in private)}
-    require(
-        list(groups) == [part["name"] for part in certificate["laws"]], "the certificate has laws for other columns"
-    )
+    asked, spread = [each["columns"] for each in certificate.get("sample", ())], promise.get("spread")
+    require(spread in ("auto", "sample" if asked else "split" if spread else None), "the plan spreads in another way")
+    groups = {" × ".join(members): members for members in asked or (joined.get(name, [name]) for name in private)}
+    named = [part["name"] for part in certificate["laws"]]
+    every = {name for members in groups.values() for name in members} == set(private)
+    require(list(groups) == named and every, "the certificate has laws for other columns")
     for part, members in zip(certificate["laws"], groups.values(), strict=True):
         sizes = [declared(columns[name], others) for name in members]
         values = None if None in sizes else prod(size for size in sizes if size is not None)
@@ -850,8 +883,10 @@ def verify(
         require(one, "a release shows how many rows it has, so it can only promise change-one")
         every = not any("neighbours" in part["law"] or "distances" in part for part in found["laws"])
         require(every, "the laws of a release must be private for every pair of values")
+    if "sample" in found:
+        check_sample(found)
     for promise in ("epsilon", "delta"):
-        check_sum(found["laws"], promise, found[promise])
+        check_sum(found["laws"], promise, found[promise], "sample" in found)
     check_work(found["laws"])
     for part in found["laws"]:
         check_law(part)
@@ -873,11 +908,9 @@ def main(arguments: list[str]) -> int:
         require(path.stat().st_size <= LARGEST_FILE, "the file is too large for a certificate")
         certificate = read(path.read_text(encoding="utf-8"))
         unread = verify(certificate, path.parent)
-    except Refused as refused:
-        print(f"does not hold: {refused}")
-        return 1
     except Exception as problem:  # whatever a damaged or hostile file provokes, it is refused
-        print(f"does not hold: the file is not a readable certificate ({type(problem).__name__})")
+        unreadable = f"the file is not a readable certificate ({type(problem).__name__})"
+        print(f"does not hold: {problem if isinstance(problem, Refused) else unreadable}")
         return 1
     promise = f"epsilon = {certificate['epsilon']}, delta = {certificate['delta']}, {certificate['neighbours']}"
     limits = ", for the listed pairs of inputs" * any("neighbours" in part["law"] for part in certificate["laws"])

@@ -3,18 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from fractions import Fraction
 from typing import Annotated, Any
 
 from dproof import meaning
 from dproof.cli.options import AsJson, Delta, Epsilon, Neighbours, option
 from dproof.cli.output import Page, emit, pairs, table
-from dproof.exact import exact, float_above, float_below
 from dproof.privacy import Privacy
 
-_CHANCES = ("0.001", "0.01", "0.1", "0.5", "0.9")
-_GROUPS = (2, 5, 10)
-_LARGEST = Fraction(10) ** 300
 _RELATION = {
     "change-one": "two tables of the same, public size that differ in one person's row",
     "add-remove": "a table with one person's row, and the same table without it",
@@ -37,38 +32,8 @@ def explain(
     Beliefs, chances and money: how far anything that anyone learns from the output can depend on one row.
     """
     privacy = Privacy(epsilon, delta, neighbours=neighbours)  # type: ignore[arg-type]  # checked by Privacy
-    answer = _answer(privacy, stake)
+    answer = meaning.explain(privacy, stake=stake)
     emit(answer, as_json, lambda: _page(answer))
-
-
-def _answer(privacy: Privacy, stake: str) -> dict[str, Any]:
-    """Upper bounds are rounded up, lower bounds down; a number too large for a float is null."""
-    moved, two = meaning.odds_factor(privacy), privacy.for_group(2)
-    return {
-        "epsilon": float_above(privacy.epsilon),
-        "delta": float_above(privacy.delta),
-        "neighbours": privacy.neighbours,
-        "odds_factor": _above(moved.factor),
-        "odds_factor_fails_with_probability": _above(moved.failure),
-        "posterior": [{"prior": float(p), **_between(meaning.posterior(privacy, p))} for p in _CHANCES],
-        "event": [{"probability": float(p), **_between(meaning.event_probability(privacy, p))} for p in _CHANCES],
-        "utility": {"stake": _above(exact(stake, "stake")), "change": _above(meaning.utility_change(privacy, stake))},
-        "attack_accuracy": _above(meaning.attack_accuracy(privacy)),
-        "group": [
-            {"size": size, "epsilon": _above(group.epsilon), "delta": _above(group.delta)}
-            for size, group in ((size, privacy.for_group(size)) for size in _GROUPS)
-        ],
-        "add_remove_read_as_change_one": {"epsilon": _above(two.epsilon), "delta": _above(two.delta)},
-        "advice": list(meaning.advice(privacy)),
-    }
-
-
-def _above(bound: Fraction) -> float | None:
-    return float_above(bound) if bound < _LARGEST else None
-
-
-def _between(between: meaning.Range) -> dict[str, float]:
-    return {"low": max(0.0, float_below(between.low)), "high": float_above(between.high)}  # never −0.0
 
 
 def _page(answer: dict[str, Any]) -> Page:

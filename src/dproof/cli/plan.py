@@ -69,6 +69,10 @@ def plan(
     # Under add-remove there can be no release, and no laws for the columns.
     law = with_bounds(certify_row(chosen)) if chosen.privacy.neighbours == "change-one" else None
     answer = {**_answer(chosen, law, rows, solved), **_advice(chosen, law, rows), **_compared(chosen, rows, question)}
+    if law is not None and chosen.spread is not None:
+        from dproof.report.spread_advice import both_spreads  # which needs what estimates do
+
+        answer["spread"] = both_spreads(law, rows)
     emit(answer, as_json, lambda: _page(answer, path.name))
     for said in advice(chosen.privacy):
         advise(said)
@@ -109,13 +113,15 @@ def _laws(law: RowLaw, rows: int | None) -> list[dict[str, Any]]:
     missing = {} if rows is None else missing_half_widths(law, rows)
     hidden = {name: float(1 - shown) for name, (shown, _) in shown_chances(law).items()}
     whole = sum((group.privacy.epsilon for group in law.groups), Fraction(0))
+    shares = [group.privacy.epsilon / whole if whole else None for group in law.groups]
+    shares = shares if law.weights is None else list(law.chances)  # of ε, or of the rows
     return [
         {
             "name": group.name,
             "columns": [column.name for column in group.columns],
             "mechanism": part.mechanism,
             "source": part.source,
-            "share": float(group.privacy.epsilon / whole) if whole else None,
+            "share": None if share is None else float(share),
             "epsilon": float_above(group.privacy.epsilon),
             "delta": float_above(group.privacy.delta),
             "error": None if part.error is None else float(part.error),
@@ -126,7 +132,7 @@ def _laws(law: RowLaw, rows: int | None) -> list[dict[str, Any]]:
             "shown_as_missing": hidden.get(group.name),
             "conditions": answers_conditions(group),
         }
-        for group, part in zip(law.groups, law.parts, strict=True)
+        for group, part, share in zip(law.groups, law.parts, shares, strict=True)
     ]
 
 
@@ -177,7 +183,9 @@ def _page(answer: dict[str, Any], name: str) -> Page:
 
 def _columns(answer: dict[str, Any]) -> Page:
     yield ""
-    headings = ["column", "mechanism", "share", "ε", "error", "at best"]
+    spread = answer.get("spread", {"chosen": "split"})
+    asked = "share" if spread["chosen"] == "split" else "rows"
+    headings = ["column", "mechanism", asked, "ε", "error", "at best"]
     headings += [] if answer["rows"] is None else [f"± over {answer['rows']:,}"]
     rows = [
         (
@@ -198,6 +206,8 @@ def _columns(answer: dict[str, Any]) -> Page:
         "\nerror: how far a released value is from the true one on average, for the worst true value; at best: the "
         "least that any method with this ε allows. Numbers are released beyond their range, so that means are right."
     )
+    if "asked" in spread:
+        yield from _spread(answer)
     for sharp, said in _CONDITIONS.items():
         names = [escape(column["name"]) for column in answer["columns"] if column["conditions"] is sharp]
         if names:
@@ -209,6 +219,25 @@ def _columns(answer: dict[str, Any]) -> Page:
             "missing: the count of missing values. Keeping them costs this: a value that is there is shown as missing "
             f"with probability {chances}."
         )
+
+
+def _spread(answer: dict[str, Any]) -> Page:
+    """How ε is spread over the columns, and what the other way would give."""
+    from dproof.cli.fitting import FittingTable
+
+    spread = answer["spread"]
+    how = "Every row answers for all columns, and ε is split over them"
+    if spread["chosen"] == "sample":
+        how = f"Every row answers for one of {spread['things']} things, drawn at random, with all of ε"
+    why = ", which has the smaller total variance" if spread["asked"] == "auto" else ""
+    yield f"\n{how}{why}."
+    if spread["columns"]:
+        rows = [(escape(each["name"]), *map(_figure, (each["split"], each["sample"]))) for each in spread["columns"]]
+        yield "± of the count of one value, or of the mean, both ways:\n"
+        yield FittingTable(["column", "split", "sample"], rows, left=(0,))
+    for each in spread["questions"]:
+        widths = f"± {_figure(each['split'])} split, ± {_figure(each['sample'])} sample"
+        yield pairs([("•", f"{escape(each['question'])}: {escape(each['column'])} {widths}")])
 
 
 def _questions(answer: dict[str, Any]) -> Page:

@@ -19,7 +19,7 @@ def query(
     as_json: AsJson = False,
     plot: Plot = None,
     level: Annotated[float, option("L", "Confidence level of the intervals.")] = 0.95,
-    method: Annotated[str, option("M", "inverse, likelihood, projection or shrinkage.")] = "inverse",
+    method: Annotated[str, option("M", "inverse, likelihood, projection, shrinkage or loglinear.")] = "inverse",
     target: Annotated[str, option("TARGET", "What the intervals cover: the table or the population.")] = "table",
     assume: Annotated[str, option("A", "How numbers under wide noise are spread: nothing, or smooth.")] = "nothing",
     simultaneous: Annotated[bool, flag("--simultaneous", "Simultaneous intervals, for each column.")] = False,
@@ -29,8 +29,9 @@ def query(
     """Query a release: debiased answers with intervals, at no cost.
 
     SELECT with COUNT, SUM, AVG, VAR, STDDEV, COVAR, CORR, MIN, MAX, MEDIAN, QUANTILE, MODE, TOP, PROPORTION and
-    arithmetic of them; FILTER, WHERE with =, <>, <, BETWEEN, IN, AND, OR, NOT, list_contains; GROUP BY columns and
-    BIN(column, width); HAVING, ORDER BY, LIMIT. The table is called release.
+    arithmetic of them, also inside ROUND, ABS, SQRT, POWER or COALESCE; FILTER, WHERE with =, <>, <, BETWEEN, IN, AND,
+    OR, NOT, IS NULL, list_contains; GROUP BY columns, BIN(column, width), CASE, unnest(set); HAVING, ORDER BY, LIMIT;
+    WITH and subqueries that name columns and choose rows. The table is called release.
 
     With --json: columns, and rows in which an estimate has estimate, low, high, stderr, raw and informative.
     """

@@ -251,7 +251,10 @@ class Curator:
         return f"{text} -- plan {hashlib.sha256(self.plan.reading(names).encode()).hexdigest()[:16]}"
 
     def _key(self, measurement: Measurement) -> str:
-        return self.key(canonical(measurement.question), columns(measurement.question))
+        curves = measurement.curves
+        # Earlier versions measured coefficients for these, with other noise: their answers cannot be read as these.
+        kind = "" if curves is None or curves.is_covariance else " -- on the grid"
+        return self.key(canonical(measurement.question) + kind, columns(measurement.question))
 
     def _stand_ins(self, measurement: Measurement) -> tuple[str, ...]:
         return stand_ins(self.plan, columns(measurement.question))

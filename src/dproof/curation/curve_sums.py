@@ -16,7 +16,8 @@ import numpy as np
 from dproof.curation.limits import covers_cut
 from dproof.curation.price import Price
 from dproof.curves.expansion import CurveLattice, Expansion, Integers, Split
-from dproof.curves.noise import VectorNoise, least_noise, vector_noise
+from dproof.curves.noise import FEW_ROWS, least_noise, noised
+from dproof.curves.vector_noise import VectorNoise, vector_noise
 from dproof.errors import InputError
 from dproof.laws.gaussian import gaussian_sum
 from dproof.privacy import Privacy
@@ -56,9 +57,7 @@ class CurveSums:
 
     @property
     def method(self) -> str:
-        name = self.lattice.expansion.functions()[0].name
-        noise = f"{self.noise.split.capitalize()} noise on whole numbers"
-        return f"{noise}, sums of {self.lattice.terms} {name} coefficients"
+        return f"{self.noise.name} on whole numbers, sums of {noised(self.lattice)}"
 
     def coordinates(self, places: Integers) -> Integers:
         """What each row adds to the sums of its group, from its places on the grid."""
@@ -75,30 +74,36 @@ class CurveSums:
 def curve_sums(
     aggregate: Aggregate, expansion: Expansion, price: Price, *, public: bool, groups: int, rows_per_person: int
 ) -> CurveSums:
-    """The sums for AVG, SUM or COVAR of a curve column in so many groups, with the least noise at this price.
+    """The sums for AVG, SUM or COVAR of a curve column in so many groups, with the least error at this price.
 
     `public` where all rows are summed up and their number is public.
     """
-    privacy = price.privacy
-    splits: tuple[Split, ...] = ("gaussian", "laplace") if privacy.delta else ("laplace",)
+    privacy, is_covariance = price.privacy, aggregate.definition.shape == "curved"
+    splits: tuple[Split, ...] = ("gaussian", "laplace", "k_norm") if privacy.delta else ("laplace", "k_norm")
 
     def noise_of(lattice: CurveLattice, split: Split) -> VectorNoise:
         moved, weight, first = _size(lattice, split, privacy, aggregate, public, groups)
-        moved *= rows_per_person ** (1 if split == "laplace" else 2)
-        return _noise(split, moved, groups * _coordinates(lattice, weight, first), price)
+        moved *= rows_per_person ** (2 if split == "gaussian" else 1)
+        return _noise(split, moved, _coordinates(lattice, weight, first), price, lattice.ball, groups)
 
-    lattice, noise = least_noise(expansion, splits, noise_of)
+    if is_covariance:  # of coefficients, and the products of two have no K-norm that is known
+        expansion, splits = expansion.by_terms or expansion, tuple(split for split in splits if split != "k_norm")
+    lattice, noise = least_noise(expansion, splits, noise_of, Fraction(1, FEW_ROWS**2))
     _, weight, first = _size(lattice, noise.split, privacy, aggregate, public, groups)
     cut = _cut(noise) if price.rho is not None and noise.split == "gaussian" else Fraction(0)
     return CurveSums(aggregate, lattice, noise, weight, first, cut)
 
 
-def _noise(split: Split, moved: int, terms: int, price: Price) -> VectorNoise:
-    """The least noise of a kind at this price; with ρ it is N_Z(0, σ²) on every number, up to what is cut."""
-    if price.rho is None:
-        return vector_noise(split, moved, terms, price.privacy)
-    if split == "laplace":
-        return vector_noise(split, moved, terms, price.pure)
+def _noise(
+    split: Split, moved: int, coordinates: int, price: Price, ball: Literal["l2", "linf"], groups: int
+) -> VectorNoise:
+    """The least noise of a kind at this price; with ρ it is N_Z(0, σ²) on every number, up to what is cut.
+
+    K-norm noise is drawn for each group by itself.
+    """
+    terms, spent = groups * coordinates, price.privacy if price.rho is None else price.pure
+    if price.rho is None or split != "gaussian":
+        return vector_noise(split, moved, terms, spent, ball=ball, vectors=groups)
     if not price.rho:
         raise InputError("so small an epsilon and delta buy no Gaussian noise: allow more of one of them")
     noise = VectorNoise(split, gaussian_sum(Fraction(ceil(moved / (2 * price.rho)))), moved, terms)
@@ -119,11 +124,14 @@ def _coordinates(lattice: CurveLattice, weight: int, first: int) -> int:
 def _size(
     lattice: CurveLattice, split: Split, privacy: Privacy, aggregate: Aggregate, public: bool, groups: int
 ) -> tuple[int, int, int]:
-    """How far a neighbour moves all coordinates together, in l1 or squared l2; W; and the weight of z in a covariance.
+    """How far a neighbour moves all coordinates together, as `VectorNoise` counts it; W; and the weight of z in a
+    covariance.
 
     One curve has a norm of at most S, two differ by at most D. A row that enters or leaves moves the count too; one
     that changes its group leaves one and enters another. W is as large as costs nothing, or little.
     """
+    if split == "k_norm":
+        return _k_norm_size(lattice, privacy, public, groups)
     norm: Literal["l1", "l2"] = "l1" if split == "laplace" else "l2"
     one, two = lattice.size(norm, "add-remove"), lattice.size(norm, "change-one")
     if aggregate.definition.shape == "curved":
@@ -140,6 +148,22 @@ def _size(
         weight = isqrt(two // 2 - one) if groups > 1 else isqrt(two - one)
         moved = one + weight**2
     return max(two, 2 * moved if groups > 1 else moved), weight, 0
+
+
+def _k_norm_size(lattice: CurveLattice, privacy: Privacy, public: bool, groups: int) -> tuple[int, int, int]:
+    """In the sup norm a count of weight W ≤ S costs nothing; in the l2 norm it makes S the root of S² + W²."""
+    one, two = lattice.size("linf", "add-remove"), lattice.size("linf", "change-one")
+    if public:
+        return two, 0, 0
+    changes = privacy.neighbours == "change-one"
+    if lattice.ball == "linf":
+        weight = two if changes and groups == 1 else one
+        return two if changes else one, weight, 0
+    if changes and groups == 1:  # a curve that enters moves the sums by √(S² + W²) ≤ D
+        return two, isqrt(two**2 - one**2), 0
+    weight = one // 2
+    moved = isqrt(one**2 + weight**2) + 1
+    return 2 * moved if changes else moved, weight, 0
 
 
 def _covariance_size(lattice: CurveLattice, split: Split, two: int, public: bool) -> tuple[int, int, int]:

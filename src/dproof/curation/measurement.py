@@ -40,7 +40,7 @@ from dproof.questions.question import (
     expressions,
     parts_of,
 )
-from dproof.questions.regions import grouping
+from dproof.questions.regions import declared_labels, grouping
 from dproof.questions.schema import Open, Schema, asks_for_curves, has_numbers
 from dproof.questions.sums import Term, present, terms
 
@@ -102,10 +102,7 @@ class Measurement:
     def declared_groups(self) -> tuple[list[tuple[Any, ...]], NDArray[np.int64]]:
         """The labels of every declared group, and the place of each among the released numbers."""
         groupings = {key: grouping(key, self.schema) for key in self.question.group_by}
-        labels = [
-            found.labels[:-1] if key.column in self.schema.nullable else found.labels
-            for key, found in groupings.items()
-        ]
+        labels = [declared_labels(key, self.schema) for key in groupings]
         sizes = [len(declared) for declared in labels]
         chosen = dict(zip(groupings, np.indices(sizes).reshape(len(sizes), math.prod(sizes)), strict=True))
         places = np.zeros(math.prod(sizes), np.int64)
@@ -158,7 +155,7 @@ def measure(
     picked = [aggregate for aggregate in wanted if aggregate not in sums and aggregate not in distinct]
     groups = math.prod(len(grouping(key, schema).labels) for key in keys)
     several = groups > 1
-    share = Fraction(1, len(wanted))
+    share = Fraction(1, max(1, len(wanted)))  # the keys alone are public
     moved = rows_per_person * (2 if several and privacy.neighbours == "change-one" else 1)
     cells = moved if several else 1  # the numbers of one aggregate that one person can move
     linear, cut = _linear(question, schema, price.part(share * len(sums)), rows_per_person, by_person, sums, cells)
@@ -202,7 +199,7 @@ def _measured_curves(
 
 def check_groups(keys: Iterable[Key], schema: Schema) -> None:
     """Refuse groups that nobody would read, as every set of many items is: each gets noise, and is paid for."""
-    groups = math.prod(len(grouping(key, schema).labels) - (key.column in schema.nullable) for key in keys)
+    groups = math.prod(len(declared_labels(key, schema)) for key in keys)
     if groups > _MOST_GROUPS:
         raise InputError(
             f"the question has {groups:,} groups, and more than {_MOST_GROUPS:,} are answered only with --all (in "

@@ -14,7 +14,7 @@ from dproof.curation.simulation import public_seed
 from dproof.curves.bands import band_quantile, drawn_quantile
 from dproof.curves.bases import Floats
 from dproof.questions.answer import Answer, Cell, cautions
-from dproof.questions.curve_estimate import CurveEstimate, left_out
+from dproof.questions.curve_estimate import CurveEstimate, basis_notes
 from dproof.questions.question import Expression
 from dproof.questions.ranges import Range
 
@@ -39,7 +39,7 @@ class NoisyCurves:
         return [self.functions[n].cell() for n in groups]
 
     def notes(self, groups: Sequence[int]) -> Iterable[str]:
-        return left_out(self.lattice)
+        return basis_notes(self.lattice)
 
 
 def _function(sums: CurveSums, values: Floats, rows: int | None, level: float, coins: Coins) -> CurveEstimate:
@@ -55,7 +55,11 @@ def _function(sums: CurveSums, values: Floats, rows: int | None, level: float, c
         factor[:terms, terms] = -mean / weight
     sigma = float(sums.noise.variance) ** 0.5
     made = CurveEstimate(sums.lattice, mean, factor * sigma / count, 1.0, count if sums.is_total else 1.0, level)
-    return made.with_band(lambda path: band_quantile(path, sums.noise.law, sigma, level, coins))
+
+    def quantile(path: Floats, at_points: bool) -> float:
+        return band_quantile(path, sums.noise.law, sigma, level, coins, at_points=at_points)
+
+    return made.with_band(quantile)
 
 
 def covariances(sums: CurveSums, released: Released, level: float) -> Answer:

@@ -21,8 +21,9 @@ from dproof.errors import InputError
 from dproof.exact import float_above, written
 from dproof.privacy import Privacy
 from dproof.questions.canonical import canonical, condition, expression
+from dproof.questions.functions import changes_widths
 from dproof.questions.possible import possible
-from dproof.questions.question import Aggregate, Expression, aggregates_of
+from dproof.questions.question import Aggregate, Expression, aggregates_of, measured_parts
 from dproof.questions.ranges import Range
 from dproof.questions.schema import Schema, plain
 from dproof.questions.sensitivity import Sensitivity, sensitivity_of
@@ -146,7 +147,8 @@ def preview(
     asked = canonical(question)
     # A band that is too wide at one point may still tell something at another.
     judged = [i for i in question.select if i.alias in spread and measurement.curves is None]
-    reached = {i.alias: possible(i.expression, question, schema, rows) for i in judged}
+    inside = {i.alias: measured_parts(i.expression, question.unnest)[0] for i in judged}
+    reached = {alias: possible(part, question, schema, rows) for alias, part in inside.items()}
     useless = {name: reach for name, reach in reached.items() if 0 < reach.high - reach.low <= (widths[name] or 0)}
     picked = tuple(i.alias for i in question.select if any(c.aggregate == i.expression for c in measurement.chosen))
     facts = (tuple(mechanisms), widths, errors, level, notes)
@@ -155,9 +157,12 @@ def preview(
 
 def spreads(measurement: Measurement, level: float, rows: int | None) -> dict[str, tuple[float | None, float | None]]:
     """The half-width and the expected absolute error of each column of the answer; None where the table decides."""
+    question = measurement.question
     return {
-        item.alias: _spread(item.expression, measurement, level, rows)
-        for item in measurement.question.select
+        item.alias: (None, None)
+        if changes_widths(item.expression)
+        else _spread(measured_parts(item.expression, question.unnest)[0], measurement, level, rows)
+        for item in question.select
         if aggregates_of(item.expression)
     }
 

@@ -12,9 +12,8 @@ from numpy.typing import NDArray
 
 from dproof.coins import Coins
 from dproof.curves.bases import Floats
+from dproof.curves.vector_noise import VectorLaw
 from dproof.exact import bisect
-from dproof.laws.gaussian import GaussianSum
-from dproof.laws.laplace import TwoSided
 
 _NORMAL = NormalDist()
 _DRAWS = 8_000
@@ -45,21 +44,30 @@ def _path_length(loadings: Floats) -> float:
     return float((2 * np.arcsin(np.clip(chords / 2, 0, 1))).sum())
 
 
-def drawn_quantile(
-    loadings: Floats, law: TwoSided | GaussianSum, deviation: float, level: float, coins: Coins
-) -> float:
-    """The same for independent draws of a law, from 8,000 of them: the noise is public, so this costs nothing."""
+def points_quantile(points: int, level: float) -> float:
+    """q with P(|Z_p| ≤ q for all of so many points) ≥ level, for normal Z of variance 1, correlated or not (Šidák).
+
+    >>> round(points_quantile(1, 0.95), 3), round(points_quantile(24, 0.95), 3)
+    (1.96, 3.074)
+    """
+    return _NORMAL.inv_cdf((1 + level ** (1 / points)) / 2)
+
+
+def drawn_quantile(loadings: Floats, law: VectorLaw, deviation: float, level: float, coins: Coins) -> float:
+    """The same for draws of a law, from 8,000 of them: the noise is public, so this costs nothing."""
     noise = law.draw(_DRAWS * len(loadings), coins).reshape(_DRAWS, -1) / deviation
     sizes = np.sqrt((loadings**2).sum(axis=0))
     largest = np.abs(noise @ (loadings[:, sizes > 0] / sizes[sizes > 0])).max(axis=1)
     return float(np.quantile(largest, level, method="higher"))
 
 
-def band_quantile(loadings: Floats, law: TwoSided | GaussianSum, deviation: float, level: float, coins: Coins) -> float:
-    """By the length of the path for Gaussian noise, by drawing for Laplace noise."""
-    if law.is_normal:
-        return tube_quantile(loadings, level)
-    return drawn_quantile(loadings, law, deviation, level, coins)
+def band_quantile(
+    loadings: Floats, law: VectorLaw, deviation: float, level: float, coins: Coins, *, at_points: bool
+) -> float:
+    """For Gaussian noise by the length of the path, or where only the points count by these; else by drawing."""
+    if not law.is_normal:
+        return drawn_quantile(loadings, law, deviation, level, coins)
+    return points_quantile(loadings.shape[1], level) if at_points else tube_quantile(loadings, level)
 
 
 def fine(start: float, stop: float, times: Any) -> NDArray[np.float64]:

@@ -18,6 +18,8 @@ from dproof.spaces.curves import Curves
 Floats = NDArray[np.float64]
 Functions = Callable[[Floats, int], Floats]  # x in [0, 1] and the order of a derivative; one row per function
 
+HAT = "hat"
+MOST_HATS = 512
 _MOST_TERMS = 256
 _MOST_BERNSTEIN = 20  # the condition of their Gram matrix, binomial(2n + 1, n), grows fast
 _DEGREE = 3
@@ -44,6 +46,11 @@ class Basis:
         width = self.stop - self.start
         x = (np.atleast_1d(np.asarray(at, np.float64)) - self.start) / width
         return self.functions(x, derivative) / (sqrt(width) * width**derivative)
+
+    @property
+    def squares(self) -> Floats:
+        """∫ φ_j² of each function."""
+        return np.ones(self.terms)
 
     def analysis(self, space: Curves) -> Floats:
         """The matrix A with ∫ f φ_j = Σ_p A_jp f(t_p) for functions that are linear between grid points."""
@@ -75,9 +82,60 @@ class Basis:
         return np.asarray(np.sqrt((rest**2 * weights).sum(1)))
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Hats(Basis):
+    """The hat functions of a grid, 1 at one point and 0 at all others: they show every curve on it exactly.
+
+    As they are, their coefficients are the values on the grid, and `squares` are weights of these, ∫ hat_j: an error is
+    then that on the grid, which is no less than the one between its points. With the root of their matrix
+    ∫ hat_i hat_k they are made orthonormal.
+
+    >>> hats = hat_functions(Curves(0, 2, 3, 0, 1), orthonormal=False)
+    >>> hats.evaluate([0.5, 1.0]).tolist(), hats.analysis(Curves(0, 2, 3, 0, 1)).tolist()[0]
+    ([[0.5, 0.0], [0.5, 1.0], [0.0, 0.0]], [1.0, 0.0, 0.0])
+    """
+
+    root: Floats
+    lengths: Floats
+
+    @property
+    def squares(self) -> Floats:
+        return self.lengths
+
+    def evaluate(self, at: Any, derivative: int = 0) -> Floats:
+        if derivative:
+            raise InputError("hat functions have corners: they are evaluated without derivatives")
+        times = self.start + (self.stop - self.start) * np.array(self.breaks)
+        hats = np.array(
+            [np.interp(np.atleast_1d(np.asarray(at, np.float64)), times, row) for row in np.eye(self.terms)]
+        )
+        return np.asarray(np.linalg.solve(self.root, hats))
+
+    def analysis(self, space: Curves) -> Floats:
+        return self.root
+
+
+def hat_functions(space: Curves, *, orthonormal: bool) -> Hats:
+    """One hat for each grid point."""
+    times, steps = space.times, np.diff(space.times)
+    gram = (np.diag(np.append(steps, 0) + np.append(0, steps)) * 2 + np.diag(steps, 1) + np.diag(steps, -1)) / 6
+    breaks = tuple(((times - times[0]) / (times[-1] - times[0])).tolist())
+    ends = float(space.start), float(space.stop)
+    root, lengths = np.eye(space.points), gram.sum(axis=0)
+    if orthonormal:
+        values, vectors = np.linalg.eigh(gram)
+        root, lengths = vectors @ (np.sqrt(values)[:, None] * vectors.T), np.ones(space.points)
+    return Hats(HAT, *ends, space.points, breaks, lambda x, derivative: x, root, lengths)
+
+
 def basis(name: str, space: Curves, terms: int) -> Basis:
-    """A basis by name: "cosine", "fourier" (periodic), "b-spline" (cubic) or "bernstein" (polynomials)."""
-    choice(name, tuple(_BASES), "basis")
+    """A basis by name: "cosine", "fourier" (periodic), "b-spline" (cubic), "bernstein" (polynomials), or "hat", which
+    has one term for each grid point."""
+    choice(name, (*_BASES, HAT), "basis")
+    if name == HAT:
+        if terms != space.points or terms > MOST_HATS:
+            raise InputError(f"a hat basis has one term for each grid point, of which there are at most {MOST_HATS}")
+        return hat_functions(space, orthonormal=True)
     if whole(terms, "terms", 1) > (most := min(_MOST_TERMS, space.points)):
         raise InputError(f"terms must be at most {most}: a grid of {space.points} points sees no more")
     functions, breaks = _BASES[name](terms)

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from dproof.curves.expansion import TERMS, CurveLattice, Expansion, centre_of, expand
+from dproof.curves.expansion import CurveLattice, Expansion, centre_of, expand, measured_expansion
 from dproof.errors import InputError
 from dproof.spaces.arrow import as_numpy, from_numpy
 from dproof.spaces.column import Column
@@ -49,8 +49,12 @@ def read_expansion(table: Reader, points: int | None) -> Expansion:
     given: dict[str, Any] = {key: _numbers(table, key) for key in ("box", "centre")}
     given |= {key: table.number(key, None) for key in ("radius", "length")}
     given |= {"basis": table.text("basis", "cosine"), "kernel": table.text("kernel", None)}
-    terms = table.integer("terms", min(TERMS, count))
-    return table.calling(lambda: expand(Curves(start, stop, grid, low, high, norm), terms=terms, **given))
+    terms = table.integer("terms", 0) if "terms" in table else None
+
+    def made() -> Expansion:
+        return measured_expansion(expand(Curves(start, stop, grid, low, high, norm), terms=terms, **given), terms)
+
+    return table.calling(made)
 
 
 def _numbers(table: Reader, key: str) -> list[Any] | None:
@@ -76,7 +80,7 @@ def curve_places(column: Column, arrays: Sequence[Any]) -> NDArray[Any]:
             f"column {column.name!r} has a curve with a missing grid point: complete the curves, "
             "or set missing = 'category' or 'centre' in the plan"
         )
-    rows[missing] = centre_of(expansion)
+    rows[missing] = centre_of(expansion.by_terms or expansion)
     inside = np.clip(rows, float(space.low), float(space.high))
     outside = (inside != rows).any(axis=1) & (not column.clamp)
     if outside.any() and not column.gaps:

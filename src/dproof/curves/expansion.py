@@ -8,7 +8,7 @@ floats before it did, two curves are never further apart than that. Noise is cal
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from fractions import Fraction
 from functools import lru_cache
 from math import isqrt, sqrt
@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dproof.arguments import expect, listed, whole
-from dproof.curves.bases import Basis, Floats, basis
+from dproof.curves.bases import HAT, MOST_HATS, Basis, Floats, basis, hat_functions
 from dproof.curves.kernels import Kernel, eigenbasis
 from dproof.errors import InputError
 from dproof.exact import exact
@@ -30,11 +30,13 @@ from dproof.spaces.curves import PLACES, Curves
 if TYPE_CHECKING:
     from dproof.plans.reader import Reader
 
-Split = Literal["laplace", "gaussian"]
+Split = Literal["laplace", "gaussian", "k_norm"]
+Norm = Literal["l1", "l2", "linf"]
 Integers = NDArray[np.int64]
 _REACH = 1 << 14  # lattice points from the centre of the region to its edge
 TERMS = 8
 _BITS = 62
+_TERMS = (4, 8, 16, 32)  # of an eigenbasis, to choose from
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +45,10 @@ class Expansion(ColumnSpace):
 
     The region lies around `centre`, a public curve (half way between low and high where none is given):
     the L2 ball of a `radius`, by default the least that holds every curve between low and high; a `box` of bounds for
-    the coefficients; or, with a `kernel`, the ball of a radius in the kernel's space H, in its eigenbasis.
+    the coefficients; or, with a `kernel`, the ball of a radius in the kernel's space H, in its eigenbasis. With the
+    basis "hat" and no radius it is all that lies between low and high, as the values on the grid.
+    `by_terms` is the basis that a plan names where all of the grid is measured: for its waves and its coefficients.
+    With `open_terms` the plan does not say how many terms of a kernel's eigenbasis are measured.
 
     >>> Expansion(Curves(0, 24, 25, low=0, high=5), terms=4).lattice("gaussian").size("l2", "change-one") == 2**30
     True
@@ -56,6 +61,8 @@ class Expansion(ColumnSpace):
     box: tuple[Fraction, ...] | None = None
     kernel: Kernel | None = None
     centre: tuple[Fraction, ...] | None = None
+    by_terms: Expansion | None = None
+    open_terms: bool = False
 
     # What a question may ask of a column, as of every space.
     holds_curves: ClassVar[bool] = True
@@ -125,21 +132,52 @@ class Expansion(ColumnSpace):
             object.__setattr__(self, "centre", middle)
         self.functions()  # refuses a name or a number of terms that there is none of
 
+    @property
+    def candidates(self) -> tuple[Expansion, ...]:
+        """What may be measured of the curves: it is chosen by the promise, see `noise.least_noise`."""
+        if not self.open_terms:
+            return (self,) if self.by_terms is None else (self, self.by_terms)
+        grid = (Expansion(self.space, HAT, self.space.points),) if self.space.points <= MOST_HATS else ()
+        return (*_eigenbases(self), *grid)
+
+    @property
+    def shows_all(self) -> bool:
+        """Whether its functions show every curve on the grid exactly."""
+        return self.basis == HAT and self.kernel is None
+
+    @property
+    def has_values(self) -> bool:
+        """Whether its coefficients are the values on the grid."""
+        return self.shows_all and self.radius is None and self.box is None
+
     def functions(self) -> tuple[Basis, Floats]:
-        """The orthonormal functions, and the weight that each coefficient has in the region's ball."""
-        return _functions(self.space, self.basis, self.terms, self.kernel)
+        """The functions, and the weight that each coefficient has in the region's ball."""
+        return _functions(self.space, self.basis, self.terms, self.kernel, self.has_values)
 
     def lattice(self, split: Split) -> CurveLattice:
         """The lattice on which equal noise for every number is the best split over the coefficients."""
-        return _lattice(self, split)
+        return _lattice(self, split if self.box is not None else "gaussian")  # that of a ball is the same for all
 
 
 @lru_cache(maxsize=64)
-def _functions(space: Curves, name: str, terms: int, kernel: Kernel | None) -> tuple[Basis, Floats]:
+def _eigenbases(expansion: Expansion) -> tuple[Expansion, ...]:
+    """The expansion with each of some numbers of terms, up to where the kernel's eigenvalues are rounding noise."""
+    found: list[Expansion] = []
+    for terms in _TERMS:
+        try:
+            found.append(replace(expansion, terms=terms, open_terms=False))
+        except InputError:
+            break
+    return tuple(found)
+
+
+@lru_cache(maxsize=64)
+def _functions(space: Curves, name: str, terms: int, kernel: Kernel | None, has_values: bool) -> tuple[Basis, Floats]:
     if kernel is not None:
         functions, values = eigenbasis(kernel, space, terms)
         return functions, np.sqrt(values)
-    return basis(name, space, terms), np.ones(terms)
+    functions = basis(name, space, terms)
+    return hat_functions(space, orthonormal=False) if has_values else functions, np.ones(terms)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -175,17 +213,24 @@ class CurveLattice:
         """The public curve that stands for z = 0."""
         return np.interp(np.asarray(at, np.float64), self.space.times, centre_of(self.expansion))
 
-    def size(self, norm: Literal["l1", "l2"], neighbours: Neighbours) -> int:
+    def size(self, norm: Norm, neighbours: Neighbours) -> int:
         """How far apart two curves can lie (change-one), or one from the centre (add-remove).
 
-        The l1 norm, or the squared l2 norm. In a ball of radius R, |z|₁ ≤ √J·|z|₂ and |z − z'|₂ ≤ 2R.
+        The l1 or the sup norm, or the squared l2 norm. In a ball of radius R, |z|₁ ≤ √J·|z|₂ and |z − z'|₂ ≤ 2R.
         """
         twice = 2 if neighbours == "change-one" else 1
+        if self.box is not None and norm == "linf":
+            return twice * max(self.box)
         if self.box is not None:
             return sum(twice * b if norm == "l1" else (twice * b) ** 2 for b in self.box)
         assert self.radius is not None
         square = (twice * self.radius) ** 2
-        return square if norm == "l2" else isqrt(self.terms * square)
+        return square if norm == "l2" else isqrt(self.terms * square) if norm == "l1" else twice * self.radius
+
+    @property
+    def ball(self) -> Literal["l2", "linf"]:
+        """The norm whose ball the region is, or lies in with the least room: that of K-norm noise."""
+        return "l2" if self.box is None else "linf"
 
     def coefficients(self, places: Integers) -> Integers:
         """The clipped lattice points of curves, each from its own places alone, in whole numbers throughout."""
@@ -252,10 +297,14 @@ def _lattice(expansion: Expansion, split: Split) -> CurveLattice:
     radius = box = None
     if expansion.box is not None:
         bounds = np.array([float(bound) for bound in expansion.box])
-        # Σ (noise_j)² is least, for a given guarantee, with Laplace scales ∝ b^⅓ and Gaussian variances ∝ b.
-        weights = bounds ** (1 / 3 if split == "laplace" else 1 / 2)
+        # Σ (noise_j)² is least, for a given guarantee, with Laplace scales ∝ b^⅓ and Gaussian variances ∝ b; for
+        # the sup norm the box is made a cube.
+        weights = bounds ** {"laplace": 1 / 3, "gaussian": 1 / 2, "k_norm": 1}[split]
         scales = weights * (bounds / weights).max() / _REACH
         box = tuple(int(b) for b in np.floor(bounds / scales + 0.5))
+    elif expansion.has_values:
+        d = np.maximum(centre_of(expansion) - float(space.low), float(space.high) - centre_of(expansion))
+        scales, box = np.full(space.points, d.max() / _REACH), (_REACH,) * space.points
     else:
         radius = _REACH
         furthest = float(expansion.radius) if expansion.radius is not None else _furthest(expansion)
@@ -303,16 +352,18 @@ def _positive(value: Any, name: str) -> Fraction:
 def expand(
     space: Curves,
     *,
-    basis: str = "cosine",
-    terms: int = TERMS,
+    basis: str | None = None,
+    terms: int | None = None,
     radius: Any = None,
     box: Sequence[Any] | None = None,
     kernel: str | None = None,
     length: Any = None,
     centre: Sequence[Any] | None = None,
 ) -> Expansion:
-    """An expansion from plain values.
+    """An expansion from plain values: of all that the grid tells, where nothing is said of a basis.
 
+    >>> expand(Curves(0, 1, 9, 0, 1)).basis, expand(Curves(0, 1, 9, 0, 1), terms=5).basis
+    ('hat', 'cosine')
     >>> expand(Curves(0, 1, 9, 0, 1), kernel="matern-3/2", length="0.3", radius=2, terms=5).kernel.name
     'matern-3/2'
     """
@@ -322,4 +373,20 @@ def expand(
     chosen = None if kernel is None else Kernel(kernel, length)
     bounds = None if box is None else tuple(listed(box, "box", "a list of bounds, one for each term"))
     middle = None if centre is None else tuple(listed(centre, "centre", "a list of values, one for each grid point"))
-    return Expansion(space, basis, terms, radius, bounds, chosen, middle)
+    everything = all(given is None for given in (basis, terms, box, kernel)) and space.points <= MOST_HATS
+    name = (HAT if everything else "cosine") if basis is None else basis
+    count = (space.points if name == HAT else min(TERMS, space.points)) if terms is None else terms
+    return Expansion(space, name, count, radius, bounds, chosen, middle)
+
+
+def measured_expansion(declared: Expansion, terms: int | None) -> Expansion:
+    """All that the grid tells, in the region of an expansion that a plan declares; or that one, where it says more of
+    the curves: bounds of coefficients, or a kernel. `terms` are None where the plan does not say how many."""
+    if declared.kernel is not None and terms is None:
+        return replace(declared, open_terms=True)
+    told = declared.box is not None or declared.kernel is not None
+    if told or declared.basis == HAT or declared.space.points > MOST_HATS:
+        return declared
+    space, radius = declared.space, declared.radius
+    centre = None if radius is None else declared.centre  # a curve between low and high is nearest to their middle
+    return Expansion(space, HAT, space.points, radius, None, None, centre, declared)

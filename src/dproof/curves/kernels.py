@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from itertools import pairwise
 from math import comb, sqrt
 from typing import Any
@@ -123,10 +124,8 @@ def eigenbasis(kernel: Kernel, space: Curves, terms: int) -> tuple[Basis, NDArra
         raise InputError(f"terms must be a whole number from 1 to {space.points}: the grid sees no more")
     start, width = float(space.start), float(space.stop - space.start)
     breaks = np.linspace(0, 1, _PIECES + 1)
-    nodes, weights = quadrature(start + width * breaks)
-    root = np.sqrt(weights)
-    values, vectors = np.linalg.eigh(kernel(nodes, nodes) * np.multiply.outer(root, root))
-    values, vectors = values[::-1][:terms], vectors[:, ::-1][:, :terms]
+    nodes, root, all_values, all_vectors = _decomposed(kernel, start, width)
+    values, vectors = all_values[:terms], all_vectors[:, :terms]
     if values[-1] < _LEAST_EIGENVALUE * values[0]:
         most = int((values >= _LEAST_EIGENVALUE * values[0]).sum())
         raise InputError(f"this kernel is so smooth that it has {most} terms of any weight; ask for at most {most}")
@@ -140,3 +139,12 @@ def eigenbasis(kernel: Kernel, space: Curves, terms: int) -> tuple[Basis, NDArra
     return Basis(
         f"{kernel.name} eigenbasis", start, float(space.stop), terms, tuple(breaks.tolist()), functions
     ), values
+
+
+@lru_cache(maxsize=16)
+def _decomposed(kernel: Kernel, start: float, width: float) -> tuple[Floats, Floats, Floats, Floats]:
+    """Nodes of the quadrature, the roots of their weights, all eigenvalues, the largest first, and eigenvectors."""
+    nodes, weights = quadrature(start + width * np.linspace(0, 1, _PIECES + 1))
+    root = np.sqrt(weights)
+    values, vectors = np.linalg.eigh(kernel(nodes, nodes) * np.multiply.outer(root, root))
+    return nodes, root, values[::-1], vectors[:, ::-1]

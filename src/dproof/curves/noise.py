@@ -10,8 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import lru_cache
-from math import ceil, sqrt
+from math import sqrt
 from typing import Any, ClassVar, Literal, cast
 
 import numpy as np
@@ -21,92 +20,29 @@ from dproof import coins
 from dproof.arguments import choice
 from dproof.coins import Coins
 from dproof.curves.bases import Floats
-from dproof.curves.expansion import CurveLattice, Expansion, Integers, Split, expand
+from dproof.curves.expansion import CurveLattice, Expansion, Integers, Norm, Split, expand
+from dproof.curves.left_out import l2_left_out
+from dproof.curves.vector_noise import VectorLaw, VectorNoise, vector_noise
 from dproof.errors import InputError
-from dproof.exact import bisect, exp_below, root_above, written
 from dproof.laws.debias import Seen
-from dproof.laws.divergence import Odds, Worst, normal_delta, profile_odds
-from dproof.laws.gaussian import GaussianSum, gaussian_sum
+from dproof.laws.divergence import Odds, Worst
+from dproof.laws.gaussian import GaussianSum
+from dproof.laws.k_norm import KNorm
 from dproof.laws.laplace import TwoSided
 from dproof.laws.optional import Centred, OptionalLaw
 from dproof.mechanisms.mechanism import Distribution, Mechanism
-from dproof.mechanisms.noise import integer_laplace
-from dproof.privacy import Privacy, Promise
+from dproof.privacy import Neighbours, Privacy, Promise
 from dproof.spaces.curves import Curves
 from dproof.spaces.line import ABSENT
 
-_SPLITS: tuple[Split, ...] = ("laplace", "gaussian")
-_SOURCES = {
+_SPLITS: tuple[Split, ...] = ("laplace", "gaussian", "k_norm")
+_KINDS: dict[str, Split] = {TwoSided.kind: "laplace", GaussianSum.kind: "gaussian", KNorm.kind: "k_norm"}
+_SOURCES: dict[Split, str] = {
     "laplace": "HLM15, Example 5, on coefficients by their l1 norm",
     "gaussian": "Hall, Rinaldo and Wasserman 2013; Balle and Wang 2018",
+    "k_norm": "Hardt and Talwar 2010",
 }
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class VectorNoise:
-    """Independent whole-number noise for each of `terms` coordinates, and how far a neighbour moves them together.
-
-    `size` is the l1 norm of the largest move for Laplace noise, the squared l2 norm for Gaussian noise.
-    """
-
-    split: Split
-    law: TwoSided | GaussianSum
-    size: int
-    terms: int
-
-    @property
-    def variance(self) -> Fraction:
-        """Of one coordinate, exactly."""
-        return self.law.variance
-
-    def worst(self, odds: Fraction) -> Fraction:
-        """An upper bound of δ at these odds."""
-        return self.law.delta_vector(odds, self.size, self.terms)
-
-    def odds(self, delta: Fraction) -> Fraction | None:
-        """Odds that serve at δ: the least for Gaussian noise, those of δ = 0 for Laplace; None where none will do."""
-        pure = self.law.pure(self.size)
-        return pure if pure is not None else profile_odds(self.worst, None, delta)
-
-    def draw(self, rows: int, source: Coins) -> Integers:
-        """One vector of noise for each row."""
-        return self.law.draw(rows * self.terms, source).reshape(rows, self.terms)
-
-
-def vector_noise(split: Split, size: int, terms: int, privacy: Privacy) -> VectorNoise:
-    """The least noise of a kind that keeps the promise.
-
-    >>> noise = vector_noise("gaussian", 4 * 16384**2, 9, Privacy(1, "1e-6"))
-    >>> round(float(noise.variance) ** 0.5 / (2 * 16384), 4)
-    4.2247
-    """
-    if split == "laplace":
-        # A δ would hardly narrow Laplace noise, and without one its proof is a comparison of neighbouring weights.
-        law: Any = integer_laplace(size, Privacy(privacy.epsilon)).law
-        return VectorNoise(split, law, size, terms)
-    if privacy.delta == 0:
-        raise InputError("Gaussian noise needs delta above 0; at delta 0 use Laplace noise")
-    return _gaussian(size, terms, privacy.epsilon, privacy.delta)
-
-
-@lru_cache(maxsize=64)
-def _gaussian(size: int, terms: int, epsilon: Fraction, delta: Fraction) -> VectorNoise:
-    """σ from the normal profile, then as little more as the lattice's own bound needs."""
-    if delta == 1:
-        raise InputError("delta 1 promises nothing, so no noise is the least; ask for less than 1")
-    scale = bisect(lambda scale: normal_delta(1 / scale, epsilon) <= delta, Fraction(1, 1 << 30), Fraction(1 << 10))
-    sigma = root_above(Fraction(size)) * scale
-    odds = exp_below(epsilon)
-    for power in range(20, 2, -1):
-        wider = Fraction(ceil(sigma * (1 + Fraction(1, 1 << power)) * 256), 256)
-        law = gaussian_sum(wider**2)
-        if law.delta_vector(odds, size, terms) <= delta:
-            return VectorNoise("gaussian", law, size, terms)
-    least = written(law.charged(odds, terms))
-    raise InputError(
-        f"at epsilon {epsilon} Gaussian noise is proven for a delta above {least} only, as its tables are cut off; "
-        "take Laplace noise, a larger delta or a smaller epsilon"
-    )
+FEW_ROWS = 1_000  # of a mean whose error is weighed where nobody says how many rows there are
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -146,11 +82,15 @@ class CurveLaw(Centred):
 
         E‖X‖ ≤ √E‖X‖², and ‖Σ a_j φ_j‖_∞ ≤ |a|₂ · max_t |φ(t)|₂.
         """
-        curves, error = self.lattice.space, l2_error(self.lattice, self.noise)
+        curves, noise, scales = self.lattice.space, self.noise, self.lattice.scales
         if curves.norm == "l2":
-            return Fraction(error)
+            return Fraction(l2_error(self.lattice, noise))
         functions = self.lattice.functions(np.linspace(float(curves.start), float(curves.stop), 1001))
-        return Fraction(error * float(np.sqrt((functions**2).sum(axis=0).max())))
+        deviation = sqrt(float(noise.variance))
+        error = deviation * sqrt(float((scales**2).sum()) * float((functions**2).sum(axis=0).max()))
+        if noise.split == "k_norm" and self.lattice.ball == "linf":  # |X_j| ≤ T and E X_j² ≥ E T²/3
+            error = min(error, sqrt(3) * deviation * float((scales @ np.abs(functions)).max()))
+        return Fraction(error)
 
     # Missing values ------------------------------------------------------------------------------------------------
 
@@ -160,8 +100,7 @@ class CurveLaw(Centred):
 
     @property
     def nearer(self) -> CurveLaw:
-        size = self.lattice.size("l1" if self.noise.split == "laplace" else "l2", "add-remove")
-        return replace(self, noise=replace(self.noise, size=size))
+        return replace(self, noise=replace(self.noise, size=moves(self.lattice, self.noise.split, "add-remove")[1]))
 
     @property
     def spare(self) -> int:
@@ -186,7 +125,7 @@ class CurveLaw(Centred):
         lattice = self.lattice
         return {
             "kind": self.kind,
-            "norm": "l1" if self.noise.split == "laplace" else "l2",
+            "norm": moves(lattice, self.noise.split, "change-one")[0],
             "terms": lattice.terms,
             "radius": lattice.radius,
             "box": None if lattice.box is None else list(lattice.box),
@@ -282,18 +221,21 @@ class CurveMechanism(Mechanism):
 
 
 def curve_noise(
-    curves: Curves | Expansion, privacy: Promise, *, noise: Literal["auto", "laplace", "gaussian"] = "auto"
+    curves: Curves | Expansion, privacy: Promise, *, noise: Literal["auto", "laplace", "gaussian", "k_norm"] = "auto"
 ) -> CurveMechanism:
     """Sanitise curves by noise on their coefficients, the same guarantee for any two curves whatever.
 
-    Laplace noise by the l1 norm (any δ), Gaussian noise by the l2 norm (δ > 0); in a kernel's eigenbasis the latter
-    is Gaussian process noise of that kernel, cut to finitely many terms. "auto" takes the one with less L2 error.
+    Laplace noise by the l1 norm (any δ), Gaussian noise by the l2 norm (δ > 0), K-norm noise by the norm of the region
+    (any δ): on values of the grid the sup norm, in a ball of few terms the l2 norm. In a kernel's eigenbasis each term
+    has noise by its eigenvalue: Gaussian noise is Gaussian process noise of that kernel, cut to finitely many terms.
+    "auto" takes the one with the least L2 error. Where a plan declares a basis, that basis or all values on the grid
+    are noised, whichever gives the mean of 1,000 curves the lesser error, with what the basis may leave out.
 
     Why it is private: two curves become lattice points at most `size` apart, by clipping in whole numbers; noise on
     whole numbers hides a move of that size; and all that follows looks at nothing else.
 
     >>> curve_noise(Curves(0, 24, 25, low=0, high=5), Privacy(1)).name
-    'Laplace noise on 8 cosine coefficients'
+    'K-norm noise on 25 grid values'
     """
     expansion = curves if isinstance(curves, Expansion) else expand(curves)
     choice(noise, ("auto", *_SPLITS), "noise")
@@ -302,48 +244,71 @@ def curve_noise(
     return mechanism_of(lattice, drawn)
 
 
-def best_noise(
-    expansion: Expansion, privacy: Privacy, noise: Literal["auto", "laplace", "gaussian"] = "auto"
-) -> tuple[CurveLattice, VectorNoise]:
-    """The lattice and the noise with the least L2 error that keep the promise between its neighbours."""
+def moves(lattice: CurveLattice, split: Split, neighbours: Neighbours) -> tuple[Norm, int]:
+    """The norm that a kind of noise goes by, and how far a neighbour moves a lattice point: see `VectorNoise`."""
+    if split == "k_norm":
+        return lattice.ball, lattice.size("linf", neighbours)  # in a ball as far in the l2 norm
+    norm: Norm = "l1" if split == "laplace" else "l2"
+    return norm, lattice.size(norm, neighbours)
+
+
+def best_noise(expansion: Expansion, privacy: Privacy, noise: str = "auto") -> tuple[CurveLattice, VectorNoise]:
+    """The lattice and the noise with the least error of a mean that keep the promise between its neighbours."""
 
     def noise_of(lattice: CurveLattice, split: Split) -> VectorNoise:
-        size = lattice.size("l1" if split == "laplace" else "l2", privacy.neighbours)
-        return vector_noise(split, size, lattice.terms, privacy)
+        _, size = moves(lattice, split, privacy.neighbours)
+        return vector_noise(split, size, lattice.terms, privacy, ball=lattice.ball)
 
-    return least_noise(expansion, _SPLITS if noise == "auto" else (noise,), noise_of)
+    splits = _SPLITS if noise == "auto" else tuple(split for split in _SPLITS if split == noise)
+    return least_noise(expansion, splits, noise_of, Fraction(1, FEW_ROWS))
 
 
 def least_noise(
-    expansion: Expansion, splits: Sequence[Split], noise_of: Callable[[CurveLattice, Split], VectorNoise]
+    expansion: Expansion,
+    splits: Sequence[Split],
+    noise_of: Callable[[CurveLattice, Split], VectorNoise],
+    share: Fraction,
 ) -> tuple[CurveLattice, VectorNoise]:
-    """The lattice and the noise with the least L2 error, of those kinds that can keep the promise."""
-    made = []
-    for split in splits:
-        lattice = expansion.lattice(split)
-        try:
-            made.append((lattice, noise_of(lattice, split)))
-        except InputError:  # too small a δ, or no ε: then the other noise must do
-            if split == splits[-1] and not made:
-                raise
-    return min(made, key=lambda pair: l2_error(*pair))
+    """The lattice and the noise with the least error, of those kinds that can keep the promise.
+
+    The error is that of the noise, of whose variance a mean has this share, and what its basis may leave out.
+    """
+    made, refused = [], []
+    for candidate in expansion.candidates:
+        for split in splits:
+            try:
+                lattice = candidate.lattice(split)
+                made.append((lattice, noise_of(lattice, split)))
+            except InputError as why:  # too small a δ, no ε, or too many terms: then another noise must do
+                refused.append(why)
+    if not made:
+        raise refused[0]
+    return min(made, key=lambda pair: share * Fraction(l2_error(*pair)) ** 2 + Fraction(l2_left_out(pair[0])) ** 2)
 
 
 def l2_error(lattice: CurveLattice, noise: VectorNoise) -> float:
-    """√E‖noise‖₂² = √(variance · Σ scales²), by Parseval."""
-    return sqrt(float(noise.variance) * float((lattice.scales**2).sum()))
+    """√E‖noise‖₂² = √(variance · Σ scales² ∫φ²), as the coordinates of the noise are not correlated."""
+    squares = lattice.expansion.functions()[0].squares
+    return sqrt(float(noise.variance) * float((lattice.scales**2 * squares).sum()))
 
 
 def mechanism_of(lattice: CurveLattice, noise: VectorNoise) -> CurveMechanism:
     """The mechanism of a lattice and a noise, under its name."""
     expansion = lattice.expansion
-    name = f"{noise.split.capitalize()} noise on {lattice.terms} {expansion.functions()[0].name} coefficients"
+    name = f"{noise.name} on {noised(lattice)}"
     return CurveMechanism(name, expansion.space, lattice, CurveLaw(lattice, noise), _SOURCES[noise.split])  # type: ignore[arg-type]
 
 
-def recorded_noise(record: Mapping[str, Any]) -> TwoSided | GaussianSum:
-    """The noise on each coefficient of a curve, as a certificate holds it."""
-    return (TwoSided if record["kind"] == TwoSided.kind else GaussianSum).from_json(record)
+def noised(lattice: CurveLattice) -> str:
+    """What has the noise, in words."""
+    name = lattice.expansion.functions()[0].name
+    return f"{lattice.terms} grid values" if lattice.expansion.has_values else f"{lattice.terms} {name} coefficients"
+
+
+def recorded_noise(record: Mapping[str, Any]) -> VectorLaw:
+    """The noise on the coefficients of a curve, as a certificate holds it."""
+    laws: dict[str, Any] = {TwoSided.kind: TwoSided, KNorm.kind: KNorm}
+    return cast(VectorLaw, laws.get(record["kind"], GaussianSum).from_json(record))
 
 
 def recorded_curve_law(expansion: Expansion, record: Mapping[str, Any]) -> CurveMechanism:
@@ -353,15 +318,18 @@ def recorded_curve_law(expansion: Expansion, record: Mapping[str, Any]) -> Curve
     if expansion.absent is not None:
         shown = recorded_curve_law(expansion.present, record["law"])
         return shown.or_missing(OptionalLaw.around(shown.family, record))
-    law = recorded_noise(record["noise"])
-    split: Split = "laplace" if record["norm"] == "l1" else "gaussian"
-    lattice = expansion.lattice(split)
-    box = None if record["box"] is None else tuple(record["box"])
-    if (lattice.terms, lattice.radius, lattice.box) != (record["terms"], record["radius"], box):
+    law, box = recorded_noise(record["noise"]), None if record["box"] is None else tuple(record["box"])
+    split = _KINDS[law.kind]
+    for candidate in expansion.candidates:
+        lattice = candidate.lattice(split)
+        if (lattice.terms, lattice.radius, lattice.box) == (record["terms"], record["radius"], box):
+            break
+    else:
         raise ValueError("the region of the certificate is not that of the plan")
-    if law.is_normal != (split == "gaussian"):
+    norm, size = moves(lattice, split, "change-one")
+    told = {"norm": norm, "terms": lattice.terms}  # that K-norm noise is for
+    if record["norm"] != norm or any(record["noise"].get(key, value) != value for key, value in told.items()):
         raise ValueError("the noise of the certificate does not fit its norm")
-    size = lattice.size(record["norm"], "change-one")
     return mechanism_of(lattice, VectorNoise(split, law, size, lattice.terms))
 
 

@@ -80,6 +80,11 @@ class Contingency:
     counts: Array
     rows: int
     _tables: dict[tuple[tuple[Powers, ...], bool], Array] = field(default_factory=dict)
+    _likely: dict[tuple[tuple[Powers, ...], bool] | None, Array] = field(default_factory=dict)
+
+    def tested(self, axes: Sequence[Axis]) -> Contingency:
+        """The same counts where other functions of the states of rough axes are asked for: their likely nodes stay."""
+        return Contingency(axes, self.counts, self.rows, _likely=self._likely)
 
     def blocks(self, powers: tuple[Powers, ...], *, naive: bool = False) -> Array:
         """The estimated sums of all blocks, or those that the sanitised rows have as they are."""
@@ -97,11 +102,13 @@ class Contingency:
         """
         if not any(map(is_rough, self.axes)):
             return self.blocks(powers)
-        pairs = zip(self.axes, powers, strict=True)
-        factors = (
-            a.assign(cautiously=cautiously) if isinstance(a, Mixed) and a.rough else a.scores(p) for a, p in pairs
-        )
-        return gather(factors, self.counts)
+        if (powers, cautiously) not in self._likely:
+            pairs = zip(self.axes, powers, strict=True)
+            factors = (
+                a.assign(cautiously=cautiously) if isinstance(a, Mixed) and a.rough else a.scores(p) for a, p in pairs
+            )
+            self._likely[powers, cautiously] = gather(factors, self.counts)
+        return self._likely[powers, cautiously]
 
     def predicted(self) -> Array:
         """The counts that the likely nodes of rough axes would show on average; other axes as they are.
@@ -109,12 +116,14 @@ class Contingency:
         With these Σ s² − Σ f² is the sum of the variances of the likely rows, whatever part of the counts the nodes do
         not explain; a design has nearly the same variance for all values, so that hardly matters.
         """
-        counts = self.counts
-        for n, axis in enumerate(self.axes):
-            if isinstance(axis, Mixed) and axis.rough:
-                shown = axis.assign(cautiously=False).matrix @ axis.matrix
-                counts = np.moveaxis(np.tensordot(counts, shown, axes=(n, 0)), -1, n)
-        return counts
+        if None not in self._likely:
+            counts = self.counts
+            for n, axis in enumerate(self.axes):
+                if isinstance(axis, Mixed) and axis.rough:
+                    shown = axis.assign(cautiously=False).matrix @ axis.matrix
+                    counts = np.moveaxis(np.tensordot(counts, shown, axes=(n, 0)), -1, n)
+            self._likely[None] = counts
+        return self._likely[None]
 
     def total(self, blocks: Array, each: Sum, groups: Groups) -> Array:
         """The sum of every group, from the sums of all blocks."""

@@ -157,12 +157,12 @@ class Counting:
         where = {combo: n for n, combo in enumerate(combos)}
         return cell * len(combos) + np.array([where[key] for key in keys], np.int64), combos
 
-    def read(self, data: Any, rows: int) -> tuple[Contingency, Combos]:
-        """Count the stored rows; with the groups of the public keys that they have."""
+    def read(self, data: Any, rows: int, combos: Combos | None = None) -> tuple[Contingency, Combos]:
+        """Count the stored rows; with the groups of the public keys, those that they have or those given."""
         summed = [reader for reader in self.readers if reader.decoder is None]
         sums = _products([(reader.number, reader.axes[0].states) for reader in summed])
         arrays, numbers, totals = count(data, self.expressions, sums)
-        cell, combos = self.cells(arrays, len(numbers))
+        cell, combos = self.cells(arrays, len(numbers), combos)
         shape = (*(axis.states for reader in self.readers if reader.decoder for axis in reader.axes), len(combos))
         fits(prod(shape) * (len(sums) + 1))
         tables = [np.bincount(cell, column, prod(shape)) for column in (numbers, *totals)]

@@ -15,7 +15,7 @@ from typing import Any, cast
 import numpy as np
 
 from dproof.arguments import expect, flag
-from dproof.curves.bands import tube_quantile
+from dproof.curves.bands import points_quantile, tube_quantile
 from dproof.curves.expansion import CurveLattice
 from dproof.curves.noise import CurveMechanism
 from dproof.errors import InputError
@@ -23,14 +23,15 @@ from dproof.estimation.contingency import Contingency, Target
 from dproof.estimation.counted import Counting, fits
 from dproof.estimation.estimated import WAYS_OUT, Options, refuse_singular
 from dproof.estimation.stored import connected
+from dproof.estimation.subsamples import StoredRows, rows_that_answer
 from dproof.laws.debias import Kept, is_rough
 from dproof.laws.scores import Array
 from dproof.plans.schema import schema_of
 from dproof.questions.answer import Cell
 from dproof.questions.canonical import name
-from dproof.questions.curve_estimate import CurveEstimate, left_out
-from dproof.questions.predicates import Predicate, both
-from dproof.questions.question import Aggregate, Expression, Item, Key, Question, aggregates, aggregates_of
+from dproof.questions.curve_estimate import CurveEstimate, basis_notes
+from dproof.questions.predicates import Predicate, both, leaves
+from dproof.questions.question import Aggregate, Expression, Item, Key, Question, aggregates, aggregates_of, columns
 from dproof.questions.schema import resolve
 from dproof.questions.sql import parse_predicate
 from dproof.questions.sums import Term, present
@@ -61,7 +62,8 @@ def mean_curve(
     checked = resolve(Question("release", (count,), condition), schema)
     if not release.plan.column(column).private or not schema.spaces[column].holds_curves:
         raise InputError(f"column {column!r} holds no sanitised curves")
-    counted = _Counted(release, both(checked.where, present(Aggregate("avg", (column,)), schema)))
+    chosen = both(checked.where, present(Aggregate("avg", (column,)), schema))
+    counted = _Counted(_rows_of(release, column, chosen), chosen)
     (found,) = _functions(counted, column, [0], total, options)
     if found is None:
         raise InputError("by the estimate no rows are left to take a mean of: choose more of them")
@@ -74,12 +76,12 @@ class ReleaseCurves:
     ways_out = WAYS_OUT
 
     def __init__(self, release: Any, question: Question, options: Options) -> None:
-        self.release, self.question, self.options = release, question, options
-        self.rows = release.rows
+        self.question, self.options, self.rows = question, options, release.rows
+        (self.release,) = rows_that_answer(release, frozenset(columns(question)))
         for aggregate in aggregates(question):
             if aggregate.definition.shape == "curved":
                 raise InputError(f"of the curves {aggregate.columns[0]!r} a release can tell AVG and SUM")
-        self.counted = _Counted(release, question.where, question.group_by)
+        self.counted = _Counted(self.release, question.where, question.group_by)
         self.labels, self.shown = self.counted.groups.labels, self.counted.occurs()
 
     @property
@@ -100,7 +102,7 @@ class ReleaseCurves:
 
     def notes(self, groups: Sequence[int]) -> Iterator[str]:
         for aggregate in aggregates(self.question):
-            yield from left_out(_mechanism(self.release, aggregate.columns[0]).lattice)
+            yield from basis_notes(_mechanism(self.release, aggregate.columns[0]).lattice)
         if not self.release.private:
             yield "NOT PRIVATE: drawn with seeded coins"
 
@@ -108,7 +110,7 @@ class ReleaseCurves:
 class _Counted:
     """The stored rows that satisfy a condition, counted by the axes that tell which these are and their groups."""
 
-    def __init__(self, release: Any, where: Predicate | None, keys: Sequence[Key] = ()) -> None:
+    def __init__(self, release: StoredRows, where: Predicate | None, keys: Sequence[Key] = ()) -> None:
         self.release, self.where = release, where
         self.counting = Counting(release.law, [Term((), where)], keys)
         self.table, self.combos = self.counting.read(release.data, release.rows)
@@ -121,7 +123,13 @@ class _Counted:
         return np.flatnonzero(self.counting.occurring(self.where, self.table, self.groups)).tolist()
 
 
-def _mechanism(release: Any, column: str) -> CurveMechanism:
+def _rows_of(release: Any, column: str, where: Predicate | None) -> StoredRows:
+    """The rows that answer for a curve and a condition; curves are joined with nothing, so there is one such part."""
+    (found,) = rows_that_answer(release, frozenset([column, *(leaf.column for leaf in leaves(where))]))
+    return found
+
+
+def _mechanism(release: StoredRows, column: str) -> CurveMechanism:
     return cast(CurveMechanism, release.law.group_of(column).mechanism)
 
 
@@ -140,8 +148,9 @@ def _functions(
             "a mean curve cannot be asked by numbers under noise, which do not tell its rows apart: "
             "choose its rows by public columns, categories or sets"
         )
+    part = release.rows != release.whole
     exact = all(isinstance(axis, Kept) and axis.exact for axis in counting.axes)
-    if total and not exact:
+    if total and (not exact or (part and (counted.where is not None or counting.keys))):
         raise InputError(
             "a total of curves is told for rows chosen by public columns, and where no curve may be missing; "
             "ask for the mean, or the count"
@@ -154,7 +163,7 @@ def _functions(
     sums = _moments(counted, release.plan.column(column), cast(CurveLattice, mechanism.outputs))
     size = sums.shape[-1]
     first, second = np.zeros((len(groups.labels), size)), np.zeros((len(groups.labels), size, size))
-    noise = float(mechanism.shown.noise.variance) if exact and options.target == "table" else None
+    noise = float(mechanism.shown.noise.variance) if exact and not part and options.target == "table" else None
     for i, j in combinations_with_replacement(range(size), 2):
         if i and noise is not None:
             break  # the variance is known
@@ -165,7 +174,8 @@ def _functions(
         second[:, i, j] = second[:, j, i] = found.squares[:, left, right]
         if i == 0:
             first[:, j] = found.values[:, right]
-    return [_function(mechanism.lattice, first[n], second[n], noise, total, options.level) for n in shown]
+    totalled = (release.whole / max(release.rows, 1)) if total else None
+    return [_function(mechanism.lattice, first[n], second[n], noise, totalled, options.level) for n in shown]
 
 
 def _moments(counted: _Counted, column: Column, lattice: CurveLattice) -> Array:
@@ -191,9 +201,12 @@ def _moments(counted: _Counted, column: Column, lattice: CurveLattice) -> Array:
 
 
 def _function(
-    lattice: CurveLattice, first: Array, second: Array, noise: float | None, total: bool, level: float
+    lattice: CurveLattice, first: Array, second: Array, noise: float | None, total: float | None, level: float
 ) -> CurveEstimate | None:
-    """The estimate from Σ w(1, z) and Σ w²(1, z)(1, z)ᵀ; with `noise` the variance of each z is known."""
+    """The estimate from Σ w(1, z) and Σ w²(1, z)(1, z)ᵀ; with `noise` the variance of each z is known.
+
+    It is a mean, or with `total` a total, where each row stands for so many.
+    """
     weight, terms = float(first[0]), lattice.terms
     if weight <= 0:
         return None
@@ -202,8 +215,12 @@ def _function(
     covariance = centred @ second @ centred.T / weight**2 if noise is None else np.eye(terms) * noise / weight
     factor = np.vstack([_root(covariance), np.zeros(terms)])
     notes = (f"only {weight:.0f} rows: the band takes their mean for normal",) if weight < _FEW else ()
-    made = CurveEstimate(lattice, mean, factor, 1.0, weight if total else 1.0, level, notes)
-    return made.with_band(lambda path: tube_quantile(path, level))
+    made = CurveEstimate(lattice, mean, factor, 1.0, 1.0 if total is None else weight * total, level, notes)
+
+    def quantile(path: Array, at_points: bool) -> float:
+        return points_quantile(path.shape[1], level) if at_points else tube_quantile(path, level)
+
+    return made.with_band(quantile)
 
 
 def _root(covariance: Array) -> Array:

@@ -27,7 +27,7 @@ def likelihood(table: Contingency) -> Array:
     >>> likelihood(Contingency([flip], np.array([20.0, 80.0]), 100)).round(3).tolist()
     [0.0, 100.0]
     """
-    laws = [_finite(axis).law for axis in table.axes]
+    laws = [finite(axis).law for axis in table.axes]
     cells = np.ones_like(_spread(laws, table.counts))
     cells *= table.counts.sum() / cells.size
     for _ in range(_STEPS):
@@ -50,7 +50,7 @@ def projection(table: Contingency) -> Array:
     """
     noisy = _noisy(table)
     order = sorted(range(len(table.axes)), key=lambda n: n in noisy)
-    moved = gather(map(_inverse, table.axes), table.counts).transpose(order)
+    moved = gather(map(inverse, table.axes), table.counts).transpose(order)
     rows = moved.reshape(prod(moved.shape[: len(order) - len(noisy)]), -1)
     return on_simplex(rows, np.maximum(rows.sum(axis=1), 0.0)).reshape(moved.shape).transpose(np.argsort(order))
 
@@ -68,7 +68,7 @@ def shrinkage(table: Contingency) -> Array:
     """
     if table.counts.size > _MOST_DRAWN:
         raise TooLarge(f"shrinkage takes at most {_MOST_DRAWN} cells: ask for fewer columns at once")
-    scores = [_inverse(axis) for axis in table.axes]
+    scores = [inverse(axis) for axis in table.axes]
     cells, squares = gather(scores, table.counts), gather((s.times(s) for s in scores), table.counts)
     seen = cells.reshape(-1)
     spread = np.sqrt(np.maximum((squares.reshape(-1) - seen), 1e-9))
@@ -86,7 +86,7 @@ def shrinkage(table: Contingency) -> Array:
 
 def fold(table: Contingency, cells: Array, each: Sum) -> Array:
     """The sums of all blocks, from counts of the true values."""
-    return gather((_finite(axis).wanted(p) for axis, p in zip(table.axes, each.powers, strict=True)), cells)
+    return gather((finite(axis).wanted(p) for axis, p in zip(table.axes, each.powers, strict=True)), cells)
 
 
 def _noisy(table: Contingency) -> tuple[int, ...]:
@@ -94,7 +94,7 @@ def _noisy(table: Contingency) -> tuple[int, ...]:
     return tuple(n for n, axis in enumerate(table.axes) if not (isinstance(axis, Kept) and axis.exact))
 
 
-def _inverse(axis: Axis) -> Scores:
+def inverse(axis: Axis) -> Scores:
     """The scores of every single true value."""
     if isinstance(axis, Kept):
         return axis.scores((0,) * len(axis.numbers))
@@ -103,7 +103,7 @@ def _inverse(axis: Axis) -> Scores:
     raise InputError("numbers under noise have no table of counts to project: use method='likelihood'")
 
 
-def _finite(axis: Axis) -> Kept | Mixed:
+def finite(axis: Axis) -> Kept | Mixed:
     if isinstance(axis, Moments):
         raise InputError("sums of numbers under noise are unbiased as they are: leave the method out")
     return axis

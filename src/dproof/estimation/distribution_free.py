@@ -21,6 +21,7 @@ from functools import cached_property
 import numpy as np
 
 from dproof.estimation.contingency import Contingency, Estimates, Groups, Layout, Sum, Target
+from dproof.estimation.hypothesis_test import can_reach
 from dproof.estimation.measures import NOTHING, Linear, Measures
 from dproof.laws.debias import Mixed, is_rough
 from dproof.laws.scores import Array, Powers
@@ -53,7 +54,9 @@ class Condition:
         states = np.arange(axis.states)[:, None]
         self.tests = np.hstack([states < self._thresholds(), states >= 0]).astype(float)
         self.test_means, self.test_gaps = self.points.means(self.tests)
-        self._measured: dict[tuple[bytes, tuple[Powers, ...]], Estimates] = {}
+        occur = np.diff(self.test_means, prepend=0.0).any(axis=0)  # not all states do
+        self.bins, self.bin_means = (np.diff(each, prepend=0.0)[:, occur] for each in (self.tests, self.test_means))
+        self._measured: dict[tuple[bytes, tuple[Powers, ...], bytes], Estimates] = {}
         self._attained: dict[tuple[bytes, Powers], bool] = {}
 
     def _thresholds(self) -> Array:
@@ -123,22 +126,34 @@ class Condition:
         """The powers of all numbers but this one."""
         return tuple((0,) * len(p) if n == self.number else p for n, p in enumerate(each.powers))
 
-    def measured(self, part: Part, powers: tuple[Powers, ...]) -> Estimates:
-        """The sums of all tests over the rows of a part times powers of other numbers, in each cell of fixed axes."""
-        key = part.cells.tobytes(), powers
+    @property
+    def plain(self) -> tuple[Powers, ...]:
+        """The powers of a count."""
+        return tuple((0,) * len(p) for p in self.sums[0].powers)
+
+    def measured(self, part: Part, powers: tuple[Powers, ...], tests: Array) -> Estimates:
+        """Sums of functions of the states over the rows of a part times powers of other numbers, in each fixed cell."""
+        key = part.cells.tobytes(), powers, tests.tobytes()
         if key not in self._measured:
             axes = list(self.table.axes)
             for n, axis in enumerate(axes):
                 if isinstance(axis, Mixed) and axis.rough:
-                    axes[n] = axis.tested(self.tests if n == self.number else np.ones((axis.states, 1)))
-            blocks, size = [axes[n].blocks for n in self.others], self.tests.shape[1]
+                    axes[n] = axis.tested(tests if n == self.number else np.ones((axis.states, 1)))
+            blocks, size = [axes[n].blocks for n in self.others], tests.shape[1]
             each = np.eye(size).reshape(size, *[1] * len(blocks), size)
             chosen = np.moveaxis(part.cells.reshape(1, *blocks, 1) * each, -1, self.layout.rest.index(self.number) + 1)
             order = np.arange(self.layout.cells * size)
             every = Sum(np.ones([axis.blocks for axis in axes]), powers)
-            table, groups = Contingency(axes, self.table.counts, self.table.rows), self.groups
-            self._measured[key] = table.estimates([every], Groups((), order, groups.fixed, chosen.reshape(size, -1)))
+            asked = Groups((), order, self.groups.fixed, chosen.reshape(size, -1))
+            self._measured[key] = self.table.tested(axes).estimates([every], asked)
         return self._measured[key]
+
+    def measure(self, group: int, part: Part, tests: Array, target: Target = "population") -> tuple[Array, ...]:
+        """These sums in a group, their variances, and the largest of one row."""
+        found, size = self.measured(part, self.plain, tests), tests.shape[1]
+        cell = int(self.groups.order[group]) // len(self.layout.chosen)
+        rows = slice(cell * size, (cell + 1) * size)
+        return found.values[rows, 0], found.covariance(target)[rows, 0, 0], found.heaviest[rows, 0]
 
 
 def _distinct(matrix: Array) -> tuple[Array, Array]:
@@ -167,16 +182,25 @@ class DistributionFree:
             found |= ~np.stack([condition.attained(group) for group in range(len(found))])
         return found
 
-    def interval(
-        self, group: int, top: Linear, bottom: Linear | None, level: float, target: Target, *, scored: bool = True
-    ) -> tuple[float, float]:
-        """What a linear function of the sums, or a ratio of two of them, can be in a group.
+    def _concerned(self, group: int, used: Array) -> list[Condition]:
+        """The numbers that some of the sums depend on; all rows of a group may be counted by any of them."""
+        return [condition for condition in self.conditions if condition.matters(group, used)] or self.conditions[:1]
 
-        Without scores it is by the thresholds alone, and those are then the same for all functions.
-        """
+    def can_reach(self, group: int, sign: int, least: float, level: float, target: Target) -> bool:
+        """Whether sign · (the first sum of a group) ≥ `least` for some distribution that fits the rows."""
+        conditions = self._concerned(group, np.arange(self.found.values.shape[1]) == 0)
+        level = 1 - (1 - level) / len(conditions)
+        return all(
+            can_reach(condition, group, condition.parts(group, np.array([sign > 0])), sign, least, level, target)
+            for condition in conditions
+        )
+
+    def interval(
+        self, group: int, top: Linear, bottom: Linear | None, level: float, target: Target
+    ) -> tuple[float, float]:
+        """What a linear function of the sums, or a ratio of two of them, can be in a group."""
         used = top.coefficients != 0 if bottom is None else (top.coefficients != 0) | (bottom.coefficients != 0)
-        conditions = [condition for condition in self.conditions if condition.matters(group, used)]
-        conditions = conditions or self.conditions[:1]  # all rows of a group, by any of the numbers
+        conditions = self._concerned(group, used)
         alone = len(conditions) == 1
         if not alone and bottom is not None:
             return NOTHING
@@ -187,6 +211,6 @@ class DistributionFree:
             for largest in (True,) if alone else (False, True):
                 parts = condition.parts(group, (top.coefficients > 0) == largest)
                 measures = Measures(condition, group, parts, self.found, target)
-                ranges.append(measures.interval(top, bottom, level, alone=alone, scored=scored))
+                ranges.append(measures.interval(top, bottom, level, alone=alone))
             low, high = max(low, ranges[0][0]), min(high, ranges[-1][1])
         return low, high

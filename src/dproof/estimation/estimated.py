@@ -15,7 +15,9 @@ from dproof.estimation.counted import Counting
 from dproof.estimation.distribution import fold, likelihood, projection, shrinkage
 from dproof.estimation.distribution_free import DistributionFree
 from dproof.estimation.intervals import Value, half_widths, normal_quantile, simultaneous
+from dproof.estimation.loglinear import shrink
 from dproof.estimation.measures import Linear
+from dproof.estimation.subsamples import of_whole, scale_up
 from dproof.exact import level_of
 from dproof.laws.debias import Mixed
 from dproof.laws.scores import Array
@@ -27,7 +29,7 @@ from dproof.questions.schema import Schema
 from dproof.questions.sums import Term, centred_terms
 
 Warnings = tuple[tuple[str, Array], ...]  # what to say, and about which groups
-Method = Literal["inverse", "likelihood", "projection", "shrinkage"]
+Method = Literal["inverse", "likelihood", "projection", "shrinkage", "loglinear"]
 Assume = Literal["nothing", "smooth"]
 ROUGH = (
     "approximate: noise or bins are wider than what is asked; the interval holds however the values are distributed "
@@ -59,6 +61,11 @@ class Options:
         for name, options in (("method", get_args(Method)), ("target", get_args(Target)), ("assume", get_args(Assume))):
             choice(getattr(self, name), options, name)
         flag(self.simultaneous, "simultaneous")
+        if self.simultaneous and self.method == "loglinear":
+            raise InputError(
+                "intervals of method='loglinear' hold on average over the cells of a table, not all at once: leave out "
+                "simultaneous, or the method"
+            )
 
 
 class Scaled(Protocol):
@@ -82,6 +89,7 @@ class Estimated:
     fitted: Array | None  # by another method than the inverse
     covariance: Array
     free: DistributionFree | None  # where a condition may have a bias, and no distribution is assumed
+    scale: float = 1.0  # all rows over those that were counted, for which `free` is
 
     @property
     def best(self) -> Array:
@@ -166,21 +174,23 @@ class Estimated:
     def _for_every_distribution(self, found: Value, spread: Spread, free: DistributionFree, level: float) -> Spread:
         """The intervals that are right whatever the distribution, where the scores of a condition have a bias."""
         rough = (free.biased & (found.gradient != 0)).any(axis=1)
+        # A part of the rows stands for all as for a population; that it is a large part is not made use of.
+        target = self.options.target if self.scale == 1 else "population"
         low, high, unsure = spread.low.copy(), spread.high.copy(), spread.unsure & ~rough
         for n in np.flatnonzero(rough).tolist():
             low[n], high[n] = -np.inf, np.inf
             if found.linear:
-                low[n], high[n] = free.interval(n, self._linear(found, n), None, level, self.options.target)
+                low[n], high[n] = free.interval(n, self._linear(found, n), None, level, target)
             elif found.ratio is not None and found.ratio.top.linear and found.ratio.bottom.linear:
                 top, bottom = (self._linear(side, n) for side in (found.ratio.top, found.ratio.bottom))
-                ends = free.interval(n, top, bottom, level, self.options.target)
+                ends = free.interval(n, top, bottom, level, target)
                 unsure[n] = not np.isfinite(ends).all()
                 low[n], high[n] = sorted(found.ratio.shift + found.ratio.factor * end for end in ends)
         return spread._replace(low=low, high=high, exact=spread.exact & ~rough, rough=rough, unsure=unsure)
 
     def _linear(self, value: Value, group: int) -> Linear:
         slope = value.gradient[group]
-        return Linear(slope, float(value.value[group] - slope @ self.found.values[group]))
+        return Linear(slope * self.scale, float(value.value[group] - slope @ self.found.values[group]))
 
 
 class Spread(NamedTuple):
@@ -202,20 +212,35 @@ def _number(number: Any, whole: bool = False) -> float | int | None:
 
 
 def estimate(
-    counting: Counting, table: Contingency, groups: Groups, needed: list[Term], question: Question, options: Options
+    counting: Counting,
+    table: Contingency,
+    groups: Groups,
+    needed: list[Term],
+    question: Question,
+    options: Options,
+    whole: int | None = None,
 ) -> Estimated:
-    """The sums of a question in every group."""
+    """The sums of a question in every group; over `whole` rows, where the table has a random part of them."""
     sums = list(map(counting.sum_of, needed))
     found, fitted = table.estimates(sums, groups), None
+    if options.method == "loglinear":
+        refuse_singular(counting, found.values)
+        shrunk = shrink(table, sums, groups, options.level, options.target)
+        found = replace(found, values=shrunk.values, heaviest=shrunk.heaviest)
+        return Estimated(counting, needed, question.where, options, found, None, shrunk.covariance, None)
     if options.method != "inverse":
         cells = _FITS[options.method](table)
         refuse_singular(counting, cells)
         fitted = np.stack([table.total(fold(table, cells, each), each, groups) for each in sums], axis=1)
     else:
         refuse_singular(counting, found.values)
-    covariance = found.covariance(options.target)
     free = DistributionFree(table, sums, groups, found) if options.assume == "nothing" else None
-    return Estimated(counting, needed, question.where, options, found, fitted, covariance, free)
+    scale = 1.0
+    if whole is not None and whole != table.rows:
+        found, scale = of_whole(found, whole), scale_up(found, whole)
+        fitted = None if fitted is None else fitted * scale
+    covariance = found.covariance(options.target)
+    return Estimated(counting, needed, question.where, options, found, fitted, covariance, free, scale)
 
 
 _FITS = {"likelihood": likelihood, "projection": projection, "shrinkage": shrinkage}

@@ -35,6 +35,18 @@ def normal_quantile(level: float) -> float:
     return NormalDist().inv_cdf((1 + level) / 2)
 
 
+def tail(x: Array) -> Array:
+    """P(Z > x) for a normal Z, to 1e-7 (Abramowitz and Stegun 1964, 7.1.26).
+
+    >>> tail(np.array([0.0, 1.959964, -1.959964])).round(6).tolist()
+    [0.5, 0.025, 0.975]
+    """
+    t = 1 / (1 + 0.3275911 * np.abs(x) / np.sqrt(2))
+    series = t * (0.254829592 + t * (-0.284496736 + t * (1.421413741 + t * (-1.453152027 + t * 1.061405429))))
+    above = series * np.exp(-(x**2) / 2) / 2
+    return np.asarray(np.where(x >= 0, above, 1 - above))
+
+
 def simultaneous(level: float, intervals: int) -> float:
     """The level of each of several intervals that shall hold all at once.
 

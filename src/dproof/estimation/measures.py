@@ -55,9 +55,7 @@ class Measures:
         self.kept = condition.points.on_grid | jump[1:] | jump[:-1]
         self.measures: list[Measure] = []
 
-    def interval(
-        self, top: Linear, bottom: Linear | None, level: float, *, alone: bool, scored: bool
-    ) -> tuple[float, float]:
+    def interval(self, top: Linear, bottom: Linear | None, level: float, *, alone: bool) -> tuple[float, float]:
         """What a linear function of the sums, or a ratio of two of them, can be.
 
         Without being `alone` the number shares the conditions with others under wide noise.
@@ -70,7 +68,7 @@ class Measures:
             return NOTHING
         products = dict.fromkeys([self.plain, *(self.others[j] for j in used)])
         self.measures = [(m, powers) for m in range(len(self.parts)) for powers in products]
-        if scored and alone:
+        if alone:
             half = (1 + level) / 2
             bounds = [*self._tests(half), self._scores(asked, half)]
         else:
@@ -119,7 +117,7 @@ class Measures:
         target: Target = "population" if condition.points.even else self.target
         each = 1 - (1 - level) / (len(self.measures) * size)
         for m, powers in self.measures:
-            found = condition.measured(self.parts[m], powers)
+            found = condition.measured(self.parts[m], powers, condition.tests)
             half = half_widths(found.covariance(target)[rows, 0, 0], found.heaviest[rows, 0], each).half
             matrix = self._spread((m, powers), condition.test_means)
             yield Bounds(matrix, found.values[rows, 0] / self.rows, half / self.rows + condition.test_gaps)

@@ -6,18 +6,17 @@ from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from decimal import Decimal
 from fractions import Fraction
-from functools import partial
 from typing import Any
 
 import numpy as np
 
 from dproof.errors import InputError
-from dproof.estimation.contingency import Contingency
+from dproof.estimation.contingency import Contingency, Target
 from dproof.estimation.counted import Combos, Counting
 from dproof.estimation.distribution_free import DistributionFree
 from dproof.estimation.estimated import Options, estimate, refuse_singular
 from dproof.estimation.intervals import half_widths, normal_quantile
-from dproof.estimation.measures import Linear
+from dproof.estimation.subsamples import StoredRows, of_whole, scale_up
 from dproof.laws.lattice import NODES
 from dproof.laws.scores import Array
 from dproof.plans.schema import schema_of
@@ -37,11 +36,22 @@ Steps = tuple[Array, Ends, Array, Ends, Array]
 
 
 class OrderStatistics:
-    """The order statistics of one question on a release; what is read for one of them serves the others."""
+    """The order statistics of one question on stored rows; what is read for one of them serves the others.
 
-    def __init__(self, release: Any, question: Question, options: Options, labels: Sequence[tuple[Any, ...]]) -> None:
-        self.law, self.data, self.rows = release.law, release.data, release.rows
-        self.schema = schema_of(release.law.plan, "release")
+    `combos` are the groups of the public keys, where rows of other parts have these too.
+    """
+
+    def __init__(
+        self,
+        stored: StoredRows,
+        question: Question,
+        options: Options,
+        labels: Sequence[tuple[Any, ...]],
+        combos: Combos | None = None,
+    ) -> None:
+        self.combos = combos
+        self.law, self.data, self.rows, self.whole = stored.law, stored.data, stored.rows, stored.whole
+        self.schema = schema_of(stored.law.plan, "release")
         self.question, self.options, self.labels = question, options, labels
         self.rough = np.zeros(len(labels), bool)  # groups with a distribution that wide noise hides
         self.tables: dict[Any, tuple[Counting, Contingency, Combos]] = {}  # by column and condition
@@ -68,7 +78,7 @@ class OrderStatistics:
         (column,), options = aggregate.columns, self.options
         if (column, where) not in self.tables:
             counting = self._spelled(column, where)
-            self.tables[column, where] = (counting, *counting.read(self.data, self.rows))
+            self.tables[column, where] = (counting, *counting.read(self.data, self.rows, self.combos))
         counting, table, combos = self.tables[column, where]
         ends = _ends(counting, column)
         values = ends[0] if _end(aggregate) == "least" else ends[1]
@@ -82,12 +92,13 @@ class OrderStatistics:
         sums, groups = [counting.sum_of(Term((), where))], counting.groups(combos, {column: takes})
         found = table.estimates(sums, groups)
         refuse_singular(counting, found.values)
+        free = DistributionFree(table, sums, groups, found)
+        scale, found = scale_up(found, self.whole), of_whole(found, self.whole)
         variance = found.covariance(options.target)[:, 0, 0]
         half = half_widths(variance, found.heaviest[:, 0], options.level).half
-        half += np.abs(table.likely_bias(sums[0], groups)) + _LEFT * found.doubts[:, 0]
+        half += scale * np.abs(table.likely_bias(sums[0], groups)) + _LEFT * found.doubts[:, 0]
         total, naive = (each[:, 0].reshape(-1, len(marks)) for each in (found.values, found.naive))
         half = half.reshape(total.shape)
-        free = DistributionFree(table, sums, groups, found)
         biased = np.asarray(free.biased.reshape(total.shape).any(axis=1))
         self.rough |= biased
         for n in range(len(total)):
@@ -100,14 +111,17 @@ class OrderStatistics:
     def _bounds(self, free: DistributionFree, first: int, steps: int, mark: float) -> tuple[Array, Array]:
         """∞ from where on every distribution that fits the rows has passed the mark, and from where on some has; −∞
         before that."""
-        level, target, count = self.options.level, self.options.target, Linear(np.ones(1))
+        target: Target = self.options.target if self.whole == self.rows else "population"
+        level, mark = self.options.level, mark * self.rows / self.whole
 
-        def passed(end: int, step: int) -> bool:
-            # By the thresholds alone: then all steps are about the same distributions.
-            return free.interval(first + step, count, None, level, target, scored=False)[end] >= mark
+        def some(step: int) -> bool:
+            return free.can_reach(first + step, 1, mark, level, target)
+
+        def every(step: int) -> bool:
+            return not free.can_reach(first + step, -1, -mark, level, target)
 
         places = np.arange(steps)
-        until = [bisect_left(range(steps), True, key=partial(passed, end)) for end in (0, 1)]
+        until = [bisect_left(range(steps), True, key=has_passed) for has_passed in (every, some)]
         return np.where(places < until[0], -np.inf, np.inf), np.where(places < until[1], -np.inf, np.inf)
 
     def _spelled(self, column: str, where: Predicate | None) -> Counting:
@@ -147,7 +161,8 @@ class OrderStatistics:
             # Rows with different public values are different rows, so their squares add up: (1 − q)² before t, q²
             # behind.
             *_, square, product = ((1 - 2 * q) * upto + q**2 * all_of).T
-            less = product if options.target == "table" else total**2 / max(self.rows, 1)
+            exact = options.target == "table" and self.whole == self.rows
+            less = product if exact else total**2 / max(self.rows, 1)
             variance = np.where(np.abs(square - less) < 1e-9 * np.abs(square), 0.0, square - less)
             half = half_widths(variance, np.zeros(len(each)), options.level).half
             yield each[:, 0], (each[:, 0], each[:, 0]), total, (total - half, total + half), naive
@@ -187,7 +202,7 @@ class OrderStatistics:
         counting = Counting(self.law, needed, [*self.question.group_by, *keys])
         table, combos = counting.read(self.data, self.rows)
         groups = counting.groups(combos)
-        estimated = estimate(counting, table, groups, needed, self.question, self.options)
+        estimated = estimate(counting, table, groups, needed, self.question, self.options, self.whole)
         numbers = zip(estimated.best[:, 0].tolist(), estimated.found.naive[:, 0].tolist(), strict=True)
         yield from zip(groups.labels, numbers, strict=True)
 

@@ -2,31 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from math import prod
 from typing import Any
 
 import duckdb
-import numpy as np
 from sqlglot import exp
 
 from dproof.errors import InputError, did_you_mean
-from dproof.estimation.counted import Counting
 from dproof.estimation.curves import ReleaseCurves
-from dproof.estimation.estimated import ROUGH, SMOOTH, WAYS_OUT, Options, Warnings, estimate
-from dproof.estimation.order_statistics import OrderStatistics
+from dproof.estimation.estimated import ROUGH, SMOOTH, Options
+from dproof.estimation.measured import measured
 from dproof.estimation.stored import connected
+from dproof.plans.plan import ASKED
 from dproof.plans.schema import schema_of
-from dproof.questions.answer import Answer, Cell
+from dproof.questions.answer import Answer
 from dproof.questions.building import Asked, as_question
 from dproof.questions.canonical import literal, name
 from dproof.questions.measured import answer
-from dproof.questions.question import Aggregate, Expression, Question, aggregates, aggregates_of, expressions
-from dproof.questions.regions import grouping
-from dproof.questions.schema import Open, Schema, asks_for_curves, resolve
+from dproof.questions.schema import asks_for_curves, resolve
 from dproof.questions.sql import read_statement
-from dproof.questions.sums import centred_terms
 from dproof.tables.source import Parts
 
 _METHODS = {
@@ -35,6 +29,8 @@ _METHODS = {
     "likelihood": "maximum likelihood (iterative Bayes)",
     "projection": "inverse law, moved to the nearest table without negative counts",
     "shrinkage": "inverse law, counts drawn towards each other (empirical Bayes)",
+    "loglinear": "inverse law, drawn towards what tables of two columns say (log-linear; intervals cover as often as "
+    "they say on average over the cells of the table)",
 }
 _TARGETS = {
     "table": "the table that was sanitised (privacy noise only)",
@@ -42,7 +38,6 @@ _TARGETS = {
 }
 _LONGEST = 100_000  # characters of SQL
 _MOST_ROWS = 1_000_000
-_MOST_GROUPS = 10_000
 _ROW_MAKERS = (exp.GenerateSeries, exp.Unnest)  # functions that may stand after FROM: they read nothing
 _LABEL = "raw: the sanitised rows as they are, so counts and means are biased by their noise; query(...) debiases them"
 
@@ -50,9 +45,10 @@ _LABEL = "raw: the sanitised rows as they are, so counts and means are biased by
 def query(release: Any, asked: Asked, **options: Any) -> Answer:
     """The debiased answer to a question on a release, with an interval for each estimate.
 
-    `level` of the intervals; `method` "inverse", "likelihood", "projection" or "shrinkage"; `target` of the intervals,
-    "table" or "population"; `simultaneous=True` for intervals that hold all at once; `assume="smooth"` for narrower
-    intervals of conditions on numbers under wide noise, which hold only where the numbers are spread smoothly.
+    `level` of the intervals; `method` "inverse", "likelihood", "projection", "shrinkage" or "loglinear";
+    `target` of the intervals, "table" or "population"; `simultaneous=True` for intervals that hold all at once;
+    `assume="smooth"` for narrower intervals of conditions on numbers under wide noise, which hold only where the
+    numbers are spread smoothly.
 
     >>> import pyarrow, dproof as dp
     >>> plan = {"privacy": {"epsilon": 1}, "columns": {"read": {"space": "categories", "values": ["yes", "no"]}}}
@@ -69,71 +65,12 @@ def query(release: Any, asked: Asked, **options: Any) -> Answer:
     if asks_for_curves(question, schema):
         curves = ReleaseCurves(release, question, chosen)
         return answer(question, schema, curves, chosen.level, curves.method)
-    answered = answer(question, schema, MeasuredRelease(release, question, chosen), chosen.level)
+    answered = answer(question, schema, measured(release, question, chosen), chosen.level)
     rough = chosen.method == "inverse" and not {ROUGH, SMOOTH}.isdisjoint(answered.notes)
     method = _METHODS["approximate" if rough else chosen.method]
     if SMOOTH in answered.notes:
         method += "; assuming smooth distributions"
     return replace(answered, method=f"{method}; intervals for {_TARGETS[chosen.target]}")
-
-
-class MeasuredRelease:
-    """One question on the stored rows of a release: estimated sums, and order statistics (see `Measured`)."""
-
-    ways_out = WAYS_OUT
-
-    def __init__(self, release: Any, question: Question, options: Options) -> None:
-        self.question, self.rows, self.private = question, release.rows, release.private
-        schema, asked = schema_of(release.law.plan, "release"), aggregates(question)
-        _check_groups(question, schema)
-        formulas = [a for a in asked if a.definition.formula] or [Aggregate("count")]
-        needed = list(dict.fromkeys(term for a in formulas for term in centred_terms(a, question.where, schema)))
-        counting = Counting(release.law, needed, question.group_by)
-        table, combos = counting.read(release.data, release.rows)
-        groups = counting.groups(combos)
-        self.labels = groups.labels
-        occurs = counting.occurring(question.where, table, groups) if question.group_by else np.ones(1, bool)
-        self.shown = np.flatnonzero(occurs).tolist()
-        self.estimated = estimate(counting, table, groups, needed, question, options)
-        self.statistics = OrderStatistics(release, question, options, groups.labels)
-        self.special = {a: self.statistics.cells(a) for a in asked if a.definition.formula is None}
-        self.found: dict[Expression, tuple[Sequence[Cell], Warnings]] = {}
-
-    def _found(self, expression: Expression) -> tuple[Sequence[Cell], Warnings]:
-        """The cells of all groups, and what to say about them."""
-        if expression not in self.found:
-            special = [part for part in aggregates_of(expression) if part in self.special]
-            if isinstance(expression, Aggregate) and special:
-                self.found[expression] = self.special[expression], self.estimated.rough_note(self.statistics.rough)
-            elif special:
-                raise InputError(f"{special[0].kind.upper()} cannot be calculated with: select it by itself")
-            else:
-                self.found[expression] = self.estimated.cells(expression)
-        return self.found[expression]
-
-    def estimates(self, expression: Expression) -> Sequence[Any]:
-        return self._found(expression)[0]
-
-    def cells(self, expression: Expression, groups: Sequence[int]) -> Sequence[Any]:
-        cells, _ = self._found(expression)
-        return [cells[n] for n in groups]
-
-    def notes(self, groups: Sequence[int]) -> Iterator[str]:
-        warnings = [w for part in expressions(self.question) if part in self.found for w in self.found[part][1]]
-        yield from (note for n in groups for note, which in warnings if which[n])
-        if not self.private:
-            yield "NOT PRIVATE: drawn with seeded coins"
-
-
-def _check_groups(question: Question, schema: Schema) -> None:
-    """Refuse more groups than can be told apart in good time; those of public columns are as many as there are."""
-    private = (key for key in question.group_by if not isinstance(schema.spaces[key.column], Open))
-    groups = prod(len(grouping(key, schema).labels) for key in private)
-    if groups > _MOST_GROUPS:
-        raise InputError(
-            f"the question has {groups:,} groups, and {_MOST_GROUPS:,} are the most: group by fewer columns, by wider "
-            "bins such as BIN(age, 10), or ask with WHERE for those that matter"
-        )
 
 
 def raw(release: Any, sql: str) -> Answer:
@@ -151,6 +88,7 @@ def raw(release: Any, sql: str) -> Answer:
     with connected(release.data, "stored") as database:
         kept = [column for column in release.plan.columns if column.kind != "drop"]
         columns = ", ".join(f"{column.sql} AS {name(column.name)}" for column in kept)
+        columns += "" if release.law.weights is None else f", {name(ASKED)}"
         database.execute(f"CREATE VIEW release AS SELECT {columns} FROM stored")
         _lock(database, release.data)
         try:

@@ -14,16 +14,18 @@ from typing import Any
 import duckdb
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.ipc
 
 from dproof.errors import InputError
 from dproof.estimation.bins import unmix_bins
 from dproof.laws.debias import Axis, Bins, Scale, Seen, Unmixed
 from dproof.laws.scores import Array
+from dproof.plans.plan import ASKED
 from dproof.plans.row_law import Group
 from dproof.questions.cells import Cut
 from dproof.spaces.arrow import as_numpy
-from dproof.spaces.column import Column, quoted
+from dproof.spaces.column import Column, quoted, text_literal
 from dproof.tables.counting import Decoder, count_alike, decode_all, expressions, relation_of
 from dproof.tables.source import Parts
 
@@ -33,6 +35,27 @@ _CLOSED: dict[str, Any] = {
     "autoload_known_extensions": False,
     "python_enable_replacements": False,
 }
+
+
+Counted = tuple[list[Any], Array, list[Array]]  # values of key expressions, how many rows have each, and sums
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Answering:
+    """Those of the stored rows that were asked for one group; what is counted once, is counted for all groups."""
+
+    data: Any
+    group: str
+    counted: dict[tuple[tuple[str, ...], tuple[str, ...]], Counted]
+
+    def count(self, keys: Sequence[str], sums: Sequence[str]) -> Counted:
+        wanted = tuple(keys), tuple(sums)
+        if wanted not in self.counted:
+            self.counted[wanted] = count(self.data, [quoted(ASKED), *keys], sums)
+        (asked, *values), numbers, totals = self.counted[wanted]
+        own = pc.equal(asked.cast(pa.string()), self.group)
+        chosen = as_numpy(own).astype(bool)
+        return [array.filter(own) for array in values], numbers[chosen], [total[chosen] for total in totals]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -63,6 +86,8 @@ def connected(data: Any, view: str) -> Iterator[Any]:
 
 def relation(database: Any, data: Any) -> Any:
     """The stored rows, from Parquet files or an Arrow table."""
+    if isinstance(data, Answering):
+        return relation(database, data.data).filter(f"{quoted(ASKED)} = {text_literal(data.group)}")
     data = data.files() if isinstance(data, Parts) else data
     found = relation_of(database, data)
     if found is not None:
@@ -72,11 +97,13 @@ def relation(database: Any, data: Any) -> Any:
     return database.from_arrow(pyarrow.concat_tables(pyarrow.parquet.read_table(path) for path in data))
 
 
-def count(data: Any, keys: Sequence[str], sums: Sequence[str]) -> tuple[list[Any], Array, list[Array]]:
+def count(data: Any, keys: Sequence[str], sums: Sequence[str]) -> Counted:
     """The values of the key expressions, how many rows have each, and sums of expressions over these.
 
     Where the rows lie on many machines the same values may come several times.
     """
+    if isinstance(data, Answering):
+        return data.count(keys, sums)
     named = {f"s{n}": f"coalesce(sum({number}), 0)::DOUBLE" for n, number in enumerate(sums)}
     if isinstance(data, Parts):
         counted = data.each(lambda part: _packed(_counted(part, keys, named)))

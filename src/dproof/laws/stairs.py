@@ -164,12 +164,14 @@ class Stairs(NoiseLaw):
 NOISES[Stairs.kind] = Stairs.from_json
 
 
-def stairs(ratio: Fraction, width: int) -> Stairs:
-    """The staircase for shifts up to `width` at these odds, its first stair of the width that errs least."""
+def stairs(ratio: Fraction, width: int, inner: int | None = None) -> Stairs:
+    """The staircase for shifts up to `width` at these odds; without `inner` its first stair is as wide as errs least."""
     if ratio - 1 < _FLATTEST:
         raise TooLarge("epsilon is too small for staircase noise, and Laplace noise is as good there: use that")
     if width > _WIDEST * log(min(ratio, Fraction(1 << 900))):
         raise TooLarge("staircase noise that wide does not fit a machine word; use a coarser step, or more epsilon")
+    if inner is not None:
+        return _with_inner(ratio, width, inner)
     root = float(min(ratio, Fraction(1 << 900))) ** 0.5
     near = int(width / (1 + root))  # the best width of the first stair on the real line, width/(1 + e^(ε/2))
     candidates = (_with_inner(ratio, width, inner) for inner in range(near - 1, near + 3) if 1 <= inner <= width)

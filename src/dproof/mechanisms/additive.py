@@ -12,6 +12,7 @@ import numpy as np
 from dproof.arguments import expect, flag
 from dproof.errors import InputError, TooLarge
 from dproof.exact import exact, exp_below, least, least_whole
+from dproof.laws.gaussian import gaussian as gaussian_law
 from dproof.laws.keep_or_other import KeepOrOther
 from dproof.laws.laplace import TwoSided, two_sided
 from dproof.laws.lattice import Lattice
@@ -30,24 +31,26 @@ _WORKING = 192  # bits in which the weights are computed before they are rounded
 _NUDGES = (0, -44, -36, -28, -20, -14, -10)  # what rounding to whole numbers may cost, as powers of two
 
 
-def laplace(interval: Interval, privacy: Promise, *, clamp: bool = False) -> Mechanism:
+def laplace(interval: Interval, privacy: Promise | None = None, *, scale: Any = None, clamp: bool = False) -> Mechanism:
     """The number plus Laplace noise on its lattice: P(Y_d = d + k·step) ∝ e^(−k·step/b).
 
     b = diam/ε at δ = 0, and about diam/(ε − 2 ln(1 − δ)) with δ, the least scale that the exact lattice profile
     allows; HLM15, Example 5 has diam/(ε − ln(1 − δ)), which is enough but not needed.
-    Outputs lie on all of the lattice, or in the interval with `clamp`, which costs no privacy.
+    Outputs lie on all of the lattice, or in the interval with `clamp`, which costs no privacy. With `scale` instead of
+    a promise b is given; `epsilon()` tells what it keeps.
 
     Why it is private: see `integer_laplace`, with the diameter in steps as the sensitivity.
 
     >>> m = laplace(Interval(0, 1, "0.001"), Privacy(1, "0.1"))
     >>> round(float(m.error), 4), m.delta(1) <= 0.1
     (0.826, True)
+    >>> round(laplace(Interval(0, 1, "0.001"), scale=2).epsilon(), 6)
+    0.5
     """
-
-    privacy = Privacy.of(privacy)
+    steps, promise = _given_scale(interval, privacy, scale, "scale")
 
     def noise(shift: int) -> NoiseLaw:
-        return integer_laplace(shift, privacy, coordinates=1).law
+        return integer_laplace(shift, promise, coordinates=1).law if promise else two_sided(exp_below(1 / steps))
 
     return _plus(interval, noise, "Laplace", "HLM15, Example 5", clamp)
 
@@ -84,32 +87,37 @@ def truncated_laplace(interval: Interval, privacy: Promise, *, clamp: bool = Fal
     return _plus(interval, noise, "truncated Laplace", "Geng et al. 2020", clamp)
 
 
-def gaussian(interval: Interval, privacy: Promise, *, clamp: bool = False) -> Mechanism:
+def gaussian(
+    interval: Interval, privacy: Promise | None = None, *, sigma: Any = None, clamp: bool = False
+) -> Mechanism:
     """The number plus Gaussian noise on its lattice, P(Y_d = d + k·step) ∝ e^(−k²/2σ²), with the least σ; needs δ > 0.
 
     On a fine lattice σ solves Φ(D/2σ − εσ/D) − e^ε Φ(−D/2σ − εσ/D) = δ with D the diameter.
-    Balle and Wang 2018; Canonne, Kamath and Steinke 2020.
+    Balle and Wang 2018; Canonne, Kamath and Steinke 2020. With `sigma` instead of a promise it is given; `delta(ε)`
+    tells what it keeps.
 
     Why it is private: see `integer_gaussian`, with the diameter in steps as the sensitivity.
 
     >>> m = gaussian(Interval(0, 1, "0.01"), Privacy(1, "1e-5"))
     >>> round(float(m.error) / 0.7978845608, 2), m.delta(1) <= 1e-5
     (3.73, True)
+    >>> round(gaussian(Interval(0, 1, "0.01"), sigma="3.73").delta(1), 6)
+    1e-05
     """
-
-    privacy = Privacy.of(privacy)
+    steps, promise = _given_scale(interval, privacy, sigma, "sigma")
 
     def noise(shift: int) -> NoiseLaw:
-        return integer_gaussian(shift**2, privacy, coordinates=1).law
+        return integer_gaussian(shift**2, promise, coordinates=1).law if promise else gaussian_law(steps**2)
 
     return _plus(interval, noise, "Gaussian", "Balle and Wang 2018, on the lattice", clamp)
 
 
-def staircase(interval: Interval, privacy: Promise, *, clamp: bool = False) -> Mechanism:
+def staircase(interval: Interval, privacy: Promise, *, gamma: Any = None, clamp: bool = False) -> Mechanism:
     """The number plus staircase noise: flat stairs as wide as the diameter, each e^ε lower than the last.
 
     The first stair has the width γ·diam, γ = 1/(1 + e^(ε/2)), which gives E|noise| = diam·e^(ε/2)/(e^ε − 1), the
-    least that pure privacy allows among all additive noise. Geng and Viswanath 2016. δ is not used.
+    least that pure privacy allows among all additive noise. Geng and Viswanath 2016. δ is not used. Another γ between
+    0 and 1 may be given, such as the one that is best for the variance; it is rounded to the lattice.
 
     Why it is private: a shift of at most one diameter moves at most one stair.
 
@@ -121,8 +129,12 @@ def staircase(interval: Interval, privacy: Promise, *, clamp: bool = False) -> M
     if privacy.epsilon == 0:
         raise InputError("staircase noise needs epsilon above 0")
 
+    share = None if gamma is None else exact(gamma, "gamma")
+    if share is not None and not 0 < share <= 1:
+        raise InputError("gamma must be above 0 and at most 1: the width of the first stair, in diameters")
+
     def noise(shift: int) -> NoiseLaw:
-        return stairs(exp_below(privacy.epsilon), shift)
+        return stairs(exp_below(privacy.epsilon), shift, None if share is None else max(1, round(share * shift)))
 
     return _plus(interval, noise, "staircase", "Geng and Viswanath 2016", clamp)
 
@@ -204,6 +216,19 @@ def _plus(interval: Interval, noise: Callable[[int], NoiseLaw], name: str, sourc
         return _alone(name, interval, source)
     family = Lattice(interval.size, noise(interval.size - 1), clamp)
     return Mechanism(name, interval, interval if clamp else interval.line, family, source)
+
+
+def _given_scale(interval: Interval, privacy: Any, scale: Any, name: str) -> tuple[Fraction, Privacy | None]:
+    """A scale in steps, or a promise to calibrate one for."""
+    _demand_interval(interval)
+    if (privacy is None) == (scale is None):
+        raise InputError(f"noise is calibrated to a promise, or has a {name}: give one of them")
+    if scale is None:
+        return Fraction(0), Privacy.of(privacy)
+    given = exact(scale, name)
+    if given <= 0:
+        raise InputError(f"{name} must be above 0")
+    return given / interval.step, None
 
 
 def _alone(name: str, interval: Interval, source: str) -> Mechanism:

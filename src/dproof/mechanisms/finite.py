@@ -141,10 +141,17 @@ def discrete_exponential(space: Space, k: Any = None, *, utility: Any = None, ne
 
 
 def exponential(
-    inputs: Space, outputs: Space, utility: Any, *, epsilon: Any, base: Sequence[Any] | None = None
+    inputs: Space,
+    outputs: Space,
+    utility: Any,
+    *,
+    epsilon: Any,
+    base: Sequence[Any] | None = None,
+    neighbours: Any = None,
 ) -> Mechanism:
     """P(Y_d = q) = e^{ε u(d, q)} μ(q) / C_d, for a matrix of utilities and a base measure μ on the outputs.
 
+    `neighbours`, where not every pair of inputs counts, are pairs of labels or a square matrix of booleans.
     2εΔu-private by McSherry and Talwar, 2007; `epsilon()` tells the tight value. HLM16, Definition 2.
 
     >>> from dproof import Categories
@@ -159,7 +166,8 @@ def exponential(
     measure = [exact(x, "a base weight") for x in given]
     if len(measure) != outputs.size or min(measure) < 0 or not any(measure):
         raise InputError(f"the base measure needs {outputs.size} weights of at least 0, not all 0")
-    family = _exponential_law(utility, (inputs.size, outputs.size), eps, measure, None)
+    pairs = as_neighbours(neighbours, inputs)
+    family = _exponential_law(utility, (inputs.size, outputs.size), eps, measure, pairs)
     return Mechanism("exponential", inputs, outputs, family, "HLM16, Definition 2")
 
 

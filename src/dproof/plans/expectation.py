@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from decimal import ROUND_CEILING, Context
 from fractions import Fraction
 from math import sqrt
@@ -12,7 +13,7 @@ from dproof.errors import InputError
 from dproof.exact import bisect, exact
 from dproof.plans.mechanisms import choose
 from dproof.plans.plan import Plan, Wanted, split
-from dproof.plans.row_law import Group, RowLaw
+from dproof.plans.row_law import Group, RowLaw, certify_row
 from dproof.privacy import Privacy
 
 _THREE_DIGITS = Context(prec=3, rounding=ROUND_CEILING)
@@ -35,10 +36,18 @@ def half_widths(law: RowLaw, rows: int) -> dict[str, float | None]:
     if rows < 0:
         raise InputError("the number of rows cannot be negative")
     widths: dict[str, float | None] = {}
-    for group in law.groups:
+    for group, chance in zip(law.groups, law.chances, strict=True):
         variance = group.mechanism.family.count_variance(group.mechanism.inputs)
-        widths[group.name] = None if variance is None else _Z * sqrt(rows * variance)
+        widths[group.name] = None if variance is None else _Z * sqrt(rows * _of_part(variance, 0.25, chance))
     return widths
+
+
+def _of_part(variance: float, sampling: float, chance: Fraction) -> float:
+    """The variance for each row of a sum over all rows, from the rows that were asked, each with this chance.
+
+    Sampling is that of the true values, at its worst.
+    """
+    return variance if chance == 1 else (variance + float(1 - chance) * sampling) / float(chance)
 
 
 def answers_conditions(group: Group) -> bool | None:
@@ -55,22 +64,24 @@ def answers_conditions(group: Group) -> bool | None:
 def mean_half_widths(law: RowLaw, rows: int) -> dict[str, float]:
     """For each column of numbers under an unbiased law, ± at 95% of their mean over so many rows, at its worst."""
     widths = {}
-    for group in law.groups if rows > 0 else ():
+    for group, chance in zip(law.groups, law.chances, strict=True) if rows > 0 else ():
         released = group.mechanism.bias_and_variance()
         variance = group.mechanism.family.mean_variance(group.mechanism.inputs)
-        if variance is not None:
-            widths[group.name] = _Z * sqrt(variance / rows)
         if released is not None and released.bias <= _BIAS * float(group.mechanism.inputs.diameter):
-            widths[group.name] = _Z * sqrt(released.variance / rows)
+            variance = released.variance
+        if variance is not None:
+            sampling = float(group.mechanism.inputs.diameter) ** 2 / 4
+            widths[group.name] = _Z * sqrt(_of_part(variance, sampling, chance) / rows)
     return widths
 
 
 def missing_half_widths(law: RowLaw, rows: int) -> dict[str, float]:
     """For each column that keeps missing values apart, ± at 95% of their debiased count over so many rows."""
-    widths = {}
+    widths, asked = {}, {group.name: chance for group, chance in zip(law.groups, law.chances, strict=True)}
     for name, chances in shown_chances(law).items():
-        most = max(chance * (1 - chance) for chance in chances)
-        widths[name] = _Z * sqrt(rows * most) / float(chances[0] - chances[1])
+        apart = float(chances[0] - chances[1])
+        most = _of_part(float(max(chance * (1 - chance) for chance in chances)), apart**2 / 4, asked[name])
+        widths[name] = _Z * sqrt(rows * most) / apart
     return widths
 
 
@@ -105,6 +116,11 @@ def epsilon_for(plan: Plan, rows: int, half_width: Any) -> Fraction:
 
     def enough(epsilon: Fraction) -> bool:
         promise = Privacy(epsilon, plan.privacy.delta)
+        if plan.spread is not None:
+            law = certify_row(replace(plan, privacy=promise))
+            counted = [group.name for group in law.groups if group.mechanism.inputs.is_counted]
+            known = half_widths(law, rows)
+            return all(width is not None and width <= wanted for width in map(known.__getitem__, counted))
         for group, part in zip(plan.groups, split(promise, plan.groups), strict=True):
             width = count_half_width(group, part, rows) if group.space.is_counted else 0.0
             if width is None or width > wanted:

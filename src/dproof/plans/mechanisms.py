@@ -54,7 +54,7 @@ MECHANISMS: dict[str, dict[str, Calibrate]] = {
         "design": design,
     },
     "joint": {"randomised_response": randomised_response},
-    "curves": {"laplace": partial(curve_noise, noise="laplace"), "gaussian": partial(curve_noise, noise="gaussian")},
+    "curves": {kind: partial(curve_noise, noise=kind) for kind in ("laplace", "gaussian", "k_norm")},
 }
 _ADDING = ("categories", "interval", "subsets")  # of one column, with finitely many values
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from dproof.arguments import described, expect, mapping
 from dproof.errors import InputError, did_you_mean
@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from dproof.plans.questions import Planned
 
 Order = Literal["shuffle", "keep"]
+Spread = Literal["split", "sample", "auto"]
+ASKED = "asked"  # the stored column that says what a row was asked, where each answers for one thing
 VERSION = 1  # of the format: a plan that names none has this one
 _UNREAD = ("share", "mechanism", "metric", "bins")  # keys of a column that do not change what its values are read as
 
@@ -53,6 +55,11 @@ class Wanted:
     @property
     def name(self) -> str:
         return " × ".join(column.name for column in self.columns)
+
+    @property
+    def names(self) -> frozenset[str]:
+        """Its columns."""
+        return frozenset(column.name for column in self.columns)
 
     @property
     def space(self) -> Any:
@@ -91,6 +98,7 @@ class Plan:
     text: str
     file: Layout = USUAL
     asked: Asked | None = None  # the tables of the central model; None in the local one
+    spread: Spread | None = None  # how ε is spread over the columns of a row; None: by the plan's shares
 
     def __repr__(self) -> str:
         columns = ", ".join(f"{column.name} ({column.kind})" for column in self.columns)
@@ -211,18 +219,23 @@ def _plan(top: Reader, text: str) -> Plan:
         raise Misplaced(("privacy", "rows_per_person"), "must be at least 1")
     person = promise.text("person", None)
     model = promise.choice("model", ("local", "central"), "local")
+    spread: Any = promise.choice("spread", get_args(Spread)) if "spread" in promise else None
+    if spread is not None and model != "local":
+        raise Misplaced(("privacy", "spread"), "belongs to model = 'local': leave it out")
     promise.finish()
     file = read_layout(top.table("file")) if "file" in top else USUAL
     given = top.table("columns")
     columns = tuple(replace(read_column(name, given.table(name)), numerals=file.numerals) for name in given)
     asked = read_asked(top, columns, model)
-    groups = _groups(top, columns)
+    groups = _groups(top, columns, spread)
     order = top.choice("order", ("shuffle", "keep"), "shuffle")
     given_questions = top.tables("questions")
     questions = _questions(given_questions, columns) if given_questions else ()
     top.finish()
     _check(columns, person)
-    plan = Plan(privacy, columns, groups, order, rows_per_person, person, questions, text, file, asked)  # type: ignore[arg-type]
+    if spread in ("sample", "auto"):
+        _check_asked(columns)
+    plan = Plan(privacy, columns, groups, order, rows_per_person, person, questions, text, file, asked, spread)  # type: ignore[arg-type]
     return _with_question_tables(plan) if asked is not None and questions else plan
 
 
@@ -238,12 +251,17 @@ def _with_question_tables(plan: Plan) -> Plan:
     return with_question_tables(plan)
 
 
-def _groups(top: Reader, columns: tuple[Column, ...]) -> tuple[Wanted, ...]:
-    """The groups in the order of the columns; joined ones stand where the first of them does."""
+def _groups(top: Reader, columns: tuple[Column, ...], spread: Spread | None) -> tuple[Wanted, ...]:
+    """The groups in the order of the columns; joined ones stand where the first of them does.
+
+    A row that answers for one thing may be asked for a column in several of them.
+    """
     known = {column.name: column for column in columns}
-    joined: dict[str, Wanted] = {}
+    places = {name: place for place, name in enumerate(known)}
+    joints: list[Wanted] = []
     for table in top.tables("joint"):
         names = table.texts("columns")
+        joined = frozenset[str]().union(*(joint.names for joint in joints)) if spread != "sample" else ()
         for name in names:
             if name not in known:
                 raise table.wrong(
@@ -256,12 +274,22 @@ def _groups(top: Reader, columns: tuple[Column, ...]) -> tuple[Wanted, ...]:
         if len(names) < 2:
             raise table.wrong("columns", "needs at least two columns")
         members = tuple(known[name] for name in names)
+        if any(set(names) == joint.names for joint in joints):
+            raise table.wrong("columns", "joins what another [[joint]] joins")
         # Joining columns leaves the other columns' parts of the budget as they were.
         share = table.share("share", sum((column.share for column in members), Fraction(0)))
-        joined |= dict.fromkeys(names, Wanted(members, share, table.text("mechanism", "auto") or "auto"))
+        joints.append(Wanted(members, share, table.text("mechanism", "auto") or "auto"))
         table.finish()
-    alone = {c.name: Wanted((c,), c.share, c.mechanism) for c in columns if c.private}
-    return tuple(dict.fromkeys((alone | joined)[name] for name in alone))
+    together = frozenset[str]().union(*(joint.names for joint in joints))
+    alone = [Wanted((c,), c.share, c.mechanism) for c in columns if c.private and c.name not in together]
+    return tuple(sorted([*joints, *alone], key=lambda group: min(map(places.__getitem__, group.names))))
+
+
+def _check_asked(columns: tuple[Column, ...]) -> None:
+    """Refuse a column that would be stored under the reserved name, in whatever case: SQL sees no difference."""
+    for column in columns:
+        if column.kind != "drop" and any(name.casefold() == ASKED for name in column.stored):
+            raise Misplaced(("columns", column.name), f"has the name {ASKED!r}, which a sampled release stores itself")
 
 
 def _check(columns: tuple[Column, ...], person: str | None) -> None:

@@ -1,8 +1,8 @@
-"""The law of one row: independent mechanisms on its columns, certified before any data is opened."""
+"""The law of one row, certified before any data is opened: independent mechanisms on its columns, or one of several."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -18,7 +18,8 @@ from dproof.certification.loss import compose, own_worst_pair
 from dproof.errors import InputError, NotPrivate, TooLarge
 from dproof.exact import exact, float_above, log_above
 from dproof.mechanisms.mechanism import Mechanism
-from dproof.plans.plan import Plan, Wanted, split
+from dproof.plans.plan import ASKED, Plan, Wanted, split
+from dproof.plans.spread import best_shares, best_weights, needs, sample_variance, split_variance, things
 from dproof.privacy import Privacy
 from dproof.spaces.column import Column
 from dproof.spaces.space import narrowest
@@ -81,11 +82,26 @@ class RowLaw:
     """What happens to a row, and the proof of what it may lose.
 
     Rows are independent, so a table costs what a row costs (HLM15, Theorem 5); the columns of a row are
-    independent too, and their promises add up.
+    independent too, and their promises add up. With `weights` each row answers for one of the groups, drawn with these
+    weights whatever its data, and the row loses what that group loses: each group has the whole promise then.
     """
 
     plan: Plan
     groups: tuple[Group, ...]
+    weights: tuple[int, ...] | None = None
+
+    @property
+    def stored(self) -> tuple[str, ...]:
+        """The columns of the stored release: the plan's, and what each row was asked."""
+        return self.plan.stored if self.weights is None else (*self.plan.stored, ASKED)
+
+    @property
+    def chances(self) -> tuple[Fraction, ...]:
+        """How likely a row answers for each group."""
+        weights = self.weights
+        return (
+            (Fraction(1),) * len(self.groups) if weights is None else tuple(Fraction(w, sum(weights)) for w in weights)
+        )
 
     @property
     def parts(self) -> tuple[Part, ...]:
@@ -115,6 +131,8 @@ class RowLaw:
         With δ it is the exact composition where the laws have a short one, else the sum of their tight values.
         """
         promise, families = self.promise(rows), [group.mechanism.family for group in self.groups]
+        if self.weights is not None:
+            return self._tight_of_one(rows, promise)
         if not promise.delta:
             odds = [family.odds(Fraction(0)).value for family in families]
             # In logarithms: the odds of a million rows have a hundred million digits.
@@ -130,6 +148,17 @@ class RowLaw:
         spent = rows * sum((exact(part.delta) for part in self.parts), Fraction(0))
         return Tight(float_above(epsilon), float_above(min(spent, Fraction(1))), exact=False)
 
+    def _tight_of_one(self, rows: int, promise: Privacy) -> Tight:
+        """Of rows that answer for one group each: the largest of their tight ε, and the mean of their tight δ.
+
+        What was drawn is told, so for two rows P(A) ≤ e^ε P'(A) + Σ w_t δ_t(ε). At δ = 0 the largest ε is attained.
+        """
+        epsilon = max(part.epsilon for part in self.parts)
+        deltas = (chance * exact(part.delta) for chance, part in zip(self.chances, self.parts, strict=True))
+        spent = min(rows * sum(deltas, Fraction(0)), Fraction(1))
+        most = inf if epsilon == inf else float_above(rows * exact(epsilon))
+        return Tight(most, float_above(spent), exact=not promise.delta)
+
     def group_of(self, column: str) -> Group:
         """The group that sanitises a column."""
         for group in self.groups:
@@ -139,7 +168,11 @@ class RowLaw:
 
     def certificate(self, release: dict[str, Any] | None = None, *, private: bool = True) -> Certificate:
         """The certificate of the row, with what is recorded about a release."""
-        return Certificate(self.plan.privacy, self.parts, release, private)
+        sampled = None
+        if self.weights is not None:
+            columns = (tuple(column.name for column in group.columns) for group in self.groups)
+            sampled = tuple(zip(columns, self.weights, strict=True))
+        return Certificate(self.plan.privacy, self.parts, release, private, sampled)
 
 
 def with_bounds(law: RowLaw) -> RowLaw:
@@ -167,15 +200,56 @@ def certify_row(plan: Plan) -> RowLaw:
     >>> [str(group.privacy.epsilon) for group in certify_row(plan).groups]
     ['1/2', '3/2']
     """
+    if plan.spread is None:
+        return RowLaw(plan, _certified(zip(plan.groups, promises(plan), strict=True)))
+    promises(plan)  # refuses what no release can keep
+    return _spread(plan)
+
+
+def _spread(plan: Plan) -> RowLaw:
+    """The law that `spread` asks for; of both, the one with the smaller total variance."""
+    sampled = None
+    if plan.spread != "split":
+        try:
+            sampled = _sampled(plan)
+        except InputError:
+            if plan.spread == "sample":
+                raise
+    if plan.spread == "sample" and sampled is not None:
+        return sampled
+    shares = best_shares(plan, _calibrated)
+    given = [Privacy(plan.privacy.epsilon * share, plan.privacy.delta * share) for share in shares]
+    law = RowLaw(plan, _certified(zip(plan.groups, given, strict=True)))
+    if sampled is None:
+        return law
+    one, all_of_them = expected_variance(sampled), expected_variance(law)
+    return sampled if one is not None and all_of_them is not None and one < all_of_them else law
+
+
+def _sampled(plan: Plan) -> RowLaw:
+    """A row answers for one thing with all of the promise."""
+    groups = _certified((thing, plan.privacy) for thing in things(plan))
+    weights = best_weights(needs(plan), [(group.columns, group.mechanism) for group in groups])
+    return RowLaw(plan, groups, weights)
+
+
+def expected_variance(law: RowLaw) -> float | None:
+    """The total variance of what the plan needs, for each row and evenly spread values; None where it is not known."""
+    laws = [(group.columns, group.mechanism) for group in law.groups]
+    wanted = needs(law.plan)
+    return split_variance(wanted, laws) if law.weights is None else sample_variance(wanted, laws, law.weights)
+
+
+def _certified(wanted: Iterable[tuple[Wanted, Privacy]]) -> tuple[Group, ...]:
     groups = []
-    for want, privacy in zip(plan.groups, promises(plan), strict=True):
+    for want, privacy in wanted:
         mechanism = _calibrated(want, privacy)
         try:
             (part,) = certify(mechanism, privacy, name=want.name).parts
         except NotPrivate as refused:  # a mechanism that was added
             raise NotPrivate(f"column {want.name!r}: {refused}", refused.witness) from None
         groups.append(Group(want.columns, mechanism, replace(part, lower_bound=None)))
-    return RowLaw(plan, tuple(groups))
+    return tuple(groups)
 
 
 def promises(plan: Plan) -> list[Privacy]:

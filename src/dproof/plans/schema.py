@@ -21,12 +21,13 @@ def schema_of(plan: Plan, table: Literal["data", "release"] = "data") -> Schema:
     kept = [column for column in plan.columns if column.kind != "drop"]
     private = {c.name: answerable(c) if table == "data" else c for c in kept if c.private}
     spaces = {c.name: private[c.name].space if c.private else Open() for c in kept}
+    declared = [c.name for c in kept if c.private and c.space.absent is not None]
     gaps = [name for name, column in private.items() if table == "data" and column.refuses]
     bins = {c.name: c.sanitised_bins for c in kept if c.sanitised_bins is not None} if table == "release" else {}
     if plan.model == "central" and table == "release":
         axes = [axis for c in kept if c.private for axis in axes_of(c) if axis.item is None]
         bins = {axis.name: axis.bins for axis in axes}
-    return Schema(table, spaces, frozenset(gaps), bins)
+    return Schema(table, spaces, frozenset(gaps), frozenset(declared), bins)
 
 
 def answerable(column: Column) -> Column:

@@ -55,7 +55,14 @@ class Cell:
         """Whether nothing was left of an interval when it was cut: a single value that is not exact."""
         if isinstance(self.low, (list, tuple)):
             return any(Cell(*point).outside for point in zip(self.estimate, self.low, self.high, strict=True))
-        return self.low is not None and self.low == self.high != self.estimate
+        if self.low is None or self.low != self.high:
+            return False
+        # A count that was adjusted to add up may be moved as far as its interval: then only `raw` tells.
+        return self.estimate != self.low or (bool(self.stderr) and self.raw != self.low)
+
+    def __float__(self) -> float:
+        """The estimate, for whoever calculates on."""
+        return float(self.estimate)
 
     def __str__(self) -> str:
         if not self.informative:

@@ -6,7 +6,18 @@ The text is SQL of the closed grammar itself, so it parses back to the same ques
 from __future__ import annotations
 
 from dproof.questions.predicates import Among, And, Compare, Contains, Missing, Not, Or, Predicate, Value, normal
-from dproof.questions.question import Aggregate, Arithmetic, Expression, Key, Number, Question, aggregates
+from dproof.questions.question import (
+    Aggregate,
+    Applied,
+    Arithmetic,
+    Case,
+    Expression,
+    Key,
+    Number,
+    Question,
+    Unnest,
+    aggregates,
+)  # fmt: skip
 from dproof.spaces.column import quoted, text_literal
 
 name = quoted  # an identifier
@@ -92,8 +103,11 @@ def expression(part: Expression) -> str:
     match part:
         case Number(value):
             return literal(value)
-        case Key(column, None):
+        case Key(column, None, ()):
             return name(column)
+        case Key(cases=(*cases, default)):
+            whens = " ".join(f"WHEN {condition(case.where)} THEN {_label(case)}" for case in cases if case.where)
+            return f"CASE {whens} ELSE {_label(default)} END"
         case Key(column, width):
             assert width is not None
             return f"bin({name(column)}, {literal(width)})"
@@ -107,6 +121,12 @@ def expression(part: Expression) -> str:
                 inside += f", {literal(argument)}"
             text = f"{function}({'DISTINCT ' if definition.counts == 'values' else ''}{inside})"
             return text if where is None else f"{text} FILTER (WHERE {condition(where)})"
+        case Unnest() | Applied():
+            raise AssertionError("neither is measured: see `measured_parts`")
+
+
+def _label(case: Case) -> str:
+    return "NULL" if case.label is None else literal(case.label)
 
 
 def canonical(question: Question) -> str:

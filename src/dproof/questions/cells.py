@@ -16,9 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dproof.errors import TooLarge
-from dproof.questions.predicates import And, Atom, Or, Predicate, atoms, leaves, normal
+from dproof.questions.predicates import Atom, Predicate, atoms, leaves, normal
 from dproof.questions.question import Key
-from dproof.questions.regions import MISSING, Bit, Region, Runs, grouping, region, size_of
+from dproof.questions.regions import MISSING, Bit, Region, Runs, grouping, region, satisfied, size_of
 from dproof.questions.schema import Open, Schema
 
 _MOST_ITEMS = 16
@@ -102,13 +102,9 @@ class Grid:
         """Which cells satisfy a predicate that the grid was cut by; None is satisfied by all."""
         if predicate is None:
             return np.ones(self.shape, bool)
-        return np.broadcast_to(self._mask(normal(predicate)), self.shape)
+        return np.broadcast_to(satisfied(normal(predicate), self._mask), self.shape)
 
-    def _mask(self, predicate: Predicate) -> NDArray[np.bool_]:
-        if isinstance(predicate, (And, Or)):
-            joined = np.logical_and if isinstance(predicate, And) else np.logical_or
-            result: NDArray[np.bool_] = joined.reduce(np.broadcast_arrays(*map(self._mask, predicate.parts)))
-            return result
+    def _mask(self, predicate: Atom) -> NDArray[np.bool_]:
         place = self.position(_column(predicate))
         shape = [1] * len(self.axes)
         shape[place] = -1

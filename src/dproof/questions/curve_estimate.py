@@ -11,7 +11,11 @@ import numpy as np
 from dproof.curves.bands import fine
 from dproof.curves.bases import Floats
 from dproof.curves.expansion import CurveLattice
+from dproof.curves.left_out import left_out
+from dproof.curves.shrinkage import smoothed
 from dproof.questions.answer import Answer, Cell
+
+_ROUNDING = 0.001  # of the range: what is left out by rounding alone
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -19,7 +23,11 @@ class CurveEstimate:
     """scale · (centre + Σ scales_j · z_j · φ_j), known up to scale · Σ_k ξ_k · loadings_k with ξ of variance 1.
 
     `factor` has a row for each φ_j and a last one for the centre, and a column for each ξ. `quantile` standard errors
-    hold at every point at once, with probability `level`. The error of the basis, which no noise causes, is not in it.
+    hold at every point at once, with probability `level`; the band adds what the basis may leave out of a curve: it is
+    for the curve itself on its grid. Between grid points curves are linear, and so is a band of values there.
+
+    A mean of such curves is shown smoothed (see `shrinkage`), inside its band, which is that of the unbiased estimate.
+    A total stays unbiased, so that the totals of groups add up.
     """
 
     lattice: CurveLattice
@@ -38,20 +46,44 @@ class CurveEstimate:
     def evaluate(self, at: Any) -> tuple[Floats, Floats, Floats, Floats]:
         """Estimate, low, high and standard error anywhere between start and stop."""
         times = np.atleast_1d(np.asarray(at, np.float64))
+        if self._shows_all:
+            estimate, low, high, stderr = (np.interp(times, self.times, values) for values in self._on_grid())
+            return estimate, low, high, stderr
         estimate = self.scale * self.lattice.evaluate(self.mean, times)
         stderr = self.scale * np.sqrt((self.loadings(times) ** 2).sum(axis=0))
-        half = self.quantile * stderr
+        half = self.quantile * stderr + self.scale * np.interp(times, self.times, left_out(self.lattice))
         return estimate, estimate - half, estimate + half, stderr
+
+    @property
+    def _shows_all(self) -> bool:
+        return self.lattice.expansion.shows_all
+
+    def _on_grid(self) -> tuple[Floats, Floats, Floats, Floats]:
+        loadings = self.loadings(self.times)
+        stderr = self.scale * np.sqrt((loadings**2).sum(axis=0))
+        half = self.quantile * stderr + self.scale * left_out(self.lattice)
+        unbiased = self.unbiased
+        if self.scale != 1:
+            return unbiased, unbiased - half, unbiased + half, stderr
+        centre = self.lattice.centre(self.times)
+        smooth = centre + smoothed(self.lattice.expansion, unbiased - centre, loadings)
+        return np.clip(smooth, unbiased - half, unbiased + half), unbiased - half, unbiased + half, stderr
+
+    @property
+    def unbiased(self) -> Floats:
+        """The estimate on the grid that is not smoothed."""
+        return self.scale * self.lattice.evaluate(self.mean)
 
     def loadings(self, times: Floats) -> Floats:
         """What each ξ adds at these points, one row each."""
         parts = self.lattice.scales[:, None] * self.lattice.functions(times)
         return np.asarray(self.factor.T @ np.vstack([parts, self.lattice.centre(times)]))
 
-    def with_band(self, quantile: Callable[[Floats], float]) -> Self:
-        """The same with the quantile of a band between grid points too, from what each ξ adds along the curve."""
-        path = self.loadings(fine(self.times[0], self.times[-1], self.times))
-        return replace(self, quantile=quantile(path))
+    def with_band(self, quantile: Callable[[Floats, bool], float]) -> Self:
+        """The same with the quantile of its band, from what each ξ adds along the curve: at the grid points, where that
+        is enough (then with True), or between them too."""
+        times = self.times if self._shows_all else fine(self.times[0], self.times[-1], self.times)
+        return replace(self, quantile=quantile(self.loadings(times), self._shows_all))
 
     @property
     def estimate(self) -> Floats:
@@ -72,14 +104,14 @@ class CurveEstimate:
     def cell(self) -> Cell:
         """The curve as one cell of an answer: every field is a list over the grid."""
         estimate, low, high, stderr = (values.tolist() for values in self.evaluate(self.times))
-        return Cell(estimate, low, high, stderr, estimate)
+        return Cell(estimate, low, high, stderr, self.unbiased.tolist())
 
     def table(self) -> Answer:
         """The curve as an answer with a row for each grid point."""
         columns = (values.tolist() for values in (self.times, *self.evaluate(self.times)))
         rows = [{"t": t, "value": Cell(y, a, b, s, y)} for t, y, a, b, s in zip(*columns, strict=True)]
         notes = (*self.notes, f"the band holds at all points at once, with probability {self.level:g}")
-        return Answer(("t", "value"), rows, self.level, (*notes, *left_out(self.lattice)))
+        return Answer(("t", "value"), rows, self.level, (*notes, *basis_notes(self.lattice)))
 
     def __str__(self) -> str:
         return str(self.table())
@@ -100,11 +132,12 @@ class CurveEstimate:
         return bool(((self.low <= values) & (values <= self.high)).all())
 
 
-def left_out(lattice: CurveLattice) -> tuple[str, ...]:
-    """What a band does not hold for, where the basis cannot show every curve on the grid."""
-    if np.linalg.matrix_rank(lattice.functions(lattice.space.times)) == lattice.space.points:
+def basis_notes(lattice: CurveLattice) -> tuple[str, ...]:
+    """What a band says of its basis, where that cannot show every curve on the grid."""
+    widest = float(left_out(lattice).max())
+    if lattice.expansion.shows_all or widest <= _ROUNDING * float(lattice.space.high - lattice.space.low):
         return ()
     return (
-        f"the band is for the curves as a basis of {lattice.terms} terms shows them: what that leaves out, such as a "
-        "sharp peak, is not in the band",
+        f"the band allows for what {lattice.terms} terms may leave out of a curve, up to {widest:.3g} at a point; a "
+        "kernel in the plan can say that curves are smooth",
     )

@@ -8,13 +8,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from fractions import Fraction
 from typing import Any, Protocol
 
 from dproof.errors import InputError
 from dproof.questions.answer import Answer, Cell, as_values, cautions
+from dproof.questions.functions import apply
 from dproof.questions.possible import possible
-from dproof.questions.question import Expression, Key, Question
-from dproof.questions.schema import Schema, shown_as
+from dproof.questions.question import Applied, Expression, Key, Question, Unnest, measured_parts
+from dproof.questions.schema import Schema, plain, shown_as
 from dproof.spaces.space import COMPARISONS
 
 
@@ -48,31 +50,49 @@ class Measured(Protocol):
 
 
 def answer(question: Question, schema: Schema, measured: Measured, level: float, method: str = "") -> Answer:
-    """The rows that HAVING, ORDER BY and LIMIT leave, with cells cut to what is possible."""
+    """The rows that HAVING, ORDER BY and LIMIT leave, with cells cut to what is possible.
 
-    def keys(key: Key, groups: Iterable[int]) -> list[Any]:
+    Groups that are made of the items of sets as well follow each other, a group for each item.
+    """
+    items = [None] if question.unnest is None else question.unnest.items
+
+    def keys(key: Key | Unnest, rows: Iterable[int]) -> list[Any]:
+        if isinstance(key, Unnest):
+            return [_label(items[row % len(items)]) for row in rows]
         place = question.group_by.index(key)
-        return [measured.labels[n][place] for n in groups]
+        return [measured.labels[row // len(items)][place] for row in rows]
 
     def looked_at(expression: Expression) -> Sequence[Any]:
-        if isinstance(expression, Key):
-            return keys(expression, range(len(measured.labels)))
-        return measured.estimates(expression)
+        if isinstance(expression, (Key, Unnest)):
+            return keys(expression, range(len(measured.labels) * len(items)))
+        parts = [measured.estimates(part) for part in measured_parts(expression, question.unnest)]
+        found = [parts[item % len(parts)][n] for n in range(len(measured.labels)) for item in range(len(items))]
+        return [apply(expression, _plain(value)) for value in found] if isinstance(expression, Applied) else found
 
-    def column(expression: Expression, groups: Sequence[int]) -> list[Any]:
-        if isinstance(expression, Key):
-            return keys(expression, groups)
-        reach = possible(expression, question, schema, measured.rows)
-        found, space = measured.cells(expression, groups), shown_as(expression, schema)
-        return [as_values(reach.cut(value), space) if isinstance(value, Cell) else value for value in found]
+    def column(expression: Expression, rows: Sequence[int]) -> list[Any]:
+        if isinstance(expression, (Key, Unnest)):
+            return keys(expression, rows)
+        parts, found = measured_parts(expression, question.unnest), dict[int, Any]()
+        for item, part in enumerate(parts):
+            own = [row for row in rows if row % len(items) % len(parts) == item]
+            reach, space = possible(part, question, schema, measured.rows), shown_as(part, schema)
+            for row, value in zip(own, measured.cells(part, [row // len(items) for row in own]), strict=True):
+                found[row] = as_values(reach.cut(value), space) if isinstance(value, Cell) else value
+        return [apply(expression, found[row]) for row in rows]
 
     sides = [side for test in question.having for side in (test.left, test.right)]
     ordered = [order.expression for order in question.order_by]
-    kept = arranged(question, {part: looked_at(part) for part in (*sides, *ordered)}, measured.shown)
+    shown = [n * len(items) + item for n in measured.shown for item in range(len(items))]
+    kept = arranged(question, {part: looked_at(part) for part in (*sides, *ordered)}, shown)
     columns = {item.alias: column(item.expression, kept) for item in question.select}
     rows = [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
-    notes = dict.fromkeys([*cautions(rows, measured.ways_out), *measured.notes(kept)])
+    groups = list(dict.fromkeys(row // len(items) for row in kept))
+    notes = dict.fromkeys([*cautions(rows, measured.ways_out), *measured.notes(groups)])
     return Answer(tuple(columns), rows, level, tuple(notes), method)
+
+
+def _label(item: Any) -> Any:
+    return plain(item) if isinstance(item, Fraction) else item
 
 
 def arranged(question: Question, columns: Mapping[Expression, Sequence[Any]], rows: Iterable[int]) -> list[int]:
@@ -98,13 +118,13 @@ def _passes(question: Question, columns: Mapping[Expression, Sequence[Any]], n: 
 
 def _rank(value: Any, descending: bool) -> tuple[bool, Any]:
     """What a value sorts by; sets go by their items."""
-    plain = _plain(value)
-    if isinstance(plain, (frozenset, list, tuple)):
-        plain = sorted(map(str, plain))
-    return (plain is None) != descending, 0 if plain is None else plain
+    rank = _plain(value)
+    if isinstance(rank, (frozenset, list, tuple)):
+        rank = sorted(map(str, rank))
+    return (rank is None) != descending, 0 if rank is None else rank
 
 
 def _plain(value: Any) -> Any:
     """An estimate without its interval; None for what could not be calculated."""
-    plain = value.estimate if isinstance(value, Cell) else value
-    return None if isinstance(plain, float) and math.isnan(plain) else plain
+    estimate = value.estimate if isinstance(value, Cell) else value
+    return None if isinstance(estimate, float) and math.isnan(estimate) else estimate

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, Literal, TypeAlias
 
@@ -16,7 +16,7 @@ import numpy as np
 
 from dproof.errors import InputError
 from dproof.questions.aggregates import AGGREGATES, Definition
-from dproof.questions.predicates import Operator, Predicate, leaves
+from dproof.questions.predicates import Contains, Operator, Predicate, Value, both, leaves
 
 _OPERATIONS = {"+": operator.add, "-": operator.sub, "*": operator.mul, "/": operator.truediv}
 
@@ -27,11 +27,31 @@ class Number:
 
 
 @dataclass(frozen=True, slots=True)
+class Case:
+    """One WHEN .. THEN .. of a CASE; without a condition its ELSE."""
+
+    where: Predicate | None
+    label: Value | None
+
+
+@dataclass(frozen=True, slots=True)
 class Key:
-    """What groups are made of: the value of a column, or with a width its bin [k·width, (k+1)·width)."""
+    """What groups are made of: the value of a column, or with a width its bin [k·width, (k+1)·width).
+
+    With `cases` it is the label of the first one whose condition on the column holds; the last has none.
+    """
 
     column: str
     width: Fraction | None = None
+    cases: tuple[Case, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Unnest:
+    """The items of a column of sets: a row belongs to the group of each item that its set has."""
+
+    column: str
+    items: tuple[Value, ...] = ()  # as declared
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +80,20 @@ class Arithmetic:
     right: Expression
 
 
-Expression: TypeAlias = Number | Key | Aggregate | Arithmetic
+@dataclass(frozen=True, slots=True)
+class Applied:
+    """A function of what was answered, such as ROUND(.., 2); also + − × ÷ with a number, around such a function.
+
+    `place` is where the answer stands among the arguments, and `numbers` are the others.
+    """
+
+    function: str
+    inner: Expression
+    numbers: tuple[Fraction, ...] = ()
+    place: int = 0
+
+
+Expression: TypeAlias = Number | Key | Unnest | Aggregate | Arithmetic | Applied
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +121,10 @@ class Order:
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """SELECT .. FROM .. WHERE .. GROUP BY .. HAVING (all of the tests) ORDER BY .. LIMIT .."""
+    """SELECT .. FROM .. WHERE .. GROUP BY .. HAVING (all of the tests) ORDER BY .. LIMIT ..
+
+    `unnest` has the items that rows are grouped by as well, if they are.
+    """
 
     table: str
     select: tuple[Item, ...]
@@ -97,13 +133,16 @@ class Question:
     having: tuple[Test, ...] = ()
     order_by: tuple[Order, ...] = ()
     limit: int | None = None
+    unnest: Unnest | None = None
 
 
-def parts_of(expression: Expression) -> Iterator[Number | Key | Aggregate]:
+def parts_of(expression: Expression) -> Iterator[Number | Key | Unnest | Aggregate]:
     """The numbers, keys and aggregates that an expression computes with, from left to right."""
     if isinstance(expression, Arithmetic):
         yield from parts_of(expression.left)
         yield from parts_of(expression.right)
+    elif isinstance(expression, Applied):
+        yield from parts_of(expression.inner)
     else:
         yield expression
 
@@ -129,16 +168,38 @@ def evaluate(expression: Expression, aggregate: Callable[[Aggregate], Any]) -> A
             x, y = evaluate(left, aggregate), evaluate(right, aggregate)
             with np.errstate(all="ignore"):
                 return _OPERATIONS[sign](x, y)
-        case Key(column, _):
+        case Applied():
+            raise InputError("a function such as ROUND goes around a whole calculation, and not around a part of it")
+        case Key(column) | Unnest(column):
             raise InputError(f"column {column!r} is a group and cannot be calculated with: select it by itself")
 
 
 def expressions(question: Question) -> Iterator[Expression]:
-    """Every expression of a question: what is selected, tested and ordered by."""
-    yield from (item.expression for item in question.select)
-    for test in question.having:
-        yield from (test.left, test.right)
-    yield from (order.expression for order in question.order_by)
+    """Every expression that is measured: of what is selected, tested and ordered by; for each item by itself."""
+    wholes = [item.expression for item in question.select]
+    wholes += [side for test in question.having for side in (test.left, test.right)]
+    wholes += [order.expression for order in question.order_by]
+    for whole in wholes:
+        yield from measured_parts(whole, question.unnest)
+
+
+def measured_parts(expression: Expression, unnest: Unnest | None) -> list[Expression]:
+    """What is measured to tell an expression: without functions around it, and once for each item of sets."""
+    while isinstance(expression, Applied):
+        expression = expression.inner
+    if unnest is None or not aggregates_of(expression):
+        return [expression]
+    return [_of_item(expression, Contains(unnest.column, item)) for item in unnest.items]
+
+
+def _of_item(expression: Expression, has: Contains) -> Expression:
+    match expression:
+        case Aggregate(where=where):
+            return replace(expression, where=both(where, has))
+        case Arithmetic(sign, left, right):
+            return Arithmetic(sign, _of_item(left, has), _of_item(right, has))
+        case _:
+            return expression
 
 
 def aggregates(question: Question) -> tuple[Aggregate, ...]:
@@ -157,3 +218,15 @@ def columns(question: Question) -> tuple[str, ...]:
     for aggregate in aggregates(question):
         names += [*aggregate.columns, *(leaf.column for leaf in leaves(aggregate.where))]
     return tuple(dict.fromkeys(names))
+
+
+def columns_needed(question: Question) -> list[frozenset[str]]:
+    """For each expression with an aggregate, the columns that it needs together: its own, conditions and groups.
+
+    >>> both = Question("data", (Item("a", Aggregate("avg", ("age",))), Item("n", Aggregate("count"))))
+    >>> [sorted(needed) for needed in columns_needed(both)]
+    [['age'], []]
+    """
+    alone = (replace(question, select=(Item("", part),), having=(), order_by=()) for part in expressions(question))
+    found = [frozenset(columns(part)) for part in alone if aggregates(part)]
+    return list(dict.fromkeys(found)) or [frozenset(columns(question))]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, TypeAlias
@@ -11,7 +12,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dproof.errors import InputError, TooLarge
-from dproof.questions.predicates import Among, Atom, Compare, Contains, Missing, Not, Value, leaves
+from dproof.questions.predicates import (
+    Among,
+    And,
+    Atom,
+    Compare,
+    Contains,
+    Missing,
+    Not,
+    Or,
+    Predicate,
+    Value,
+    atoms,
+    leaves,
+    normal,
+)
 from dproof.questions.question import Key
 from dproof.questions.schema import Open, Schema, plain
 from dproof.spaces import Space
@@ -98,6 +113,14 @@ def region(atom: Atom, schema: Schema) -> Region:
     return Runs(tuple(sorted((*found.ends, *gap)))) if gap and found.holds(np.array(absent)) else found
 
 
+def satisfied(predicate: Predicate, atom: Callable[[Atom], NDArray[np.bool_]]) -> NDArray[np.bool_]:
+    """Where a predicate in its normal form holds, from where its atoms do."""
+    if isinstance(predicate, (And, Or)):
+        joined = np.logical_and if isinstance(predicate, And) else np.logical_or
+        return np.asarray(joined.reduce(np.broadcast_arrays(*(satisfied(part, atom) for part in predicate.parts))))
+    return atom(predicate)
+
+
 def _code(space: Space, value: Value) -> int:
     return space.code(int(value) if isinstance(value, Fraction) and value.denominator == 1 else value)
 
@@ -132,6 +155,8 @@ def grouping(key: Key, schema: Schema) -> Grouping:
     space = schema.spaces[key.column]
     if isinstance(space, Open):
         raise InputError(f"column {key.column!r} has no declared values to group by: give it a space in the plan")
+    if key.cases:
+        return _cases(key, schema, space)
     if key.width is None and key.column in schema.bins:
         bins = schema.bins[key.column]
         labels, starts, groups = list(bins.labels), np.array(bins.starts), np.arange(bins.size)
@@ -151,6 +176,44 @@ def grouping(key: Key, schema: Schema) -> Grouping:
         starts, groups = np.append(MISSING, starts), np.append(len(labels), groups)
         labels = [*labels, None]
     return Grouping(tuple(labels), starts, groups)
+
+
+def _cases(key: Key, schema: Schema, space: Space) -> Grouping:
+    """The groups of a CASE; what is missing satisfies no comparison, so it goes where no condition holds."""
+    regions = {a: region(a, schema) for case in key.cases if case.where for a in atoms(normal(case.where))}
+    if all(isinstance(found, Runs) for found in regions.values()):
+        ends = {0, *(end for found in regions.values() for end in found.ends)}  # type: ignore[union-attr]
+        starts = np.array(sorted(end for end in ends if 0 <= end < size_of(space)))
+    else:
+        _fits(key, space.size)
+        starts = np.arange(space.size)
+    if key.column in schema.nullable:
+        starts = np.append(MISSING, starts)
+    holds = [
+        np.ones(len(starts), bool)
+        if case.where is None
+        else satisfied(normal(case.where), lambda atom: regions[atom].holds(starts))
+        for case in key.cases
+    ]
+    labels = list(dict.fromkeys(_shown(case.label) for case in key.cases))
+    places = np.array([labels.index(_shown(case.label)) for case in key.cases])
+    reached, groups = np.unique(places[np.argmax(holds, axis=0)], return_inverse=True)  # an ELSE may be left nothing
+    return Grouping(tuple(labels[n] for n in reached), starts, groups)
+
+
+def _shown(label: Value | None) -> Any:
+    return plain(label) if isinstance(label, Fraction) else label
+
+
+def declared_labels(key: Key, schema: Schema) -> tuple[Any, ...]:
+    """The groups of a key that the plan declares: what is in none of them belongs into no answer.
+
+    So a group NULL, always the last, is left out where it has nothing but missing values that were not declared.
+    """
+    found = grouping(key, schema)
+    undeclared = key.column in schema.nullable - schema.null_groups and found.labels[-1] is None
+    only_missing = bool((found.starts[found.groups == len(found.labels) - 1] == MISSING).all())
+    return found.labels[:-1] if undeclared and only_missing else found.labels
 
 
 def _edge(label: Any, width: Fraction | None) -> Any:

@@ -12,6 +12,7 @@ from dproof.arguments import expect, mapping
 from dproof.errors import InputError, did_you_mean
 from dproof.exact import exact
 from dproof.questions.canonical import normalise
+from dproof.questions.functions import check as check_functions
 from dproof.questions.predicates import (
     Among,
     And,
@@ -26,10 +27,12 @@ from dproof.questions.predicates import (
 )
 from dproof.questions.question import (
     Aggregate,
+    Applied,
     Arithmetic,
     Expression,
     Key,
     Question,
+    Unnest,
     aggregates,
     expressions,
     parts_of,
@@ -58,6 +61,7 @@ class Open:
 class Schema:
     """The name of the table, the space of each column, and the columns in which a value may be missing.
 
+    `null_groups` has those of them whose missing values the plan declares, so that they are a group of the answer.
     Where values were counted in bins, `bins` has these, and a key without a width groups by them.
 
     >>> from dproof.spaces import Categories
@@ -68,6 +72,7 @@ class Schema:
     table: str
     spaces: Mapping[str, Space | Open]
     nullable: frozenset[str] = frozenset()
+    null_groups: frozenset[str] = frozenset()
     bins: Mapping[str, Bins] = field(default_factory=dict)
 
     def declared(self, column: str) -> Space:
@@ -152,15 +157,22 @@ def resolve(question: Question, schema: Schema) -> Question:
         group_by=tuple(dict.fromkeys(_key(key, schema) for key in question.group_by)),
         having=tuple(replace(test, left=check(test.left), right=check(test.right)) for test in question.having),
         order_by=tuple(replace(order, expression=check(order.expression)) for order in question.order_by),
+        unnest=None if question.unnest is None else _unnest(question.unnest, schema),
     )
-    if not aggregates(checked):
+    keys = (*checked.group_by, *([] if checked.unnest is None else [checked.unnest]))
+    if checked.unnest is not None and not aggregates(checked):
+        raise InputError(f"select an aggregate beside unnest({checked.unnest.column}), such as COUNT(*)")
+    if not aggregates(checked) and not keys:
         raise InputError("a question asks for aggregates such as COUNT(*) or AVG(age), not for rows")
     for part in (part for expression in expressions(checked) for part in parts_of(expression)):
-        if isinstance(part, Key) and part not in checked.group_by:
+        if isinstance(part, (Key, Unnest)) and part not in keys:
             raise InputError(f"column {part.column!r} is neither in an aggregate nor in GROUP BY")
     _check_curves(checked, schema)
+    wholes = [item.expression for item in checked.select] + [order.expression for order in checked.order_by]
+    for whole in (*wholes, *(side for test in checked.having for side in (test.left, test.right))):
+        check_functions(whole)
     tested = [side for test in checked.having for side in (test.left, test.right)]
-    inside = [part for whole in expressions(checked) for part in parts_of(whole) if part is not whole]
+    inside = [part for whole in (*wholes, *expressions(checked)) for part in parts_of(whole) if part is not whole]
     if any(shown_as(expression, schema) is not None for expression in (*tested, *inside)):
         raise InputError("dates are not calculated with, nor compared in HAVING: select them by themselves")
     aliases = [item.alias for item in checked.select]
@@ -198,13 +210,29 @@ def _key(key: Key, schema: Schema) -> Key:
     column = schema.find(key.column)
     if key.width is not None and not (key.width > 0 and has_numbers(schema.spaces[column])):
         raise InputError(f"BIN needs a column of numbers and a positive width: BIN({column}, {key.width})")
-    return Key(column, key.width)
+    cases = tuple(replace(case, where=_predicate(case.where, schema)) for case in key.cases)
+    if cases and isinstance(schema.spaces[column], Open):
+        raise InputError(f"column {column!r} has no declared values, so CASE cannot group by it")
+    return Key(column, key.width, cases)
+
+
+def _unnest(unnest: Unnest, schema: Schema) -> Unnest:
+    column = schema.find(unnest.column)
+    space = schema.spaces[column]
+    if space.items is None:
+        raise InputError(f"unnest takes a column of sets, and {column!r} is none: group by the column itself")
+    items = space.items[: schema.declared(column).candidates]
+    return Unnest(column, tuple(item if isinstance(item, (str, bool)) else exact(item) for item in items))
 
 
 def _expression(part: Expression, schema: Schema) -> Expression:
     match part:
         case Key():
             return _key(part, schema)
+        case Unnest():
+            return _unnest(part, schema)
+        case Applied(inner=inner):
+            return replace(part, inner=_expression(inner, schema))
         case Arithmetic(operator, left, right):
             return Arithmetic(operator, _expression(left, schema), _expression(right, schema))
         case Aggregate():

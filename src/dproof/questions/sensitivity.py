@@ -16,7 +16,16 @@ from dproof.privacy import Neighbours
 from dproof.questions.aggregates import Rank
 from dproof.questions.building import Asked, Select, as_question
 from dproof.questions.effects import Coordinate, Effects, Part, effects
-from dproof.questions.question import Aggregate, Arithmetic, Expression, Key, Number, Question, aggregates_of
+from dproof.questions.question import (
+    Aggregate,
+    Applied,
+    Arithmetic,
+    Expression,
+    Number,
+    Question,
+    aggregates_of,
+    measured_parts,
+)  # fmt: skip
 from dproof.questions.regions import MISSING, grouping
 from dproof.questions.schema import Open, Schema, as_schema, plain, resolve
 from dproof.questions.sums import Term, present, terms, whole_scale
@@ -84,8 +93,11 @@ def sensitivity(
 
 def sensitivity_of(questions: Sequence[Question], schema: Schema, neighbours: Neighbours, rows: int) -> Sensitivity:
     """The same for questions that are checked already."""
-    items = [(n, item.expression) for n, question in enumerate(questions) for item in question.select]
-    measured = [(n, expression) for n, expression in items if not isinstance(expression, (Key, Number))]
+    wholes = [(n, item.expression) for n, question in enumerate(questions) for item in question.select]
+    if any(isinstance(expression, Applied) for _, expression in wholes):
+        raise InputError("noise goes to what is inside a function such as ROUND: ask for the sensitivity of that")
+    items = [(n, part) for n, whole in wholes for part in measured_parts(whole, questions[n].unnest)]
+    measured = [(n, expression) for n, expression in items if aggregates_of(expression)]
     for _, expression in measured:
         for column in _unbounded(expression, schema):
             return _infinite(column, schema, neighbours)

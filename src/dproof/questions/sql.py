@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from fractions import Fraction
-from typing import Any, NoReturn, TypeAlias
+from typing import Any
 
 import sqlglot
 from sqlglot import exp
@@ -16,30 +16,42 @@ from sqlglot.errors import SqlglotError
 
 from dproof.arguments import expect
 from dproof.errors import InputError, did_you_mean
-from dproof.exact import exact
 from dproof.questions.aggregates import AGGREGATES, GIVEN, named
-from dproof.questions.predicates import (
-    Among,
-    And,
-    Compare,
-    Contains,
-    Missing,
-    Not,
-    Operator,
-    Or,
-    Predicate,
-    Value,
-    both,
+from dproof.questions.predicates import Compare, Predicate, Value, both, leaves
+from dproof.questions.question import (
+    Aggregate,
+    Applied,
+    Arithmetic,
+    Case,
+    Expression,
+    Item,
+    Key,
+    Number,
+    Order,
+    Question,
+    Test,
+    Unnest,
+)
+from dproof.questions.sql_conditions import COMPARISONS, predicate_of
+from dproof.questions.sql_nodes import (
+    Node,
+    arguments_of,
+    column_of,
+    constant_of,
+    function_name,
+    is_date,
+    kind,
+    only,
+    refuse,
+    value_of,
 )  # fmt: skip
-from dproof.questions.question import Aggregate, Arithmetic, Expression, Item, Key, Number, Order, Question, Test
-
-Node: TypeAlias = Any  # sqlglot's classes carry no useful static types
+from dproof.questions.sql_source import one_table
 
 _ARITHMETIC: dict[type, Any] = {exp.Add: "+", exp.Sub: "-", exp.Mul: "*", exp.Div: "/"}
-_COMPARISONS: dict[type, Operator] = {
-    exp.EQ: "=", exp.NEQ: "<>", exp.LT: "<", exp.LTE: "<=", exp.GT: ">", exp.GTE: ">=",
+FUNCTIONS: dict[type, str] = {
+    exp.Round: "round", exp.Abs: "abs", exp.Sqrt: "sqrt", exp.Pow: "power", exp.Floor: "floor", exp.Ceil: "ceil",
+    exp.Coalesce: "coalesce",
 }  # fmt: skip
-_MIRRORED: dict[Operator, Operator] = {"=": "=", "<>": "<>", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 _LONGEST = 20_000  # characters: far beyond any question, short of any trouble
 _DEEPEST = 100
 
@@ -55,34 +67,42 @@ def parse(text: str) -> Question:
         raise InputError(f"the question is nested more than {_DEEPEST} deep: simplify it")
     if not isinstance(select, exp.Select):
         # A lone word or sum is a statement to the parser; only a true one, such as DROP, is worth its name.
-        _refuse(
+        refuse(
             None if isinstance(select, (exp.Condition, exp.Alias)) else select, "a question is one SELECT ... FROM ..."
         )
-    _only(select, "expressions", "from_", "from", "where", "group", "having", "order", "limit")
+    table = one_table(select)
+    only(select, "expressions", "from_", "from", "where", "group", "having", "order", "limit", "distinct")
     group, order = select.args.get("group"), select.args.get("order")
     for clause in (group, order):
         if clause is not None:
-            _only(clause, "expressions")
+            only(clause, "expressions")
     named = [_item(node) for node in select.expressions]
     items = tuple(item for item, _ in named)
     aliases = {item.alias.casefold(): item.expression for item, given in named if given}
     where = select.args.get("where")
     having = select.args.get("having")
+    keys = [_group(node, items, aliases) for node in (group.expressions if group else ())]
+    if select.args.get("distinct") is not None:
+        keys = _distinct(select.args["distinct"], items, keys)
+    unnests = list(dict.fromkeys(key for key in keys if isinstance(key, Unnest)))
+    if len(unnests) > 1:
+        raise InputError("the items of one column of sets can be grouped by at a time")
     return Question(
-        _table(select.args.get("from_") or select.args.get("from")),
+        table,
         items,
-        None if where is None else _predicate(where.this),
-        tuple(_group(node, items, aliases) for node in (group.expressions if group else ())),
+        None if where is None else predicate_of(where.this),
+        tuple(key for key in keys if isinstance(key, Key)),
         () if having is None else tuple(_tests(having.this, aliases)),
         tuple(_order(node, items, aliases) for node in (order.expressions if order else ())),
         _limit(select.args.get("limit")),
+        unnests[0] if unnests else None,
     )
 
 
 def parse_predicate(text: str) -> Predicate:
     """A condition alone, as after WHERE.
 
-    >>> parse_predicate("sex = 'female'")
+    >>> parsepredicate_of("sex = 'female'")
     Compare(column='sex', operator='=', value='female')
     """
     expect(text, str, "a condition", "a text, as after WHERE")
@@ -96,6 +116,8 @@ def read_statement(text: str, wanted: str, longest: int = _LONGEST) -> Node:
     """The one statement that a text holds."""
     if not isinstance(text, str) or len(text) > longest:
         raise InputError(f"a question is a text of at most {longest} characters: {wanted}")
+    if re.match(r"\s*select\s+top\s*\(?\s*\d+\s", text, flags=re.IGNORECASE):
+        raise InputError("SELECT TOP n cannot be asked: write LIMIT n at the end of the question")
     try:
         trees = [tree for tree in sqlglot.parse(text, dialect="duckdb") if tree is not None]
     except (SqlglotError, RecursionError) as error:
@@ -116,23 +138,11 @@ def _depth(node: Node) -> int:
     return depth
 
 
-def _table(source: Node) -> str:
-    if source is None:
-        raise InputError("the question names no table: add FROM and the table's name")
-    _only(source, "this")
-    table = source.this
-    if not isinstance(table, exp.Table) or not isinstance(table.this, exp.Identifier):
-        named = table.this if isinstance(table, exp.Table) else table
-        _refuse(named, "ask FROM one table by its name, without subqueries, functions or files")
-    _only(table, "this")
-    return str(table.this.this)
-
-
 def _item(node: Node) -> tuple[Item, bool]:
     if isinstance(node, exp.Star):
         raise InputError("SELECT * asks for rows: ask for aggregates such as COUNT(*) instead")
     if isinstance(node, exp.Alias):
-        _only(node, "this", "alias")
+        only(node, "this", "alias")
         return Item(node.alias, _expression(node.this, {})), True
     expression = _expression(node, {})
     text = node.sql(dialect="duckdb", normalize_functions="lower")
@@ -146,230 +156,204 @@ def _tests(node: Node, aliases: dict[str, Expression]) -> list[Test]:
         return _tests(node.this, aliases)
     if isinstance(node, exp.And):
         return _tests(node.this, aliases) + _tests(node.expression, aliases)
-    if type(node) not in _COMPARISONS:
-        _refuse(node, "HAVING takes comparisons of aggregates joined by AND")
+    if type(node) not in COMPARISONS:
+        refuse(node, "HAVING takes comparisons of aggregates joined by AND")
     left, right = _expression(node.this, aliases), _expression(node.expression, aliases)
-    return [Test(left, _COMPARISONS[type(node)], right)]
+    return [Test(left, COMPARISONS[type(node)], right)]
 
 
 def _position(node: Node, items: tuple[Item, ...]) -> Expression | None:
     if not (isinstance(node, exp.Literal) and not node.is_string):
         return None
-    place = _constant(node)
+    place = constant_of(node)
     if place is None or place.denominator != 1 or not 1 <= place <= len(items):
         raise InputError(f"position {node.this} is not one of the {len(items)} columns of the answer")
     return items[int(place) - 1].expression
 
 
-def _group(node: Node, items: tuple[Item, ...], aliases: dict[str, Expression]) -> Key:
+def _group(node: Node, items: tuple[Item, ...], aliases: dict[str, Expression]) -> Key | Unnest:
     key = _position(node, items) or _expression(node, {})
-    if isinstance(key, Key) and key.width is None:
+    if isinstance(key, Key) and key == Key(key.column):
         meant = aliases.get(key.column.casefold(), key)
-        key = meant if isinstance(meant, Key) else key
-    if not isinstance(key, Key):
-        raise InputError("GROUP BY takes columns and BIN(column, width), not calculations")
+        key = meant if isinstance(meant, (Key, Unnest)) else key
+    if not isinstance(key, (Key, Unnest)):
+        raise InputError("GROUP BY takes columns, BIN(column, width), CASE and unnest(column), not calculations")
     return key
 
 
+def _distinct(node: Node, items: tuple[Item, ...], keys: list[Key | Unnest]) -> list[Key | Unnest]:
+    """SELECT DISTINCT keys says the same as SELECT keys .. GROUP BY keys."""
+    only(node)
+    selected = [item.expression for item in items if isinstance(item.expression, (Key, Unnest))]
+    if keys or len(selected) < len(items):
+        raise InputError("DISTINCT goes with columns alone: leave it out, or ask COUNT(DISTINCT column)")
+    return selected
+
+
 def _order(node: Node, items: tuple[Item, ...], aliases: dict[str, Expression]) -> Order:
-    _only(node, "this", "desc", "nulls_first")
+    only(node, "this", "desc", "nulls_first")
     return Order(_position(node.this, items) or _expression(node.this, aliases), bool(node.args.get("desc")))
 
 
 def _limit(node: Node) -> int | None:
     if node is None:
         return None
-    _only(node, "expression")
-    count = _constant(node.expression)
+    only(node, "expression")
+    count = constant_of(node.expression)
     if count is None or count.denominator != 1 or count < 0:
         raise InputError("LIMIT takes a whole number")
     return int(count)
 
 
-def _refuse(node: Node, advice: str) -> NoReturn:
-    called = "" if node is None else f"the function {_function(node)[:40]}" if _function(node) else _kind(node)
-    raise InputError(f"{called} cannot be asked: {advice}" if called else advice)
-
-
-def _function(node: Node) -> str:
-    """The name of a function, as the user wrote it or as sqlglot calls it; nothing for other nodes."""
-    if isinstance(node, exp.Anonymous):
-        return str(node.this).casefold()
-    return node.sql_name().lower() if isinstance(node, exp.Func) else ""
-
-
-def _kind(node: Node) -> str:
-    return type(node).__name__.upper()
-
-
-def _only(node: Node, *allowed: str) -> None:
-    """Refuse a node that carries anything but what the grammar reads from it."""
-    for key, value in node.args.items():
-        if value not in (None, False, []) and key not in allowed:
-            clause = key.rstrip("_").replace("_", " ").upper()
-            raise InputError(f"{clause} in {_kind(node)} cannot be asked: leave it out")
-
-
 def _expression(node: Node, aliases: dict[str, Expression]) -> Expression:
-    constant = _constant(node)
+    constant = constant_of(node)
     if constant is not None:
         return Number(constant)
     if isinstance(node, exp.Paren):
         return _expression(node.this, aliases)
     if isinstance(node, exp.Neg):
-        return Arithmetic("-", Number(Fraction(0)), _expression(node.this, aliases))
+        return _calculated("-", Number(Fraction(0)), _expression(node.this, aliases))
     if type(node) in _ARITHMETIC:
         left, right = _expression(node.this, aliases), _expression(node.expression, aliases)
-        return Arithmetic(_ARITHMETIC[type(node)], left, right)
+        return _calculated(_ARITHMETIC[type(node)], left, right)
     if isinstance(node, exp.Column):
-        column = _column(node)
+        column = column_of(node)
         return aliases.get(column.casefold(), Key(column))
-    if _function(node) == "bin":
+    if function_name(node) == "bin":
         return _bin(node)
-    if isinstance(node, exp.Literal) or _is_date(node):
+    if isinstance(node, exp.Explode):
+        only(node, "this")
+        return Unnest(column_of(node.this))
+    if isinstance(node, exp.Case):
+        return _case(node)
+    if type(node) in FUNCTIONS:
+        return _applied(node, aliases)
+    if isinstance(node, exp.Literal) or is_date(node):
         raise InputError(
             "a text or date cannot be selected or compared in HAVING: compare it with a column after WHERE"
         )
     return _aggregate(node)
 
 
-def _constant(node: Node) -> Fraction | None:
-    """A number written out: 3, -0.5, 1/3."""
-    if isinstance(node, exp.Literal) and not node.is_string:
-        return exact(node.this, "a number")
-    if isinstance(node, (exp.Neg, exp.Paren)):
-        inside = _constant(node.this)
-        return inside if inside is None or isinstance(node, exp.Paren) else -inside
-    if isinstance(node, exp.Div):
-        top, bottom = _constant(node.this), _constant(node.expression)
-        if top is not None and bottom == 0:
-            raise InputError("a number is divided by zero: correct the question")
-        return top / bottom if top is not None and bottom else None
-    return None
+def _calculated(sign: Any, left: Expression, right: Expression) -> Expression:
+    """A calculation of what was measured; or around a function of it, with a number."""
+    if isinstance(left, Applied) and isinstance(right, Number):
+        return Applied(sign, left, (right.value,))
+    if isinstance(right, Applied) and isinstance(left, Number):
+        return Applied(sign, right, (left.value,), place=1)
+    if isinstance(left, Applied) or isinstance(right, Applied):
+        raise InputError(
+            "a function such as ROUND goes around a whole calculation, or is calculated with numbers alone: "
+            "write ROUND(a + b) for ROUND(a) + ROUND(b), or select both"
+        )
+    return Arithmetic(sign, left, right)
 
 
-def _column(node: Node) -> str:
-    if not isinstance(node, exp.Column):
-        _refuse(node, "the name of a column was expected here, without a calculation")
-    _only(node, "this")
-    if not isinstance(node.this, exp.Identifier):
-        _refuse(node.this, "name the column")
-    return str(node.this.this)
+def _applied(node: Node, aliases: dict[str, Expression]) -> Applied:
+    """ROUND, ABS, SQRT, POWER, FLOOR, CEIL and COALESCE of an answer."""
+    only(node, "this", "decimals", "expression", "expressions")
+    others = [node.args.get("decimals"), node.args.get("expression"), *(node.expressions or ())]
+    numbers = [constant_of(other) for other in others if other is not None]
+    inner, name = _expression(node.this, aliases), function_name(node).upper()
+    if isinstance(inner, (Key, Unnest, Number)) or None in numbers or len(numbers) > 1:
+        raise InputError(f"{name} takes an aggregate, and beside it one number at most that is written out")
+    return Applied(FUNCTIONS[type(node)], inner, tuple(number for number in numbers if number is not None))
 
 
-def _arguments(node: Node) -> list[Node]:
-    if isinstance(node, exp.Anonymous):
-        _only(node, "this", "expressions")
-        return list(node.expressions)
-    given = [node.this, node.args.get("expression") or node.args.get("quantile"), *(node.expressions or ())]
-    _only(node, "this", "expression", "quantile", "expressions", "big_int")
-    return [argument for argument in given if argument is not None]
+def _case(node: Node) -> Key:
+    """CASE as a key: the conditions of one column, and the label of each."""
+    cases = [Case(_when(node, part), _label(part.args["true"])) for part in node.args["ifs"]]
+    default = node.args.get("default")
+    cases.append(Case(None, None if default is None else _label(default)))
+    columns = {leaf.column.casefold(): leaf.column for case in cases for leaf in leaves(case.where)}
+    if len(columns) != 1:
+        raise InputError("CASE takes conditions on one column: for two, group by both")
+    return Key(next(iter(columns.values())), cases=tuple(cases))
+
+
+def _when(node: Node, part: Node) -> Predicate:
+    only(node, "this", "ifs", "default")
+    if node.this is None:
+        return predicate_of(part.this)
+    return Compare(column_of(node.this), "=", value_of(part.this))
+
+
+def _label(node: Node) -> Value | None:
+    return None if isinstance(node, exp.Null) else value_of(node)
 
 
 def _bin(node: Node) -> Key:
-    arguments = _arguments(node)
-    width = _constant(arguments[1]) if len(arguments) == 2 else None
+    arguments = arguments_of(node)
+    width = constant_of(arguments[1]) if len(arguments) == 2 else None
     if width is None or width <= 0:
         raise InputError("BIN takes a column and a positive width, as in BIN(age, 10)")
-    return Key(_column(arguments[0]), width)
+    return Key(column_of(arguments[0]), width)
 
 
 def _aggregate(node: Node) -> Expression:
     where: Predicate | None = None
     if isinstance(node, exp.Filter):
-        where = _predicate(node.expression.this)
+        where = predicate_of(node.expression.this)
         node = node.this
-    called = _function(node)
+    called = function_name(node)
+    if called in ("count", "sum", "avg") and isinstance(node.this, exp.Case):
+        return _conditional(called, node.this, where)
     if called == "count":
         return _count(node, where)
     if called == "proportion":
-        arguments = _arguments(node)
+        arguments = arguments_of(node)
         if len(arguments) != 1:
             raise InputError("PROPORTION takes one condition, as in PROPORTION(hobby = 'Cars')")
-        chosen = Aggregate("count", where=both(where, _predicate(arguments[0])))
+        chosen = Aggregate("count", where=both(where, predicate_of(arguments[0])))
         return Arithmetic("/", chosen, Aggregate("count", where=where))
     found = named(called)
     if found is None:
         known = ("count", "proportion", *(name for each in AGGREGATES.values() for name in each.names))
-        advice = did_you_mean(called or _kind(node).casefold(), dict.fromkeys(known))
-        _refuse(node, f"only aggregates of columns can{advice}")
-    (kind, argument), arguments = found, _arguments(node)
-    columns = AGGREGATES[kind].columns
+        advice = did_you_mean(called or kind(node).casefold(), dict.fromkeys(known))
+        refuse(node, f"only aggregates of columns can{advice}")
+    (aggregate, argument), arguments = found, arguments_of(node)
+    columns = AGGREGATES[aggregate].columns
     takes = columns + (argument is GIVEN)
     if len(arguments) != takes:
         raise InputError(f"{called.upper()} takes {takes} argument{'s'[: takes - 1]}, and got {len(arguments)}")
     if argument is GIVEN:
-        argument = _constant(arguments[-1])
+        argument = constant_of(arguments[-1])
         if argument is None:
             raise InputError(f"the last argument of {called.upper()} must be a number written out")
-    return Aggregate(kind, tuple(_column(node) for node in arguments[:columns]), argument, where)
+    return Aggregate(aggregate, tuple(column_of(node) for node in arguments[:columns]), argument, where)
+
+
+def _conditional(called: str, node: Node, where: Predicate | None) -> Expression:
+    """SUM, COUNT or AVG of CASE WHEN condition THEN 1 or a column, ELSE nothing or 0: those rows, counted or summed."""
+    advice = f"{called.upper()} of a CASE takes one WHEN, THEN 1 or a column, and ELSE 0 or nothing: or use FILTER"
+    part, default = node.args["ifs"][0], node.args.get("default")
+    nothing = default is None or isinstance(default, exp.Null)
+    value, otherwise = constant_of(part.args["true"]), None if nothing else constant_of(default)
+    chosen = both(where, _when(node, part))
+    is_column = isinstance(part.args["true"], exp.Column)
+    if len(node.args["ifs"]) > 1 or not (is_column or value == 1) or not (nothing or otherwise == 0):
+        raise InputError(advice)
+    columns = (column_of(part.args["true"]),) if is_column else ()
+    if called == "count" and nothing:
+        return Aggregate("count", columns, where=chosen)
+    if called == "sum":
+        return Aggregate("sum" if columns else "count", columns, where=chosen)
+    if called == "avg" and is_column and nothing:
+        return Aggregate("avg", columns, where=chosen)
+    if called == "avg" and not columns and not nothing:
+        return Arithmetic("/", Aggregate("count", where=chosen), Aggregate("count", where=where))
+    raise InputError(advice)
 
 
 def _count(node: Node, where: Predicate | None) -> Aggregate:
-    _only(node, "this", "big_int")
+    only(node, "this", "big_int")
     if node.this is None or isinstance(node.this, exp.Star):
         return Aggregate("count", where=where)
     if isinstance(node.this, exp.Distinct):
-        _only(node.this, "expressions")
+        only(node.this, "expressions")
         if len(node.this.expressions) != 1:
             raise InputError("COUNT(DISTINCT ...) takes one column")
-        return Aggregate("distinct", (_column(node.this.expressions[0]),), where=where)
-    if _constant(node.this) is not None:
+        return Aggregate("distinct", (column_of(node.this.expressions[0]),), where=where)
+    if constant_of(node.this) is not None:
         return Aggregate("count", where=where)
-    return Aggregate("count", (_column(node.this),), where=where)
-
-
-def _predicate(node: Node) -> Predicate:
-    if isinstance(node, exp.Paren):
-        return _predicate(node.this)
-    if isinstance(node, exp.Not):
-        return Not(_predicate(node.this))
-    if isinstance(node, (exp.And, exp.Or)):
-        parts = (_predicate(node.this), _predicate(node.expression))
-        return And(parts) if isinstance(node, exp.And) else Or(parts)
-    if type(node) in _COMPARISONS:
-        operator = _COMPARISONS[type(node)]
-        value_first = _is_date(node.this) or not isinstance(node.this, (exp.Column, exp.Func))
-        if isinstance(node.expression, exp.Column) and value_first:
-            return Compare(_column(node.expression), _MIRRORED[operator], _value(node.this))
-        return Compare(_column(node.this), operator, _value(node.expression))
-    if isinstance(node, exp.Between):
-        _only(node, "this", "low", "high")
-        column, low, high = _column(node.this), _value(node.args["low"]), _value(node.args["high"])
-        return And((Compare(column, ">=", low), Compare(column, "<=", high)))
-    if isinstance(node, exp.In):
-        _only(node, "this", "expressions")
-        return Among(_column(node.this), tuple(_value(value) for value in node.expressions))
-    if isinstance(node, exp.Is) and isinstance(node.expression, exp.Null):
-        return Missing(_column(node.this))
-    if isinstance(node, exp.ArrayContains) or _function(node) == "list_has":
-        arguments = _arguments(node)
-        if len(arguments) == 2:
-            return Contains(_column(arguments[0]), _value(arguments[1]))
-    if isinstance(node, exp.Column):
-        return Compare(_column(node), "=", True)
-    _refuse(node, "a condition compares a column with values: =, <>, <, BETWEEN, IN, IS NULL, list_contains")
-
-
-def _is_date(node: Node) -> bool:
-    """DATE '2024-01-31', which says no more than the text alone."""
-    if type(node) is not exp.Cast or not node.to.is_type("date"):
-        return False
-    return isinstance(node.this, exp.Literal) and bool(node.this.is_string)
-
-
-def _value(node: Node) -> Value:
-    constant = _constant(node)
-    if constant is not None:
-        return constant
-    if isinstance(node, exp.Literal):
-        return str(node.this)
-    if isinstance(node, exp.Boolean):
-        return bool(node.this)
-    if _is_date(node):
-        _only(node, "this", "to")
-        return str(node.this.this)
-    if isinstance(node, exp.Column):
-        advice = f"write a text in single quotes, as in '{_column(node)}'"
-        raise InputError(f"a value was expected and the name {_column(node)!r} was found: {advice}")
-    _refuse(node, "a value is a number, a text or date in single quotes, TRUE or FALSE")
+    return Aggregate("count", (column_of(node.this),), where=where)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -17,8 +17,10 @@ from dproof.curves.noise import recorded_curve_law
 from dproof.errors import InputError, VerificationFailed
 from dproof.laws.law import Law, law_from_json, read_number
 from dproof.mechanisms.mechanism import Mechanism, Optimum
-from dproof.plans.plan import Plan
+from dproof.plans.plan import Plan, Wanted
 from dproof.plans.row_law import Group, RowLaw, promises
+from dproof.plans.spread import things
+from dproof.privacy import Privacy
 from dproof.releases.folder import is_unfinished
 from dproof.releases.release import CERTIFICATE, PLAN, Release
 from dproof.releases.remote import fetch, is_remote
@@ -90,30 +92,48 @@ def _part(record: Mapping[str, Any]) -> Part:
     return Part.from_json(record)
 
 
+def _spread(plan: Plan, sample: Any) -> tuple[Sequence[Wanted], Sequence[Privacy | None], tuple[int, ...] | None]:
+    """The groups of a release, what each must promise, and the weights where a row answers for one of them.
+
+    Optimal shares are taken as recorded: `verify` checks that they add up to no more than the promise.
+    """
+    if (sample is None and plan.spread == "sample") or (sample is not None and plan.spread in (None, "split")):
+        raise VerificationFailed("the certificate spreads the promise in another way than the plan")
+    if sample is None:
+        shares = promises(plan)
+        return plan.groups, shares if plan.spread is None else [None] * len(shares), None
+    asked = things(plan)
+    if [entry["columns"] for entry in sample] != [[column.name for column in thing.columns] for thing in asked]:
+        raise VerificationFailed("the certificate says that rows were asked something else than the plan")
+    return asked, [plan.privacy] * len(asked), tuple(entry["weight"] for entry in sample)
+
+
 def _read(plan: Plan, certificate: Mapping[str, Any]) -> RowLaw:
     promise = plan.privacy
     if (str(promise.epsilon), str(promise.delta)) != (certificate["epsilon"], certificate["delta"]):
         raise VerificationFailed("the certificate promises something else than the plan")
     records = certificate["laws"]
-    if [want.name for want in plan.groups] != [record["name"] for record in records]:
+    wanted, given, weights = _spread(plan, certificate.get("sample"))
+    if [want.name for want in wanted] != [record["name"] for record in records]:
         raise VerificationFailed("the certificate has laws for other columns than the plan")
     if promise.neighbours != certificate["neighbours"]:
         raise VerificationFailed("the certificate names other neighbours than the plan")
     groups = []
-    for want, share, part in zip(plan.groups, promises(plan), map(_part, records), strict=True):
-        if part.privacy != share:
+    for want, share, part in zip(wanted, given, map(_part, records), strict=True):
+        if share is not None and part.privacy != share:
             raise VerificationFailed(f"the law of {want.name!r} keeps another part of the promise than its share")
-        if want.space.holds_curves:
-            mechanism: Mechanism = recorded_curve_law(want.space, part.law)
+        space = want.space  # one object: joined columns are a space that equals itself alone
+        if space.holds_curves:
+            mechanism: Mechanism = recorded_curve_law(space, part.law)
         else:
             family = law_from_json(part.law)
-            outputs = _outputs(want.space, family, certificate["release"]["lattices"].get(want.name))
-            sizes = want.space.size, None if family.outputs is None else outputs.size
+            outputs = _outputs(space, family, certificate["release"]["lattices"].get(want.name))
+            sizes = space.size, None if family.outputs is None else outputs.size
             absent = {outputs.absent, outputs.absent if family.outputs is None else None}
             if (family.inputs, family.outputs) != sizes or family.absent not in absent:
                 raise VerificationFailed(f"the law of {want.name!r} is for another space than the plan's")
             error, bound = part.error, part.lower_bound
             optimum = None if error is None or bound is None else Optimum("metric", error, bound)
-            mechanism = Mechanism(part.mechanism, want.space, outputs, family, part.source, optimum)
+            mechanism = Mechanism(part.mechanism, space, outputs, family, part.source, optimum)
         groups.append(Group(want.columns, mechanism, part))
-    return RowLaw(plan, tuple(groups))
+    return RowLaw(plan, tuple(groups), weights)

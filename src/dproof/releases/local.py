@@ -5,7 +5,8 @@ HLM15, equation (7): Y_d = (X_{d_1}, …, X_{d_n}), independent; the table costs
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -14,26 +15,49 @@ from numpy.typing import NDArray
 
 from dproof.coins import Coins
 from dproof.errors import DproofError, InputError
+from dproof.plans.plan import ASKED
 from dproof.plans.row_law import RowLaw
+from dproof.releases.drawing import ASKED_TYPE, answers, first_codes, stored_draws, stored_types
 from dproof.spaces.arrow import from_numpy
-from dproof.spaces.column import Encode
+from dproof.spaces.column import Column, Encode
 from dproof.spaces.objects import texts
 from dproof.tables.source import Source
 
 REACH = 1 << 20  # rows that are shuffled together; a table up to this size is shuffled as a whole
 Progress = Callable[[int, int | None], None]  # rows that were read, and how many there are where that is known
-_Rows = list[Any]  # as they were read: an array of codes for each group, and Arrow's for each public column
-_Encoders = list[list[tuple[tuple[str, ...], Encode]]]
+_Rows = list[Any]  # as they were read: an array of codes for each reading, and Arrow's for each public column
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Reading:
+    """Columns that are read as one code."""
+
+    columns: Sequence[Column]
+    encoders: Sequence[Encode]
+    joined: Callable[[Sequence[NDArray[Any]]], NDArray[Any]]
+
+
+def _readings(law: RowLaw) -> list[_Reading]:
+    """A code for each group; where a row answers for one of several groups that share columns, for each column."""
+    if law.weights is None:
+        together = [(group.columns, group.joined) for group in law.groups]
+    else:
+        together = [((column,), _only) for column in law.plan.columns if column.private]
+    return [_Reading(columns, [c.sanitised_encoder() for c in columns], joined) for columns, joined in together]
+
+
+def _only(codes: Sequence[NDArray[Any]]) -> NDArray[Any]:
+    return codes[0]
 
 
 def sanitised_blocks(source: Source, law: RowLaw, coins: Coins, progress: Progress | None = None) -> Iterator[Any]:
     """The sanitised table as record batches of up to `REACH` rows, each batch in an order of its own."""
     waiting: list[_Rows] = []
     rows, types = 0, None
-    encoders = [[(column.sources, column.sanitised_encoder()) for column in group.columns] for group in law.groups]
+    readings = _readings(law)
     for batch in source.read(law.plan.sources):
-        waiting.append(_read(batch, law, encoders))
-        found = [column.type for column in waiting[-1][len(law.groups) :]]
+        waiting.append(_read(batch, law, readings))
+        found = [column.type for column in waiting[-1][len(readings) :]]
         if found != (types := types or found):
             raise InputError("a public column has one type in some rows and another in others: cast it to one")
         rows += batch.num_rows
@@ -47,11 +71,13 @@ def sanitised_blocks(source: Source, law: RowLaw, coins: Coins, progress: Progre
         yield _sanitised(_joined(waiting), law, coins)
 
 
-def _read(batch: Any, law: RowLaw, encoders: _Encoders) -> _Rows:
-    """A code for each group, and the public columns as they are."""
+def _read(batch: Any, law: RowLaw, readings: Sequence[_Reading]) -> _Rows:
+    """A code for each reading, and the public columns as they are."""
     codes = [
-        group.joined([_encoded(batch, names, encode) for names, encode in columns])
-        for group, columns in zip(law.groups, encoders, strict=True)
+        reading.joined(
+            [_encoded(batch, c.sources, encode) for c, encode in zip(reading.columns, reading.encoders, strict=True)]
+        )
+        for reading in readings
     ]
     return [*codes, *(_plain(name, batch.column(name)) for name in law.plan.named("public"))]
 
@@ -73,22 +99,20 @@ def _sanitised(rows: _Rows, law: RowLaw, coins: Coins) -> Any:
         order = permutation(len(rows[0]), coins)
         rows = [c.take(order, axis=0) if isinstance(c, np.ndarray) else c.take(from_numpy(order)) for c in rows]
     names = law.plan.named("public")
-    arrays: dict[str, Any] = dict(zip(names, rows[len(law.groups) :], strict=True))
-    for group, codes in zip(law.groups, rows, strict=False):
-        drawn = group.split(group.mechanism.family.draw(codes, coins))
-        for column, space, part in zip(group.columns, group.outputs, drawn, strict=True):
-            arrays |= zip(column.stored, space.store(column, part), strict=True)
-    return pa.RecordBatch.from_pydict({name: arrays[name] for name in law.plan.stored})
+    arrays: dict[str, Any] = dict(zip(names, rows[len(rows) - len(names) :], strict=True))
+    if law.weights is None:
+        for group, codes in zip(law.groups, rows, strict=False):
+            arrays |= stored_draws(group, codes, coins)
+    else:
+        private = [column.name for column in law.plan.columns if column.private]
+        arrays |= answers(law, dict(zip(private, rows, strict=False)), coins)
+    return pa.RecordBatch.from_pydict({name: arrays[name] for name in law.stored})
 
 
 def made_up_rows(law: RowLaw, count: int, coins: Coins) -> Any:
     """So many sanitised rows of a table that does not exist: every value the first of its space."""
-    codes = [group.joined([_first_codes(c.space, count) for c in group.columns]) for group in law.groups]
+    codes = [reading.joined([first_codes(c.space, count) for c in reading.columns]) for reading in _readings(law)]
     return _sanitised([*codes, *(pa.nulls(count, pa.string()) for _ in law.plan.named("public"))], law, coins)
-
-
-def _first_codes(space: Any, count: int) -> NDArray[np.int64]:
-    return np.zeros((count, *space.code_shape), np.int64)
 
 
 def _encoded(batch: Any, names: tuple[str, ...], encode: Encode) -> NDArray[Any]:
@@ -118,12 +142,8 @@ def _plain(name: str, array: Any) -> Any:
 
 def stored_schema(law: RowLaw) -> Any:
     """The schema of the sanitised columns, from the plan alone; public columns have the source's types."""
-    types: dict[str, Any] = {}
-    for group in law.groups:
-        for column, space in zip(group.columns, group.outputs, strict=True):
-            fields = space.store(column, _first_codes(space, 0))
-            types |= zip(column.stored, (field.type for field in fields), strict=True)
-    return pa.schema([(name, types[name]) for name in law.plan.stored if name in types])
+    types = stored_types(law.groups) | ({} if law.weights is None else {ASKED: ASKED_TYPE})
+    return pa.schema([(name, types[name]) for name in law.stored if name in types])
 
 
 def permutation(count: int, coins: Coins) -> NDArray[np.int64]:

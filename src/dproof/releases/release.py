@@ -201,7 +201,7 @@ def about(law: RowLaw, rows: int, files: Mapping[str, str]) -> dict[str, Any]:
     plan = law.plan
     return {
         "rows": rows,
-        "columns": list(plan.stored),
+        "columns": list(law.stored),
         "public": plan.named("public"),
         "order": "kept" if plan.order == "keep" else f"shuffled within {REACH} rows",
         "lattices": {group.name: _lattice(group.outputs[0]) for group in law.groups if _elsewhere(group)},

@@ -12,8 +12,10 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet
+from numpy.typing import NDArray
 
 from dproof.arguments import as_path
 from dproof.certification.certificate import certified_part
@@ -36,6 +38,7 @@ from dproof.releases.local import stored_schema
 from dproof.releases.metadata import SEEDED, check_metadata
 from dproof.releases.release import CERTIFICATE, PLAN, Release, about
 from dproof.releases.remote import fetch, is_remote
+from dproof.releases.verify_asked import answering, check_asked, check_weights
 
 _NAMES = (b"dproof certificate", CENTRAL.encode())  # one stands in each
 _BATCH = 1 << 17  # rows looked at together: they stay in cache
@@ -155,7 +158,7 @@ def _agree(said: Any, true: Any) -> bool:
 def _check_stored(release: Release) -> None:
     if not release.files or set(release.certificate["release"]["files"]) != {*(f.name for f in release.files), PLAN}:
         raise VerificationFailed("the certificate does not name the files of the release")
-    rows = 0
+    rows, asked = 0, np.zeros(len(release.law.groups), np.int64)
     for file in release.files:
         try:
             with pa.parquet.ParquetFile(file) as stored:
@@ -163,7 +166,7 @@ def _check_stored(release: Release) -> None:
                 _check_schema(release, schema)
                 check_metadata(stored, release.plan.named("public"))
                 rows += stored.metadata.num_rows
-            _check_support(file, release.law)
+            asked += _check_support(file, release.law)
         except (pa.ArrowException, OSError, ValueError, RecursionError):
             raise VerificationFailed("the stored table cannot be read") from None
         if release.private and (schema.metadata or {}).keys() & SEEDED.keys():
@@ -172,6 +175,8 @@ def _check_stored(release: Release) -> None:
             )
     if rows != release.rows:
         raise VerificationFailed("the stored table has another number of rows than the certificate")
+    if release.law.weights is not None:
+        check_weights(release.law, asked)
 
 
 def _check_schema(release: Release, schema: Any) -> None:
@@ -184,18 +189,22 @@ def _check_schema(release: Release, schema: Any) -> None:
         raise VerificationFailed("the stored table has other columns than the certificate")
 
 
-def _check_support(file: Path, law: RowLaw) -> None:
+def _check_support(file: Path, law: RowLaw) -> NDArray[np.int64]:
     """Refuse a Parquet file with a value that no law of the row can give; the column is named, not the value.
 
-    Public columns are as they are. What a dictionary lists counts as stored, whether a row has it or not.
+    Gives the number of rows that answer for each group, where they answer for one. Public columns are as they are.
+    What a dictionary lists counts as stored, whether a row has it or not.
     """
-    names = [name for group in law.groups for column in group.columns for name in column.stored]
+    counts = np.zeros(len(law.groups), np.int64)
+    names = [name for name in law.stored if name not in law.plan.named("public")]
     with pa.parquet.ParquetFile(file) as stored:
         texts = [name for name in names if pa.types.is_string(stored.schema_arrow.field(name).type)]
     with pa.parquet.ParquetFile(file, read_dictionary=texts) as stored:  # each text is looked at once
         for batch in stored.iter_batches(_BATCH, columns=names):
+            counts = counts + (0 if law.weights is None else check_asked(law, batch))
             for group in law.groups:
-                _check_values(group, batch)
+                _check_values(group, batch if law.weights is None else answering(group, batch))
+    return counts
 
 
 def _check_values(group: Group, batch: Any) -> None:

@@ -160,7 +160,7 @@ def aligned(blocks: Iterator[Any], law: RowLaw, private: bool) -> Iterator[Any]:
     """
     first = next(blocks, None)
     known = {field.name: field for field in (stored_schema(law) if first is None else first.schema)}
-    schema = pa.schema([known.get(name, pa.field(name, pa.string())) for name in law.plan.stored])
+    schema = pa.schema([known.get(name, pa.field(name, pa.string())) for name in law.stored])
     schema = schema if private else schema.with_metadata(SEEDED)
     yield schema
     for block in blocks if first is None else chain([first], blocks):

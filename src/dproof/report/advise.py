@@ -17,9 +17,10 @@ from dproof.curation.measurement import Measurement, measure
 from dproof.curation.noisy_sums import value_of
 from dproof.curation.preview import spreads
 from dproof.errors import InputError
-from dproof.estimation.counted import Counting
 from dproof.estimation.estimated import Estimated, Options, estimate
 from dproof.estimation.intervals import half_widths, normal_quantile
+from dproof.estimation.measured import pool, sharpest
+from dproof.estimation.subsamples import rows_to_expect
 from dproof.exact import written
 from dproof.laws.scores import Array
 from dproof.plans.plan import Plan
@@ -29,8 +30,9 @@ from dproof.plans.schema import schema_of
 from dproof.privacy import Privacy
 from dproof.questions.aggregates import Sums, total
 from dproof.questions.building import Select
+from dproof.questions.functions import changes_widths
 from dproof.questions.predicates import Compare, Contains, both
-from dproof.questions.question import Expression, Key, Number, Question, aggregates, columns
+from dproof.questions.question import Expression, Question, aggregates, aggregates_of, columns, measured_parts
 from dproof.questions.schema import Schema, asks_for_curves, resolve
 from dproof.questions.sums import Term, centred_terms, multiplied_out
 
@@ -203,7 +205,7 @@ def _compared(
     plan: Plan, law: RowLaw | None, rows: int, one: Planned, parsed: Question, shared: Privacy
 ) -> list[Comparison]:
     """The columns of one question that hold answers; without a law, as there can be no release, of a curator alone."""
-    items = [item for item in parsed.select if not isinstance(item.expression, (Key, Number))]
+    items = [item for item in parsed.select if aggregates_of(item.expression)]
     unknown = [Comparison(one.sql, item.alias, one.weight, None, None, None) for item in items]
     data_schema = schema_of(plan)
     schema = data_schema if law is None else schema_of(plan, "release")
@@ -225,13 +227,22 @@ def _compared(
     public_rows = rows if plan.rows_are_public else None
     found = []
     for place, item in enumerate(release.select):
-        if isinstance(item.expression, (Key, Number)):
+        if not aggregates_of(item.expression):
             continue
-        width, error = (None, None) if measured is None else _of_release(item.expression, measured)
+        if changes_widths(item.expression):
+            found.append(Comparison(one.sql, item.alias, one.weight, None, None, None))
+            continue
+        own = measured
+        if law is not None and law.weights is not None:  # each is told by the rows that answer for what it needs
+            alone = replace(release, select=(item,), having=(), order_by=())
+            with suppress(InputError):
+                own = _expected(law, alone, rows, [])
+        expression = measured_parts(item.expression, release.unnest)[0]  # all items of a set are alike
+        width, error = (None, None) if own is None else _of_release(expression, own)
         asked: list[Spread] = [(None, None), (None, None)]
         estimated = False
         if data is not None and noises:
-            expression = data.select[place].expression
+            expression = measured_parts(data.select[place].expression, data.unnest)[0]
             asked = [_of_curator(item.alias, expression, noise, measured, release, public_rows) for noise in noises]
             estimated = spreads(noises[0], _LEVEL, public_rows)[item.alias][0] is None and asked[0][0] is not None
         (ask, own_error), (ask_shared, _) = asked
@@ -245,9 +256,21 @@ def _expected(law: RowLaw, question: Question, rows: int, terms: list[Term]) -> 
     needed = [s for a in aggregates(question) for s in centred_terms(a, question.where, schema_of(law.plan, "release"))]
     needed += [_estimated(term, part, question) for term in terms for part in multiplied_out(term.columns)]
     needed = list(dict.fromkeys(needed))
-    counting = Counting(law, needed, question.group_by)
-    table, combos = counting.expect(rows)
-    return estimate(counting, table, counting.groups(combos), needed, question, Options())
+    parts = sharpest(rows_to_expect(law, frozenset(columns(question)), rows), needed, question)
+    estimates = []
+    for part in parts:
+        table, combos = part.counting.expect(part.stored.rows)
+        estimates.append(
+            estimate(part.counting, table, part.counting.groups(combos), needed, question, Options(), rows)
+        )
+    return pool(estimates, [part.weight for part in parts])
+
+
+def expected_width(law: RowLaw, question: Question, rows: int) -> float | None:
+    """± of the one thing that a question selects, from a release of so many rows; None where it tells nothing."""
+    with suppress(InputError):  # a law that cannot be undone, or columns that no row is asked for together
+        return _of_release(question.select[-1].expression, _expected(law, question, rows, []))[0]
+    return None
 
 
 def _estimated(term: Term, columns: tuple[str, ...], question: Question) -> Term:

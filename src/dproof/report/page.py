@@ -13,7 +13,7 @@ from dproof.charts.style import svg
 from dproof.exact import written
 from dproof.meaning import GUESSED, advice, attack_accuracy, posterior
 from dproof.plans.expectation import half_widths, mean_half_widths, missing_half_widths
-from dproof.plans.plan import not_protected
+from dproof.plans.plan import ASKED, not_protected
 from dproof.plans.row_law import Group, RowLaw
 from dproof.privacy import Privacy
 from dproof.report.law_charts import law_chart, profile_chart
@@ -24,6 +24,7 @@ _PAPERS = {  # as certificates name them
     "HLM16": "Holohan, Leith and Mason 2016: Differentially private response mechanisms on categorical data. Discrete "
     "Applied Mathematics.",
 }
+_MOST_DRAWN = 12  # laws, of those that a row may answer for
 _BEYOND = (
     "released numbers may lie outside the range of the true ones: this keeps their mean right. Where the chart has "
     "several humps, the law with the least noise releases numbers from those places only"
@@ -39,7 +40,8 @@ class Pictures(NamedTuple):
 
 def draw_pictures(row: RowLaw) -> Pictures:
     """The pictures of a page, as SVG."""
-    laws = {group.name: svg(law_chart(group.mechanism)) for group in row.groups}
+    drawn = row.groups if row.weights is None else row.groups[:_MOST_DRAWN]
+    laws = {group.name: svg(law_chart(group.mechanism)) for group in drawn}
     curves = {group.name: group.mechanism for group in row.groups[:6]}
     return Pictures(laws, svg(profile_chart(curves, float(row.plan.privacy.epsilon) or 1.0)))
 
@@ -139,17 +141,34 @@ def _columns(row: RowLaw, rows: int, pictures: Mapping[str, str]) -> str:
     blocks = "".join(
         _group(
             group,
-            _accuracy(rows, counts[group.name], means.get(group.name), gaps.get(group.name)),
-            pictures[group.name],
+            [
+                *([] if row.weights is None else [f"about {_percent(float(chance))} of the rows answer for it"]),
+                *_accuracy(rows, counts[group.name], means.get(group.name), gaps.get(group.name)),
+            ],
+            pictures.get(group.name),
         )
-        for group in row.groups
+        for group, chance in zip(row.groups, row.chances, strict=True)
     )
     dropped = row.plan.named("drop")
     notes = f"<p><b>Left out:</b> {_names(dropped)}.</p>" if dropped else ""
     sources = " ".join(group.part.source for group in row.groups)
     cited = "".join(f"<li>{escape(text)}</li>" for name, text in _PAPERS.items() if name in sources)
     notes += f'<p>The papers:</p><ul class="papers">{cited}</ul>' if cited else ""
-    return f"<section><h2>What was done to each column</h2>{blocks}{notes}</section>"
+    return f"<section><h2>What was done to each column</h2>{_spread(row)}{blocks}{notes}</section>"
+
+
+def _spread(row: RowLaw) -> str:
+    """How ε is spread over the columns, where the plan says it; an empty text elsewhere."""
+    if row.plan.spread is None:
+        return ""
+    why = " The plan leaves this choice to dproof: it has the smaller total variance." * (row.plan.spread == "auto")
+    if row.weights is None:
+        return f"<p>Every row answers for all columns, and each has a part of ε.{why}</p>"
+    return (
+        f"<p>Every row answers for one of the {len(row.groups)} things below with all of ε. Which one was drawn at "
+        f"random, whatever the row holds; the column <code>{ASKED}</code> tells it. All other columns of the row are "
+        f"empty: it was not asked for them, which does not mean that they are missing.{why}</p>"
+    )
 
 
 def _accuracy(rows: int, count: float | None, mean: float | None, missing: float | None) -> Iterator[str]:
@@ -162,7 +181,7 @@ def _accuracy(rows: int, count: float | None, mean: float | None, missing: float
         yield f"the number of missing values is right to about ± {written(missing)}, 19 times out of 20"
 
 
-def _group(group: Group, accuracy: Iterable[str], picture: str) -> str:
+def _group(group: Group, accuracy: Iterable[str], picture: str | None) -> str:
     part = group.part
     source = part.source
     for name, text in _PAPERS.items():
@@ -180,7 +199,8 @@ def _group(group: Group, accuracy: Iterable[str], picture: str) -> str:
     if group.mechanism.outputs != group.mechanism.inputs and group.mechanism.inputs.line is not None:
         facts.append(_BEYOND)
     items = "".join(f"<li>{escape(fact)}</li>" for fact in facts)
-    return f'<article><h3>{escape(group.name)}</h3><ul>{items}</ul><figure class="law">{picture}</figure></article>'
+    figure = "" if picture is None else f'<figure class="law">{picture}</figure>'
+    return f"<article><h3>{escape(group.name)}</h3><ul>{items}</ul>{figure}</article>"
 
 
 def _profile(picture: str) -> str:

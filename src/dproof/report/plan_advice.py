@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import Any
 
 from dproof.exact import written
-from dproof.plans.expectation import count_half_width, mean_half_widths
+from dproof.plans.expectation import count_half_width, half_widths, mean_half_widths
 from dproof.plans.plan import Plan, Wanted, split
 from dproof.plans.question_bins import question_bins
 from dproof.plans.questions import checked_question
@@ -71,6 +71,8 @@ def plan_advice(law: RowLaw, rows: int) -> PlanAdvice:
     """
     if rows < 1:
         return PlanAdvice(None)
+    if law.plan.spread is not None:
+        return _of_spread(law, rows)
     found = _of_columns(law, rows)
     return replace(found, hints=(*_of_bins(law.plan, rows), *found.hints)[:_MOST])
 
@@ -110,6 +112,17 @@ def _of_columns(law: RowLaw, rows: int) -> PlanAdvice:
     what = "one item" if group.space.items is not None else "one value"
     told = f"With {rows:,} rows the count of {what} of {worst!r} is known to ± {written(width)}"
     return PlanAdvice(_verdict(told, width / rows, "all rows"), tuple(hints[:_MOST]))
+
+
+def _of_spread(law: RowLaw, rows: int) -> PlanAdvice:
+    """The count that is known worst, where the plan says how ε is spread; what changes would give is not worked out."""
+    known = half_widths(law, rows)
+    counted = {g.name: known[g.name] or 0.0 for g in law.groups if g.mechanism.inputs.is_counted}
+    worst = max(counted, key=counted.__getitem__, default=None)
+    if worst is None:
+        return _of_means(law, rows)
+    told = f"With {rows:,} rows the count of one value of {worst!r} is known to ± {written(counted[worst])}"
+    return PlanAdvice(_verdict(told, counted[worst] / rows, "all rows"))
 
 
 def asking_advice(plan: Plan) -> PlanAdvice:

@@ -1,0 +1,102 @@
+"""What a mechanism does at its worst: the pair of inputs and the set that give the most away, at any ε."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import combinations, permutations
+from typing import Any
+
+import numpy as np
+
+from dproof.arguments import listed as as_list
+from dproof.certification.certify import Witness, find_witness
+from dproof.errors import TooLarge
+from dproof.exact import exact, exp_below, float_above, log_above
+from dproof.laws.law import listed
+from dproof.laws.matrix import Matrix
+from dproof.mechanisms.mechanism import Mechanism, as_mechanism
+from dproof.privacy import Privacy
+
+_LARGEST_PAIRWISE = 1 << 24  # pairs of inputs times outputs
+
+
+@dataclass(frozen=True, slots=True)
+class WorstCase:
+    """The tight δ at ε, rounded up, and the witness (d, d', A) that attains it."""
+
+    epsilon: Fraction
+    delta: float
+    witness: Witness
+
+    def __str__(self) -> str:
+        return f"δ = {self.delta:.6g} at ε = {self.epsilon}: {self.witness}"
+
+
+def worst_case(mechanism: Mechanism, epsilon: Any = 0) -> WorstCase:
+    """The pair of inputs and the set for which P(Y_d ∈ A) − e^ε P(Y_d' ∈ A) is largest; it is the tight δ at ε.
+
+    >>> from dproof import Categories, Privacy, randomised_response
+    >>> found = worst_case(randomised_response(Categories(["yes", "no"]), Privacy(1)), 0)
+    >>> found.witness.d, found.witness.outputs, round(found.delta, 4)
+    ('yes', ('yes',), 0.4621)
+    """
+    as_mechanism(mechanism)
+    given = Privacy(epsilon).epsilon
+    odds = exp_below(given)
+    worst = mechanism.family.worst(odds)
+    return WorstCase(given, float_above(worst.value), find_witness(mechanism, worst.source, worst.target, odds))
+
+
+def delta_over(mechanism: Mechanism, epsilon: Any, sets: Iterable[Iterable[Any]]) -> float:
+    """The largest P(Y_d ∈ A) − e^ε P(Y_d' ∈ A) over the given sets A alone, at least 0, rounded up.
+
+    The tight δ is that over all sets. HLM16, section 3 asks which sets suffice.
+
+    >>> from dproof import Categories, Privacy, randomised_response
+    >>> m = randomised_response(Categories(["a", "b", "c"]), Privacy(1))
+    >>> delta_over(m, 0, [["a", "b"]]) == delta_over(m, 0, [["c"]]), delta_over(m, 0, [["a", "b", "c"]])
+    (True, 0.0)
+    """
+    as_mechanism(mechanism)
+    inputs, _, total = listed(mechanism.family)
+    odds, most = exp_below(Privacy(epsilon).epsilon), Fraction(0)
+    for one in as_list(sets, "sets", "one or more sets of outputs"):
+        codes = sorted({mechanism.outputs.code(label) for label in as_list(one, "a set", "a list of outputs")})
+        masses = [sum(int(mechanism.family.weights(n)[code]) for code in codes) for n in range(inputs)]
+        for source, target in _pairs(mechanism):
+            most = max(most, (masses[source] - odds * masses[target]) / total)
+    return float_above(most)
+
+
+def metric_epsilon(mechanism: Mechanism, delta: Any = 0) -> float:
+    """The least ε with P(Y_d ∈ A) ≤ e^(ε·ρ(d, d')) P(Y_d' ∈ A) + δ for all d, d' and A, rounded up.
+
+    That is metric privacy: what tells near values apart must be small, and far ones may differ more.
+    Chatzikokolakis, Andrés, Bordenabe and Palamidessi 2013.
+
+    >>> from dproof import Interval, Privacy, laplace
+    >>> round(metric_epsilon(laplace(Interval(0, 4, 1), Privacy(2), clamp=True)), 6)
+    0.5
+    """
+    as_mechanism(mechanism)
+    allowed = Privacy(0, delta).delta
+    inputs, outputs, total = listed(mechanism.family)
+    if inputs**2 * outputs > _LARGEST_PAIRWISE:
+        raise TooLarge("metric privacy is checked pair by pair, for up to about 250 inputs and outputs")
+    weights, _ = mechanism.weights()
+    most = Fraction(0)
+    for i, j in combinations(range(inputs), 2):
+        odds = Matrix(weights[[i, j]], total).odds(allowed).value
+        if odds is None:
+            return float("inf")
+        most = max(most, log_above(odds) / exact(mechanism.inputs.distances(i)[j]))
+    return float_above(most)
+
+
+def _pairs(mechanism: Mechanism) -> Iterator[tuple[int, int]]:
+    """The ordered pairs of inputs that count."""
+    neighbours = mechanism.family.neighbours
+    inputs = mechanism.family.inputs or 0
+    return (pair for pair in permutations(range(inputs), 2) if neighbours is None or bool(np.asarray(neighbours)[pair]))

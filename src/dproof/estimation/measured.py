@@ -1,0 +1,220 @@
+"""A question measured on a release: by all of its rows, or by those that answer for what each expression needs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from dproof.errors import InputError
+from dproof.estimation.counted import Combos, Counting
+from dproof.estimation.estimated import WAYS_OUT, Estimated, Options, Warnings, estimate
+from dproof.estimation.order_statistics import OrderStatistics
+from dproof.estimation.stored import count
+from dproof.estimation.subsamples import StoredRows, all_rows, pooled, rows_that_answer
+from dproof.laws.debias import is_rough
+from dproof.plans.schema import schema_of
+from dproof.questions.answer import Cell
+from dproof.questions.measured import Measured
+from dproof.questions.question import (
+    Aggregate,
+    Expression,
+    Item,
+    Question,
+    aggregates,
+    aggregates_of,
+    columns,
+    expressions,
+)
+from dproof.questions.regions import grouping
+from dproof.questions.schema import Open, Schema
+from dproof.questions.sums import Term, centred_terms
+
+_MOST_GROUPS = 10_000
+
+
+def measured(release: Any, question: Question, options: Options) -> Measured:
+    """One question on a release."""
+    if release.law.weights is None:
+        return MeasuredRelease([all_rows(release)], question, options)
+    return MeasuredSample(release, question, options)
+
+
+class MeasuredRelease:
+    """One question on stored rows: estimated sums, and order statistics (see `Measured`).
+
+    Where several parts of a release answer it, the sums are pooled, and order statistics are those of the sharpest.
+    """
+
+    ways_out = WAYS_OUT
+
+    def __init__(
+        self, parts: Sequence[StoredRows], question: Question, options: Options, combos: Combos | None = None
+    ) -> None:
+        self.question, self.rows, self.private = question, parts[0].whole, parts[0].private
+        schema, asked = schema_of(parts[0].plan, "release"), aggregates(question)
+        _check_groups(question, schema)
+        formulas = [a for a in asked if a.definition.formula] or [Aggregate("count")]
+        needed = list(dict.fromkeys(term for a in formulas for term in centred_terms(a, question.where, schema)))
+        chosen = sharpest(parts, needed, question)
+        occurs, estimates = np.zeros(0, bool), []
+        for part in chosen:
+            table, found = part.counting.read(part.stored.data, part.stored.rows, combos)
+            groups = part.counting.groups(found)
+            own = part.counting.occurring(question.where, table, groups) if question.group_by else np.ones(1, bool)
+            occurs = own | occurs if len(occurs) else own
+            estimates.append(estimate(part.counting, table, groups, needed, question, options, self.rows))
+        self.labels = groups.labels
+        self.shown = np.flatnonzero(occurs).tolist()
+        self.estimated = pool(estimates, [part.weight for part in chosen])
+        self.statistics = OrderStatistics(chosen[0].stored, question, options, groups.labels, combos)
+        self.special = {a: self.statistics.cells(a) for a in asked if a.definition.formula is None}
+        self.found: dict[Expression, tuple[Sequence[Cell], Warnings]] = {}
+
+    def _found(self, expression: Expression) -> tuple[Sequence[Cell], Warnings]:
+        """The cells of all groups, and what to say about them."""
+        if expression not in self.found:
+            special = [part for part in aggregates_of(expression) if part in self.special]
+            if isinstance(expression, Aggregate) and special:
+                self.found[expression] = self.special[expression], self.estimated.rough_note(self.statistics.rough)
+            elif special:
+                raise InputError(f"{special[0].kind.upper()} cannot be calculated with: select it by itself")
+            else:
+                self.found[expression] = self.estimated.cells(expression)
+        return self.found[expression]
+
+    def estimates(self, expression: Expression) -> Sequence[Any]:
+        return self._found(expression)[0]
+
+    def cells(self, expression: Expression, groups: Sequence[int]) -> Sequence[Any]:
+        cells, _ = self._found(expression)
+        return [cells[n] for n in groups]
+
+    def notes(self, groups: Sequence[int]) -> Iterator[str]:
+        warnings = [w for part in expressions(self.question) if part in self.found for w in self.found[part][1]]
+        yield from (note for n in groups for note, which in warnings if which[n])
+        if not self.private:
+            yield "NOT PRIVATE: drawn with seeded coins"
+
+
+class MeasuredSample:
+    """One question on a release in which each row answers for one group of columns (see `Measured`).
+
+    Every expression is measured by the rows that answer for all columns that it needs.
+    """
+
+    ways_out = WAYS_OUT
+
+    def __init__(self, release: Any, question: Question, options: Options) -> None:
+        self.rows, self.private = release.rows, release.private
+        combos = _public_combos(release, question)
+        together: dict[frozenset[str], list[Expression]] = {}
+        for expression in dict.fromkeys(expressions(question)):
+            if aggregates_of(expression):
+                together.setdefault(_needed(question, [expression]), []).append(expression)
+        if not together:
+            together[_needed(question, [])] = []
+        self.measured: list[MeasuredRelease] = []
+        self.by: dict[Expression, MeasuredRelease] = {}
+        for needed, asked in together.items():
+            part = MeasuredRelease(rows_that_answer(release, needed), _only(question, asked), options, combos)
+            self.measured.append(part)
+            self.by |= dict.fromkeys(asked, part)
+        self.labels = self.measured[0].labels
+        self.shown = sorted({n for part in self.measured for n in part.shown})
+
+    def estimates(self, expression: Expression) -> Sequence[Any]:
+        return self.by.get(expression, self.measured[0]).estimates(expression)
+
+    def cells(self, expression: Expression, groups: Sequence[int]) -> Sequence[Any]:
+        return self.by.get(expression, self.measured[0]).cells(expression, groups)
+
+    def notes(self, groups: Sequence[int]) -> Iterator[str]:
+        for part in self.measured:
+            yield from part.notes(groups)
+
+
+def _only(question: Question, asked: Sequence[Expression]) -> Question:
+    """The question with some of its expressions alone."""
+    return replace(question, select=tuple(Item("", part) for part in asked), having=(), order_by=(), limit=None)
+
+
+def _needed(question: Question, asked: Sequence[Expression]) -> frozenset[str]:
+    return frozenset(columns(_only(question, asked)))
+
+
+def _public_combos(release: Any, question: Question) -> Combos:
+    """The groups of the public keys that the rows of the whole release have."""
+    schema = schema_of(release.law.plan, "release")
+    public = [key for key in question.group_by if isinstance(schema.spaces[key.column], Open)]
+    if not public:
+        return [()]
+    counting = Counting(release.law, [Term((), None)], public)
+    arrays, numbers, _ = count(release.data, counting.expressions, [])
+    return counting.cells(arrays, len(numbers))[1]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Part:
+    """Stored rows that answer a question, what is counted in them, and their weight beside other parts."""
+
+    stored: StoredRows
+    counting: Counting
+    weight: float
+
+
+def sharpest(parts: Sequence[StoredRows], needed: list[Term], question: Question) -> list[Part]:
+    """The parts of a release, the sharpest first, with weights that are inverse to their variances.
+
+    These are the variances for evenly spread values, which do not depend on the rows, and so do not bias what is
+    pooled. Under wide noise intervals are worked out from one part alone, the sharpest.
+    """
+    countings = [Counting(part.law, needed, question.group_by) for part in parts]
+    if len(parts) == 1:
+        return [Part(parts[0], countings[0], 1.0)]
+    precisions = [part.rows * _precision(each, needed) for part, each in zip(parts, countings, strict=True)]
+    order = np.argsort(precisions)[::-1].tolist()
+    if any(is_rough(axis) for each in countings for axis in each.axes) or not precisions[order[0]]:
+        order = order[:1]
+    total = sum(precisions[n] for n in order)
+    return [
+        Part(parts[n], countings[n], precisions[n] / total if total else 1.0)
+        for n in order
+        if precisions[n] or not total
+    ]
+
+
+def _precision(counting: Counting, needed: list[Term]) -> float:
+    """One over the variance of the sums from one row, for evenly spread values; 1 where they have none."""
+    table, combos = counting.expect(1)
+    found = table.estimates([counting.sum_of(term) for term in needed], counting.groups(combos))
+    variance = float(np.einsum("gii->", found.covariance("population")))
+    return (1 / variance if variance > 0 else 1.0) if np.isfinite(variance) else 0.0
+
+
+def pool(parts: Sequence[Estimated], weights: Sequence[float]) -> Estimated:
+    """The estimates of several parts of a release as one."""
+    first = parts[0]
+    if len(parts) == 1:
+        return first
+    found = pooled([part.found for part in parts], weights)
+    fits = [part.fitted for part in parts]
+    fitted = None
+    if all(fit is not None for fit in fits):
+        fitted = np.sum([weight * fit for weight, fit in zip(weights, fits, strict=True) if fit is not None], axis=0)
+    covariance = found.covariance(first.options.target)
+    return replace(first, found=found, fitted=fitted, covariance=covariance, free=None, scale=1.0)
+
+
+def _check_groups(question: Question, schema: Schema) -> None:
+    """Refuse more groups than can be told apart in good time; those of public columns are as many as there are."""
+    private = (key for key in question.group_by if not isinstance(schema.spaces[key.column], Open))
+    groups = prod(len(grouping(key, schema).labels) for key in private)
+    if groups > _MOST_GROUPS:
+        raise InputError(
+            f"the question has {groups:,} groups, and {_MOST_GROUPS:,} are the most: group by fewer columns, by wider "
+            "bins such as BIN(age, 10), or ask with WHERE for those that matter"
+        )

@@ -1,0 +1,85 @@
+"""What a plan gives where every row answers for all columns, and where it answers for one thing: both, side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import replace
+from typing import Any
+
+from dproof.errors import InputError
+from dproof.plans.plan import Plan
+from dproof.plans.questions import checked_question
+from dproof.plans.row_law import RowLaw, certify_row
+from dproof.plans.schema import schema_of
+from dproof.questions.building import Select
+from dproof.questions.predicates import Compare, Contains, Predicate
+from dproof.questions.question import Question, aggregates, aggregates_of
+from dproof.questions.schema import asks_for_curves, resolve
+from dproof.report.advise import expected_width
+
+
+def both_spreads(law: RowLaw, rows: int | None) -> dict[str, Any]:
+    """Which spread was chosen and, with a number of rows, ± of each column and each planned question under both.
+
+    >>> column = {"space": "categories", "values": ["yes", "no"]}
+    >>> plan = {"privacy": {"epsilon": 1, "spread": "auto"}, "columns": dict.fromkeys("abcd", column)}
+    >>> found = both_spreads(certify_row(Plan.of(plan)), 10_000)
+    >>> found["chosen"], {name: round(width) for name, width in found["columns"][0].items() if name != "name"}
+    ('sample', {'split': 782, 'sample': 451})
+    """
+    plan, chosen = law.plan, "split" if law.weights is None else "sample"
+    told: dict[str, Any] = {"asked": plan.spread, "chosen": chosen, "things": len(law.groups), "columns": []}
+    if rows is None:
+        return {**told, "questions": []}
+    laws = {spread: law if spread == chosen else _other(plan, spread) for spread in ("split", "sample")}
+
+    def widths(question: Question) -> dict[str, float | None]:
+        return {spread: None if each is None else expected_width(each, question, rows) for spread, each in laws.items()}
+
+    for column in plan.columns:
+        if column.private and not column.space.holds_curves:
+            told["columns"].append({"name": column.name, **widths(_count_or_mean(plan, column.name))})
+    questions = [
+        {"question": sql, "column": question.select[0].alias, **widths(question)} for sql, question in _answers(plan)
+    ]
+    return {**told, "questions": questions}
+
+
+def _other(plan: Plan, spread: Any) -> RowLaw | None:
+    """The law under the other spread; None where there is none, as for columns that are joined more than once."""
+    names = [name for group in plan.groups for name in group.names]
+    if spread == "split" and len(set(names)) < len(names):
+        return None
+    with suppress(InputError):
+        return certify_row(replace(plan, spread=spread))
+    return None
+
+
+def _count_or_mean(plan: Plan, column: str) -> Question:
+    """The count of the first value, item or bin of a column, or its mean."""
+    space, schema = plan.column(column).space, schema_of(plan, "release")
+    if column in schema.bins:
+        condition: Predicate = Compare(column, "<", space.label(schema.bins[column].starts[1]))
+    elif space.items is not None:
+        condition = Contains(column, space.candidate(0))
+    elif space.is_counted:
+        condition = Compare(column, "=", space.candidate(0))
+    else:
+        return resolve(replace(Select().mean(column).question(), table=schema.table), schema)
+    counted = resolve(replace(Select().count().question(), table=schema.table), schema)
+    return replace(counted, where=condition)
+
+
+def _answers(plan: Plan) -> Iterator[tuple[str, Question]]:
+    """Every answer of the planned questions as a question of its own, but for those whose ± depends on the data."""
+    schema = schema_of(plan, "release")
+    for planned in plan.questions:
+        parsed = replace(checked_question(planned.sql, plan.columns), table=schema.table)
+        with suppress(InputError):
+            whole = resolve(parsed, schema)
+            if asks_for_curves(whole, schema) or any(a.definition.formula is None for a in aggregates(whole)):
+                continue
+            for item in whole.select:
+                if aggregates_of(item.expression):
+                    yield planned.sql, replace(whole, select=(item,), having=(), order_by=(), limit=None)
