@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from itertools import combinations
 from math import prod
 from typing import TypeAlias
@@ -21,6 +22,7 @@ from dproof.privacy import Neighbours
 Table: TypeAlias = tuple[int, ...]  # columns, by their places, in ascending order
 ENUMERATED = 12  # columns of which every set that two rows may differ on is looked at
 _LOOKED_AT = 1 << 19  # sets of columns times tables, with more columns that are alike
+_MOST_GROUPS = 19  # of columns that are alike: with more there are too many sets
 _FIXED = 1 << 64  # units of the whole numbers in which losses are added up, rounded up
 
 
@@ -113,16 +115,15 @@ def largest_loss(domain: Domain, precisions: Mapping[Residual, Fraction], neighb
     them there are. Beyond, pairs of columns are bounded as below. Where the number of rows is measured as well, a
     row may also be replaced by none.
     """
-    added = Fraction(sum(_fixed(domain.norm(r) * p) for r, p in precisions.items()), _FIXED)
-    if neighbours == "add-remove":
-        return added
-    changed = _largest_change(domain, precisions)
-    return max(added, changed) if Residual(()) in precisions else changed
+    changed = Fraction(0) if neighbours == "add-remove" else _largest_change(domain, precisions)
+    if neighbours == "change-one" and Residual(()) not in precisions:
+        return changed
+    return max(changed, Fraction(sum(_fixed(domain.norm(r), p) for r, p in precisions.items()), _FIXED))
 
 
 def _largest_change(domain: Domain, precisions: Mapping[Residual, Fraction]) -> Fraction:
     """The largest loss when a row is replaced by another one."""
-    sums = Fraction(sum(_fixed(4 * domain.norm(r) * p) for r, p in precisions.items() if r.number is not None), _FIXED)
+    sums = Fraction(sum(_fixed(4 * domain.norm(r), p) for r, p in precisions.items() if r.number is not None), _FIXED)
     counts = {r.table: p for r, p in precisions.items() if r.number is None and r.table}
     columns = sorted({i for table in counts for i in table if domain.sizes[i] > 1})
     counts = {table: p for table, p in counts.items() if set(table) <= set(columns)}
@@ -135,23 +136,33 @@ def _largest_change(domain: Domain, precisions: Mapping[Residual, Fraction]) -> 
     return sums + _bounded(domain, counts, columns)
 
 
-def _fixed(loss: Fraction) -> int:
-    """A loss in units of 2^-64, rounded up."""
-    return -(-loss * _FIXED // 1)
+def _fixed(length: int, precision: Fraction) -> int:
+    """A loss, squared length times precision, in units of 2^-64, rounded up."""
+    return -(-length * precision.numerator * _FIXED // precision.denominator)
 
 
 def _alike(domain: Domain, counts: Mapping[Table, Fraction], columns: Sequence[int]) -> list[list[int]]:
-    """The columns in groups within which any two can be exchanged, and every table has its precision still."""
-    around = {column: {table: p for table, p in counts.items() if column in table} for column in columns}
+    """The columns in groups within which any two can be exchanged, and every table has its precision still.
+
+    With very many groups each column is one.
+    """
+    around: dict[int, dict[Table, Fraction]] = {column: {} for column in columns}
+    for table, precision in counts.items():
+        for column in table:
+            around[column][table] = precision
 
     def exchangeable(one: int, other: int) -> bool:
         if domain.sizes[one] != domain.sizes[other] or len(around[one]) != len(around[other]):
             return False
         swap = {one: other, other: one}
-        return {tuple(sorted(swap.get(i, i) for i in table)): p for table, p in around[one].items()} == around[other]
+        return all(
+            around[other].get(tuple(sorted(swap.get(i, i) for i in table))) == p for table, p in around[one].items()
+        )
 
     groups: list[list[int]] = []
     for column in columns:
+        if len(groups) > _MOST_GROUPS:
+            return [[column] for column in columns]
         same = next((group for group in groups if exchangeable(group[0], column)), None)
         if same is None:
             groups.append([column])
@@ -166,14 +177,19 @@ def _enumerated(domain: Domain, counts: Mapping[Table, Fraction], alike: Sequenc
     differs = {column: numbers[n] > place for n, same in enumerate(alike) for place, column in enumerate(same)}
     total = np.zeros(numbers.shape[1], object)
     for table, precision in counts.items():
-        code, losses = np.zeros(len(total), np.int64), []
+        code = np.zeros(len(total), np.int64)
         for n, column in enumerate(table):
             code |= differs[column].astype(np.int64) << n
-        for own in range(1 << len(table)):
-            differing = [column for n, column in enumerate(table) if own >> n & 1]
-            losses.append(_fixed(domain.change(table, differing) * precision))
+        losses = [_fixed(change, precision) for change in _changes(tuple(domain.sizes[i] for i in table))]
         total += np.array(losses, object)[code]
     return Fraction(int(total.max(initial=0)), _FIXED)
+
+
+@lru_cache(maxsize=4096)  # many tables have equal sizes, and calibration asks for them again and again
+def _changes(sizes: Table) -> tuple[int, ...]:
+    """The squared length of a change for every set of the columns of a table, the first column being the lowest bit."""
+    domain, table = Domain(sizes, {}), tuple(range(len(sizes)))
+    return tuple(domain.change(table, [n for n in table if own >> n & 1]) for own in range(1 << len(sizes)))
 
 
 def _bounded(domain: Domain, counts: Mapping[Table, Fraction], columns: Sequence[int]) -> Fraction:
@@ -201,4 +217,4 @@ def _bounded(domain: Domain, counts: Mapping[Table, Fraction], columns: Sequence
             rest += w * 2 * prod(1 - Fraction(1, k[i]) for i in table if i != least)
     slack = {i: value - sum(w for pair, w in pairs.items() if i in pair) for i, value in linear.items()}
     with_pairs = sum(pairs.values()) + sum(max(Fraction(0), value) for value in slack.values())
-    return Fraction(_fixed(rest + 2 * min(with_pairs, sum(linear.values(), Fraction(0)))), _FIXED)
+    return Fraction(_fixed(1, rest + 2 * min(with_pairs, sum(linear.values(), Fraction(0)))), _FIXED)

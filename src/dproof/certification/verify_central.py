@@ -51,7 +51,7 @@ else:  # run as a program
 FORMAT, VERSION = "dproof central certificate", 1
 STORED = r"tables\.parquet|rows\.parquet"
 ENUMERATED = 12  # columns of which every set that two rows may differ on is looked at
-LOOKED_AT = 1 << 19  # sets of columns times tables, with more columns that are alike
+LOOKED_AT, GROUPS = 1 << 19, 19  # sets of columns times tables, with more columns that are alike; groups of these
 SINGLE = 12  # numbers up to which each is counted by itself, where the plan lists no bins
 UNIT = 1 << 64  # losses are added up in parts of it, rounded up
 TIGHT = Fraction(1, 1 << 30)  # how far a stated bound of δ may lie above the one that is found here
@@ -75,7 +75,7 @@ NOISE = reading.by_kind(
 )
 MEASUREMENT = reading.record(
     {
-        "columns": reading.many(reading.whole(0, 1 << 16), 0, 62),
+        "columns": reading.many(reading.whole(0, 1 << 16), 0, 12),
         "sum_of": reading.missing_or(reading.whole(0, 1 << 16)),
         "sensitivity": reading.digits(1, 10**400),
         "noise": reading.whole(0, 1 << 16),
@@ -170,17 +170,25 @@ def largest_change(sizes: list[int], reach: list[int], precisions: dict[Measured
 
 def alike(sizes: list[int], precisions: dict[Table, Fraction], columns: Table) -> list[list[int]]:
     """The columns in groups within which any two can be exchanged, and every table has its precision still."""
-    around = {i: {t: p for t, p in precisions.items() if i in t} for i in columns}
+    around: dict[int, dict[Table, Fraction]] = {i: {} for i in columns}
+    for table, precision in precisions.items():
+        for i in table:
+            around[i][table] = precision
+
+    def same(i: int, j: int) -> bool:
+        swap, here = {i: j, j: i}, around[i]
+        if sizes[i] != sizes[j] or len(here) != len(around[j]):
+            return False
+        return all(here.get(tuple(sorted(swap.get(c, c) for c in t))) == p for t, p in around[j].items())
+
     groups: list[list[int]] = []
     for i in columns:
-        for same in groups:
-            swap = {i: same[0], same[0]: i}
-            moved = {tuple(sorted(swap.get(j, j) for j in t)): p for t, p in around[same[0]].items()}
-            if sizes[i] == sizes[same[0]] and moved == around[i]:
-                same.append(i)
-                break
-        else:
-            groups.append([i])
+        if len(groups) > GROUPS:  # too many sets to look at
+            return [[i] for i in columns]
+        group = next((group for group in groups if same(i, group[0])), None)
+        if group is None:
+            groups.append(group := [])
+        group.append(i)
     return groups
 
 
