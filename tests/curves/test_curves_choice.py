@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from dproof.curves.bases import basis
-from dproof.curves.expansion import expand
+from dproof.curves.expansion import expand, measured_expansion
 from dproof.curves.noise import curve_noise, recorded_curve_law
 from dproof.curves.vector_noise import vector_noise
 from dproof.errors import InputError
@@ -46,6 +46,27 @@ def test_a_certificate_of_another_region_is_refused(change: dict[str, Any]) -> N
     assert recorded_curve_law(expansion, record).family.to_json() == record
     with pytest.raises(ValueError, match="region"):
         recorded_curve_law(expansion, {**record, **change})
+
+
+@pytest.mark.parametrize("kind", ["laplace", "gaussian"])
+def test_a_certificate_of_coefficients_is_read_where_all_values_would_be_measured_now(kind: Any) -> None:
+    record = dict(curve_noise(expand(DAY, terms=8), Privacy(1, "1e-6"), noise=kind).family.to_json())
+    measured = measured_expansion(expand(DAY, terms=8), 8)
+    again = recorded_curve_law(measured, record)
+    assert again.family.to_json() == record and again.lattice.expansion == measured.by_terms
+    assert curve_noise(measured, Privacy(1, "1e-6")).lattice.expansion == measured
+
+
+def test_the_number_of_terms_of_a_kernel_follows_the_promise() -> None:
+    smooth = measured_expansion(expand(DAY, kernel="matern-3/2", length=6, radius=5), None)
+    made = [curve_noise(smooth, Privacy(epsilon, "1e-6")) for epsilon in ("0.1", 2, 20, 200)]
+    terms = [mechanism.lattice.terms for mechanism in made]
+    assert terms == sorted(terms) and terms[0] == 4 and made[-1].lattice.expansion.has_values
+    for mechanism in made:
+        record = dict(mechanism.family.to_json())
+        assert recorded_curve_law(smooth, record).family.to_json() == record
+    fixed = measured_expansion(expand(DAY, kernel="matern-3/2", length=6, radius=5, terms=6), 6)
+    assert curve_noise(fixed, Privacy(200)).lattice.terms == 6
 
 
 @pytest.mark.parametrize("size", [1, 2, 3, 16384**2, 4 * 16384**2])

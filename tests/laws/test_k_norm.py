@@ -204,6 +204,8 @@ def test_refusals() -> None:
     with pytest.raises(InputError, match="1 to 10 terms"):
         k_norm("l2", 11, 4096, Fraction(1))
     with pytest.raises(TooLarge):
-        k_norm("linf", 24, 1 << 20, Fraction(1, 10**6))
+        k_norm("linf", 24, 1 << 20, Fraction(1, 10**12))
+    with pytest.raises(TooLarge):
+        k_norm("l2", 8, 1 << 20, Fraction(1, 10**3))
     with pytest.raises(InputError, match="vectors of 3"), seeded_coins(1) as coins:
         k_norm("linf", 3, 8, Fraction(1)).draw(4, coins)

@@ -13,6 +13,7 @@ CONCERNED = {
     "laws/gaussian.py": "gaussian_vectors verifier_coefficients lattice noise_records noise_mechanisms "
     "gaussian_limits curves_noise certificate_ranges lattice_sampling curator_price",
     "laws/guide.py": "guide new_law lattice_sampling samplers",
+    "laws/k_norm.py": "k_norm curves_choice curves_release",
     "laws/keep_or_other.py": "what_a_law_says families worst_pairs certify release_query frequency_protocols samplers",
     "laws/lattice.py": "lattice_nodes lattice_clamped lattice new_law certificate_ranges lattice_certificates "
     "release_query_numbers lattice_sampling noise_records",
@@ -52,11 +53,11 @@ CONCERNED = {
     "curation/released.py": "curator_stderr curator_consistency curator_moments curator_counts curator_missing",
     "curation/selection.py": "curator_selection curator_price",
     "curation/simulation.py": "curator_price curator_moments curator_consistency unknown_aggregates",
-    "curation/tally.py": "counting curator_counts curator_missing curator_distinct curator_moments "
-    "curator_consistency curator_session checkboxes",
-    "curves": "curves_bases curves_noise curves_clipping curves_choice curves_curator curves_estimation "
-    "curves_release curves_examples functional_mean_curve certificate_ranges 2015_example_4 optional_curves "
-    "missing_curves",
+    "curation/tally.py": "counting curator_counts curator_missing curator_distinct curator_moments curator_consistency "
+    "curator_session checkboxes",
+    "curves": "curves_bases curves_left_out curves_noise curves_clipping curves_choice curves_curator "
+    "curves_estimation curves_release curves_examples functional_mean_curve certificate_ranges "
+    "2015_example_4 optional_curves missing_curves",
 }
 
 

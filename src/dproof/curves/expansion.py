@@ -373,8 +373,8 @@ def expand(
     chosen = None if kernel is None else Kernel(kernel, length)
     bounds = None if box is None else tuple(listed(box, "box", "a list of bounds, one for each term"))
     middle = None if centre is None else tuple(listed(centre, "centre", "a list of values, one for each grid point"))
-    everything = all(given is None for given in (basis, terms, box, kernel)) and space.points <= MOST_HATS
-    name = (HAT if everything else "cosine") if basis is None else basis
+    everything = all(given is None for given in (terms, box, kernel)) and space.points <= MOST_HATS
+    name = (HAT if everything else "cosine") if basis is None else expect(basis, str, "basis", "the name of a basis")
     count = (space.points if name == HAT else min(TERMS, space.points)) if terms is None else terms
     return Expansion(space, name, count, radius, bounds, chosen, middle)
 

@@ -167,6 +167,8 @@ def _functions(
     for i, j in combinations_with_replacement(range(size), 2):
         if i and noise is not None:
             break  # the variance is known
+        if 0 < i < j and mechanism.lattice.expansion.has_values:
+            continue  # a band at grid points needs no covariance of two values
         # Estimates are linear in the counts, so that other sums over the rows may stand in their place.
         other = Contingency(table.axes, sums[:, i, j].reshape(table.counts.shape), release.rows)
         found = other.estimates(chosen, groups)

@@ -40,7 +40,8 @@ _FINEST = Fraction(1, 4)  # ε of a cell: with less the noise would hardly becom
 _MOST_CELLS = 1 << 10  # in one move
 _MOST_TERMS = 1 << 10
 MOST_TERMS_L2 = 10  # of the Euclidean norm: of a cube in ten dimensions its ball is 1/400
-_FARTHEST = 1 << 29  # sT that may be expected: squares of ten numbers that are some times as large stay below 2^63
+# sT that may be expected: what is some times as large stays below 2^63, for the Euclidean norm its square ten times.
+_FARTHEST: dict[Norm, int] = {"linf": 1 << 54, "l2": 1 << 29}
 _LONGEST = 1 << 9  # T that a table may have
 _TILE = 1 << 17
 
@@ -193,7 +194,7 @@ def k_norm(norm: Norm, terms: int, size: int, epsilon: Fraction) -> KNorm:
     while size % (2 * cells) == 0 and epsilon / cells > _FINEST and cells < _MOST_CELLS:
         cells *= 2
     fall = Fraction(ceil(exp_above(-epsilon / cells) * (1 << _BITS)), 1 << _BITS)
-    if fall >= 1 or size * (terms + 1) / epsilon > _FARTHEST:
+    if fall >= 1 or size * (terms + 1) / epsilon > _FARTHEST[norm]:
         raise TooLarge("the noise would be too wide: allow more epsilon")
     return KNorm(norm, terms, size // cells, fall)
 
