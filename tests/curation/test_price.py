@@ -25,7 +25,7 @@ def test_what_is_wider_than_sums_may_be_is_refused() -> None:
 
 
 def test_noise_is_as_wide_as_rho_asks_and_a_little_more_where_it_comes_in_cells() -> None:
-    """ρ = move²/2σ²: with ρ = 1/2, σ is the move. In cells each number may move by one cell more, of which σ has 1365."""
+    """ρ = move²/2σ²: with ρ = 1/2, σ is the move. In cells a number may move by one cell more; σ has 1365."""
     for moved, most in ((100, 1.000001), (10**5, 1365 / 1364)):
         noise = PRICE.gaussian({0: Fraction(1)}, {0: moved**2}, Fraction(moved**2), 1)
         sigma = float(noise.of[0].law.square) ** 0.5 * noise.of[0].law.unit

@@ -69,3 +69,17 @@ def test_sets_of_one_value_and_of_all_are_laws() -> None:
 
 def test_only_a_law_that_undoes_any_count_is_sharp() -> None:
     assert KeepOrOther(4, 5, 1).is_sharp and not LAW.is_sharp
+
+
+@pytest.mark.parametrize(("size", "middle"), [(1, 0), (2, 0), (5, 2), (6, 2)])
+def test_no_value_lies_farther_from_the_middle_than_in_the_nearer_law(size: int, middle: int) -> None:
+    law = Lattice(size, two_sided(Fraction(2)))
+    assert law.middle == middle
+    assert law.nearer.size - 1 == max(middle, size - 1 - middle)
+
+
+def test_a_clamped_law_has_no_outputs_beyond_its_ends() -> None:
+    law = Lattice(4, two_sided(Fraction(2)), clamped=True)
+    for source in range(4):
+        chances = [law.probability(source, target) for target in range(-1, 5)]
+        assert chances[0] == chances[-1] == 0 and min(chances[1:-1]) > 0 and sum(chances) == 1
