@@ -8,6 +8,8 @@ from pathlib import Path
 CONCERNED = {
     "laws": "read_numbers families lattice new_law worst_pairs noise_mechanisms certificate_ranges lattice_sampling "
     "samplers noise_records",
+    "laws/block_design.py": "block_design worst_pairs best_laws",
+    "laws/blocks.py": "block_design best_laws",
     "laws/debias.py": "estimation_scores estimation_unbiased release_query release_query_designs frequency_protocols",
     "laws/divergence.py": "worst_pairs families lattice certify tight_or_upper curves_noise composition",
     "laws/gaussian.py": "gaussian_vectors lattice noise_records noise_mechanisms gaussian_limits curves_noise "
@@ -20,7 +22,9 @@ CONCERNED = {
     "release_query_designs release_query",
     "laws/matrix.py": "matrix_odds matrix_variance families worst_pairs certify rounding estimation_scores matrix_file "
     "certificate samplers optional missing_release",
+    "laws/one_item.py": "one_item worst_pairs best_laws",
     "laws/optional.py": "optional optional_curves missing_release worst_pairs certificate_ranges",
+    "laws/rounded.py": "rounded best_laws",
     "laws/scores.py": "smoothed_scores estimation_scores estimation_unbiased release_query release_query_designs "
     "frequency_protocols",
     "laws/sets.py": "families worst_pairs estimation_scores frequency_protocols release_query_designs certify samplers",
