@@ -8,6 +8,8 @@ from pathlib import Path
 CONCERNED = {
     "laws": "read_numbers what_a_law_says families lattice new_law worst_pairs noise_mechanisms certificate_ranges "
     "lattice_sampling samplers noise_records",
+    "laws/block_design.py": "block_design worst_pairs best_laws",
+    "laws/blocks.py": "block_design best_laws",
     "laws/debias.py": "estimation_scores estimation_unbiased release_query release_query_designs frequency_protocols",
     "laws/divergence.py": "worst_pairs families lattice certify tight_or_upper curves_noise composition",
     "laws/gaussian.py": "gaussian_vectors verifier_coefficients lattice noise_records noise_mechanisms "
@@ -25,6 +27,8 @@ CONCERNED = {
     "laws/optional.py": "mean_variance what_a_law_says optional optional_curves missing_release worst_pairs "
     "certificate_ranges",
     "laws/points.py": "points release_query_numbers",
+    "laws/one_item.py": "one_item worst_pairs best_laws",
+    "laws/rounded.py": "rounded best_laws",
     "laws/scores.py": "smoothed_scores estimation_scores estimation_unbiased release_query release_query_designs "
     "frequency_protocols",
     "laws/sets.py": "what_a_law_says families worst_pairs lattice_sampling estimation_scores frequency_protocols "

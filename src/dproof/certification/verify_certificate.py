@@ -357,6 +357,7 @@ def rounded(law: dict[str, Any], odds: Fraction) -> Iterator[Pair]:
     rows, n, steps = law["law"]["rows"], law["size"] - 1, law["steps"]
     # A missing value has a row after those of the numbers.
     require(steps <= n and len(rows) - steps - 1 in (0, 1), "a law has no row for each point of its coarse lattice")
+    next(matrix(law["law"], odds), None)  # refuses rows that do not sum to their total
     codes = sorted({end for k in range(steps + 1) for end in (k * n // steps, -(-k * n // steps))})
     parts = [(*divmod(code * steps, n), 1) for code in codes] + [(k, 0, 0) for k in range(steps + 1, len(rows))]
     pairs = [(rows[k], rows[min(k + more, steps)] if more else rows[k], f) for k, f, more in parts]
