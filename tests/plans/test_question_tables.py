@@ -49,6 +49,27 @@ def test_the_tables_and_sums_that_the_questions_need_are_measured() -> None:
     assert Residual((0, 1)) in law.noise and Residual((0,), 2) in law.noise and Residual((1, 2)) not in law.noise
 
 
+@pytest.mark.parametrize(
+    ("sql", "table"),
+    [
+        ("SELECT sex, stddev(age) FROM release GROUP BY sex", ("sex", "age")),
+        ("SELECT mode(town) FROM release WHERE sex = 'f'", ("sex", "town")),
+        ("SELECT top(pets, 1) FROM release", ("pets: dog",)),
+        ("SELECT median(age) FROM release", ("age",)),
+    ],
+)
+def test_what_the_counts_of_bins_and_items_tell_makes_these_counts_sharp(sql: str, table: Any) -> None:
+    plan = planned(sql, neighbours="add-remove")
+    assert plan.asked is not None and table in dict(plan.asked.tables)
+    counts = "count(*) FROM release" + (" WHERE list_contains(pets, 'dog')" if "pets" in sql else "")
+    by = ", ".join(name for name in table if ":" not in name)
+    alone = law_of(f"SELECT {counts}" if not by else f"SELECT {by}, {counts} GROUP BY {by}", neighbours="add-remove")
+    law, names = certify_tables(plan), [axis.name for axis in alone.axes]
+    cells = [axis.name for axis in law.axes]
+    found = law.precisions[None].cell_variance(tuple(map(cells.index, table)))
+    assert found < 5 * alone.precisions[None].cell_variance(tuple(map(names.index, table)))
+
+
 @pytest.mark.parametrize("delta", ["1e-6", "0"])
 def test_a_question_by_all_cells_is_a_table_with_that_weight(delta: str) -> None:
     sql = [f"SELECT {a}, {b}, count(*) FROM release GROUP BY {a}, {b}" for a, b in (("sex", "town"), ("town", "age"))]

@@ -53,6 +53,10 @@ class Weights:
         """(rows up to this bin of a column) − share · (all rows), in every group."""
         return replace(self, weights=self.weights * ((self.places(place) <= last) - share))
 
+    def by(self, place: int, bins: int) -> Weights:
+        """The same with a group of its own for each bin of a column."""
+        return replace(self, groups=self.groups * bins + self.places(place))
+
 
 class Untold(InputError):
     """A question that tables of these columns do not tell; made-up rows do."""
@@ -116,7 +120,10 @@ class QuestionSums:
         return [self.weights(Term((), both(where, Contains(column, item)))) for item in items]
 
     def every(self) -> Iterator[tuple[float, Weights]]:
-        """Every sum that the answer is calculated from, each with its weight: of a quantile, one for each bin."""
+        """Every sum that the answer is calculated from, each with its weight.
+
+        Of a quantile these are the rows up to each bin; of a mode or a deviation, the rows of each value, bin or item.
+        """
         for term in self.needed:
             yield 1.0, self.weights(term)
         for aggregate in self.special:
@@ -126,7 +133,7 @@ class QuestionSums:
                 continue
             counts, place, axis = self.counts_by(aggregate)
             if aggregate.definition.chosen != Rank():
-                yield 1.0, counts
+                yield 1.0, counts.by(place, axis.size)
                 continue
             bins = [n for n, start in enumerate(axis.bins.starts) if start != axis.column.space.absent]
             for last in bins[:-1]:
