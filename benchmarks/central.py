@@ -21,7 +21,7 @@ from benchmarks.pages import DOCS, VERDICTS, _table
 from benchmarks.pair_errors import PairErrors, counted, pair_errors
 from dproof.estimation.central_projection import nearest
 
-RELEASES = 5  # of each table at each ε
+RELEASES = 3  # of each table at each ε
 PAGE = DOCS / "benchmarks-central.md"
 
 
