@@ -17,8 +17,8 @@ CONCERNED = {
     "laws/guide.py": "guide new_law lattice_sampling samplers",
     "laws/k_norm.py": "k_norm curves_choice curves_release",
     "laws/keep_or_other.py": "what_a_law_says families worst_pairs certify release_query frequency_protocols samplers",
-    "laws/lattice.py": "what_a_law_says lattice_nodes lattice_clamped lattice new_law certificate_ranges lattice_certificates "
-    "release_query_numbers lattice_sampling noise_records",
+    "laws/lattice.py": "what_a_law_says lattice_nodes lattice_clamped lattice new_law certificate_ranges "
+    "lattice_certificates release_query_numbers lattice_sampling noise_records",
     "laws/laplace.py": "uneven_noise lattice wide_noise noise noise_records certificate_ranges lattice_sampling",
     "laws/law.py": "read_numbers what_a_law_says new_law families worst_pairs samplers certificate_ranges "
     "noise_records release_query_designs release_query",
