@@ -14,8 +14,8 @@ CONCERNED = {
     "gaussian_limits curves_noise certificate_ranges lattice_sampling curator_price",
     "laws/guide.py": "guide new_law lattice_sampling samplers",
     "laws/keep_or_other.py": "what_a_law_says families worst_pairs certify release_query frequency_protocols samplers",
-    "laws/lattice.py": "what_a_law_says lattice_nodes lattice_clamped lattice new_law certificate_ranges lattice_certificates "
-    "release_query_numbers lattice_sampling noise_records",
+    "laws/lattice.py": "what_a_law_says lattice_nodes lattice_clamped lattice new_law certificate_ranges "
+    "lattice_certificates release_query_numbers lattice_sampling noise_records",
     "laws/laplace.py": "uneven_noise lattice wide_noise noise noise_records certificate_ranges lattice_sampling",
     "laws/law.py": "read_numbers what_a_law_says new_law families worst_pairs samplers certificate_ranges "
     "noise_records release_query_designs release_query",
@@ -38,7 +38,7 @@ CONCERNED = {
     "release_folder_forgeries release_forgeries dates curves_release noise_records optional optional_curves",
     "curation": "curator_counts curator_moments curator_price unknown_aggregates curator_groups",
     "curation/account.py": "ledger ledger_rho release_payment curator_session",
-    "curation/choice.py": "curator_selection curator_price unknown_aggregates curator_session",
+    "curation/choice.py": "choice_rates curator_selection curator_price unknown_aggregates curator_session",
     "curation/curator.py": "curator_session curator_price ask_once",
     "curation/curve_sums.py": "curves_curator curves_as_sums functional_mean_curve",
     "curation/noisy_curves.py": "curves_curator curves_as_sums functional_mean_curve",
@@ -54,7 +54,7 @@ CONCERNED = {
     "curation/simulation.py": "curator_price curator_moments curator_consistency unknown_aggregates",
     "curation/tally.py": "counting curator_counts curator_missing curator_distinct curator_moments "
     "curator_consistency curator_session checkboxes",
-    "curves": "curves_bases curves_noise curves_clipping curves_choice curves_curator curves_estimation "
+    "curves": "kernel_norms curves_bases curves_noise curves_clipping curves_choice curves_curator curves_estimation "
     "curves_release curves_examples functional_mean_curve certificate_ranges 2015_example_4 optional_curves "
     "missing_curves",
 }
