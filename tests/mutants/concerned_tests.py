@@ -37,18 +37,18 @@ CONCERNED = {
     "certification": "certify certificate sufficient_sets tight_or_upper composition lattice_certificates",
     "certification/certificate.py": "certificate certificate_ranges versions certificate_page lattice_certificates",
     "certification/sufficient_sets.py": "sufficient_sets 2015_theorem_2 2015_theorem_3 2016_theorem_2 2016_example_2",
-    "certification/verify_central.py": "verify_central central_sets central_rows",
+    "certification/verify_central.py": "central_reach verify_central central_sets central_rows",
     "certification/verify_certificate.py": "verifier_ranges verifier_bounds verifier_coefficients verifier_digits "
-    "certificate_forgeries certificate certificate_ranges versions lattice_certificates wide_noise "
+    "verifier_pairs certificate_forgeries certificate certificate_ranges versions lattice_certificates wide_noise "
     "release_folder_forgeries release_forgeries dates curves_release noise_records optional optional_curves",
     "curation": "curator_counts curator_moments curator_price unknown_aggregates curator_groups",
     "curation/account.py": "ledger ledger_rho release_payment curator_session",
-    "curation/choice.py": "curator_selection curator_price unknown_aggregates curator_session",
+    "curation/choice.py": "choice_rates curator_selection curator_price unknown_aggregates curator_session",
     "curation/curator.py": "curator_session curator_price ask_once",
     "curation/curve_sums.py": "curves_curator curves_as_sums functional_mean_curve",
     "curation/noisy_curves.py": "curves_curator curves_as_sums functional_mean_curve",
     "curation/noisy_sums.py": "curator_stderr curator_counts curator_moments curator_price curator_consistency",
-    "curation/ledger.py": "ledger ledger_rho release_payment curator_session",
+    "curation/ledger.py": "published_releases ledger ledger_rho release_payment curator_session",
     "curation/ledger_file.py": "ledger ledger_rho release_payment curator_session",
     "curation/limits.py": "limits ledger_rho curator_rho ledger",
     "curation/price.py": "price curator_rho ledger_rho curator_price curator_distinct",
@@ -59,7 +59,7 @@ CONCERNED = {
     "curation/simulation.py": "curator_price curator_moments curator_consistency unknown_aggregates",
     "curation/tally.py": "counting curator_counts curator_missing curator_distinct curator_moments curator_consistency "
     "curator_session checkboxes",
-    "curves": "curves_bases curves_left_out curves_noise curves_clipping curves_choice curves_curator "
+    "curves": "kernel_norms curves_bases curves_left_out curves_noise curves_clipping curves_choice curves_curator "
     "curves_estimation curves_release curves_examples functional_mean_curve certificate_ranges "
     "2015_example_4 optional_curves missing_curves",
 }
