@@ -1,176 +1,159 @@
-"""How often the 95 % intervals of releases cover the truth: kinds of question × tables × rows × ε.
+"""How often 95 % intervals cover the truth: kinds of question × tables × rows × ε.
 
-`python -m tests.statistics.coverage` writes docs/coverage.md; the slow tests do so too, and check it.
+`python -m tests.statistics.coverage` measures what is not yet in build/coverage and writes docs/coverage.md; it may be
+stopped and started again. What was measured with another state of the source does not count.
 """
 
 from __future__ import annotations
 
+import json
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass
-from itertools import product
+from dataclasses import astuple, dataclass
+from hashlib import sha256
+from math import sqrt
 from multiprocessing import get_context
 from pathlib import Path
-from typing import Any
 
-import duckdb
-import numpy as np
-import pyarrow as pa
+from tests.statistics.coverage_cases import DATA, SECTIONS, Section
 
-import dproof as dp
-from dproof.testing import seeded_coins
-
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "coverage.md"
-TIMES = 400
+ROOT = Path(__file__).resolve().parents[2]
+PAGE = ROOT / "docs" / "coverage.md"
+TIMES, BLOCK = 400, 50
 LEVEL, LEAST, MOST = 0.95, 0.93, 0.97
-SIZES = {500: (6,), 5000: (3,)}  # rows, and the ε of a row; each of its three columns has a third
-Dice = np.random.Generator
-
-
-def heaps(n: int, dice: Dice) -> np.ndarray:
-    """Hours of work: half of the people say 40, others a multiple of ten."""
-    return np.where(dice.random(n) < 0.5, 40, 10 * dice.integers(0, 11, n))
-
-
-def skewed(n: int, dice: Dice) -> np.ndarray:
-    return np.minimum(dice.exponential(12, n), 100).astype(int)
-
-
-def one_value(n: int, dice: Dice) -> np.ndarray:
-    return np.full(n, 73)
-
-
-NUMBERS: dict[str, Callable[[int, Dice], np.ndarray]] = {
-    "heaps at 40 and at tens": heaps,
-    "one value": one_value,
-    "skewed, a fifth missing": skewed,
-}
-# What is asked, and whether its interval is a bound or that of a ratio, which may cover more often.
-QUESTIONS = {
-    "count of a category": ("count(*) AS v FROM release WHERE team = 'a'", False),
-    "count of a small category (2 %)": ("count(*) AS v FROM release WHERE team = 'c'", False),
-    "share of a category": ("count(*) FILTER (WHERE team = 'a') / count(*) AS v FROM release", False),
-    "count of an item of a set": ("count(*) AS v FROM release WHERE list_contains(likes, 'x')", False),
-    "count by two columns": ("count(*) AS v FROM release WHERE team = 'a' AND list_contains(likes, 'x')", False),
-    "mean of a number": ("avg(x) AS v FROM release", False),
-    "sum of a number": ("sum(x) AS v FROM release", False),
-    "mean of a number in a category": ("avg(x) AS v FROM release WHERE team = 'a'", True),
-    "standard deviation of a number": ("stddev(x) AS v FROM release", True),
-    "median of a number": ("median(x) AS v FROM release", True),
-    "count of numbers up to 40": ("count(*) AS v FROM release WHERE x <= 40", True),
-    "count of one number": ("count(*) AS v FROM release WHERE x = 40", True),
-}
+_WIDTHS = " Beside each share stand the mean half-width and the root mean square error of the estimate."
+Found = Mapping[tuple[str, str], Mapping[str, "Covered"]]  # by section and case, then by question
 
 
 @dataclass(frozen=True)
 class Covered:
-    """How many intervals there were in all repetitions, and how many held the truth."""
+    """How many answers there were in all repetitions, how many told something, and how many held the truth.
 
-    told: int
-    held: int
+    `half` is the sum of the half-widths of those that told something, and `square` that of their squared errors.
+    """
+
+    asked: int = 0
+    told: int = 0
+    held: int = 0
+    half: float = 0.0
+    square: float = 0.0
 
     @property
     def share(self) -> float:
         return self.held / self.told if self.told else 1.0
 
+    def __add__(self, other: Covered) -> Covered:
+        return Covered(*(one + more for one, more in zip(astuple(self), astuple(other), strict=True)))
+
     def __str__(self) -> str:
-        silent = 1 - self.told / TIMES
+        silent = 1 - self.told / self.asked
         if not self.told:
             return "no information"
-        return f"{self.share:.1%}" + (f" ({silent:.0%} no information)" if silent else "")
+        return f"{self.share:.1%}" + (f" ({silent:.0%} no information)" if silent >= 0.005 else "")
+
+    @property
+    def width(self) -> str:
+        """The mean half-width and the root mean square error."""
+        return (
+            f"{self}, ± {self.half / self.told:.3g} at {sqrt(self.square / self.told):.3g}" if self.told else str(self)
+        )
 
 
-def table(name: str, n: int) -> Any:
-    dice = np.random.default_rng(n)
-    numbers = NUMBERS[name](n, dice).tolist()
-    if "missing" in name:
-        numbers = [None if lost else x for x, lost in zip(numbers, dice.random(n) < 0.2, strict=True)]
-    likes = [[item for item, share in (("x", 0.6), ("y", 0.1)) if dice.random() < share] for _ in range(n)]
-    teams = dice.choice(list("abc"), n, p=[0.6, 0.38, 0.02])
-    return pa.table(
-        {"team": teams, "likes": pa.array(likes, pa.list_(pa.string())), "x": pa.array(numbers, pa.int64())}
-    )
+def present() -> list[Section]:
+    """The sections whose data are here."""
+    return [section for section in SECTIONS if not section.needs or (DATA / section.needs).exists()]
 
 
-def plan(name: str, epsilon: int) -> dict[str, Any]:
-    x = {"space": "interval", "low": 0, "high": 100, "step": 1}
-    return {
-        "privacy": {"epsilon": epsilon},
-        "columns": {
-            "team": {"space": "categories", "values": ["a", "b", "c"]},
-            "likes": {"space": "subsets", "values": ["x", "y"]},
-            "x": {**x, "missing": "category"} if "missing" in name else x,
-        },
-    }
-
-
-def truth(data: Any, sql: str) -> float:
-    """DuckDB's answer on the table itself; its stddev divides by n − 1, and ours by n."""
-    asked = sql.replace("FROM release", "FROM data").replace("stddev(", "stddev_pop(")
-    return float(duckdb.connect().register("data", data).sql(f"SELECT {asked}").fetchall()[0][0])
-
-
-def measure(case: tuple[str, int, int], times: int = TIMES) -> dict[str, Covered]:
+def measure(section: Section, case: str, seeds: range) -> dict[str, Covered]:
     """Sanitise a table again and again, and ask every question each time."""
-    name, n, epsilon = case
-    data, made = table(name, n), dp.Plan.from_dict(plan(name, epsilon))
-    true = {question: truth(data, sql) for question, (sql, _) in QUESTIONS.items()}
-    told, held = dict.fromkeys(QUESTIONS, 0), dict.fromkeys(QUESTIONS, 0)
-    for seed in range(times):
-        with seeded_coins(seed):
-            release = dp.sanitise(data, made)
-        for question, (sql, _) in QUESTIONS.items():
-            cell = release.query(f"SELECT {sql}", level=LEVEL).rows[0]["v"]
-            if cell.informative and cell.low is not None:
-                told[question] += 1
-                held[question] += cell.low - 1e-9 <= true[question] <= cell.high + 1e-9
-    return {question: Covered(told[question], held[question]) for question in QUESTIONS}
+    repeat = section.cases[case](section.questions)
+    found = dict.fromkeys(section.questions, Covered())
+    for seed in seeds:
+        for told in repeat(seed):
+            found[told.question] += Covered(1, told.held is not None, bool(told.held), told.half, told.error**2)
+    return found
 
 
-def cases() -> list[tuple[str, int, int]]:
-    return [(name, n, epsilon) for name, n in product(NUMBERS, SIZES) for epsilon in SIZES[n]]
+def _state() -> str:
+    """A digest of the source and of the cases."""
+    files = [*sorted((ROOT / "src").rglob("*.py")), Path(__file__).with_name("coverage_cases.py")]
+    return sha256(b"".join(file.read_bytes() for file in files)).hexdigest()[:16]
 
 
-def measure_all() -> dict[tuple[str, int, int], dict[str, Covered]]:
+def _measure_block(where: tuple[int, str, int]) -> None:
+    number, case, first = where
+    file = _file(where)
+    if not file.exists():
+        found = measure(SECTIONS[number], case, range(first, first + BLOCK))
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(json.dumps({name: astuple(covered) for name, covered in found.items()}), "utf-8")
+
+
+def _file(where: tuple[int, str, int]) -> Path:
+    name = sha256(repr((SECTIONS[where[0]].title, *where[1:])).encode()).hexdigest()[:16]
+    return ROOT / "build" / "coverage" / _state() / f"{name}.json"
+
+
+def measure_all() -> Found:
+    wanted = [
+        (n, case, first)
+        for n, section in enumerate(SECTIONS)
+        if section in present()
+        for case in section.cases
+        for first in range(0, TIMES, BLOCK)
+    ]
     with ProcessPoolExecutor(2, get_context("spawn")) as pool:
-        return dict(zip(cases(), pool.map(measure, cases()), strict=True))
+        list(pool.map(_measure_block, wanted))
+    found: dict[tuple[str, str], dict[str, Covered]] = {}
+    for where in wanted:
+        block = {name: Covered(*counts) for name, counts in json.loads(_file(where).read_text("utf-8")).items()}
+        total = found.setdefault((SECTIONS[where[0]].title, where[1]), dict.fromkeys(block, Covered()))
+        for name, covered in block.items():
+            total[name] += covered
+    return found
 
 
-def outside(found: Mapping[tuple[str, int, int], Mapping[str, Covered]]) -> list[str]:
+def outside(found: Found) -> list[str]:
     """Which figures are not as promised."""
+    bounds = {section.title: section.questions for section in SECTIONS}
     return [
-        f"{question}, {case}: {covered}"
-        for case, row in found.items()
+        f"{title}: {question}, {case}: {covered}"
+        for (title, case), row in found.items()
         for question, covered in row.items()
-        if covered.share < LEAST or (covered.share > MOST and not QUESTIONS[question][1])
+        if covered.share < LEAST or (covered.share > MOST and not bounds[title][question].bound)
     ]
 
 
-def page(found: Mapping[tuple[str, int, int], Mapping[str, Covered]]) -> str:
+def page(found: Found) -> str:
     return "\n".join(_lines(found)) + "\n"
 
 
-def _lines(found: Mapping[tuple[str, int, int], Mapping[str, Covered]]) -> Iterator[str]:
+def _lines(found: Found) -> Iterator[str]:
     yield f"""# How often intervals cover
 
 Made by `make test-slow` (or `python -m tests.statistics.coverage`): every table is sanitised {TIMES} times, every
-question is asked of each release, and its {LEVEL:.0%} interval either holds the answer of the true table or does not. A
-share of {LEVEL:.0%} seen in {TIMES} repetitions has a standard error of {(LEVEL * (1 - LEVEL) / TIMES) ** 0.5:.1%}.
+question is asked of each release, and its {LEVEL:.0%} interval either holds the answer of the true table or does not.
+{LEVEL:.0%} seen in {TIMES} repetitions has a standard error of {(LEVEL * (1 - LEVEL) / TIMES) ** 0.5:.1%}. Where an
+answer has several cells, all of them are counted.
 
-Each row has a team, a set of likes, and a number from 0 to 100; ε is that of the whole row, and each of the three
-columns has a third of it. The tables differ in their numbers. Questions marked † may cover more often than they say:
-their intervals hold for every distribution, or are those of a ratio, which few rows make wide. "No information" is what
-an answer says of itself when the truth could be any possible value; such answers are not counted.
+ε is that of the whole row. Questions marked † may cover more often than they say: their intervals hold for every
+distribution, are those of a ratio, which few rows make wide, are cut to whole numbers, or hold on average over many
+cells. "No information" is what an answer says of itself when the truth could be any possible value; such answers are
+not counted.
 """
-    for name in NUMBERS:
-        columns = [(n, epsilon) for n in SIZES for epsilon in SIZES[n]]
-        yield f"## Numbers: {name}\n"
-        yield "| question | " + " | ".join(f"{n:,} rows, ε = {epsilon}" for n, epsilon in columns) + " |"
-        yield "| --- |" + " ---: |" * len(columns)
-        for question, (_, bound) in QUESTIONS.items():
-            shares = (str(found[name, n, epsilon][question]) for n, epsilon in columns)
-            yield f"| {question}{' †' if bound else ''} | " + " | ".join(shares) + " |"
+    for section in SECTIONS:
+        yield f"## {section.title}\n"
+        yield f"{section.about}{_WIDTHS if section.widths else ''}\n"
+        if section not in present():
+            yield f"Not measured here: {section.needs} is not at hand.\n"
+            continue
+        yield "| question | " + " | ".join(section.cases) + " |"
+        yield "| --- |" + " ---: |" * len(section.cases)
+        for question, asked in section.questions.items():
+            covered = [found[section.title, case][question] for case in section.cases]
+            shares = (each.width if section.widths else str(each) for each in covered)
+            yield f"| {question}{' †' if asked.bound else ''} | " + " | ".join(shares) + " |"
         yield ""
     missed = outside(found)
     yield f"Between {LEAST:.0%} and {MOST:.0%}, or above with †: " + ("all." if not missed else "all but these.")

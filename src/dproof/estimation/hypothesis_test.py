@@ -99,7 +99,7 @@ def nonnegative(matrix: Array, wanted: Array) -> Array:
             if not out.any():
                 break
             # As far towards the best as nothing gets negative; what has come to 0 stays there.
-            step = (x[out] / (x[out] - best[out])).min()
+            step = (x[out] / np.maximum(x[out] - best[out], _TINY)).min()
             x = np.maximum(x + step * (best - x), 0.0)
             free &= x > _TINY
             x[~free] = 0.0
