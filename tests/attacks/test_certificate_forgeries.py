@@ -15,6 +15,7 @@ from itertools import combinations, product
 from math import comb, erfc, exp, lcm, sqrt
 from typing import Any
 
+import numpy as np
 import pytest
 
 from dproof import (
@@ -28,6 +29,7 @@ from dproof import (
     gaussian,
     itemwise_response,
     laplace,
+    one_item,
     product_sanitisation,
     randomised_response,
     response_with,
@@ -42,6 +44,7 @@ from dproof.curves.noise import recorded_noise
 from dproof.curves.vector_noise import VectorNoise, vector_noise
 from dproof.errors import DproofError
 from dproof.exact import exp_below, float_above
+from dproof.laws import BlockDesign, Matrix, Rounded
 from dproof.laws.gaussian import Gaussian
 from dproof.laws.lattice import Lattice
 from dproof.laws.law import LAWS
@@ -93,6 +96,11 @@ CERTIFICATES: dict[str, Json] = {
     "distances": certify(discrete_exponential(LINE, "0.5"), Privacy(1), metric_privacy=True).to_json(),
     "unary": certify(unary_encoding(LETTERS, Privacy(1)), Privacy(1)).to_json(),
     "subset selection": certify(subset_selection(LETTERS, Privacy(1, "1/100")), Privacy(1, "1/100")).to_json(),
+    "block design": _of(BlockDesign(6, 7, 3, 1, 5, 2).to_json(), Privacy(1), 1.0, 0.0),
+    "one item": certify(one_item(Subsets(["a", "b", "c"]), Privacy(1, "1/100")), Privacy(1, "1/100")).to_json(),
+    "rounded": _of(
+        Rounded(6, 2, Matrix(np.array([[5, 3, 2], [3, 4, 3], [2, 3, 5]]), 10)).to_json(), Privacy(1), 1.0, 0.0
+    ),
     "laplace": certify(laplace(Interval(0, 6, 1), Privacy(2)), Privacy(2)).to_json(),
     "laplace with delta": certify(laplace(Interval(0, 6, 1), Privacy(2, "1/20")), Privacy(2, "1/20")).to_json(),
     "laplace in digits": certify(laplace(Interval(0, 260, 1), Privacy(2, "1/20")), Privacy(2, "1/20")).to_json(),
@@ -254,6 +262,28 @@ def laws(law: Json) -> list[list[int]]:
             [stay ** (h - (a ^ b).bit_count()) * flip ** (a ^ b).bit_count() for b in range(1 << h)]
             for a in range(1 << h)
         ]
+    if kind == "one-item":
+        h, stay, flip = law["bits"], int(law["stay"]), int(law["flip"])
+        sets_of = range(1 << h) if h <= 4 else (0, (1 << h) - 1)
+        return [[stay if a >> n & 1 == said else flip for n in range(h) for said in (0, 1)] for a in sets_of]
+    if kind == "rounded":
+        rows, last, steps = laws(law["law"]), int(law["size"]) - 1, law["steps"]
+        shown = range(min(last + 1, 40))
+        mixed = []
+        for k, part in (divmod(code * steps, last) for code in shown):
+            after = rows[min(k + 1, steps)]
+            mixed.append([(last - part) * a + part * b for a, b in zip(rows[k], after, strict=True)])
+        return mixed + [[last * a for a in row] for row in rows[steps + 1 :]]
+    if kind == "block-design":
+        p, m, s, high, low = (int(law[key]) for key in ("prime", "classes", "taken", "high", "low"))
+        root = next(g for g in range(1, p) if len({pow(g, n, p) for n in range(p - 1)}) == p - 1)
+        logs = {pow(root, n, p): n for n in range(p - 1)}
+
+        def holds(x: int, j: int, y: int) -> bool:
+            return x != y and (logs[(y - x) % p] - j) % m < s
+
+        blocks = list(product(range(m), range(p)))
+        return [[high if holds(x, *block) else low for block in blocks] for x in range(law["size"])]
     size = min(law["size"], 5)  # the other values' bits are alike for both inputs
     sets = list(product((0, 1), repeat=size))
     if kind == "unary":

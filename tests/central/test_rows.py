@@ -55,9 +55,9 @@ def test_rows_do_not_repeat_the_noise() -> None:
     """Two columns that have nothing to do with each other: rows that follow the noisy table are farther from it."""
     draw, true = np.random.default_rng(3), np.full((8, 8), 50.0)
     noisy = np.maximum(true + draw.normal(0, 15, true.shape), 0)
-    targets = {(0,): noisy.sum(axis=1), (1,): noisy.sum(axis=0), (0, 1): noisy}
+    targets = {(0,): true.sum(axis=1), (1,): true.sum(axis=0), (0, 1): noisy}
     far, near = (
         distance(made_up_rows((8, 8), targets, dict.fromkeys(targets, sd), 3200, coins()), {(0, 1): true})
         for sd in (0.0, 15.0)
     )
-    assert near < 0.6 * far
+    assert near < 0.75 * far

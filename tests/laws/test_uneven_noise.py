@@ -63,3 +63,10 @@ def test_noise_that_does_not_fall_is_refused(ratio: Fraction) -> None:
 
 def test_noise_that_reaches_nowhere_is_no_noise() -> None:
     assert TwoSided((), ((9, 1), (9, 1)), 0).probability(0) == 1
+
+
+@pytest.mark.parametrize("ratio", [Fraction(200), Fraction(3), Fraction(7, 5), Fraction(1001, 1000)])
+def test_almost_no_word_belongs_to_nobody(ratio: Fraction) -> None:
+    law = two_sided(ratio)
+    for total in (*map(sum, law.lower), sum(map(sum, law.top))):
+        assert 0.99 < total / (1 << 62) <= 1

@@ -10,7 +10,7 @@ import pytest
 
 from dproof.certification.loss import compose, own_worst_pair
 from dproof.errors import InputError
-from dproof.laws import Bits, KeepOrOther, Law, SubsetSelection, Unary
+from dproof.laws import Bits, BlockDesign, KeepOrOther, Law, OneItem, SubsetSelection, Unary
 from dproof.laws.divergence import hockey_stick, tight_odds
 
 LAWS = [
@@ -23,6 +23,10 @@ LAWS = [
     SubsetSelection(5, 2, 3, 1),
     SubsetSelection(3, 1, 5, 2),
     SubsetSelection(2, 2, 1, 1),
+    BlockDesign(3, 3, 2, 1, 3, 1),
+    BlockDesign(5, 7, 3, 1, 3, 1),
+    OneItem(1, 3, 1),
+    OneItem(3, 2, 1),
 ]
 ODDS = [Fraction(1), Fraction(5, 4), Fraction(2), Fraction(7)]
 DELTAS = [Fraction(0), Fraction(1, 20), Fraction(1, 3)]

@@ -8,6 +8,8 @@ from pathlib import Path
 CONCERNED = {
     "laws": "read_numbers what_a_law_says families lattice new_law worst_pairs noise_mechanisms certificate_ranges "
     "lattice_sampling samplers noise_records",
+    "laws/block_design.py": "block_design worst_pairs best_laws",
+    "laws/blocks.py": "block_design best_laws",
     "laws/debias.py": "estimation_scores estimation_unbiased release_query release_query_designs frequency_protocols",
     "laws/divergence.py": "worst_pairs families lattice certify tight_or_upper curves_noise composition",
     "laws/gaussian.py": "gaussian_vectors verifier_coefficients lattice noise_records noise_mechanisms "
@@ -15,8 +17,8 @@ CONCERNED = {
     "laws/guide.py": "guide new_law lattice_sampling samplers",
     "laws/k_norm.py": "k_norm curves_choice curves_release",
     "laws/keep_or_other.py": "what_a_law_says families worst_pairs certify release_query frequency_protocols samplers",
-    "laws/lattice.py": "what_a_law_says lattice_nodes lattice_clamped lattice new_law certificate_ranges lattice_certificates "
-    "release_query_numbers lattice_sampling noise_records",
+    "laws/lattice.py": "what_a_law_says lattice_nodes lattice_clamped lattice new_law certificate_ranges "
+    "lattice_certificates release_query_numbers lattice_sampling noise_records",
     "laws/laplace.py": "uneven_noise lattice wide_noise noise noise_records certificate_ranges lattice_sampling",
     "laws/law.py": "read_numbers what_a_law_says new_law families worst_pairs samplers certificate_ranges "
     "noise_records release_query_designs release_query",
@@ -25,6 +27,8 @@ CONCERNED = {
     "laws/optional.py": "mean_variance what_a_law_says optional optional_curves missing_release worst_pairs "
     "certificate_ranges",
     "laws/points.py": "points release_query_numbers",
+    "laws/one_item.py": "one_item worst_pairs best_laws",
+    "laws/rounded.py": "rounded best_laws",
     "laws/scores.py": "smoothed_scores estimation_scores estimation_unbiased release_query release_query_designs "
     "frequency_protocols",
     "laws/sets.py": "what_a_law_says families worst_pairs lattice_sampling estimation_scores frequency_protocols "
@@ -33,18 +37,19 @@ CONCERNED = {
     "certification": "certify certificate sufficient_sets tight_or_upper composition lattice_certificates",
     "certification/certificate.py": "certificate certificate_ranges versions certificate_page lattice_certificates",
     "certification/sufficient_sets.py": "sufficient_sets 2015_theorem_2 2015_theorem_3 2016_theorem_2 2016_example_2",
-    "certification/verify_central.py": "verify_central central_forgeries contrasts several_rows central_sets central_rows",
+    "certification/verify_central.py": "central_reach verify_central central_forgeries contrasts several_rows "
+    "central_sets central_rows",
     "certification/verify_certificate.py": "verifier_ranges verifier_bounds verifier_coefficients verifier_digits "
-    "certificate_forgeries certificate certificate_ranges versions lattice_certificates wide_noise "
+    "verifier_pairs certificate_forgeries certificate certificate_ranges versions lattice_certificates wide_noise "
     "release_folder_forgeries release_forgeries dates curves_release noise_records optional optional_curves",
     "curation": "curator_counts curator_moments curator_price unknown_aggregates curator_groups",
     "curation/account.py": "ledger ledger_rho release_payment curator_session",
-    "curation/choice.py": "curator_selection curator_price unknown_aggregates curator_session",
+    "curation/choice.py": "choice_rates curator_selection curator_price unknown_aggregates curator_session",
     "curation/curator.py": "curator_session curator_price ask_once",
     "curation/curve_sums.py": "curves_curator curves_as_sums functional_mean_curve",
     "curation/noisy_curves.py": "curves_curator curves_as_sums functional_mean_curve",
     "curation/noisy_sums.py": "curator_stderr curator_counts curator_moments curator_price curator_consistency",
-    "curation/ledger.py": "ledger ledger_rho release_payment curator_session",
+    "curation/ledger.py": "published_releases ledger ledger_rho release_payment curator_session",
     "curation/ledger_file.py": "ledger ledger_rho release_payment curator_session",
     "curation/limits.py": "limits ledger_rho curator_rho ledger",
     "curation/price.py": "price curator_rho ledger_rho curator_price curator_distinct",
@@ -55,7 +60,7 @@ CONCERNED = {
     "curation/simulation.py": "curator_price curator_moments curator_consistency unknown_aggregates",
     "curation/tally.py": "counting curator_counts curator_missing curator_distinct curator_moments curator_consistency "
     "curator_session checkboxes",
-    "curves": "curves_bases curves_left_out curves_noise curves_clipping curves_choice curves_curator "
+    "curves": "kernel_norms curves_bases curves_left_out curves_noise curves_clipping curves_choice curves_curator "
     "curves_estimation curves_release curves_examples functional_mean_curve certificate_ranges "
     "2015_example_4 optional_curves missing_curves",
 }

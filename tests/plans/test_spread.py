@@ -65,6 +65,13 @@ def test_a_declared_joint_serves_the_questions_on_its_columns_and_joints_may_sha
         plan_of("sample", columns, joint=[*joint, {"columns": ["b", "a"]}])
 
 
+def test_every_thing_that_is_declared_or_needed_is_asked_often_enough() -> None:
+    """A question on what several joints hold must not leave one of these without rows."""
+    joint = [{"columns": ["a", "b"]}, {"columns": ["a", "c"]}]
+    law = certify_row(plan_of("sample", dict.fromkeys("abc", YES_NO), joint=joint, questions=[counting("a")]))
+    assert law.weights is not None and min(law.weights) > DRAWN / 4
+
+
 @pytest.mark.parametrize("promise", [{"epsilon": 1}, {"epsilon": 1, "delta": "1e-6"}])
 def test_every_thing_has_the_whole_promise_and_the_row_loses_no_more(promise: dict[str, Any]) -> None:
     law = certify_row(Plan.from_dict({"privacy": {**promise, "spread": "sample"}, "columns": {"a": EIGHT, "h": HOURS}}))

@@ -83,3 +83,13 @@ def test_the_plan_tells_which_laws_would_help() -> None:
 def test_nothing_is_advised_where_the_law_is_taken_already() -> None:
     hints = plan_advice(certify_row(plan_of(MEAN, COUNTS, ITEM, OWNED)), 20_000).hints
     assert not [hint for hint in hints if hint.kind == "mechanism"]
+
+
+@pytest.mark.parametrize("epsilon", ["1/100", "1"])
+def test_a_number_that_may_be_missing_has_a_law_in_any_case(epsilon: str) -> None:
+    """Where the design cannot tell that a number is missing, there is Laplace noise."""
+    age = {**COLUMNS["age"], "missing": "category"}
+    plan = {"privacy": {"epsilon": epsilon}, "columns": {"age": age}, "questions": [{"sql": MEAN}]}
+    (group,) = certify_row(dp.Plan.from_dict(plan)).groups
+    assert group.mechanism.name in ("Laplace, or missing", "unbiased design, or missing")
+    assert group.mechanism.epsilon() <= float(dp.Privacy(epsilon).epsilon)

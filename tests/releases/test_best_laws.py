@@ -191,3 +191,17 @@ def test_means_by_an_unbiased_design(missing: Any, high: int, tmp_path: Path) ->
         variance = release.law.groups[0].mechanism.bias_and_variance().variance
         stderr = release.query("SELECT avg(age) AS m FROM release").rows[0]["m"].stderr
         assert stderr == pytest.approx(np.sqrt(variance / 20_000), rel=0.02)
+
+
+@pytest.mark.parametrize("edges", [[0, 20, 40, 60, 99], list(range(0, 97, 4))])
+def test_bins_by_frequency(edges: list[int], tmp_path: Path) -> None:
+    """Counts at the edges are sharp, and a mean holds the width of the bins."""
+    hours = np.random.default_rng(4).integers(0, edges[-1] + 1, 20_000)
+    interval = {"space": "interval", "low": 0, "high": edges[-1], "step": 1, "bins": edges}
+    columns = {"hours": {**interval, "mechanism": "frequency"}}
+    release = release_of(pa.table({"hours": hours}), columns, tmp_path / "out")
+    covers(release, "SELECT count(*) AS n FROM release WHERE hours < 20", (hours < 20).sum())
+    mean = release.query("SELECT avg(hours) AS m FROM release").rows[0]["m"]
+    assert mean.low <= hours.mean() <= mean.high and mean.high - mean.low < 30
+    inside = release.query("SELECT count(*) AS n FROM release WHERE hours < 21").rows[0]["n"]
+    assert inside.low <= (hours < 21).sum() <= inside.high

@@ -54,7 +54,8 @@ def _function(sums: CurveSums, values: Floats, rows: int | None, level: float, c
     elif weight:
         factor[:terms, terms] = -mean / weight
     sigma = float(sums.noise.variance) ** 0.5
-    made = CurveEstimate(sums.lattice, mean, factor * sigma / count, 1.0, count if sums.is_total else 1.0, level)
+    scale, noise = count if sums.is_total else 1.0, factor * sigma / count
+    made = CurveEstimate(sums.lattice, mean, noise, 1.0, scale, level, smooth=not sums.is_total)
 
     def quantile(path: Floats, at_points: bool) -> float:
         return band_quantile(path, sums.noise.law, sigma, level, coins, at_points=at_points)

@@ -42,7 +42,7 @@ def _at_edges(column: Seen, bins: Bins, name: str) -> Seen | None:
 
 def _between_edges(law: Law, column: Seen, bins: Bins, name: str) -> Unmixed:
     """Where in its bin a value lies is not told: a node for both ends of each part of a bin, all with the bin's law."""
-    inputs, _, total = listed(law)
+    inputs, outputs, total = listed(law)
     matrix = np.asarray(np.array([law.weights(n) for n in range(inputs)]) / total, float)
     cut, scale = column.blocks, column.scale or Scale()
     starts = np.unique(np.concatenate([bins.starts, cut.first]))
@@ -51,5 +51,8 @@ def _between_edges(law: Law, column: Seen, bins: Bins, name: str) -> Unmixed:
     values = np.where(codes == column.space.absent, 0.0, scale.numbers(column.space, codes))
     share = np.eye(bins.size)[:, bin_of]
     share /= share.sum(axis=1, keepdims=True)
-    axis = Mixed(name, matrix[bin_of], member, values, share @ member, share @ values, rough=True)
+    # A released code that is no bin stands for those that may have given it, as likely as it makes them.
+    likely = np.eye(inputs) if inputs == outputs else (matrix / np.maximum(matrix.sum(axis=0), 1e-300)).T
+    shown = likely @ share
+    axis = Mixed(name, matrix[bin_of], member, values, shown @ member, shown @ values, rough=True)
     return Unmixed((axis,), lambda released: released[0])

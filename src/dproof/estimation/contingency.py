@@ -62,13 +62,14 @@ class Estimates:
     products: Array  # (groups, m, m): the estimates of Σ f_i f_j
     rows: int  # of the table
 
-    def covariance(self, target: Target) -> Array:
+    def covariance(self, target: Target, groups: slice = slice(None)) -> Array:
         """The covariances of the sums of each group."""
-        population = self.squares - self.values[:, :, None] * self.values[:, None, :] / max(self.rows, 1)
-        table = self.squares - self.products
+        values, squares = self.values[groups], self.squares[groups]
+        population = squares - values[:, :, None] * values[:, None, :] / max(self.rows, 1)
+        table = squares - self.products[groups]
         # Where f² has no estimate, (Σ f)²/n is below Σ f²: the variance is then too large rather than too small.
         found = population if target == "population" else np.where(np.isnan(table), population, table)
-        own = np.sqrt(np.abs(np.einsum("gii->gi", self.squares)))
+        own = np.sqrt(np.abs(np.einsum("gii->gi", squares)))
         return np.where(np.abs(found) <= _ROUNDING * own[:, :, None] * own[:, None, :], 0.0, found)
 
 

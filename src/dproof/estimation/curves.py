@@ -217,7 +217,9 @@ def _function(
     covariance = centred @ second @ centred.T / weight**2 if noise is None else np.eye(terms) * noise / weight
     factor = np.vstack([_root(covariance), np.zeros(terms)])
     notes = (f"only {weight:.0f} rows: the band takes their mean for normal",) if weight < _FEW else ()
-    made = CurveEstimate(lattice, mean, factor, 1.0, 1.0 if total is None else weight * total, level, notes)
+    # Where the variance is estimated it holds the spread of the curves too, and smoothing by that would bias the mean.
+    smooth, scale = noise is not None and total is None, 1.0 if total is None else weight * total
+    made = CurveEstimate(lattice, mean, factor, 1.0, scale, level, smooth, notes)
 
     def quantile(path: Array, at_points: bool) -> float:
         return points_quantile(path.shape[1], level) if at_points else tube_quantile(path, level)

@@ -54,9 +54,10 @@ class Condition:
         states = np.arange(axis.states)[:, None]
         self.tests = np.hstack([states < self._thresholds(), states >= 0]).astype(float)
         self.test_means, self.test_gaps = self.points.means(self.tests)
-        occur = np.diff(self.test_means, prepend=0.0).any(axis=0)  # not all states do
-        self.bins, self.bin_means = (np.diff(each, prepend=0.0)[:, occur] for each in (self.tests, self.test_means))
-        self._measured: dict[tuple[bytes, tuple[Powers, ...], bytes], Estimates] = {}
+        # The bins between the thresholds, but for those that no law reaches.
+        self.occur = np.diff(self.test_means, prepend=0.0).any(axis=0)
+        self.bins, self.law = (np.diff(each, prepend=0.0)[:, self.occur] for each in (self.tests, self.test_means))
+        self._measured: dict[tuple[bytes, tuple[Powers, ...]], Estimates] = {}
         self._attained: dict[tuple[bytes, Powers], bool] = {}
 
     def _thresholds(self) -> Array:
@@ -131,29 +132,39 @@ class Condition:
         """The powers of a count."""
         return tuple((0,) * len(p) for p in self.sums[0].powers)
 
-    def measured(self, part: Part, powers: tuple[Powers, ...], tests: Array) -> Estimates:
-        """Sums of functions of the states over the rows of a part times powers of other numbers, in each fixed cell."""
-        key = part.cells.tobytes(), powers, tests.tobytes()
+    def measured(self, part: Part, powers: tuple[Powers, ...]) -> Estimates:
+        """The sums of all tests over the rows of a part times powers of other numbers, in each cell of fixed axes."""
+        key = part.cells.tobytes(), powers
         if key not in self._measured:
-            axes = list(self.table.axes)
-            for n, axis in enumerate(axes):
-                if isinstance(axis, Mixed) and axis.rough:
-                    axes[n] = axis.tested(tests if n == self.number else np.ones((axis.states, 1)))
-            blocks, size = [axes[n].blocks for n in self.others], tests.shape[1]
-            each = np.eye(size).reshape(size, *[1] * len(blocks), size)
-            chosen = np.moveaxis(part.cells.reshape(1, *blocks, 1) * each, -1, self.layout.rest.index(self.number) + 1)
-            order = np.arange(self.layout.cells * size)
-            every = Sum(np.ones([axis.blocks for axis in axes]), powers)
-            asked = Groups((), order, self.groups.fixed, chosen.reshape(size, -1))
-            self._measured[key] = self.table.tested(axes).estimates([every], asked)
+            self._measured[key] = self._sums(part, powers, self.tests)
         return self._measured[key]
 
-    def measure(self, group: int, part: Part, tests: Array, target: Target = "population") -> tuple[Array, ...]:
-        """These sums in a group, their variances, and the largest of one row."""
-        found, size = self.measured(part, self.plain, tests), tests.shape[1]
+    def _sums(self, part: Part, powers: tuple[Powers, ...], tests: Array) -> Estimates:
+        axes = list(self.table.axes)
+        for n, axis in enumerate(axes):
+            if isinstance(axis, Mixed) and axis.rough:
+                axes[n] = axis.tested(tests if n == self.number else np.ones((axis.states, 1)))
+        blocks, size = [axes[n].blocks for n in self.others], tests.shape[1]
+        each = np.eye(size).reshape(size, *[1] * len(blocks), size)
+        chosen = np.moveaxis(part.cells.reshape(1, *blocks, 1) * each, -1, self.layout.rest.index(self.number) + 1)
+        every = Sum(np.ones([axis.blocks for axis in axes]), powers)
+        asked = Groups((), np.arange(self.layout.cells * size), self.groups.fixed, chosen.reshape(size, -1))
+        return self.table.tested(axes).estimates([every], asked)
+
+    def rows(self, group: int, tests: int) -> slice:
+        """Where the sums of so many tests stand for a group."""
         cell = int(self.groups.order[group]) // len(self.layout.chosen)
-        rows = slice(cell * size, (cell + 1) * size)
-        return found.values[rows, 0], found.covariance(target)[rows, 0, 0], found.heaviest[rows, 0]
+        return slice(cell * tests, (cell + 1) * tests)
+
+    def counts(self, group: int, part: Part) -> Array:
+        """The estimated rows of a part of a group in each bin."""
+        upto = self.measured(part, self.plain).values[self.rows(group, self.tests.shape[1]), 0]
+        return np.asarray(np.diff(upto, prepend=0.0)[self.occur])
+
+    def scored(self, group: int, part: Part, scores: Array, target: Target) -> tuple[Array, ...]:
+        """The sum of scores of the bins over a part of a group, its variance, and the largest score of one row."""
+        found, row = self._sums(part, self.plain, self.bins @ scores[:, None]), self.rows(group, 1)
+        return found.values[row, 0], found.covariance(target, row)[:, 0, 0], found.heaviest[row, 0]
 
 
 def _distinct(matrix: Array) -> tuple[Array, Array]:

@@ -38,9 +38,9 @@ def can_reach(
     """Whether sign · (the first sum of a group) ≥ `least` for some distribution that fits the rows."""
     if not parts:
         return least <= 0
-    counts = np.maximum(np.stack([condition.measure(group, part, condition.bins)[0] for part in parts]), 0.0)
+    counts = np.maximum(np.stack([condition.counts(group, part) for part in parts]), 0.0)
     heights = sign * np.stack([part.weights[0][condition.points.block] for part in parts])
-    law = condition.bin_means
+    law = condition.law
     fit = _fit(law, counts)
     mean = least / max(float(counts.sum()), 1.0)
     if (heights * fit).sum() >= mean:
@@ -51,10 +51,8 @@ def can_reach(
     slope, shift = _above(heights, np.stack(means) - np.array(gaps)[:, None])
     # Where in a node its rows lie is not known; the variance of a population is larger, wherever they do.
     target = "population" if condition.points.even else target
-    found = [
-        condition.measure(group, part, condition.bins @ (score + shift)[:, None], target)
-        for part, score in zip(parts, scores, strict=True)
-    ]
+    pairs = zip(parts, scores + shift, strict=True)
+    found = [condition.scored(group, part, score, target) for part, score in pairs]
     totals, variances, heaviest = (np.concatenate(each) for each in zip(*found, strict=True))
     # The parts are of the same rows: at worst their errors are those of one.
     variance = np.array([np.sqrt(np.abs(variances)).sum() ** 2])

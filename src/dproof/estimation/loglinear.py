@@ -108,13 +108,15 @@ class _Model:
         self.free = float(np.einsum("iai->", beyond))  # the dimension of all interactions of three columns and more
         self.estimate = self.unbiased.reshape(-1)
         rest = self.estimate - self.fit
-        self.share, self.missed = 1.0, 0.0
+        self.share, self.gain, self.missed = 1.0, 1.0, 0.0
         if self.free > 0.5:
             variances = self.covariance(beyond, self.scores(beyond))[:, 0, 0]
             noise = max(float(variances.mean()), 1e-12)
             missed = max(float((rest**2).mean()) - noise, 0.0)
             self.missed = missed + np.sqrt(2 / self.free) * (missed + noise)
             self.share = self.missed / (self.missed + noise)
+            # w grows with |Y − m|, so an error of Y counts for more than w times, most where few effects tell w.
+            self.gain = min(1.0, self.share + 2 * (1 - self.share) / self.free)
         self.estimate = self.fit + self.share * rest
 
     def beyond(self, weights: Array) -> Array:
@@ -122,8 +124,8 @@ class _Model:
         return np.asarray(weights - ((weights @ self.weighted) @ self.solved) @ self.cells.T)
 
     def drawn(self, weights: Array) -> Array:
-        """The weights of the unbiased counts in functions of the estimates."""
-        return np.asarray(weights - (1 - self.share) * self.beyond(weights))
+        """How much functions of the estimates change with each of the unbiased counts (Stein 1981)."""
+        return np.asarray(weights - (1 - self.gain) * self.beyond(weights))
 
     def scores(self, weights: Array) -> Array:
         """The score of every state, for functions of the unbiased counts: (groups, sums, states)."""

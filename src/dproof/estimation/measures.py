@@ -111,14 +111,13 @@ class Measures:
     def _tests(self, level: float) -> Iterator[Bounds]:
         """How many rows of each measure lie below the thresholds."""
         condition, size = self.condition, self.condition.tests.shape[1]
-        cell = int(condition.groups.order[self.group]) // len(condition.layout.chosen)
-        rows = slice(cell * size, (cell + 1) * size)
+        rows = condition.rows(self.group, size)
         # Where in a node its rows lie is not known; the variance of a population is larger, wherever they do.
         target: Target = "population" if condition.points.even else self.target
         each = 1 - (1 - level) / (len(self.measures) * size)
         for m, powers in self.measures:
-            found = condition.measured(self.parts[m], powers, condition.tests)
-            half = half_widths(found.covariance(target)[rows, 0, 0], found.heaviest[rows, 0], each).half
+            found = condition.measured(self.parts[m], powers)
+            half = half_widths(found.covariance(target, rows)[:, 0, 0], found.heaviest[rows, 0], each).half
             matrix = self._spread((m, powers), condition.test_means)
             yield Bounds(matrix, found.values[rows, 0] / self.rows, half / self.rows + condition.test_gaps)
 
@@ -129,12 +128,16 @@ class Measures:
             row = np.zeros(len(self.measures) * int(self.kept.sum()))
             for m, part in enumerate(self.parts):
                 for j in np.flatnonzero(linear.coefficients):
-                    means, gap = condition.points.means(condition.axis.scores(self.powers[j]).matrix @ part.weights[j])
+                    used = part.weights[j] != 0  # often one of thousands
+                    scores = condition.axis.scores(self.powers[j]).matrix[:, used] @ part.weights[j][used]
+                    means, gap = condition.points.means(scores)
                     row += linear.coefficients[j] * self._spread((m, self.others[j]), means)
                     gaps[n] += abs(linear.coefficients[j]) * gap
             matrix.append(row)
         a = np.stack([linear.coefficients for linear in asked])
-        variance = np.einsum("ni,ij,nj->n", a, self.found.covariance(self.target)[self.group], a)
+        variance = np.einsum(
+            "ni,ij,nj->n", a, self.found.covariance(self.target, slice(self.group, self.group + 1))[0], a
+        )
         heaviest = np.abs(a) @ self.found.heaviest[self.group]
         half = half_widths(variance, heaviest, 1 - (1 - level) / len(asked)).half
         return Bounds(np.stack(matrix), a @ self.found.values[self.group] / self.rows, half / self.rows + gaps)

@@ -78,9 +78,14 @@ def choose(space: Any, privacy: Privacy, name: str = "auto", uses: Uses = frozen
     known: dict[str, Calibrate] = {"auto": partial(AUTO[space.mechanisms], uses), **MECHANISMS[space.mechanisms]}
     if name not in known:
         raise InputError(f"the mechanism {name[:40]!r} is not known for {space.mechanisms}{did_you_mean(name, known)}")
-    if space.present is not None:
+    if space.present is None:
+        return known[name](space, privacy)
+    try:
         return known[name](space.present, privacy).with_missing(privacy)
-    return known[name](space, privacy)
+    except InputError:
+        if name != "auto" or not uses:
+            raise
+        return choose(space, privacy)  # the best law for these uses cannot tell that a value is missing
 
 
 def add_mechanism(name: str, function: Calibrate) -> None:

@@ -29,6 +29,7 @@ from dproof.spaces.column import Column
 
 DRAWN = 1 << 16  # what the weights of all things sum to: a word of 16 bits draws one
 _MOST_PAIRS, _LARGEST_PAIR = 256, 4096  # columns are asked in pairs where there are no more, each with so many values
+_MOST_THINGS = 4096  # laws that a certificate holds
 _UNITS = 8  # of ε for each group: optimal shares are multiples of it
 _ROUNDED = 1 << 40  # of a variance
 
@@ -56,13 +57,11 @@ def needs(plan: Plan) -> list[Need]:
         if own:
             found[own] = found.get(own, Fraction(0)) + weight
     joints = [group.names for group in plan.groups if len(group.columns) > 1]
-    for joint in joints:
-        if not any(columns <= joint for columns in found):
-            found[joint] = Fraction(1)
+    found = dict.fromkeys(joints, Fraction(1)) | found
     pairs = [frozenset(pair) for pair in combinations(private, 2)]
     if not found and pairs and len(pairs) <= _MOST_PAIRS and all(_fits(plan, pair) for pair in pairs):
         found = dict.fromkeys(pairs, Fraction(1))
-    held = frozenset[str]().union(*found, *joints)
+    held = frozenset[str]().union(*found)
     return [Need(*each) for each in (found | {frozenset([c]): Fraction(1) for c in private if c not in held}).items()]
 
 
@@ -99,8 +98,8 @@ def things(plan: Plan) -> tuple[Wanted, ...]:
         found.append(Wanted(columns, Fraction(1), columns[0].mechanism if len(columns) == 1 else "auto"))
     if len({thing.name for thing in found}) < len(found):
         raise InputError("two things that a row may be asked have the same name: rename a column with × in its name")
-    if len(found) > DRAWN:
-        raise InputError(f"a row can be asked one of {DRAWN} things at most: leave questions out")
+    if len(found) > _MOST_THINGS:
+        raise InputError(f"a row can be asked one of {_MOST_THINGS} things at most: leave questions or columns out")
     return tuple(found)
 
 

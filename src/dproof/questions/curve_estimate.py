@@ -26,8 +26,9 @@ class CurveEstimate:
     hold at every point at once, with probability `level`; the band adds what the basis may leave out of a curve: it is
     for the curve itself on its grid. Between grid points curves are linear, and so is a band of values there.
 
-    A mean of such curves is shown smoothed (see `shrinkage`), inside its band, which is that of the unbiased estimate.
-    A total stays unbiased, so that the totals of groups add up.
+    A mean of such curves is shown smoothed (see `shrinkage`), inside its band, which is that of the unbiased estimate;
+    with `smooth`, which needs that the loadings are those of noise and of nothing else. A total stays unbiased, so that
+    the totals of groups add up.
     """
 
     lattice: CurveLattice
@@ -36,6 +37,7 @@ class CurveEstimate:
     quantile: float
     scale: float
     level: float
+    smooth: bool
     notes: tuple[str, ...] = ()
 
     @property
@@ -63,11 +65,12 @@ class CurveEstimate:
         stderr = self.scale * np.sqrt((loadings**2).sum(axis=0))
         half = self.quantile * stderr + self.scale * left_out(self.lattice)
         unbiased = self.unbiased
-        if self.scale != 1:
-            return unbiased, unbiased - half, unbiased + half, stderr
+        low, high = unbiased - half, unbiased + half
+        if not self.smooth:
+            return unbiased, low, high, stderr
         centre = self.lattice.centre(self.times)
-        smooth = centre + smoothed(self.lattice.expansion, unbiased - centre, loadings)
-        return np.clip(smooth, unbiased - half, unbiased + half), unbiased - half, unbiased + half, stderr
+        found = centre + smoothed(self.lattice.expansion, unbiased - centre, loadings)
+        return np.clip(found, low, high), low, high, stderr
 
     @property
     def unbiased(self) -> Floats:

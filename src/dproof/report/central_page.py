@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from html import escape
 from typing import Any
 
@@ -17,14 +17,18 @@ from dproof.report.central_expectation import deviations, half_widths, told_noth
 from dproof.report.page import bar, denial, document, fact_cards
 
 _SHOWN = 100  # tables, and columns
+_LISTED = 12  # tables that are not folded away
 _VALUES = 40  # of a column
-_PAIRS, _WIDE = 6, 8  # tables of two columns, and how many values each column may have
+_PAIRS, _WIDE = 6, 24  # tables of two columns, and how many values each column may have
+_ACROSS = 40  # letters of the names of columns that stand side by side
+_WRITTEN = 7  # columns of a table up to which counts are written into its cells
 
 
 def page(law: TableLaw, certificate: Mapping[str, Any], counts: Estimates) -> str:
     """The whole page as HTML, with the estimated counts."""
     sections = [
         _promise(law, certificate),
+        _two_promises(),
         denial(law.plan.privacy),
         _measured(law, certificate, counts),
         _columns(law, counts),
@@ -60,6 +64,19 @@ def _promise(law: TableLaw, certificate: Mapping[str, Any]) -> str:
     )
 
 
+def _two_promises() -> str:
+    return (
+        "<section><h2>Whom to trust: two kinds of promise</h2>"
+        "<article><h3>This one: the custodian is trusted, and nobody else</h3><p>One custodian has seen the true rows "
+        "and measured them. From everybody else each person is protected: had one person's row been another, or not "
+        "been there, all that left the custodian could have looked the same, and nearly as likely. A few measurements "
+        "of many people need little noise, so counts are sharp.</p></article>"
+        "<article><h3>The other one: nobody is trusted</h3><p>Every row is changed at random before anyone sees it, as "
+        "where people answer a survey and toss a coin first. No custodian is needed, and none can be robbed. The noise "
+        "of every row adds up, so counts are much less sharp.</p></article></section>"
+    )
+
+
 def _measured(law: TableLaw, certificate: Mapping[str, Any], counts: Estimates) -> str:
     widths = half_widths(law)
     nothing = told_nothing(law, counts)
@@ -69,9 +86,16 @@ def _measured(law: TableLaw, certificate: Mapping[str, Any], counts: Estimates) 
     return (
         f"<section><h2>What was measured</h2>{alarm}<p>How many rows there are in each cell of these tables, and the "
         "sums of numbers over them, right to about this, 19 times out of 20:</p>"
-        f"{table(['table', 'cells', 'a cell'], rows)}{more}"
+        f"{table(['table', 'cells', 'a cell'], rows[:_LISTED])}{_folded(rows[_LISTED:])}{more}"
         f"{_rows(certificate)}</section>"
     )
+
+
+def _folded(rows: Sequence[tuple[str, ...]]) -> str:
+    """Rows of a table that are shown when they are asked for."""
+    if not rows:
+        return ""
+    return f"<details><summary>{len(rows)} more tables</summary>{table(['table', 'cells', 'a cell'], rows)}</details>"
 
 
 def _rows(certificate: Mapping[str, Any]) -> str:
@@ -85,44 +109,82 @@ def _rows(certificate: Mapping[str, Any]) -> str:
 
 
 def _columns(law: TableLaw, counts: Estimates) -> str:
-    """Every column by itself: each count with ±, and a bar."""
+    """Every column by itself: each count with ±, and a bar that ends at the count, with a line over its interval."""
     alone = [place for place in range(len(law.axes)) if (place,) in counts.residuals][:_SHOWN]
-    return f"<section><h2>Column by column</h2>{''.join(_bars(law, counts, place) for place in alone)}</section>"
+    bars = "".join(_bars(law, counts, place) for place in alone)
+    return (
+        "<section><h2>Column by column</h2><p>A bar ends at the estimated count. The line over its end is the "
+        f"interval: the true count lies in it 19 times out of 20.</p>{bars}</section>"
+    )
 
 
 def _bars(law: TableLaw, counts: Estimates, place: int) -> str:
     axis, cells = law.axes[place], counts.table((place,))
     half = deviations(law) * counts.cell_variance((place,)) ** 0.5
-    most = max(float(cells.max()), 1.0)
+    most = max(float(cells.max()) + half, 1.0)
     rows = ""
     for label, cell in list(zip(axis.bins.labels, cells.tolist(), strict=True))[:_VALUES]:
-        shown = "(missing)" if label is None else str(label)
+        low, middle, high = (max(0.0, number) / most for number in (cell - half, cell, cell + half))
         count = f"{max(cell, 0.0):,.0f} ± {written(half)}"
-        rows += f"<tr><td>{escape(shown)}</td><td>{count}</td><td>{bar(0.0, max(cell, 0.0) / most)}</td></tr>"
+        line = f'<u style="left:{low:.1%};width:{max(high - low, 0.005):.1%}"></u>'
+        drawn = bar(0.0, middle).replace("</span>", f"{line}</span>")
+        rows += f"<tr><td>{escape(_label(label))}</td><td>{count}</td><td>{drawn}</td></tr>"
     more = f"<p>… and {axis.size - _VALUES:,} more values.</p>" if axis.size > _VALUES else ""
-    return f"<article><h3>{escape(axis.name)}</h3><table><tbody>{rows}</tbody></table>{more}</article>"
+    return f"<article><h3>{escape(axis.name)}</h3><table class='bars'><tbody>{rows}</tbody></table>{more}</article>"
+
+
+def _label(label: Any) -> str:
+    return "(missing)" if label is None else str(label)
 
 
 def _pairs(law: TableLaw, counts: Estimates) -> str:
-    """The first small tables of two columns: the darker a cell, the more rows."""
-    pairs = [t for t in law.tables if len(t) == 2 and max(law.axes[place].size for place in t) <= _WIDE][:_PAIRS]
+    """The tables of two columns that depend on each other most: the darker a cell, the more rows."""
+    pairs = [t for t in law.tables if len(t) == 2 and min(sizes := _sizes(law, t)) > 1 and max(sizes) <= _WIDE]
     if not pairs:
         return ""
-    maps = "".join(_heat_map(law, counts.table(pair), pair) for pair in pairs)
-    return f"<section><h2>Two columns together</h2><p>Some of the tables; all others can be asked.</p>{maps}</section>"
+    chosen = sorted(pairs, key=lambda pair: -_dependence(counts, pair))[:_PAIRS]
+    maps = "".join(_heat_map(law, counts, pair) for pair in chosen)
+    return (
+        "<section><h2>Two columns together</h2><p>The darker a cell, the more rows have both values. These are the "
+        f"tables whose columns depend on each other most; all others can be asked too.</p>{maps}</section>"
+    )
 
 
-def _heat_map(law: TableLaw, cells: Any, pair: Table) -> str:
-    rows, columns = (law.axes[place] for place in pair)
-    most = max(float(cells.max()), 1.0)
-    head = "".join(f"<th>{escape(str(label))}</th>" for label in columns.bins.labels)
+def _sizes(law: TableLaw, table: Table) -> list[int]:
+    return [law.axes[place].size for place in table]
+
+
+def _dependence(counts: Estimates, pair: Table) -> float:
+    """How far a table is from that of two columns which have nothing to do with each other, in units of the noise."""
+    cells, total = counts.table(pair), max(float(counts.table(())), 1.0)
+    alone = cells.sum(axis=1, keepdims=True) * cells.sum(axis=0, keepdims=True) / total
+    noise = counts.cell_variance(pair)
+    return float(((cells - alone) ** 2).mean()) / noise if noise else 0.0
+
+
+def _heat_map(law: TableLaw, counts: Estimates, pair: Table) -> str:
+    """The column with fewer values stands across the page."""
+    cells, (down, across) = counts.table(pair), pair
+    if law.axes[down].size < law.axes[across].size:
+        cells, (down, across) = cells.T, (across, down)
+    rows, columns = law.axes[down], law.axes[across]
+    half = written(deviations(law) * counts.cell_variance(pair) ** 0.5)
+    most, is_written = max(float(cells.max()), 1.0), columns.size <= _WRITTEN
+    upright = ' class="upright"' if sum(len(_label(label)) for label in columns.bins.labels) > _ACROSS else ""
+    head = "".join(f"<th><span{upright}>{escape(_label(label))}</span></th>" for label in columns.bins.labels)
     body = ""
     for label, line in zip(rows.bins.labels, cells.tolist(), strict=True):
-        shades = ((max(0.0, cell), 0.6 * max(0.0, cell) / most) for cell in line)
-        shown = "".join(f'<td style="background:rgba(11,110,110,{s:.2f})">{cell:,.0f}</td>' for cell, s in shades)
-        body += f"<tr><th>{escape(str(label))}</th>{shown}</tr>"
+        shown = ""
+        for cell in (max(0.0, number) for number in line):
+            shade = f'style="background:rgba(11,110,110,{0.75 * cell / most:.2f})" title="{cell:,.0f} ± {half}"'
+            shown += f"<td {shade}>{f'{cell:,.0f}' if is_written else ''}</td>"
+        body += f"<tr><th>{escape(_label(label))}</th>{shown}</tr>"
     inside = f"<thead><tr><th></th>{head}</tr></thead><tbody>{body}</tbody>"
-    return f'<article><h3>{escape(law.name(pair))}</h3><table class="heat">{inside}</table></article>'
+    name = f"{rows.name} × {columns.name}"
+    return (
+        f"<article><h3>{escape(name)}</h3><p>Each count is right to about ± {half}, 19 times out of 20.</p>"
+        f'<figure><table class="heat">{inside}</table></figure></article>'
+    )
 
 
 def _asking(law: TableLaw) -> str:
