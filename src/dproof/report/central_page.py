@@ -188,9 +188,13 @@ def _heat_map(law: TableLaw, counts: Estimates, pair: Table) -> str:
 
 
 def _asking(law: TableLaw) -> str:
-    name = law.axes[0].name
-    quoted = name if name.isidentifier() else '"' + name.replace('"', '""') + '"'
-    sql = f"SELECT {quoted}, count(*) FROM release GROUP BY {quoted}"
+    # An item of a set is no column, and a column may only be added up.
+    counted = (law.axes[place] for table in law.tables for place in table)
+    name = next((axis.name for axis in counted if axis.item is None), None)
+    sql = "SELECT count(*) FROM release"
+    if name is not None:
+        quoted = name if name.isidentifier() else '"' + name.replace('"', '""') + '"'
+        sql = f"SELECT {quoted}, count(*) FROM release GROUP BY {quoted}"
     return (
         "<section><h2>How to ask it</h2><p>Answers come from all measurements together, are right on average, agree "
         "with each other and have an interval. Questions cost nothing, and there may be any number of them.</p>"
