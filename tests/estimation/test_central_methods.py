@@ -12,7 +12,7 @@ import pytest
 
 import dproof as dp
 from dproof.cli.app import main
-from dproof.errors import InputError
+from dproof.errors import InputError, TooLarge
 from dproof.estimation.central_projection import nearest
 from dproof.testing import seeded_coins
 
@@ -92,6 +92,23 @@ def test_nearest_tables_are_the_best_ones(release: Any) -> None:
             np.add.at(other, (made[:, i], made[:, j]), total / len(made))
             slope += ((best.table((i, j)) - found.table((i, j))) * (other - best.table((i, j)))).sum()
         assert slope > -1.0
+
+
+def test_tables_with_fewer_rows_than_cells_are_not_flattened() -> None:
+    """One cell of 2,500 has all 100 rows, and the rest is noise: most of that cell stays."""
+    columns = {name: {"space": "categories", "values": list(range(50))} for name in ("a", "b")}
+    privacy = {"model": "central", "epsilon": 8, "delta": "1e-6", "neighbours": "change-one"}
+    with seeded_coins(2):
+        sparse = dp.sanitise(pa.table({"a": [7] * 100, "b": [9] * 100}), {"privacy": privacy, "columns": columns})
+    asked = "SELECT count(*) AS n FROM release WHERE a = 7 AND b = 9"
+    plain, moved = (sparse.query(asked, method=method).rows[0]["n"].estimate for method in ("inverse", "projection"))
+    assert moved > 0.8 * plain > 60
+
+
+def test_projection_of_too_many_cells_is_refused(release: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("dproof.estimation.central_projection._MOST_CELLS", 10)
+    with pytest.raises(TooLarge, match="10 cells at most: leave the method out"):
+        release.query("SELECT count(*) FROM release", method="projection")
 
 
 def test_projection_answers_quantiles_and_shares(release: Any) -> None:

@@ -9,10 +9,12 @@ import numpy as np
 
 from dproof.central.residuals import Estimates, projected
 from dproof.central.workload import Table, maximal, parts
+from dproof.errors import TooLarge
 from dproof.laws.scores import Array
 
-_STEPS = 300
-_SETTLED = 1e-3  # rows that a step may still change in a cell
+_STEPS = 1000
+_MOST_CELLS = 1_000_000
+_SETTLED = 1e-3  # of the rows that a cell has in the mean, and of one row: what a step may still change
 _ROUNDING = 1e-9  # rows: residuals that cancel leave a little less than 0
 
 
@@ -30,6 +32,10 @@ def nearest(found: Estimates, tables: Iterable[Table]) -> Estimates:
     ([8.0, -1.0, 2.0], [7.5, 0.0, 1.5])
     """
     largest, k = maximal(tables), found.sizes
+    cells = max(prod(k[i] for i in table) for table in largest)
+    if sum(prod(k[i] for i in table) for table in largest) > _MOST_CELLS:
+        raise TooLarge(f"projection takes tables of {_MOST_CELLS:,} cells at most: leave the method out")
+    settled = _SETTLED * min(1.0, max(float(found.residuals[()]), 0.0) / cells)
     inside = {part: [table for table in largest if set(part) <= set(table)] for part in parts(largest) if part}
 
     def outside(table: Table, part: Table) -> int:
@@ -49,7 +55,7 @@ def nearest(found: Estimates, tables: Iterable[Table]) -> Estimates:
     for _ in range(_STEPS):
         now = lifted(ahead)
         following = {table: np.maximum(ahead[table] - now.table(table), 0.0) for table in largest}
-        if all(np.abs(following[table] - ahead[table]).max() <= _SETTLED for table in largest):
+        if all(np.abs(following[table] - ahead[table]).max() <= settled for table in largest):
             break
         quicker = (1 + sqrt(1 + 4 * pace**2)) / 2
         push = (pace - 1) / quicker
