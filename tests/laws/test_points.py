@@ -81,3 +81,15 @@ def test_a_mean_lies_on_the_chord_and_the_gap_is_a_quarter_of_the_bend() -> None
     assert (
         Points(np.eye(2), nothing, nothing, nothing, nothing).means(np.array([0.0, 9.0]))[1] == 0
     )  # every code is there
+
+
+def test_where_values_may_be_missing_there_is_one_point_more() -> None:
+    inside, privacy = unmixed(MECHANISMS["laplace"], "x = 33.3").singles(), Privacy(4)
+    axis = unmixed(MECHANISMS["laplace"].with_missing(privacy), "x = 33.3")
+    points = axis.singles()
+    assert len(points.start) == len(inside.start) + 1 and points.even == inside.even
+    assert points.matrix.shape == (len(inside.matrix) + 1, axis.states)
+    assert np.allclose(points.matrix.sum(axis=1), 1)
+    shown, missing = 1 - points.matrix[:-1, -1], 1 - points.matrix[-1, -1]
+    assert np.ptp(shown) == 0 and shown[0] > missing
+    assert points.start[-1] == len(inside.matrix) and points.on_grid[-1]

@@ -21,7 +21,7 @@ CONCERNED = {
     "noise_records release_query_designs release_query",
     "laws/matrix.py": "matrix_odds matrix_variance mean_variance families worst_pairs certify rounding "
     "estimation_scores matrix_file certificate samplers optional missing_release",
-    "laws/optional.py": "mean_variance what_a_law_says optional optional_curves missing_release worst_pairs "
+    "laws/optional.py": "points mean_variance what_a_law_says optional optional_curves missing_release worst_pairs "
     "certificate_ranges",
     "laws/points.py": "points release_query_numbers",
     "laws/scores.py": "smoothed_scores estimation_scores estimation_unbiased release_query release_query_designs "
