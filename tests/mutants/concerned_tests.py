@@ -17,7 +17,7 @@ CONCERNED = {
     "laws/lattice.py": "what_a_law_says lattice_nodes lattice_clamped lattice new_law certificate_ranges "
     "lattice_certificates release_query_numbers lattice_sampling noise_records",
     "laws/laplace.py": "uneven_noise lattice wide_noise noise noise_records certificate_ranges lattice_sampling",
-    "laws/law.py": "read_numbers what_a_law_says new_law families worst_pairs samplers certificate_ranges "
+    "laws/law.py": "read_numbers points what_a_law_says new_law families worst_pairs samplers certificate_ranges "
     "noise_records release_query_designs release_query",
     "laws/matrix.py": "matrix_odds matrix_variance mean_variance families worst_pairs certify rounding "
     "estimation_scores matrix_file certificate samplers optional missing_release",
@@ -39,7 +39,7 @@ CONCERNED = {
     "curation": "curator_counts curator_moments curator_price unknown_aggregates curator_groups",
     "curation/account.py": "ledger ledger_rho release_payment curator_session",
     "curation/choice.py": "choice_rates curator_selection curator_price unknown_aggregates curator_session",
-    "curation/curator.py": "curator_session curator_price ask_once",
+    "curation/curator.py": "declared_price curator_session curator_price ask_once",
     "curation/curve_sums.py": "curves_curator curves_as_sums functional_mean_curve",
     "curation/noisy_curves.py": "curves_curator curves_as_sums functional_mean_curve",
     "curation/noisy_sums.py": "curator_stderr curator_counts curator_moments curator_price curator_consistency",
