@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from dproof.laws.debias import Mixed, Scale, Seen
+from dproof.laws.debias import Mixed, Scale, Seen, Shown
 from dproof.laws.lattice import Lattice, lay_nodes, node_law
 from dproof.laws.points import Points
 from dproof.mechanisms.additive import bounded_laplace, gaussian, laplace, staircase
@@ -99,9 +99,9 @@ def test_where_values_may_be_missing_there_is_one_point_more() -> None:
 
 def test_whether_numbers_are_there_is_told_apart_from_what_they_are() -> None:
     """Of numbers that are drawn from a table; where they are summed up, two chances do not tell all."""
-    mechanism = bounded_laplace(Interval(0, 4), Privacy(4)).with_missing(Privacy(4))
+    mechanism = bounded_laplace(Interval(0, 4, step=1), Privacy(4)).with_missing(Privacy(4))
     grid = cut(Schema("release", {"x": mechanism.inputs}), [parse_predicate("x IS NOT NULL")])
     seen = Seen(grid.axes[0], mechanism.inputs, mechanism.outputs, None)
     (there,) = mechanism.family.unmix([seen], 1, "x").axes
     (summed,) = mechanism.family.unmix([replace(seen, scale=Scale())], 1, "x").axes
-    assert not isinstance(there, Mixed) and isinstance(summed, Mixed)
+    assert isinstance(there, Shown) and isinstance(summed, Mixed) and not isinstance(summed, Shown)
