@@ -9,7 +9,8 @@ CONCERNED = {
     "laws": "read_numbers what_a_law_says families lattice new_law worst_pairs noise_mechanisms certificate_ranges "
     "lattice_sampling samplers noise_records",
     "laws/debias.py": "estimation_scores estimation_unbiased release_query release_query_designs frequency_protocols",
-    "laws/divergence.py": "worst_pairs families lattice certify tight_or_upper curves_noise composition",
+    "laws/divergence.py": "gaussian_vectors worst_pairs families lattice certify tight_or_upper curves_noise "
+    "composition",
     "laws/gaussian.py": "gaussian_vectors verifier_coefficients lattice noise_records noise_mechanisms "
     "gaussian_limits curves_noise certificate_ranges lattice_sampling curator_price",
     "laws/guide.py": "guide new_law lattice_sampling samplers",
@@ -39,7 +40,7 @@ CONCERNED = {
     "curation": "curator_counts curator_moments curator_price unknown_aggregates curator_groups",
     "curation/account.py": "ledger ledger_rho release_payment curator_session",
     "curation/choice.py": "choice_rates curator_selection curator_price unknown_aggregates curator_session",
-    "curation/curator.py": "declared_price curator_session curator_price ask_once",
+    "curation/curator.py": "declared_price curator_rho curator_session curator_price ask_once",
     "curation/curve_sums.py": "curves_curator curves_as_sums functional_mean_curve",
     "curation/noisy_curves.py": "curves_curator curves_as_sums functional_mean_curve",
     "curation/noisy_sums.py": "curator_stderr curator_counts curator_moments curator_price curator_consistency",
