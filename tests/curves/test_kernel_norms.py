@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from numpy.polynomial import Polynomial
 
+from dproof.curves.bases import quadrature
 from dproof.curves.kernels import Kernel
 
 SHAPES = {"exponential": [1], "matern-3/2": [1, 1], "matern-5/2": [1, 1, 1 / 3]}
@@ -34,3 +35,9 @@ def test_the_norm_of_a_sum_of_kernels(name: str, length: str, parts: tuple[int, 
     assert kernel([START], [STOP]) == pytest.approx(between)
     wanted = parts[0] ** 2 + parts[1] ** 2 + 2 * parts[0] * parts[1] * between
     assert kernel.squared_norm(function, np.linspace(START, STOP, 20)) == pytest.approx(wanted, rel=1e-9)
+
+
+def test_the_quadrature_is_exact_up_to_degree_23() -> None:
+    nodes, weights = quadrature([0, 1])
+    for degree in (0, 22, 23):
+        assert (weights * nodes**degree).sum() == pytest.approx(1 / (degree + 1), rel=1e-13)

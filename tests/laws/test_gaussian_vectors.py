@@ -7,6 +7,7 @@ from math import erfc, exp, log, log1p, sqrt
 
 import pytest
 
+from dproof.laws.divergence import normal_delta
 from dproof.laws.gaussian import Gaussian, gaussian
 
 
@@ -38,3 +39,12 @@ def test_in_cells_every_coordinate_that_moves_may_move_by_one_cell_more(moving: 
     bound = Gaussian(Fraction(variance), unit).delta_vector(odds, square, moving)
     cells = sqrt(square) / unit + sqrt(moving)
     assert float(bound) == pytest.approx(by_orders(cells**2 / (2 * variance), log(odds)), rel=1e-3)
+
+
+@pytest.mark.parametrize("mu", [Fraction(1, 100), Fraction(1), Fraction(5)])
+def test_a_delta_too_small_to_be_computed_is_not_called_zero(mu: Fraction) -> None:
+    """Φ(−40) is above 2^-1200 and below 2^-1000."""
+    far = 40 * mu + mu * mu
+    assert 0 < normal_delta(mu, far + Fraction(1, 10**9)) == Fraction(1, 1 << 1000)
+    assert normal_delta(mu, 3 * mu) > Fraction(1, 1 << 100)
+    assert normal_delta(Fraction(0), Fraction(1)) == 0

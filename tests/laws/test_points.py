@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
-from dproof.laws.debias import Mixed, Seen
+from dproof.laws.debias import Mixed, Scale, Seen, Shown
 from dproof.laws.lattice import Lattice, lay_nodes, node_law
 from dproof.laws.points import Points
 from dproof.mechanisms.additive import bounded_laplace, gaussian, laplace, staircase
@@ -81,3 +83,25 @@ def test_a_mean_lies_on_the_chord_and_the_gap_is_a_quarter_of_the_bend() -> None
     assert (
         Points(np.eye(2), nothing, nothing, nothing, nothing).means(np.array([0.0, 9.0]))[1] == 0
     )  # every code is there
+
+
+def test_where_values_may_be_missing_there_is_one_point_more() -> None:
+    inside, privacy = unmixed(MECHANISMS["laplace"], "x = 33.3").singles(), Privacy(4)
+    axis = unmixed(MECHANISMS["laplace"].with_missing(privacy), "x = 33.3")
+    points = axis.singles()
+    assert len(points.start) == len(inside.start) + 1 and points.even == inside.even
+    assert points.matrix.shape == (len(inside.matrix) + 1, axis.states)
+    assert np.allclose(points.matrix.sum(axis=1), 1)
+    shown, missing = 1 - points.matrix[:-1, -1], 1 - points.matrix[-1, -1]
+    assert np.ptp(shown) == 0 and shown[0] > missing
+    assert points.start[-1] == len(inside.matrix) and points.on_grid[-1]
+
+
+def test_whether_numbers_are_there_is_told_apart_from_what_they_are() -> None:
+    """Of numbers that are drawn from a table; where they are summed up, two chances do not tell all."""
+    mechanism = bounded_laplace(Interval(0, 4, step=1), Privacy(4)).with_missing(Privacy(4))
+    grid = cut(Schema("release", {"x": mechanism.inputs}), [parse_predicate("x IS NOT NULL")])
+    seen = Seen(grid.axes[0], mechanism.inputs, mechanism.outputs, None)
+    (there,) = mechanism.family.unmix([seen], 1, "x").axes
+    (summed,) = mechanism.family.unmix([replace(seen, scale=Scale())], 1, "x").axes
+    assert isinstance(there, Shown) and isinstance(summed, Mixed) and not isinstance(summed, Shown)

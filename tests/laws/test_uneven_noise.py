@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from fractions import Fraction
 from itertools import pairwise
 
@@ -9,6 +10,8 @@ import pytest
 
 from dproof.errors import InputError, TooLarge
 from dproof.laws.laplace import TwoSided, two_sided
+from dproof.laws.stairs import Stairs
+from dproof.testing import seeded_coins
 
 DIGITS = tuple(range(300, 300 - 128, -1))
 LAWS = {
@@ -70,3 +73,20 @@ def test_almost_no_word_belongs_to_nobody(ratio: Fraction) -> None:
     law = two_sided(ratio)
     for total in (*map(sum, law.lower), sum(map(sum, law.top))):
         assert 0.99 < total / (1 << 62) <= 1
+
+
+def test_stairs_are_drawn_through_many_blocks() -> None:
+    """An escape in eight, and of those one in four escapes again, and again."""
+    law, count = Stairs(3, 2, (4, 2, 1, 1), (2, 1, 1)), 1 << 17
+    with seeded_coins(1) as coins:
+        drawn = Counter(law.draw(count, coins).tolist())
+    for k in range(-40, 41):
+        chance = float(law.probability(k))
+        assert abs(drawn[k] - count * chance) <= 6 * (count * chance) ** 0.5 + 1
+
+
+def test_stairs_that_rise_from_one_block_to_the_next_are_refused() -> None:
+    Stairs(3, 2, (100, 10, 1), (4, 1, 1))
+    for first, tail in (((100, 10, 1), (4, 1, 8)), ((100, 10, 1), (1, 4, 1)), ((1, 10, 1), (4, 1, 1))):
+        with pytest.raises(InputError):
+            Stairs(3, 2, first, tail)

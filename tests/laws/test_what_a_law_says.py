@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from dproof import Categories, Subsets
+from dproof.errors import InputError
 from dproof.laws import Lattice, Matrix, OptionalLaw
 from dproof.laws.keep_or_other import KeepOrOther
 from dproof.laws.laplace import two_sided
@@ -83,3 +84,9 @@ def test_a_clamped_law_has_no_outputs_beyond_its_ends() -> None:
     for source in range(4):
         chances = [law.probability(source, target) for target in range(-1, 5)]
         assert chances[0] == chances[-1] == 0 and min(chances[1:-1]) > 0 and sum(chances) == 1
+
+
+@pytest.mark.parametrize("weights", [(0, 1, 1), (3, -1, 5), (3, 5, -1), (3, 0, 0)])
+def test_weights_below_zero_and_none_at_all_are_refused(weights: tuple[int, int, int]) -> None:
+    with pytest.raises(InputError):
+        KeepOrOther(*weights)

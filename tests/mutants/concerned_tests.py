@@ -11,7 +11,8 @@ CONCERNED = {
     "laws/block_design.py": "block_design worst_pairs best_laws",
     "laws/blocks.py": "block_design best_laws",
     "laws/debias.py": "estimation_scores estimation_unbiased release_query release_query_designs frequency_protocols",
-    "laws/divergence.py": "worst_pairs families lattice certify tight_or_upper curves_noise composition",
+    "laws/divergence.py": "gaussian_vectors worst_pairs families lattice certify tight_or_upper curves_noise "
+    "composition",
     "laws/gaussian.py": "gaussian_vectors verifier_coefficients lattice noise_records noise_mechanisms "
     "gaussian_limits curves_noise certificate_ranges lattice_sampling curator_price",
     "laws/guide.py": "guide new_law lattice_sampling samplers",
@@ -20,11 +21,11 @@ CONCERNED = {
     "laws/lattice.py": "what_a_law_says lattice_nodes lattice_clamped lattice new_law certificate_ranges "
     "lattice_certificates release_query_numbers lattice_sampling noise_records",
     "laws/laplace.py": "uneven_noise lattice wide_noise noise noise_records certificate_ranges lattice_sampling",
-    "laws/law.py": "read_numbers what_a_law_says new_law families worst_pairs samplers certificate_ranges "
+    "laws/law.py": "read_numbers points what_a_law_says new_law families worst_pairs samplers certificate_ranges "
     "noise_records release_query_designs release_query",
     "laws/matrix.py": "matrix_odds matrix_variance mean_variance families worst_pairs certify rounding "
     "estimation_scores matrix_file certificate samplers optional missing_release",
-    "laws/optional.py": "mean_variance what_a_law_says optional optional_curves missing_release worst_pairs "
+    "laws/optional.py": "points mean_variance what_a_law_says optional optional_curves missing_release worst_pairs "
     "certificate_ranges",
     "laws/points.py": "points release_query_numbers",
     "laws/one_item.py": "one_item worst_pairs best_laws",
@@ -34,6 +35,7 @@ CONCERNED = {
     "laws/sets.py": "what_a_law_says families worst_pairs lattice_sampling estimation_scores frequency_protocols "
     "release_query_designs certify samplers",
     "laws/simplex.py": "simplex release_query",
+    "laws/stairs.py": "uneven_noise lattice noise_records lattice_sampling verifier_bounds certificate_ranges",
     "certification": "certify certificate sufficient_sets tight_or_upper composition lattice_certificates",
     "certification/certificate.py": "certificate certificate_ranges versions certificate_page lattice_certificates",
     "certification/sufficient_sets.py": "sufficient_sets 2015_theorem_2 2015_theorem_3 2016_theorem_2 2016_example_2",
@@ -45,7 +47,7 @@ CONCERNED = {
     "curation": "curator_counts curator_moments curator_price unknown_aggregates curator_groups",
     "curation/account.py": "ledger ledger_rho release_payment curator_session",
     "curation/choice.py": "choice_rates curator_selection curator_price unknown_aggregates curator_session",
-    "curation/curator.py": "curator_session curator_price ask_once",
+    "curation/curator.py": "declared_price curator_rho curator_session curator_price ask_once",
     "curation/curve_sums.py": "curves_curator curves_as_sums functional_mean_curve",
     "curation/noisy_curves.py": "curves_curator curves_as_sums functional_mean_curve",
     "curation/noisy_sums.py": "curator_stderr curator_counts curator_moments curator_price curator_consistency",
