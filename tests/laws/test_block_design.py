@@ -97,7 +97,12 @@ def test_what_is_no_design_is_refused(wrong: tuple[int, ...]) -> None:
         BlockDesign(*wrong, 3, 1)
 
 
-GROUPS = {"single": np.arange(10), "two": np.array([0] + [1] * 9), "three": np.array([0, 1, 2, 2, 0, 2, 2, 2, 2, 2])}
+GROUPS = {
+    "single": np.arange(10),
+    "two": np.array([0] + [1] * 9),
+    "three": np.array([0, 1, 2, 2, 0, 2, 2, 2, 2, 2]),
+    "half": np.arange(10) // 5,
+}
 
 
 @pytest.mark.parametrize("block_of", GROUPS.values(), ids=GROUPS)

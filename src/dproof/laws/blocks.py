@@ -96,7 +96,12 @@ class Held:
 
     def largest(self) -> Array:
         many = np.bincount(self.block_of, minlength=len(self.own))
-        return np.asarray(np.maximum(np.abs(self.own * many + self.flat), np.abs(self.flat)))
+        found = np.maximum(np.abs(self.own * many + self.flat), np.abs(self.flat))
+        if self.rest is not None:  # where the block holds none of the other values, or all of them
+            others = np.arange(len(found)) != self.rest
+            none = 1 - self.flat[others].sum()
+            found[self.rest] = max(abs(none), abs(none - (self.own * many)[others].sum()))
+        return np.asarray(found)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -27,6 +27,7 @@ from dproof.spaces.space import Space
 _LARGEST = 1 << 48  # points of an interval
 _STEPS = (1, 1 << 12)  # of the coarse lattice
 _TABLED = 1 << 16  # codes whose chances are kept
+_UNBIASED = 1e-9  # of half the interval, what the mean of a row may be off by
 _CLOSE = 1e-6  # relative, between errors that floats do not put in order
 
 
@@ -158,9 +159,11 @@ class Rounded(Law):
         member = overlaps(starts, np.append(starts[1:], self.inputs), blocks)
         values = np.concatenate([scale.numbers(column.space, near), scale.numbers(column.space, absent)])
         shown = np.eye(blocks.blocks)[blocks.of(nearest_codes(column, self.outputs))]
-        numbers = values, shown, scale.numbers(column.outputs, np.arange(self.outputs))
+        released = scale.numbers(column.outputs, np.arange(self.outputs))
+        fair = not self._more and np.allclose(matrix @ released, values, rtol=0, atol=_UNBIASED)
         points = Points(matrix, start, share, blocks.of(codes), scale.numbers(column.space, codes))
-        axis = (Mixed if self._more else Unbiased)(name, matrix, member, *numbers, rough=True, points=points)
+        kind = Unbiased if fair else Mixed
+        axis = kind(name, matrix, member, values, shown, released, rough=True, points=points)
         return Unmixed((axis,), lambda released: released[0])
 
     def draw(self, codes: NDArray[Any], coins: Coins) -> NDArray[Any]:
