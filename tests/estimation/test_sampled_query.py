@@ -133,6 +133,11 @@ def test_groups_of_a_public_column_are_those_of_all_rows(release: Any) -> None:
     assert [row["rare"] for row in rows] == ["all", "one"]
     assert all(row["x"].high > row["x"].low for row in rows)
     assert release.query("SELECT place, count(*) AS n FROM release GROUP BY place").rows[0]["n"].stderr == 0
+    for thing in ("hours > 30", "list_contains(likes, 'p')", "x = 'a'", "age < 50"):
+        found = release.query(f"SELECT rare, count(*) AS n FROM release WHERE {thing} GROUP BY rare").rows
+        assert [row["rare"] for row in found] == ["all", "one"] and found[1]["n"].low < found[1]["n"].high
+    sql = "SELECT place, count(*) AS n FROM release WHERE x = 'a' AND place <> 'south' GROUP BY place"
+    assert [row["place"] for row in release.query(sql).rows] == ["north"]
 
 
 def test_columns_that_no_row_is_asked_for_together_are_refused_with_what_to_declare(release: Any) -> None:

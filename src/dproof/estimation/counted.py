@@ -241,11 +241,11 @@ class Counting:
             chosen = (chosen[:, None] * takes[None]).reshape(-1, *sizes)
         return chosen.reshape(len(chosen), -1)
 
-    def occurring(self, where: Predicate | None, table: Contingency, groups: Groups) -> Array:
-        """The groups that a condition leaves any value for; of public columns those that rows have."""
+    def occurring(self, where: Predicate | None, table: Contingency, groups: Groups, *, by_rows: bool = True) -> Array:
+        """The groups that a condition leaves any value for; of public columns those that rows have, if `by_rows`."""
         everything = self.sum_of(Term((), where))
         possible = table.total(np.ones(1), everything, groups) > 0
-        if self._public_keys:
+        if self._public_keys and by_rows:
             possible &= table.estimates([everything], groups).squares[:, 0, 0] > 0
         return np.asarray(possible)
 

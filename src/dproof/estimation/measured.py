@@ -18,11 +18,14 @@ from dproof.estimation.subsamples import StoredRows, all_rows, pooled, rows_that
 from dproof.laws.debias import is_rough
 from dproof.plans.schema import schema_of
 from dproof.questions.answer import Cell
+from dproof.questions.canonical import condition
 from dproof.questions.measured import Measured
+from dproof.questions.predicates import And, Predicate, leaves, normal
 from dproof.questions.question import (
     Aggregate,
     Expression,
     Item,
+    Key,
     Question,
     aggregates,
     aggregates_of,
@@ -46,7 +49,8 @@ def measured(release: Any, question: Question, options: Options) -> Measured:
 class MeasuredRelease:
     """One question on stored rows: estimated sums, and order statistics (see `Measured`).
 
-    Where several parts of a release answer it, the sums are pooled, and order statistics are those of the sharpest.
+    `combos` are the groups of the public keys, where more rows than these have them. Where several parts of a release
+    answer the question, the sums are pooled, and order statistics are those of the sharpest.
     """
 
     ways_out = WAYS_OUT
@@ -60,15 +64,15 @@ class MeasuredRelease:
         formulas = [a for a in asked if a.definition.formula] or [Aggregate("count")]
         needed = list(dict.fromkeys(term for a in formulas for term in centred_terms(a, question.where, schema)))
         chosen = sharpest(parts, needed, question)
-        occurs, estimates = np.zeros(0, bool), []
+        estimates = []
         for part in chosen:
             table, found = part.counting.read(part.stored.data, part.stored.rows, combos)
             groups = part.counting.groups(found)
-            own = part.counting.occurring(question.where, table, groups) if question.group_by else np.ones(1, bool)
-            occurs = own | occurs if len(occurs) else own
             estimates.append(estimate(part.counting, table, groups, needed, question, options, self.rows))
-        self.labels = groups.labels
-        self.shown = np.flatnonzero(occurs).tolist()
+        self.labels, self.shown = groups.labels, [0]
+        if question.group_by:
+            occurs = part.counting.occurring(question.where, table, groups, by_rows=combos is None)
+            self.shown = np.flatnonzero(occurs).tolist()
         self.estimated = pool(estimates, [part.weight for part in chosen])
         self.statistics = OrderStatistics(chosen[0].stored, question, options, groups.labels, combos)
         self.special = {a: self.statistics.cells(a) for a in asked if a.definition.formula is None}
@@ -110,7 +114,10 @@ class MeasuredSample:
 
     def __init__(self, release: Any, question: Question, options: Options) -> None:
         self.rows, self.private = release.rows, release.private
-        combos = _public_combos(release, question)
+        spaces = schema_of(release.law.plan, "release").spaces
+        places = [n for n, key in enumerate(question.group_by) if isinstance(spaces[key.column], Open)]
+        public = [question.group_by[n] for n in places]
+        combos, occurring = _public_combos(release, public), set(_public_combos(release, public, question.where))
         together: dict[frozenset[str], list[Expression]] = {}
         for expression in dict.fromkeys(expressions(question)):
             if aggregates_of(expression):
@@ -124,7 +131,9 @@ class MeasuredSample:
             self.measured.append(part)
             self.by |= dict.fromkeys(asked, part)
         self.labels = self.measured[0].labels
-        self.shown = sorted({n for part in self.measured for n in part.shown})
+        self.shown = [
+            n for n in self.measured[0].shown if tuple(self.labels[n][place] for place in places) in occurring
+        ]
 
     def estimates(self, expression: Expression) -> Sequence[Any]:
         return self.by.get(expression, self.measured[0]).estimates(expression)
@@ -146,15 +155,18 @@ def _needed(question: Question, asked: Sequence[Expression]) -> frozenset[str]:
     return frozenset(columns(_only(question, asked)))
 
 
-def _public_combos(release: Any, question: Question) -> Combos:
-    """The groups of the public keys that the rows of the whole release have."""
-    schema = schema_of(release.law.plan, "release")
-    public = [key for key in question.group_by if isinstance(schema.spaces[key.column], Open)]
-    if not public:
+def _public_combos(release: Any, keys: Sequence[Key], where: Predicate | None = None) -> Combos:
+    """The groups of public keys that rows of the whole release have, under what a condition says of public columns."""
+    if not keys:
         return [()]
-    counting = Counting(release.law, [Term((), None)], public)
-    arrays, numbers, _ = count(release.data, counting.expressions, [])
-    return counting.cells(arrays, len(numbers))[1]
+    spaces = schema_of(release.law.plan, "release").spaces
+    reduced = None if where is None else normal(where)
+    parts = reduced.parts if isinstance(reduced, And) else () if reduced is None else (reduced,)
+    known = [part for part in parts if all(isinstance(spaces[leaf.column], Open) for leaf in leaves(part))]
+    holds = " AND ".join(f"coalesce({condition(part)}, false)" for part in known) or "true"
+    counting = Counting(release.law, [Term((), None)], keys)
+    (*arrays, chosen), _, _ = count(release.data, [*counting.expressions, holds], [])
+    return counting.cells([array.filter(chosen) for array in arrays], chosen.true_count)[1]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
