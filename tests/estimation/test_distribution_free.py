@@ -137,9 +137,11 @@ def test_numbers_that_different_columns_of_an_answer_ask_for_do_not_disturb_each
 
 def test_what_has_no_bound_is_not_told() -> None:
     release = released()
-    spread = release.query("SELECT var_pop(y) AS v FROM release WHERE x < 40")
+    spread = release.query("SELECT covar_pop(x, y) AS v FROM release WHERE x < 40")
     assert not spread.rows[0]["v"].informative and spread.notes[0].startswith("no information")
-    assert release.query("SELECT var_pop(y) AS v FROM release WHERE x < 40", assume="smooth").rows[0]["v"].stderr > 0
+    assert (
+        release.query("SELECT covar_pop(x, y) AS v FROM release WHERE x < 40", assume="smooth").rows[0]["v"].stderr > 0
+    )
 
 
 def test_quantiles_of_a_point_mass_are_covered() -> None:

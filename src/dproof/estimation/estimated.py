@@ -195,6 +195,12 @@ class Estimated:
                 ends = free.interval(n, top, bottom, level, target)
                 unsure[n] = not np.isfinite(ends).all()
                 low[n], high[n] = sorted(found.ratio.shift + found.ratio.factor * end for end in ends)
+            elif found.ratio is not None and found.ratio.top.bends == -1 and found.ratio.bottom.linear:
+                # A variance, Σz² − (Σz)²/n over n, is at most what its tangent is, which is linear in the sums.
+                top, bottom = (self._linear(side, n) for side in (found.ratio.top, found.ratio.bottom))
+                _, end = free.interval(n, top, bottom, 2 * level - 1, self.options.target)
+                unsure[n] = not np.isfinite(end)
+                high[n] = found.ratio.shift + found.ratio.factor * end
         return spread._replace(low=low, high=high, exact=spread.exact & ~rough, rough=rough, unsure=unsure)
 
     def _linear(self, value: Value, group: int) -> Linear:

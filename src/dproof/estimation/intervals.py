@@ -82,7 +82,9 @@ class Value:
     """A function of the sums in every group: its value, its gradient, and whether it divides by what may be zero.
 
     Var g(T) ≈ ∇g · Cov(T) · ∇g, the delta method. `linear` says whether it is a linear function of the sums; `ratio` is
-    set where the value is shift + factor · (a / b), and `square` where it is the square root of another value.
+    set where the value is shift + factor · (a / b), and `square` where it is the square root of another value. `bends`
+    is 1 or −1 where it is known to be a convex or a concave function of the sums, divisors being positive: then it lies
+    above or below every tangent.
     """
 
     value: Array  # (groups,)
@@ -92,6 +94,7 @@ class Value:
     linear: bool = False
     ratio: Ratio | None = None
     square: Value | None = None
+    bends: int = 0
     __array_ufunc__ = None  # NumPy's numbers leave calculations with a value to it
 
     @property
@@ -112,13 +115,16 @@ class Value:
         if ratio is not None:
             ratio = replace(ratio, factor=ratio.factor * factor, shift=ratio.shift * factor + shift)
         moved, gradient = self.value * factor + shift, self.gradient * factor
-        return replace(self, value=moved, gradient=gradient, ratio=ratio, square=None)
+        bends = self.bends if factor > 0 else -self.bends
+        return replace(self, value=moved, gradient=gradient, ratio=ratio, square=None, bends=bends)
 
     def __add__(self, other: Value | float) -> Value:
         if not isinstance(other, Value):
             return self._moved(1.0, other)
         unsure, linear = self.unsure | other.unsure, self.linear and other.linear
-        return Value(self.value + other.value, self.gradient + other.gradient, self.covariance, unsure, linear)
+        bends = self.bends + other.bends if self.linear or other.linear else 0
+        value, gradient = self.value + other.value, self.gradient + other.gradient
+        return Value(value, gradient, self.covariance, unsure, linear, bends=bends)
 
     def __sub__(self, other: Value | float) -> Value:
         return self + other * -1.0
@@ -127,7 +133,8 @@ class Value:
         if not isinstance(other, Value):
             return self._moved(other, 0.0)
         gradient = self.gradient * other.value[:, None] + other.gradient * self.value[:, None]
-        return Value(self.value * other.value, gradient, self.covariance, self.unsure | other.unsure)
+        bends = int(self is other and self.linear)
+        return Value(self.value * other.value, gradient, self.covariance, self.unsure | other.unsure, bends=bends)
 
     def __truediv__(self, other: Value | float) -> Value:
         if not isinstance(other, Value):
@@ -138,7 +145,8 @@ class Value:
         spread = np.sqrt(np.maximum(other.variance, 0.0))
         doubtful = (np.abs(other.value) <= _UNSURE * spread) | (other.value == 0)
         unsure = self.unsure | other.unsure | doubtful
-        return Value(ratio, gradient, self.covariance, unsure, ratio=Ratio(self, other))
+        bends = int(self.bends == 1 and other.linear)  # a square over a positive number is convex in both
+        return Value(ratio, gradient, self.covariance, unsure, ratio=Ratio(self, other), bends=bends)
 
     def __radd__(self, other: float) -> Value:
         return self + other
