@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
-from dproof.laws.scores import _half_width, smoothed, solve
+from dproof.laws.scores import _half_width, cautious_nodes, smoothed, solve
 
 PLACES = np.arange(30)
 NODES = np.where(PLACES < 15, 60.0, 10.0)
@@ -31,3 +32,10 @@ def test_wide_noise_is_smoothed() -> None:
 def test_narrow_noise_is_undone() -> None:
     law, wanted = noise(0.2), (PLACES < 12).astype(float)[:, None]
     assert np.allclose(law @ smoothed(law, wanted, NODES), wanted, atol=0.01)
+
+
+def test_cautious_counts_are_as_many_rows_and_closer_to_even() -> None:
+    likely = np.array([90.0, 10.0, 0.0, 0.0])
+    cautious = cautious_nodes(likely)
+    assert cautious.sum() == pytest.approx(100)
+    assert 25 < cautious[0] < 90 and 0 < cautious[2] == cautious[3] < 25

@@ -9,8 +9,9 @@ from itertools import pairwise
 import pytest
 
 from dproof.errors import InputError, TooLarge
+from dproof.exact import exp_below
 from dproof.laws.laplace import TwoSided, two_sided
-from dproof.laws.stairs import Stairs
+from dproof.laws.stairs import Stairs, stairs
 from dproof.testing import seeded_coins
 
 DIGITS = tuple(range(300, 300 - 128, -1))
@@ -90,3 +91,9 @@ def test_stairs_that_rise_from_one_block_to_the_next_are_refused() -> None:
     for first, tail in (((100, 10, 1), (4, 1, 8)), ((100, 10, 1), (1, 4, 1)), ((1, 10, 1), (4, 1, 1))):
         with pytest.raises(InputError):
             Stairs(3, 2, first, tail)
+
+
+def test_stairs_are_refused_from_a_width_of_two_to_the_fifty_over_epsilon_on() -> None:
+    assert stairs(exp_below(Fraction(1)), (1 << 50) - (1 << 10)).width == (1 << 50) - (1 << 10)
+    with pytest.raises(TooLarge, match="machine word"):
+        stairs(exp_below(Fraction(1)), (1 << 50) + (1 << 10))
