@@ -159,7 +159,8 @@ dproof: means over {RELEASES} releases, seconds by the median. Peers: one fit ea
 clock, of which a busy machine may have given it a small part. OpenDP's MST and AIM are called as documented, AIM with
 all pairs as its workload; ρ is the largest that (ε, δ) allows. "mbi, all pairs" adds equal Gaussian noise to all pair
 tables and fits mbi's graphical model, which must hold the full table in memory. Rows of peers are drawn in both ways
-that mbi has, and the nearer ones count. {os.cpu_count()} cores, {platform.machine()}, Python {platform.python_version()}.
+that mbi has, and the nearer ones count.
+{os.cpu_count()} cores, {platform.machine()}, Python {platform.python_version()}.
 
 dproof measures fixed tables. Which ones follows from the plan, so every cell has an interval, and its width is known
 before any data is read. AIM chooses tables by the data, which can be better where the noise is large against the
