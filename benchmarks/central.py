@@ -97,8 +97,9 @@ def ratios(table: Table, epsilon: str) -> Iterator[Ratio]:
                 continue
             error = ours[key][0] / theirs[key][0]
             yield Ratio(f"{where}, L1 of {key}, dproof / peer", error, "at most 1" if wanted else "")
-            speed = theirs["seconds"][key] / ours["seconds"][key]
-            yield Ratio(f"{where}, seconds of {key}, peer / dproof", speed, quicker if wanted else "")
+            if key in theirs["seconds"]:
+                speed = theirs["seconds"][key] / ours["seconds"][key]
+                yield Ratio(f"{where}, seconds of {key}, peer / dproof", speed, quicker if wanted else "")
 
 
 def lines(table: Table) -> Iterator[tuple[str, ...]]:
@@ -114,7 +115,7 @@ def lines(table: Table) -> Iterator[tuple[str, ...]]:
             if "failed" in theirs:
                 yield epsilon, peer, theirs["failed"], "", "", "", "", "", "none"
                 continue
-            seconds = (number(theirs["seconds"][key]) if theirs[key] else "" for key in ("tables", "rows"))
+            seconds = (number(theirs["seconds"][key]) if key in theirs["seconds"] else "" for key in ("tables", "rows"))
             yield epsilon, peer, *_told(theirs["tables"]), *_told(theirs["rows"]), *seconds, "none"
 
 
@@ -155,13 +156,15 @@ Made by `make bench-central`. Public tables, add-remove neighbours, δ = {DELTA}
 - **intervals cover**: how many of the 95 % intervals of all cells hold the true count.
 
 dproof: means over {RELEASES} releases, seconds by the median. Peers: one fit each, stopped after {LONGEST:,} s on the
-clock. OpenDP's MST and AIM are called as documented, AIM with all pairs as its workload; ρ is the largest that (ε, δ)
-allows. "mbi, all pairs" adds equal Gaussian noise to all pair tables and fits mbi's graphical model, which must hold
-the full table in memory. Rows of peers are drawn in both ways that mbi has, and the nearer ones count.
+clock, of which a busy machine may have given it a small part. OpenDP's MST and AIM are called as documented, AIM with
+all pairs as its workload; ρ is the largest that (ε, δ) allows. "mbi, all pairs" adds equal Gaussian noise to all pair
+tables and fits mbi's graphical model, which must hold the full table in memory. Rows of peers are drawn in both ways
+that mbi has, and the nearer ones count.
 {os.cpu_count()} cores, {platform.machine()}, Python {platform.python_version()}.
 
 dproof measures fixed tables. Which ones follows from the plan, so every cell has an interval, and its width is known
-before any data is read. AIM chooses tables by the data, which is better where the noise is large against the counts.
+before any data is read. AIM chooses tables by the data, which can be better where the noise is large against the
+counts. The run behind this page may have been stopped early: what is blank or "not measured" is missing, not zero.
 """
 
 
