@@ -61,10 +61,13 @@ def test_the_number_of_terms_of_a_kernel_follows_the_promise() -> None:
     smooth = measured_expansion(expand(DAY, kernel="matern-3/2", length=6, radius=5), None)
     made = [curve_noise(smooth, Privacy(epsilon, "1e-6")) for epsilon in ("0.1", 2, 20, 200)]
     terms = [mechanism.lattice.terms for mechanism in made]
-    assert terms == sorted(terms) and terms[0] == 4 and made[-1].lattice.expansion.has_values
+    assert terms == sorted(terms) and terms[0] == 4 and made[-1].lattice.expansion.shows_all
     for mechanism in made:
         record = dict(mechanism.family.to_json())
         assert recorded_curve_law(smooth, record).family.to_json() == record
+    whole = next(found for found in smooth.candidates if found.shows_all and found.kernel is not None)
+    process = curve_noise(whole, Privacy(1, "1e-6"), noise="gaussian")  # Gaussian process noise, exactly on the grid
+    assert np.allclose(process.standard_error(), 4.2247 * 2 * 5, rtol=1e-3)
     fixed = measured_expansion(expand(DAY, kernel="matern-3/2", length=6, radius=5, terms=6), 6)
     assert curve_noise(fixed, Privacy(200)).lattice.terms == 6
 

@@ -48,7 +48,7 @@ def points_quantile(points: int, level: float) -> float:
     """q with P(|Z_p| ≤ q for all of so many points) ≥ level, for normal Z of variance 1, correlated or not (Šidák).
 
     >>> round(points_quantile(1, 0.95), 3), round(points_quantile(24, 0.95), 3)
-    (1.96, 3.074)
+    (1.96, 3.071)
     """
     return _NORMAL.inv_cdf((1 + level ** (1 / points)) / 2)
 

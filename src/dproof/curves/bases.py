@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from math import comb, pi, sqrt
 from typing import Any
@@ -21,6 +21,7 @@ Functions = Callable[[Floats, int], Floats]  # x in [0, 1] and the order of a de
 HAT = "hat"
 MOST_HATS = 512
 _MOST_TERMS = 256
+_LEAST_EIGENVALUE = 1e-9
 _MOST_BERNSTEIN = 20  # the condition of their Gram matrix, binomial(2n + 1, n), grows fast
 _DEGREE = 3
 
@@ -126,6 +127,18 @@ def hat_functions(space: Curves, *, orthonormal: bool) -> Hats:
         values, vectors = np.linalg.eigh(gram)
         root, lengths = vectors @ (np.sqrt(values)[:, None] * vectors.T), np.ones(space.points)
     return Hats(HAT, *ends, space.points, breaks, lambda x, derivative: x, root, lengths)
+
+
+def whitened_hats(space: Curves, covariance: Floats) -> Hats:
+    """Hats in whose coefficients independent noise has this covariance on the grid."""
+    plain = hat_functions(space, orthonormal=False)
+    values, vectors = np.linalg.eigh(covariance)
+    if values[0] <= _LEAST_EIGENVALUE * values[-1]:
+        raise InputError(
+            "this kernel is so smooth that the grid cannot be told in it: take few terms of its eigenbasis"
+        )
+    root, inverse = (vectors @ (values[:, None] ** power * vectors.T) for power in (0.5, -0.5))
+    return replace(plain, root=inverse, lengths=root**2 @ plain.lengths)
 
 
 def basis(name: str, space: Curves, terms: int) -> Basis:

@@ -8,6 +8,7 @@ floats before it did, two curves are never further apart than that. Noise is cal
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, fields, replace
 from fractions import Fraction
 from functools import lru_cache
@@ -18,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dproof.arguments import expect, listed, whole
-from dproof.curves.bases import HAT, MOST_HATS, Basis, Floats, basis, hat_functions
+from dproof.curves.bases import HAT, MOST_HATS, Basis, Floats, basis, hat_functions, whitened_hats
 from dproof.curves.kernels import Kernel, eigenbasis
 from dproof.errors import InputError
 from dproof.exact import exact
@@ -137,13 +138,12 @@ class Expansion(ColumnSpace):
         """What may be measured of the curves: it is chosen by the promise, see `noise.least_noise`."""
         if not self.open_terms:
             return (self,) if self.by_terms is None else (self, self.by_terms)
-        grid = (Expansion(self.space, HAT, self.space.points),) if self.space.points <= MOST_HATS else ()
-        return (*_eigenbases(self), *grid)
+        return _eigenbases(self)
 
     @property
     def shows_all(self) -> bool:
         """Whether its functions show every curve on the grid exactly."""
-        return self.basis == HAT and self.kernel is None
+        return self.basis == HAT
 
     @property
     def has_values(self) -> bool:
@@ -161,18 +161,25 @@ class Expansion(ColumnSpace):
 
 @lru_cache(maxsize=64)
 def _eigenbases(expansion: Expansion) -> tuple[Expansion, ...]:
-    """The expansion with each of some numbers of terms, up to where the kernel's eigenvalues are rounding noise."""
-    found: list[Expansion] = []
+    """The expansion with each of some numbers of terms, up to where the kernel's eigenvalues are rounding noise; with
+    all that the grid tells, by the kernel's matrix there; and that without the kernel."""
+    space, found = expansion.space, list[Expansion]()
     for terms in _TERMS:
         try:
             found.append(replace(expansion, terms=terms, open_terms=False))
         except InputError:
             break
+    if space.points <= MOST_HATS:
+        with suppress(InputError):  # too smooth a kernel
+            found.append(replace(expansion, basis=HAT, terms=space.points, open_terms=False))
+        found.append(Expansion(space, HAT, space.points))
     return tuple(found)
 
 
 @lru_cache(maxsize=64)
 def _functions(space: Curves, name: str, terms: int, kernel: Kernel | None, has_values: bool) -> tuple[Basis, Floats]:
+    if kernel is not None and name == HAT:
+        return whitened_hats(space, kernel(space.times, space.times)), np.ones(terms)
     if kernel is not None:
         functions, values = eigenbasis(kernel, space, terms)
         return functions, np.sqrt(values)

@@ -26,7 +26,7 @@ def smoothed(expansion: Expansion, departure: Floats, loadings: Floats) -> Float
     >>> from dproof.spaces.curves import Curves
     >>> from dproof.curves.expansion import expand, measured_expansion
     >>> day = measured_expansion(expand(Curves(0, 1, 16, 0, 1)), None)
-    >>> smoothed(day, np.tile([0.1, -0.1], 8), np.eye(16)).round(6).any()
+    >>> bool(smoothed(day, np.tile([0.1, -0.1], 8), np.eye(16)).round(6).any())
     False
     """
     waves = _waves(expansion.by_terms or expansion)
