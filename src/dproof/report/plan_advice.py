@@ -74,7 +74,7 @@ def plan_advice(law: RowLaw, rows: int) -> PlanAdvice:
     With 2,000 rows the count of one value of 'state' is known to ± 589 (29% of all rows). That is too noisy for most
     uses.
     >>> [hint.kind for hint in found.hints]
-    ['ask', 'values']
+    ['ask', 'mechanism', 'values']
     """
     if rows < 1:
         return PlanAdvice(None)
