@@ -31,7 +31,7 @@ CONCERNED = {
     "certification/verify_central.py": "verify_central central_sets central_rows",
     "certification/verify_certificate.py": "verifier_ranges verifier_bounds certificate_forgeries certificate "
     "certificate_ranges versions lattice_certificates wide_noise release_folder_forgeries release_forgeries dates "
-    "curves_release noise_records optional optional_curves",
+    "curves_release noise_records optional optional_curves sampled_forgeries",
     "curation": "curator_counts curator_moments curator_price unknown_aggregates curator_groups",
     "curation/account.py": "ledger ledger_rho release_payment curator_session",
     "curation/choice.py": "curator_selection curator_price unknown_aggregates curator_session",
