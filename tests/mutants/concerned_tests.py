@@ -43,7 +43,8 @@ CONCERNED = {
     "central_sets central_rows",
     "certification/verify_certificate.py": "verifier_ranges verifier_bounds verifier_coefficients verifier_digits "
     "verifier_pairs certificate_forgeries certificate certificate_ranges versions lattice_certificates wide_noise "
-    "release_folder_forgeries release_forgeries dates curves_release noise_records optional optional_curves",
+    "release_folder_forgeries release_forgeries dates curves_release noise_records optional optional_curves "
+    "sampled_forgeries",
     "curation": "curator_counts curator_moments curator_price unknown_aggregates curator_groups",
     "curation/account.py": "ledger ledger_rho release_payment curator_session",
     "curation/choice.py": "choice_rates curator_selection curator_price unknown_aggregates curator_session",
