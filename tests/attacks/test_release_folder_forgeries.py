@@ -135,7 +135,7 @@ def test_what_is_not_checked_is_named(folder: Path, capsys: pytest.CaptureFixtur
 # Laws for fewer values than the plan declares -------------------------------------------------------------------------
 
 ONE: dict[str, Any] = {"kind": "keep-or-other", "size": 1, "keep": "1", "other": "0"}
-POINT: dict[str, Any] = {"kind": "coefficients", "norm": "l1", "terms": 2, "radius": None, "box": [0, 0]}
+POINT: dict[str, Any] = {"kind": "coefficients", "norm": "linf", "radius": None}
 
 
 OTHER_LAWS = [(name, ONE) for name in ("x", "likes", "age", "load", "town × job")]
@@ -150,7 +150,8 @@ def test_a_law_for_another_number_of_values_is_refused(
     def change(body: dict[str, Any]) -> None:
         noise = next(part["law"]["noise"] for part in body["laws"] if part["name"] == "load")
         part = next(part for part in body["laws"] if part["name"] == name)
-        part.update(law=law if law is ONE else {**law, "noise": noise}, tight={"epsilon": 0.0, "delta": 0.0})
+        point = {**law, "terms": noise["terms"], "box": [0] * noise["terms"], "noise": noise} if law is POINT else law
+        part.update(law=point, tight={"epsilon": 0.0, "delta": 0.0})
 
     forge(folder, change)
     refused_by_both(folder, capsys, "another number of values than the plan declares")

@@ -18,7 +18,8 @@ import pyarrow.parquet
 import pytest
 
 import dproof as dp
-from dproof.cli import demo, explain, output
+from dproof import meaning
+from dproof.cli import demo, output
 from dproof.errors import DproofError
 from dproof.releases import sanitise
 from tests.makers import HOBBIES_AND_HOURS
@@ -156,14 +157,14 @@ def test_an_interrupted_demo_leaves_no_folder(
 def test_native_code_that_makes_another_error_of_a_signal_hides_nothing(
     dproof: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, number: signal.Signals, code: int
 ) -> None:
-    def interrupted(*_: Any) -> None:
+    def interrupted(*_: Any, **__: Any) -> None:
         try:
             signal.raise_signal(number)
         except BaseException:
             raise RuntimeError("Query interrupted") from None  # as DuckDB does
 
     before = signal.getsignal(number)
-    monkeypatch.setattr(explain, "_answer", interrupted)
+    monkeypatch.setattr(meaning, "explain", interrupted)
     assert dproof("explain", "--epsilon", "1") == (code, "", "dproof: interrupted; nothing was written\n")
     assert signal.getsignal(number) is before
 
@@ -177,14 +178,14 @@ def test_a_module_is_loaded_to_its_end_first(
     monkeypatch.syspath_prepend(tmp_path)
     seen = []
 
-    def loading(*_: Any) -> None:
+    def loading(*_: Any, **__: Any) -> None:
         seen.append(import_module("loaded_when_interrupted").done)
         until = time.monotonic() + 30
         while time.monotonic() < until:
             pass
         seen.append("never stopped")
 
-    monkeypatch.setattr(explain, "_answer", loading)
+    monkeypatch.setattr(meaning, "explain", loading)
     assert dproof("explain", "--epsilon", "1") == (130, "", "dproof: interrupted; nothing was written\n")
     assert seen == [True]
 
@@ -192,7 +193,7 @@ def test_a_module_is_loaded_to_its_end_first(
 def test_what_was_done_before_is_told(
     dproof: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def interrupted(*_: Any) -> None:
+    def interrupted(*_: Any, **__: Any) -> None:
         signal.raise_signal(signal.SIGINT)
 
     monkeypatch.setattr(output, "_write", interrupted)
