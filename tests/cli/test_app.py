@@ -8,7 +8,8 @@ import sys
 import pytest
 
 import dproof as dp
-from dproof.cli import app, explain
+from dproof import meaning
+from dproof.cli import app
 from dproof.errors import DproofWarning, InputError, NotPrivate, OverBudget
 
 
@@ -85,21 +86,21 @@ def test_wrong_usage_leaves_with_2(dproof, arguments):
     ],
 )
 def test_an_error_is_one_sentence_and_a_code(dproof, monkeypatch, error, code, message):
-    def fail(*_):
+    def fail(*_, **__):
         raise error
 
-    monkeypatch.setattr(explain, "_answer", fail)
+    monkeypatch.setattr(meaning, "explain", fail)
     assert dproof("explain", "--epsilon", "1") == (code, "", message)
 
 
 def test_a_warning_is_one_line(dproof, monkeypatch):
     import warnings
 
-    def warn(*_):
+    def warn(*_, **__):
         warnings.warn("n·δ is not small", DproofWarning, stacklevel=2)
         raise InputError("end")
 
-    monkeypatch.setattr(explain, "_answer", warn)
+    monkeypatch.setattr(meaning, "explain", warn)
     before = warnings.showwarning
     assert dproof("explain", "--epsilon", "1").err == "dproof: warning: n·δ is not small\ndproof: end\n"
     assert warnings.showwarning is before
