@@ -21,7 +21,10 @@ def schema_of(plan: Plan, table: Literal["data", "release"] = "data") -> Schema:
     kept = [column for column in plan.columns if column.kind != "drop"]
     private = {c.name: answerable(c) if table == "data" else c for c in kept if c.private}
     spaces = {c.name: private[c.name].space if c.private else Open() for c in kept}
-    declared = [c.name for c in kept if c.private and c.space.absent is not None]
+    # Where a missing value is a value of its own that the true table lacks, what is missing is a group there.
+    declared = [
+        c.name for c in kept if c.private and c.space.absent is not None and private[c.name].space.absent is None
+    ]
     gaps = [name for name, column in private.items() if table == "data" and column.refuses]
     bins = {c.name: c.sanitised_bins for c in kept if c.sanitised_bins is not None} if table == "release" else {}
     if plan.model == "central" and table == "release":
