@@ -43,7 +43,8 @@ def arrays(form: str, rows: list[Any]) -> list[Any]:
 def test_a_plan_reads_it() -> None:
     for form in FORMS:
         read = column(form)
-        assert read.space == SPACE and read.missing == SPACE.absent == 1 and not read.refuses
+        assert read.space.present.by_terms == EXPANSION  # all of the grid is measured, and the basis named is kept
+        assert read.missing == read.space.absent == SPACE.absent == 1 and not read.refuses
         assert read.space.stand_in(1) is None and read.space.stand_in(0) == "the public centre"
     assert SPACE.present == EXPANSION and EXPANSION.present is None and SPACE != EXPANSION
     assert SPACE.diameter == EXPANSION.space.diameter
@@ -67,7 +68,7 @@ def test_what_is_refused_has_a_gap_for_those_who_see_the_truth(form: str) -> Non
     """A curator and `check` see the curves as they are: there a missing one is not there, whatever stands for it."""
     read, rows = column(form, outside="refuse"), arrays(form, [[1.0] * 5, None, [9.0] * 5])
     seen = read.space.with_gaps(read)
-    assert seen.space == EXPANSION and seen.missing is None
+    assert seen.space == read.space.present and seen.missing is None
     assert (replace(seen, gaps=True).encoder()(rows)[:, 0] < 0).tolist() == [False, True, True]
     outside = replace(read, gaps=True, missing=0)
     assert (outside.encoder()(rows)[:, 0] < 0).tolist() == [False, False, True]
