@@ -94,7 +94,8 @@ def _at(expression: Applied, x: Any) -> Any:
         return None
     if not math.isfinite(found):
         return None
-    return int(found) if expression.function in ("floor", "ceil", "round") and found.is_integer() else found
+    whole = expression.function in ("floor", "ceil") or (expression.function == "round" and not any(numbers))
+    return int(found) if whole else found
 
 
 def _image(expression: Applied, low: float, high: float) -> tuple[float, float] | None:

@@ -102,7 +102,7 @@ def parse(text: str) -> Question:
 def parse_predicate(text: str) -> Predicate:
     """A condition alone, as after WHERE.
 
-    >>> parsepredicate_of("sex = 'female'")
+    >>> parse_predicate("sex = 'female'")
     Compare(column='sex', operator='=', value='female')
     """
     expect(text, str, "a condition", "a text, as after WHERE")
