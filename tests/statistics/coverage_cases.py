@@ -105,7 +105,9 @@ def compared(question: str, rows: list[dict[str, Any]], true: Mapping[tuple[Any,
         else:
             wanted = true.get(tuple(value for name, value in row.items() if name != "v"), 0.0)
             held = bool(cell.low - 1e-6 <= wanted <= cell.high + 1e-6)
-            yield Told(question, held, (cell.high - cell.low) / 2, float(cell.estimate) - wanted)
+            # What is known by its interval alone has no estimate.
+            middle = (cell.high + cell.low) / 2 if cell.estimate is None else float(cell.estimate)
+            yield Told(question, held, (cell.high - cell.low) / 2, middle - wanted)
 
 
 # Releases, the curator and the central model ------------------------------------------------------------
