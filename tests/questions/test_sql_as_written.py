@@ -16,6 +16,7 @@ from dproof.questions.schema import Schema, resolve
 from dproof.questions.sql import parse
 from dproof.spaces import Categories, Subsets
 from dproof.spaces.interval import Interval
+from dproof.testing import seeded_coins
 
 TABLE = Schema(
     "data",
@@ -190,3 +191,21 @@ def test_missing_values_of_a_case_go_where_no_condition_holds(tmp_path: Path) ->
     release = dp.sanitise(table, {"privacy": {"epsilon": 1000}, "columns": {"age": {**age, "missing": "category"}}})
     answer = release.query("SELECT CASE WHEN age < 5 THEN 1 ELSE 0 END AS g, count(*) AS n FROM release GROUP BY g")
     assert {row["g"]: round(row["n"].estimate) for row in answer.rows} == {1: 2, 0: 3}
+
+
+@pytest.mark.parametrize(
+    ("privacy", "likes"),
+    [({}, {"mechanism": "one_item"}), ({"spread": "sample"}, {}), ({}, {"mechanism": "itemwise_response"})],
+    ids=["one item of each set", "one column of each row", "every item"],
+)
+def test_items_are_told_whatever_a_row_answers_for(privacy: Any, likes: Any, people: Any) -> None:
+    columns = {**PLAN["columns"], "likes": {**PLAN["columns"]["likes"], **likes}}
+    columns = {name: columns[name] for name in ("sex", "likes")}
+    with seeded_coins(4):
+        plan = {"privacy": {"epsilon": 8, **privacy}, "columns": columns}
+        release = dp.sanitise(people.select(["sex", "likes"]), plan)
+    answer = release.query("SELECT unnest(likes) AS item, count(*) AS n FROM release GROUP BY item", level=1 - 1e-6)
+    assert [row["item"] for row in answer.rows] == ["music", "chess", "tea"]
+    for row in answer.rows:
+        true = sum(row["item"] in held for held in people["likes"].to_pylist())
+        assert row["n"].low <= true <= row["n"].high

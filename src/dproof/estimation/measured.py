@@ -40,7 +40,9 @@ _MOST_GROUPS = 10_000
 
 
 def measured(release: Any, question: Question, options: Options) -> Measured:
-    """One question on a release."""
+    """One question on a release; for each item of sets by itself, where these are grouped by."""
+    if question.unnest is not None:
+        return MeasuredItems(release, question, options)
     if release.law.weights is None:
         return MeasuredRelease([all_rows(release)], question, options)
     return MeasuredSample(release, question, options)
@@ -146,9 +148,38 @@ class MeasuredSample:
             yield from part.notes(groups)
 
 
+class MeasuredItems:
+    """A question that groups by the items of sets, one item after another: a law may tell no two of them together."""
+
+    ways_out = WAYS_OUT
+
+    def __init__(self, release: Any, question: Question, options: Options) -> None:
+        assert question.unnest is not None
+        self.rows, self.private = release.rows, release.private
+        self.parts: list[Measured] = []
+        self.by: dict[Expression, Measured] = {}
+        for item in question.unnest.items:
+            one = replace(question, unnest=replace(question.unnest, items=(item,)))
+            asked = list(dict.fromkeys(expressions(one)))
+            self.parts.append(measured(release, _only(question, asked), options))
+            self.by |= dict.fromkeys(asked, self.parts[-1])
+        self.labels, self.shown = self.parts[0].labels, self.parts[0].shown
+
+    def estimates(self, expression: Expression) -> Sequence[Any]:
+        return self.by.get(expression, self.parts[0]).estimates(expression)
+
+    def cells(self, expression: Expression, groups: Sequence[int]) -> Sequence[Any]:
+        return self.by.get(expression, self.parts[0]).cells(expression, groups)
+
+    def notes(self, groups: Sequence[int]) -> Iterator[str]:
+        for part in self.parts:
+            yield from part.notes(groups)
+
+
 def _only(question: Question, asked: Sequence[Expression]) -> Question:
     """The question with some of its expressions alone."""
-    return replace(question, select=tuple(Item("", part) for part in asked), having=(), order_by=(), limit=None)
+    alone = tuple(Item("", part) for part in asked)
+    return replace(question, select=alone, having=(), order_by=(), limit=None, unnest=None)
 
 
 def _needed(question: Question, asked: Sequence[Expression]) -> frozenset[str]:
