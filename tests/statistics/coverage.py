@@ -146,7 +146,7 @@ answer has several cells, all of them are counted.
 distribution, are those of a ratio, which few rows make wide, are cut to whole numbers, or hold on average over many
 cells. "No information" is what an answer says of itself when the truth could be any possible value; such answers are
 not counted in the share. Those that are left beside many of them are the ones whose estimate happened to lie far off,
-so they cover less often; all answers together, with "no information" counted as the truth that it is, cover as they say.
+so they cover less often; all answers together, with "no information" counted as true, as it is, cover as they say.
 """
     for section in SECTIONS:
         yield f"## {section.title}\n"
