@@ -42,6 +42,7 @@ _MOST_TERMS = 1 << 10
 MOST_TERMS_L2 = 10  # of the Euclidean norm: of a cube in ten dimensions its ball is 1/400
 # sT that may be expected: what is some times as large stays below 2^63, for the Euclidean norm its square ten times.
 _FARTHEST: dict[Norm, int] = {"linf": 1 << 54, "l2": 1 << 29}
+_SQUARED = 1 << 29  # a reach up to which ten squares add up within 64 bits
 _LONGEST = 1 << 9  # T that a table may have
 _TILE = 1 << 17
 
@@ -168,7 +169,7 @@ class KNorm:
         while filled < vectors:
             x, reach = self._cube(min(_TILE, int((vectors - filled) / inside) + 1), coins)
             if self.norm == "l2":
-                x = x[(x * x).sum(axis=1) <= reach * reach]
+                x = x[_in_ball(x, reach)]
             x = x[: vectors - filled]
             drawn[filled : filled + len(x)] = x
             filled += len(x)
@@ -185,6 +186,20 @@ class KNorm:
             return cls(record["norm"], terms, cell, fall)
         except InputError as wrong:
             raise VerificationFailed(f"the certificate cannot be read: {wrong}") from None
+
+
+def _in_ball(x: NDArray[np.int64], reach: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Which vectors lie within their reach, in whole numbers; T has no end, so the few that are too long for 64 bits
+    are compared one by one.
+
+    >>> far = np.array([1 << 31, 1 << 31, 2])
+    >>> _in_ball(np.array([[1 << 31] * 3, [1 << 31, 0, 0], [1, 1, 1]]), far).tolist()
+    [False, True, True]
+    """
+    inside = np.asarray((x * x).sum(axis=1) <= reach * reach)
+    for n in np.flatnonzero(reach > _SQUARED):
+        inside[n] = sum(int(part) ** 2 for part in x[n]) <= int(reach[n]) ** 2
+    return inside
 
 
 @lru_cache(maxsize=256)
