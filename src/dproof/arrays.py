@@ -20,6 +20,7 @@ import secrets
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from itertools import pairwise
+from math import inf, nan
 from pathlib import Path
 from shutil import rmtree
 from tempfile import mkdtemp
@@ -185,10 +186,23 @@ def _cells(
 
 
 def _numbers(values: ArrayLike) -> NDArray[np.float64]:
+    """The values as floats, each read by itself: what is no number is missing, and no value stops the work."""
     try:
-        return np.asarray(values, np.float64)
-    except (TypeError, ValueError):
-        raise InputError("values must be an array of numbers") from None
+        array = np.asarray(values)
+    except ValueError:  # ragged
+        raise InputError("values must have one dimension: ask for one row at a time") from None
+    if array.dtype.kind in "biuf":
+        return array.astype(np.float64)
+    return np.array([_number(value) for value in array.reshape(-1)], np.float64).reshape(array.shape)
+
+
+def _number(value: Any) -> float:
+    try:
+        return float(value)
+    except OverflowError:
+        return inf if value > 0 else -inf
+    except Exception:  # whatever a value is that is no number
+        return nan
 
 
 def _bounds(bounds: Any) -> tuple[Fraction, Fraction]:

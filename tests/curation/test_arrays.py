@@ -46,6 +46,15 @@ def test_missing_values_are_left_out_or_replaced_and_others_are_clamped() -> Non
     assert float(arrays.sum(values, bounds=BOUNDS, epsilon=900, missing=40)) == pytest.approx(200, abs=1)
 
 
+@pytest.mark.parametrize("odd", ["x", None, [1], 10**400, object(), True])
+def test_no_value_stops_the_work_whatever_it_is(odd: Any) -> None:
+    values = np.array([50.0, 50.0, 0], object)
+    values[2] = odd
+    found = float(arrays.sum(values, bounds=BOUNDS, epsilon=900))
+    counted = 100 if odd == 10**400 else 1 if odd is True else 0
+    assert found == pytest.approx(100 + counted, abs=0.9)
+
+
 def test_every_call_is_paid_from_one_budget(tmp_path: Path) -> None:
     for ledger in (None, tmp_path / "ledger.db"):
         accountant = arrays.Accountant(1, ledger=ledger)
@@ -65,7 +74,7 @@ def test_every_call_is_paid_from_one_budget(tmp_path: Path) -> None:
         (lambda: arrays.mean([[1, 2]], bounds=BOUNDS, epsilon=1), "one dimension"),
         (lambda: arrays.mean([1, 2], bounds=(3, 1), epsilon=1), "bounds must be two numbers"),
         (lambda: arrays.mean([1, 2], bounds=3, epsilon=1), "bounds must be two numbers"),  # type: ignore[arg-type]
-        (lambda: arrays.mean(["a"], bounds=BOUNDS, epsilon=1), "array of numbers"),
+        (lambda: arrays.mean([[1], [2, 3]], bounds=BOUNDS, epsilon=1), "one dimension"),
         (lambda: arrays.count([1, 2], epsilon=1), "truth values"),
         (lambda: arrays.histogram(VALUES, [3, 2], epsilon=1), "increase"),
         (lambda: arrays.histogram(VALUES, epsilon=1), "bounds must be"),
