@@ -20,7 +20,7 @@ from dproof.estimation.central_distribution import Distribution
 from dproof.estimation.central_projection import nearest
 from dproof.estimation.central_weights import covariances
 from dproof.estimation.contingency import Estimates as SumEstimates
-from dproof.estimation.estimated import Estimated, Options, options_of
+from dproof.estimation.estimated import Estimated, Options, options_of, warned
 from dproof.laws.debias import Scale
 from dproof.laws.scores import Array
 from dproof.plans.question_sums import QuestionSums, Untold, Weights
@@ -29,7 +29,7 @@ from dproof.questions.aggregates import Frequent, Rank, Values, variance
 from dproof.questions.answer import Answer, Cell
 from dproof.questions.building import Asked, as_question
 from dproof.questions.measured import answer
-from dproof.questions.question import Aggregate, Expression, Question, aggregates_of, expressions
+from dproof.questions.question import Aggregate, Expression, Question, aggregates_of
 from dproof.questions.schema import Schema, resolve
 from dproof.questions.sums import Term
 
@@ -192,10 +192,7 @@ class MeasuredTables:
         return [cells[n] for n in groups]
 
     def notes(self, groups: Sequence[int]) -> Iterator[str]:
-        warnings = [w for part in expressions(self.question) if part in self.found for w in self.found[part][1]]
-        yield from (note for n in groups for note, which in warnings if which[n])
-        if not self.private:
-            yield "NOT PRIVATE: drawn with seeded coins"
+        yield from warned(self.question, self.found, groups, self.private)
 
 
 def _totals(estimates: Mapping[int | None, Estimates], sums: Sequence[Weights], groups: int) -> Array:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, NamedTuple, Protocol, get_args
 
@@ -24,7 +24,7 @@ from dproof.laws.scores import Array
 from dproof.questions.aggregates import Sums, Values
 from dproof.questions.answer import Cell
 from dproof.questions.predicates import Predicate
-from dproof.questions.question import Aggregate, Expression, Question, evaluate
+from dproof.questions.question import Aggregate, Expression, Question, evaluate, expressions
 from dproof.questions.schema import Schema
 from dproof.questions.sums import Term, centred_terms
 
@@ -75,6 +75,16 @@ def options_of(given: Mapping[str, Any]) -> Options:
         if option not in known:
             raise InputError(f"query has no option {option!r}{did_you_mean(option, known)}")
     return Options(**given)
+
+
+def warned(
+    question: Question, found: Mapping[Expression, tuple[Any, Warnings]], groups: Sequence[int], private: bool
+) -> Iterator[str]:
+    """What to say about these groups, of all expressions of a question that were asked for."""
+    warnings = [warning for part in expressions(question) if part in found for warning in found[part][1]]
+    yield from (note for n in groups for note, which in warnings if which[n])
+    if not private:
+        yield "NOT PRIVATE: drawn with seeded coins"
 
 
 class Scaled(Protocol):

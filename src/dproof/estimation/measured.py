@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from math import prod
 from typing import Any
@@ -11,7 +11,7 @@ import numpy as np
 
 from dproof.errors import InputError
 from dproof.estimation.counted import Combos, Counting
-from dproof.estimation.estimated import WAYS_OUT, Estimated, Options, Warnings, estimate
+from dproof.estimation.estimated import WAYS_OUT, Estimated, Options, Warnings, estimate, warned
 from dproof.estimation.order_statistics import OrderStatistics
 from dproof.estimation.stored import count
 from dproof.estimation.subsamples import StoredRows, all_rows, pooled, rows_that_answer
@@ -100,70 +100,30 @@ class MeasuredRelease:
         return [cells[n] for n in groups]
 
     def notes(self, groups: Sequence[int]) -> Iterator[str]:
-        warnings = [w for part in expressions(self.question) if part in self.found for w in self.found[part][1]]
-        yield from (note for n in groups for note, which in warnings if which[n])
-        if not self.private:
-            yield "NOT PRIVATE: drawn with seeded coins"
+        yield from warned(self.question, self.found, groups, self.private)
 
 
-class MeasuredSample:
-    """One question on a release in which each row answers for one group of columns (see `Measured`).
-
-    Every expression is measured by the rows that answer for all columns that it needs.
-    """
+class Dispatched:
+    """A question whose expressions are measured by parts of their own, all with the same groups (see `Measured`)."""
 
     ways_out = WAYS_OUT
 
-    def __init__(self, release: Any, question: Question, options: Options) -> None:
-        self.rows, self.private = release.rows, release.private
-        spaces = schema_of(release.law.plan, "release").spaces
-        places = [n for n, key in enumerate(question.group_by) if isinstance(spaces[key.column], Open)]
-        public = [question.group_by[n] for n in places]
-        combos, occurring = _public_combos(release, public), set(_public_combos(release, public, question.where))
-        together: dict[frozenset[str], list[Expression]] = {}
-        for expression in dict.fromkeys(expressions(question)):
-            if aggregates_of(expression):
-                together.setdefault(_needed(question, [expression]), []).append(expression)
-        if not together:
-            together[_needed(question, [])] = []
-        self.measured: list[MeasuredRelease] = []
-        self.by: dict[Expression, MeasuredRelease] = {}
-        for needed, asked in together.items():
-            part = MeasuredRelease(rows_that_answer(release, needed), _only(question, asked), options, combos)
-            self.measured.append(part)
-            self.by |= dict.fromkeys(asked, part)
-        self.labels = self.measured[0].labels
-        self.shown = [
-            n for n in self.measured[0].shown if tuple(self.labels[n][place] for place in places) in occurring
-        ]
-
-    def estimates(self, expression: Expression) -> Sequence[Any]:
-        return self.by.get(expression, self.measured[0]).estimates(expression)
-
-    def cells(self, expression: Expression, groups: Sequence[int]) -> Sequence[Any]:
-        return self.by.get(expression, self.measured[0]).cells(expression, groups)
-
-    def notes(self, groups: Sequence[int]) -> Iterator[str]:
-        for part in self.measured:
-            yield from part.notes(groups)
-
-
-class MeasuredItems:
-    """A question that groups by the items of sets, one item after another: a law may tell no two of them together."""
-
-    ways_out = WAYS_OUT
-
-    def __init__(self, release: Any, question: Question, options: Options) -> None:
-        assert question.unnest is not None
+    def __init__(self, release: Any) -> None:
         self.rows, self.private = release.rows, release.private
         self.parts: list[Measured] = []
         self.by: dict[Expression, Measured] = {}
-        for item in question.unnest.items:
-            one = replace(question, unnest=replace(question.unnest, items=(item,)))
-            asked = list(dict.fromkeys(expressions(one)))
-            self.parts.append(measured(release, _only(question, asked), options))
-            self.by |= dict.fromkeys(asked, self.parts[-1])
-        self.labels, self.shown = self.parts[0].labels, self.parts[0].shown
+
+    def add(self, part: Measured, asked: Sequence[Expression]) -> None:
+        self.parts.append(part)
+        self.by |= dict.fromkeys(asked, part)
+
+    @property
+    def labels(self) -> Sequence[tuple[Any, ...]]:
+        return self.parts[0].labels
+
+    @property
+    def shown(self) -> Iterable[int]:
+        return self.parts[0].shown
 
     def estimates(self, expression: Expression) -> Sequence[Any]:
         return self.by.get(expression, self.parts[0]).estimates(expression)
@@ -174,6 +134,46 @@ class MeasuredItems:
     def notes(self, groups: Sequence[int]) -> Iterator[str]:
         for part in self.parts:
             yield from part.notes(groups)
+
+
+class MeasuredSample(Dispatched):
+    """A question on a release in which each row answers for one group of columns.
+
+    Every expression is measured by the rows that answer for all columns that it needs.
+    """
+
+    def __init__(self, release: Any, question: Question, options: Options) -> None:
+        super().__init__(release)
+        spaces = schema_of(release.law.plan, "release").spaces
+        self.places = [n for n, key in enumerate(question.group_by) if isinstance(spaces[key.column], Open)]
+        public = [question.group_by[n] for n in self.places]
+        combos, self.occurring = _public_combos(release, public), set(_public_combos(release, public, question.where))
+        together: dict[frozenset[str], list[Expression]] = {}
+        for expression in dict.fromkeys(expressions(question)):
+            if aggregates_of(expression):
+                together.setdefault(_needed(question, [expression]), []).append(expression)
+        if not together:
+            together[_needed(question, [])] = []
+        for needed, asked in together.items():
+            rows = rows_that_answer(release, needed)
+            self.add(MeasuredRelease(rows, _only(question, asked), options, combos), asked)
+
+    @property
+    def shown(self) -> list[int]:
+        """Those among whose public keys some row of the whole release is."""
+        return [n for n in super().shown if tuple(self.labels[n][place] for place in self.places) in self.occurring]
+
+
+class MeasuredItems(Dispatched):
+    """A question that groups by the items of sets, one item after another: a law may tell no two of them together."""
+
+    def __init__(self, release: Any, question: Question, options: Options) -> None:
+        super().__init__(release)
+        assert question.unnest is not None
+        for item in question.unnest.items:
+            one = replace(question, unnest=replace(question.unnest, items=(item,)))
+            asked = list(dict.fromkeys(expressions(one)))
+            self.add(measured(release, _only(question, asked), options), asked)
 
 
 def _only(question: Question, asked: Sequence[Expression]) -> Question:
