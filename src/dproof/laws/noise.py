@@ -61,7 +61,7 @@ class NoiseLaw(Protocol):
 
     @property
     def scale(self) -> float | None:
-        """In steps: b of Laplace noise, over which it falls by the factor e, likewise of stairs; σ of Gaussian noise."""
+        """In steps: b of Laplace noise, over which it falls by the factor e, as of stairs; σ of Gaussian noise."""
         return None
 
     @property

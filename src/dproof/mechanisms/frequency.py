@@ -42,7 +42,7 @@ def unary_encoding(
 ) -> Mechanism:
     """A set of categories: the true one is in it with probability p, each other one with probability q.
 
-    δ(ε) = p(1−q) − e^ε q(1−p). "optimised", the default form, has p = 1/2 and the least q, "symmetric" has q = 1 − p and
+    δ(ε) = p(1−q) − e^ε q(1−p). "optimised", the default, has p = 1/2 and the least q, "symmetric" has q = 1 − p and
     the largest p, which is the permanent response of RAPPOR. With `p` and `q` instead of a promise both are given;
     `epsilon()` tells what they keep. Wang, Blocki, Li and Jha 2017; Erlingsson, Pihur and Korolova 2014.
 
