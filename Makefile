@@ -41,6 +41,8 @@ test: .venv/.dev
 
 test-slow: .venv/.dev
 	$(BIN)/pytest -q -m "slow and not spark"
+	@# Property tests once more, with examples that were not tried before.
+	$(BIN)/pytest -q -n $(JOBS) -m "hypothesis and not slow and not spark" --hypothesis-profile search
 
 test-spark: .venv/.dev
 	@test -e .venv/.spark || { $(BIN)/python -m pip install -qq --disable-pip-version-check --editable '.[spark]' \

@@ -18,6 +18,7 @@ from typing import NamedTuple
 import pytest
 
 ROOT = Path(__file__).parent.parent
+SEEDED = os.pathsep.join([str(ROOT / "tests" / "seeded"), *filter(None, [os.environ.get("PYTHONPATH")])])
 PAGES = [page for page in (ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))) if page.exists()]
 FENCE = re.compile(r"^(?P<indent> *)```(?P<tag>\w*).*?\n(?P<code>.*?)^(?P=indent)``` *$", re.MULTILINE | re.DOTALL)
 
@@ -47,12 +48,12 @@ def run_python(block, page, names):
         exec(compile("\n" * block.line + block.code, str(page), "exec"), names)
 
 
-def run_shell(command, folder):
+def run_shell(command, folder, seed):
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])
     return subprocess.run(
         ["bash", "-ec", command],
         cwd=folder,
-        env={**os.environ, "PATH": path, "NO_COLOR": "1"},
+        env={**os.environ, "PATH": path, "NO_COLOR": "1", "PYTHONPATH": SEEDED, "SEED_OF_THE_DOCS": f"{seed}"},
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
@@ -61,10 +62,10 @@ def run_shell(command, folder):
 
 
 def run_console(block, folder):
-    for entry in re.split(r"^\$ ", block.code, flags=re.MULTILINE)[1:]:
+    for number, entry in enumerate(re.split(r"^\$ ", block.code, flags=re.MULTILINE)[1:]):
         command, shown = re.fullmatch(r"((?:[^\n]*\\\n)*[^\n]*)\n?(.*)", entry, re.DOTALL).groups()
         expected = [" ".join(line.split()) for line in shown.splitlines() if line.strip() and "..." not in line]
-        ran = run_shell(command, folder)
+        ran = run_shell(command, folder, f"{block.line} {number}")
         assert ran.returncode == 0 or (ran.returncode == 1 and expected), f"{command}\n{ran.stdout}"
         printed = "\n".join(" ".join(line.split()) for line in ran.stdout.splitlines())
         for line in expected:
@@ -81,7 +82,7 @@ def run_page(page, folder):
         elif block.tag == "console":
             run_console(block, folder)
         elif block.tag in ("bash", "sh"):
-            ran = run_shell(block.code, folder)
+            ran = run_shell(block.code, folder, block.line)
             assert ran.returncode == 0, f"{block.code}\n{ran.stdout}"
 
 

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from dproof.arguments import as_path
 from dproof.central.residuals import Estimates
-from dproof.coins import Coins
+from dproof.coins import Coins, fresh_key
 from dproof.errors import InputError, VerificationFailed
 from dproof.plans.plan import Plan
 from dproof.plans.table_law import TableLaw
@@ -133,7 +133,7 @@ def about(rows: int | None, made_up: int | None, files: Mapping[str, str]) -> di
 
 def rehearse(law: TableLaw) -> float:
     """Make the release of nobody, in memory: what fails without any data fails here. The bytes that it takes."""
-    coins = Coins(os.urandom(32))
+    coins = Coins(fresh_key())
     empty = {one: np.zeros([law.axes[n].size for n in one.table], np.int64) for one in law.noise}
     sink = pa.BufferOutputStream()
     pa.parquet.write_table(_stored(law, law.measure(empty, coins), None, True), sink, **PARQUET)

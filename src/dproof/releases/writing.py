@@ -17,7 +17,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet
 
-from dproof.coins import Coins, current
+from dproof.coins import Coins, current, fresh_key
 from dproof.errors import InputError
 from dproof.plans.row_law import RowLaw
 from dproof.releases.local import made_up_rows, sanitised_blocks, stored_schema
@@ -41,7 +41,7 @@ def rehearse(law: RowLaw) -> float:
 
     What fails in drawing and writing without any data fails here. A public column counts as empty.
     """
-    sink, coins = pa.BufferOutputStream(), Coins(os.urandom(32))
+    sink, coins = pa.BufferOutputStream(), Coins(fresh_key())
     block = made_up_rows(law, _REHEARSED, coins)
     pa.parquet.write_table(pa.Table.from_batches([block]), sink, **PARQUET)
     return float(_MARGIN * sink.tell() / _REHEARSED)
