@@ -35,7 +35,7 @@ def test_every_kind_of_law_and_all_its_names_are_on_the_page(kind: str) -> None:
     rows = PAGE.split(f"| `{kind}` |")[1]
     own = "".join(line for n, line in enumerate(rows.splitlines(True)) if n == 0 or line.startswith("| |"))
     for name in {**LAWS, **NOISES}[kind]:
-        assert f"`{name}`" in own, name
+        assert f"`{name.removesuffix('?')}`" in own, name
 
 
 WRITTEN = [
@@ -63,7 +63,8 @@ def test_the_readers_know_the_same_kinds() -> None:
 
 @pytest.mark.parametrize("law", WRITTEN, ids=lambda law: law.kind)
 def test_the_names_that_are_written_are_those_that_the_verifier_knows(law) -> None:
-    assert {"kind", *{**LAWS, **NOISES}[law.kind]} == law.to_json().keys()
+    names = {name for name in {**LAWS, **NOISES}[law.kind] if not name.endswith("?")}
+    assert {"kind", *names} == law.to_json().keys()
 
 
 @pytest.mark.parametrize("law", WRITTEN, ids=lambda law: law.kind)
