@@ -132,13 +132,14 @@ class Transition:
     low: float
 
     def gather(self, counts: Array, axis: int) -> Array:
-        moved = np.moveaxis(counts, axis, -1)
-        found = self.low * moved.sum(axis=-1, keepdims=True) + (self.high - self.low) * self.incidence.add(moved)
-        return np.moveaxis(found, -1, axis)
+        return self._mixed(counts, axis, self.incidence.add)
 
     def spread(self, weights: Array, axis: int) -> Array:
-        moved = np.moveaxis(weights, axis, -1)
-        found = self.low * moved.sum(axis=-1, keepdims=True) + (self.high - self.low) * self.incidence.count(moved)
+        return self._mixed(weights, axis, self.incidence.count)
+
+    def _mixed(self, values: Array, axis: int, held: Callable[[Array], Array]) -> Array:
+        moved = np.moveaxis(values, axis, -1)
+        found = self.low * moved.sum(axis=-1, keepdims=True) + (self.high - self.low) * held(moved)
         return np.moveaxis(found, -1, axis)
 
 
