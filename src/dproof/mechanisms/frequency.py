@@ -5,12 +5,12 @@ from __future__ import annotations
 from bisect import bisect_left
 from fractions import Fraction
 from functools import lru_cache
-from math import comb, exp, inf
+from math import comb, exp, inf, lcm
 from typing import Any, Literal, get_args
 
 from dproof.arguments import choice, expect, whole
 from dproof.errors import InputError
-from dproof.exact import exp_below
+from dproof.exact import exact, exp_below
 from dproof.laws.block_design import BlockDesign, is_prime
 from dproof.laws.keep_or_other import response_law
 from dproof.laws.law import Law
@@ -37,20 +37,29 @@ _NAMES = {
 }
 
 
-def unary_encoding(space: Categories, privacy: Promise, *, form: Form = "optimised") -> Mechanism:
+def unary_encoding(
+    space: Categories, privacy: Promise | None = None, *, form: Form | None = None, p: Any = None, q: Any = None
+) -> Mechanism:
     """A set of categories: the true one is in it with probability p, each other one with probability q.
 
-    δ(ε) = p(1−q) − e^ε q(1−p). "optimised" has p = 1/2 and the least q, "symmetric" has q = 1 − p and the largest p,
-    which is the permanent response of RAPPOR. Wang, Blocki, Li and Jha 2017; Erlingsson, Pihur and Korolova 2014.
+    δ(ε) = p(1−q) − e^ε q(1−p). "optimised", the default, has p = 1/2 and the least q, "symmetric" has q = 1 − p and
+    the largest p, which is the permanent response of RAPPOR. With `p` and `q` instead of a promise both are given;
+    `epsilon()` tells what they keep. Wang, Blocki, Li and Jha 2017; Erlingsson, Pihur and Korolova 2014.
 
     Why it is private: two values differ in the law of two bits only; p and q meet the inequality in whole numbers.
 
     >>> m = unary_encoding(Categories(["a", "b", "c"]), Privacy(1))
     >>> round(m.delta("0.6"), 10), m.epsilon() <= 1
     (0.1205076793, True)
+    >>> round(unary_encoding(Categories(["a", "b", "c"]), p="1/2", q="1/4").epsilon(), 6)  # ln 3
+    1.098612
     """
-    privacy = Privacy.of(privacy)
     _demand(space)
+    if p is not None or q is not None:
+        return _given_chances(space, p, q, privacy, form)
+    if privacy is None:
+        raise InputError("unary encoding is calibrated to a promise, or has p and q: give the one or the other")
+    privacy, form = Privacy.of(privacy), "optimised" if form is None else form
     choice(form, get_args(Form), "form")
     odds, allowed = exp_below(privacy.epsilon), privacy.delta * _WHOLE**2
 
@@ -66,6 +75,17 @@ def unary_encoding(space: Categories, privacy: Promise, *, form: Form = "optimis
         own = half + bisect_left(steps, True, key=lambda p: too_much(p, _WHOLE - p)) - 1
         family = Unary(space.size, own, _WHOLE - own, _WHOLE)
     return Mechanism(f"{form} unary encoding", space, Subsets(space.values), family, "Wang et al. 2017")
+
+
+def _given_chances(space: Categories, p: Any, q: Any, privacy: Any, form: Any) -> Mechanism:
+    if p is None or q is None or privacy is not None or form is not None:
+        raise InputError("give p and q, both, or a promise and perhaps a form: the one or the other")
+    own, other = exact(p, "p"), exact(q, "q")
+    if not (0 <= own <= 1 and 0 <= other <= 1):
+        raise InputError("p and q must lie between 0 and 1: they are probabilities")
+    whole = lcm(own.denominator, other.denominator)
+    family = Unary(space.size, int(own * whole), int(other * whole), whole)
+    return Mechanism("unary encoding", space, Subsets(space.values), family, "Wang et al. 2017")
 
 
 def subset_selection(space: Categories, privacy: Promise, *, width: int | None = None) -> Mechanism:
