@@ -13,6 +13,7 @@ from dproof.errors import InputError, TooLarge
 from dproof.laws.scores import Array, Dense, Powers, Scores
 
 _MOST_DENSE = 1 << 26  # scores that are written out
+_TRANSFORMED = 1 << 15  # numbers whose transforms are computed together
 
 
 class Incidence(Protocol):
@@ -47,20 +48,39 @@ class Classes:
     def states(self) -> int:
         return self.prime * self.classes
 
+    @property
+    def _length(self) -> int:
+        """Of the transforms: a prime one would be slow, and twice the residues leave room for what goes round."""
+        return min(odd << ((2 * self.prime - 1) // odd).bit_length() for odd in (1, 3, 5))
+
+    @property
+    def _parts(self) -> list[slice]:
+        """The classes, as many at a time as fit a cache."""
+        many = max(1, _TRANSFORMED // self._length)
+        return [slice(j, j + many) for j in range(0, self.classes, many)]
+
     @cached_property
     def _transforms(self) -> Array:
-        return np.stack([np.fft.rfft(self.holding(j)) for j in range(self.classes)])
+        return np.stack([np.fft.rfft(self.holding(j), self._length) for j in range(self.classes)])
 
     def count(self, counts: Array) -> Array:
-        parts = counts.reshape(*counts.shape[:-1], self.classes, self.prime)
-        found = np.zeros((*counts.shape[:-1], self.prime // 2 + 1), complex)
-        for j, holds in enumerate(self._transforms):
-            found += np.fft.rfft(parts[..., j, :]) * holds.conj()
-        return np.asarray(np.fft.irfft(found, self.prime)[..., : self.size])
+        by_class = counts.reshape(*counts.shape[:-1], self.classes, self.prime)
+        found = np.zeros((*counts.shape[:-1], self._length // 2 + 1), complex)
+        for part in self._parts:
+            moved = np.fft.rfft(by_class[..., part, :], self._length)
+            found += np.einsum("...jf,jf->...f", moved, self._transforms[part].conj())
+        differences = np.fft.irfft(found, self._length)
+        before = self._length - self.prime
+        return np.asarray(differences[..., : self.size] + differences[..., before : before + self.size])
 
     def add(self, weights: Array) -> Array:
-        padded = np.fft.rfft(weights, self.prime)
-        return np.concatenate([np.fft.irfft(padded * holds, self.prime) for holds in self._transforms], axis=-1)
+        padded = np.fft.rfft(weights, self._length)[..., None, :]
+        found = np.empty((*weights.shape[:-1], self.classes, self.prime))
+        for part in self._parts:
+            sums = np.fft.irfft(padded * self._transforms[part], self._length)
+            found[..., part, :] = sums[..., : self.prime]
+            found[..., part, :-1] += sums[..., self.prime : 2 * self.prime - 1]
+        return found.reshape(*weights.shape[:-1], self.states)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
