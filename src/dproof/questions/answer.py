@@ -15,7 +15,6 @@ from dproof.spaces.space import Space
 _SHOWN = 4  # points of a curve that a line of text shows
 SHOWN_ROWS = 50  # rows of a table that are printed unless all are wanted
 _NOTHING = "no information"
-_OUTSIDE = "≈: the interval lay outside of what is possible, so the nearest possible value is shown; it is not exact"
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,16 +51,6 @@ class Cell:
             return self.estimate
         return self.low if self.estimate < self.low else self.high
 
-    @property
-    def outside(self) -> bool:
-        """Whether nothing was left of an interval when it was cut: a single value that is not exact."""
-        if isinstance(self.low, (list, tuple)):
-            return any(Cell(*point).outside for point in zip(self.estimate, self.low, self.high, strict=True))
-        if self.low is None or self.low != self.high:
-            return False
-        # A count that was adjusted to add up may be moved as far as its interval: then only `raw` tells.
-        return self.estimate != self.low or (bool(self.stderr) and self.raw != self.low)
-
     def __float__(self) -> float:
         """The estimate, for whoever calculates on."""
         return float(self.estimate)
@@ -85,8 +74,6 @@ class Cell:
         width, moved = self.high - self.low, self.moved
         if width == 0:
             value = self.low if moved is None else moved
-            if self.outside:
-                return f"≈ {_number(value, 4 * (self.stderr or 1), self.decimals)}"
             shown = _number(value, None, self.decimals)
             return f"{shown} ± 0" if self.stderr else shown
         whole = isinstance(moved, int)  # a curator's count, and then its bounds are whole as well
@@ -208,14 +195,10 @@ def _value(number: Any, rounded: Callable[[float], int], space: Space) -> Any:
 
 
 def cautions(rows: Iterable[Mapping[str, Any]], ways_out: str) -> list[str]:
-    """What is to be said about cells that tell nothing, with the ways out, and about those that lay outside."""
-    cells = [value for row in rows for value in row.values() if isinstance(value, Cell)]
-    nothing = f"no information at this ε: the truth could be any possible value. Ways out: {ways_out}."
-    said = {
-        nothing: any(not cell.informative for cell in cells),
-        _OUTSIDE: any(cell.outside for cell in cells if cell.informative),
-    }
-    return [note for note, holds in said.items() if holds]
+    """What is to be said about cells that tell nothing, with the ways out."""
+    if all(value.informative for row in rows for value in row.values() if isinstance(value, Cell)):
+        return []
+    return [f"no information at this ε: the truth could be any possible value. Ways out: {ways_out}."]
 
 
 def _json(value: Any) -> Any:
