@@ -48,10 +48,18 @@ class Symmetry:
 
 
 def find_symmetry(
-    inputs: Space, outputs: Space, losses: Losses, prior: NDArray[Any] | None, distances: Losses | None = None
+    inputs: Space,
+    outputs: Space,
+    losses: Losses,
+    prior: NDArray[Any] | None,
+    distances: Losses | None = None,
+    neighbours: NDArray[np.bool_] | None = None,
 ) -> Symmetry:
-    """The largest group that is known of a space: permutations and flips of items, a reflection, or none."""
-    items = inputs.items
+    """The largest group that is known of a space: permutations and flips of items, a reflection, or none.
+
+    Its pairs of inputs are those that are neighbours, all by default.
+    """
+    items = inputs.items if neighbours is None else None
     cube = items is not None and (outputs is inputs or outputs == inputs) and losses.name != "matrix"
     if items is not None and cube and (prior is None or bool((prior == prior[0]).all())):
         codes = np.arange(inputs.size)
@@ -60,21 +68,25 @@ def find_symmetry(
         return Symmetry(orbits, (0,), (inputs.size,), whole_cube)
     k, j = losses.shape
     numbers = np.arange(k * j).reshape(k, j)
-    if not _mirrored(losses, prior, distances):
-        return Symmetry(numbers, tuple(range(k)), (1,) * k, tuple(_pairs(k)))
+    ordered = _pairs(np.ones((k, k), bool) if neighbours is None else neighbours)
+    if not _mirrored(losses, prior, distances, neighbours):
+        return Symmetry(numbers, tuple(range(k)), (1,) * k, tuple(ordered))
     _, orbits = np.unique(np.minimum(numbers, numbers[::-1, ::-1]), return_inverse=True)
     half = tuple(range((k + 1) // 2))
-    pairs = tuple(pair for pair in _pairs(k) if pair <= (k - 1 - pair[0], k - 1 - pair[1]))
+    pairs = tuple(pair for pair in ordered if pair <= (k - 1 - pair[0], k - 1 - pair[1]))
     return Symmetry(orbits.reshape(k, j), half, tuple(1 if i == k - 1 - i else 2 for i in half), pairs)
 
 
-def _pairs(count: int) -> Iterator[tuple[int, int]]:
-    return ((i, k) for i in range(count) for k in range(count) if i != k)
+def _pairs(neighbours: NDArray[np.bool_]) -> Iterator[tuple[int, int]]:
+    return ((i, k) for i, k in np.argwhere(neighbours).tolist() if i != k)
 
 
-def _mirrored(losses: Losses, prior: NDArray[Any] | None, distances: Losses | None) -> bool:
-    """Whether turning inputs and outputs round keeps all losses, as on a line of even steps, and the distances."""
-    kept = all((x.whole == x.whole[::-1, ::-1]).all() for x in (losses, distances) if x is not None)
+def _mirrored(
+    losses: Losses, prior: NDArray[Any] | None, distances: Losses | None, neighbours: NDArray[np.bool_] | None
+) -> bool:
+    """Whether turning inputs and outputs round keeps all losses, as on a line of even steps, and what else is given."""
+    squares = [x.whole for x in (losses, distances) if x is not None] + ([] if neighbours is None else [neighbours])
+    kept = all((x == x[::-1, ::-1]).all() for x in squares)
     return kept and (prior is None or bool((prior == prior[::-1]).all()))
 
 
