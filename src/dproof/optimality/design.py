@@ -54,7 +54,8 @@ def design(
     the expected loss is minimised instead of the largest; with `metric_privacy` ε is multiplied by the distance of
     d and d'. `neighbours`, where not every pair of inputs counts, are pairs of labels or a square matrix of booleans:
     the promise then holds between these alone. `unbiased=True` is for intervals: E Y_d = d exactly with the least
-    worst-case variance, and values between lattice points are first rounded at random to a neighbour.
+    worst-case variance, or with a prior the least on average, and values between lattice points are first rounded at
+    random to a neighbour.
 
     `mechanism.optimum` holds what is attained and what no mechanism can beat, both exact; they differ by less than one
     part in a million, or a warning says by how much (ε above 20, δ near 1). A warning also tells when no estimator can
@@ -205,11 +206,11 @@ class Problem:
         space: Any = self.inputs
         target, epsilon = self.outputs, self.privacy.epsilon
         if self.loss is not None and not (isinstance(self.loss, str) and self.loss == "squared"):
-            raise InputError("an unbiased design has the least worst-case variance; leave the loss out")
+            raise InputError("an unbiased design has the least variance; leave the loss out")
         if space.line is None or target.line is None:
             raise InputError("an unbiased design is for numbers: give an Interval, and outputs, if any, as one too")
-        if self.prior is not None or self.metric_privacy or self.privacy.delta > 0:
-            raise InputError("an unbiased design is for the largest variance at delta = 0; leave the rest out")
+        if self.metric_privacy or self.privacy.delta > 0:
+            raise InputError("an unbiased design is for the least variance at delta = 0; leave the rest out")
         if epsilon == 0 and space.size > 1:
             raise InputError(
                 "at epsilon = 0 a release cannot depend on the value, so none is unbiased; spend some epsilon"
@@ -223,7 +224,7 @@ class Problem:
                     f"an unbiased design of {space.size} points is too large; use a coarser step, such as a hundredth "
                     "of the interval: values between its points keep an unbiased release"
                 )
-            law, optimum = unbiased_law(space, target, epsilon)
+            law, optimum = unbiased_law(space, target, epsilon, self.prior)
         return Mechanism("unbiased design", RoundedAtRandom(space), target, law, _SOURCE, optimum)
 
 
