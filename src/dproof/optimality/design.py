@@ -18,6 +18,7 @@ from dproof.mechanisms.error import Losses, losses
 from dproof.mechanisms.finite import randomised_response
 from dproof.mechanisms.mechanism import Mechanism, Optimum
 from dproof.mechanisms.neighbours import as_neighbours
+from dproof.optimality.fisher import fisher_law
 from dproof.optimality.interior import LARGEST
 from dproof.optimality.programme import Programme, Symmetry, between, find_symmetry, privacy_constraints
 from dproof.optimality.pure import Solution, ball_law, best_answers, free_answer, pure_law, view
@@ -32,6 +33,7 @@ _MOST_PAIRED = 300  # inputs whose pairs are looked at one by one
 _LARGEST_RANK = 1024  # inputs up to which it is told whether the law can be inverted
 _NEGLIGIBLE = Fraction(1, 10**9)  # a δ up to this changes the optimum by less than its proof can tell
 _LARGEST_GAP = Fraction(1, 10**6)
+_FISHER = "linear programme, Kairouz, Oh and Viswanath 2016"
 _SOURCE = "linear programme, HLM15, section 6, and HLM16, section 4.3"
 
 
@@ -53,9 +55,12 @@ def design(
     `loss` is None for the metric, "squared", or a matrix; `outputs` a larger space; with a `prior` over the values
     the expected loss is minimised instead of the largest; with `metric_privacy` ε is multiplied by the distance of
     d and d'. `neighbours`, where not every pair of inputs counts, are pairs of labels or a square matrix of booleans:
-    the promise then holds between these alone. `unbiased=True` is for intervals: E Y_d = d exactly with the least
-    worst-case variance, or with a prior the least on average, and values between lattice points are first rounded at
-    random to a neighbour.
+    the promise then holds between these alone.
+
+    `unbiased=True` is for intervals: E Y_d = d exactly with the least worst-case variance, or with a prior the least on
+    average, and values between lattice points are first rounded at random to a neighbour. `loss="fisher"`, for an
+    interval of few points and a prior, gives the mean of a population near the prior its least variance, for each row
+    (`optimality.fisher`).
 
     `mechanism.optimum` holds what is attained and what no mechanism can beat, both exact; they differ by less than one
     part in a million, or a warning says by how much (ε above 20, δ near 1). A warning also tells when no estimator can
@@ -113,6 +118,8 @@ class Problem:
         """The mechanism of least loss, and what proves it."""
         if self.unbiased:
             return self._best_unbiased()
+        if isinstance(self.loss, str) and self.loss == "fisher":
+            return self._best_information()
         if self._is_randomised_response():
             return randomised_response(self.inputs, self.privacy)
         k, j = self.inputs.size, self.outputs.size
@@ -201,6 +208,13 @@ class Problem:
         ordered = (pair for pair in np.argwhere(rho > 0).tolist() if delta > 0 or not between(rho, *pair))
         edges = [(i, k, exp_below(epsilon * rho[i, k])) for i, k in ordered]
         return Solution(certified_pairs_law(law, edges, delta), bound)
+
+    def _best_information(self) -> Mechanism:
+        plain = self.outputs is self.inputs and not self.metric_privacy and self.neighbours is None
+        if not plain or self.privacy.delta > 0:
+            raise InputError("Fisher information is maximised at delta = 0 with outputs of its own; leave the rest out")
+        law, outputs, optimum = fisher_law(self.inputs, self.privacy.epsilon, self.prior)
+        return Mechanism("design by Fisher information", self.inputs, outputs, law, _FISHER, optimum)
 
     def _best_unbiased(self) -> Mechanism:
         space: Any = self.inputs

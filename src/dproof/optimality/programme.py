@@ -121,7 +121,7 @@ class Programme:
 
     def solve(self, slack: float) -> tuple[NDArray[np.float64], Fraction]:
         """A law in floats that keeps `slack` away from the limits, and a proven lower bound of the optimum."""
-        methods = [_SIMPLEX] if self.rows <= _SMALL else [_INTERIOR, _INTERIOR | _CROSSOVER]
+        methods = [SIMPLEX] if self.rows <= _SMALL else [_INTERIOR, _INTERIOR | _CROSSOVER]
         for options in methods:
             values, multipliers = self._run(slack, options)
             law, bound = values[self.symmetry.orbits], self._bound(multipliers, slack)
@@ -144,7 +144,7 @@ class Programme:
         losses, prior = self.losses.floats[inputs], self._prior()
         scale = float(losses.max()) or 1.0
         count, delta = int(orbits.max()) + 1, float(self.delta)
-        rows = _Rows()
+        rows = Rows()
         rows.add(orbits[inputs], 1.0, 1.0, 1.0)
         loss_rows = rows.add(orbits[inputs], losses / scale, -np.inf, 0.0 if prior is None else np.inf)
         rows.extend(loss_rows, np.full(len(inputs), count), -1.0)
@@ -203,7 +203,7 @@ _OPTIONS: dict[str, Any] = {
     "dual_feasibility_tolerance": 1e-10,
     "ipm_optimality_tolerance": 1e-12,
 }
-_SIMPLEX: dict[str, Any] = {"solver": "simplex"}
+SIMPLEX: dict[str, Any] = {"solver": "simplex"}
 _INTERIOR: dict[str, Any] = {"solver": "ipm", "run_crossover": "off"}
 _CROSSOVER: dict[str, Any] = {"run_crossover": "on"}  # slower, and right to more digits
 
@@ -228,7 +228,7 @@ def between(distances: NDArray[Any], i: int, k: int) -> bool:
     return bool((detours == distances[i, k]).any())
 
 
-class _Rows:
+class Rows:
     """Constraints as HiGHS wants them, several rows at a time."""
 
     def __init__(self) -> None:
