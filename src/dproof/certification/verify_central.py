@@ -38,7 +38,6 @@ checked, such as report.html.
 from __future__ import annotations
 
 import sys
-import tomllib
 from fractions import Fraction
 from itertools import combinations, product
 from math import isqrt, prod
@@ -75,7 +74,8 @@ NOISE = reading.by_kind(
             "draws": reading.whole(1, 9),
         },
         "two-sided": {**reading.NOISES["two-sided"], "epsilon": reading.fraction(0, 1000)},
-    }
+    },
+    {},
 )
 MEASUREMENT = reading.record(
     {
@@ -83,8 +83,8 @@ MEASUREMENT = reading.record(
         "sum_of": reading.missing_or(reading.whole(0, 1 << 16)),
         "sensitivity": reading.digits(1, 10**400),
         "noise": reading.whole(0, 1 << 16),
-    },
-    {"contrast": reading.truth},
+        "contrast?": reading.truth,
+    }
 )
 CURVES = reading.record(
     {
@@ -94,17 +94,16 @@ CURVES = reading.record(
     }
 )
 COLUMN = reading.record(
-    {"name": reading.text, "values": reading.whole(1, 1 << 24), "reach": reading.whole(0, reading.SIZE)},
-    {"curves": CURVES},
+    {
+        "name": reading.text,
+        "values": reading.whole(1, 1 << 24),
+        "reach": reading.whole(0, reading.SIZE),
+        "curves?": CURVES,
+    }
 )
 CERTIFICATE = reading.record(
     {
-        "format": reading.one_of(FORMAT),
-        "version": reading.whole(VERSION, VERSION),
-        "private": reading.truth,
-        "neighbours": reading.one_of("change-one", "add-remove"),
-        "epsilon": reading.EPSILON,
-        "delta": reading.DELTA,
+        **reading.HEAD,
         "rows_per_person": reading.whole(1, reading.SIZE),
         "columns": reading.many(COLUMN, 1, 1 << 16),
         "noises": reading.many(NOISE, 0, 1 << 16),
@@ -118,7 +117,6 @@ CERTIFICATE = reading.record(
                 "files": reading.named(reading.text),
             }
         ),
-        "seal": reading.text,
     }
 )
 
@@ -252,9 +250,7 @@ def delta(loss: Fraction, numbers: int, epsilon: Fraction) -> Fraction:
     """A bound of δ at ε, where `loss` is μ², with so many noisy numbers."""
     epsilon = min(epsilon, LARGEST)
     slack = 2 * numbers * RIPPLE
-    mu, eps = root_above(loss), epsilon - 2 * slack
-    odds = reading.exp_below(eps) if eps >= 0 else 1 + eps  # at most e^eps
-    profile = reading.normal_below(mu / 2 - eps / mu) - odds * reading.normal_below(-mu / 2 - eps / mu)
+    profile = reading.normal_profile(root_above(loss), epsilon - 2 * slack)
     cut = 4 * numbers * (1 + reading.exp_below(epsilon)) * CUT
     return (profile * reading.exp_below(slack) + cut) * (1 + Fraction(1, 1 << 200)) + Fraction(1, 1 << 200)
 
@@ -315,10 +311,7 @@ def check_gaussian(found: dict[str, Any], sizes: list[int], reach: Lengths, meas
     for one, noise in measured.items():
         require(all(sizes[i] > 1 for i in one[0]), "a residual of a column with one value is measured")
         require(told[one] == sensitivity(sizes, reach, one, neighbours), "a measurement has another sensitivity")
-        step, draws = noise["step"], noise["draws"]
-        wide = (step, draws) == (1, 1) or noise["square"] >= 4 * (step**2 + 1)
-        require(wide, "the tables of noise are too narrow")
-        squares[one] = noise["square"] * sum(step ** (2 * n) for n in range(draws))
+        squares[one] = reading.summed_variance(noise)
     require((ROWS in squares) == (found["release"]["rows"] is None), "the number of rows is measured, or it is public")
     loss = largest_loss(sizes, reach, {one: 1 / square for one, square in squares.items()}, neighbours) * persons
     require(found["rho"] is not None and loss / 2 <= found["rho"], "rho is larger than it says")
@@ -334,14 +327,9 @@ def check_gaussian(found: dict[str, Any], sizes: list[int], reach: Lengths, meas
 def check_plan(found: dict[str, Any], plan: dict[str, Any]) -> None:
     """The plan must make the promise that the certificate makes, for the same columns and tables."""
     promise, columns, release = plan["privacy"], plan["columns"], plan.get("release", {})
-    said = (
-        reading.number(promise["epsilon"]),
-        reading.number(promise.get("delta", 0)),
-        promise.get("neighbours", "change-one"),
-        promise.get("rows_per_person", 1),
-    )
-    same = said == tuple(found[key] for key in ("epsilon", "delta", "neighbours", "rows_per_person"))
-    require(same and promise.get("model") == "central", "the certificate promises something else than the plan")
+    reading.check_promise(found, plan)
+    same = promise.get("rows_per_person", 1) == found["rows_per_person"] and promise.get("model") == "central"
+    require(same, "the certificate promises something else than the plan")
     axes = {name: axes_of(name, column) for name, column in columns.items() if not column.get("drop")}
     counted = [axis for own in axes.values() for axis in own]
     names = [name for name, *_ in counted]
@@ -435,9 +423,7 @@ def reach_of(column: dict[str, Any], absent: bool) -> int:
     Where each number is a bin by itself its sum follows from the counts, and nothing is added up. A missing number
     stands for one near the middle.
     """
-    step = column.get("step")
-    ends = reading.number(column["low"]), reading.number(column["high"])
-    points = reading.points(*ends, None if step is None else reading.number(step))
+    points = reading.points(column)
     alone = len(column["bins"]) - 1 == points if "bins" in column else points <= SINGLE
     longest = points - 1
     return 0 if alone else longest - longest // 2 if absent or longest % 2 == 0 else longest
@@ -445,10 +431,7 @@ def reach_of(column: dict[str, Any], absent: bool) -> int:
 
 def verify(certificate: dict[str, Any], folder: Path | None = None) -> list[str]:
     """Raise Refused unless the whole certificate holds; returns the files in the folder that are not checked."""
-    require(certificate.get("format") == FORMAT, "the file is not a certificate of the central model")
-    found = CERTIFICATE(certificate, "the certificate")
-    body = {key: value for key, value in certificate.items() if key != "seal"}
-    require(found["seal"] == reading.seal(body), "the seal does not fit: the certificate was changed")
+    found = reading.opened(certificate, FORMAT, VERSION, CERTIFICATE)
     public, alone = found["release"]["rows"] is not None, found["rows_per_person"] == 1
     fits = (found["neighbours"] == "change-one" and alone) if public else True
     require(fits, "the number of rows is public only under change-one, with one row for each person")
@@ -456,9 +439,7 @@ def verify(certificate: dict[str, Any], folder: Path | None = None) -> list[str]
     unread = []
     if folder is not None:
         unread = reading.check_files(found["release"], folder, STORED)
-        plan = folder / "plan.toml"
-        require(plan.stat().st_size <= 1 << 22, "the plan is longer than 4 MiB")
-        check_plan(found, tomllib.loads(plan.read_text(encoding="utf-8")))
+        check_plan(found, reading.plan_in(folder))
     used = list(dict.fromkeys(measurement["noise"] for measurement in found["measurements"]))
     distinct = all(noise not in found["noises"][:n] for n, noise in enumerate(found["noises"]))
     require(used == list(range(len(found["noises"]))) and distinct, "the noises are not in the order of their use")
@@ -466,27 +447,9 @@ def verify(certificate: dict[str, Any], folder: Path | None = None) -> list[str]
 
 
 def main(arguments: list[str]) -> int:
-    if len(arguments) != 1:
-        print(__doc__, file=sys.stderr)
-        return 2
-    path = Path(arguments[0])
-    try:
-        require(path.stat().st_size <= reading.LARGEST_FILE, "the file is too large for a certificate")
-        certificate = reading.read(path.read_text(encoding="utf-8"))
-        unread = verify(certificate, path.parent)
-    except reading.Refused as refused:
-        print(f"does not hold: {refused}")
-        return 1
-    except Exception as problem:  # whatever a damaged or hostile file provokes, it is refused
-        print(f"does not hold: the file is not a readable certificate ({type(problem).__name__})")
-        return 1
-    promise = f"epsilon = {certificate['epsilon']}, delta = {certificate['delta']}, {certificate['neighbours']}"
-    print(f"holds: {promise}, {len(certificate['measurements'])} measured table(s)")
-    print(f"not checked here: {', '.join(['what the stored tables hold', *unread])}")
-    if not certificate["private"]:
-        print("but it was drawn with seeded coins: not private")
-        return 1
-    return 0
+    return int(
+        reading.main(arguments, __doc__, verify, lambda found: f"{len(found['measurements'])} measured table(s)")
+    )
 
 
 if __name__ == "__main__":
