@@ -275,10 +275,7 @@ def _of_sigma(expansion: Expansion, sigma: Fraction) -> CurveMechanism:
         raise InputError("in a box every coefficient has noise of its own, so sigma cannot say it; give a promise")
     step, (_, size) = _step(lattice), moves(lattice, "gaussian", "change-one")
     if not NARROWEST_SUM * step <= sigma <= _WIDEST * step:
-        raise InputError(
-            f"sigma must be from {NARROWEST_SUM * step:.3g} to {_WIDEST * step:.3g}: {NARROWEST_SUM} steps of the lattice "
-            "and more"
-        )
+        raise InputError(f"sigma must be from {NARROWEST_SUM * step:.3g} to {_WIDEST * step:.3g} on this lattice")
     law = gaussian_sum(Fraction(round(256 * sigma / Fraction(step)), 256) ** 2)
     return mechanism_of(lattice, VectorNoise("gaussian", law, size, lattice.terms))
 
