@@ -200,10 +200,10 @@ class CurveMechanism(Mechanism):
     @property
     def scale(self) -> float | None:
         """σ of Gaussian noise, as `curve_noise` takes it; None for other noise, and in a box."""
-        law = self.shown.noise.law
-        if not isinstance(law, GaussianSum) or self.lattice.expansion.box is not None:
+        noise = self.shown.noise
+        if noise.split != "gaussian" or self.lattice.expansion.box is not None:
             return None
-        return sqrt(law.square) * _step(self.lattice)
+        return sqrt(noise.variance) * _step(self.lattice)
 
     @property
     def l2_error(self) -> float:
