@@ -10,8 +10,9 @@ With δ > 0 residuals were measured: for a set A of columns with k values each, 
 and Y_A = ⊗ (k I − 11ᵀ), with independent discrete Gaussian noise with parameter γ² on each of the Π k numbers. What one
 row adds to Y_A v_A has the squared length Π k(k − 1). What the change of a row adds has, where the two rows differ on
 the columns S, 2 Π k(k − 1) − 2 Π_{A∖S} k(k − 1) Π_{A∩S} (−k). Sums of a number by a table, in whole numbers of at most
-the reach, are measured likewise: a row adds at most the reach times as much, its change at most twice that. A person
-with r rows moves all of it r times as far at most.
+the reach, are measured likewise: a row adds at most the reach times as much, its change at most twice that. So are
+sums of curves, which are vectors z of whole numbers, clipped into a ball |z|₂ ≤ R or a box |z_j| ≤ b_j: a row adds at
+most the length R or √Σb² times as much. A person with r rows moves all of it r times as far at most.
 
 Discrete Gaussian noise N_Z(0, γ²) is, within a factor e^(±κ) at each point, what becomes of normal noise of variance
 γ² − τ² when a point c of that is replaced by a draw of N_Z(c, τ²), with κ < 2^-104 at τ = 2. So with N numbers in all
@@ -19,17 +20,18 @@ Discrete Gaussian noise N_Z(0, γ²) is, within a factor e^(±κ) at each point,
 μ² = max_S Σ_A Δ²_A(S)/(γ_A² − τ²); and what the tables of the noise cut off, 2^-64 for each number, is charged in full.
 
 With δ = 0 plain tables were measured with integer Laplace noise: a row that comes or goes moves a table of counts by
-one step, a change by two, and sums by as many times the reach; the odds of all steps together must not exceed e^ε. Of a
-set A of columns with two values each the contrast may be measured instead, Σ ±v_A with one sign where the number of
-second values is even and the other where it is odd: a row that comes or goes moves it by one step, a change by two if
-the two rows differ on an odd number of the columns of A, else by none.
+one step, a change by two, and sums by as many times the reach, or the largest |z|₁ of a curve; the odds of all steps
+together must not exceed e^ε. Of a set A of columns with two values each the contrast may be measured instead, Σ ±v_A
+with one sign where the number of second values is even and the other where it is odd: a row that comes or goes moves
+it by one step, a change by two if the two rows differ on an odd number of the columns of A, else by none.
 
 Under change-one the number of rows is public, and then it is not measured; or it is measured, and then the rows of a
 person may also be replaced by fewer, down to none.
 
 Not checked here, but by `dproof verify`: what the stored files hold and how many rows they say there are, how many bins
 a number or a date has where the plan does not list them, which tables the questions of a plan need where it lists no
-tables, and that the noise is shared out as the plan wants it. Checked by neither: the files that are named as not
+tables, and that the noise is shared out as the plan wants it; of curves the bounds of a box that the plan declares, and
+which of the bases that it allows was taken. Checked by neither: the files that are named as not
 checked, such as report.html.
 """
 
@@ -51,6 +53,7 @@ FORMAT, VERSION = "dproof central certificate", 1
 STORED = r"tables\.parquet|rows\.parquet"
 ENUMERATED = 12  # columns of which every set that two rows may differ on is looked at
 LOOKED_AT, GROUPS = 1 << 19, 19  # sets of columns times tables, with more columns that are alike; groups of these
+REACH = 1 << 14  # the radius of a ball of curves, and the largest bound of a box
 SINGLE = 12  # numbers up to which each is counted by itself, where the plan lists no bins
 UNIT = 1 << 64  # losses are added up in parts of it, rounded up
 TIGHT = Fraction(1, 1 << 30)  # how far a stated bound of δ may lie above the one that is found here
@@ -59,7 +62,8 @@ SMOOTH, RIPPLE, CUT, LARGEST, LEAST = 4, Fraction(1, 1 << 104), Fraction(1, 1 <<
 require = reading.require
 Table = tuple[int, ...]
 
-Measured = tuple[Table, int | None, bool]  # a table of counts, or the sums of a number by a table; or a contrast
+Measured = tuple[Table, int | None, bool]  # a table of counts, or the sums of a column by a table; or a contrast
+Lengths = list[tuple[int, int, int]]  # of what a row adds to a sum of each column: |z|₂², |z|₁, and its terms
 ROWS: Measured = ((), None, False)  # the number of rows
 
 NOISE = reading.by_kind(
@@ -82,8 +86,20 @@ MEASUREMENT = reading.record(
         "contrast?": reading.truth,
     }
 )
+CURVES = reading.record(
+    {
+        "terms": reading.whole(1, 512),
+        "radius": reading.missing_or(reading.whole(1, 1 << 20)),
+        "box": reading.missing_or(reading.many(reading.whole(0, 1 << 20), 1, 512)),
+    }
+)
 COLUMN = reading.record(
-    {"name": reading.text, "values": reading.whole(1, 1 << 24), "reach": reading.whole(0, reading.SIZE)}
+    {
+        "name": reading.text,
+        "values": reading.whole(1, 1 << 24),
+        "reach": reading.whole(0, reading.SIZE),
+        "curves?": CURVES,
+    }
 )
 CERTIFICATE = reading.record(
     {
@@ -121,11 +137,28 @@ def parts(table: Table) -> list[Table]:
     return [part for n in range(len(table) + 1) for part in combinations(table, n)]
 
 
-def sensitivity(sizes: list[int], reach: list[int], measured: Measured, neighbours: str) -> int:
+def lengths(column: dict[str, Any]) -> tuple[int, int, int]:
+    """How long the vector is that a row adds to a sum of a column, and how many terms it has: a number has one.
+
+    In a ball |z|₁ ≤ √terms · |z|₂.
+    """
+    if "curves" not in column:
+        return column["reach"] ** 2, column["reach"], 1
+    terms, radius, box = (column["curves"][key] for key in ("terms", "radius", "box"))
+    require((radius is None) != (box is None) and not column["reach"], "the region of curves is a ball or a box")
+    require(column["values"] <= 2, "of curves it is counted whether they are there")
+    if box is None:
+        require(radius == REACH, "the ball of curves has another radius")
+        return radius**2, isqrt(terms * radius**2), terms
+    require(len(box) == terms and max(box) == REACH, "the box of curves has other bounds")
+    return sum(bound**2 for bound in box), sum(box), terms
+
+
+def sensitivity(sizes: list[int], reach: Lengths, measured: Measured, neighbours: str) -> int:
     """The squared length of what a row, or the change of one, adds at most."""
     table, number, _ = measured
     if number is not None:
-        return (1 if neighbours == "add-remove" else 4) * reach[number] ** 2 * norm(sizes, table)
+        return (1 if neighbours == "add-remove" else 4) * reach[number][0] * norm(sizes, table)
     if neighbours == "add-remove":
         return norm(sizes, table)
     return max(norm(sizes, table), *(change(sizes, table, apart) for apart in parts(table)))
@@ -135,7 +168,7 @@ def rounded(loss: Fraction) -> int:
     return -(-loss * UNIT // 1)
 
 
-def largest_loss(sizes: list[int], reach: list[int], precisions: dict[Measured, Fraction], neighbours: str) -> Fraction:
+def largest_loss(sizes: list[int], reach: Lengths, precisions: dict[Measured, Fraction], neighbours: str) -> Fraction:
     """max Σ Δ² · precision over neighbouring tables, or a bound above it."""
     added = sum(rounded(sensitivity(sizes, reach, m, "add-remove") * p) for m, p in precisions.items())
     if neighbours == "add-remove":
@@ -144,7 +177,7 @@ def largest_loss(sizes: list[int], reach: list[int], precisions: dict[Measured, 
     return max(Fraction(added, UNIT), changed) if ROWS in precisions else changed
 
 
-def largest_change(sizes: list[int], reach: list[int], precisions: dict[Measured, Fraction]) -> Fraction:
+def largest_change(sizes: list[int], reach: Lengths, precisions: dict[Measured, Fraction]) -> Fraction:
     """The maximum, or a bound above it, where a row is replaced by another one."""
     sums = {m: p for m, p in precisions.items() if m[1] is not None}
     loss = sum(rounded(sensitivity(sizes, reach, m, "change-one") * p) for m, p in sums.items())
@@ -224,13 +257,13 @@ def delta(loss: Fraction, numbers: int, epsilon: Fraction) -> Fraction:
 
 def check_measurements(found: dict[str, Any]) -> None:
     """What is measured must be tables of the columns, each once, with the noise of one kind."""
-    sizes, reach = ([column[key] for column in found["columns"]] for key in ("values", "reach"))
+    sizes, reach = [column["values"] for column in found["columns"]], [lengths(column) for column in found["columns"]]
     measured: dict[Measured, dict[str, Any]] = {}
     for measurement in found["measurements"]:
         table, number = tuple(measurement["columns"]), measurement["sum_of"]
         one = (table, number, measurement.get("contrast", False))
         known = all(i < len(sizes) for i in table) and list(table) == sorted(set(table))
-        summed = number is None or (number < len(sizes) and reach[number] > 0 and number not in table)
+        summed = number is None or (number < len(sizes) and reach[number][0] > 0 and number not in table)
         new = known and summed and one not in measured and measurement["noise"] < len(found["noises"])
         require(new, "a measurement is of no table of the columns, or of one that is there")
         if "contrast" in measurement:
@@ -243,11 +276,11 @@ def check_measurements(found: dict[str, Any]) -> None:
     (check_gaussian if found["delta"] else check_laplace)(found, sizes, reach, measured, told)
 
 
-def check_laplace(found: dict[str, Any], sizes: list[int], reach: list[int], measured: Any, told: Any) -> None:
+def check_laplace(found: dict[str, Any], sizes: list[int], reach: Lengths, measured: Any, told: Any) -> None:
     """The steps that a person moves all tables by, each at what it costs, must not cost more than ε."""
     once, costs = 1 if found["neighbours"] == "add-remove" else 2, dict[Measured, Fraction]()
     for one, noise in measured.items():
-        steps = 1 if one[1] is None else reach[one[1]]
+        steps = 1 if one[1] is None else reach[one[1]][1]
         require(told[one] == once * steps, "a measurement has another sensitivity")
         bounded = noise["reach"] is None and reading.step_odds(noise) <= reading.exp_below(noise["epsilon"])
         require(bounded, "a step of the noise costs more than it says")
@@ -271,7 +304,7 @@ def largest_cost(sizes: list[int], costs: dict[Measured, Fraction], neighbours: 
     return max(added, changed) if ((), None, True) in costs else changed
 
 
-def check_gaussian(found: dict[str, Any], sizes: list[int], reach: list[int], measured: Any, told: Any) -> None:
+def check_gaussian(found: dict[str, Any], sizes: list[int], reach: Lengths, measured: Any, told: Any) -> None:
     """The sensitivities, ρ and δ that the certificate states must be no less than what follows from the noise."""
     squares: dict[Measured, Fraction] = {}
     neighbours, persons = found["neighbours"], found["rows_per_person"] ** 2
@@ -284,7 +317,7 @@ def check_gaussian(found: dict[str, Any], sizes: list[int], reach: list[int], me
     require(found["rho"] is not None and loss / 2 <= found["rho"], "rho is larger than it says")
     require(loss / 2 == found["rho"], "rho is smaller than it says")
     smooth = largest_loss(sizes, reach, {one: 1 / (s - SMOOTH) for one, s in squares.items()}, neighbours)
-    numbers = sum(prod(sizes[i] for i in table) for table, _, _ in squares)
+    numbers = sum(prod(sizes[i] for i in t) * (1 if n is None else reach[n][2]) for t, n, _ in squares)
     bound = delta(smooth * persons, numbers, found["epsilon"]) if squares else Fraction(0)
     require(bound <= found["delta"], f"delta is larger than the promised {found['delta']}")
     require(bound <= found["tight"]["delta"] * (1 + Fraction(1, 1 << 60)), "delta is larger than it says")
@@ -304,6 +337,7 @@ def check_plan(found: dict[str, Any], plan: dict[str, Any]) -> None:
     for column, (name, values, reach) in zip(found["columns"], counted, strict=True):
         require(values in (None, column["values"]), f"{name!r} has another number of values in the plan")
         require(reach == column["reach"], f"the sums of {name!r} have another reach in the plan")
+        check_curves(columns.get(name, {}), column.get("curves"))
     made_up = found["release"]["made_up_rows"] is not None
     require(made_up == release.get("rows", False), "the certificate and the plan disagree on made-up rows")
     public = found["neighbours"] == "change-one" and found["rows_per_person"] == 1 and "person" not in promise
@@ -320,13 +354,33 @@ def check_plan(found: dict[str, Any], plan: dict[str, Any]) -> None:
     else:  # a set stands for each of its items
         listed = (product(*(places[name] for name in table["columns"])) for table in given)
         tables = [tuple(sorted(table)) for some in listed for table in some]
-    numbers = [i for i, column in enumerate(found["columns"]) if column["reach"] and release.get("sums", False)]
+    sums = release.get("sums", False)
+    numbers = [i for i, c in enumerate(found["columns"]) if "curves" in c or (c["reach"] and sums)]
     wanted = set(wanted_of(found, tables, None))
     for number in numbers:
         by = [tuple(i for i in table if i != number) for table in tables if number in table]
         wanted |= set(wanted_of(found, by, number))
     measured = {(tuple(m["columns"]), m["sum_of"], m.get("contrast", False)) for m in found["measurements"]}
     require(measured == wanted, "the certificate has other tables than the plan")
+
+
+def check_curves(column: dict[str, Any], region: dict[str, Any] | None) -> None:
+    """Curves, and nothing else, must have a region: of as many terms as the plan allows, and a box where it has one.
+
+    Measured are the values on the grid, or a basis of so many terms as the plan says, or 8; of a kernel 4 to 32.
+    """
+    require((column.get("space") == "curves") == (region is not None), "the certificate has other curves than the plan")
+    if region is None:
+        return
+    grid = column.get("grid", column.get("columns"))
+    points = column["points"] if grid is None else len(grid)
+    some = {4, 8, 16, 32} if "kernel" in column else {min(8, points)}
+    allowed = {points, *([column["terms"]] if "terms" in column else some)}
+    require(region["terms"] in allowed, "the curves have another number of terms in the plan")
+    # Coefficients lie in a box that is declared, values on the grid in a cube, and everything else in a ball.
+    cube = ("radius" not in column or "kernel" in column) and region["box"] == [REACH] * points
+    fits = region["box"] is not None if "box" in column else region["box"] is None or cube
+    require(fits, "the curves have another region in the plan")
 
 
 def wanted_of(found: dict[str, Any], tables: list[Table], number: int | None) -> list[Measured]:
@@ -349,9 +403,11 @@ def axes_of(name: str, column: dict[str, Any]) -> list[tuple[str, int | None, in
     """The names under which a column is counted, how many values each has, None where its bins follow from a rule, and
     how many steps a number that is added up lies from the middle at most, 0 where none is.
 
-    A set is counted by its items, and by whether it is missing.
+    A set is counted by its items, and by whether it is missing; curves by whether they are there.
     """
     absent = column.get("missing") == "category"
+    if column["space"] == "curves":
+        return [(name, 1 + absent, 0)]
     if column["space"] == "subsets":
         items = [*(column["values"] if "values" in column else column["columns"]), *["(missing)"] * absent]
         return [(f"{name}: {item}", 2, 0) for item in items]

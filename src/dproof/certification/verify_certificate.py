@@ -206,6 +206,7 @@ LAWS: dict[str, Shape] = {
     "subset-selection": {"size": whole(1, 62), "width": whole(1, 62), "high": WEIGHT, "low": WEIGHT},
     "block-design": {name: whole(1, 1 << 24) for name in ("size", "prime", "classes", "taken")}
     | {"high": WEIGHT, "low": WEIGHT},
+    "plane-design": {"size": whole(1, 1 << 24), "order": whole(2, 4095), "high": WEIGHT, "low": WEIGHT},
     "lattice": {"size": digits(1, SIZE), "clamped": truth, "noise": NOISE},
     "coefficients": {
         "norm": one_of("l1", "l2", "linf"),
@@ -299,14 +300,21 @@ def alike(law: dict[str, Any], _: Fraction) -> Iterator[Pair]:
             require(w <= k, "a set is larger than the values it is of")
             sets = comb(k - 2, w - 1) if k > 1 else 0  # that hold one of them and not the other
             own, other, total = sets * high, sets * low, comb(k - 1, w - 1) * high + comb(k - 1, w) * low
+        case {"kind": "plane-design", "order": q, "high": high, "low": low}:
+            require(is_prime(q) and law["size"] <= q * q + q + 1, "a projective plane does not exist")
+            # Through two points goes one of the q + 1 lines through each.
+            own, other, total = q * high, q * low, (q + 1) * high + q * q * low
         case {"prime": p, "classes": m, "taken": s, "high": high, "low": low}:
-            prime = all(p % n for n in range(2, isqrt(p) + 1))
-            require(prime and (p - 1) % m == 0 and s < m and law["size"] <= p, "a block design does not exist")
+            require(is_prime(p) and (p - 1) % m == 0 and s < m and law["size"] <= p, "a block design does not exist")
             w = s * (p - 1) // m  # values in a block; of m·p blocks two values share w(w − 1)m/(p − 1)
             own, other, total = s * (p - w) * high, s * (p - w) * low, m * (w * high + (p - w) * low)
     require(total > 0, "a law has no weight")
     if law["size"] > 1:
         yield 0, 1, [own, other], [other, own], total
+
+
+def is_prime(n: int) -> bool:
+    return n > 1 and all(n % d for d in range(2, isqrt(n) + 1))
 
 
 def rounded(law: dict[str, Any], odds: Fraction) -> Iterator[Pair]:
@@ -353,7 +361,7 @@ def matrix(law: dict[str, Any], odds: Fraction) -> Iterator[Pair]:
 
 
 PAIRWISE: dict[str, Callable[[dict[str, Any], Fraction], Iterator[Pair]]] = {
-    **dict.fromkeys(("keep-or-other", "unary", "subset-selection", "block-design"), alike),
+    **dict.fromkeys(("keep-or-other", "unary", "subset-selection", "block-design", "plane-design"), alike),
     **dict.fromkeys(("bits", "one-item"), bits),
     "matrix": matrix,
     "rounded": rounded,

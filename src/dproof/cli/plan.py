@@ -206,6 +206,8 @@ def _columns(answer: dict[str, Any]) -> Page:
         "\nerror: how far a released value is from the true one on average, for the worst true value; at best: the "
         "least that any method with this ε allows. Numbers are released beyond their range, so that means are right."
     )
+    if answer["rows"] is not None:
+        yield "±: for the worst table, which for most counts is one whose rows all have the value that is counted."
     if "asked" in spread:
         yield from _spread(answer)
     for sharp, said in _CONDITIONS.items():
@@ -251,6 +253,8 @@ def _questions(answer: dict[str, Any]) -> Page:
         if asked["question"] != last:
             yield f"\n{escape(last := asked['question'])}"
         yield pairs([("•", f"{escape(asked['column'])}: {_ways(asked, several)}")])
+    if answer["questions"]:
+        yield "\n± from a release: for evenly spread values."
     if answer["questions_verdict"]:
         yield f"\n{answer['questions_verdict']}"
 
