@@ -44,6 +44,8 @@ CONCERNED = {
     "certification/sufficient_sets.py": "sufficient_sets 2015_theorem_2 2015_theorem_3 2016_theorem_2 2016_example_2",
     "certification/verify_central.py": "central_reach verify_central central_forgeries contrasts several_rows "
     "central_sets central_rows",
+    "certification/verify_central_plan.py": "central_reach verify_central central_forgeries central_curve_forgeries "
+    "contrasts central_sets central_rows",
     "certification/verify_certificate.py": "verifier_ranges verifier_bounds verifier_coefficients verifier_digits "
     "verifier_pairs certificate_forgeries certificate certificate_ranges versions lattice_certificates wide_noise "
     "release_folder_forgeries release_forgeries dates curves_release noise_records optional optional_curves "
