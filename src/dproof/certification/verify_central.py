@@ -94,8 +94,12 @@ CURVES = reading.record(
     }
 )
 COLUMN = reading.record(
-    {"name": reading.text, "values": reading.whole(1, 1 << 24), "reach": reading.whole(0, reading.SIZE)},
-    {"curves": CURVES},
+    {
+        "name": reading.text,
+        "values": reading.whole(1, 1 << 24),
+        "reach": reading.whole(0, reading.SIZE),
+        "curves?": CURVES,
+    }
 )
 CERTIFICATE = reading.record(
     {
