@@ -68,6 +68,7 @@ if TYPE_CHECKING:  # what tools see; at run time a name is loaded when it is fir
     from dproof.spaces.rows import Rows as Rows
     from dproof.spaces.space import Space as Space
     from dproof.spaces.subsets import Subsets as Subsets
+    from dproof.spaces.vectors import Vectors as Vectors
 
 __version__ = "0.1.0"
 
@@ -78,6 +79,7 @@ _PUBLIC = {
     "Subsets": "dproof.spaces.subsets",
     "Interval": "dproof.spaces.interval",
     "Dates": "dproof.spaces.dates",
+    "Vectors": "dproof.spaces.vectors",
     "Curves": "dproof.spaces.curves",
     "Rows": "dproof.spaces.rows",
     "add_space": "dproof.plans.column",
