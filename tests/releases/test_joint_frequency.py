@@ -26,6 +26,7 @@ from dproof.plans.questions import checked_question
 from dproof.plans.row_law import RowLaw, certify_row
 from dproof.questions.sums import Term
 from dproof.releases.release import DATA, PARQUET
+from dproof.report.plan_advice import Prices
 from dproof.spaces.codes import Codes
 from dproof.testing import seeded_coins
 from tests.forging import forge
@@ -162,6 +163,16 @@ def test_what_cannot_be_stored_as_a_code_keeps_its_values_or_is_refused(other: d
     hashed = [joined("a", "h", **HASHED), joined("b", "h", mechanism="randomised_response")]
     with pytest.raises(InputError, match=r"'h'.*: write mechanism = 'randomised_response'"):
         certify_row(plan_of(columns, spread="sample", joint=hashed))
+
+
+def test_the_plan_advises_it_where_it_can_be_stored() -> None:
+    def advised(other: dict[str, Any]) -> list[str]:
+        prices = Prices(plan_of({"a": MANY, "b": other}, joint=[joined("a", "b")]), 20_000)
+        return [hint.text for hint in prices.changes() if hint.kind == "mechanism"]
+
+    (text,) = advised(MANY)
+    assert text.startswith("mechanism = \"frequency\" in the [[joint]] of 'a', 'b' makes its counts ± ")
+    assert advised(FLAGS) == []
 
 
 # Releases ------------------------------------------------------------------------------------------------------------
