@@ -48,6 +48,8 @@ COMMANDS = {
     "certify": "Say exactly how private a mechanism is, with the worst case.",
     "design": "Find the mechanism of least error for a space, with proof.",
     "explain": "Say what a guarantee means for one person.",
+    "serve": "Serve tables and releases over HTTP, for people with tokens.",
+    "token": "Give, list and revoke the tokens of a server.",
 }
 ALIASES = {"sanitize": "sanitise"}
 _SOON = 0.01  # seconds until a signal is looked at again
