@@ -72,6 +72,18 @@ class Section:
     charts: tuple[Chart, ...] = ()
 
 
+def restored(fields: dict[str, Any]) -> Section:
+    """A section from its fields, as JSON keeps them."""
+    return Section(
+        fields["title"],
+        fields["how"],
+        tuple(Line(**line) for line in fields["lines"]),
+        tuple(map(tuple, fields["ratios"])),
+        tuple(Grid(tuple(grid["header"]), tuple(map(tuple, grid["rows"]))) for grid in fields["grids"]),
+        tuple(Chart(**{**chart, "points": tuple(map(tuple, chart["points"]))}) for chart in fields["charts"]),
+    )
+
+
 def seconds(work: Callable[[], Any], repeats: int = 5) -> list[float]:
     """The wall-clock times of a few runs, after one that warms up."""
     return in_turns(work, repeats=repeats)[0]

@@ -44,7 +44,7 @@ from dproof.curves.noise import recorded_noise
 from dproof.curves.vector_noise import VectorNoise, vector_noise
 from dproof.errors import DproofError
 from dproof.exact import exp_below, float_above
-from dproof.laws import BlockDesign, Matrix, Rounded
+from dproof.laws import BlockDesign, Matrix, PlaneDesign, Rounded
 from dproof.laws.gaussian import Gaussian
 from dproof.laws.lattice import Lattice
 from dproof.laws.law import LAWS
@@ -97,6 +97,7 @@ CERTIFICATES: dict[str, Json] = {
     "unary": certify(unary_encoding(LETTERS, Privacy(1)), Privacy(1)).to_json(),
     "subset selection": certify(subset_selection(LETTERS, Privacy(1, "1/100")), Privacy(1, "1/100")).to_json(),
     "block design": _of(BlockDesign(6, 7, 3, 1, 5, 2).to_json(), Privacy(1), 1.0, 0.0),
+    "plane design": _of(PlaneDesign(6, 2, 5, 2).to_json(), Privacy(1), 1.0, 0.0),
     "one item": certify(one_item(Subsets(["a", "b", "c"]), Privacy(1, "1/100")), Privacy(1, "1/100")).to_json(),
     "rounded": _of(
         Rounded(6, 2, Matrix(np.array([[5, 3, 2], [3, 4, 3], [2, 3, 5]]), 10)).to_json(), Privacy(1), 1.0, 0.0
@@ -284,6 +285,11 @@ def laws(law: Json) -> list[list[int]]:
 
         blocks = list(product(range(m), range(p)))
         return [[high if holds(x, *block) else low for block in blocks] for x in range(law["size"])]
+    if kind == "plane-design":
+        q, high, low = (int(law[key]) for key in ("order", "high", "low"))
+        points = [p for p in product(range(q), repeat=3) if next((c for c in p if c), 0) == 1]
+        meet = [[sum(a * b for a, b in zip(x, y, strict=True)) % q == 0 for y in points] for x in points]
+        return [[high if held else low for held in row] for row in meet[: law["size"]]]
     size = min(law["size"], 5)  # the other values' bits are alike for both inputs
     sets = list(product((0, 1), repeat=size))
     if kind == "unary":

@@ -75,7 +75,7 @@ def test_what_was_released_is_accepted_by_both(folder: Path, capsys: pytest.Capt
     release = dp.verify(folder)
     assert release is not None and release.unchecked == (REPORT,)
     assert verify_certificate.main([str(folder / CERTIFICATE)]) == 0
-    assert "not checked here: what the stored table holds, report.html" in capsys.readouterr().out
+    assert "not checked here: what the stored files hold, report.html" in capsys.readouterr().out
 
 
 # Files ----------------------------------------------------------------------------------------------------------------

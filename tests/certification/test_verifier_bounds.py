@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from dproof import Interval, Privacy, staircase
-from dproof.certification.verify_certificate import LAW, stairs, step_odds, two_sided
+from dproof.certification.verify_certificate import LAWS, by_kind, stairs, step_odds, two_sided
 
 # Value k ≥ 0 has the weight TOP[0][k], and −1 − k has TOP[1][k]; the last cell stands for all that lies beyond.
 TOP = [[80, 40, 21, 11, 5, 6], [40, 21, 11, 5, 3, 3]]
@@ -45,5 +45,5 @@ def test_noise_that_ends_at_its_reach_is_bounded_by_a_mixture(reach: int, shift:
 @pytest.mark.parametrize("size", [1, 7, 20])
 def test_stairs_have_the_delta_that_their_own_law_has(odds: Fraction, size: int) -> None:
     family = staircase(Interval(0, size, 1), Privacy(1)).family
-    law = LAW(dict(family.to_json()), "law")
+    law = by_kind(LAWS, {})(dict(family.to_json()), "law")
     assert stairs(law["noise"], size, odds) == family.worst(odds).value > 0

@@ -34,8 +34,8 @@ def lists(entry: Any, least: int, most: int) -> tuple[list[Any], list[Any]]:
 
 
 RANGES: dict[str, tuple[Reader, tuple[list[Any], list[Any]]]] = {
-    "epsilon": (verifier.EPSILON, fractions(0, 1000)),
-    "delta": (verifier.DELTA, fractions(0, 1)),
+    "epsilon": (verifier.PROMISE["epsilon"], fractions(0, 1000)),
+    "delta": (verifier.PROMISE["delta"], fractions(0, 1)),
     "weight": (verifier.WEIGHT, texts(0, HUGE)),
     "total": (verifier.TOTAL, texts(1, HUGE)),
     "weight of noise": (verifier.TABLED, texts(1, 1 << 128)),
@@ -66,7 +66,10 @@ RANGES: dict[str, tuple[Reader, tuple[list[Any], list[Any]]]] = {
     "curve terms": (LAWS["coefficients"]["terms"], wholes(1, 512)),
     "curve radius": (LAWS["coefficients"]["radius"], ([None, 1, 1 << 20], [0, (1 << 20) + 1, 1.0])),
     "curve box": (LAWS["coefficients"]["box"], ([[0], [1 << 20] * 512], [[-1], [(1 << 20) + 1], [], [0] * 513])),
-    "neighbours": (verifier.PAIRS, ([[], [[0, 1 << 20]]], [[[-1, 0]], [[0, (1 << 20) + 1]], [[0]], [[0, 1, 2]]])),
+    "neighbours": (
+        LAWS["matrix"]["neighbours?"],
+        ([[], [[0, 1 << 20]]], [[[-1, 0]], [[0, (1 << 20) + 1]], [[0]], [[0, 1, 2]]]),
+    ),
     "tight epsilon": (verifier.LEVELS["epsilon"], ([0.0, 1000.0, "inf"], [-0.0, -0.1, 1000.1, 1, "nan", None])),
     "tight delta": (verifier.LEVELS["delta"], ([0.0, 1.0], [-0.0, 1.1, 1, "inf"])),
     "text": (verifier.text, (["", "a" * 4096], ["a" * 4097, 1, None])),

@@ -103,7 +103,7 @@ def shape(answer: Any) -> Any:
     if isinstance(answer, dict):
         return {key: "told" if key == "informative" else shape(value) for key, value in answer.items()}
     if isinstance(answer, list):
-        noisy = ("no information", "≈")  # said of what the noise made of the numbers
+        noisy = "no information"  # said of what the noise made of the numbers
         return [shape(value) for value in answer if not (isinstance(value, str) and value.startswith(noisy))]
     return "number" if isinstance(answer, (int, float)) and not isinstance(answer, bool) else answer
 

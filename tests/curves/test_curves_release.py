@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from dproof.certification.verify_certificate import LAW, Refused, exp_below, normal_below, seal, verify
+from dproof.certification.verify_certificate import LAWS, Refused, by_kind, exp_below, normal_below, seal, verify
 from dproof.certification.verify_certificate import coefficients as bound
 from dproof.curves.noise import CurveMechanism
 from dproof.errors import DproofWarning, InputError, VerificationFailed
@@ -41,7 +41,7 @@ def wide(rows: np.ndarray) -> object:
 
 
 def coefficients(record: dict, epsilon: Fraction) -> Fraction:
-    return bound(LAW(record, "law"), exp_below(epsilon))
+    return bound(by_kind(LAWS, {})(record, "law"), exp_below(epsilon))
 
 
 CURVES = np.random.default_rng(1).uniform(0, 5, (60, 24))

@@ -13,7 +13,7 @@ import dproof as dp
 from dproof import Categories, Privacy
 from dproof.laws import BlockDesign
 from dproof.laws import block_design as module
-from dproof.laws.blocks import Blocked, Incidence
+from dproof.laws.blocks import Blocked
 from dproof.mechanisms.frequency import MOST_CODES, even_variance, frequency
 from dproof.testing import check_mechanism
 
@@ -137,8 +137,8 @@ def test_the_law_of_the_axis_is_the_law() -> None:
 
 
 def _axis(law: BlockDesign, block_of: np.ndarray) -> Blocked:
-    incidence = Incidence(law.prime, law.classes, law.holding, law.size)
-    return Blocked("x", incidence, block_of, int(block_of.max()) + 1, *map(float, law.hit_and_miss), None)
+    chances = (*map(float, law.hit_and_miss), law.high / law.total, law.low / law.total)
+    return Blocked("x", law.incidence(), block_of, int(block_of.max()) + 1, *chances, None)
 
 
 def best_known(size: int, epsilon: float) -> float:

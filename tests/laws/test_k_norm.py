@@ -12,7 +12,7 @@ from typing import Any, Literal
 import numpy as np
 import pytest
 
-from dproof.certification.verify_certificate import k_norm as verified
+from dproof.certification.verify_certificate import coefficients as verified
 from dproof.errors import InputError, TooLarge, VerificationFailed
 from dproof.exact import exp_below
 from dproof.laws.guide import guide
@@ -78,8 +78,12 @@ def test_delta_bounds_the_definition(norm: Norm) -> None:
             excess = (weight(law, x) - odds * weight(law, (x[0] - d[0], x[1] - d[1])) for x in points)
             exact = sum(max(Fraction(0), e) for e in excess) / total
             assert exact <= law.delta_vector(odds, size, 2) + Fraction(1, 10**5)  # what lies farther out
-            record = {"fall": law.fall, "cell": law.cell}
-            assert verified(record, size, odds) == pytest.approx(float(law.delta_vector(odds, size, 2)), abs=1e-12)
+            region = {"radius": size, "box": None} if norm == "l2" else {"radius": None, "box": [size, 0]}
+            noise = {"kind": "k-norm", "norm": norm, "terms": 2, "fall": law.fall, "cell": law.cell}
+            record = {"norm": norm, "terms": 2, **region, "noise": noise}
+            assert verified(record, odds, nearer=True) == pytest.approx(
+                float(law.delta_vector(odds, size, 2)), abs=1e-12
+            )
 
 
 # Sampling ------------------------------------------------------------------------------------------------------------

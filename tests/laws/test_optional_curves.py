@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dproof import Curves, Privacy, certify, curve_noise
-from dproof.certification.verify_certificate import LAW, Refused, exp_below, log_below, optional, seal, verify
+from dproof.certification.verify_certificate import LAWS, Refused, by_kind, exp_below, log_below, optional, seal, verify
 from dproof.coins import Coins
 from dproof.curves.expansion import CurveLattice, expand
 from dproof.curves.noise import CurveLaw, CurveMechanism, recorded_curve_law
@@ -142,7 +142,7 @@ def test_it_keeps_the_promise_and_uses_nearly_all_of_it(region: str, kind: str) 
 @pytest.mark.parametrize(("region", "kind"), MADE)
 def test_the_stand_alone_verifier_finds_the_same_delta(region: str, kind: str) -> None:
     mechanism, privacy = made(region, kind)
-    record = LAW(json.loads(json.dumps(mechanism.family.to_json())), "law")
+    record = by_kind(LAWS, {})(json.loads(json.dumps(mechanism.family.to_json())), "law")
     for part in ("1", "0.9", "0.6"):
         epsilon = privacy.epsilon * Fraction(part)
         assert float(optional(record, exp_below(epsilon))) == pytest.approx(mechanism.delta(epsilon), rel=1e-9)

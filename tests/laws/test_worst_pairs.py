@@ -10,7 +10,7 @@ import pytest
 
 from dproof.certification.loss import compose, own_worst_pair
 from dproof.errors import InputError
-from dproof.laws import Bits, BlockDesign, KeepOrOther, Law, OneItem, SubsetSelection, Unary
+from dproof.laws import Bits, BlockDesign, KeepOrOther, Law, OneItem, PlaneDesign, SubsetSelection, Unary
 from dproof.laws.divergence import hockey_stick, tight_odds
 
 LAWS = [
@@ -25,6 +25,8 @@ LAWS = [
     SubsetSelection(2, 2, 1, 1),
     BlockDesign(3, 3, 2, 1, 3, 1),
     BlockDesign(5, 7, 3, 1, 3, 1),
+    PlaneDesign(2, 2, 3, 1),
+    PlaneDesign(13, 3, 5, 2),
     OneItem(1, 3, 1),
     OneItem(3, 2, 1),
 ]

@@ -8,8 +8,9 @@ from pathlib import Path
 CONCERNED = {
     "laws": "read_numbers what_a_law_says families lattice new_law worst_pairs noise_mechanisms certificate_ranges "
     "lattice_sampling samplers noise_records",
-    "laws/block_design.py": "block_design worst_pairs best_laws",
-    "laws/blocks.py": "block_design best_laws",
+    "laws/block_design.py": "block_design plane_design worst_pairs best_laws",
+    "laws/blocks.py": "block_design plane_design best_laws",
+    "laws/difference_sets.py": "block_design plane_design",
     "laws/debias.py": "estimation_scores estimation_unbiased release_query release_query_designs frequency_protocols",
     "laws/divergence.py": "gaussian_vectors worst_pairs families lattice certify tight_or_upper curves_noise "
     "composition",

@@ -8,6 +8,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
+from hashlib import sha256
 from pathlib import Path
 from random import Random
 
@@ -74,12 +75,18 @@ def _function(tree: ast.AST, line: int, prefix: str = "") -> str | None:
 
 
 def sample(source: Path, seed: int) -> Iterator[Mutant]:
-    """All mutants that count, in an order given by the seed: at each place of the source one at most."""
-    random = Random(seed)
-    places = [(module, ways) for module in modules(source) for ways in _places((source / module).read_text("utf-8"))]
-    random.shuffle(places)
-    for module, ways in places:
-        mutant = _mutate(source, module, *random.choice(ways))
+    """All mutants that count, in an order given by the seed: at each place of the source one at most.
+
+    The rank of a place depends on its line alone, so a change elsewhere leaves the sample as it is, and what an earlier
+    run showed stays known.
+    """
+    ranked = [
+        (f"{seed}\n{module}\n{place}", module, ways)
+        for module in modules(source)
+        for place, ways in _places((source / module).read_text("utf-8"))
+    ]
+    for place, module, ways in sorted(ranked, key=lambda entry: sha256(entry[0].encode()).digest()):
+        mutant = _mutate(source, module, *Random(place).choice(ways))
         if mutant is not None:
             yield mutant
 
@@ -89,19 +96,26 @@ def modules(source: Path) -> list[str]:
     return sorted({path.relative_to(source).as_posix() for path in paths} - PICTURES)
 
 
-def _places(text: str) -> list[list[tuple[str, int]]]:
-    """For each place that can be changed the ways to do it: an operator and the number of its occurrence."""
+def _places(text: str) -> Iterator[tuple[str, list[tuple[str, int]]]]:
+    """Each place that can be changed: its line cut in two, and how many such lines stand before it.
+
+    With it the ways to change it: an operator and the number of its occurrence.
+    """
     from cosmic_ray.ast import ast_nodes, get_ast
     from cosmic_ray.plugins import get_operator
 
     nodes = list(ast_nodes(get_ast(text)))
-    places = defaultdict(list)
+    ways = defaultdict(list)
     for name in OPERATORS:
         operator = get_operator(f"core/{name}")()
         starts = (start for node in nodes for start, _ in operator.mutation_positions(node))
         for occurrence, start in enumerate(starts):
-            places[start].append((name, occurrence))
-    return [ways for _, ways in sorted(places.items())]
+            ways[start].append((name, occurrence))
+    lines = text.splitlines()
+    for line, column in sorted(ways):
+        before, after = lines[line - 1][:column].lstrip(), lines[line - 1][column:]
+        earlier = lines[: line - 1].count(lines[line - 1])
+        yield f"{earlier}\n{before}\n{after}", ways[line, column]
 
 
 def _mutate(source: Path, module: str, operator: str, occurrence: int) -> Mutant | None:

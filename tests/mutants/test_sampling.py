@@ -49,3 +49,14 @@ def test_a_seed_gives_the_same_mutants_again(tmp_path: Path) -> None:
     (tmp_path / "laws" / "law.py").write_text(WORDS, "utf-8")
     first, second = ([mutant.change for mutant in sample(tmp_path, 7)] for _ in range(2))
     assert first == second and {before for before, _ in first} == {"if x < 0:"} and len(set(first)) == 3
+
+
+def test_a_change_elsewhere_leaves_the_sample_as_it_is(tmp_path: Path) -> None:
+    pytest.importorskip("cosmic_ray")
+    (tmp_path / "laws").mkdir()
+    (tmp_path / "laws" / "law.py").write_text(WORDS + "y = 1 + 2 + 3 + 4 + 5\n", "utf-8")
+    before = [mutant.change for mutant in sample(tmp_path, 7)]
+    (tmp_path / "laws" / "law.py").write_text("z = 0\n" + WORDS + "y = 1 + 2 + 3 + 4 + 5\n", "utf-8")
+    (tmp_path / "laws" / "noise.py").write_text("x = 6 * 7\n", "utf-8")
+    after = [mutant.change for mutant in sample(tmp_path, 7)]
+    assert len(before) > 5 and [change for change in after if change in before] == before

@@ -94,6 +94,11 @@ def test_killers_go_first_and_then_quick_tests() -> None:
     assert sorted("dcab", key=rank) == ["b", "a", "c", "d"]
 
 
+def test_tests_that_reach_the_mutant_go_before_those_that_were_never_run() -> None:
+    rank = Hints("f", killers={"a": 1}, seconds={"c": 0.01, "d": 20}, reached={"c": ["f"], "d": ["f"]}).rank
+    assert sorted("adc", key=rank) == ["c", "d", "a"]
+
+
 @pytest.mark.parametrize(("old", "function"), [("2 * x", "double"), ("while x", "forever"), ("LIMIT = 3", None)])
 def test_the_function_with_the_mutant(old: str, function: str | None) -> None:
     assert Mutant("laws/law.py", "", MODULE, MODULE.replace(old, "other")).function == function

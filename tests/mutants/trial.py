@@ -49,9 +49,13 @@ class Hints:
         functions = {*self.reached[test], *self.reached.get(_file(test), ())}
         return not functions.isdisjoint((self.function, EVERYTHING))
 
-    def rank(self, test: str) -> tuple[int, int]:
-        """Tests that killed other mutants go first, then quick ones. In steps, since tests of a file share fixtures."""
-        return -self.killers.get(test, 0), ceil(log10(self.seconds.get(test, 0.1) + 0.01))
+    def rank(self, test: str) -> tuple[bool, int, int]:
+        """Tests that are known to reach the mutant go first, of these such as killed other mutants, then quick ones.
+
+        In steps of time, since tests of a file share fixtures.
+        """
+        new = self.function is not None and test not in self.reached
+        return new, -self.killers.get(test, 0), ceil(log10(self.seconds.get(test, 0.1) + 0.01))
 
 
 @dataclass(frozen=True, slots=True)

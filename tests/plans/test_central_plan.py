@@ -64,7 +64,10 @@ def test_a_larger_weight_makes_a_table_sharper() -> None:
             {"columns": {"a": {"space": "subsets", "values": ["x", "y"]}, "a: x": category(2)}},
             "has the name of an item of a set",
         ),
-        ({"columns": {"a": {"space": "curves", "points": 9, "low": 0, "high": 1}}}, "holds curves, which model"),
+        (
+            {"columns": {"a": {"space": "curves", "points": 9, "low": 0, "high": 1}}, "release": {"rows": True}},
+            "made-up rows leave out curves, and the plan has nothing else",
+        ),
         ({"release": {"tables": 0}}, "must be at least 1"),
         ({"release": {"tables": "two"}}, "must be a whole number"),
         ({"release": {"tables": []}}, "lists no table"),

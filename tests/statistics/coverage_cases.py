@@ -43,8 +43,8 @@ class Told(NamedTuple):
 class Asked:
     """SQL after SELECT, with the value called v; all other columns are keys.
 
-    A `bound` may cover more often than it says: its interval holds for every distribution, is that of a ratio, or
-    covers on average over many cells.
+    A `bound` may cover more often than it says: its interval holds for every distribution, is that of a ratio, is moved
+    into what is possible, is Bernstein's, or covers on average over many cells.
     """
 
     sql: str
@@ -260,8 +260,8 @@ def gss_plan(epsilon: int) -> dict[str, Any]:
 # The page ------------------------------------------------------------
 
 MOMENTS = {
-    "mean": Asked("avg(x) AS v FROM release"),
-    "sum": Asked("sum(x) AS v FROM release"),
+    "mean": Asked("avg(x) AS v FROM release", bound=True),
+    "sum": Asked("sum(x) AS v FROM release", bound=True),
     "mean by category": Asked("team, avg(x) AS v FROM release WHERE team <> 'c' GROUP BY team", bound=True),
     "mean in a small category (5 %)": Asked("avg(x) AS v FROM release WHERE team = 'c'", bound=True),
     "standard deviation": Asked("stddev(x) AS v FROM release", bound=True),
@@ -272,11 +272,13 @@ SECTIONS = [
         "Each row has a team and a set of likes; each of the two columns has half of ε.",
         {
             "count of a category": Asked("count(*) FILTER (WHERE team = 'a') AS v FROM release"),
-            "count of a small category (2 %)": Asked("count(*) FILTER (WHERE team = 'c') AS v FROM release"),
+            "count of a small category (2 %)": Asked(
+                "count(*) FILTER (WHERE team = 'c') AS v FROM release", bound=True
+            ),
             "share of a category": Asked("count(*) FILTER (WHERE team = 'a') / count(*) AS v FROM release"),
             "count of an item of a set": Asked("count(*) FILTER (WHERE list_contains(likes, 'x')) AS v FROM release"),
             "count by two columns": Asked(
-                "count(*) FILTER (WHERE team = 'a' AND list_contains(likes, 'x')) AS v FROM release"
+                "count(*) FILTER (WHERE team = 'a' AND list_contains(likes, 'x')) AS v FROM release", bound=True
             ),
         },
         {

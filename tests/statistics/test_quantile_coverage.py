@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import product
+
 import numpy as np
 import pytest
 
@@ -22,16 +24,15 @@ def hits(law: str, x: np.ndarray, times: int) -> list[int]:
     return found.tolist()
 
 
-@pytest.mark.parametrize("table", TABLES)
-@pytest.mark.parametrize("law", LAWS)
+@pytest.mark.parametrize(("law", "table"), [*product(["laplace"], TABLES), *product([*LAWS][1:], ["heap"])])
 def test_every_distribution_is_covered(law: str, table: str) -> None:
-    # With a coverage of 95 % fewer than 51 of 60 would be seen once in a thousand.
-    found = hits(law, TABLES[table], 60)
-    assert min(found) >= 51, found
+    # With a coverage of 95 % fewer than 12 of 16 would be seen once in a thousand.
+    found = hits(law, TABLES[table], 16)
+    assert min(found) >= 12, found
 
 
 def test_groups_of_a_sanitised_category_are_covered() -> None:
-    town, times = RNG.choice(["a", "b", "c"], ROWS, p=[0.7, 0.27, 0.03]), 60
+    town, times = RNG.choice(["a", "b", "c"], ROWS, p=[0.7, 0.27, 0.03]), 16
     found = dict.fromkeys("abc", 0)
     for seed in range(times):
         rows = released(seed, {"x": HEAP, "town": town}, 4).query(
@@ -40,4 +41,4 @@ def test_groups_of_a_sanitised_category_are_covered() -> None:
         for row in rows.rows:
             true = float(np.quantile(HEAP[town == row["town"]], 0.5, method="inverted_cdf"))
             found[row["town"]] += covered(row["m"], true)
-    assert min(found.values()) >= 51, found
+    assert min(found.values()) >= 12, found

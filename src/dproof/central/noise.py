@@ -58,7 +58,7 @@ def delta(
     A person with r rows moves every number r times as far at most.
     """
     epsilon = min(epsilon, _LARGEST)
-    numbers = sum(domain.cells(r.table) for r in squares)
+    numbers = sum(map(domain.count, squares))
     loss = largest_loss(domain, {r: 1 / (square - _SMOOTH) for r, square in squares.items()}, neighbours)
     loss *= persons_rows**2
     slack = 2 * numbers * _RIPPLE

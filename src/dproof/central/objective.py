@@ -21,16 +21,16 @@ _NEAR = 1e-3  # of the largest variance to its lower bound, at which that ends
 
 
 def cell_costs(domain: Domain, asked: Residual) -> dict[Residual, float]:
-    """The costs of one cell of a table of counts or, in units of the reach, of sums of a number by a table.
+    """The costs of one cell of a table of counts or, in units of half the range, of sums by a table.
 
     >>> cell_costs(Domain((2, 3), {}), Residual((0,)))
     {Residual(table=(), number=None, contrast=False): 0.25, Residual(table=(0,), number=None, contrast=False): 0.5}
     """
-    reach = 1 if asked.number is None else domain.reach[asked.number]
+    unit = domain.added(asked.number).unit
     return {
         Residual(part, asked.number): prod((domain.sizes[i] - 1) / domain.sizes[i] for i in part)
         * prod(1 / domain.sizes[j] ** 2 for j in asked.table if j not in part)
-        / reach**2
+        / unit
         for part in parts([asked.table])
     }
 

@@ -45,8 +45,7 @@ def steps(domain: Domain, table: Residual, neighbours: Neighbours, persons_rows:
     >>> steps(Domain((2,), {}), Residual((0,)), "change-one", 3)
     6
     """
-    reach = 1 if table.number is None else domain.reach[table.number]
-    return persons_rows * reach * (1 if neighbours == "add-remove" else 2)
+    return persons_rows * domain.added(table.number).steps * (1 if neighbours == "add-remove" else 2)
 
 
 def spent(domain: Domain, costs: Mapping[Residual, Fraction], neighbours: Neighbours, persons_rows: int) -> Fraction:

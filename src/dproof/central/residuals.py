@@ -15,14 +15,16 @@ Integers = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
 
-def measured(counts: Integers) -> Integers:
+def measured(counts: Integers, columns: int | None = None) -> Integers:
     """Y_A v_A: the residual of a table of counts, in whole numbers.
+
+    Of a table of vectors too: its axes are so many columns, and the last one that of the vectors.
 
     >>> measured(np.array([5, 1, 3])).tolist(), measured(np.array(9)).tolist()
     ([6, -6, 0], 9)
     """
-    for axis, size in enumerate(counts.shape):
-        counts = counts * size - counts.sum(axis=axis, keepdims=True)
+    for axis in range(counts.ndim if columns is None else columns):
+        counts = counts * counts.shape[axis] - counts.sum(axis=axis, keepdims=True)
     return counts
 
 
@@ -37,19 +39,21 @@ def contrast(counts: Integers) -> Integers:
     return np.asarray(counts)
 
 
-def projected(values: Floats) -> Floats:
-    """P_A: what is left of a table when the means along every axis are taken away."""
-    for axis in range(values.ndim):
+def projected(values: Floats, columns: int) -> Floats:
+    """P_A: what is left of a table when the means along each of its columns are taken away."""
+    for axis in range(columns):
         values = values - values.mean(axis=axis, keepdims=True)
     return values
 
 
 @dataclass(frozen=True, slots=True)
 class Estimates:
-    """The estimated residuals P_A v_A of counts, or of sums of one number, and the variance s_A of each.
+    """The estimated residuals P_A v_A of counts, or of sums of one column, and the variance s_A of each.
 
     The covariance of a residual is s_A P_A, and different residuals are independent. What follows from them is the
     best linear unbiased estimate of every table at once, and consistent: two tables agree on what they share.
+
+    Sums of curves have their coefficients along the last axis. Each has the same variances, independent of the others.
     """
 
     sizes: tuple[int, ...]
@@ -61,12 +65,12 @@ class Estimates:
 
         v_M = Σ over A within M of P_A v_A, spread evenly over the other columns.
         """
-        shape = tuple(self.sizes[i] for i in columns)
-        total = np.zeros(shape)
+        terms = self.residuals[()].shape
+        total = np.zeros((*(self.sizes[i] for i in columns), *terms))
         for part in parts([columns]):
             spread = prod(self.sizes[i] for i in columns if i not in part)
             own = tuple(self.sizes[i] if i in part else 1 for i in columns)
-            total += self.residuals[part].reshape(own) / spread
+            total += self.residuals[part].reshape((*own, *terms)) / spread
         return total
 
     def covariance(self, columns: Table, questions: NDArray[np.float64]) -> Floats:
@@ -112,9 +116,9 @@ def estimates(
 ) -> Estimates:
     """The estimates from measured residuals, or from plain tables, with the variance of the noise on each number.
 
-    `number` is the column whose sums are estimated instead of counts. `known` is the number of rows where that is
-    public: then the residual of the empty table has no noise. What several plain tables tell of one residual is
-    weighed by precision. All of `tables` can be told, with columns that have one value too.
+    `number` is the column whose sums are estimated instead of counts: of numbers or of curves. `known` is the number of
+    rows where that is public: then the residual of the empty table has no noise. What several plain tables tell of one
+    residual is weighed by precision. All of `tables` can be told, with columns that have one value too.
     """
     weighed: dict[Table, Floats] = {}
     precisions: dict[Table, float] = {}
@@ -131,7 +135,8 @@ def estimates(
         residuals[()], spreads[()] = np.array(float(known)), 0.0
     for table in parts([*residuals, *tables]):
         if table not in residuals:  # that of a column with one value is zero
-            residuals[table], spreads[table] = np.zeros(tuple(sizes[i] for i in table)), 0.0
+            terms = residuals[()].shape if table else ()
+            residuals[table], spreads[table] = np.zeros((*(sizes[i] for i in table), *terms)), 0.0
     return Estimates(tuple(sizes), residuals, spreads)
 
 
@@ -156,6 +161,6 @@ def _part(sizes: Sequence[int], measurement: Residual, values: Integers, part: T
             signs = np.multiply.outer(signs, [1.0, -1.0])
         return np.asarray(signs * (float(values) / 2 ** len(part)))
     if not plain:
-        return projected(values / prod(sizes[i] for i in part))
+        return projected(values / prod(sizes[i] for i in part), len(part))
     others = tuple(n for n, i in enumerate(measurement.table) if i not in part)
-    return projected(values.sum(axis=others).astype(np.float64))
+    return projected(values.sum(axis=others).astype(np.float64), len(part))

@@ -8,7 +8,7 @@ independent noise, tell everything about these tables, and no two of them tell t
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import lru_cache
 from itertools import combinations
@@ -28,7 +28,7 @@ _FIXED = 1 << 64  # units of the whole numbers in which losses are added up, rou
 
 @dataclass(frozen=True, slots=True, order=True)
 class Residual:
-    """The residual of a table of counts or, with a column of numbers, of the sums of these by the table's cells.
+    """The residual of a table of counts or, with a column of numbers or curves, of their sums by the table's cells.
 
     Of columns with two values each, the residual has one number but for its sign, their `contrast`: Σ ±v over the
     cells, with one sign where the cell has an even number of second values and the other where it has an odd one.
@@ -40,28 +40,63 @@ class Residual:
 
 
 @dataclass(frozen=True, slots=True)
+class Added:
+    """What one row adds to a cell: a vector of whole numbers, of one where rows are counted or numbers added up.
+
+    `square` bounds its squared Euclidean length and `steps` the sum of its absolute values. A variance divided by
+    `unit` is in units of the square of half the range: so a count, a number and a curve can be weighed together.
+    """
+
+    terms: int
+    square: int
+    steps: int
+    unit: float
+
+
+@dataclass(frozen=True, slots=True)
 class Domain:
-    """The columns: how many values each has, and for numbers how many steps one lies from the middle at most."""
+    """The columns: how many values each has, for numbers how many steps one lies from the middle at most, and what a
+    curve adds to a sum of curves."""
 
     sizes: tuple[int, ...]
     reach: Mapping[int, int]
+    curves: Mapping[int, Added] = field(default_factory=dict)
+
+    def added(self, number: int | None) -> Added:
+        """What one row adds to a cell of counts, or of the sums of a column.
+
+        >>> Domain((3, 2), {1: 5}).added(1)
+        Added(terms=1, square=25, steps=5, unit=25)
+        """
+        if number is not None and number in self.curves:
+            return self.curves[number]
+        reach = 1 if number is None else self.reach[number]
+        return Added(1, reach**2, reach, reach**2)
 
     def cells(self, table: Table) -> int:
         """How many cells a table has."""
         return prod(self.sizes[i] for i in table)
 
+    def table_shape(self, measurement: Residual) -> tuple[int, ...]:
+        """How many numbers a table has along each of its columns and, for curves, along their coefficients."""
+        terms = (self.added(measurement.number).terms,) if measurement.number in self.curves else ()
+        return (*(self.sizes[i] for i in measurement.table), *terms)
+
     def shape(self, measurement: Residual) -> tuple[int, ...]:
         """How many numbers are measured, along each column of a table; a contrast is one number."""
-        return () if measurement.contrast else tuple(self.sizes[i] for i in measurement.table)
+        return () if measurement.contrast else self.table_shape(measurement)
+
+    def count(self, measurement: Residual) -> int:
+        """How many numbers are measured."""
+        return prod(self.shape(measurement))
 
     def norm(self, residual: Residual) -> int:
-        """The squared length of what one row adds to a residual, at most: Π k_i(k_i − 1), times the reach squared.
+        """The squared length of what one row adds to a residual, at most: Π k_i(k_i − 1), times that of one cell.
 
         >>> Domain((3, 2), {1: 5}).norm(Residual((0, 1))), Domain((3, 2), {1: 5}).norm(Residual((0,), 1))
         (12, 150)
         """
-        reach = 1 if residual.number is None else self.reach[residual.number]
-        return reach**2 * prod(self.sizes[i] * (self.sizes[i] - 1) for i in residual.table)
+        return self.added(residual.number).square * prod(self.sizes[i] * (self.sizes[i] - 1) for i in residual.table)
 
     def change(self, table: Table, differing: Iterable[int]) -> int:
         """The squared length of the difference when a row is replaced by one that differs on these columns.

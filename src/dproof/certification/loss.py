@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from fractions import Fraction
-from itertools import accumulate
-from math import gcd
+from itertools import accumulate, chain, combinations_with_replacement, permutations, product
+from math import comb, gcd, prod
 from typing import Any
 
 import numpy as np
@@ -26,6 +27,8 @@ from dproof.privacy import Privacy
 
 _MOST_ATOMS = 1 << 13  # in one part; two parts are paired without being multiplied out
 _MOST_RATIOS = 512
+_MOST_INPUTS, _MOST_OUTPUTS = 8, 32  # of a law whose pairs of inputs are looked at one by one
+_MOST_CASES = 256  # choices of a pair for each of several laws
 _FINE = 1 << 96
 
 
@@ -85,17 +88,25 @@ class PrivacyLoss:
         p, q = zip(*self.atoms, strict=True)
         return hockey_stick(p, q, self.total, odds)
 
+    def dominates(self, other: PrivacyLoss) -> bool:
+        """Whether the other loss is nowhere above this one, and so not in any composition either.
+
+        Between two of its ratios this profile is linear and the other convex, and beyond the largest one it is constant
+        and the other falls, so the ratios themselves decide.
+        """
+        ratios = (Fraction(p, q) for p, q in self.atoms if q)
+        return all(self.delta(e) >= other.delta(e) for e in ratios)
+
 
 @dataclass(frozen=True, slots=True)
 class Composed:
-    """Two losses side by side, never multiplied out: what a composition costs.
+    """What a composition costs: the most of several cases, each two losses side by side, never multiplied out.
 
     >>> round(compose([PrivacyLoss.of_privacy(Privacy("0.1"))] * 10).delta("0.5"), 10)
     0.0099296269
     """
 
-    left: PrivacyLoss
-    right: PrivacyLoss
+    cases: tuple[tuple[PrivacyLoss, PrivacyLoss], ...]
 
     def __repr__(self) -> str:
         return f"<composition, {'tight' if self.tight else 'an upper bound'}>"
@@ -103,19 +114,11 @@ class Composed:
     @property
     def tight(self) -> bool:
         """Whether some mechanisms cost this much together; else it is an upper bound."""
-        return self.left.tight and self.right.tight
+        return all(loss.tight for case in self.cases for loss in case)
 
     def worst(self, odds: Fraction) -> Fraction:
-        """Σ max(0, P − e·Q) over all pairs of atoms: as the left ratio falls, fewer of the right atoms count."""
-        a, b = odds.numerator, odds.denominator
-        sums_p = list(accumulate((x for x, _ in self.right.atoms), initial=0))
-        sums_q = list(accumulate((y for _, y in self.right.atoms), initial=0))
-        count, excess = len(self.right.atoms), 0
-        for p, q in self.left.atoms:
-            while count and p * self.right.atoms[count - 1][0] * b <= q * self.right.atoms[count - 1][1] * a:
-                count -= 1
-            excess += p * sums_p[count] * b - q * sums_q[count] * a
-        return Fraction(excess, b * self.left.total * self.right.total)
+        """The largest Σ max(0, P − e·Q)."""
+        return max(_side_by_side(*case, odds) for case in self.cases)
 
     def delta(self, epsilon: Any) -> float:
         """The δ at ε, rounded up."""
@@ -123,10 +126,25 @@ class Composed:
 
     def epsilon(self, delta: Any = 0) -> float:
         """The least ε at δ, rounded up; `inf` where none will do."""
-        (p, q), (x, y) = self.left.atoms[0], self.right.atoms[0]  # the largest ratios
-        pure = Fraction(p * x, q * y) if q and y else None
+        largest = [(left.atoms[0], right.atoms[0]) for left, right in self.cases]
+        pure = None
+        if all(q and y for (_, q), (_, y) in largest):
+            pure = max(Fraction(p * x, q * y) for (p, q), (x, y) in largest)
         odds = profile_odds(self.worst, pure, Privacy(0, delta).delta)
         return float("inf") if odds is None else float_above(log_above(odds))
+
+
+def _side_by_side(left: PrivacyLoss, right: PrivacyLoss, odds: Fraction) -> Fraction:
+    """Σ max(0, P − e·Q) over all pairs of atoms: as the left ratio falls, fewer of the right atoms count."""
+    a, b = odds.numerator, odds.denominator
+    sums_p = list(accumulate((x for x, _ in right.atoms), initial=0))
+    sums_q = list(accumulate((y for _, y in right.atoms), initial=0))
+    count, excess = len(right.atoms), 0
+    for p, q in left.atoms:
+        while count and p * right.atoms[count - 1][0] * b <= q * right.atoms[count - 1][1] * a:
+            count -= 1
+        excess += p * sums_p[count] * b - q * sums_q[count] * a
+    return Fraction(excess, b * left.total * right.total)
 
 
 def compose(losses: Sequence[PrivacyLoss]) -> Composed:
@@ -143,7 +161,7 @@ def compose(losses: Sequence[PrivacyLoss]) -> Composed:
                 "too many different losses to compose exactly, above about 20; add up the promises of some of them"
             )
         halves[smaller] *= part
-    return Composed(*halves)
+    return Composed(((halves[0], halves[1]),))
 
 
 def compose_promises(promises: Sequence[Privacy]) -> Composed:
@@ -162,14 +180,42 @@ def compose_promises(promises: Sequence[Privacy]) -> Composed:
 def compose_mechanisms(mechanisms: Sequence[Mechanism]) -> Composed:
     """What the laws themselves cost together, which is less than what their promises do.
 
-    Tight where each law has a pair of inputs that is the worst at every ε, else an upper bound: `tight` says which.
+    Tight where each law has a pair of inputs that is the worst at every ε, and where laws are so few and so small that
+    every choice of a pair for each can be tried; else an upper bound: `tight` says which. The mechanisms are those
+    given, whatever the answers of earlier ones.
 
     >>> from dproof import Categories, response_with
     >>> twice = compose_mechanisms([response_with(Categories([0, 1, 2]), "0.2")] * 2)
     >>> round(twice.delta("0.4"), 10), twice.tight
     (0.4209810363, True)
     """
-    return compose([dominating(as_mechanism(m).family) for m in mechanisms])
+    candidates = {m: _candidates(as_mechanism(m).family) for m in dict.fromkeys(mechanisms)}
+    times: dict[tuple[PrivacyLoss, ...], int] = defaultdict(int)
+    for m in mechanisms:
+        times[candidates[m]] += 1
+    if prod(comb(len(losses) + n - 1, n) for losses, n in times.items()) <= _MOST_CASES and () not in times:
+        chosen = product(*(combinations_with_replacement(losses, n) for losses, n in times.items()))
+        with suppress(TooLarge):
+            return Composed(tuple(case for losses in chosen for case in compose([*chain(*losses)]).cases))
+    bounds = {m: dominating(m.family) for m in candidates}
+    return compose([bounds[m] for m in mechanisms])
+
+
+def _candidates(family: Law) -> tuple[PrivacyLoss, ...]:
+    """The losses of those pairs of inputs that no other pair dominates; none where there are too many to look at."""
+    worst = own_worst_pair(family)
+    if worst is not None:
+        return (worst,)
+    inputs, outputs, total = listed(family)
+    if inputs > _MOST_INPUTS or outputs > _MOST_OUTPUTS:
+        return ()
+    laws, counts = [family.weights(n) for n in range(inputs)], family.neighbours
+    pairs = (pair for pair in permutations(range(inputs), 2) if counts is None or counts[pair])
+    kept: list[PrivacyLoss] = []
+    for loss in {PrivacyLoss.of(zip(laws[i], laws[k], strict=True), total): None for i, k in pairs}:
+        if not any(other.dominates(loss) for other in kept):
+            kept = [*(other for other in kept if not loss.dominates(other)), loss]
+    return tuple(kept)
 
 
 def own_worst_pair(family: Law) -> PrivacyLoss | None:

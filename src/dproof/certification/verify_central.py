@@ -10,8 +10,9 @@ With δ > 0 residuals were measured: for a set A of columns with k values each, 
 and Y_A = ⊗ (k I − 11ᵀ), with independent discrete Gaussian noise with parameter γ² on each of the Π k numbers. What one
 row adds to Y_A v_A has the squared length Π k(k − 1). What the change of a row adds has, where the two rows differ on
 the columns S, 2 Π k(k − 1) − 2 Π_{A∖S} k(k − 1) Π_{A∩S} (−k). Sums of a number by a table, in whole numbers of at most
-the reach, are measured likewise: a row adds at most the reach times as much, its change at most twice that. A person
-with r rows moves all of it r times as far at most.
+the reach, are measured likewise: a row adds at most the reach times as much, its change at most twice that. So are
+sums of curves, which are vectors z of whole numbers, clipped into a ball |z|₂ ≤ R or a box |z_j| ≤ b_j: a row adds at
+most the length R or √Σb² times as much. A person with r rows moves all of it r times as far at most.
 
 Discrete Gaussian noise N_Z(0, γ²) is, within a factor e^(±κ) at each point, what becomes of normal noise of variance
 γ² − τ² when a point c of that is replaced by a draw of N_Z(c, τ²), with κ < 2^-104 at τ = 2. So with N numbers in all
@@ -19,24 +20,24 @@ Discrete Gaussian noise N_Z(0, γ²) is, within a factor e^(±κ) at each point,
 μ² = max_S Σ_A Δ²_A(S)/(γ_A² − τ²); and what the tables of the noise cut off, 2^-64 for each number, is charged in full.
 
 With δ = 0 plain tables were measured with integer Laplace noise: a row that comes or goes moves a table of counts by
-one step, a change by two, and sums by as many times the reach; the odds of all steps together must not exceed e^ε. Of a
-set A of columns with two values each the contrast may be measured instead, Σ ±v_A with one sign where the number of
-second values is even and the other where it is odd: a row that comes or goes moves it by one step, a change by two if
-the two rows differ on an odd number of the columns of A, else by none.
+one step, a change by two, and sums by as many times the reach, or the largest |z|₁ of a curve; the odds of all steps
+together must not exceed e^ε. Of a set A of columns with two values each the contrast may be measured instead, Σ ±v_A
+with one sign where the number of second values is even and the other where it is odd: a row that comes or goes moves
+it by one step, a change by two if the two rows differ on an odd number of the columns of A, else by none.
 
 Under change-one the number of rows is public, and then it is not measured; or it is measured, and then the rows of a
 person may also be replaced by fewer, down to none.
 
 Not checked here, but by `dproof verify`: what the stored files hold and how many rows they say there are, how many bins
 a number or a date has where the plan does not list them, which tables the questions of a plan need where it lists no
-tables, and that the noise is shared out as the plan wants it. Checked by neither: the files that are named as not
+tables, and that the noise is shared out as the plan wants it; of curves the bounds of a box that the plan declares, and
+which of the bases that it allows was taken. Checked by neither: the files that are named as not
 checked, such as report.html.
 """
 
 from __future__ import annotations
 
 import sys
-import tomllib
 from fractions import Fraction
 from itertools import combinations, product
 from math import isqrt, prod
@@ -52,6 +53,7 @@ FORMAT, VERSION = "dproof central certificate", 1
 STORED = r"tables\.parquet|rows\.parquet"
 ENUMERATED = 12  # columns of which every set that two rows may differ on is looked at
 LOOKED_AT, GROUPS = 1 << 19, 19  # sets of columns times tables, with more columns that are alike; groups of these
+REACH = 1 << 14  # the radius of a ball of curves, and the largest bound of a box
 SINGLE = 12  # numbers up to which each is counted by itself, where the plan lists no bins
 UNIT = 1 << 64  # losses are added up in parts of it, rounded up
 TIGHT = Fraction(1, 1 << 30)  # how far a stated bound of δ may lie above the one that is found here
@@ -60,7 +62,8 @@ SMOOTH, RIPPLE, CUT, LARGEST, LEAST = 4, Fraction(1, 1 << 104), Fraction(1, 1 <<
 require = reading.require
 Table = tuple[int, ...]
 
-Measured = tuple[Table, int | None, bool]  # a table of counts, or the sums of a number by a table; or a contrast
+Measured = tuple[Table, int | None, bool]  # a table of counts, or the sums of a column by a table; or a contrast
+Lengths = list[tuple[int, int, int]]  # of what a row adds to a sum of each column: |z|₂², |z|₁, and its terms
 ROWS: Measured = ((), None, False)  # the number of rows
 
 NOISE = reading.by_kind(
@@ -71,7 +74,8 @@ NOISE = reading.by_kind(
             "draws": reading.whole(1, 9),
         },
         "two-sided": {**reading.NOISES["two-sided"], "epsilon": reading.fraction(0, 1000)},
-    }
+    },
+    {},
 )
 MEASUREMENT = reading.record(
     {
@@ -79,20 +83,27 @@ MEASUREMENT = reading.record(
         "sum_of": reading.missing_or(reading.whole(0, 1 << 16)),
         "sensitivity": reading.digits(1, 10**400),
         "noise": reading.whole(0, 1 << 16),
-    },
-    {"contrast": reading.truth},
+        "contrast?": reading.truth,
+    }
+)
+CURVES = reading.record(
+    {
+        "terms": reading.whole(1, 512),
+        "radius": reading.missing_or(reading.whole(1, 1 << 20)),
+        "box": reading.missing_or(reading.many(reading.whole(0, 1 << 20), 1, 512)),
+    }
 )
 COLUMN = reading.record(
-    {"name": reading.text, "values": reading.whole(1, 1 << 24), "reach": reading.whole(0, reading.SIZE)}
+    {
+        "name": reading.text,
+        "values": reading.whole(1, 1 << 24),
+        "reach": reading.whole(0, reading.SIZE),
+        "curves?": CURVES,
+    }
 )
 CERTIFICATE = reading.record(
     {
-        "format": reading.one_of(FORMAT),
-        "version": reading.whole(VERSION, VERSION),
-        "private": reading.truth,
-        "neighbours": reading.one_of("change-one", "add-remove"),
-        "epsilon": reading.EPSILON,
-        "delta": reading.DELTA,
+        **reading.HEAD,
         "rows_per_person": reading.whole(1, reading.SIZE),
         "columns": reading.many(COLUMN, 1, 1 << 16),
         "noises": reading.many(NOISE, 0, 1 << 16),
@@ -106,7 +117,6 @@ CERTIFICATE = reading.record(
                 "files": reading.named(reading.text),
             }
         ),
-        "seal": reading.text,
     }
 )
 
@@ -127,11 +137,28 @@ def parts(table: Table) -> list[Table]:
     return [part for n in range(len(table) + 1) for part in combinations(table, n)]
 
 
-def sensitivity(sizes: list[int], reach: list[int], measured: Measured, neighbours: str) -> int:
+def lengths(column: dict[str, Any]) -> tuple[int, int, int]:
+    """How long the vector is that a row adds to a sum of a column, and how many terms it has: a number has one.
+
+    In a ball |z|₁ ≤ √terms · |z|₂.
+    """
+    if "curves" not in column:
+        return column["reach"] ** 2, column["reach"], 1
+    terms, radius, box = (column["curves"][key] for key in ("terms", "radius", "box"))
+    require((radius is None) != (box is None) and not column["reach"], "the region of curves is a ball or a box")
+    require(column["values"] <= 2, "of curves it is counted whether they are there")
+    if box is None:
+        require(radius == REACH, "the ball of curves has another radius")
+        return radius**2, isqrt(terms * radius**2), terms
+    require(len(box) == terms and max(box) == REACH, "the box of curves has other bounds")
+    return sum(bound**2 for bound in box), sum(box), terms
+
+
+def sensitivity(sizes: list[int], reach: Lengths, measured: Measured, neighbours: str) -> int:
     """The squared length of what a row, or the change of one, adds at most."""
     table, number, _ = measured
     if number is not None:
-        return (1 if neighbours == "add-remove" else 4) * reach[number] ** 2 * norm(sizes, table)
+        return (1 if neighbours == "add-remove" else 4) * reach[number][0] * norm(sizes, table)
     if neighbours == "add-remove":
         return norm(sizes, table)
     return max(norm(sizes, table), *(change(sizes, table, apart) for apart in parts(table)))
@@ -141,7 +168,7 @@ def rounded(loss: Fraction) -> int:
     return -(-loss * UNIT // 1)
 
 
-def largest_loss(sizes: list[int], reach: list[int], precisions: dict[Measured, Fraction], neighbours: str) -> Fraction:
+def largest_loss(sizes: list[int], reach: Lengths, precisions: dict[Measured, Fraction], neighbours: str) -> Fraction:
     """max Σ Δ² · precision over neighbouring tables, or a bound above it."""
     added = sum(rounded(sensitivity(sizes, reach, m, "add-remove") * p) for m, p in precisions.items())
     if neighbours == "add-remove":
@@ -150,7 +177,7 @@ def largest_loss(sizes: list[int], reach: list[int], precisions: dict[Measured, 
     return max(Fraction(added, UNIT), changed) if ROWS in precisions else changed
 
 
-def largest_change(sizes: list[int], reach: list[int], precisions: dict[Measured, Fraction]) -> Fraction:
+def largest_change(sizes: list[int], reach: Lengths, precisions: dict[Measured, Fraction]) -> Fraction:
     """The maximum, or a bound above it, where a row is replaced by another one."""
     sums = {m: p for m, p in precisions.items() if m[1] is not None}
     loss = sum(rounded(sensitivity(sizes, reach, m, "change-one") * p) for m, p in sums.items())
@@ -223,22 +250,20 @@ def delta(loss: Fraction, numbers: int, epsilon: Fraction) -> Fraction:
     """A bound of δ at ε, where `loss` is μ², with so many noisy numbers."""
     epsilon = min(epsilon, LARGEST)
     slack = 2 * numbers * RIPPLE
-    mu, eps = root_above(loss), epsilon - 2 * slack
-    odds = reading.exp_below(eps) if eps >= 0 else 1 + eps  # at most e^eps
-    profile = reading.normal_below(mu / 2 - eps / mu) - odds * reading.normal_below(-mu / 2 - eps / mu)
+    profile = reading.normal_profile(root_above(loss), epsilon - 2 * slack)
     cut = 4 * numbers * (1 + reading.exp_below(epsilon)) * CUT
     return (profile * reading.exp_below(slack) + cut) * (1 + Fraction(1, 1 << 200)) + Fraction(1, 1 << 200)
 
 
 def check_measurements(found: dict[str, Any]) -> None:
     """What is measured must be tables of the columns, each once, with the noise of one kind."""
-    sizes, reach = ([column[key] for column in found["columns"]] for key in ("values", "reach"))
+    sizes, reach = [column["values"] for column in found["columns"]], [lengths(column) for column in found["columns"]]
     measured: dict[Measured, dict[str, Any]] = {}
     for measurement in found["measurements"]:
         table, number = tuple(measurement["columns"]), measurement["sum_of"]
         one = (table, number, measurement.get("contrast", False))
         known = all(i < len(sizes) for i in table) and list(table) == sorted(set(table))
-        summed = number is None or (number < len(sizes) and reach[number] > 0 and number not in table)
+        summed = number is None or (number < len(sizes) and reach[number][0] > 0 and number not in table)
         new = known and summed and one not in measured and measurement["noise"] < len(found["noises"])
         require(new, "a measurement is of no table of the columns, or of one that is there")
         if "contrast" in measurement:
@@ -251,11 +276,11 @@ def check_measurements(found: dict[str, Any]) -> None:
     (check_gaussian if found["delta"] else check_laplace)(found, sizes, reach, measured, told)
 
 
-def check_laplace(found: dict[str, Any], sizes: list[int], reach: list[int], measured: Any, told: Any) -> None:
+def check_laplace(found: dict[str, Any], sizes: list[int], reach: Lengths, measured: Any, told: Any) -> None:
     """The steps that a person moves all tables by, each at what it costs, must not cost more than ε."""
     once, costs = 1 if found["neighbours"] == "add-remove" else 2, dict[Measured, Fraction]()
     for one, noise in measured.items():
-        steps = 1 if one[1] is None else reach[one[1]]
+        steps = 1 if one[1] is None else reach[one[1]][1]
         require(told[one] == once * steps, "a measurement has another sensitivity")
         bounded = noise["reach"] is None and reading.step_odds(noise) <= reading.exp_below(noise["epsilon"])
         require(bounded, "a step of the noise costs more than it says")
@@ -279,23 +304,20 @@ def largest_cost(sizes: list[int], costs: dict[Measured, Fraction], neighbours: 
     return max(added, changed) if ((), None, True) in costs else changed
 
 
-def check_gaussian(found: dict[str, Any], sizes: list[int], reach: list[int], measured: Any, told: Any) -> None:
+def check_gaussian(found: dict[str, Any], sizes: list[int], reach: Lengths, measured: Any, told: Any) -> None:
     """The sensitivities, ρ and δ that the certificate states must be no less than what follows from the noise."""
     squares: dict[Measured, Fraction] = {}
     neighbours, persons = found["neighbours"], found["rows_per_person"] ** 2
     for one, noise in measured.items():
         require(all(sizes[i] > 1 for i in one[0]), "a residual of a column with one value is measured")
         require(told[one] == sensitivity(sizes, reach, one, neighbours), "a measurement has another sensitivity")
-        step, draws = noise["step"], noise["draws"]
-        wide = (step, draws) == (1, 1) or noise["square"] >= 4 * (step**2 + 1)
-        require(wide, "the tables of noise are too narrow")
-        squares[one] = noise["square"] * sum(step ** (2 * n) for n in range(draws))
+        squares[one] = reading.summed_variance(noise)
     require((ROWS in squares) == (found["release"]["rows"] is None), "the number of rows is measured, or it is public")
     loss = largest_loss(sizes, reach, {one: 1 / square for one, square in squares.items()}, neighbours) * persons
     require(found["rho"] is not None and loss / 2 <= found["rho"], "rho is larger than it says")
     require(loss / 2 == found["rho"], "rho is smaller than it says")
     smooth = largest_loss(sizes, reach, {one: 1 / (s - SMOOTH) for one, s in squares.items()}, neighbours)
-    numbers = sum(prod(sizes[i] for i in table) for table, _, _ in squares)
+    numbers = sum(prod(sizes[i] for i in t) * (1 if n is None else reach[n][2]) for t, n, _ in squares)
     bound = delta(smooth * persons, numbers, found["epsilon"]) if squares else Fraction(0)
     require(bound <= found["delta"], f"delta is larger than the promised {found['delta']}")
     require(bound <= found["tight"]["delta"] * (1 + Fraction(1, 1 << 60)), "delta is larger than it says")
@@ -305,14 +327,9 @@ def check_gaussian(found: dict[str, Any], sizes: list[int], reach: list[int], me
 def check_plan(found: dict[str, Any], plan: dict[str, Any]) -> None:
     """The plan must make the promise that the certificate makes, for the same columns and tables."""
     promise, columns, release = plan["privacy"], plan["columns"], plan.get("release", {})
-    said = (
-        reading.number(promise["epsilon"]),
-        reading.number(promise.get("delta", 0)),
-        promise.get("neighbours", "change-one"),
-        promise.get("rows_per_person", 1),
-    )
-    same = said == tuple(found[key] for key in ("epsilon", "delta", "neighbours", "rows_per_person"))
-    require(same and promise.get("model") == "central", "the certificate promises something else than the plan")
+    reading.check_promise(found, plan)
+    same = promise.get("rows_per_person", 1) == found["rows_per_person"] and promise.get("model") == "central"
+    require(same, "the certificate promises something else than the plan")
     axes = {name: axes_of(name, column) for name, column in columns.items() if not column.get("drop")}
     counted = [axis for own in axes.values() for axis in own]
     names = [name for name, *_ in counted]
@@ -320,6 +337,7 @@ def check_plan(found: dict[str, Any], plan: dict[str, Any]) -> None:
     for column, (name, values, reach) in zip(found["columns"], counted, strict=True):
         require(values in (None, column["values"]), f"{name!r} has another number of values in the plan")
         require(reach == column["reach"], f"the sums of {name!r} have another reach in the plan")
+        check_curves(columns.get(name, {}), column.get("curves"))
     made_up = found["release"]["made_up_rows"] is not None
     require(made_up == release.get("rows", False), "the certificate and the plan disagree on made-up rows")
     public = found["neighbours"] == "change-one" and found["rows_per_person"] == 1 and "person" not in promise
@@ -336,13 +354,33 @@ def check_plan(found: dict[str, Any], plan: dict[str, Any]) -> None:
     else:  # a set stands for each of its items
         listed = (product(*(places[name] for name in table["columns"])) for table in given)
         tables = [tuple(sorted(table)) for some in listed for table in some]
-    numbers = [i for i, column in enumerate(found["columns"]) if column["reach"] and release.get("sums", False)]
+    sums = release.get("sums", False)
+    numbers = [i for i, c in enumerate(found["columns"]) if "curves" in c or (c["reach"] and sums)]
     wanted = set(wanted_of(found, tables, None))
     for number in numbers:
         by = [tuple(i for i in table if i != number) for table in tables if number in table]
         wanted |= set(wanted_of(found, by, number))
     measured = {(tuple(m["columns"]), m["sum_of"], m.get("contrast", False)) for m in found["measurements"]}
     require(measured == wanted, "the certificate has other tables than the plan")
+
+
+def check_curves(column: dict[str, Any], region: dict[str, Any] | None) -> None:
+    """Curves, and nothing else, must have a region: of as many terms as the plan allows, and a box where it has one.
+
+    Measured are the values on the grid, or a basis of so many terms as the plan says, or 8; of a kernel 4 to 32.
+    """
+    require((column.get("space") == "curves") == (region is not None), "the certificate has other curves than the plan")
+    if region is None:
+        return
+    grid = column.get("grid", column.get("columns"))
+    points = column["points"] if grid is None else len(grid)
+    some = {4, 8, 16, 32} if "kernel" in column else {min(8, points)}
+    allowed = {points, *([column["terms"]] if "terms" in column else some)}
+    require(region["terms"] in allowed, "the curves have another number of terms in the plan")
+    # Coefficients lie in a box that is declared, values on the grid in a cube, and everything else in a ball.
+    cube = ("radius" not in column or "kernel" in column) and region["box"] == [REACH] * points
+    fits = region["box"] is not None if "box" in column else region["box"] is None or cube
+    require(fits, "the curves have another region in the plan")
 
 
 def wanted_of(found: dict[str, Any], tables: list[Table], number: int | None) -> list[Measured]:
@@ -365,9 +403,11 @@ def axes_of(name: str, column: dict[str, Any]) -> list[tuple[str, int | None, in
     """The names under which a column is counted, how many values each has, None where its bins follow from a rule, and
     how many steps a number that is added up lies from the middle at most, 0 where none is.
 
-    A set is counted by its items, and by whether it is missing.
+    A set is counted by its items, and by whether it is missing; curves by whether they are there.
     """
     absent = column.get("missing") == "category"
+    if column["space"] == "curves":
+        return [(name, 1 + absent, 0)]
     if column["space"] == "subsets":
         items = [*(column["values"] if "values" in column else column["columns"]), *["(missing)"] * absent]
         return [(f"{name}: {item}", 2, 0) for item in items]
@@ -383,9 +423,7 @@ def reach_of(column: dict[str, Any], absent: bool) -> int:
     Where each number is a bin by itself its sum follows from the counts, and nothing is added up. A missing number
     stands for one near the middle.
     """
-    step = column.get("step")
-    ends = reading.number(column["low"]), reading.number(column["high"])
-    points = reading.points(*ends, None if step is None else reading.number(step))
+    points = reading.points(column)
     alone = len(column["bins"]) - 1 == points if "bins" in column else points <= SINGLE
     longest = points - 1
     return 0 if alone else longest - longest // 2 if absent or longest % 2 == 0 else longest
@@ -393,10 +431,7 @@ def reach_of(column: dict[str, Any], absent: bool) -> int:
 
 def verify(certificate: dict[str, Any], folder: Path | None = None) -> list[str]:
     """Raise Refused unless the whole certificate holds; returns the files in the folder that are not checked."""
-    require(certificate.get("format") == FORMAT, "the file is not a certificate of the central model")
-    found = CERTIFICATE(certificate, "the certificate")
-    body = {key: value for key, value in certificate.items() if key != "seal"}
-    require(found["seal"] == reading.seal(body), "the seal does not fit: the certificate was changed")
+    found = reading.opened(certificate, FORMAT, VERSION, CERTIFICATE)
     public, alone = found["release"]["rows"] is not None, found["rows_per_person"] == 1
     fits = (found["neighbours"] == "change-one" and alone) if public else True
     require(fits, "the number of rows is public only under change-one, with one row for each person")
@@ -404,9 +439,7 @@ def verify(certificate: dict[str, Any], folder: Path | None = None) -> list[str]
     unread = []
     if folder is not None:
         unread = reading.check_files(found["release"], folder, STORED)
-        plan = folder / "plan.toml"
-        require(plan.stat().st_size <= 1 << 22, "the plan is longer than 4 MiB")
-        check_plan(found, tomllib.loads(plan.read_text(encoding="utf-8")))
+        check_plan(found, reading.plan_in(folder))
     used = list(dict.fromkeys(measurement["noise"] for measurement in found["measurements"]))
     distinct = all(noise not in found["noises"][:n] for n, noise in enumerate(found["noises"]))
     require(used == list(range(len(found["noises"]))) and distinct, "the noises are not in the order of their use")
@@ -414,27 +447,9 @@ def verify(certificate: dict[str, Any], folder: Path | None = None) -> list[str]
 
 
 def main(arguments: list[str]) -> int:
-    if len(arguments) != 1:
-        print(__doc__, file=sys.stderr)
-        return 2
-    path = Path(arguments[0])
-    try:
-        require(path.stat().st_size <= reading.LARGEST_FILE, "the file is too large for a certificate")
-        certificate = reading.read(path.read_text(encoding="utf-8"))
-        unread = verify(certificate, path.parent)
-    except reading.Refused as refused:
-        print(f"does not hold: {refused}")
-        return 1
-    except Exception as problem:  # whatever a damaged or hostile file provokes, it is refused
-        print(f"does not hold: the file is not a readable certificate ({type(problem).__name__})")
-        return 1
-    promise = f"epsilon = {certificate['epsilon']}, delta = {certificate['delta']}, {certificate['neighbours']}"
-    print(f"holds: {promise}, {len(certificate['measurements'])} measured table(s)")
-    print(f"not checked here: {', '.join(['what the stored tables hold', *unread])}")
-    if not certificate["private"]:
-        print("but it was drawn with seeded coins: not private")
-        return 1
-    return 0
+    return int(
+        reading.main(arguments, __doc__, verify, lambda found: f"{len(found['measurements'])} measured table(s)")
+    )
 
 
 if __name__ == "__main__":

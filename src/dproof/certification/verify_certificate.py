@@ -12,11 +12,10 @@ else in the folder. The plan must make the same promise for the same columns, an
 the plan declares values.
 Exit code 0: all of it holds. 1: something does not.
 
-Not checked here, but by `dproof verify`: what the stored files hold; the region of a curve, of which the plan is not
-read here; that each law has its column's share of the promise, or that rows are asked what the plan says; and what else
-the certificate says of its release (its columns, its rows, the tight values of a whole row and of a person, errors).
-Checked by neither: names of mechanisms and lower bounds, which are taken as said, and the files that are named as not
-checked, such as report.html.
+Not checked here, but by `dproof verify`: what the stored files hold; the region of a curve; that each law has its
+column's share of the promise, or that rows are asked what the plan says; and what else the certificate says of its
+release (its columns, its rows, the tight values of a whole row and of a person, errors). Checked by neither: names of
+mechanisms and lower bounds, which are taken as said, and the files that are named as not checked, such as report.html.
 """
 
 from __future__ import annotations
@@ -42,6 +41,7 @@ Pair = tuple[int, int, Law, Law, int]  # two inputs, their laws and the total
 Spaces = dict[str, Callable[[dict[str, Any]], int]]  # by name, how many values a column of a plan has
 Laws = dict[str, Callable[[dict[str, Any]], dict[str, Any]]]  # by kind, its `size`, and `worst`, a function of e^ε
 Reader = Callable[[Any, str], Any]  # what was written, and where: gives the value, or raises Refused
+Shape = dict[str, Reader]  # the names of a record
 
 
 class Refused(Exception):
@@ -56,57 +56,13 @@ def require(condition: bool, why: str) -> None:
 # How a number, a text, a list and a record are read ------------------------------------------------------------------
 # There is one way to write each value, so that nobody reads a certificate in another way than this program does.
 
-
-def whole(low: int, high: int) -> Reader:
-    """A whole number of JSON; true is none, and neither is 1.0."""
-
-    def read(given: Any, where: str) -> int:
-        require(type(given) is int and low <= given <= high, f"{where} must be a whole number from {low} to {high}")
-        return int(given)
-
-    return read
+NATURAL = re.compile("0|[1-9][0-9]{0,1999}")  # not \d, which other alphabets have too
+RATIO = re.compile("-?(0|[1-9][0-9]*)(/[1-9][0-9]*)?")
 
 
-def digits(low: int, high: int) -> Reader:
-    """A whole number in digits, as a text."""
-    pattern = re.compile("0|[1-9][0-9]{0,1999}")  # not \d, which other alphabets have too
-    most = high if high < 1 << 64 else f"a number of {len(str(high))} digits"
-
-    def read(given: Any, where: str) -> int:
-        value = int(given) if type(given) is str and pattern.fullmatch(given) else low - 1
-        if not low <= value <= high:
-            raise Refused(f"{where} must be a whole number in digits, from {low} to {most}")
-        return value
-
-    return read
-
-
-def fraction(low: Fraction | int | None, high: Fraction | int | None, longest: int = 2000) -> Reader:
-    """A fraction in lowest terms, as a text, such as 2 or 1/10."""
-    pattern = re.compile(f"-?(0|[1-9][0-9]{{0,{longest - 1}}})(/[1-9][0-9]{{0,{longest - 1}}})?")
-
-    def read(given: Any, where: str) -> Fraction:
-        require(type(given) is str and pattern.fullmatch(given) is not None, f"{where} must be a number such as 1/10")
-        value = Fraction(given)
-        require(str(value) == given, f"{where} must be in lowest terms")
-        inside = (low is None or low <= value) and (high is None or value <= high)
-        require(inside, f"{where} must lie between {low} and {high}")
-        return value
-
-    return read
-
-
-def decimal(high: int, *words: str) -> Reader:
-    """A decimal number of JSON of at least 0, or one of a few words."""
-
-    def read(given: Any, where: str) -> Any:
-        if given in words:
-            return given
-        good = type(given) is float and 0 <= given <= high and str(given)[0] != "-"
-        require(good, f"{where} must be a decimal number from 0 to {high}")
-        return Fraction(repr(given))
-
-    return read
+def reader(read: Callable[..., Any]) -> Callable[..., Reader]:
+    """Make readers: the function is given what was written, where, and then the range that is given here."""
+    return lambda *ranges: lambda given, where: read(given, where, *ranges)
 
 
 def truth(given: Any, where: str) -> bool:
@@ -119,78 +75,107 @@ def text(given: Any, where: str) -> str:
     return str(given)
 
 
-def one_of(*words: str) -> Reader:
-    def read(given: Any, where: str) -> str:
-        require(type(given) is str and given in words, f"{where} must be {' or '.join(map(repr, words))}")
-        return str(given)
-
-    return read
+@reader
+def one_of(given: Any, where: str, *words: str) -> str:
+    require(type(given) is str and given in words, f"{where} must be {' or '.join(map(repr, words))}")
+    return str(given)
 
 
-def missing_or(reader: Reader) -> Reader:
-    return lambda given, where: None if given is None else reader(given, where)
+@reader
+def whole(given: Any, where: str, low: int, high: int) -> int:
+    """A whole number of JSON; true is none, and neither is 1.0."""
+    require(type(given) is int and low <= given <= high, f"{where} must be a whole number from {low} to {high}")
+    return int(given)
 
 
-def many(reader: Reader, least: int, most: int) -> Reader:
+@reader
+def digits(given: Any, where: str, low: int, high: int) -> int:
+    """A whole number in digits, as a text."""
+    value = int(given) if type(given) is str and NATURAL.fullmatch(given) else low - 1
+    if not low <= value <= high:
+        most = high if high < 1 << 64 else f"a number of {len(str(high))} digits"
+        raise Refused(f"{where} must be a whole number in digits, from {low} to {most}")
+    return value
+
+
+@reader
+def fraction(given: Any, where: str, low: Fraction | None, high: Fraction | None, longest: int = 2000) -> Fraction:
+    """A fraction in lowest terms, as a text, such as 2 or 1/10."""
+    good = type(given) is str and RATIO.fullmatch(given) and max(map(len, re.split("[-/]", given))) <= longest
+    require(bool(good), f"{where} must be a number such as 1/10")
+    value = Fraction(given)
+    require(str(value) == given, f"{where} must be in lowest terms")
+    inside = (low is None or low <= value) and (high is None or value <= high)
+    require(inside, f"{where} must lie between {low} and {high}")
+    return value
+
+
+@reader
+def decimal(given: Any, where: str, high: int, *words: str) -> Any:
+    """A decimal number of JSON of at least 0, or one of a few words."""
+    if given in words:
+        return given
+    good = type(given) is float and 0 <= given <= high and str(given)[0] != "-"
+    require(good, f"{where} must be a decimal number from 0 to {high}")
+    return Fraction(repr(given))
+
+
+@reader
+def missing_or(given: Any, where: str, value: Reader) -> Any:
+    return None if given is None else value(given, where)
+
+
+@reader
+def many(given: Any, where: str, entry: Reader, least: int, most: int) -> list[Any]:
     """A list, each of its entries in the same range."""
-
-    def read(given: Any, where: str) -> list[Any]:
-        good = type(given) is list and least <= len(given) <= most
-        require(good, f"{where} must be a list of {least} to {most} entries")
-        return [reader(entry, where) for entry in given]
-
-    return read
+    good = type(given) is list and least <= len(given) <= most
+    require(good, f"{where} must be a list of {least} to {most} entries")
+    return [entry(value, where) for value in given]
 
 
-def named(reader: Reader) -> Reader:
+@reader
+def named(given: Any, where: str, entry: Reader) -> dict[str, Any]:
     """A record with names of its own."""
-
-    def read(given: Any, where: str) -> dict[str, Any]:
-        require(type(given) is dict and len(given) <= 1 << 16, f"{where} must be a record")
-        return {text(name, where): reader(value, where) for name, value in given.items()}
-
-    return read
+    require(type(given) is dict and len(given) <= 1 << 16, f"{where} must be a record")
+    return {text(name, where): entry(value, where) for name, value in given.items()}
 
 
-def record(shape: dict[str, Reader], maybe: dict[str, Reader] | None = None) -> Reader:
-    """A record with exactly these names; those of `maybe` may be absent."""
-    known = {**shape, **(maybe or {})}
-
-    def read(given: Any, where: str) -> dict[str, Any]:
-        good = type(given) is dict and shape.keys() <= given.keys() <= known.keys()
-        require(good, f"{where} must be a record of {', '.join(shape)}")
-        return {name: known[name](value, f"{where}.{name}") for name, value in given.items()}
-
-    return read
+@reader
+def record(given: Any, where: str, shape: Shape) -> dict[str, Any]:
+    """A record with exactly these names; one that is written with a question mark may be absent."""
+    known = {name.removesuffix("?"): entry for name, entry in shape.items()}
+    needed = [name for name in known if name in shape]
+    good = type(given) is dict and set(needed) <= given.keys() <= known.keys()
+    require(good, f"{where} must be a record of {', '.join(needed)}")
+    return {name: known[name](value, f"{where}.{name}") for name, value in given.items()}
 
 
-def by_kind(shapes: dict[str, dict[str, Reader]], maybe: dict[str, dict[str, Reader]] | None = None) -> Reader:
-    """A record whose `kind` says which of several shapes it has."""
-
-    def read(given: Any, where: str) -> Any:
-        kind = str(given.get("kind")) if type(given) is dict else ""
-        require(kind in shapes, f"{where} is of a kind that is not known")
-        return record({"kind": text, **shapes[kind]}, (maybe or {}).get(kind))(given, where)
-
-    return read
+@reader
+def by_kind(given: Any, where: str, shapes: dict[str, Shape], others: Laws) -> Any:
+    """A record whose `kind` says which of several shapes it has, or which of the others reads it."""
+    kind = str(given.get("kind")) if type(given) is dict else ""
+    if kind in others:
+        return others[kind](given)
+    require(kind in shapes, f"{where} is of a kind that is not known")
+    return record({"kind": text, **shapes[kind]})(given, where)
 
 
 # What a certificate may hold: every name, and the range of every number ----------------------------------------------
 
-VERSION = 1
+FORMAT, VERSION = "dproof certificate", 1
 LARGEST_FILE = 1 << 27  # bytes of a certificate
 MOST_ENTRIES = 1 << 22  # of all matrices of a certificate together
 MOST_COMPARISONS = 1 << 27  # of two weights, likewise
 MOST_BLOCKS = 1 << 10  # of a table of noise, within its reach
 DRAWN = 1 << 16  # words, each of which asks a row for one law
 
-EPSILON, DELTA = fraction(0, 1000), fraction(0, 1)
+PROMISE: Shape = {"epsilon": fraction(0, 1000), "delta": fraction(0, 1)}
 WEIGHT, TOTAL = digits(0, 10**2000 - 1), digits(1, 10**2000 - 1)
 TABLED = digits(1, 1 << 128)  # a weight of noise: none is 0
 SIZE = 1 << 62
-LEVELS: dict[str, Reader] = {"epsilon": decimal(1000, "inf"), "delta": decimal(1)}
+LEVELS: Shape = {"epsilon": decimal(1000, "inf"), "delta": decimal(1)}
 
-NOISES: dict[str, dict[str, Reader]] = {
+NOISES: dict[str, Shape] = {
     "two-sided": {
         "lower": many(many(TABLED, 128, 128), 0, 9),
         "top": many(many(TABLED, 2, 1024), 2, 2),
@@ -201,12 +186,8 @@ NOISES: dict[str, dict[str, Reader]] = {
         "weights": many(TABLED, 1, 1 << 17),
         "unit": whole(1, 1 << 50),
     },
-    "stairs": {
-        "width": digits(1, SIZE),
-        "inner": digits(1, SIZE),
-        "first": many(TABLED, 2, 4096),
-        "tail": many(TABLED, 2, 4096),
-    },
+    "stairs": dict.fromkeys(("width", "inner"), digits(1, SIZE))
+    | dict.fromkeys(("first", "tail"), many(TABLED, 2, 4096)),
     "convolved": {"square": fraction(8, 1 << 18), "step": whole(1, 128), "draws": whole(1, 9)},
     "k-norm": {
         "norm": one_of("linf", "l2"),
@@ -215,9 +196,9 @@ NOISES: dict[str, dict[str, Reader]] = {
         "fall": fraction(Fraction(1, 1 << 32), 1 - Fraction(1, 1 << 32)),
     },
 }
-NOISE = by_kind(NOISES)
+NOISE = by_kind(NOISES, {})
 
-LAWS: dict[str, dict[str, Reader]] = {
+LAWS: dict[str, Shape] = {
     "keep-or-other": {"size": whole(1, SIZE), "keep": WEIGHT, "other": WEIGHT},
     **{kind: {"bits": whole(1, 62), "stay": WEIGHT, "flip": WEIGHT} for kind in ("bits", "one-item")},
     "matrix": {"total": TOTAL, "rows": many(many(WEIGHT, 1, MOST_ENTRIES), 1, MOST_ENTRIES)},
@@ -225,6 +206,7 @@ LAWS: dict[str, dict[str, Reader]] = {
     "subset-selection": {"size": whole(1, 62), "width": whole(1, 62), "high": WEIGHT, "low": WEIGHT},
     "block-design": {name: whole(1, 1 << 24) for name in ("size", "prime", "classes", "taken")}
     | {"high": WEIGHT, "low": WEIGHT},
+    "plane-design": {"size": whole(1, 1 << 24), "order": whole(2, 4095), "high": WEIGHT, "low": WEIGHT},
     "lattice": {"size": digits(1, SIZE), "clamped": truth, "noise": NOISE},
     "coefficients": {
         "norm": one_of("l1", "l2", "linf"),
@@ -236,11 +218,11 @@ LAWS: dict[str, dict[str, Reader]] = {
 }
 # A value or a missing one: how often either is shown, and the law of what is shown.
 LAWS["optional"] = dict.fromkeys(("present", "missing", "whole"), TOTAL) | {
-    "law": by_kind({kind: LAWS[kind] for kind in ("lattice", "coefficients")})
+    "law": by_kind({kind: LAWS[kind] for kind in ("lattice", "coefficients")}, {})
 }
-LAWS["rounded"] = {"size": digits(2, 1 << 48), "steps": whole(1, 1 << 12), "law": by_kind({"matrix": LAWS["matrix"]})}
-PAIRS = many(many(whole(0, 1 << 20), 2, 2), 0, MOST_ENTRIES)
-LAW = by_kind(LAWS, {"matrix": {"neighbours": PAIRS}})
+COARSE = by_kind({"matrix": LAWS["matrix"]}, {})
+LAWS["rounded"] = {"size": digits(2, 1 << 48), "steps": whole(1, 1 << 12), "law": COARSE}
+LAWS["matrix"] = {**LAWS["matrix"], "neighbours?": many(many(whole(0, 1 << 20), 2, 2), 0, MOST_ENTRIES)}
 
 LONG = fraction(0, None, 4300)
 ROW = record({**LEVELS, "exact": truth})
@@ -257,54 +239,35 @@ RELEASE = record(
         "files": named(text),
     }
 )
+# The names that certificates of both models have.
+HEAD: Shape = {"format": text, "version": whole(1, 1 << 30), "private": truth, "seal": text, **PROMISE}
+HEAD["neighbours"] = one_of("change-one", "add-remove")
 
 
 def certificate_with(others: Laws) -> Reader:
     """A certificate, whose laws may also be of these further kinds."""
-
-    def law(given: Any, where: str) -> Any:
-        kind = str(given.get("kind")) if type(given) is dict else ""
-        return others[kind](given) if kind in others else LAW(given, where)
-
     part = record(
         {
-            "name": text,
-            "mechanism": text,
-            "source": text,
-            "epsilon": EPSILON,
-            "delta": DELTA,
-            "law": law,
+            **dict.fromkeys(("name", "mechanism", "source"), text),
+            **PROMISE,
+            "law": by_kind(LAWS, others),
             "tight": record(LEVELS),
             "error": missing_or(LONG),
             "lower_bound": missing_or(LONG),
-        },
-        {"distances": many(many(fraction(0, None, 400), 1, 4096), 1, 4096)},
+            "distances?": many(many(fraction(0, None, 400), 1, 4096), 1, 4096),
+        }
     )
-    return record(
-        {
-            "format": one_of("dproof certificate"),
-            "version": whole(VERSION, VERSION),
-            "private": truth,
-            "neighbours": one_of("change-one", "add-remove"),
-            "epsilon": EPSILON,
-            "delta": DELTA,
-            "laws": many(part, 1, 4096),
-            "release": missing_or(RELEASE),
-            "seal": text,
-        },
-        {"sample": many(record({"columns": many(text, 1, 1 << 16), "weight": whole(1, DRAWN)}), 1, DRAWN)},
-    )
+    drawn = record({"columns": many(text, 1, 1 << 16), "weight": whole(1, DRAWN)})
+    rest = {"laws": many(part, 1, 4096), "release": missing_or(RELEASE), "sample?": many(drawn, 1, DRAWN)}
+    return record({**HEAD, **rest})
 
 
 # How far two laws lie apart ------------------------------------------------------------------------------------------
 
 
 def exp_below(x: Fraction, bits: int = 256) -> Fraction:
-    """A fraction at most e^x, for x ≥ 0: a truncated series of positive terms, every step rounded down.
-
-    Past e^8192, which no weight of 2000 digits needs, it is that.
-    """
-    x = min(x, Fraction(1 << 13))
+    """A fraction at most e^x, for x ≥ 0: a truncated series of positive terms, every step rounded down."""
+    x = min(x, Fraction(1 << 13))  # e^8192 is more than the ratio of weights of 2000 digits
     halvings = max(0, x.numerator.bit_length() - x.denominator.bit_length()) + 8
     small = (x.numerator << bits) // (x.denominator << halvings)
     total = term = 1 << bits
@@ -327,29 +290,31 @@ def divergence(p: Law, q: Law, total: int, odds: Fraction, bounds: Law) -> Fract
 
 def alike(law: dict[str, Any], _: Fraction) -> Iterator[Pair]:
     """All pairs of inputs are alike: their laws differ on two groups of outputs only, and there change places."""
-    own, other, total = telling(law)
+    match law:
+        case {"kind": "keep-or-other", "size": k, "keep": own, "other": other}:  # the outputs that keep the two inputs
+            total = own + (k - 1) * other
+        case {"kind": "unary", "own": one, "other": zero, "whole": whole}:  # what their two bits show
+            require(max(one, zero) <= whole, "a law has a negative weight")
+            own, other, total = one * (whole - zero), zero * (whole - one), whole**2
+        case {"kind": "subset-selection", "size": k, "width": w, "high": high, "low": low}:
+            require(w <= k, "a set is larger than the values it is of")
+            sets = comb(k - 2, w - 1) if k > 1 else 0  # that hold one of them and not the other
+            own, other, total = sets * high, sets * low, comb(k - 1, w - 1) * high + comb(k - 1, w) * low
+        case {"kind": "plane-design", "order": q, "high": high, "low": low}:
+            require(is_prime(q) and law["size"] <= q * q + q + 1, "a projective plane does not exist")
+            # Through two points goes one of the q + 1 lines through each.
+            own, other, total = q * high, q * low, (q + 1) * high + q * q * low
+        case {"prime": p, "classes": m, "taken": s, "high": high, "low": low}:
+            require(is_prime(p) and (p - 1) % m == 0 and s < m and law["size"] <= p, "a block design does not exist")
+            w = s * (p - 1) // m  # values in a block; of m·p blocks two values share w(w − 1)m/(p − 1)
+            own, other, total = s * (p - w) * high, s * (p - w) * low, m * (w * high + (p - w) * low)
     require(total > 0, "a law has no weight")
     if law["size"] > 1:
         yield 0, 1, [own, other], [other, own], total
 
 
-def telling(law: dict[str, Any]) -> tuple[int, int, int]:
-    """The weights of the outputs that tell two inputs apart, under one and under the other, and the total."""
-    match law:
-        case {"kind": "keep-or-other", "size": k, "keep": keep, "other": other}:  # the outputs that keep them
-            return keep, other, keep + (k - 1) * other
-        case {"kind": "unary", "own": own, "other": other, "whole": whole}:  # what their two bits show
-            require(max(own, other) <= whole, "a law has a negative weight")
-            return own * (whole - other), other * (whole - own), whole**2
-        case {"kind": "subset-selection", "size": k, "width": w, "high": high, "low": low}:
-            require(w <= k, "a set is larger than the values it is of")
-            sets = comb(k - 2, w - 1) if k > 1 else 0  # that hold one of them and not the other
-            return sets * high, sets * low, comb(k - 1, w - 1) * high + comb(k - 1, w) * low
-    p, m, s, high, low = (law[key] for key in ("prime", "classes", "taken", "high", "low"))
-    prime = all(p % n for n in range(2, isqrt(p) + 1))
-    require(prime and (p - 1) % m == 0 and s < m and law["size"] <= p, "a block design does not exist")
-    w = s * (p - 1) // m  # values in a block; there are m·p blocks, and two values share w(w − 1)m/(p − 1) of them
-    return s * (p - w) * high, s * (p - w) * low, m * (w * high + (p - w) * low)
+def is_prime(n: int) -> bool:
+    return n > 1 and all(n % d for d in range(2, isqrt(n) + 1))
 
 
 def rounded(law: dict[str, Any], odds: Fraction) -> Iterator[Pair]:
@@ -396,9 +361,8 @@ def matrix(law: dict[str, Any], odds: Fraction) -> Iterator[Pair]:
 
 
 PAIRWISE: dict[str, Callable[[dict[str, Any], Fraction], Iterator[Pair]]] = {
-    **dict.fromkeys(("keep-or-other", "unary", "subset-selection", "block-design"), alike),
-    "bits": bits,
-    "one-item": bits,
+    **dict.fromkeys(("keep-or-other", "unary", "subset-selection", "block-design", "plane-design"), alike),
+    **dict.fromkeys(("bits", "one-item"), bits),
     "matrix": matrix,
     "rounded": rounded,
 }
@@ -567,6 +531,12 @@ def normal_below(x: Fraction, bits: int = 640) -> Fraction:
     return Fraction(1, 2) + Fraction(total, root_of_two_pi(bits)) / exp_below(x * x / 2, bits)
 
 
+def normal_profile(mu: Fraction, eps: Fraction) -> Fraction:
+    """δ at ε of two normal laws that lie μ apart; where more was charged than ε, e^ε is below 1."""
+    least = exp_below(eps) if eps >= 0 else 1 / (exp_below(-eps) * (1 + Fraction(1, 1 << 200)))
+    return normal_below(mu / 2 - eps / mu) - least * normal_below(-mu / 2 - eps / mu)
+
+
 def log_below(odds: Fraction) -> Fraction:
     """A fraction at most ln(odds), within 2^-119, for odds ≥ 1: two of Newton's steps from a float, then one down."""
     x = Fraction(log(odds.numerator) - log(odds.denominator))
@@ -577,13 +547,22 @@ def log_below(odds: Fraction) -> Fraction:
     return max(x, Fraction(0))
 
 
+def summed_variance(noise: dict[str, Any]) -> Fraction:
+    """The variance of m^(n−1)·H + … + H, if the tables of H are wide enough to fill the steps m between them."""
+    table: Fraction = noise["square"]
+    step, draws = int(noise["step"]), int(noise["draws"])
+    require(table >= 4 * (step**2 + 1), "the tables of noise are too narrow")
+    return table * int(sum(step ** (2 * n) for n in range(draws)))
+
+
 def coefficients(law: dict[str, Any], odds: Fraction, nearer: bool = False) -> Fraction:
     """δ of noise on a vector of whole numbers that lies in a ball or a box: of two such, or of the centre and another.
 
     Laplace noise costs the odds of one step for every step of the l1 distance. Gaussian noise, m^(n−1)·H + … + H of
     lattice Gaussians H, costs what two normal laws do that lie the l2 distance D apart, but for factors that are
     charged: e^(1/8σ²) and e^(K²/8σ⁴) for rounding, with all values beyond K = D + 10σ, and 2^-66 for each table.
-    K-norm noise, P(x) ∝ c^⌈‖x‖/s⌉, costs odds of c^−⌈‖d‖/s⌉ for a move d in the norm of the region.
+    K-norm noise, P(x) ∝ c^⌈‖x‖/s⌉, costs odds of c^−⌈‖d‖/s⌉ for a move d in the norm of the region; where these odds e₀
+    are larger than e, δ ≤ (e₀ − e)/(e₀ + 1), as of all noise with such odds.
     """
     terms, radius, box, noise = int(law["terms"]), law["radius"], law["box"], law["noise"]
     require((radius is None) != (box is None), "the region is a ball or a box")
@@ -594,32 +573,22 @@ def coefficients(law: dict[str, Any], odds: Fraction, nearer: bool = False) -> F
     if noise["kind"] == "k-norm":
         fits = noise["norm"] == law["norm"] == ("linf" if sides else "l2") and noise["terms"] == terms
         require(fits and (sides != [] or terms <= 10), "the noise does not fit its norm")
-        return k_norm(noise, max(sides) if sides else radii * radius, odds)
+        cells = -(-(max(sides) if sides else radii * radius) // int(noise["cell"]))
+        most = power(1 / noise["fall"], cells, 1)
+        return max(Fraction(0), (most - odds) / (most + 1))
     if law["norm"] == "l1":
         require(noise["kind"] == "two-sided" and noise["reach"] is None, "the noise does not fit its norm")
         size = sum(sides) if sides else isqrt(terms * square)
         return two_sided(noise, size, odds, terms) if size else Fraction(0)
     require(noise["kind"] == "convolved", "the noise does not fit its norm")
-    table: Fraction = noise["square"]
-    step, draws = int(noise["step"]), int(noise["draws"])
-    require(table >= 4 * (step**2 + 1), "the tables of noise are too narrow")
-    variance = table * sum(step ** (2 * n) for n in range(draws))
+    variance, draws = summed_variance(noise), int(noise["draws"])
     sigma, root = Fraction(isqrt(int(variance * 4**32)), 2**32), Fraction(isqrt(square * 4**32) + 1, 2**32)
     ripple = Fraction(draws, 1 << 108)
     upper = terms * (1 / (8 * variance) + ripple)
     lower = terms * ((root + 10 * (sigma + 1)) ** 2 / (8 * variance**2) + ripple)
-    mu, eps = root / sigma, log_below(odds) - upper - lower
-    # What is charged may exceed the logarithm of odds that are hardly above 1: then e^eps is below 1.
-    least = exp_below(eps) if eps >= 0 else 1 / (exp_below(-eps) * (1 + Fraction(1, 1 << 200)))
-    profile = normal_below(mu / 2 - eps / mu) - least * normal_below(-mu / 2 - eps / mu)
+    profile = normal_profile(root / sigma, log_below(odds) - upper - lower)
     charged = terms * (2 / exp_below(Fraction(50)) + draws * (1 + odds) / 2**66)
     return profile * exp_below(upper) * (1 + Fraction(1, 1 << 200)) + Fraction(1, 1 << 200) + charged
-
-
-def k_norm(noise: dict[str, Any], shift: int, odds: Fraction) -> Fraction:
-    """Where the odds e₀ of the move are larger than these, δ ≤ (e₀ − e)/(e₀ + 1), as of all noise with these odds."""
-    most = power(1 / noise["fall"], -(-shift // int(noise["cell"])), 1)
-    return max(Fraction(0), (most - odds) / (most + 1))
 
 
 def optional(law: dict[str, Any], odds: Fraction) -> Fraction:
@@ -629,7 +598,7 @@ def optional(law: dict[str, Any], odds: Fraction) -> Fraction:
     shown, with M the law of the middle, and by (1 − p) − e·(1 − q) on what is not; or the other way round.
     """
     inner, whole = law["law"], law["whole"]
-    bound = {"lattice": lattice, "coefficients": coefficients}[inner["kind"]]
+    bound = BOUNDS[inner["kind"]]
     p, q = Fraction(law["present"], whole), Fraction(law["missing"], whole)
     require(q <= p < 1, "a missing value is shown more often than others, or all are")
 
@@ -650,19 +619,14 @@ BOUNDS: dict[str, Callable[..., Fraction]] = {"coefficients": coefficients, "lat
 
 
 def largest(part: dict[str, Any], epsilon: Fraction) -> tuple[Fraction, int, int]:
-    """The largest divergence of one law at ε over its pairs of inputs, in both orders, and the pair that has it.
-
-    Beyond the promised δ the first pair that shows it will do.
-    """
+    """The largest divergence of one law at ε over its pairs of inputs, in both orders, and the pair that has it."""
     law, distances, kind = part["law"], part.get("distances"), part["law"]["kind"]
-    if kind in BOUNDS or "worst" in law:
-        require(distances is None, "metric privacy needs a law for each input")
-        odds = exp_below(epsilon)
-        return law["worst"](odds) if "worst" in law else (BOUNDS[kind](law, odds), 0, 1)
     if distances is not None:
         require(kind == "matrix", "metric privacy needs a law for each input")
         check_distances(distances, len(law["rows"]))
     odds, worst = exp_below(epsilon), (Fraction(0), 0, 0)
+    if kind in BOUNDS or "worst" in law:
+        return law["worst"](odds) if "worst" in law else (BOUNDS[kind](law, odds), 0, 1)
     bounds: dict[int, Law] = {}
     for i, j, p, q, total in PAIRWISE[kind](law, Fraction(1) if distances else odds):
         at = exp_below(epsilon * distances[i][j]) if distances else odds
@@ -671,7 +635,7 @@ def largest(part: dict[str, Any], epsilon: Fraction) -> tuple[Fraction, int, int
                 bounds[n] = [y * at.numerator // at.denominator for y in masses]
         apart = max(divergence(p, q, total, at, bounds[j]), divergence(q, p, total, at, bounds[i]))
         worst = max(worst, (apart, i, j))
-        if worst[0] > part["delta"]:
+        if worst[0] > part["delta"]:  # the first pair that shows it will do
             break
     return worst
 
@@ -679,9 +643,9 @@ def largest(part: dict[str, Any], epsilon: Fraction) -> tuple[Fraction, int, int
 def check_distances(distances: list[list[Fraction]], inputs: int) -> None:
     square = len(distances) == inputs and all(len(row) == inputs for row in distances)
     require(square, "there must be a distance for each pair of inputs")
-    mutual = all(distances[i][j] == distances[j][i] > 0 for i, j in combinations(range(inputs), 2))
-    itself = any(distances[i][i] for i in range(inputs))
-    require(mutual and not itself, "distances must be symmetric, 0 on the diagonal and positive elsewhere")
+    mutual = [list(column) for column in zip(*distances, strict=True)] == distances
+    apart = all((d > 0) == (i != j) for i, row in enumerate(distances) for j, d in enumerate(row))
+    require(mutual and apart, "distances must be symmetric, 0 on the diagonal and positive elsewhere")
 
 
 def check_law(part: dict[str, Any]) -> None:
@@ -712,13 +676,11 @@ def check_work(laws: list[dict[str, Any]]) -> None:
 
 def check_sum(laws: list[dict[str, Any]], name: str, promised: Fraction, sampled: bool) -> None:
     """Basic composition: the promises of independent laws add up. Of laws of which one is drawn the largest counts."""
-    if sampled:
-        return require(all(part[name] <= promised for part in laws), f"a law exceeds the promised {name}")
     spent = Fraction(0)
     for part in laws:
-        spent += part[name]
+        spent = max(spent, part[name]) if sampled else spent + part[name]
         require(spent.denominator.bit_length() < 1 << 16, f"the values of {name} have too long a common denominator")
-    return require(spent <= promised, f"the laws together exceed the promised {name}")
+    require(spent <= promised, f"the laws {'' if sampled else 'together '}exceed the promised {name}")
 
 
 def check_sample(certificate: dict[str, Any]) -> None:
@@ -739,11 +701,8 @@ def read(text: str) -> dict[str, Any]:
         require(repr(float(decimal)) == decimal, "a decimal number is not in its shortest form")
         return float(decimal)
 
-    def no_number(word: str) -> None:
-        raise Refused(f"{word} is not a number of JSON")
-
     require(len(text) <= LARGEST_FILE, "the file is too large for a certificate")
-    found: dict[str, Any] = json.loads(text, object_pairs_hook=once, parse_float=shortest, parse_constant=no_number)
+    found: dict[str, Any] = json.loads(text, object_pairs_hook=once, parse_float=shortest, parse_constant=shortest)
     return found
 
 
@@ -751,6 +710,17 @@ def seal(body: dict[str, Any]) -> str:
     """SHA-256 of the canonical JSON: it finds slips and tampering, but it is no signature."""
     text = json.dumps(body, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
     return hashlib.sha256(text.encode()).hexdigest()
+
+
+def opened(certificate: dict[str, Any], what: str, known: int, reader: Reader) -> dict[str, Any]:
+    """The values of a certificate of this format and version, whose seal fits."""
+    require(certificate.get("format") == what, f"the file is not a {what}")
+    version = whole(1, 1 << 30)(certificate.get("version"), "version")
+    require(version == known, f"the certificate has version {version}, and this verifier knows version {known}")
+    values: dict[str, Any] = reader(certificate, "the certificate")
+    body = {key: value for key, value in certificate.items() if key != "seal"}
+    require(values["seal"] == seal(body), "the seal does not fit: the certificate was changed")
+    return values
 
 
 STORED = r"release\.parquet|part-[A-Za-z0-9._-]*\.parquet"
@@ -777,6 +747,12 @@ def check_files(release: dict[str, Any], folder: Path, stored: str = STORED) -> 
     return [*sorted(unread), *["Hadoop's .crc files"] * bool(sums)]
 
 
+def plan_in(folder: Path) -> dict[str, Any]:
+    plan = folder / "plan.toml"
+    require(plan.stat().st_size <= 1 << 22, "the plan is longer than 4 MiB")
+    return tomllib.loads(plan.read_text(encoding="utf-8"))
+
+
 def number(given: Any) -> Fraction:
     """A number of a plan; a float means the decimal that it is written as."""
     decimal = r"([0-9]{1,2000}\.?[0-9]{0,2000}|\.[0-9]{1,2000})(e[+-]?[0-9]{1,3})?"
@@ -786,9 +762,11 @@ def number(given: Any) -> Fraction:
     return Fraction(top) / Fraction(bottom or 1)
 
 
-def points(low: Fraction, high: Fraction, step: Fraction | None) -> int:
-    """How many points an interval has; without a step it is a power of ten that fits 5000 times or more."""
-    length = high - low
+def points(column: dict[str, Any]) -> int:
+    """How many points a range has; without a step it is a day, or a power of ten that fits 5000 times or more."""
+    dates, ends = column["space"] == "date", (column["low"], column["high"])
+    low, high = (Fraction(date.fromisoformat(str(end)).toordinal()) if dates else number(end) for end in ends)
+    length, step = high - low, number(column["step"]) if "step" in column else Fraction(1) if dates else None
     require(length >= 0 and (step is None or step > 0), "the plan declares an interval without points")
     if step is None:
         finest = Fraction(10) ** (len(str(int(length))) + 1)
@@ -801,22 +779,17 @@ def points(low: Fraction, high: Fraction, step: Fraction | None) -> int:
 
 def declared(column: dict[str, Any], others: Spaces) -> int | None:
     """How many values a column of a plan has; None for curves, of which this program does not read the region."""
-    if column["space"] == "curves":
+    space = column["space"]
+    if space == "curves":
         return None
-    if column["space"] in others:
-        return others[column["space"]](column)
+    if space in others:
+        return others[space](column)
     absent = int(column.get("missing") == "category")  # one more value, or item of a set
-    if column["space"] in ("interval", "date") and "bins" in column:
-        return len(column["bins"]) - 1 + absent
-    if column["space"] == "date":
-        low, high = (Fraction(date.fromisoformat(str(column[end])).toordinal()) for end in ("low", "high"))
-        return points(low, high, number(column.get("step", 1))) + absent
-    if column["space"] == "interval":
-        step = column.get("step")
-        return points(number(column["low"]), number(column["high"]), None if step is None else number(step)) + absent
-    if column["space"] == "subsets":
+    if space in ("interval", "date"):
+        return (len(column["bins"]) - 1 if "bins" in column else points(column)) + absent
+    if space == "subsets":
         return 1 << len(column["values"] if "values" in column else column["columns"]) + absent
-    require(column["space"] == "categories", "the plan has a space that is not known")
+    require(space == "categories", "the plan has a space that is not known")
     labels = list(column["values"])
     other = column.get("outside_value", "(other)")
     if column.get("outside") == "category" and other not in labels:
@@ -838,17 +811,22 @@ def inputs(law: dict[str, Any]) -> int | None:
     return len(law["rows"]) if law["kind"] == "matrix" else int(law["size"])
 
 
-def check_plan(certificate: dict[str, Any], plan: dict[str, Any], others: Spaces) -> None:
-    """The plan must make the promise that the certificate makes, for the same columns with as many values."""
-    promise, columns = plan["privacy"], plan["columns"]
+def check_promise(certificate: dict[str, Any], plan: dict[str, Any]) -> None:
+    promise = plan["privacy"]
     said = number(promise["epsilon"]), number(promise.get("delta", 0)), promise.get("neighbours", "change-one")
     same = said == (certificate["epsilon"], certificate["delta"], certificate["neighbours"])
     require(same, "the certificate promises something else than the plan")
+
+
+def check_plan(certificate: dict[str, Any], plan: dict[str, Any], others: Spaces) -> None:
+    """The plan must make the promise that the certificate makes, for the same columns with as many values."""
+    check_promise(certificate, plan)
+    columns = plan["columns"]
     public = [name for name, column in columns.items() if column.get("public") is True and not column.get("drop")]
     require(public == certificate["release"]["public"], "the plan calls other columns public than the certificate")
     joined = {name: joint["columns"] for joint in plan.get("joint", ()) for name in joint["columns"]}
     private = [name for name, column in columns.items() if not column.get("public") and not column.get("drop")]
-    asked, spread = [each["columns"] for each in certificate.get("sample", ())], promise.get("spread")
+    asked, spread = [each["columns"] for each in certificate.get("sample", ())], plan["privacy"].get("spread")
     require(spread in ("auto", "sample" if asked else "split" if spread else None), "the plan spreads in another way")
     groups = {" × ".join(members): members for members in asked or (joined.get(name, [name]) for name in private)}
     named = [part["name"] for part in certificate["laws"]]
@@ -871,12 +849,7 @@ def verify(
     `spaces` says of further spaces how many values a column has that the plan declares with them; `laws` reads laws of
     further kinds, whose `worst` gives their largest divergence at some odds and the pair of inputs that has it.
     """
-    require(certificate.get("format") == "dproof certificate", "the file is not a dproof certificate")
-    version = whole(1, 1 << 30)(certificate.get("version"), "version")
-    require(version == VERSION, f"the certificate has version {version}, and this verifier knows version {VERSION}")
-    found = certificate_with(laws or {})(certificate, "the certificate")
-    body = {key: value for key, value in certificate.items() if key != "seal"}
-    require(found["seal"] == seal(body), "the seal does not fit: the certificate was changed")
+    found = opened(certificate, FORMAT, VERSION, certificate_with(laws or {}))
     release = found["release"]
     if release is not None:
         one = found["neighbours"] == "change-one"
@@ -893,33 +866,38 @@ def verify(
     if folder is None or release is None:
         return []
     unread = check_files(release, folder)
-    plan = folder / "plan.toml"
-    require(plan.stat().st_size <= 1 << 22, "the plan is longer than 4 MiB")
-    check_plan(found, tomllib.loads(plan.read_text(encoding="utf-8")), spaces or {})
+    check_plan(found, plan_in(folder), spaces or {})
     return unread
 
 
-def main(arguments: list[str]) -> int:
+def laws_of(certificate: dict[str, Any]) -> str:
+    """How many laws there are, and for which pairs of inputs and columns their promise is."""
+    laws = certificate["laws"]
+    limits = ", for the listed pairs of inputs" * any("neighbours" in part["law"] for part in laws)
+    limits += ", epsilon times the distance of two inputs" * any("distances" in part for part in laws)
+    public = (certificate["release"] or {}).get("public", ())
+    limits += f"; not protected, because called public: {', '.join(map(repr, public))}" if public else ""
+    return f"{len(laws)} law(s){limits}"
+
+
+def main(arguments: list[str], usage: str = __doc__, check: Any = verify, told: Any = laws_of) -> int:
+    """Check the file that the arguments name, print the outcome and what was checked, and give the exit code."""
     if len(arguments) != 1:
-        print(__doc__, file=sys.stderr)
+        print(usage, file=sys.stderr)
         return 2
     path = Path(arguments[0])
     try:
         require(path.stat().st_size <= LARGEST_FILE, "the file is too large for a certificate")
         certificate = read(path.read_text(encoding="utf-8"))
-        unread = verify(certificate, path.parent)
+        unread = check(certificate, path.parent)
     except Exception as problem:  # whatever a damaged or hostile file provokes, it is refused
         unreadable = f"the file is not a readable certificate ({type(problem).__name__})"
         print(f"does not hold: {problem if isinstance(problem, Refused) else unreadable}")
         return 1
     promise = f"epsilon = {certificate['epsilon']}, delta = {certificate['delta']}, {certificate['neighbours']}"
-    limits = ", for the listed pairs of inputs" * any("neighbours" in part["law"] for part in certificate["laws"])
-    limits += ", epsilon times the distance of two inputs" * any("distances" in part for part in certificate["laws"])
-    public = (certificate["release"] or {}).get("public", ())
-    limits += f"; not protected, because called public: {', '.join(map(repr, public))}" if public else ""
-    print(f"holds: {promise}, {len(certificate['laws'])} law(s){limits}")
+    print(f"holds: {promise}, {told(certificate)}")
     if certificate["release"] is not None:
-        print(f"not checked here: {', '.join(['what the stored table holds', *unread])}")
+        print(f"not checked here: {', '.join(['what the stored files hold', *unread])}")
     if not certificate["private"]:
         print("but it was drawn with seeded coins: not private")
         return 1

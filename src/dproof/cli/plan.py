@@ -67,8 +67,7 @@ def plan(
     if solved is not None:
         promise = Privacy(solved, chosen.privacy.delta, neighbours=chosen.privacy.neighbours)
         chosen = replace(chosen, privacy=promise)
-    # Under add-remove there can be no release, and no laws for the columns.
-    law = with_bounds(certify_row(chosen)) if chosen.privacy.neighbours == "change-one" else None
+    law = with_bounds(certify_row(chosen)) if chosen.has_row_law else None
     answer = {**_answer(chosen, law, rows, solved), **_advice(chosen, law, rows), **_compared(chosen, rows, question)}
     if law is not None and chosen.spread is not None:
         from dproof.report.spread_advice import both_spreads  # which needs what estimates do
@@ -83,7 +82,7 @@ def _solved(plan: Plan, rows: int | None, half_width: str) -> Fraction:
     """The ε with which a count is right to ± half_width."""
     if rows is None:
         raise InputError("--half-width needs --rows: how right a count is depends on how many rows there are")
-    if plan.privacy.neighbours != "change-one":
+    if not plan.has_row_law:
         raise InputError(
             "--half-width finds the ε of a release, which needs neighbours = 'change-one'; for this plan "
             "`dproof ask --preview --accuracy` tells what an answer costs"
@@ -207,6 +206,8 @@ def _columns(answer: dict[str, Any]) -> Page:
         "\nerror: how far a released value is from the true one on average, for the worst true value; at best: the "
         "least that any method with this ε allows. Numbers are released beyond their range, so that means are right."
     )
+    if answer["rows"] is not None:
+        yield "±: for the worst table, which for most counts is one whose rows all have the value that is counted."
     if "asked" in spread:
         yield from _spread(answer)
     for sharp, said in _CONDITIONS.items():
@@ -252,6 +253,8 @@ def _questions(answer: dict[str, Any]) -> Page:
         if asked["question"] != last:
             yield f"\n{escape(last := asked['question'])}"
         yield pairs([("•", f"{escape(asked['column'])}: {_ways(asked, several)}")])
+    if answer["questions"]:
+        yield "\n± of questions: for evenly spread values."
     if answer["questions_verdict"]:
         yield f"\n{answer['questions_verdict']}"
 

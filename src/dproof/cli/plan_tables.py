@@ -63,6 +63,7 @@ def _answer(law: TableLaw, rows: int | None) -> dict[str, Any]:
                 "name": axis.name,
                 "values": axis.size,
                 "share": share,
+                **({"curves": True} if axis.has_curves else {}),
                 **({} if rows is None else {"local_half_width": local.get(axis.column.name)}),
             }
             for axis, share in zip(law.axes, _shares(law), strict=True)
@@ -112,6 +113,8 @@ def _page(answer: dict[str, Any], name: str) -> Page:
     )
     yield FittingTable(["table", "cells", "±"], list(_lines(answer["tables"])), left=(0,), spare=(1,))
     yield "\n±: a count, or a sum, of one cell is right to about this, 19 times out of 20, whatever the data.\n"
+    if any("curves" in column for column in answer["columns"]):
+        yield "Of curves: a sum at one grid point; a mean, with --rows, at all grid points at once.\n"
     yield from _worth(answer)
     yield from _questions(answer["questions"])
     columns = sorted(answer["columns"], key=lambda column: -column["share"])

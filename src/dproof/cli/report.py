@@ -27,7 +27,7 @@ def report(
     target = release / REPORT if out is None else out
     if opened.plan.model == "central":
         tables: Any = opened
-        text = central_page(tables.law, tables.certificate, tables.estimates[None])
+        text = central_page(tables.law, tables.certificate, tables.estimates)
     else:
         text = page(opened.law, opened.certificate)
     target.write_text(text, encoding="utf-8")

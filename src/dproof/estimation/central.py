@@ -16,9 +16,10 @@ import numpy as np
 
 from dproof.central.residuals import Estimates
 from dproof.errors import InputError
+from dproof.estimation.central_curves import CURVES, TableCurves
 from dproof.estimation.central_distribution import Distribution
 from dproof.estimation.central_projection import nearest
-from dproof.estimation.central_weights import covariances
+from dproof.estimation.central_weights import covariances, measured_sum
 from dproof.estimation.contingency import Estimates as SumEstimates
 from dproof.estimation.estimated import Estimated, Options, options_of, warned
 from dproof.laws.debias import Scale
@@ -30,8 +31,7 @@ from dproof.questions.answer import Answer, Cell
 from dproof.questions.building import Asked, as_question
 from dproof.questions.measured import answer
 from dproof.questions.question import Aggregate, Expression, Question, aggregates_of
-from dproof.questions.schema import Schema, resolve
-from dproof.questions.sums import Term
+from dproof.questions.schema import Schema, asks_for_curves, resolve
 
 _METHODS = {
     "inverse": "best linear unbiased estimate",
@@ -68,6 +68,9 @@ def query(release: Any, asked: Asked, **options: Any) -> Answer:
         raise InputError("the intervals of a release of tables are for the table that was measured: leave target out")
     schema = schema_of(release.law.plan, "release")
     question = resolve(as_question(asked, "release"), schema)
+    if asks_for_curves(question, schema):
+        curves = TableCurves(release, question, schema, chosen)
+        return answer(question, schema, curves, chosen.level, CURVES)
     try:
         measured = MeasuredTables(release, question, schema, chosen)
         answered = answer(question, schema, measured, chosen.level)
@@ -101,9 +104,9 @@ class MeasuredTables:
         groups, needed = self.asked.groups, self.asked.needed
         self.keys, scales = self.asked.keys, Scales(schema, self.asked.scales)
         self.labels = list(product(*(key.labels for key in self.keys)))
-        sums = [self._measured(self.asked.weights(term)) for term in needed]
+        sums = [measured_sum(release, self.asked.weights(term)) for term in needed]
         values, nothing = _totals(release.estimates, sums, groups), np.zeros((groups, len(sums)))
-        self.shown = self._occurring(groups)
+        self.shown = self.asked.occurring()
         self.told = release.estimates  # by the method that was asked for
         if options.method == "projection":
             self.told = {**release.estimates, None: nearest(release.estimates[None], release.law.tables)}
@@ -121,13 +124,6 @@ class MeasuredTables:
             for aggregate in self.asked.special
         }
 
-    def _occurring(self, groups: int) -> list[int]:
-        """The groups that WHERE leaves rows for, whatever the aggregates take of them."""
-        if not self.keys:
-            return [0]
-        rows = self.asked.weights(Term((), self.question.where))
-        return np.flatnonzero(np.bincount(rows.groups, rows.weights != 0, groups)).tolist()
-
     def _special(self, aggregate: Aggregate, groups: int, level: float) -> list[Cell]:
         """What is told by the counts of the values or bins of a column, in every group."""
         definition = aggregate.definition
@@ -135,7 +131,7 @@ class MeasuredTables:
             return self._most_frequent(aggregate, groups)
         counts, place, axis = self.asked.counts_by(aggregate)
         estimates = self.release.estimates
-        spread = Distribution(self._measured(counts), place, axis, groups, estimates, self.told[None])
+        spread = Distribution(measured_sum(self.release, counts), place, axis, groups, estimates, self.told[None])
         if definition.chosen == Rank():
             return spread.quantiles(float(aggregate.argument or 0), level)
         return spread.deviations(aggregate.argument, level, squared=definition.formula is variance)
@@ -145,36 +141,18 @@ class MeasuredTables:
         space = self.asked.schema.declared(aggregate.columns[0])
         if space.items is not None:
             labels: list[Any] = list(space.items)
-            sums = [self._measured(one) for one in self.asked.counts_of_items(aggregate, labels)]
+            sums = [measured_sum(self.release, one) for one in self.asked.counts_of_items(aggregate, labels)]
             counts = _totals(self.told, sums, groups)
         else:
             table, place, axis = self.asked.counts_by(aggregate)
             labels = [label for label in axis.bins.labels if label is not None]
-            values = self._measured(table).weights * self.told[None].table(table.table).ravel()
+            values = measured_sum(self.release, table).weights * self.told[None].table(table.table).ravel()
             cells = table.groups * axis.size + table.places(place)
             counts = np.bincount(cells, values, groups * axis.size).reshape(groups, -1)[:, : len(labels)]
         order = np.argsort(-counts, axis=1, kind="stable")
         most = int(aggregate.argument or 0)
         chosen = ([labels[n] for n in row[:most]] if most else labels[row[0]] for row in order)
         return [Cell(best, raw=best) for best in chosen]
-
-    def _measured(self, needed: Weights) -> Weights:
-        """A sum that was measured; refused where it was not, with what to declare."""
-        law, number = self.release.law, needed.number
-        if number is not None and number not in self.release.estimates:
-            name = law.axes[number].name
-            raise Untold(
-                f"the numbers of {name!r} were counted in bins and not added up: declare sums = true under "
-                f"[release] next time, or ask for counts by {name}"
-            )
-        if needed.table not in self.release.estimates[number].variances:
-            named = [law.axes[place].name for place in (*needed.table, *([] if number is None else [number]))]
-            names = ", ".join(f'"{name}"' for name in named)
-            raise Untold(
-                f"the question needs the table of {' × '.join(named)}, which was not measured: ask about "
-                f"fewer columns at once, or declare [[release.tables]] with columns = [{names}] next time"
-            )
-        return needed
 
     def _cells(self, expression: Expression) -> Any:
         special = [a for a in aggregates_of(expression) if a.definition.formula is None]

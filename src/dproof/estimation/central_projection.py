@@ -47,7 +47,7 @@ def nearest(found: Estimates, tables: Iterable[Table]) -> Estimates:
         residuals: dict[Table, Array] = {(): np.maximum(found.residuals[()], 0.0)}
         for part, within in inside.items():
             carried = sum(_margin(raised[table], table, part) / outside(table, part) for table in within)
-            residuals[part] = found.residuals[part] + weights[part] * projected(np.asarray(carried))
+            residuals[part] = found.residuals[part] + weights[part] * projected(np.asarray(carried), len(part))
         return Estimates(k, residuals, found.variances)
 
     raised = {table: np.zeros(tuple(k[i] for i in table)) for table in largest}

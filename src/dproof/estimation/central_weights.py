@@ -1,19 +1,41 @@
-"""How sums over the rows of measured tables vary together."""
+"""Sums over the rows of measured tables: whether they were measured, and how they vary together."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from itertools import product
 from math import prod
+from typing import Any
 
 import numpy as np
 
 from dproof.central.residuals import Estimates
 from dproof.central.workload import parts
 from dproof.laws.scores import Array
-from dproof.plans.question_sums import Weights
+from dproof.plans.question_sums import Untold, Weights
 
 _ROUNDING = 1e-12  # a variance below this part of its terms is zero
+
+
+def measured_sum(release: Any, needed: Weights) -> Weights:
+    """A sum that was measured; refused where it was not, with what to declare."""
+    law, number = release.law, needed.number
+    if number is not None and number not in release.estimates:
+        name = law.axes[number].name
+        if law.axes[number].has_curves:
+            raise Untold(f"the curves {name!r} were not added up: declare [[release.tables]] with them next time")
+        raise Untold(
+            f"the numbers of {name!r} were counted in bins and not added up: declare sums = true under "
+            f"[release] next time, or ask for counts by {name}"
+        )
+    if needed.table not in release.estimates[number].variances:
+        named = [law.axes[place].name for place in (*needed.table, *([] if number is None else [number]))]
+        names = ", ".join(f'"{name}"' for name in named)
+        raise Untold(
+            f"the question needs the table of {' × '.join(named)}, which was not measured: ask about "
+            f"fewer columns at once, or declare [[release.tables]] with columns = [{names}] next time"
+        )
+    return needed
 
 
 def covariances(estimates: Mapping[int | None, Estimates], sums: Sequence[Weights], groups: int) -> Array:

@@ -114,7 +114,8 @@ class Condition:
             return False
         key = weights.tobytes(), powers
         if key not in self._attained:
-            means, gap = self.points.means(self.axis.scores(powers).matrix @ weights)
+            used = weights != 0  # often one of thousands
+            means, gap = self.points.means(self.axis.scores(powers).matrix[:, used] @ weights[used])
             bias = np.abs(means - self.wanted(weights, powers)).max() + gap
             self._attained[key] = bool(bias <= _ATTAINED)
         return self._attained[key]

@@ -22,19 +22,30 @@ class Constraints:
     def __init__(self, matrix: Array, lower: Array, upper: Array) -> None:
         highspy: Any = import_module("highspy")  # quick, but not needed by most
         rows, self._columns = matrix.shape
-        model: Any = highspy.HighsLp()
-        model.num_row_, model.num_col_ = rows, self._columns
-        model.col_cost_, model.col_lower_ = np.zeros(self._columns), np.zeros(self._columns)
-        model.col_upper_ = np.full(self._columns, np.inf)
-        model.row_lower_, model.row_upper_ = lower, upper
+        nothing = np.zeros(self._columns)
         row, column = np.nonzero(matrix)
-        model.a_matrix_.format_ = highspy.MatrixFormat.kRowwise
-        model.a_matrix_.start_ = np.searchsorted(row, np.arange(rows + 1))
-        model.a_matrix_.index_, model.a_matrix_.value_ = column, matrix[row, column]
+        start = np.searchsorted(row, np.arange(rows + 1)).astype(np.int32)
         self._solver = highspy.Highs()
         for option, value in _OPTIONS.items():
             self._solver.setOptionValue(option, value)
-        self._solver.passModel(model)
+        # In one call: each field of a model by itself takes as long as all of them.
+        self._solver.passModel(
+            self._columns,
+            rows,
+            len(row),
+            int(highspy.MatrixFormat.kRowwise),
+            int(highspy.ObjSense.kMinimize),
+            0.0,
+            nothing,
+            nothing,
+            nothing + np.inf,
+            lower,
+            upper,
+            start,
+            column.astype(np.int32),
+            matrix[row, column],
+            nothing.astype(np.int32),  # no variable is a whole number
+        )
         self._senses = highspy.ObjSense.kMinimize, highspy.ObjSense.kMaximize
         self._status = highspy.HighsModelStatus
 

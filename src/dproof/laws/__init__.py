@@ -5,7 +5,7 @@ Tables: `matrix` (any finite law), `keep_or_other`, `rounded`, `sets`. Noise on 
 `scores` how estimation undoes them. All are imported here, so that every kind can be read back from a certificate.
 """
 
-from dproof.laws.block_design import BlockDesign
+from dproof.laws.block_design import BlockDesign, PlaneDesign
 from dproof.laws.gaussian import Gaussian, GaussianSum
 from dproof.laws.keep_or_other import KeepOrOther
 from dproof.laws.laplace import TwoSided
@@ -29,6 +29,7 @@ __all__ = [
     "Matrix",
     "OneItem",
     "OptionalLaw",
+    "PlaneDesign",
     "Rounded",
     "Stairs",
     "SubsetSelection",

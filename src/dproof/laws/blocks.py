@@ -1,11 +1,11 @@
-"""How counts of blocks of values are undone: correlations modulo a prime, by fast Fourier transforms."""
+"""How counts of blocks of values are undone: by which values each block holds."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -13,12 +13,31 @@ from dproof.errors import InputError, TooLarge
 from dproof.laws.scores import Array, Dense, Powers, Scores
 
 _MOST_DENSE = 1 << 26  # scores that are written out
+_TRANSFORMED = 1 << 15  # numbers whose transforms are computed together
+
+
+class Incidence(Protocol):
+    """Which of the first `size` residues lie in which of `states` blocks."""
+
+    @property
+    def size(self) -> int: ...
+
+    @property
+    def states(self) -> int: ...
+
+    def count(self, counts: Array) -> Array:
+        """How many rows have a block that holds each value, from how many have each block, along the last axis."""
+        ...
+
+    def add(self, weights: Array) -> Array:
+        """The sum of the weights of the values that each block holds, along the last axis."""
+        ...
 
 
 @dataclass(frozen=True, eq=False)
-class Incidence:
-    """Which of the first `size` residues of a prime lie in which block: block (j, y) holds x where d = y − x lies in a
-    set of residues that depends on j, `holding(j)`."""
+class Classes:
+    """Block (j, y) holds x where d = y − x lies in a set of residues of a prime, `holding(j)`: correlations, by fast
+    Fourier transforms."""
 
     prime: int
     classes: int
@@ -29,22 +48,71 @@ class Incidence:
     def states(self) -> int:
         return self.prime * self.classes
 
+    @property
+    def _length(self) -> int:
+        """Of the transforms: a prime one would be slow, and twice the residues leave room for what goes round."""
+        return min(odd << ((2 * self.prime - 1) // odd).bit_length() for odd in (1, 3, 5))
+
+    @property
+    def _parts(self) -> list[slice]:
+        """The classes, as many at a time as fit a cache."""
+        many = max(1, _TRANSFORMED // self._length)
+        return [slice(j, j + many) for j in range(0, self.classes, many)]
+
     @cached_property
     def _transforms(self) -> Array:
-        return np.stack([np.fft.rfft(self.holding(j)) for j in range(self.classes)])
+        return np.stack([np.fft.rfft(self.holding(j), self._length) for j in range(self.classes)])
 
     def count(self, counts: Array) -> Array:
-        """How many rows have a block that holds each value, from how many have each block, along the last axis."""
-        parts = counts.reshape(*counts.shape[:-1], self.classes, self.prime)
-        found = np.zeros((*counts.shape[:-1], self.prime // 2 + 1), complex)
-        for j, holds in enumerate(self._transforms):
-            found += np.fft.rfft(parts[..., j, :]) * holds.conj()
-        return np.asarray(np.fft.irfft(found, self.prime)[..., : self.size])
+        by_class = counts.reshape(*counts.shape[:-1], self.classes, self.prime)
+        found = np.zeros((*counts.shape[:-1], self._length // 2 + 1), complex)
+        for part in self._parts:
+            moved = np.fft.rfft(by_class[..., part, :], self._length)
+            found += np.einsum("...jf,jf->...f", moved, self._transforms[part].conj())
+        differences = np.fft.irfft(found, self._length)
+        before = self._length - self.prime
+        return np.asarray(differences[..., : self.size] + differences[..., before : before + self.size])
 
     def add(self, weights: Array) -> Array:
-        """The sum of the weights of the values that each block holds, along the last axis."""
-        padded = np.fft.rfft(weights, self.prime)
-        return np.concatenate([np.fft.irfft(padded * holds, self.prime) for holds in self._transforms], axis=-1)
+        padded = np.fft.rfft(weights, self._length)[..., None, :]
+        found = np.empty((*weights.shape[:-1], self.classes, self.prime))
+        for part in self._parts:
+            sums = np.fft.irfft(padded * self._transforms[part], self._length)
+            found[..., part, :] = sums[..., : self.prime]
+            found[..., part, :-1] += sums[..., self.prime : 2 * self.prime - 1]
+        return found.reshape(*weights.shape[:-1], self.states)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Shifts:
+    """Block (j, y) holds x where y − x is one of a few residues: those of row j, which are gone through one by one."""
+
+    modulus: int
+    residues: Array
+    size: int
+
+    @property
+    def states(self) -> int:
+        return self.modulus * len(self.residues)
+
+    def count(self, counts: Array) -> Array:
+        found = np.zeros((*counts.shape[:-1], self.size))
+        for j, row in enumerate(self.residues.tolist()):
+            own = counts[..., j * self.modulus : (j + 1) * self.modulus]
+            twice = np.concatenate([own, own[..., : self.size]], axis=-1)  # residues go round
+            for d in row:
+                found += twice[..., d : d + self.size]
+        return found
+
+    def add(self, weights: Array) -> Array:
+        found = np.zeros((*weights.shape[:-1], len(self.residues), self.modulus))
+        for j, row in enumerate(self.residues.tolist()):
+            twice = np.zeros((*weights.shape[:-1], self.modulus + self.size))
+            for d in row:
+                twice[..., d : d + self.size] += weights
+            twice[..., : self.size] += twice[..., self.modulus :]
+            found[..., j, :] = twice[..., : self.modulus]
+        return found.reshape(*weights.shape[:-1], self.states)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -132,13 +200,14 @@ class Transition:
     low: float
 
     def gather(self, counts: Array, axis: int) -> Array:
-        moved = np.moveaxis(counts, axis, -1)
-        found = self.low * moved.sum(axis=-1, keepdims=True) + (self.high - self.low) * self.incidence.add(moved)
-        return np.moveaxis(found, -1, axis)
+        return self._mixed(counts, axis, self.incidence.add)
 
     def spread(self, weights: Array, axis: int) -> Array:
-        moved = np.moveaxis(weights, axis, -1)
-        found = self.low * moved.sum(axis=-1, keepdims=True) + (self.high - self.low) * self.incidence.count(moved)
+        return self._mixed(weights, axis, self.incidence.count)
+
+    def _mixed(self, values: Array, axis: int, held: Callable[[Array], Array]) -> Array:
+        moved = np.moveaxis(values, axis, -1)
+        found = self.low * moved.sum(axis=-1, keepdims=True) + (self.high - self.low) * held(moved)
         return np.moveaxis(found, -1, axis)
 
 
@@ -156,6 +225,8 @@ class Blocked:
     blocks: int
     hit: float
     miss: float
+    high: float  # how likely each block is that holds the value of a row
+    low: float
     number: Array | None
 
     @property
@@ -164,14 +235,7 @@ class Blocked:
 
     @property
     def law(self) -> Transition:
-        high = self.hit * self.incidence.prime / (self.states * self._share)
-        low = (1 - self.hit) * self.incidence.prime / (self.states * (self.incidence.prime - self._share))
-        return Transition(self.incidence, high, low)
-
-    @property
-    def _share(self) -> int:
-        """How many residues a block holds."""
-        return int(self.incidence.holding(0).sum())
+        return Transition(self.incidence, self.high, self.low)
 
     def _values(self, powers: Powers) -> Array:
         """The power of the number of each group of values; 1 where no number is asked for."""

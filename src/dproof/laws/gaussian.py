@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from itertools import accumulate
-from math import isqrt
+from math import isqrt, sqrt
 from typing import Any, ClassVar
 
 import numpy as np
@@ -81,6 +81,10 @@ class Gaussian(NoiseLaw):
     @property
     def farthest(self) -> int:
         return self.unit * (len(self.weights) - 1) + self.unit // 2
+
+    @property
+    def scale(self) -> float:
+        return self.unit * sqrt(self.square)
 
     @cached_property
     def _table(self) -> list[int]:

@@ -70,6 +70,10 @@ class TwoSided(NoiseLaw):
         return self.reach
 
     @property
+    def scale(self) -> float:
+        return float(1 / log_above(self.ratio))
+
+    @property
     def block(self) -> int:
         return self.unit * (len(self.top[0]) - 1)
 

@@ -68,6 +68,10 @@ class Lattice(Centred):
         return None if self.clamped else self.noise.farthest
 
     @property
+    def scale(self) -> float | None:
+        return self.noise.scale
+
+    @property
     def moments(self) -> tuple[Fraction, Fraction, Fraction] | None:
         return None if self.clamped else self.noise.moments
 

@@ -132,6 +132,11 @@ class Law(Protocol):
         """How many steps noise can move a value at most; None where there is no end, or no noise."""
         return None
 
+    @property
+    def scale(self) -> float | None:
+        """The scale of noise in steps (`NoiseLaw.scale`), clamped or not; None for laws without one."""
+        return None
+
     def possible(self) -> NDArray[np.bool_] | None:
         """Which outputs some input can give, where it is not all of them."""
         return None

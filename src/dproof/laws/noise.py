@@ -60,6 +60,11 @@ class NoiseLaw(Protocol):
         return None
 
     @property
+    def scale(self) -> float | None:
+        """In steps: b of Laplace noise, over which it falls by the factor e, as of stairs; σ of Gaussian noise."""
+        return None
+
+    @property
     def block(self) -> int | None:
         """How many values its table has before it is gone through again; None where it is not."""
         return None

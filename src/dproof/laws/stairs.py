@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from dproof.coins import Coins
 from dproof.errors import InputError, TooLarge
+from dproof.exact import log_above
 from dproof.laws.guide import Guide, guide, uniform_below
 from dproof.laws.law import SIZE, read_number
 from dproof.laws.noise import NOISES, TABLED, Geometric, NoiseLaw, draw_on, falling
@@ -58,6 +59,10 @@ class Stairs(NoiseLaw):
         block_end = self.tail[-2] * later, self.tail[0] * self.tail[-1]
         if any(a < b for a, b in (*pairwise(first), *pairwise(self.tail[:-1]), first_end, block_end)):
             raise InputError("a stair is higher than the one before it")
+
+    @property
+    def scale(self) -> float:
+        return float(self.width / log_above(self.ratio))
 
     @cached_property
     def _blocks(self) -> Geometric:

@@ -5,13 +5,15 @@ from __future__ import annotations
 from bisect import bisect_left
 from fractions import Fraction
 from functools import lru_cache
-from math import comb, exp, inf
+from itertools import count
+from math import comb, exp, inf, isqrt, lcm
 from typing import Any, Literal, get_args
 
 from dproof.arguments import choice, expect, whole
 from dproof.errors import InputError
-from dproof.exact import exp_below
-from dproof.laws.block_design import BlockDesign, is_prime
+from dproof.exact import exact, exp_below
+from dproof.laws.block_design import LARGEST_ORDER, BlockDesign, CyclicDesign, PlaneDesign
+from dproof.laws.difference_sets import is_prime
 from dproof.laws.keep_or_other import response_law
 from dproof.laws.law import Law
 from dproof.laws.one_item import OneItem
@@ -30,27 +32,39 @@ _TOTAL_BITS = 54
 _MOST_ODDS = 1 << 20
 _FEW, _NEAR = 300, 40  # values for which every width is tried, and how far beyond them the prime may lie
 _NEARLY = 1.003  # times the least variance
+_GOOD = 1.01  # times that of subset selection: where few classes do not come so near, more designs are tried
+_FINER = 1.1  # from one width of classes or order of a plane that is tried to the next
 _LISTED = 14  # values of which all sets are counted
 _NAMES = {
     SubsetSelection.kind: ("subset selection", "Ye and Barg 2018"),
     BlockDesign.kind: ("block design", "Park, Nam and Lee 2024"),
+    PlaneDesign.kind: ("block design", "Park, Nam and Lee 2024; Singer 1938"),
 }
 
 
-def unary_encoding(space: Categories, privacy: Promise, *, form: Form = "optimised") -> Mechanism:
+def unary_encoding(
+    space: Categories, privacy: Promise | None = None, *, form: Form | None = None, p: Any = None, q: Any = None
+) -> Mechanism:
     """A set of categories: the true one is in it with probability p, each other one with probability q.
 
-    δ(ε) = p(1−q) − e^ε q(1−p). "optimised" has p = 1/2 and the least q, "symmetric" has q = 1 − p and the largest p,
-    which is the permanent response of RAPPOR. Wang, Blocki, Li and Jha 2017; Erlingsson, Pihur and Korolova 2014.
+    δ(ε) = p(1−q) − e^ε q(1−p). "optimised", the default, has p = 1/2 and the least q, "symmetric" has q = 1 − p and
+    the largest p, which is the permanent response of RAPPOR. With `p` and `q` instead of a promise both are given;
+    `epsilon()` tells what they keep. Wang, Blocki, Li and Jha 2017; Erlingsson, Pihur and Korolova 2014.
 
     Why it is private: two values differ in the law of two bits only; p and q meet the inequality in whole numbers.
 
     >>> m = unary_encoding(Categories(["a", "b", "c"]), Privacy(1))
     >>> round(m.delta("0.6"), 10), m.epsilon() <= 1
     (0.1205076793, True)
+    >>> round(unary_encoding(Categories(["a", "b", "c"]), p="1/2", q="1/4").epsilon(), 6)  # ln 3
+    1.098612
     """
-    privacy = Privacy.of(privacy)
     _demand(space)
+    if p is not None or q is not None:
+        return _given_chances(space, p, q, privacy, form)
+    if privacy is None:
+        raise InputError("unary encoding is calibrated to a promise, or has p and q: give the one or the other")
+    privacy, form = Privacy.of(privacy), "optimised" if form is None else form
     choice(form, get_args(Form), "form")
     odds, allowed = exp_below(privacy.epsilon), privacy.delta * _WHOLE**2
 
@@ -66,6 +80,17 @@ def unary_encoding(space: Categories, privacy: Promise, *, form: Form = "optimis
         own = half + bisect_left(steps, True, key=lambda p: too_much(p, _WHOLE - p)) - 1
         family = Unary(space.size, own, _WHOLE - own, _WHOLE)
     return Mechanism(f"{form} unary encoding", space, Subsets(space.values), family, "Wang et al. 2017")
+
+
+def _given_chances(space: Categories, p: Any, q: Any, privacy: Any, form: Any) -> Mechanism:
+    if p is None or q is None or privacy is not None or form is not None:
+        raise InputError("give p and q, both, or a promise and perhaps a form: the one or the other")
+    own, other = exact(p, "p"), exact(q, "q")
+    if not (0 <= own <= 1 and 0 <= other <= 1):
+        raise InputError("p and q must lie between 0 and 1: they are probabilities")
+    whole = lcm(own.denominator, other.denominator)
+    family = Unary(space.size, int(own * whole), int(other * whole), whole)
+    return Mechanism("unary encoding", space, Subsets(space.values), family, "Wang et al. 2017")
 
 
 def subset_selection(space: Categories, privacy: Promise, *, width: int | None = None) -> Mechanism:
@@ -149,12 +174,16 @@ def frequency(space: Categories, privacy: Promise) -> Mechanism:
 
 def even_variance(law: Law, size: int) -> float:
     """The variance that a row adds to a debiased count, on average over so many values that are equally frequent."""
-    hit, miss = map(float, law.hit_and_miss or (0, 0))
+    hit, miss = law.hit_and_miss or (0, 0)
+    return _variance(float(hit), float(miss), size)
+
+
+def _variance(hit: float, miss: float, size: int) -> float:
     return inf if hit <= miss else (hit * (1 - hit) + (size - 1) * miss * (1 - miss)) / (size * (hit - miss) ** 2)
 
 
 @lru_cache(maxsize=256)
-def best_design(size: int, epsilon: Fraction) -> BlockDesign | None:
+def best_design(size: int, epsilon: Fraction) -> CyclicDesign | None:
     """The block design with the least variance of a count, and among those that have nearly the same the one with the
     fewest codes; None where there is none with few enough."""
     ratio = min(exp_below(epsilon), Fraction(_MOST_ODDS))
@@ -162,32 +191,73 @@ def best_design(size: int, epsilon: Fraction) -> BlockDesign | None:
     wanted = {*range(2, 66), *(int(n / share) + more for n in range(1, 4) for more in (0, 1))}
     if size <= _FEW:
         wanted |= set(range(max(2, size - 1), size + _NEAR))  # a class for each residue
-    found = []
-    for classes in sorted(wanted):
-        prime = _prime_from(size, classes)
-        if prime is not None:
-            for taken in {max(1, min(classes - 1, int(classes * share) + more)) for more in (0, 1)}:
-                law = _weighted(size, prime, classes, taken, ratio)
-                found.append((even_variance(law, size), law))
-    best = min((variance for variance, _ in found), default=inf)
-    return min((law for variance, law in found if variance <= _NEARLY * best), key=_codes, default=None)
+    designs = [law for classes in wanted for law in _of_classes(size, classes, ratio)]
+    best = min((even_variance(law, size) for law in designs), default=inf)
+    if best > _GOOD * _subset_variance(size, float(ratio)):
+        designs += [law for width in _between(max(2, int(size * share)), 8) for law in _of_width(size, width, ratio)]
+        designs += [law for order in _between(int(share**-0.5), 2 / share) for law in _of_plane(size, order, ratio)]
+        best = min((even_variance(law, size) for law in designs), default=inf)
+    return min((law for law in designs if even_variance(law, size) <= _NEARLY * best), key=_codes, default=None)
 
 
-def _codes(law: BlockDesign) -> int:
+def _codes(law: CyclicDesign) -> int:
     return law.outputs
 
 
-def _prime_from(size: int, classes: int) -> int | None:
-    """The least prime of at least a size, and 3, that is 1 modulo so many classes; None where it has too many codes."""
-    first = -(-(max(size, 3) - 1) // classes) * classes + 1
-    return next((p for p in range(first, MOST_CODES // classes + 1, classes) if is_prime(p)), None)
+def _between(first: int, last: float) -> list[int]:
+    """Whole numbers that grow by a tenth."""
+    numbers = [first]
+    while numbers[-1] < last:
+        numbers.append(int(numbers[-1] * _FINER) + 1)
+    return numbers
 
 
-def _weighted(size: int, prime: int, classes: int, taken: int, ratio: Fraction) -> BlockDesign:
+def _subset_variance(size: int, ratio: float) -> float:
+    """The variance of subset selection of the best width, on average over values that are equally frequent."""
+    width = size / (1 + ratio)
+    chances = [(w * ratio / (w * ratio + size - w), w) for w in {max(1, int(width)), int(width) + 1}]
+    return min(_variance(hit, (w - hit) / (size - 1), size) for hit, w in chances)
+
+
+def _of_classes(size: int, classes: int, ratio: Fraction) -> list[CyclicDesign]:
+    """The designs of the least prime that is 1 modulo so many classes."""
+    prime = _prime_from(size, classes)
+    most = int(classes / (1 + float(ratio)))
+    return _of_residues(size, prime, classes, {max(1, min(classes - 1, most + more)) for more in (0, 1)}, ratio)
+
+
+def _of_width(size: int, width: int, ratio: Fraction) -> list[CyclicDesign]:
+    """The design whose classes have so many residues each, of the least prime that has such classes."""
+    prime = _prime_from(size, width)
+    return _of_residues(size, prime, (prime - 1) // width, {1}, ratio)
+
+
+def _prime_from(size: int, step: int) -> int:
+    """The least prime of at least a size, and 3, that is 1 modulo a step."""
+    first = -(-(max(size, 3) - 1) // step) * step + 1
+    return next(p for p in count(first, step) if is_prime(p))
+
+
+def _of_residues(size: int, prime: int, classes: int, taken: set[int], ratio: Fraction) -> list[CyclicDesign]:
+    if prime * classes > MOST_CODES or classes < 2:
+        return []
+    widths = {some: some * (prime - 1) // classes for some in taken}
+    weights = {some: _weights(classes, prime, width, ratio) for some, width in widths.items()}
+    return [BlockDesign(size, prime, classes, some, *weights[some]) for some in taken]
+
+
+def _of_plane(size: int, order: int, ratio: Fraction) -> list[CyclicDesign]:
+    """The plane of the least prime order from a number that has enough points."""
+    prime = next(q for q in count(max(order, isqrt(size) - 1)) if q * (q + 1) >= size - 1 and is_prime(q))
+    if prime > LARGEST_ORDER:
+        return []
+    return [PlaneDesign(size, prime, *_weights(1, prime * (prime + 1) + 1, prime + 1, ratio))]
+
+
+def _weights(bases: int, modulus: int, width: int, ratio: Fraction) -> tuple[int, int]:
     """high : low comes nearest to the ratio from below, with a total below 2^62."""
-    width = taken * (prime - 1) // classes
-    low = max(1, (1 << _TOTAL_BITS) // (classes * (prime + width * int(ratio))))
-    return BlockDesign(size, prime, classes, taken, int(low * ratio), low)
+    low = max(1, (1 << _TOTAL_BITS) // (bases * (modulus + width * int(ratio))))
+    return int(low * ratio), low
 
 
 def _demand(space: Any) -> None:

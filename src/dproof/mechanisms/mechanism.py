@@ -150,6 +150,20 @@ class Mechanism:
         """The expected error of each input: under the metric, its square ("squared"), or a matrix of losses."""
         return expected_errors(self.family, self.inputs, self.outputs, loss)
 
+    @property
+    def scale(self) -> float | None:
+        """The scale of the noise on a number, in its units: b of Laplace noise, σ of Gaussian noise, width/ε of stairs.
+
+        None for a law that is no noise of one scale: randomised response, any matrix, bounded Laplace noise, curves.
+
+        >>> from dproof import Interval, Privacy, laplace
+        >>> round(laplace(Interval(0, 100, 1), Privacy("0.5")).scale, 6)
+        200.0
+        """
+        steps = self.family.shown.scale
+        line = (self.inputs if self.inputs.present is None else self.inputs.present).line
+        return None if steps is None or line is None else steps * float(line.step)
+
     def bias_and_variance(self) -> BiasAndVariance | None:
         """Of a released number, the largest of each over the true numbers; None where no numbers are released, or some
         may be missing.

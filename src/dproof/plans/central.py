@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from itertools import combinations, product
 from math import comb
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,6 +27,7 @@ _MOST_VALUES = 1 << 16  # of a column
 _MOST_TABLES = 4096
 _LARGEST_WEIGHT = Fraction(10**9)
 _SUM_WEIGHT = Fraction(1, 16)  # of a sum beside a cell: twice the noise, for a quarter of what it would cost
+Listed: TypeAlias = tuple[tuple[tuple[str, ...], Fraction], ...]  # tables of columns, with their weights
 # What a plan can say that changes how rows are drawn one by one, and nothing else.
 _ROW_BY_ROW = "belongs to model = 'local', where rows are drawn one by one: leave it out"
 
@@ -36,10 +37,10 @@ class Asked:
     """The tables of counts that a release shall answer, and the sums of a number by a table, each with its weight.
 
     Where `questions` choose them, the variance of their answers is made least, else that of the cells: the total one,
-    or the largest. With `rows` there are made-up rows too.
+    or the largest. With `rows` there are made-up rows too. Curves are added up wherever they stand in a table.
     """
 
-    tables: tuple[tuple[tuple[str, ...], Fraction], ...]
+    tables: Listed
     sums: tuple[tuple[tuple[str, ...], str, Fraction], ...]
     rows: bool
     objective: Objective
@@ -48,10 +49,11 @@ class Asked:
 
 @dataclass(frozen=True, slots=True)
 class Axis:
-    """A column as it is counted: its values, its bins, or whether a set holds one item.
+    """A column as it is counted: its values, its bins, whether a set holds one item, or whether a curve is there.
 
     Numbers in bins may be added up as well, as whole numbers about the middle of their range: none is farther from it
-    than the `reach`. It is 0 where nothing is added up: where each value is counted by itself, its sum follows.
+    than the `reach`. It is 0 where no number is added up: where each value is counted by itself, its sum follows.
+    Curves are added up by their coefficients.
     """
 
     column: Column
@@ -62,6 +64,15 @@ class Axis:
     def reach(self) -> int:
         space = self.column.space
         return int(self._scale().ends[1]) if self.bins.size < self.bins.stop and space.has_sums else 0
+
+    @property
+    def has_curves(self) -> bool:
+        return bool(self.column.space.holds_curves)
+
+    @property
+    def is_added_up(self) -> bool:
+        """Whether sums of the column have to be measured: counts of its values or bins do not tell them."""
+        return self.has_curves or bool(self.reach)
 
     @property
     def unit(self) -> Fraction:
@@ -88,13 +99,15 @@ class Axis:
 
     def of(self, codes: NDArray[Any]) -> NDArray[np.int64]:
         """The place of each code along the axis."""
+        if self.has_curves:  # a curve has all its places, or none
+            codes = np.where(codes[:, 0] < 0, self.column.space.absent or 0, 0)
         return self.bins.of(codes if self.item is None else codes >> self.item & 1)
 
 
 def axes_of(column: Column) -> tuple[Axis, ...]:
     """Categories by value, numbers and dates by the plan's bins or by default ones; a missing value is one more.
 
-    A set has an axis for each of its items, and one for being missing.
+    A set has an axis for each of its items, and one for being missing. Of curves it is counted how many there are.
 
     >>> from dproof.spaces import Interval, Subsets
     >>> [axis.size for axis in axes_of(Column("age", "interval", ("age",), Interval(0, 100)))]
@@ -105,6 +118,8 @@ def axes_of(column: Column) -> tuple[Axis, ...]:
     space = column.space
     if space.items is not None:
         return tuple(Axis(column, Bins((0, 1), ("no", "yes"), 2), item) for item in range(len(space.items)))
+    if space.holds_curves:
+        return (Axis(column, Bins((0,), ("there",), 1).with_missing(space.absent)),)
     inside = space.present or space
     if inside.line is None:
         return (Axis(column, each_value(space)),)
@@ -133,24 +148,42 @@ def read_asked(top: Reader, columns: Sequence[Column], model: str) -> Asked | No
                 raise release.wrong(key, "needs `tables`: [[questions]] choose only the tables and sums they need")
         release.finish()
         return Asked((), (), False, objective, questions=True)
-    tables = _read_tables(release, private)
-    sums = _sums(tables, private) if release.flag("sums") else ()
-    asked = Asked(tables, sums, release.flag("rows"), objective)
+    tables, rows = _read_tables(release, private), release.flag("rows")
+    if rows and all(column.space.holds_curves for column in private):
+        raise release.wrong("rows", "would be empty: made-up rows leave out curves, and the plan has nothing else")
+    asked = Asked(_counted(tables, private), _sums(tables, private, release.flag("sums")), rows, objective)
     release.finish()
     return asked
 
 
+def _always_there(columns: Sequence[Column]) -> set[str]:
+    """The columns of curves of which none may be missing: they tell no rows apart, so no table is counted by them."""
+    return {axis.name for axis in plan_axes(columns) if axis.has_curves and axis.size == 1}
+
+
+def _counted(tables: Listed, columns: Sequence[Column]) -> Listed:
+    """The tables of counts; where there are none, all rows are counted, for the mean of the curves."""
+    left_out = _always_there(columns)
+    found: dict[tuple[str, ...], Fraction] = {}
+    for table, weight in tables:
+        found.setdefault(tuple(name for name in table if name not in left_out), weight)
+    if len(found) > 1 and left_out:
+        found.pop((), None)
+    return tuple(found.items())
+
+
 def _sums(
-    tables: tuple[tuple[tuple[str, ...], Fraction], ...], columns: Sequence[Column]
+    tables: Listed, columns: Sequence[Column], has_numbers: bool
 ) -> tuple[tuple[tuple[str, ...], str, Fraction], ...]:
-    """The numbers in each table, added up by its other columns."""
-    numbers = {axis.name for column in columns for axis in axes_of(column) if axis.reach}
+    """The curves in each table, and with `has_numbers` the numbers, added up by its other columns."""
+    summed = {axis.name for axis in plan_axes(columns) if axis.has_curves or (has_numbers and axis.reach)}
+    left_out = _always_there(columns)
     found: dict[tuple[tuple[str, ...], str], Fraction] = {}
     for table, weight in tables:
-        for number in (name for name in table if name in numbers):
-            key = tuple(name for name in table if name != number), number
+        for column in (name for name in table if name in summed):
+            key = tuple(name for name in table if name != column and name not in left_out), column
             found[key] = found.get(key, Fraction(0)) + weight * _SUM_WEIGHT
-    return tuple((table, number, weight) for (table, number), weight in found.items())
+    return tuple((table, column, weight) for (table, column), weight in found.items())
 
 
 def _refuse_row_by_row(top: Reader) -> None:
@@ -170,15 +203,14 @@ def _refuse_row_by_row(top: Reader) -> None:
 def _check_spaces(columns: Sequence[Column]) -> None:
     for column in columns:
         space = column.space
-        if space.holds_curves:
-            raise Misplaced(("columns", column.name), "holds curves, which model = 'central' does not measure: drop it")
-        if space.items is None and (space.present or space).line is None and space.size > _MOST_VALUES:
+        listed = space.items is None and not space.holds_curves and (space.present or space).line is None
+        if listed and space.size > _MOST_VALUES:
             raise Misplaced(
                 ("columns", column.name), f"has more than {_MOST_VALUES:,} values: declare fewer, or drop it"
             )
 
 
-def _read_tables(release: Reader, columns: Sequence[Column]) -> tuple[tuple[tuple[str, ...], Fraction], ...]:
+def _read_tables(release: Reader, columns: Sequence[Column]) -> Listed:
     """All tables of up to so many axes, or those that are listed; axes stand in the plan's order.
 
     A set in a listed table stands for each of its items, one at a time.

@@ -116,6 +116,11 @@ class Plan:
         return "local" if self.asked is None else "central"
 
     @property
+    def has_row_law(self) -> bool:
+        """Whether rows can be drawn one by one: a release shows how many they are, so neighbours must have as many."""
+        return self.model == "local" and self.privacy.neighbours == "change-one"
+
+    @property
     def row_is_person(self) -> bool:
         """Whether every row is another person: only then have neighbours under change-one equally many rows."""
         return self.person is None and self.rows_per_person == 1
@@ -177,14 +182,19 @@ class Plan:
         raise InputError(f"the plan has no column {name!r}{did_you_mean(name, [c.name for c in self.columns])}")
 
     @property
+    def kept(self) -> tuple[Column, ...]:
+        """The columns that are not dropped, in the plan's order."""
+        return tuple(column for column in self.columns if column.kind != "drop")
+
+    @property
     def sources(self) -> tuple[str, ...]:
         """The columns of the source that the release needs, in the plan's order."""
-        return tuple(name for column in self.columns if column.kind != "drop" for name in column.sources)
+        return tuple(name for column in self.kept for name in column.sources)
 
     @property
     def stored(self) -> tuple[str, ...]:
         """The columns of the stored release, in the plan's order."""
-        return tuple(name for column in self.columns if column.kind != "drop" for name in column.stored)
+        return tuple(name for column in self.kept for name in column.stored)
 
     def named(self, kind: str) -> list[str]:
         """The names of the columns of one kind, such as those that are public or dropped."""

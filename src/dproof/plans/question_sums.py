@@ -20,7 +20,7 @@ from dproof.questions.cells import Cut, cut, numbered
 from dproof.questions.predicates import Contains, both, leaves
 from dproof.questions.question import Aggregate, Question, aggregates
 from dproof.questions.regions import Grouping, grouping
-from dproof.questions.schema import Schema
+from dproof.questions.schema import Schema, is_curve
 from dproof.questions.sums import Term, centred_terms, present, scale_of
 
 _MOST_GROUPS = 10_000
@@ -74,19 +74,30 @@ class QuestionSums:
                     f"GROUP BY {key.column} would need all its items at once: ask for each with list_contains"
                 )
         asked = aggregates(question)
+        for aggregate in asked:
+            if is_curve(aggregate, schema) and aggregate.definition.shape == "curved":
+                raise InputError(f"of the curves {aggregate.columns[0]!r} tables tell AVG and SUM: ask for these")
         # What is no formula of sums, or a formula of squares that are not added up.
         self.special = [one for one in asked if one.definition.formula is None or self.is_spread(one)]
         for aggregate in self.special:
             self._check(aggregate)
         formulas = [aggregate for aggregate in asked if aggregate not in self.special] or [Aggregate("count")]
         self.needed = list(dict.fromkeys(t for a in formulas for t in centred_terms(a, question.where, schema)))
-        self.scales: dict[str, Scale] = {c: scale_of(schema.spaces[c]) for term in self.needed for c in term.columns}
+        numbers = [c for term in self.needed for c in term.columns if not schema.spaces[c].holds_curves]
+        self.scales: dict[str, Scale] = {name: scale_of(schema.spaces[name]) for name in numbers}
         self.keys: list[Grouping] = [grouping(key, schema) for key in question.group_by]
         self.groups = prod(len(key.labels) for key in self.keys)
         if self.groups > _MOST_GROUPS:
             raise InputError(
                 f"the question has {self.groups:,} groups, and {_MOST_GROUPS:,} are the most: group by fewer columns"
             )
+
+    def occurring(self) -> list[int]:
+        """The groups that WHERE leaves rows for, whatever the aggregates take of them."""
+        if not self.keys:
+            return [0]
+        rows = self.weights(Term((), self.question.where))
+        return np.flatnonzero(np.bincount(rows.groups, rows.weights != 0, self.groups)).tolist()
 
     def is_spread(self, aggregate: Aggregate) -> bool:
         """Whether it is the variance or deviation of a number in bins, whose squares are not added up."""
@@ -160,7 +171,7 @@ class QuestionSums:
         axes, weights = [axes[n] for n in order], weights.transpose(order)
         if number is not None:
             place, summed = number
-            weights = _same_for_all(weights, axes.index(summed), summed) / summed.reach
+            weights = _same_for_all(weights, axes.index(summed), summed) / (summed.reach or 1)  # curves as they are
             axes.remove(summed)
         names = [axis.name for axis in axes]
         for name in (name for name in term.columns if name in names):
@@ -186,8 +197,9 @@ class QuestionSums:
         return [items[bit] for bit in part.bits], np.asarray(sum(place << n for n, place in enumerate(places)))
 
     def _summed(self, term: Term) -> tuple[int, Axis] | None:
-        """The number in bins that a sum adds up, with its place; None where the values of all numbers are counted."""
-        binned = [name for name in term.columns if self.axes[name][1].reach]
+        """The number in bins or the curve that a sum adds up, with its place; None where the values of all numbers are
+        counted."""
+        binned = [name for name in term.columns if self.axes[name][1].is_added_up]
         if not binned:
             return None
         if len(binned) > 1:

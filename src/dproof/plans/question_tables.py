@@ -86,7 +86,7 @@ def _refuse_unlisted(plan: Plan, n: int, names: tuple[str, ...], number: str | N
 def question_costs(plan: Plan, domain: Domain) -> list[tuple[float, Costs]]:
     """What the answer to every question costs, with its weight: the mean over its groups of the variance of each sum.
 
-    Numbers are in units of half their range, so that a mean and a share of the same rows count alike.
+    Numbers and curves are in units of half their range, so that a mean and a share of the same rows count alike.
     """
     axes = plan_axes(plan.columns)
     return [(float(question.weight), _added(domain, _sums(plan, axes, n))) for n, question in enumerate(plan.questions)]
@@ -105,8 +105,9 @@ def _costs(domain: Domain, one: Weights) -> Iterator[tuple[Residual, float]]:
     """The variance of a sum for each unit of the variance of a residual, on average over the groups that it has.
 
     ‖P_A q_A‖² = Σ_{B ⊆ A} Π_{A∖B} (−1/k) ‖q_B‖² / Π_{M∖A} k², with q_B the weights of the table M added up over M∖B.
+    Weights of numbers are in units of half their range already.
     """
-    k = domain.sizes
+    k, unit = domain.sizes, domain.added(one.number).unit if one.number in domain.curves else 1
     squares: dict[Table, float] = {}
     for part in parts([one.table]):
         _, weights = one.margin(part, k)
@@ -119,4 +120,4 @@ def _costs(domain: Domain, one: Weights) -> Iterator[tuple[Residual, float]]:
             for inner, square in squares.items()
             if set(inner) <= set(part)
         )
-        yield Residual(part, one.number), inside / outside**2 / groups
+        yield Residual(part, one.number), inside / outside**2 / groups / unit

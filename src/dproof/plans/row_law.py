@@ -256,7 +256,7 @@ def promises(plan: Plan) -> list[Privacy]:
     """The part of the promise that each group of columns gets by its share; refused where no release can keep it."""
     if plan.model != "local":
         raise InputError("the plan has model = 'central', which draws no rows one by one: write model = 'local'")
-    if plan.privacy.neighbours != "change-one":
+    if not plan.has_row_law:
         raise InputError(
             "a release keeps the number of rows, so it can only promise neighbours = 'change-one'; "
             "under 'add-remove' write model = 'central', or ask a curator"

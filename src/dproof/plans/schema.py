@@ -18,7 +18,7 @@ def schema_of(plan: Plan, table: Literal["data", "release"] = "data") -> Schema:
     A value of the private table is missing where the plan neither moves what lies outside nor says what stands for a
     missing value. Values of public columns are not declared.
     """
-    kept = [column for column in plan.columns if column.kind != "drop"]
+    kept = plan.kept
     private = {c.name: answerable(c) if table == "data" else c for c in kept if c.private}
     spaces = {c.name: private[c.name].space if c.private else Open() for c in kept}
     # Where a missing value is a value of its own that the true table lacks, what is missing is a group there.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from math import log, prod, sqrt
+from math import isqrt, log, sqrt
 from statistics import NormalDist
 from typing import Any
 
@@ -20,9 +20,11 @@ from dproof.central.workload import Domain, Residual, Table, largest_loss, maxim
 from dproof.certification.verify_central import FORMAT, VERSION
 from dproof.certification.verify_certificate import seal
 from dproof.coins import Coins
+from dproof.curves.expansion import CurveLattice
 from dproof.errors import InputError, TooLarge
 from dproof.exact import float_above
 from dproof.plans.central import Axis, plan_axes
+from dproof.plans.curve_lattices import added_curve, lattice_of
 from dproof.plans.plan import Plan
 from dproof.privacy import Privacy
 
@@ -42,7 +44,8 @@ class TableLaw:
 
     With δ > 0 the residual of each table, in whole numbers, gets independent discrete Gaussian noise with parameter γ²
     on each of its numbers. With δ = 0 the largest tables themselves get integer Laplace noise or, with `contrasts`,
-    the contrasts of columns with two values. `[privacy]` is promised to a person with up to `rows_per_person` rows.
+    the contrasts of columns with two values. Curves are added up by their coefficients, which get the noise alike.
+    `[privacy]` is promised to a person with up to `rows_per_person` rows.
     """
 
     plan: Plan
@@ -57,13 +60,21 @@ class TableLaw:
 
     @property
     def stored(self) -> tuple[str, ...]:
-        """The columns of made-up rows."""
-        return self.plan.stored
+        """The columns of made-up rows: all but curves."""
+        curves = {name for axis in self.axes if axis.has_curves for name in axis.column.stored}
+        return tuple(name for name in self.plan.stored if name not in curves)
+
+    @property
+    def lattices(self) -> dict[int, CurveLattice]:
+        """How the curves of each column of curves are written in whole numbers."""
+        promise = self.plan.privacy
+        return {n: lattice_of(axis.column.space, promise) for n, axis in enumerate(self.axes) if axis.has_curves}
 
     @property
     def domain(self) -> Domain:
         reach = {place: axis.reach for place, axis in enumerate(self.axes) if axis.reach}
-        return Domain(tuple(axis.size for axis in self.axes), reach)
+        curves = {place: added_curve(lattice) for place, lattice in self.lattices.items()}
+        return Domain(tuple(axis.size for axis in self.axes), reach, curves)
 
     @property
     def tables(self) -> dict[Table, Fraction]:
@@ -149,17 +160,20 @@ class TableLaw:
     def _exact(self, measurement: Residual, table: Integers) -> Integers:
         if measurement.contrast:
             return contrast(table)
-        return table if self.is_pure else measured(table)
+        return table if self.is_pure else measured(table, len(measurement.table))
 
-    def count(self, measurement: Residual) -> int:
-        """How many numbers a measurement has."""
-        return 1 if measurement.contrast else prod(self.axes[place].size for place in measurement.table)
+    def wholes(self, place: int, codes: NDArray[Any]) -> Integers:
+        """What each row adds to a sum of the column there: a whole number or, of a curve, its coefficients."""
+        axis, lattice = self.axes[place], self.lattices.get(place)
+        if lattice is None:
+            return axis.wholes(codes)
+        return np.where(codes[:, :1] < 0, 0, lattice.coefficients(codes))
 
     def estimates(self, numbers: Integers, rows: int | None) -> dict[int | None, Estimates]:
         """What follows from measured numbers: of counts (None), and of the sums of each number by its place."""
         noisy, start, domain = {}, 0, self.domain
         for measurement in self.noise:
-            stop = start + self.count(measurement)
+            stop = start + domain.count(measurement)
             noisy[measurement], start = numbers[start:stop].reshape(domain.shape(measurement)), stop
         spreads = {measurement: self.variance(parameter) for measurement, parameter in self.noise.items()}
         found = {}
@@ -188,7 +202,7 @@ class TableLaw:
     @property
     def precisions(self) -> dict[int | None, Estimates]:
         """The same for a table of nobody: its variances are those of every table."""
-        zeros = np.zeros(sum(map(self.count, self.noise)), np.int64)
+        zeros = np.zeros(sum(map(self.domain.count, self.noise)), np.int64)
         return self.estimates(zeros, 0 if self.plan.rows_are_public else None)
 
     # What it costs ----------------------------------------------------------------------------------------------------
@@ -219,7 +233,7 @@ class TableLaw:
             "epsilon": str(promise.epsilon),
             "delta": str(promise.delta),
             "rows_per_person": self.plan.rows_per_person,
-            "columns": [{"name": axis.name, "values": axis.size, "reach": axis.reach} for axis in self.axes],
+            "columns": self.columns,
             "noises": [self._record(parameter) for parameter in noises],
             "measurements": [
                 {
@@ -236,6 +250,17 @@ class TableLaw:
             "release": dict(release),
         }
         return {**body, "seal": seal(body)}
+
+    @property
+    def columns(self) -> list[dict[str, Any]]:
+        """The columns as a certificate has them: of curves with the region that coefficients are clipped into."""
+        found: list[dict[str, Any]] = [
+            {"name": axis.name, "values": axis.size, "reach": axis.reach} for axis in self.axes
+        ]
+        for place, lattice in self.lattices.items():
+            box = None if lattice.box is None else list(lattice.box)
+            found[place]["curves"] = {"terms": lattice.terms, "radius": lattice.radius, "box": box}
+        return found
 
     def _sensitivity(self, measurement: Residual) -> int:
         """How far a row moves a measurement at most: in steps, or the square of the Euclidean length."""
@@ -340,7 +365,7 @@ def _check_size(law: TableLaw) -> None:
             f"a table has more than {_MOST_COLUMNS} columns: list smaller ones with [[release.tables]], or write a "
             "smaller number of `tables`"
         )
-    if sum(map(cells, tables)) > _MOST_CELLS or sum(cells(one.table) for one in law.wanted) > _MOST_CELLS:
+    if sum(map(cells, tables)) > _MOST_CELLS or sum(map(law.domain.count, law.wanted)) > _MOST_CELLS:
         widest = (law.axes[place] for place in max(tables, key=cells))
         raise TooLarge(
             f"the tables have more than {_MOST_CELLS:,} cells, the largest that of "
@@ -350,7 +375,6 @@ def _check_size(law: TableLaw) -> None:
     for one in law.wanted:
         if one.number is not None:
             axis, factor = law.axes[one.number], 1 if law.is_pure else cells(one.table)
-            if axis.reach * factor > _MOST_STEPS:
-                raise TooLarge(
-                    f"the {law.measured_name(one)} has too many steps to be exact: give {axis.name!r} a larger `step`"
-                )
+            if isqrt(law.domain.added(one.number).square) * factor > _MOST_STEPS:
+                way = "group curves by fewer values" if axis.has_curves else f"give {axis.name!r} a larger `step`"
+                raise TooLarge(f"the {law.measured_name(one)} has too many steps to be exact: {way}")

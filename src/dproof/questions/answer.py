@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import date
 from decimal import Decimal
 from fractions import Fraction
@@ -15,7 +15,6 @@ from dproof.spaces.space import Space
 _SHOWN = 4  # points of a curve that a line of text shows
 SHOWN_ROWS = 50  # rows of a table that are printed unless all are wanted
 _NOTHING = "no information"
-_OUTSIDE = "≈: the interval lay outside of what is possible, so the nearest possible value is shown; it is not exact"
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +26,8 @@ class Cell:
     where an estimate has none because it could be anything: nothing is learned then, and no number is shown.
 
     `low` and `high` are None also for what is chosen and not measured, such as a curator's median: a note of the answer
-    says how good the choice is. For a curve every field but `informative` is a list over its grid.
+    says how good the choice is. For a curve every field but `informative` is a list over its grid. `decimals` are those
+    that ROUND asked for; else the width of the interval decides how many are shown.
     """
 
     estimate: Any
@@ -36,6 +36,7 @@ class Cell:
     stderr: Any = None
     raw: Any = None
     informative: bool = True
+    decimals: int | None = field(default=None, repr=False)
 
     @property
     def moved(self) -> Any:
@@ -49,16 +50,6 @@ class Cell:
         if self.low <= self.estimate <= self.high:
             return self.estimate
         return self.low if self.estimate < self.low else self.high
-
-    @property
-    def outside(self) -> bool:
-        """Whether nothing was left of an interval when it was cut: a single value that is not exact."""
-        if isinstance(self.low, (list, tuple)):
-            return any(Cell(*point).outside for point in zip(self.estimate, self.low, self.high, strict=True))
-        if self.low is None or self.low != self.high:
-            return False
-        # A count that was adjusted to add up may be moved as far as its interval: then only `raw` tells.
-        return self.estimate != self.low or (bool(self.stderr) and self.raw != self.low)
 
     def __float__(self) -> float:
         """The estimate, for whoever calculates on."""
@@ -74,28 +65,32 @@ class Cell:
         if isinstance(self.estimate, (list, tuple)):
             return ", ".join(str(label) for label in self.estimate)
         if self.low is None or self.high is None:
-            return "unknown" if self.estimate is None else _number(self.estimate, None)
+            return "unknown" if self.estimate is None else _number(self.estimate, None, self.decimals)
         if not isinstance(self.low, (int, float)):  # a date
             return f"{self.moved} [{self.low}, {self.high}]"
+        return self._with_interval()
+
+    def _with_interval(self) -> str:
         width, moved = self.high - self.low, self.moved
         if width == 0:
             value = self.low if moved is None else moved
-            if self.outside:
-                return f"≈ {_number(value, 4 * (self.stderr or 1))}"
-            return f"{_number(value, None)} ± 0" if self.stderr else _number(value, None)
+            shown = _number(value, None, self.decimals)
+            return f"{shown} ± 0" if self.stderr else shown
         whole = isinstance(moved, int)  # a curator's count, and then its bounds are whole as well
         numbers = [int(n) if whole and float(n).is_integer() else n for n in (self.low, self.high, width / 2)]
-        low, high, half = (_number(number, width) for number in numbers)
+        low, high, half = (_number(number, width, self.decimals) for number in numbers)
         if moved is None:
             return f"[{low}, {high}]"
         middle = (self.high + self.low) / 2
-        interval = f"± {half}" if abs(middle - moved) < width / 50 else f"[{low}, {high}]"
-        return f"{_number(moved, width)} {interval}"
+        # Half the width of a rounded interval may need one decimal more than was asked for.
+        near = self.decimals is None and abs(middle - moved) < width / 50
+        interval = f"± {half}" if near else f"[{low}, {high}]"
+        return f"{_number(moved, width, self.decimals)} {interval}"
 
     def to_json(self) -> dict[str, Any]:
         """The six fields, with None for what is not finite."""
-        fields = ("estimate", "low", "high", "stderr", "raw", "informative")
-        return {field: _json(getattr(self, field)) for field in fields}
+        names = ("estimate", "low", "high", "stderr", "raw", "informative")
+        return {name: _json(getattr(self, name)) for name in names}
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,8 +153,8 @@ class Answer:
                 continue
             cells = [value.to_json() if isinstance(value, Cell) else {"estimate": _json(value)} for value in values]
             flat[column] = [cell["estimate"] for cell in cells]
-            for field in ("low", "high", "stderr", "raw", "informative"):
-                flat[f"{column}_{field}"] = [cell.get(field) for cell in cells]
+            for name in ("low", "high", "stderr", "raw", "informative"):
+                flat[f"{column}_{name}"] = [cell.get(name) for cell in cells]
         return flat
 
     def plot(self, path: Any = None) -> Any:
@@ -200,14 +195,10 @@ def _value(number: Any, rounded: Callable[[float], int], space: Space) -> Any:
 
 
 def cautions(rows: Iterable[Mapping[str, Any]], ways_out: str) -> list[str]:
-    """What is to be said about cells that tell nothing, with the ways out, and about those that lay outside."""
-    cells = [value for row in rows for value in row.values() if isinstance(value, Cell)]
-    nothing = f"no information at this ε: the truth could be any possible value. Ways out: {ways_out}."
-    said = {
-        nothing: any(not cell.informative for cell in cells),
-        _OUTSIDE: any(cell.outside for cell in cells if cell.informative),
-    }
-    return [note for note, holds in said.items() if holds]
+    """What is to be said about cells that tell nothing, with the ways out."""
+    if all(value.informative for row in rows for value in row.values() if isinstance(value, Cell)):
+        return []
+    return [f"no information at this ε: the truth could be any possible value. Ways out: {ways_out}."]
 
 
 def _json(value: Any) -> Any:
@@ -236,8 +227,8 @@ def _shown(value: Any) -> str:
     return _number(value, None) if isinstance(value, (int, float, Fraction)) else str(value)
 
 
-def _number(value: Any, width: float | None) -> str:
-    """A number with the digits that its interval leaves standing."""
+def _number(value: Any, width: float | None, decimals: int | None = None) -> str:
+    """A number with the digits that its interval leaves standing, or with those that were asked for."""
     if value is None or isinstance(value, (bool, str, date)):
         return "" if value is None else str(value)
     if isinstance(value, float) and not math.isfinite(value):
@@ -245,4 +236,5 @@ def _number(value: Any, width: float | None) -> str:
     if isinstance(value, int):
         return f"{value:,}"
     digits = 4 if not width else max(0, 1 - math.floor(math.log10(width / 2)))
+    digits = digits if decimals is None else max(0, decimals)
     return f"{float(value):,.{min(digits, 12)}f}"

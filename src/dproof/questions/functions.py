@@ -67,19 +67,26 @@ def apply(expression: Expression, value: Any) -> Any:
     >>> from fractions import Fraction
     >>> apply(Applied("round", None, (Fraction(1),)), Cell(2.345, 1.96, 2.73, 0.2, 2.345))
     Cell(estimate=2.3, low=2.0, high=2.7, stderr=None, raw=2.345, informative=True)
+    >>> print(apply(Applied("round", None, (Fraction(1),)), Cell(2.345, 1.96, 2.73, 0.2, 2.345)))
+    2.3 [2.0, 2.7]
     """
     if not isinstance(expression, Applied):
         return value
     inside = apply(expression.inner, value)
     if not isinstance(inside, Cell):
         return _at(expression, inside)
-    estimate = _at(expression, inside.estimate)
+    estimate, decimals = _at(expression, inside.estimate), _decimals(expression)
     if inside.low is None or inside.high is None:
-        return replace(inside, estimate=estimate, stderr=None)
+        return replace(inside, estimate=estimate, stderr=None, decimals=decimals)
     ends = _image(expression, inside.low, inside.high)
     if ends is None:
         return Cell(estimate, raw=inside.raw, informative=False)
-    return Cell(estimate, *ends, None, inside.raw, inside.informative)
+    return Cell(estimate, *ends, None, inside.raw, inside.informative, decimals)
+
+
+def _decimals(expression: Applied) -> int | None:
+    """How many decimals ROUND leaves; None where another function is the outermost."""
+    return int(sum(expression.numbers)) if expression.function == "round" else None
 
 
 def _at(expression: Applied, x: Any) -> Any:

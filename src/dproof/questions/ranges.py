@@ -2,6 +2,14 @@
 
 An interval that is cut to the possible range covers the truth as often as before, for the truth is in the range. One
 that is all of it says nothing.
+
+Before it is cut, an interval whose middle is not possible is moved until that is: chance made such an estimate, and
+what a cut would leave of the interval could be as short as a point. Moved, it holds all possible values that it held
+before (Mandelkern 2002, Setting confidence intervals for bounded parameters).
+
+So the answers that tell something cover as often as they say, if errors are symmetric and the half-width h is always
+the same. With h below half of the range all answers tell something, and with h above the range none does. In between
+only a truth within range − h of an end can be missed, on one side, and then every second answer tells something.
 """
 
 from __future__ import annotations
@@ -24,17 +32,14 @@ class Range:
 
     >>> from dproof.questions.answer import Cell
     >>> Range(Fraction(0), Fraction(40)).cut(Cell(-3.0, -23.0, 17.0, 10.2, 5))
-    Cell(estimate=-3.0, low=0.0, high=17.0, stderr=10.2, raw=5, informative=True)
+    Cell(estimate=-3.0, low=0.0, high=20.0, stderr=10.2, raw=5, informative=True)
     """
 
     low: End = -inf
     high: End = inf
 
     def cut(self, cell: Cell) -> Cell:
-        """The cell with its interval cut to what is possible; the estimate stays as it is.
-
-        Where nothing is left both ends are the nearest possible value.
-        """
+        """The cell with its interval moved and cut to what is possible; the estimate stays as it is."""
         if isinstance(cell.low, list):  # a curve, point by point
             points = [self._cut(*ends) for ends in zip(cell.low, cell.high, strict=True)]
             informative = not all(map(self._is_whole, points))
@@ -48,6 +53,9 @@ class Range:
 
     def _cut(self, low: float, high: float) -> tuple[float, float]:
         least, most = self.ends
+        half = (high - low) / 2
+        if isfinite(half):
+            low, high = min(low, most - half), max(high, least + half)
         return min(max(low, least), most), max(min(high, most), least)
 
     def _is_whole(self, interval: tuple[float, float]) -> bool:

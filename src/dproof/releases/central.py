@@ -48,7 +48,7 @@ class CentralRelease(Release):
     law: TableLaw  # type: ignore[assignment]
     _: KW_ONLY
     measured: NDArray[np.int64]  # all measurements, one after another
-    estimates: Mapping[int | None, Estimates]  # of counts, and of the sums of each number
+    estimates: Mapping[int | None, Estimates]  # of counts, and of the sums of each column
 
     @property
     def rows(self) -> int | None:  # type: ignore[override]
@@ -106,7 +106,10 @@ class CentralRelease(Release):
         return replace(answer, notes=(_MADE_UP, *answer.notes[1:]), method="made-up rows")
 
     def mean_curve(self, column: str, **options: Any) -> CurveEstimate:
-        raise InputError("a release of tables has no curves")
+        """The mean of a curve column, or its total at each grid point, with a band that holds at all points at once."""
+        from dproof.estimation.central_curves import mean_curve
+
+        return mean_curve(self, column, **options)
 
     def on(self, session: Any) -> Release:
         raise InputError("a release of tables is small and needs no Spark: ask it as it is")
@@ -133,12 +136,12 @@ def about(rows: int | None, made_up: int | None, files: Mapping[str, str]) -> di
 
 def rehearse(law: TableLaw) -> float:
     """Make the release of nobody, in memory: what fails without any data fails here. The bytes that it takes."""
-    coins = Coins(fresh_key())
-    empty = {one: np.zeros([law.axes[n].size for n in one.table], np.int64) for one in law.noise}
+    coins, domain = Coins(fresh_key()), law.domain
+    empty = {one: np.zeros(domain.table_shape(one), np.int64) for one in law.noise}
     sink = pa.BufferOutputStream()
     pa.parquet.write_table(_stored(law, law.measure(empty, coins), None, True), sink, **PARQUET)
     certificate = law.certificate(about(0 if law.plan.rows_are_public else None, None, {}), private=True)
-    _page(law, certificate, law.precisions[None])
+    _page(law, certificate, law.precisions)
     if law.plan.asked is not None and law.plan.asked.rows:
         rows = made_up_table(law, law.precisions[None], coins)
         pa.parquet.write_table(rows, pa.BufferOutputStream(), **PARQUET)
@@ -156,24 +159,26 @@ def write(folder: Path, release: CentralRelease) -> dict[str, Any]:
     names = (TABLES, PLAN, *([ROWS] if made_up is not None else []))
     files = {name: digest(folder / name) for name in names}
     certificate = law.certificate(about(release.rows, made_up, files), private=release.private)
-    (folder / REPORT).write_text(_page(law, certificate, release.estimates[None]), "utf-8")
+    (folder / REPORT).write_text(_page(law, certificate, release.estimates), "utf-8")
     text = json.dumps(certificate, indent=1, ensure_ascii=False) + "\n"
     (folder / CERTIFICATE).write_text(text, encoding="utf-8")
     return certificate
 
 
-def _page(law: TableLaw, certificate: Mapping[str, Any], counts: Estimates) -> str:
+def _page(law: TableLaw, certificate: Mapping[str, Any], estimates: Mapping[int | None, Estimates]) -> str:
     from dproof.report.central_page import page
 
-    return page(law, certificate, counts)
+    return page(law, certificate, estimates)
 
 
 def _stored(law: TableLaw, numbers: NDArray[np.int64], rows: int | None, private: bool) -> Any:
     """The file of the measured numbers: the columns of each table, the cell, the last column varying fastest.
 
+    Sums of curves have as many numbers in each cell as a curve has coefficients.
+
     The table of no columns is the number of rows: measured, or as it is where it is public.
     """
-    sizes, names = list(map(law.count, law.noise)), [law.measured_name(measurement) for measurement in law.noise]
+    sizes, names = list(map(law.domain.count, law.noise)), list(map(law.measured_name, law.noise))
     if rows is not None:
         sizes, names, numbers = [1, *sizes], ["", *names], np.append(rows, numbers)
     names = pa.array(names, pa.string())
@@ -209,7 +214,7 @@ def _read(file: Path, law: TableLaw, rows: int | None, private: bool) -> NDArray
         if not len(numbers) or numbers[0] != rows:
             raise VerificationFailed("the stored tables have another number of rows than the certificate")
         numbers = numbers[1:]
-    if len(numbers) != sum(map(law.count, law.noise)):
+    if len(numbers) != sum(map(law.domain.count, law.noise)):
         raise VerificationFailed("the stored tables have other cells than the certificate")
     if not _stored(law, numbers, rows, True).equals(found.replace_schema_metadata(None)):
         raise VerificationFailed("the stored tables are not in the order that the plan determines")

@@ -64,16 +64,16 @@ def count_tables(source: Source, law: TableLaw, progress: Progress | None = None
             return {"refused": "a column cannot be read as the plan says: look at the types of the columns"}
         return {"rows": rows, "tables": [table.tolist() for table in tables] if elsewhere else tables}
 
-    rows, sums = 0, [np.zeros(law.domain.cells(one.table), np.int64) for one in largest]
+    domain = law.domain
+    rows, sums = 0, [np.zeros(domain.table_shape(one), np.int64) for one in largest]
     for part in counted_in_parts(source, law.plan, names, count, treatment=lambda column: column):
         if "refused" in part:
             raise InputError(part["refused"])
         rows += part["rows"]
-        sums = [total + np.array(more, np.int64) for total, more in zip(sums, part["tables"], strict=True)]
-    shaped = {
-        one: total.reshape([law.axes[n].size for n in one.table]) for one, total in zip(largest, sums, strict=True)
-    }
-    return rows, {measurement: _margin(shaped, measurement) for measurement in law.noise}
+        counted = zip(sums, part["tables"], strict=True)
+        sums = [total + np.array(more, np.int64).reshape(total.shape) for total, more in counted]
+    exact = dict(zip(largest, sums, strict=True))
+    return rows, {measurement: _margin(exact, measurement) for measurement in law.noise}
 
 
 def _counted(
@@ -82,17 +82,21 @@ def _counted(
     tables: list[Residual],
     told: tuple[Progress, int | None] | None,
 ) -> tuple[int, list[NDArray[np.int64]]]:
-    rows, found = 0, [np.zeros(law.domain.cells(one.table), np.int64) for one in tables]
+    """How many rows there are, and the numbers of each table, a row of them for each of its cells."""
+    domain, rows = law.domain, 0
+    found = [np.zeros((domain.cells(one.table), domain.added(one.number).terms), np.int64) for one in tables]
+    summed = dict.fromkeys(one.number for one in tables if one.number is not None)
     for more, codes in batches:
         rows += more
         places = [axis.of(codes[axis.column.name]) for axis in law.axes]
+        wholes = {n: law.wholes(n, codes[law.axes[n].column.name]).reshape(more, -1) for n in summed}
         for one, total in zip(tables, found, strict=True):
             cells = np.zeros(more, np.int64) + numbered((places[n], law.axes[n].size) for n in one.table)
             if one.number is None:
-                total += np.bincount(cells, minlength=len(total))
+                total[:, 0] += np.bincount(cells, minlength=len(total))
             else:
-                axis = law.axes[one.number]
-                np.add.at(total, cells, axis.wholes(codes[axis.column.name]))
+                for term, numbers in enumerate(wholes[one.number].T):
+                    np.add.at(total[:, term], cells, numbers)
         if told is not None:
             progress, expected = told
             progress(more, expected)

@@ -37,6 +37,9 @@ def query_model(release: Any, asked: Asked, **options: Any) -> Answer:
         raise InputError("answers of method='model' have no intervals: leave simultaneous out")
     schema = schema_of(release.plan, "release")
     question = resolve(as_question(asked, "release"), schema)
+    curve = next((name for name in columns(question) if schema.spaces[name].holds_curves), None)
+    if curve is not None:
+        raise InputError(f"made-up rows leave out curves: ask about {curve!r} without method='model'")
     return answer(question, schema, ModelRows(release, question, schema), options_of(options).level, _METHOD)
 
 
@@ -52,7 +55,8 @@ class ModelRows:
         every, chosen = Term((), None), [aggregate for aggregate in wanted if not terms(aggregate, schema)]
         counter = Counter(schema, question.group_by, question.where, list(dict.fromkeys([every, *sums, *chosen])))
         plan = replace(release.plan, person=None)  # made-up rows are nobody's
-        names = columns(question) or (next(column.name for column in plan.columns if column.private),)
+        there = (column.name for column in plan.columns if column.private and not column.space.holds_curves)
+        names = columns(question) or (next(there),)
         for rows, codes in read_codes(open_source(release.to_arrow()), plan, names, treatment=lambda column: column):
             counter.add(rows, codes)
         counted = counter.finish()

@@ -28,10 +28,11 @@ SEEDED_ROWS = {b"dproof": b"MADE-UP ROWS, NOT PRIVATE: drawn with seeded coins"}
 def made_up_table(law: TableLaw, found: Estimates, coins: Coins) -> Any:
     """As many rows as were counted or are estimated, whose tables are near the estimated ones.
 
-    A number is drawn from its bin, every value of it as likely as any other.
+    A number is drawn from its bin, every value of it as likely as any other. Curves are left out.
     """
-    count = row_count(found)
-    wanted = [table for table in parts(law.tables) if len(table) == 1 or table in law.tables]
+    count, curves = row_count(found), set(law.lattices)
+    tables = {tuple(place for place in table if place not in curves) for table in law.tables}
+    wanted = [table for table in parts(tables) if len(table) == 1 or (table and table in tables)]
     targets = {}
     for table in wanted:
         cells = found.table(table)
@@ -40,14 +41,14 @@ def made_up_table(law: TableLaw, found: Estimates, coins: Coins) -> Any:
     places = made_up_rows(law.domain.sizes, targets, deviations, count, coins)
     arrays: dict[str, Any] = {}
     codes: dict[str, Any] = {}
-    for n, axis in enumerate(law.axes):
+    for n, axis in ((n, axis) for n, axis in enumerate(law.axes) if n not in curves):
         codes[axis.column.name] = codes.get(axis.column.name, 0) + _codes(axis, places[:, n], coins)
     for name, drawn in codes.items():
         column = law.plan.column(name)
         if column.space.items is not None and column.space.absent is not None:
             drawn = np.where(drawn & column.space.absent, column.space.absent, drawn)  # a missing set holds nothing
         arrays |= zip(column.stored, column.space.store(column, drawn), strict=True)
-    made = pa.table({name: arrays[name] for name in law.plan.stored})
+    made = pa.table({name: arrays[name] for name in law.stored})
     return made.replace_schema_metadata(MADE_UP if coins.private else SEEDED_ROWS)
 
 
@@ -74,10 +75,10 @@ def check_rows(file: Path, law: TableLaw, count: int, private: bool) -> None:
             rows = stored.read()
     except (pa.ArrowException, OSError, ValueError):
         raise VerificationFailed("the made-up rows cannot be read, or are not marked as made up") from None
-    if rows.schema.names != list(law.plan.stored) or rows.num_rows != count:
+    if rows.schema.names != list(law.stored) or rows.num_rows != count:
         raise VerificationFailed("the made-up rows have other columns or another number than the certificate says")
     batch = rows.combine_chunks()
-    for column in (column for column in law.plan.columns if column.private):
+    for column in (column for column in law.plan.columns if column.private and not column.space.holds_curves):
         arrays = [batch.column(name).combine_chunks() for name in column.stored]
         same = [array.type for array in column.space.store(column, np.zeros(0, np.int64))]
         if [array.type for array in arrays] != same or not column.space.possible(column, arrays, None, 0):

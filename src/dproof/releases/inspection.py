@@ -114,7 +114,7 @@ def check(
     chosen = Plan.of(plan)
     opened = open_source(source, table, chosen.file)
     chosen.check_names(opened.names)
-    counting = [_Counting(column) for column in chosen.columns if column.kind != "drop"]
+    counting = [_Counting(column) for column in chosen.kept]
     rows, owners = 0, list[Any]()
     for batch in _batches(opened, [*chosen.sources, *([] if chosen.person is None else [chosen.person])]):
         rows += batch.num_rows

@@ -161,7 +161,7 @@ def advise(
         raise InputError("questions must be one or more: give them here, or as [[questions]] in the plan")
     parsed = [checked_question(one.sql, chosen.columns) for one in asked]
     promise = chosen.privacy
-    law = certify_row(chosen) if promise.neighbours == "change-one" else None
+    law = certify_row(chosen) if chosen.has_row_law else None
     shared = Privacy(promise.epsilon / len(asked), promise.delta / len(asked), neighbours=promise.neighbours)
     found = (_compared(chosen, law, rows, one, question, shared) for one, question in zip(asked, parsed, strict=True))
     return Advice(rows, promise, len(asked), tuple(c for part in found for c in part))

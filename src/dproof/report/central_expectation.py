@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from math import isfinite
+from math import isfinite, sqrt
 from statistics import NormalDist
 from typing import Any, NamedTuple
 
@@ -13,6 +13,7 @@ import numpy as np
 from dproof.central.residuals import Estimates
 from dproof.central.workload import Residual
 from dproof.estimation.central import query
+from dproof.estimation.central_curves import curve_function
 from dproof.exact import written
 from dproof.plans.table_law import TableLaw
 from dproof.questions.answer import Cell
@@ -40,11 +41,22 @@ def half_widths(law: TableLaw) -> list[Width]:
     found, names, widths, cells = law.precisions, [axis.name for axis in law.axes], [], law.domain.cells
     for key in (*map(Residual, law.tables), *law.sums):
         number = key.number
-        worth, summed = (1.0, None) if number is None else (float(law.axes[number].unit), names[number])
-        half = deviations(law) * worth * found[number].cell_variance(key.table) ** 0.5
+        summed = None if number is None else names[number]
+        half = deviations(law) * _worth(law, number) * found[number].cell_variance(key.table) ** 0.5
         columns = tuple(names[place] for place in key.table)
         widths.append(Width(law.measured_name(key) or "all rows", columns, summed, cells(key.table), half))
     return widths
+
+
+def _worth(law: TableLaw, number: int | None) -> float:
+    """What the standard deviation 1 of a measured number is in an answer; of curves at their least sharp grid point."""
+    if number is None:
+        return 1.0
+    if number not in law.lattices:
+        return float(law.axes[number].unit)
+    lattice = law.lattices[number]
+    at_points = (lattice.scales[:, None] * lattice.functions(lattice.space.times)) ** 2
+    return sqrt(float(at_points.sum(axis=0).max()))
 
 
 class Expected(NamedTuple):
@@ -102,24 +114,52 @@ def _half_widths(rows: Sequence[Mapping[str, Any]], law: TableLaw) -> dict[str, 
     """The least and the greatest ± of every estimated column of an answer."""
     found: dict[str, tuple[float, float] | None] = {}
     for name in (name for name, cell in (rows[0] if rows else {}).items() if isinstance(cell, Cell)):
-        errors = [row[name].stderr for row in rows if isinstance(row[name].stderr, float)]
-        halves = [deviations(law) * error for error in errors if isfinite(error)]
+        cells = [row[name] for row in rows]
+        halves = [deviations(law) * cell.stderr for cell in cells if isinstance(cell.stderr, float)]
+        halves += [_band(cell) for cell in cells if isinstance(cell.stderr, list)]
+        halves = [half for half in halves if isfinite(half)]
         found[name] = (min(halves), max(halves)) if halves else None
     return found
+
+
+def _band(cell: Cell) -> float:
+    """± of a curve where its band is widest."""
+    return float(np.max(np.subtract(cell.high, cell.low))) / 2
 
 
 def mean_half_widths(law: TableLaw, rows: int) -> dict[Residual, float]:
     """± at 95% of the mean of every number by a table, with so many rows spread evenly over its cells, at most.
 
-    That is of a mean at an end of the range, where the noise of the number of rows weighs most.
+    That is of a mean at an end of the range, where the noise of the number of rows weighs most. Of curves it is ± of
+    the band for the whole curve where it is widest.
     """
-    found, domain, widths = law.precisions, law.domain, {}
+    found, domain, widths = law.precisions, law.domain, dict[Residual, float]()
     for key in law.sums:
         axis, cells = law.axes[key.number or 0], domain.cells(key.table)
+        if axis.has_curves:
+            half = _mean_curve_half_width(law, key, rows / cells)
+            widths |= {} if half is None else {key: half}
+            continue
         variance = found[key.number].cell_variance(key.table) + found[None].cell_variance(key.table) * axis.reach**2
         if rows >= cells:
             widths[key] = float(deviations(law) * float(axis.unit) * variance**0.5 * cells / rows)
     return widths
+
+
+def _mean_curve_half_width(law: TableLaw, key: Residual, rows: float) -> float | None:
+    """± of the mean of so many curves, all at one end of their range; None where nothing would be known of it."""
+    place, found = key.number or 0, law.precisions
+    count = found[None].cell_variance(key.table) ** 0.5
+    deviations = count, found[place].cell_variance(key.table) ** 0.5
+    lattice = law.lattices[place]
+    made = curve_function(law, place, np.zeros(lattice.terms), rows, deviations, 0.95)
+    if made is None:
+        return None
+    estimate, _, high, error = made.evaluate(made.times)
+    centre, space = lattice.centre(made.times), lattice.space
+    farthest = np.maximum(centre - float(space.low), float(space.high) - centre)
+    beyond = high - estimate - made.quantile * error  # what the basis may leave out
+    return float((made.quantile * np.hypot(error, farthest * count / rows) + beyond).max())
 
 
 def useless(widths: Sequence[Width], rows: float) -> str | None:

@@ -9,6 +9,7 @@ from typing import Any
 
 from dproof.central.residuals import Estimates
 from dproof.central.workload import Table
+from dproof.estimation.central_curves import mean_of_all
 from dproof.exact import written
 from dproof.html import table
 from dproof.meaning import advice
@@ -20,12 +21,14 @@ _SHOWN = 100  # tables, and columns
 _LISTED = 12  # tables that are not folded away
 _VALUES = 40  # of a column
 _PAIRS, _WIDE = 6, 24  # tables of two columns, and how many values each column may have
+_CURVES = 6  # columns of curves
 _ACROSS = 40  # letters of the names of columns that stand side by side
 _WRITTEN = 7  # columns of a table up to which counts are written into its cells
 
 
-def page(law: TableLaw, certificate: Mapping[str, Any], counts: Estimates) -> str:
-    """The whole page as HTML, with the estimated counts."""
+def page(law: TableLaw, certificate: Mapping[str, Any], estimates: Mapping[int | None, Estimates]) -> str:
+    """The whole page as HTML, with the estimated counts and mean curves."""
+    counts = estimates[None]
     sections = [
         _promise(law, certificate),
         _two_promises(),
@@ -33,6 +36,7 @@ def page(law: TableLaw, certificate: Mapping[str, Any], counts: Estimates) -> st
         _measured(law, certificate, counts),
         _columns(law, counts),
         _pairs(law, counts),
+        _mean_curves(law, estimates),
         _asking(law),
         _limits(law),
         _proof(certificate),
@@ -85,7 +89,7 @@ def _measured(law: TableLaw, certificate: Mapping[str, Any], counts: Estimates) 
     more = f"<p>… and {len(widths) - _SHOWN:,} more.</p>" if len(widths) > _SHOWN else ""
     return (
         f"<section><h2>What was measured</h2>{alarm}<p>How many rows there are in each cell of these tables, and the "
-        "sums of numbers over them, right to about this, 19 times out of 20:</p>"
+        "sums of numbers and curves over them, right to about this, 19 times out of 20:</p>"
         f"{table(['table', 'cells', 'a cell'], rows[:_LISTED])}{_folded(rows[_LISTED:])}{more}"
         f"{_rows(certificate)}</section>"
     )
@@ -110,7 +114,8 @@ def _rows(certificate: Mapping[str, Any]) -> str:
 
 def _columns(law: TableLaw, counts: Estimates) -> str:
     """Every column by itself: each count with ±, and a bar that ends at the count, with a line over its interval."""
-    alone = [place for place in range(len(law.axes)) if (place,) in counts.residuals][:_SHOWN]
+    counted = [place for place, axis in enumerate(law.axes) if not axis.has_curves or axis.size > 1]
+    alone = [place for place in counted if (place,) in counts.residuals][:_SHOWN]
     bars = "".join(_bars(law, counts, place) for place in alone)
     return (
         "<section><h2>Column by column</h2><p>A bar ends at the estimated count. The line over its end is the "
@@ -187,10 +192,29 @@ def _heat_map(law: TableLaw, counts: Estimates, pair: Table) -> str:
     )
 
 
+def _mean_curves(law: TableLaw, estimates: Mapping[int | None, Estimates]) -> str:
+    """The mean of each column of curves in its band."""
+    drawn = ""
+    for place in [place for place in law.lattices if place in estimates][:_CURVES]:
+        name, found = law.axes[place].name, mean_of_all(law, estimates, place)
+        if found is None:
+            drawn += f"<article><h3>{escape(name)}</h3><p>Too few curves to tell their mean.</p></article>"
+            continue
+        from dproof.charts.style import svg  # few plans have curves
+
+        drawn += f"<article><h3>{escape(name)}</h3><figure>{svg(found.chart())}</figure></article>"
+    if not drawn:
+        return ""
+    return (
+        "<section><h2>Mean curves</h2><p>The mean of all curves. The band holds the true mean at every point at once, "
+        f"19 times out of 20.</p>{drawn}</section>"
+    )
+
+
 def _asking(law: TableLaw) -> str:
     # An item of a set is no column, and a column may only be added up.
     counted = (law.axes[place] for table in law.tables for place in table)
-    name = next((axis.name for axis in counted if axis.item is None), None)
+    name = next((axis.name for axis in counted if axis.item is None and not axis.has_curves), None)
     sql = "SELECT count(*) FROM release"
     if name is not None:
         quoted = name if name.isidentifier() else '"' + name.replace('"', '""') + '"'

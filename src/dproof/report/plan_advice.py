@@ -15,11 +15,12 @@ from dproof.plans.expectation import count_half_width, half_widths, mean_half_wi
 from dproof.plans.mechanisms import MECHANISMS, choose
 from dproof.plans.plan import Plan, Wanted, split
 from dproof.plans.question_bins import question_bins
-from dproof.plans.questions import checked_question
-from dproof.plans.row_law import RowLaw
+from dproof.plans.questions import Planned, checked_question
+from dproof.plans.row_law import RowLaw, certify_row
 from dproof.questions.question import columns
 from dproof.report.advise import advise, asked_width, count_width
 from dproof.spaces.bins import bins_between
+from dproof.spaces.column import quoted
 from dproof.spaces.subsets import Subsets
 
 _TOO_NOISY = 0.1  # of all rows, or of the range of a number: such a ± tells little
@@ -40,7 +41,7 @@ class Hint:
 
     `kind` is "drop" (leave columns out), "keep" (release only these), "values" (fewer values, or items of a set),
     "flags" (columns of yes and no as one set), "bins" (of a number that questions have conditions on), "mechanism"
-    (another law for a column) or "ask" (no release at all).
+    (another law for a column), "questions" (that need fewer columns together) or "ask" (no release at all).
     """
 
     kind: str
@@ -129,7 +130,29 @@ def _of_spread(law: RowLaw, rows: int) -> PlanAdvice:
     if worst is None:
         return _of_means(law, rows)
     told = f"With {rows:,} rows the count of one value of {worst!r} is known to ± {written(counted[worst])}"
-    return PlanAdvice(_verdict(told, counted[worst] / rows, "all rows"))
+    return PlanAdvice(_verdict(told, counted[worst] / rows, "all rows"), tuple(_of_pairs(law, rows, counted[worst])))
+
+
+def _of_pairs(law: RowLaw, rows: int, width: float) -> Iterator[Hint]:
+    """What questions would give, where without any each row answers for one of all pairs of columns."""
+    plan = law.plan
+    joined = any(len(group.columns) > 1 for group in plan.groups)
+    if law.weights is None or plan.questions or joined or all(len(group.columns) == 1 for group in law.groups):
+        return
+    names = tuple(column.name for column in plan.columns if column.private)
+    single = tuple(
+        Planned(f"SELECT {quoted(n)}, count(*) FROM release GROUP BY {quoted(n)}", Fraction(1)) for n in names
+    )
+    known = half_widths(certify_row(replace(plan, questions=single)), rows)
+    after = max(each or 0.0 for each in known.values())
+    yield Prices(plan, rows).hint(
+        "questions",
+        names,
+        width,
+        after,
+        f"the plan has no [[questions]], so each row answers for one of all {len(law.groups)} pairs of columns; "
+        "[[questions]] say what it is asked instead: about one column at a time, counts are",
+    )
 
 
 def asking_advice(plan: Plan) -> PlanAdvice:

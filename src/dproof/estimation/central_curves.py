@@ -1,0 +1,170 @@
+"""Mean curves and totals from measured tables, with bands that hold at every grid point at once.
+
+The coefficients of curves were added up in whole numbers, as the numbers of a column are, and got the same noise. A
+mean is their sum over the number of rows. The noise of a sum has the same variance for every coefficient, independent
+of each other and of the noise of the counts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import product
+from typing import Any
+
+import numpy as np
+
+from dproof.arguments import expect, flag
+from dproof.central.plain import laplace_law
+from dproof.central.residuals import Estimates
+from dproof.coins import Coins
+from dproof.curves.bands import drawn_quantile, points_quantile, tube_quantile
+from dproof.curves.expansion import CurveLattice
+from dproof.errors import InputError
+from dproof.estimation.central_weights import covariances, measured_sum
+from dproof.estimation.contingency import Target
+from dproof.estimation.estimated import Options
+from dproof.laws.scores import Array
+from dproof.plans.question_sums import QuestionSums
+from dproof.plans.schema import schema_of
+from dproof.plans.table_law import TableLaw
+from dproof.questions.answer import Cell
+from dproof.questions.curve_estimate import CurveEstimate, basis_notes
+from dproof.questions.question import Aggregate, Expression, Item, Question, aggregates, aggregates_of
+from dproof.questions.schema import Schema, resolve
+from dproof.questions.sql import parse_predicate
+from dproof.questions.sums import centred_terms
+
+CURVES = "sums of measured coefficients; simultaneous bands for the table that was measured (privacy noise only)"
+_LEVEL = 0.95
+_SEED = bytes(32)  # of the noise that the width of a band is read from: public, and the same for every answer
+
+
+class TableCurves:
+    """AVG and SUM of a curve column on the measured tables of a release (see `Measured`)."""
+
+    ways_out = "a release with a larger ε, or fewer tables"
+
+    def __init__(self, release: Any, question: Question, schema: Schema, options: Options) -> None:
+        if options.method != "inverse":
+            raise InputError("mean curves are answered by method = 'inverse' alone: leave the method out")
+        self.release, self.question, self.level = release, question, options.level
+        self.rows, self.private = release.rows, release.private
+        self.asked = QuestionSums(question, schema, release.law.axes)
+        self.labels = list(product(*(key.labels for key in self.asked.keys)))
+        self.place, _ = self.asked.axes[aggregates(question)[0].columns[0]]
+        self.lattice: CurveLattice = release.law.lattices[self.place]
+        self.shown = self.asked.occurring()
+        self.found: dict[Expression, list[CurveEstimate | None]] = {}
+
+    def estimates(self, expression: Expression) -> Sequence[Cell]:
+        return self.cells(expression, range(len(self.labels)))
+
+    def cells(self, expression: Expression, groups: Sequence[int]) -> Sequence[Cell]:
+        functions = self.functions(expression)
+        return [Cell(None, informative=False) if (f := functions[n]) is None else f.cell() for n in groups]
+
+    def functions(self, expression: Expression) -> list[CurveEstimate | None]:
+        """The mean or the total of every group; None where its number of rows may be 0, so that no mean is known."""
+        (aggregate,) = aggregates_of(expression)
+        rows, curves = centred_terms(aggregate, self.question.where, self.asked.schema)
+        counts, sums = (measured_sum(self.release, self.asked.weights(term)) for term in (rows, curves))
+        told, groups = self.release.estimates, len(self.labels)
+        totals = np.zeros((groups, self.lattice.terms))
+        by_cell = told[self.place].table(sums.table).reshape(-1, self.lattice.terms)
+        np.add.at(totals, sums.groups, sums.weights[:, None] * by_cell)
+        numbers = np.bincount(counts.groups, counts.weights * told[None].table(counts.table).ravel(), groups)
+        spread = np.sqrt(np.maximum(covariances(told, [counts, sums], groups), 0.0))
+        is_total, law = aggregate.definition.shape == "linear", self.release.law
+        return [
+            curve_function(
+                law, self.place, total, count, (spread[n, 0, 0], spread[n, 1, 1]), self.level, is_total=is_total
+            )
+            for n, (total, count) in enumerate(zip(totals, numbers.tolist(), strict=True))
+        ]
+
+    def notes(self, groups: Sequence[int]) -> Iterator[str]:
+        yield from basis_notes(self.lattice)
+        if not self.private:
+            yield "NOT PRIVATE: drawn with seeded coins"
+
+
+def curve_function(
+    law: TableLaw,
+    place: int,
+    total: Array,
+    count: float,
+    deviations: tuple[float, float],
+    level: float,
+    *,
+    is_total: bool = False,
+) -> CurveEstimate | None:
+    """The mean of so many curves with this sum of coefficients, or their total; None where there may be no curve.
+
+    `deviations` σ are those of the count n and of each coefficient. With probability `level` the mean m is at every
+    point one with |S − m·n| ≤ q √(σ_S² + m²σ_n²) (Fieller 1940). Then |m − S/n| is at most q/n times
+    √(σ_S² + (S/n)²σ_n²) + |m − S/n| σ_n, so it is at most q/(1 − g) standard errors of the first order, with
+    g = q σ_n/n. Where that is not below 1 nothing is known of the mean.
+    """
+    lattice, (of_count, of_sum) = law.lattices[place], deviations
+    terms, rows = lattice.terms, max(1.0, count)
+    mean = total / rows
+    factor = np.zeros((terms + 1, terms + 1))
+    factor[:terms, :terms] = np.eye(terms) * of_sum / rows
+    if is_total:
+        factor[terms, terms] = of_count / rows  # of the public centre, which each row adds
+    else:
+        factor[:terms, terms] = -mean * of_count / rows
+    made = CurveEstimate(lattice, mean, factor, 1.0, rows if is_total else 1.0, level, smooth=not is_total)
+    made = made.with_band(lambda path, at_points: _quantile(law, place, path, level, at_points))
+    if is_total or not of_count:
+        return made
+    lost = made.quantile * of_count / rows
+    return replace(made, quantile=made.quantile / (1 - lost)) if lost < 1 else None
+
+
+def mean_of_all(law: TableLaw, estimates: Mapping[int | None, Estimates], place: int) -> CurveEstimate | None:
+    """The mean of all curves of a column; None where there may be none."""
+    there, counts = (place,) if law.axes[place].size > 1 else (), estimates[None]
+    deviations = counts.cell_variance(there) ** 0.5, estimates[place].cell_variance(()) ** 0.5
+    return curve_function(
+        law, place, estimates[place].table(()), float(counts.table(there).ravel()[0]), deviations, _LEVEL
+    )
+
+
+def _quantile(law: TableLaw, place: int, loadings: Array, level: float, at_points: bool) -> float:
+    """How many standard errors hold at every point at once; with Laplace noise by drawing that noise.
+
+    What a table tells may be a sum of several draws of it, and has lighter tails then.
+    """
+    if not law.is_pure:
+        return points_quantile(loadings.shape[1], level) if at_points else tube_quantile(loadings, level)
+    noise = next(laplace_law(cost) for measured, cost in law.noise.items() if measured.number == place)
+    return drawn_quantile(loadings, noise, float(noise.variance) ** 0.5, level, Coins(_SEED, private=False))
+
+
+def mean_curve(
+    release: Any,
+    column: str,
+    *,
+    where: str | None = None,
+    total: bool = False,
+    level: float = 0.95,
+    target: Target = "table",
+) -> CurveEstimate:
+    """The mean of a curve column of a release of tables, or its total at each grid point, with a simultaneous band."""
+    expect(column, str, "column", "the name of a curve column")
+    flag(total, "total")
+    if target != "table":
+        raise InputError("the bands of a release of tables are for the table that was measured: leave target out")
+    schema = schema_of(release.law.plan, "release")
+    if column not in schema.spaces or not schema.spaces[column].holds_curves:
+        raise InputError(f"column {column!r} holds no measured curves")
+    asked = Aggregate("sum" if total else "avg", (column,))
+    condition = None if where is None else parse_predicate(where)
+    question = resolve(Question("release", (Item("curve", asked),), condition), schema)
+    curves = TableCurves(release, question, schema, Options(level=level))
+    (found,) = curves.functions(question.select[0].expression)
+    if found is None:
+        raise InputError("by the estimate no rows may be left to take a mean of: choose more of them")
+    return found

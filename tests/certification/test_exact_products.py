@@ -1,0 +1,71 @@
+"""Small matrices are composed exactly: the largest hockey stick over every choice of a pair of inputs for each."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from itertools import permutations, product
+from typing import Any
+
+import numpy as np
+import pytest
+
+import dproof as dp
+from dproof.certification.loss import PrivacyLoss, dominating
+from dproof.exact import exp_below
+from dproof.laws.divergence import hockey_stick
+
+FIRST = dp.solution_matrix(dp.Categories(list("abc")), [[0.5, 0.3, 0.2], [0.2, 0.5, 0.3], [0.1, 0.1, 0.8]])
+SECOND = dp.solution_matrix(
+    dp.Categories(list("ab")), [[0.6, 0.2, 0.1, 0.1], [0.3, 0.1, 0.1, 0.5]], outputs=dp.Categories(list("wxyz"))
+)
+PAIRED = dp.solution_matrix(
+    dp.Categories(list("abc")), [[1, 0, 0], ["1/2", "1/2", 0], [0, "1/2", "1/2"]], neighbours=[("a", "b"), ("b", "c")]
+)
+
+
+def largest_of_products(mechanisms: list[dp.Mechanism], odds: Fraction) -> Fraction:
+    """Every choice of pairs, each product of laws written out."""
+    most = Fraction(0)
+    choices = []
+    for m in mechanisms:
+        counts = m.family.neighbours
+        pairs = permutations(range(m.inputs.size), 2)
+        choices.append([pair for pair in pairs if counts is None or counts[pair]])
+    for pairs in product(*choices):
+        p = q = np.array([1], object)
+        total = 1
+        for m, (i, k) in zip(mechanisms, pairs, strict=True):
+            weights, whole = m.weights()
+            p, q, total = np.kron(p, weights[i].astype(object)), np.kron(q, weights[k].astype(object)), total * whole
+        most = max(most, hockey_stick([int(x) for x in p], [int(x) for x in q], total, odds))
+    return most
+
+
+@pytest.mark.parametrize("mechanisms", [[FIRST], [FIRST, FIRST], [FIRST, SECOND, FIRST], [PAIRED, SECOND]])
+@pytest.mark.parametrize("epsilon", ["0", "0.1", "0.5", "1.3"])
+def test_the_composition_of_small_matrices_is_exact(mechanisms: list[Any], epsilon: str) -> None:
+    together = dp.compose(mechanisms)
+    exact = largest_of_products(mechanisms, exp_below(Fraction(epsilon)))
+    assert together.tight and together.delta(epsilon) == pytest.approx(float(exact), rel=1e-12, abs=1e-15)
+    assert Fraction(repr(together.delta(epsilon))) >= exact  # a float means its shortest decimal
+
+
+def test_it_lies_below_the_bound_by_one_dominating_loss() -> None:
+    bound = dominating(FIRST.family)
+    odds = exp_below(Fraction(1, 10))
+    assert largest_of_products([FIRST, FIRST], odds) < (bound * bound).delta(odds)
+
+
+def test_the_epsilon_at_delta_is_the_least_that_serves_all_choices() -> None:
+    together = dp.compose([FIRST, SECOND])
+    epsilon = together.epsilon("0.3")
+    assert together.delta(str(epsilon)) <= 0.3 < together.delta(str(epsilon - 1e-6))
+    assert together.epsilon(0) == pytest.approx(np.log(5 * 5))  # 0.5/0.1 in each
+    assert dp.compose([PAIRED]).epsilon(0) == float("inf")
+
+
+def test_a_loss_that_is_nowhere_above_another_is_dominated() -> None:
+    wide, narrow = PrivacyLoss.of([(9, 1), (1, 9)], 10), PrivacyLoss.of([(6, 4), (4, 6)], 10)
+    crossing = PrivacyLoss.of([(1, 0), (9, 10)], 10)  # less than `wide` at small odds, more at large ones
+    assert wide.dominates(narrow) and not narrow.dominates(wide)
+    assert not wide.dominates(crossing) and not crossing.dominates(wide)
