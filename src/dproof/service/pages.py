@@ -60,10 +60,20 @@ def page(title: str, body: str, holder: Holder | None, *, script: bool = True) -
     return HTMLResponse(
         '<!doctype html><html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        f'<title>{escape(title)} · dproof</title><link rel="stylesheet" href="/static/style.css">{script_tag}</head>'
+        f'<title>{escape(title)} · dproof</title><link rel="icon" href="data:,"><link rel="stylesheet" href="/static/style.css">{script_tag}</head>'
         f'<body><a class="skip" href="#main">Skip to the content</a><header><strong>dproof</strong><nav>{links}</nav>'
         f'{out}</header><main id="main"><h1>{escape(title)}</h1>{body}</main></body></html>'
     )
+
+
+def error_page(status: int, sentence: str) -> Response:
+    """What a person is shown instead of a page; who is not signed in is asked to."""
+    if status == 401:
+        return RedirectResponse("/sign-in", 303)
+    body = f'<p class="error">{escape(sentence)}</p><p><a href="/">To the tables and releases</a></p>'
+    response = page("This cannot be shown", body, None, script=False)
+    response.status_code = status
+    return response
 
 
 @router.get("/static/{name}")
@@ -300,7 +310,8 @@ def _plan(desk: Desk, name: str) -> str:
         '<label>ε <input name="epsilon" value="1" size="6"></label><label>δ <input name="delta" value="1e-6" size="8">'
         '</label><label>Neighbours <select name="neighbours"><option>change-one</option><option>add-remove</option>'
         '</select></label><label>A person is named by <select name="person"><option value="">each row</option>'
-        f'{columns}</select></label><label>rows of a person, at most <input name="rows_per_person" value="1" size="4"></label>'
+        f"{columns}</select></label>"
+        '<label>rows of a person, at most <input name="rows_per_person" value="1" size="4"></label>'
         '<label>rows of the table, about <input name="rows" value="10000" size="9"></label></p>'
         '<label>Questions that matter, one a line <textarea name="questions" rows="3" spellcheck="false" '
         'placeholder="SELECT sex, count(*) AS n FROM data GROUP BY sex"></textarea></label>'

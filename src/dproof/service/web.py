@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from traceback import extract_tb
 
-from fastapi import FastAPI, Request
+from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
@@ -33,9 +33,11 @@ def application(desk: Desk, hosts: frozenset[str], settings: Settings | None = N
 def _errors(app: FastAPI) -> None:
     """What becomes of an error: one sentence, and nothing of the data in it."""
 
-    async def told(request: Request, error: Exception) -> JSONResponse:
+    async def told(request: Request, error: Exception) -> Response:
         status, sentence = _said(error)
-        return JSONResponse({"error": sentence}, status)
+        if request.url.path.startswith("/api/"):
+            return JSONResponse({"error": sentence}, status)
+        return pages.error_page(status, sentence)
 
     for kind in (DproofError, HTTPException, RequestValidationError, Unknown, Exception):
         app.add_exception_handler(kind, told)
