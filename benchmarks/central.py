@@ -19,7 +19,7 @@ from benchmarks.central_tables import DELTA, TABLES, Table
 from benchmarks.measure import Ratio, number
 from benchmarks.pages import DOCS, VERDICTS, _table
 from benchmarks.pair_errors import PairErrors, counted, pair_errors
-from dproof.estimation.central_projection import nearest
+from dproof.estimation.central_projection import projection
 
 RELEASES = 3  # of each table at each ε
 PAGE = DOCS / "benchmarks-central.md"
@@ -50,7 +50,7 @@ def _run(table: Table, epsilon: str) -> dict[str, Any]:
     for i, j in combinations(range(len(sizes)), 2):
         covered.append(_covered(release, list(table.columns), (i, j), counted(codes, sizes, (i, j))))
     found = release.estimates[None]
-    moved = nearest(found, release.law.tables)
+    moved = projection(found, release.law.tables)
     answered = time.process_time()
     begun = time.process_time()
     made = dp.sanitise(table.path, with_rows)

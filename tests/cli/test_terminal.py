@@ -56,6 +56,7 @@ LINES = [
     (["report", "release", "--out", "page.html"], 0),
     (["certify", "matrix.csv", "--epsilon", "1"], 0),
     (["design", "--space", "space.toml", "--epsilon", "1"], 0),
+    (["compose", "10x0.1,1e-6", "0.5", "--delta", "1e-4", "--neighbours", "add-remove", "--rows", "3"], 0),
     (["explain", "--epsilon", "9"], 0),
     (["demo"], 0),
     (["query", "nowhere", "SELECT 1"], 2),

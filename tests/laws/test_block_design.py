@@ -138,7 +138,7 @@ def test_the_law_of_the_axis_is_the_law() -> None:
 
 def _axis(law: BlockDesign, block_of: np.ndarray) -> Blocked:
     chances = (*map(float, law.hit_and_miss), law.high / law.total, law.low / law.total)
-    return Blocked("x", law.incidence(), block_of, int(block_of.max()) + 1, *chances, None)
+    return Blocked("x", law.incidence(), block_of, int(block_of.max()) + 1, *chances, (None,))
 
 
 def best_known(size: int, epsilon: float) -> float:

@@ -40,7 +40,9 @@ def test_it_is_a_design(size: int, order: int) -> None:
     weights = law.weights(0)
     assert hit == Fraction(int(weights[held[0]].sum()), law.total)
     assert all(miss == Fraction(int(weights[held[y]].sum()), law.total) for y in range(1, size))
-    check_mechanism(dp.Mechanism("plane", Categories(range(size)), law.released_in(None), law, "a test"))
+    check_mechanism(
+        dp.Mechanism("plane", Categories(range(size)), law.released_in(Categories(range(size))), law, "a test")
+    )
 
 
 @pytest.mark.parametrize(("size", "order"), PLANES)
@@ -75,7 +77,7 @@ def test_counts_are_undone(block_of: np.ndarray) -> None:
     matrix = np.array([law.weights(x) for x in range(10)]).astype(float) / law.total
     groups = int(block_of.max()) + 1
     chances = (*map(float, law.hit_and_miss), law.high / law.total, law.low / law.total)
-    axis = Blocked("x", law.incidence(), block_of, groups, *chances, None)
+    axis = Blocked("x", law.incidence(), block_of, groups, *chances, (None,))
     assert np.allclose(axis.law.gather(np.eye(10), 1), matrix)
     assert np.allclose(axis.law.spread(np.eye(13), 1), matrix.T)
     scores = axis.scores((0,))

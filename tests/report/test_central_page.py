@@ -27,7 +27,7 @@ def shown(**release: Any) -> str:
     }
     with seeded_coins(1):
         made = dp.sanitise(pa.table({name: codes.tolist() for name, codes in columns.items()}), plan)
-    return page(made.law, made.certificate, made.estimates[None])
+    return page(made.law, made.certificate, made.estimates)
 
 
 def test_both_promises_are_told_without_formulas() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from math import prod, sqrt
 
 import numpy as np
@@ -15,8 +16,8 @@ Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 _ROUNDS = 20
 _FIRST_STEP, _LAST_STEP = 1.0, 0.1  # how much of the difference to a table is made up for in the first and last round
-_CHANGES = 1500  # times that each column is changed in some rows
-_FIRST_BATCH, _LAST_BATCH = 1 / 200, 1 / 8000  # the part of the rows that is looked at, at first and at last
+_CHANGES = 400  # times that each column is changed in some rows
+_BATCH = 1 / 200  # the part of the rows that is looked at; all of them may be changed at first, and one at last
 
 
 def made_up_rows(
@@ -99,36 +100,54 @@ def _settle(
     """Change single values where that lessens Σ (count − target)² over all tables, by more than the noise would.
 
     A row that moves from one cell to another changes a table's sum by 2·(excess there − excess here) + 2. A batch of
-    rows is looked at together, so it must be small against a cell.
+    rows is looked at together, and fewer and fewer of them are changed: what moves together must be small against what
+    a cell has too many.
     """
     rows, columns = made.shape
-    excess = {table: _counted(made, table, sizes) - target for table, target in targets.items()}
-    # For each column, every table that has it, as the excess by the cells of its other columns.
-    views = {
-        column: [
-            (others, np.moveaxis(excess[table], table.index(column), -1))
-            for table in excess
-            if column in table
-            for others in [tuple(i for i in table if i != column)]
-        ]
-        for column in range(columns)
-        if sizes[column] > 1
-    }
-    noise = {column: sqrt(sum(deviations[table] ** 2 for table in excess if column in table)) for column in views}
-    turns = [column for column in views if views[column]] * _CHANGES
-    for turn, part in zip(turns, np.geomspace(_FIRST_BATCH, _LAST_BATCH, len(turns)), strict=True):
-        batch = np.unique((_uniform(max(int(rows * part), 1), coins) * rows).astype(np.int64))
+    # The excess of all cells of all tables, one after another; a cell is a table's start and a step for each value.
+    starts = np.cumsum([0, *(target.size for target in targets.values())])
+    excess = np.concatenate([np.ravel(_counted(made, t, sizes) - target) for t, target in targets.items()])
+    steps = np.zeros((columns, len(targets)), np.int64)
+    for n, table in enumerate(targets):
+        for place, column in enumerate(table):
+            steps[column, n] = prod(sizes[i] for i in table[place + 1 :])
+    within = {i: [n for n, table in enumerate(targets) if i in table] for i in range(columns) if sizes[i] > 1}
+    looked_at = {i: _Looked.at(i, sizes[i], own, starts, steps) for i, own in within.items() if own}
+    noise = {i: sqrt(sum(deviations[table] ** 2 for table in targets if i in table)) for i in looked_at}
+    turns, together = [*looked_at] * _CHANGES, max(int(rows * _BATCH), 1)
+    for turn, most in zip(turns, np.geomspace(together, 1, len(turns)).astype(np.int64).tolist(), strict=True):
+        own = looked_at[turn]
+        batch = (_uniform(together, coins) * rows).astype(np.int64)
         values = made[batch]
-        cost = np.zeros((len(batch), sizes[turn]))
-        for others, view in views[turn]:
-            cost += view[tuple(values[:, i] for i in others)]
-        every, now, best = np.arange(len(batch)), values[:, turn], cost.argmin(axis=1)
-        better = cost[every, now] - cost[every, best] > len(views[turn]) + noise[turn]
-        for others, view in views[turn]:
-            cell = tuple(values[better, i] for i in others)
-            np.subtract.at(view, (*cell, now[better]), 1)
-            np.add.at(view, (*cell, best[better]), 1)
-        made[batch[better], turn] = best[better]
+        first, now = own.starts + values @ own.steps, values[:, turn]
+        cost = excess.take(first[:, :, None] + own.ladder).sum(axis=1)
+        best, every = cost.argmin(axis=1), np.arange(len(batch))
+        better = np.flatnonzero(cost[every, now] - cost[every, best] > len(own.starts) + noise[turn])[:most]
+        if len(better):
+            _, once = np.unique(batch[better], return_index=True)  # a row may be there twice
+            better = better[once]
+            first, now, best = first[better], now[better], best[better]
+            np.subtract.at(excess, first + own.ladder.T[now], 1)
+            np.add.at(excess, first + own.ladder.T[best], 1)
+            made[batch[better], turn] = best
+
+
+@dataclass(frozen=True, slots=True)
+class _Looked:
+    """Where the cells lie that a value of one column belongs to, in the tables that have it.
+
+    A row's cell with the value 0 is at starts + values · steps, and with the other values up the ladder from there.
+    """
+
+    starts: Integers
+    steps: Integers
+    ladder: Integers
+
+    @classmethod
+    def at(cls, column: int, size: int, tables: Sequence[int], starts: Integers, steps: Integers) -> _Looked:
+        others = steps[:, tables]
+        others[column] = 0
+        return cls(starts[tables], others, np.multiply.outer(steps[column, tables], np.arange(size)))
 
 
 def _counted(made: Integers, table: Table, sizes: Sequence[int]) -> Floats:

@@ -47,6 +47,7 @@ COMMANDS = {
     "report": "Write the page that explains a release.",
     "certify": "Say exactly how private a mechanism is, with the worst case.",
     "design": "Find the mechanism of least error for a space, with proof.",
+    "compose": "Say what several guarantees or mechanisms cost together.",
     "explain": "Say what a guarantee means for one person.",
     "serve": "Serve tables and releases over HTTP, for people with tokens.",
     "token": "Give, list and revoke the tokens of a server.",

@@ -18,7 +18,7 @@ from dproof.central.residuals import Estimates
 from dproof.errors import InputError
 from dproof.estimation.central_curves import CURVES, TableCurves
 from dproof.estimation.central_distribution import Distribution
-from dproof.estimation.central_projection import nearest
+from dproof.estimation.central_projection import projection
 from dproof.estimation.central_weights import covariances, measured_sum
 from dproof.estimation.contingency import Estimates as SumEstimates
 from dproof.estimation.estimated import Estimated, Options, options_of, warned
@@ -35,7 +35,7 @@ from dproof.questions.schema import Schema, asks_for_curves, resolve
 
 _METHODS = {
     "inverse": "best linear unbiased estimate",
-    "projection": "best linear unbiased estimate, moved to the nearest tables without negative counts",
+    "projection": "estimate with the noise drawn out of tables (empirical Bayes), without negative counts",
 }
 _INTERVALS = "; intervals for the table that was measured (privacy noise only)"
 _WAYS_OUT = "a release with a larger ε, fewer or coarser columns, or `dproof ask` on the private table"
@@ -47,8 +47,9 @@ _NO_MODEL = "; or declare rows = true under [release] next time, and ask with me
 def query(release: Any, asked: Asked, **options: Any) -> Answer:
     """The unbiased answer to a question on a release of tables, with an interval for each estimate.
 
-    `level` of the intervals; `method` "inverse", or "projection" for counts without negative ones, whose interval is
-    the unbiased one, made wider where the count lies outside; `simultaneous=True` for intervals that hold all at once.
+    `level` of the intervals; `method` "inverse", or "projection" for counts with less noise and without negative ones,
+    whose interval is the unbiased one, made wider where the count lies outside; `simultaneous=True` for intervals that
+    hold all at once.
 
     >>> import pyarrow, dproof as dp
     >>> columns = {"read": {"space": "categories", "values": ["yes", "no"]}}
@@ -109,7 +110,7 @@ class MeasuredTables:
         self.shown = self.asked.occurring()
         self.told = release.estimates  # by the method that was asked for
         if options.method == "projection":
-            self.told = {**release.estimates, None: nearest(release.estimates[None], release.law.tables)}
+            self.told = {**release.estimates, None: projection(release.estimates[None], release.law.tables)}
         fitted = _totals(self.told, sums, groups) if options.method == "projection" else None
         covariance = covariances(release.estimates, sums, groups)
         found = SumEstimates(values, values, nothing, nothing, covariance, covariance, self.rows or 0)

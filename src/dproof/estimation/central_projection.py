@@ -1,4 +1,4 @@
-"""Counts without negative ones: all measured tables moved to the nearest ones that no table of people contradicts."""
+"""Counts with less noise and without negative ones: all measured tables, moved to ones that could be of people."""
 
 from __future__ import annotations
 
@@ -10,12 +10,21 @@ import numpy as np
 from dproof.central.residuals import Estimates, projected
 from dproof.central.workload import Table, maximal, parts
 from dproof.errors import TooLarge
+from dproof.estimation.central_shrinkage import shrunk
 from dproof.laws.scores import Array
 
 _STEPS = 1000
 _MOST_CELLS = 1_000_000
 _SETTLED = 1e-3  # of the rows that a cell has in the mean, and of one row: what a step may still change
 _ROUNDING = 1e-9  # rows: residuals that cancel leave a little less than 0
+
+
+def projection(found: Estimates, tables: Iterable[Table]) -> Estimates:
+    """The estimates with less noise (see `shrunk`), moved to the nearest tables without a negative count."""
+    listed, k = list(tables), found.sizes
+    if sum(prod(k[i] for i in table) for table in maximal(listed)) > _MOST_CELLS:
+        raise TooLarge(f"projection takes tables of {_MOST_CELLS:,} cells at most: leave the method out")
+    return nearest(shrunk(found, listed), listed)
 
 
 def nearest(found: Estimates, tables: Iterable[Table]) -> Estimates:
@@ -33,8 +42,6 @@ def nearest(found: Estimates, tables: Iterable[Table]) -> Estimates:
     """
     largest, k = maximal(tables), found.sizes
     cells = max(prod(k[i] for i in table) for table in largest)
-    if sum(prod(k[i] for i in table) for table in largest) > _MOST_CELLS:
-        raise TooLarge(f"projection takes tables of {_MOST_CELLS:,} cells at most: leave the method out")
     settled = _SETTLED * min(1.0, max(float(found.residuals[()]), 0.0) / cells)
     inside = {part: [table for table in largest if set(part) <= set(table)] for part in parts(largest) if part}
 

@@ -175,11 +175,10 @@ class Estimated:
         stderr = np.where(np.isnan(variance), np.nan, widths.stderr)
         if found.square is not None:
             # The root of an interval of the square covers as often, and needs no square that is far from zero.
-            # A square below zero is moved to zero first, as `Range` moves what is not possible.
+            # Below zero it is moved there first, as `Range` moves what is not possible.
             own = self.spread(found.square)
-            low, high = (
-                np.sqrt(np.maximum(end, 0.0)) for end in (own.low, np.maximum(own.high, (own.high - own.low) / 2))
-            )
+            half = np.where(np.isfinite(own.low), (own.high - own.low) / 2, 0.0)
+            low, high = (np.sqrt(np.maximum(end, 0.0)) for end in (own.low, np.maximum(own.high, half)))
             return own._replace(low=low, high=high, stderr=stderr)
         doubt = np.einsum("gi,gi->g", np.abs(found.gradient), self.found.doubts)
         low, high = found.value - widths.half - doubt, found.value + widths.half + doubt

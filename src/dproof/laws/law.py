@@ -120,6 +120,11 @@ class Law(Protocol):
         """The space of what is released, where it is neither noise on a line nor recorded as a lattice."""
         return space
 
+    @property
+    def is_coded(self) -> bool:
+        """Whether joined columns are released as one code, which tells nothing of a column by itself."""
+        return False
+
     # What it does to values ----------------------------------------------------------------------------------------
 
     @property
@@ -214,6 +219,16 @@ class Law(Protocol):
         Σ_v B[y, v] f(v) to the count of f, whose mean is f of the true value.
         """
         return None
+
+    def cells_variance(self, cells: int, held: int) -> float | None:
+        """The variance that a row adds to the debiased counts of so many cells together, of `held` values each, on
+        average over values that are equally frequent; None where it depends on the values."""
+        chances = self.hit_and_miss
+        if chances is None:
+            return None
+        hit, miss = chances
+        kept, other = hit + (held - 1) * miss, held * miss
+        return float((kept * (1 - kept) + (cells - 1) * other * (1 - other)) / (hit - miss) ** 2)
 
     def mean_variance(self, space: Space) -> float | None:
         """The largest variance of what a row adds to the mean of the numbers that are there, times their number, where

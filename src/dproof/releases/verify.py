@@ -210,6 +210,6 @@ def _check_support(file: Path, law: RowLaw) -> NDArray[np.int64]:
 def _check_values(group: Group, batch: Any) -> None:
     family = group.mechanism.family
     given, reach = (family.possible(), family.farthest) if len(group.columns) == 1 else (None, None)
-    for column, space in zip(group.columns, group.outputs, strict=True):
+    for column, space in zip(group.columns, group.storage, strict=True):
         if not space.possible(column, [batch.column(name) for name in column.stored], given, reach):
             raise VerificationFailed(f"the stored column {column.name!r} holds a value that its law cannot give")

@@ -1,0 +1,100 @@
+"""Tables with less noise: what they say beyond smaller tables is drawn towards nothing, as far as the noise hides it.
+
+Of a table of several columns the smaller ones within it tell what to expect if there is nothing more to be known: of
+two columns that they are independent. Where the noise is large against the deviations from that, most of an estimated
+deviation is noise. How large true deviations are is estimated from all cells of the table together: their law is a
+mixture of normal laws, whose variance is some multiple of the expected count or of its square, and how often each
+occurs maximises the likelihood (empirical Bayes: Robbins 1956; mixtures of normal laws: Stephens 2017). What is kept of
+a deviation is its mean given the estimate. Nothing is chosen by hand but a fine grid of multiples, and no data is
+needed but the estimates.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from dproof.central.residuals import Estimates, projected
+from dproof.central.workload import Table, parts
+from dproof.laws.scores import Array
+from dproof.laws.simplex import on_simplex
+
+_POWERS = (1, 2)  # of the expected count: deviations like those of drawn rows, or in proportion to the count
+_GRID = 10  # multiples for each power
+_ROUNDS = 50  # of expectation and maximisation
+_LEAST = 0.01  # of the variance of the noise: a deviation of which nothing is kept
+_TOGETHER = 1 << 16  # cells that are looked at together
+
+
+def shrunk(found: Estimates, tables: Iterable[Table]) -> Estimates:
+    """The estimates with the residual of every table of several columns drawn towards what smaller tables say.
+
+    >>> noise = {(): 1.0, (0,): 1.0, (1,): 1.0, (0, 1): 400.0}
+    >>> told = {(): np.array(400.0), (0,): np.zeros(4), (1,): np.zeros(4), (0, 1): projected(np.eye(4) * 8, 2)}
+    >>> shrunk(Estimates((4, 4), told, noise), [(0, 1)]).table((0, 1)).round(0)[0].tolist()
+    [25.0, 25.0, 25.0, 25.0]
+    """
+    total = float(found.residuals[()])
+    if total <= 0:
+        return found
+    residuals, likely = dict(found.residuals), dict[Table, Array]()
+    for part in parts(tables):
+        cells = found.table(part)
+        if len(part) > 1 and found.variances[part]:
+            expected = _expected(part, likely, total)
+            cells = expected + _kept(cells - expected, expected, found.cell_variance(part))
+            residuals[part] = projected(cells, len(part))
+        likely[part] = on_simplex(cells.reshape(1, -1), np.array([total])).reshape(cells.shape)
+    return replace(found, residuals=residuals)
+
+
+def _expected(table: Table, smaller: Mapping[Table, Array], total: float) -> Array:
+    """The table of which the smaller ones within it say all: Π v_B^(±1), the sign that of an odd |A∖B|; normalised.
+
+    Of two columns v_i v_j / n. Kirkwood 1935.
+    """
+    logarithm = np.zeros((1,) * len(table))
+    with np.errstate(divide="ignore"):
+        for part in parts([table])[:-1]:
+            own = np.log(smaller[part]).reshape([smaller[part].shape[part.index(i)] if i in part else 1 for i in table])
+            # Where a smaller table has nobody, neither has this one, whatever the sign.
+            logarithm = logarithm + np.where(np.isfinite(own), own * (-1) ** (len(table) - len(part) + 1), -np.inf)
+    found = np.exp(logarithm - logarithm.max()) if np.isfinite(logarithm.max()) else np.ones(logarithm.shape)
+    return np.asarray(found * (total / found.sum()))
+
+
+def _kept(deviations: Array, expected: Array, variance: float) -> Array:
+    """What is kept of noisy deviations from expected counts: the mean of the true one, given the noisy one."""
+    noisy, counts = deviations.ravel(), expected.ravel()
+    scales = [_scales(noisy, counts**power, variance) for power in _POWERS]
+    some = slice(None, None, 1 + len(noisy) // _TOGETHER)  # enough cells to tell how often each component occurs
+    shares = np.full(1 + len(_POWERS) * _GRID, 1.0)
+    _, likelihood = _components(noisy[some], counts[some], scales, variance)
+    for _ in range(_ROUNDS):
+        chances = likelihood * shares
+        shares = (chances / chances.sum(axis=1, keepdims=True)).mean(axis=0)
+    kept = np.empty_like(noisy)
+    for start in range(0, len(noisy), _TOGETHER):
+        chunk = slice(start, start + _TOGETHER)
+        parts_kept, likelihood = _components(noisy[chunk], counts[chunk], scales, variance)
+        chances = likelihood * shares
+        kept[chunk] = noisy[chunk] * (chances * parts_kept).sum(axis=1) / chances.sum(axis=1)
+    return kept.reshape(deviations.shape)
+
+
+def _scales(noisy: Array, sizes: Array, variance: float) -> Array:
+    """Multiples of the sizes of deviations: from what the noise hides everywhere to what allows any of them."""
+    usual = float(np.median(sizes[sizes > 0]))
+    return np.geomspace(_LEAST * variance / float(sizes.max()), max(float((noisy**2).max()), variance) / usual, _GRID)
+
+
+def _components(noisy: Array, counts: Array, scales: Sequence[Array], variance: float) -> tuple[Array, Array]:
+    """Of every cell and component, the first without deviations: the part that it keeps, and its likelihood."""
+    columns = [np.zeros((len(noisy), 1))]
+    columns += [counts[:, None] ** power * own for power, own in zip(_POWERS, scales, strict=True)]
+    true = np.concatenate(columns, axis=1)
+    spread = true + variance
+    logarithm = -(np.log(spread) + noisy[:, None] ** 2 / spread) / 2
+    return true / spread, np.exp(logarithm - logarithm.max(axis=1, keepdims=True))
