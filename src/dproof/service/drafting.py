@@ -7,14 +7,12 @@ from typing import Any
 
 from dproof.errors import InputError
 from dproof.meaning import explain
-from dproof.plans.expectation import half_widths as local_half_widths
-from dproof.plans.expectation import mean_half_widths
+from dproof.plans.expectation import half_widths, mean_half_widths
 from dproof.plans.plan import Plan
 from dproof.plans.row_law import certify_row
 from dproof.plans.table_law import certify_tables
 from dproof.report.advise import advise, asked_width
-from dproof.report.central_expectation import half_widths as central_half_widths
-from dproof.report.central_expectation import question_half_widths
+from dproof.report.central_expectation import deviations, question_half_widths
 
 _LOCAL_ONLY = ("joint", "order")
 _LOCAL_KEYS = ("share", "mechanism")
@@ -62,16 +60,19 @@ def _local(draft: Mapping[str, Any], rows: int) -> tuple[Widths, dict[tuple[str,
     """± of a count or a mean by each column, and of each question from a release and from a curator."""
     plan = Plan.from_dict(draft)
     law = certify_row(plan)
-    widths: Widths = {**local_half_widths(law, rows), **mean_half_widths(law, rows)}
+    widths: Widths = {**half_widths(law, rows), **mean_half_widths(law, rows)}
     found = advise(plan, rows=rows).comparisons if plan.questions else ()
     return widths, {(one.question, one.column): (one.release, one.ask_shared) for one in found}
 
 
 def _central(draft: Mapping[str, Any], rows: int) -> tuple[Widths, dict[tuple[str, str], float | None]]:
     law = certify_tables(Plan.from_dict(draft))
-    single = {one.columns[0]: one.half_width for one in central_half_widths(law) if len(one.columns) == 1}
+    counts = law.precisions[None]
+    single: Widths = {
+        axis.name: deviations(law) * counts.cell_variance((place,)) ** 0.5 for place, axis in enumerate(law.axes)
+    }
     asked = question_half_widths(law, rows) if law.plan.questions else ()
-    return dict(single), {(one.question, one.column): (one.half_widths or (None, None))[1] for one in asked}
+    return single, {(one.question, one.column): (one.half_widths or (None, None))[1] for one in asked}
 
 
 def _variant(draft: Mapping[str, Any], model: str) -> dict[str, Any]:

@@ -60,7 +60,8 @@ def page(title: str, body: str, holder: Holder | None, *, script: bool = True) -
     return HTMLResponse(
         '<!doctype html><html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        f'<title>{escape(title)} · dproof</title><link rel="icon" href="data:,"><link rel="stylesheet" href="/static/style.css">{script_tag}</head>'
+        f'<title>{escape(title)} · dproof</title><link rel="icon" href="data:,">'
+        f'<link rel="stylesheet" href="/static/style.css">{script_tag}</head>'
         f'<body><a class="skip" href="#main">Skip to the content</a><header><strong>dproof</strong><nav>{links}</nav>'
         f'{out}</header><main id="main"><h1>{escape(title)}</h1>{body}</main></body></html>'
     )
