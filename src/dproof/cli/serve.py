@@ -43,8 +43,9 @@ def serve(
         from dproof.service.desk import Desk
         from dproof.service.folder import Folder
         from dproof.service.guard import hosts_of
+        from dproof.service.state import Settings
         from dproof.service.tokens import Tokens
-        from dproof.service.web import Settings, application
+        from dproof.service.web import application
     except ModuleNotFoundError as error:
         raise InputError(f"the server needs {error.name}: pip install 'dproof[serve]'") from None
 
@@ -58,7 +59,7 @@ def serve(
         app = application(Desk(served, tokens), hosts, Settings(tick=tick, secure=secure))
         advise(f"serving {folder} at {'https' if certificate else 'http'}://{host}:{port}; Ctrl-C ends it")
         uvicorn.run(
-            app,  # type: ignore[arg-type]
+            app,
             host=host,
             port=port,
             ssl_certfile=certificate,

@@ -14,6 +14,7 @@ from dproof.plans.table_law import certify_tables
 from dproof.report.advise import advise, asked_width
 from dproof.report.central_expectation import deviations, question_half_widths
 
+Widths = dict[str, float | None]
 _LOCAL_ONLY = ("joint", "order")
 _LOCAL_KEYS = ("share", "mechanism")
 
@@ -25,8 +26,9 @@ def expected(draft: Mapping[str, Any], rows: int) -> dict[str, Any]:
     """
     plan = Plan.from_dict(draft)
     refused: dict[str, str] = {}
-    local = _tried("local", refused, lambda: _local(_variant(draft, "local"), rows)) or ({}, {})
-    central = _tried("central", refused, lambda: _central(_variant(draft, "central"), rows)) or ({}, {})
+    nothing: tuple[Widths, dict[tuple[str, str], Any]] = ({}, {})
+    local = _tried("local", refused, lambda: _local(_variant(draft, "local"), rows)) or nothing
+    central = _tried("central", refused, lambda: _central(_variant(draft, "central"), rows)) or nothing
     names = [column.name for column in plan.columns if column.private]
     asking = Plan.from_dict(_variant(draft, "local"))
     columns = [
@@ -51,9 +53,6 @@ def expected(draft: Mapping[str, Any], rows: int) -> dict[str, Any]:
         "refused": refused,
         "meaning": explain(plan.privacy),
     }
-
-
-Widths = dict[str, float | None]
 
 
 def _local(draft: Mapping[str, Any], rows: int) -> tuple[Widths, dict[tuple[str, str], tuple[Any, Any]]]:
