@@ -50,8 +50,8 @@ class Sanitiser(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return self
 
     def transform(self, X: Any) -> Any:
-        """The sanitised rows: a frame of pandas or Polars for such a frame, an Arrow table for another table, and an array
-        of objects for an array."""
+        """The sanitised rows: a frame of pandas or Polars for such a frame, an Arrow table for another table, and an
+        array of objects for an array."""
         check_is_fitted(self, "law_")
         names = self._names(X)
         given = X if hasattr(X, "columns") else pa.table([array_of(column) for column in np.asarray(X).T], names)
