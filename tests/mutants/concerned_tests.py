@@ -21,8 +21,8 @@ CONCERNED = {
     "laws/keep_or_other.py": "what_a_law_says families worst_pairs certify release_query frequency_protocols samplers",
     "laws/lattice.py": "what_a_law_says lattice_nodes lattice_clamped clamped_error lattice new_law certificate_ranges "
     "lattice_certificates release_query_numbers lattice_sampling noise_records",
-    "laws/laplace.py": "clamped_error scale uneven_noise lattice wide_noise noise noise_records certificate_ranges "
-    "lattice_sampling",
+    "laws/laplace.py": "laplace_tables clamped_error scale uneven_noise lattice wide_noise noise noise_records "
+    "certificate_ranges lattice_sampling",
     "laws/law.py": "read_numbers points what_a_law_says new_law families worst_pairs samplers certificate_ranges "
     "noise_records release_query_designs release_query",
     "laws/matrix.py": "matrix_odds matrix_variance mean_variance families worst_pairs certify rounding "
@@ -40,10 +40,13 @@ CONCERNED = {
     "laws/stairs.py": "uneven_noise lattice noise_records lattice_sampling verifier_bounds certificate_ranges",
     "certification": "certify certificate sufficient_sets tight_or_upper composition lattice_certificates",
     "certification/loss.py": "exact_products tight_or_upper at_the_prompt composition",
-    "certification/certificate.py": "certificate certificate_ranges versions certificate_page lattice_certificates",
+    "certification/certificate.py": "certificate_file certificate certificate_ranges versions certificate_page "
+    "lattice_certificates",
     "certification/sufficient_sets.py": "sufficient_sets 2015_theorem_2 2015_theorem_3 2016_theorem_2 2016_example_2",
     "certification/verify_central.py": "central_reach verify_central central_forgeries contrasts several_rows "
     "central_sets central_rows",
+    "certification/verify_central_plan.py": "central_reach verify_central central_forgeries central_curve_forgeries "
+    "contrasts central_sets central_rows",
     "certification/verify_certificate.py": "verifier_ranges verifier_bounds verifier_coefficients verifier_digits "
     "verifier_pairs certificate_forgeries certificate certificate_ranges versions lattice_certificates wide_noise "
     "release_folder_forgeries release_forgeries dates curves_release noise_records optional optional_curves "
@@ -52,8 +55,8 @@ CONCERNED = {
     "curation/account.py": "ledger ledger_rho release_payment curator_session",
     "curation/choice.py": "choice_rates curator_selection curator_price unknown_aggregates curator_session",
     "curation/curator.py": "declared_price curator_rho curator_session curator_price ask_once",
-    "curation/curve_sums.py": "curves_curator curves_as_sums functional_mean_curve",
-    "curation/noisy_curves.py": "curves_curator curves_as_sums functional_mean_curve",
+    "curation/curve_sums.py": "curve_sums curves_curator curves_as_sums functional_mean_curve",
+    "curation/noisy_curves.py": "noisy_curves curves_curator curves_as_sums functional_mean_curve",
     "curation/noisy_sums.py": "curator_stderr curator_counts curator_moments curator_price curator_consistency",
     "curation/ledger.py": "published_releases ledger ledger_rho release_payment curator_session",
     "curation/ledger_file.py": "ledger ledger_rho release_payment curator_session",
@@ -66,8 +69,8 @@ CONCERNED = {
     "curation/simulation.py": "curator_price curator_moments curator_consistency unknown_aggregates",
     "curation/tally.py": "counting curator_counts curator_missing curator_distinct curator_moments curator_consistency "
     "curator_session checkboxes",
-    "curves": "kernel_norms gaussian_process curves_bases curves_left_out curves_noise curves_clipping curves_choice curves_curator "
-    "curves_estimation curves_release curves_examples functional_mean_curve certificate_ranges "
+    "curves": "kernel_norms gaussian_process curves_bases curves_left_out curves_noise curves_clipping curves_choice "
+    "curves_curator curves_estimation curves_release curves_examples functional_mean_curve certificate_ranges "
     "2015_example_4 optional_curves missing_curves",
 }
 

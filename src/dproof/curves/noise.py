@@ -171,7 +171,7 @@ class CurveMechanism(Mechanism):
 
     def law(self, value: Any) -> Distribution:
         raise InputError(
-            "a curve has no end of responses, so no law lists them; `shown.noise` has that of coefficients"
+            "a curve has infinitely many outputs, so they cannot be listed; `shown.noise` has the law of coefficients"
         )
 
     def errors(self, loss: Any = None) -> list[Fraction]:

@@ -252,9 +252,15 @@ def estimate(
     found, fitted = table.estimates(sums, groups), None
     if options.method == "loglinear":
         refuse_singular(counting, found.values)
-        shrunk = shrink(table, sums, groups, options.level, options.target)
+        # A part of the rows stands for all as for a population; that it is a large part is not made use of.
+        is_part = whole is not None and whole != table.rows
+        shrunk = shrink(table, sums, groups, options.level, "population" if is_part else options.target)
         found = replace(found, values=shrunk.values, heaviest=shrunk.heaviest)
-        return Estimated(counting, needed, question.where, options, found, None, shrunk.covariance, None)
+        if whole is None or not is_part:
+            return Estimated(counting, needed, question.where, options, found, None, shrunk.covariance, None)
+        squares = shrunk.covariance + np.einsum("gi,gj->gij", found.values, found.values) / max(table.rows, 1)
+        found = of_whole(replace(found, squares=squares, products=np.full_like(squares, np.nan)), whole)
+        return Estimated(counting, needed, question.where, options, found, None, found.covariance("population"), None)
     if options.method != "inverse":
         cells = _FITS[options.method](table)
         refuse_singular(counting, cells)

@@ -252,7 +252,9 @@ class Blocked:
             raise InputError(f"{self.name} cannot be debiased: {why}; raw(...) shows the rows as they are")
         sizes = np.bincount(self.block_of, minlength=self.blocks)
         own = self._values(powers) / (self.hit - self.miss)
-        rest = int(sizes.argmax()) if sizes.max() > 1 and not sum(powers) else None
+        # The variance of a group goes with its size: more than half of the values are counted by the others.
+        most = 2 * sizes.max() >= sizes.sum() and not sum(powers)
+        rest = int(sizes.argmax()) if most and sizes.max() > 1 else None
         return Held(self.incidence, self.block_of, own, -self.miss * sizes * own, rest)
 
     def naive(self, powers: Powers) -> Held:
