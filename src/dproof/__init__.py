@@ -4,6 +4,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:  # what tools see; at run time a name is loaded when it is first used
+    from dproof import arrays as arrays
+    from dproof import testing as testing
     from dproof.certification.certificate import Certificate as Certificate
     from dproof.certification.certify import certify as certify
     from dproof.certification.composing import compose as compose
@@ -160,4 +162,4 @@ if not TYPE_CHECKING:  # else every name would pass a type checker
 
 
 def __dir__() -> list[str]:
-    return sorted([*globals(), *_PUBLIC])
+    return sorted({*globals(), *_PUBLIC, *_MODULES})
