@@ -27,9 +27,9 @@ CONCERNED = {
     "noise_records release_query_designs release_query",
     "laws/matrix.py": "matrix_odds matrix_variance mean_variance families worst_pairs certify rounding "
     "estimation_scores matrix_file certificate samplers optional missing_release",
-    "laws/optional.py": "points mean_variance what_a_law_says optional optional_curves missing_release worst_pairs "
-    "certificate_ranges",
-    "laws/points.py": "points release_query_numbers",
+    "laws/optional.py": "optional_pairs points mean_variance what_a_law_says optional optional_curves missing_release "
+    "worst_pairs certificate_ranges",
+    "laws/points.py": "points_on_grid points release_query_numbers",
     "laws/one_item.py": "one_item worst_pairs best_laws",
     "laws/rounded.py": "rounded best_laws",
     "laws/scores.py": "smoothed_scores estimation_scores estimation_unbiased release_query release_query_designs "
