@@ -68,8 +68,8 @@ CONCERNED = {
     "curation/simulation.py": "curator_price curator_moments curator_consistency unknown_aggregates",
     "curation/tally.py": "counting curator_counts curator_missing curator_distinct curator_moments curator_consistency "
     "curator_session checkboxes",
-    "curves": "kernel_norms curves_bases curves_left_out curves_noise curves_clipping curves_choice curves_curator "
-    "curves_estimation curves_release curves_examples functional_mean_curve certificate_ranges "
+    "curves": "projection_error kernel_norms curves_bases curves_left_out curves_noise curves_clipping curves_choice "
+    "curves_curator curves_estimation curves_release curves_examples functional_mean_curve certificate_ranges "
     "2015_example_4 optional_curves missing_curves",
 }
 
