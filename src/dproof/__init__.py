@@ -142,6 +142,7 @@ _PUBLIC = {
     "VerificationFailed": "dproof.errors",
 }
 
+_MODULES = ("arrays", "testing")  # with names of their own, as in dp.arrays.mean
 __all__ = ["__version__", *_PUBLIC]
 
 
@@ -149,6 +150,8 @@ if not TYPE_CHECKING:  # else every name would pass a type checker
 
     def __getattr__(name: str) -> Any:
         """Load a public name when it is first used, so that importing dproof stays quick."""
+        if name in _MODULES:
+            return import_module(f"dproof.{name}")
         if name not in _PUBLIC:
             raise AttributeError(f"module 'dproof' has no attribute {name!r}")
         value = getattr(import_module(_PUBLIC[name]), name)
