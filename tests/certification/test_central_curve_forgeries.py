@@ -189,7 +189,7 @@ def test_a_coefficient_beyond_the_stored_numbers_is_refused(releases: dict[str, 
 
 
 def test_seeded_curves_say_so(tmp_path: Path) -> None:
-    with seeded_coins(b"seeded"):
+    with seeded_coins(1):
         columns = {"load": {"space": "curves", "points": 3, "low": 0, "high": 1}}
         promise = {"model": "central", "epsilon": 1, "delta": "1e-6"}
         release = dp.sanitise(pa.table({"load": [[0.5] * 3] * 50}), {"privacy": promise, "columns": columns})

@@ -47,7 +47,7 @@ def holds(cell: Any, truth: Any) -> bool:
 )
 def test_means_and_totals_lie_in_their_bands(curves: dict[str, Any], privacy: dict[str, Any]) -> None:
     table, sex, true = people()
-    with seeded_coins(b"curves"):
+    with seeded_coins(1):
         release = dp.sanitise(table, plan(curves, **privacy))
     (overall,) = release.query("SELECT avg(load) AS mean FROM release", level=SURE).rows
     assert holds(overall["mean"], true.mean(axis=0))
@@ -67,7 +67,7 @@ def test_what_a_basis_leaves_out_is_part_of_the_band() -> None:
     """A zigzag that three cosines cannot show: without noise worth mentioning the band must still hold it."""
     zigzag = [4.0, 0.0] * (POINTS // 2)
     table = pa.table({"sex": ["f"] * 2000, "load": [zigzag] * 2000})
-    with seeded_coins(b"zigzag"):
+    with seeded_coins(2):
         release = dp.sanitise(table, plan({"terms": 3, "box": [9, 9, 9]}, epsilon=50))  # δ is that of ε = 16
     assert release.law.lattices[1].terms == 3
     answer = release.query("SELECT avg(load) AS mean FROM release")
@@ -77,7 +77,7 @@ def test_what_a_basis_leaves_out_is_part_of_the_band() -> None:
 
 def test_missing_curves_are_counted_and_not_averaged() -> None:
     table, _, true = people(missing=1500)
-    with seeded_coins(b"missing"):
+    with seeded_coins(3):
         release = dp.sanitise(table, plan({"missing": "category"}))
     (row,) = release.query("SELECT count(load) AS there, count(*) AS every FROM release").rows
     assert row["there"].low <= ROWS - 1500 <= row["there"].high
@@ -109,7 +109,7 @@ def test_a_plan_of_curves_alone_counts_all_rows() -> None:
     for privacy in ({}, {"neighbours": "change-one"}, {"delta": "0"}):
         alone = plan(**privacy)
         del alone["columns"]["sex"]
-        with seeded_coins(b"alone"):
+        with seeded_coins(4):
             release = dp.sanitise(table.select(["load"]), alone)
         (row,) = release.query("SELECT avg(load) AS m FROM release").rows
         assert holds(row["m"], true.mean(axis=0))
@@ -120,7 +120,7 @@ def test_a_plan_of_curves_alone_counts_all_rows() -> None:
 def test_questions_choose_which_sums_of_curves_are_measured() -> None:
     table, sex, true = people()
     asked = {"questions": [{"sql": "SELECT avg(load) AS m FROM release WHERE sex = 'f'"}]}
-    with seeded_coins(b"questions"):
+    with seeded_coins(5):
         release = dp.sanitise(table, plan(more=asked))
     assert release.law.plan.asked is not None
     assert [(names, column) for names, column, _ in release.law.plan.asked.sums] == [(("sex",), "load")]
@@ -131,7 +131,7 @@ def test_questions_choose_which_sums_of_curves_are_measured() -> None:
 def test_a_mean_of_perhaps_no_curves_tells_nothing() -> None:
     table, *_ = people()
     few = plan(epsilon="0.05", delta="1e-9")
-    with seeded_coins(b"few"):
+    with seeded_coins(6):
         release = dp.sanitise(table.slice(0, 10), few)
     (row,) = release.query("SELECT avg(load) AS m FROM release").rows
     assert row["m"].estimate is None and not row["m"].informative
@@ -152,7 +152,7 @@ def test_a_mean_of_perhaps_no_curves_tells_nothing() -> None:
 )
 def test_what_sums_of_curves_do_not_tell_is_refused_in_one_sentence(sql: str, options: Any, why: str) -> None:
     table, *_ = people()
-    with seeded_coins(b"refused"):
+    with seeded_coins(7):
         release = dp.sanitise(table.slice(0, 100), plan(more={"release": {"tables": 2, "rows": True}}))
     with pytest.raises(InputError, match=why) as refused:
         release.query(sql, **options)
@@ -161,7 +161,7 @@ def test_what_sums_of_curves_do_not_tell_is_refused_in_one_sentence(sql: str, op
 
 def test_curves_are_not_told_by_a_table_that_was_not_measured() -> None:
     table, *_ = people()
-    with seeded_coins(b"listed"):
+    with seeded_coins(8):
         release = dp.sanitise(table.slice(0, 100), plan(more={"release": {"tables": 1}}))
     with pytest.raises(InputError, match=r"needs the table of sex × load, which was not measured: .* next time$"):
         release.query("SELECT sex, avg(load) AS m FROM release GROUP BY sex")
@@ -174,5 +174,5 @@ def test_a_curve_of_another_length_or_out_of_range_is_treated_as_the_plan_says()
         dp.sanitise(table, plan())
     with pytest.raises(InputError, match="has a value outside its declared range"):
         dp.sanitise(table, plan({"outside": "refuse", "missing": "category"}))
-    with seeded_coins(b"clamped"):
+    with seeded_coins(9):
         dp.sanitise(table, plan({"missing": "category"}))

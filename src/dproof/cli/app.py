@@ -49,6 +49,8 @@ COMMANDS = {
     "design": "Find the mechanism of least error for a space, with proof.",
     "compose": "Say what several guarantees or mechanisms cost together.",
     "explain": "Say what a guarantee means for one person.",
+    "serve": "Serve tables and releases over HTTP, for people with tokens.",
+    "token": "Give, list and revoke the tokens of a server.",
 }
 ALIASES = {"sanitize": "sanitise"}
 _SOON = 0.01  # seconds until a signal is looked at again

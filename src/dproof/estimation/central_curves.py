@@ -101,10 +101,7 @@ def curve_function(
 ) -> CurveEstimate | None:
     """The mean of so many curves with this sum of coefficients, or their total; None where there may be no curve.
 
-    `deviations` σ are those of the count n and of each coefficient. With probability `level` the mean m is at every
-    point one with |S − m·n| ≤ q √(σ_S² + m²σ_n²) (Fieller 1940). Then |m − S/n| is at most q/n times
-    √(σ_S² + (S/n)²σ_n²) + |m − S/n| σ_n, so it is at most q/(1 − g) standard errors of the first order, with
-    g = q σ_n/n. Where that is not below 1 nothing is known of the mean.
+    `deviations` are those of the count and of each coefficient.
     """
     lattice, (of_count, of_sum) = law.lattices[place], deviations
     terms, rows = lattice.terms, max(1.0, count)
@@ -119,8 +116,20 @@ def curve_function(
     made = made.with_band(lambda path, at_points: _quantile(law, place, path, level, at_points))
     if is_total or not of_count:
         return made
-    lost = made.quantile * of_count / rows
-    return replace(made, quantile=made.quantile / (1 - lost)) if lost < 1 else None
+    g = made.quantile * of_count / rows
+    return None if g >= 1 else replace(made, quantile=made.quantile * _fieller(made.loadings(made.times), g))
+
+
+def _fieller(loadings: Array, g: float) -> float:
+    """How many times as wide as by the first order a band must be that holds Fieller's set at every grid point.
+
+    With a sum S and a count n of deviations σ, all m with |S − mn| ≤ q √(σ_S² + m²σ_n²) lie about S/n / (1 − g²), up to
+    q √((1 − g²)σ_S² + (S/n)²σ_n²) / (n(1 − g²)), where g = q σ_n/n < 1 (Fieller 1940). The last of the loadings is
+    that of the count. Where there is no noise, nothing has to be wider.
+    """
+    of_count, of_sum = np.abs(loadings[-1]), np.sqrt((loadings[:-1] ** 2).sum(axis=0))
+    width = (of_count * g + np.sqrt((1 - g**2) * of_sum**2 + of_count**2)) / (1 - g**2)
+    return float(np.max(width / np.maximum(np.hypot(of_sum, of_count), np.finfo(float).tiny)))
 
 
 def mean_of_all(law: TableLaw, estimates: Mapping[int | None, Estimates], place: int) -> CurveEstimate | None:

@@ -317,7 +317,7 @@ def listed(law: Law, most: int | None = None) -> tuple[int, int, int]:
     """How many inputs and outputs a law has that is to be written out whole, and its total; at most so many entries."""
     inputs, outputs, total = law.inputs, law.outputs, law.total
     if inputs is None or outputs is None or total is None:
-        raise InputError("this law has no end of values, so it has no matrix; ask for single probabilities, or clamp")
+        raise InputError("this law has infinitely many outputs, so no matrix; ask for single probabilities, or clamp")
     if most is not None and inputs * outputs > most:
         raise TooLarge(
             f"a law of {inputs} inputs by {outputs} outputs is too large to write out: at most {most} entries; ask for "

@@ -125,7 +125,7 @@ def _read(plan: Plan, certificate: Mapping[str, Any]) -> RowLaw:
     groups = []
     for want, share, part in zip(wanted, given, map(_part, records), strict=True):
         if share is not None and part.privacy != share:
-            raise VerificationFailed(f"the law of {want.name!r} keeps another part of the promise than its share")
+            raise VerificationFailed(f"the law of {want.name!r} has another share of the promise than in the plan")
         space = want.space  # one object: joined columns are a space that equals itself alone
         if space.holds_curves:
             mechanism: Mechanism = recorded_curve_law(space, part.law)
