@@ -30,6 +30,7 @@ SECTIONS = (
     "growth",
     "accuracy",
     "frequencies",
+    "hashed_estimators",
     "curves",
     "installation",
 )
