@@ -1,4 +1,4 @@
-"""Shares from hashed responses: our methods beside the post-processing that others have proposed, on the same responses.
+"""Shares from hashed responses: our methods beside the post-processing that others propose, on the same responses.
 
 The peers' methods are written here as formulas, from Wang et al. 2020 ("Locally differentially private frequency
 estimation with consistency"): they take the unbiased shares and their standard error.
