@@ -30,6 +30,7 @@ SECTIONS = (
     "accuracy",
     "frequencies",
     "curves",
+    "service",
     "installation",
 )
 

@@ -60,6 +60,7 @@ if TYPE_CHECKING:  # what tools see; at run time a name is loaded when it is fir
     from dproof.releases.sanitise import sanitize as sanitize
     from dproof.releases.verify import verify as verify
     from dproof.report.advise import advise as advise
+    from dproof.service.client import connect as connect
     from dproof.sklearn import Sanitiser as Sanitiser
     from dproof.spaces.categories import Categories as Categories
     from dproof.spaces.curves import Curves as Curves
@@ -68,6 +69,7 @@ if TYPE_CHECKING:  # what tools see; at run time a name is loaded when it is fir
     from dproof.spaces.rows import Rows as Rows
     from dproof.spaces.space import Space as Space
     from dproof.spaces.subsets import Subsets as Subsets
+    from dproof.spaces.vectors import Vectors as Vectors
 
 __version__ = "0.1.0"
 
@@ -78,6 +80,7 @@ _PUBLIC = {
     "Subsets": "dproof.spaces.subsets",
     "Interval": "dproof.spaces.interval",
     "Dates": "dproof.spaces.dates",
+    "Vectors": "dproof.spaces.vectors",
     "Curves": "dproof.spaces.curves",
     "Rows": "dproof.spaces.rows",
     "add_space": "dproof.plans.column",
@@ -126,6 +129,7 @@ _PUBLIC = {
     "advise": "dproof.report.advise",
     "Curator": "dproof.curation.curator",
     "Ledger": "dproof.curation.ledger",
+    "connect": "dproof.service.client",
     "Select": "dproof.questions.building",
     "sensitivity": "dproof.questions.sensitivity",
     "declare": "dproof.questions.declared",

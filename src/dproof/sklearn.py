@@ -50,16 +50,16 @@ class Sanitiser(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return self
 
     def transform(self, X: Any) -> Any:
-        """The sanitised rows: a frame of the same kind for a frame, an array of objects for an array."""
+        """The sanitised rows: a frame of pandas or Polars for such a frame, an Arrow table for another table, and an
+        array of objects for an array."""
         check_is_fitted(self, "law_")
         names = self._names(X)
         given = X if hasattr(X, "columns") else pa.table([array_of(column) for column in np.asarray(X).T], names)
         release = sanitise(given, self.law_.plan)
         if type(X).__module__.startswith("polars"):
             return release.to_polars()
-        frame = release.to_pandas() if hasattr(X, "columns") else None
-        if frame is not None:
-            return frame.set_axis(X.index)
+        if hasattr(X, "columns"):
+            return release.to_pandas().set_axis(X.index) if hasattr(X, "index") else release.to_arrow()
         return np.array([column.to_pylist() for column in release.to_arrow().columns], object).T
 
     def _names(self, X: Any) -> tuple[str, ...]:

@@ -40,7 +40,7 @@ def with_edges(law: dict[str, Any]) -> Iterator[tuple[tuple[Any, ...], int | str
 
 def refused_alone(law: dict[str, Any]) -> bool:
     try:
-        by_kind(SHAPES, {})(law, "law")
+        by_kind(SHAPES)(law, "law")
     except Refused:
         return True
     return False

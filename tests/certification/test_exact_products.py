@@ -69,3 +69,18 @@ def test_a_loss_that_is_nowhere_above_another_is_dominated() -> None:
     crossing = PrivacyLoss.of([(1, 0), (9, 10)], 10)  # less than `wide` at small odds, more at large ones
     assert wide.dominates(narrow) and not narrow.dominates(wide)
     assert not wide.dominates(crossing) and not crossing.dominates(wide)
+
+
+@pytest.mark.parametrize("privacy", [dp.Privacy(1), dp.Privacy(0), dp.Privacy("0.3", "0.01"), dp.Privacy(1, 1)])
+def test_a_power_by_binomials_is_the_product_of_its_factors(privacy: dp.Privacy) -> None:
+    loss = PrivacyLoss.of_privacy(privacy)
+    assert loss**0 == PrivacyLoss(((1, 1),), 1)
+    assert loss**5 == loss * loss * loss * loss * loss
+
+
+def test_a_thousand_promises_are_composed_and_too_many_refused() -> None:
+    """By the central limit, ε is near kε²/2 + √k·ε·Φ⁻¹(1 − δ) from below."""
+    thousand = dp.compose([dp.Privacy("0.01")] * 1000)
+    assert 1.1 < thousand.epsilon("1e-5") < 1.2 and thousand.tight and thousand.epsilon(0) == pytest.approx(10)
+    with pytest.raises(dp.InputError, match="take rule='advanced' or 'basic'"):
+        dp.compose([dp.Privacy("0.01", "1e-9")] * 10**4)

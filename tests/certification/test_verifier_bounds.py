@@ -45,5 +45,5 @@ def test_noise_that_ends_at_its_reach_is_bounded_by_a_mixture(reach: int, shift:
 @pytest.mark.parametrize("size", [1, 7, 20])
 def test_stairs_have_the_delta_that_their_own_law_has(odds: Fraction, size: int) -> None:
     family = staircase(Interval(0, size, 1), Privacy(1)).family
-    law = by_kind(LAWS, {})(dict(family.to_json()), "law")
+    law = by_kind(LAWS)(dict(family.to_json()), "law")
     assert stairs(law["noise"], size, odds) == family.worst(odds).value > 0

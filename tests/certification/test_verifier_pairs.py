@@ -41,7 +41,7 @@ FAMILIES = [
 @pytest.mark.parametrize("family", FAMILIES, ids=str)
 @pytest.mark.parametrize("epsilon", [Fraction(0), Fraction(1, 2), Fraction(5)])
 def test_no_pair_has_a_larger_divergence(family: Any, epsilon: Fraction) -> None:
-    law = by_kind(LAWS, {})(json.loads(json.dumps(family.to_json())), "law")
+    law = by_kind(LAWS)(json.loads(json.dumps(family.to_json())), "law")
     rows = [[Fraction(int(w), family.total) for w in family.weights(n)] for n in range(family.inputs)]
     counts = np.ones((len(rows), len(rows)), bool) if family.neighbours is None else family.neighbours
     pairs = [(i, j) for i in range(len(rows)) for j in range(len(rows)) if i != j and counts[i, j]]
@@ -53,7 +53,7 @@ def test_no_pair_has_a_larger_divergence(family: Any, epsilon: Fraction) -> None
 
 @pytest.mark.parametrize("family", FAMILIES, ids=str)
 def test_the_number_of_inputs(family: Any) -> None:
-    assert inputs(by_kind(LAWS, {})(json.loads(json.dumps(family.to_json())), "law")) == family.inputs
+    assert inputs(by_kind(LAWS)(json.loads(json.dumps(family.to_json())), "law")) == family.inputs
 
 
 def square(size: int, delta: int = 0, **more: Any) -> dict[str, Any]:

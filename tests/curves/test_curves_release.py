@@ -41,7 +41,7 @@ def wide(rows: np.ndarray) -> object:
 
 
 def coefficients(record: dict, epsilon: Fraction) -> Fraction:
-    return bound(by_kind(LAWS, {})(record, "law"), exp_below(epsilon))
+    return bound(by_kind(LAWS)(record, "law"), exp_below(epsilon))
 
 
 CURVES = np.random.default_rng(1).uniform(0, 5, (60, 24))

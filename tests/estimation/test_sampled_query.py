@@ -208,3 +208,22 @@ def test_a_question_on_the_questions_columns_is_answered_where_auto_samples() ->
     release = dp.sanitise(table, plan)
     assert release.law.weights is not None
     assert len(release.query("SELECT c0, c3, count(*) AS n FROM release GROUP BY c0, c3").rows) == 36
+
+
+def test_loglinear_counts_are_those_of_all_rows() -> None:
+    """Also where each row answers for one of several things, and the counts of some are those of a part of the rows."""
+    some = np.random.default_rng(5)
+    a, b, c = some.integers(0, 4, (3, 8000))
+    four = {"space": "categories", "values": list(range(4))}
+    joint = [{"columns": ["a", "b"]}, {"columns": ["a", "c"]}]
+    plan = {"privacy": {"epsilon": 3, "spread": "sample"}, "columns": dict.fromkeys("abc", four), "joint": joint}
+    with seeded_coins(1):
+        release = dp.sanitise(pa.table({"a": a, "b": b, "c": c}), plan)
+    for sql in (
+        "SELECT a, count(*) AS n FROM release GROUP BY a",
+        "SELECT a, b, count(*) AS n FROM release GROUP BY a, b",
+    ):
+        usual, drawn = (release.query(sql, method=method).rows for method in ("inverse", "loglinear"))
+        for one, other in zip(usual, drawn, strict=True):
+            assert abs(one["n"].estimate - other["n"].estimate) < 2 * one["n"].stderr
+            assert 0.5 * one["n"].stderr < other["n"].stderr < 1.5 * one["n"].stderr

@@ -124,6 +124,14 @@ def test_scores_are_unbiased_for_every_value(block_of: np.ndarray) -> None:
         assert np.allclose(dense.sum(axis=1), 1), "the groups of all values have all rows"
 
 
+def test_equal_groups_have_equal_variances() -> None:
+    """Only a group of half of the values or more is what the others leave."""
+    law = BlockDesign(10, 11, 5, 2, 3, 1)
+    dense = _axis(law, np.arange(10) // 2).scores((0,)).spread(np.eye(5), 1)
+    squares = (dense**2).mean(axis=1)
+    assert squares.max() < 1.1 * squares.min()
+
+
 def test_the_law_of_the_axis_is_the_law() -> None:
     law = BlockDesign(10, 11, 5, 2, 3, 1)
     matrix = np.array([law.weights(x) for x in range(10)]).astype(float) / law.total
@@ -138,7 +146,7 @@ def test_the_law_of_the_axis_is_the_law() -> None:
 
 def _axis(law: BlockDesign, block_of: np.ndarray) -> Blocked:
     chances = (*map(float, law.hit_and_miss), law.high / law.total, law.low / law.total)
-    return Blocked("x", law.incidence(), block_of, int(block_of.max()) + 1, *chances, None)
+    return Blocked("x", law.incidence(), block_of, int(block_of.max()) + 1, *chances, (None,))
 
 
 def best_known(size: int, epsilon: float) -> float:

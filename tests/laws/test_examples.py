@@ -18,7 +18,7 @@ from dproof.spaces.space import Space
 from dproof.testing import check_mechanism, check_metric, seeded_coins
 
 # Listed as they are, so that nothing is left out unseen.
-SPACES = ("categories", "subsets", "rows", "interval", "dates", "optional", "codes", "answers")
+SPACES = ("vectors", "categories", "subsets", "rows", "interval", "dates", "optional", "codes", "answers")
 FUNCTION_SPACES = ("curves",)  # without a size: theirs are the tests of curves
 
 

@@ -142,7 +142,7 @@ def test_it_keeps_the_promise_and_uses_nearly_all_of_it(region: str, kind: str) 
 @pytest.mark.parametrize(("region", "kind"), MADE)
 def test_the_stand_alone_verifier_finds_the_same_delta(region: str, kind: str) -> None:
     mechanism, privacy = made(region, kind)
-    record = by_kind(LAWS, {})(json.loads(json.dumps(mechanism.family.to_json())), "law")
+    record = by_kind(LAWS)(json.loads(json.dumps(mechanism.family.to_json())), "law")
     for part in ("1", "0.9", "0.6"):
         epsilon = privacy.epsilon * Fraction(part)
         assert float(optional(record, exp_below(epsilon))) == pytest.approx(mechanism.delta(epsilon), rel=1e-9)

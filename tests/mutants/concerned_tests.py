@@ -21,7 +21,8 @@ CONCERNED = {
     "laws/keep_or_other.py": "what_a_law_says families worst_pairs certify release_query frequency_protocols samplers",
     "laws/lattice.py": "what_a_law_says lattice_nodes lattice_clamped lattice new_law certificate_ranges "
     "lattice_certificates release_query_numbers lattice_sampling noise_records",
-    "laws/laplace.py": "uneven_noise lattice wide_noise noise noise_records certificate_ranges lattice_sampling",
+    "laws/laplace.py": "laplace_tables uneven_noise lattice wide_noise noise noise_records certificate_ranges "
+    "lattice_sampling",
     "laws/law.py": "read_numbers points what_a_law_says new_law families worst_pairs samplers certificate_ranges "
     "noise_records release_query_designs release_query",
     "laws/matrix.py": "matrix_odds matrix_variance mean_variance families worst_pairs certify rounding "
@@ -38,10 +39,13 @@ CONCERNED = {
     "laws/simplex.py": "simplex release_query",
     "laws/stairs.py": "uneven_noise lattice noise_records lattice_sampling verifier_bounds certificate_ranges",
     "certification": "certify certificate sufficient_sets tight_or_upper composition lattice_certificates",
-    "certification/certificate.py": "certificate certificate_ranges versions certificate_page lattice_certificates",
+    "certification/certificate.py": "certificate_file certificate certificate_ranges versions certificate_page "
+    "lattice_certificates",
     "certification/sufficient_sets.py": "sufficient_sets 2015_theorem_2 2015_theorem_3 2016_theorem_2 2016_example_2",
     "certification/verify_central.py": "central_reach verify_central central_forgeries contrasts several_rows "
     "central_sets central_rows",
+    "certification/verify_central_plan.py": "central_reach verify_central central_forgeries central_curve_forgeries "
+    "contrasts central_sets central_rows",
     "certification/verify_certificate.py": "verifier_ranges verifier_bounds verifier_coefficients verifier_digits "
     "verifier_pairs certificate_forgeries certificate certificate_ranges versions lattice_certificates wide_noise "
     "release_folder_forgeries release_forgeries dates curves_release noise_records optional optional_curves "
@@ -50,8 +54,8 @@ CONCERNED = {
     "curation/account.py": "ledger ledger_rho release_payment curator_session",
     "curation/choice.py": "choice_rates curator_selection curator_price unknown_aggregates curator_session",
     "curation/curator.py": "declared_price curator_rho curator_session curator_price ask_once",
-    "curation/curve_sums.py": "curves_curator curves_as_sums functional_mean_curve",
-    "curation/noisy_curves.py": "curves_curator curves_as_sums functional_mean_curve",
+    "curation/curve_sums.py": "curve_sums curves_curator curves_as_sums functional_mean_curve",
+    "curation/noisy_curves.py": "noisy_curves curves_curator curves_as_sums functional_mean_curve",
     "curation/noisy_sums.py": "curator_stderr curator_counts curator_moments curator_price curator_consistency",
     "curation/ledger.py": "published_releases ledger ledger_rho release_payment curator_session",
     "curation/ledger_file.py": "ledger ledger_rho release_payment curator_session",

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from dproof.exact import exp_below
 from dproof.laws.matrix import Matrix
-from dproof.optimality.rounding import TOTAL, certified_law, certified_metric_law
+from dproof.optimality.rounding import TOTAL, certified_law, certified_pairs_law
 from tests import brute_force
 
 _EDGES = [(0, 1, Fraction(2)), (1, 0, Fraction(2)), (1, 2, Fraction(3, 2)), (2, 1, Fraction(3, 2))]
@@ -29,7 +29,7 @@ def _rows(family: Matrix) -> list[list[Fraction]]:
 )
 def test_each_pair_keeps_the_odds_of_its_own(weights: list[list[int]], delta: Fraction) -> None:
     """Any law whatever, far from private: what comes out satisfies every edge, by all subsets of the outputs."""
-    family = certified_metric_law(np.array(weights, float) + 0.5, _EDGES, delta)
+    family = certified_pairs_law(np.array(weights, float) + 0.5, _EDGES, delta)
     rows = _rows(family)
     for i, k, odds in _EDGES:
         assert brute_force.delta(rows[i], rows[k], odds) <= delta

@@ -20,6 +20,7 @@ from dproof.testing import seeded_coins
 ROOT = Path(__file__).resolve().parents[2]
 FILE = Path(os.environ.get("DPROOF_DATA", ROOT.parent / "shared" / "data")) / "household_electricity_daily.csv"
 TIMES = 200
+LEAST = 0.91  # of 200 bands that cover 95 % of the time fewer do so three times in a thousand
 
 
 def days() -> np.ndarray:
@@ -53,7 +54,7 @@ def test_a_curators_bands_cover_and_err_less_than_noise_on_each_point(
             ((_, curve),) = curator.curves("SELECT avg(load) FROM data", epsilon=price, delta=delta)
             hits += curve.covers(mean)
             squares.append(((curve.estimate - mean) ** 2).mean())
-    assert 0.93 <= hits / TIMES <= 0.99
+    assert LEAST <= hits / TIMES <= 0.99
     if delta == "0":  # Laplace noise on each of 24 values
         assert np.sqrt(np.mean(squares)) <= 0.5 * np.sqrt(2) * 6 * 24 / len(rows) / float(epsilon)
 
@@ -66,7 +67,7 @@ def test_the_bands_of_releases_cover(epsilon: str, delta: str) -> None:
     for seed in range(TIMES):
         with seeded_coins(seed):
             hits += dp.sanitise(table, given).mean_curve("load").covers(mean)
-    assert 0.93 <= hits / TIMES <= 0.985
+    assert LEAST <= hits / TIMES <= 0.985
 
 
 @pytest.mark.parametrize("size", [0.0, 0.5, 2.0, 20.0])

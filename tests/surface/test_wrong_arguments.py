@@ -122,6 +122,7 @@ CALLS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
         lambda ledger, **asked: dp.Curator(TABLE, PLAN, ledger=ledger).preview(**asked),
         {"ledger": "new", "asked": COUNT, "epsilon": "0.1", "delta": 0, "accuracy": None, "level": 0.95},
     ),
+    "connect": (dp.connect, {"url": "https://data.example.org", "token": "dproof_x"}),
     "Ledger": (
         dp.Ledger,
         {"path": "new", "budget": ONE, "unit": None, "analysts": None, "mark": None, "ceiling": None},

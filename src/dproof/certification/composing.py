@@ -22,8 +22,8 @@ Rule = Literal["optimal", "basic", "advanced"]
 class Composition:
     """What parts cost together: `epsilon(delta)` and `delta(epsilon)`, both rounded up.
 
-    `tight` where some mechanisms with these promises, or the given ones themselves, cost this much; else it is an upper
-    bound.
+    `tight` where some mechanisms with these promises, or the given ones themselves, cost this much, by the basic rule
+    at δ = 0; else it is an upper bound.
     """
 
     rule: str
@@ -85,7 +85,8 @@ def compose(parts: Sequence[Promise | Mechanism], rule: Rule = "optimal") -> Com
 
     "optimal" is the least that anything with these promises can be held to (Kairouz, Oh and Viswanath 2015; Murtagh and
     Vadhan 2016), and for mechanisms what their laws cost, by their exact privacy loss. "basic" adds ε and δ up,
-    "advanced" is Dwork, Rothblum and Vadhan 2010, for equal promises.
+    "advanced" is Dwork, Rothblum and Vadhan 2010, for equal promises. For several rows of one person together see
+    `Privacy.for_group`, and for change-one from add-remove `Privacy.restated`.
 
     >>> many = [Privacy("0.1")] * 100
     >>> [round(compose(many, rule).epsilon("1e-5"), 4) for rule in ("basic", "advanced", "optimal")]

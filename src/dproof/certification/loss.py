@@ -6,11 +6,13 @@ equal ratios are merged, so k answers of randomised response have k + 1 atoms, n
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from itertools import accumulate, chain, combinations_with_replacement, permutations, product
 from math import comb, gcd, prod
 from typing import Any
@@ -26,6 +28,8 @@ from dproof.mechanisms.mechanism import Mechanism, as_mechanism
 from dproof.privacy import Privacy
 
 _MOST_ATOMS = 1 << 13  # in one part; two parts are paired without being multiplied out
+_LONG = 1 << 15  # bits of a denominator
+_MOST_BITS = 1 << 31  # of all atoms of a power together
 _MOST_RATIOS = 512
 _MOST_INPUTS, _MOST_OUTPUTS = 8, 32  # of a law whose pairs of inputs are looked at one by one
 _MOST_CASES = 256  # choices of a pair for each of several laws
@@ -68,12 +72,16 @@ class PrivacyLoss:
 
     def __mul__(self, other: PrivacyLoss) -> PrivacyLoss:
         """Both, on independent coins."""
+        if len(self.atoms) == 1 == self.total:  # tells nothing
+            return other
         if len(self.atoms) * len(other.atoms) > 16 * _MOST_ATOMS**2:
             raise TooLarge("too many losses to compose exactly; add up the promises of some of them instead")
         pairs = ((p * x, q * y) for p, q in self.atoms for x, y in other.atoms)
         return PrivacyLoss.of(pairs, self.total * other.total, tight=self.tight and other.tight)
 
     def __pow__(self, times: int) -> PrivacyLoss:
+        if sum(p > 0 < q for p, q in self.atoms) <= 2:
+            return self._binomial(times)
         result, square = PrivacyLoss(((1, 1),), 1), self
         while times:
             if times & 1:
@@ -82,6 +90,22 @@ class PrivacyLoss:
             if times:
                 square *= square
         return result
+
+    def _binomial(self, times: int) -> PrivacyLoss:
+        """The power where at most two ratios are neither 0 nor infinite: n + 1 atoms, without comparing any ratios."""
+        if times**2 * self.total.bit_length() > _MOST_BITS:
+            raise TooLarge(f"{times:,} promises are too many to compose exactly; take rule='advanced' or 'basic'")
+        finite = [(p, q) for p, q in self.atoms if p > 0 < q]
+        (a, b), (c, d) = (*finite, (0, 0), (0, 0))[:2]
+        p, q, total = a**times, b**times, self.total**times
+        atoms = [(p, q)]
+        for n in range(times if p else 0):  # C(k, n)·a^(k−n)·c^n from the one before it
+            p, q = p * c * (times - n) // (a * (n + 1)), q * d * (times - n) // (b * (n + 1))
+            atoms.append((p, q))
+        # The rest has the ratio infinity, or 0; of a bound P and Q need not sum to the total.
+        shown, other = (sum(x[n] for x in self.atoms) ** times - sum(x[n] for x in atoms) for n in (0, 1))
+        kept = [atom for atom in ((shown, 0), *atoms, (0, other)) if atom != (0, 0)]
+        return PrivacyLoss(tuple(kept), total, self.tight)
 
     def delta(self, odds: Fraction) -> Fraction:
         """Σ max(0, P − e·Q)."""
@@ -98,15 +122,48 @@ class PrivacyLoss:
         return all(self.delta(e) >= other.delta(e) for e in ratios)
 
 
+@dataclass(frozen=True)
+class _SideBySide:
+    """Two losses, of which the one has fewer atoms, that are never multiplied out."""
+
+    few: PrivacyLoss
+    many: PrivacyLoss
+
+    @cached_property
+    def _sums(self) -> tuple[list[int], list[int]]:
+        p, q = zip(*self.many.atoms, strict=True)
+        return list(accumulate(p, initial=0)), list(accumulate(q, initial=0))
+
+    @property
+    def largest(self) -> tuple[int, int]:
+        """The largest ratio."""
+        (p, q), (x, y) = self.few.atoms[0], self.many.atoms[0]
+        return p * x, q * y
+
+    def worst(self, odds: Fraction) -> Fraction:
+        """Σ max(0, P − e·Q) over all pairs of atoms: as the ratio of the one falls, fewer atoms of the other count."""
+        a, b = odds.numerator, odds.denominator
+        atoms, (sums_p, sums_q) = self.many.atoms, self._sums
+        count, excess = len(atoms), 0
+        for p, q in self.few.atoms:
+            up, down = p * b, q * a
+            count = bisect_left(range(count), True, key=lambda n: up * atoms[n][0] <= down * atoms[n][1])
+            excess += up * sums_p[count] - down * sums_q[count]
+        whole = b * self.few.total * self.many.total
+        if whole.bit_length() > _LONG:  # to reduce such a fraction takes longer than all before: rounded up instead
+            return Fraction(-(-(excess << 1024) // whole), 1 << 1024)
+        return Fraction(excess, whole)
+
+
 @dataclass(frozen=True, slots=True)
 class Composed:
-    """What a composition costs: the most of several cases, each two losses side by side, never multiplied out.
+    """What a composition costs: the most of several cases.
 
     >>> round(compose([PrivacyLoss.of_privacy(Privacy("0.1"))] * 10).delta("0.5"), 10)
     0.0099296269
     """
 
-    cases: tuple[tuple[PrivacyLoss, PrivacyLoss], ...]
+    cases: tuple[_SideBySide, ...]
 
     def __repr__(self) -> str:
         return f"<composition, {'tight' if self.tight else 'an upper bound'}>"
@@ -114,11 +171,11 @@ class Composed:
     @property
     def tight(self) -> bool:
         """Whether some mechanisms cost this much together; else it is an upper bound."""
-        return all(loss.tight for case in self.cases for loss in case)
+        return all(case.few.tight and case.many.tight for case in self.cases)
 
     def worst(self, odds: Fraction) -> Fraction:
         """The largest Σ max(0, P − e·Q)."""
-        return max(_side_by_side(*case, odds) for case in self.cases)
+        return max(case.worst(odds) for case in self.cases)
 
     def delta(self, epsilon: Any) -> float:
         """The δ at ε, rounded up."""
@@ -126,25 +183,10 @@ class Composed:
 
     def epsilon(self, delta: Any = 0) -> float:
         """The least ε at δ, rounded up; `inf` where none will do."""
-        largest = [(left.atoms[0], right.atoms[0]) for left, right in self.cases]
-        pure = None
-        if all(q and y for (_, q), (_, y) in largest):
-            pure = max(Fraction(p * x, q * y) for (p, q), (x, y) in largest)
+        largest = [case.largest for case in self.cases]
+        pure = max(Fraction(p, q) for p, q in largest) if all(q for _, q in largest) else None
         odds = profile_odds(self.worst, pure, Privacy(0, delta).delta)
         return float("inf") if odds is None else float_above(log_above(odds))
-
-
-def _side_by_side(left: PrivacyLoss, right: PrivacyLoss, odds: Fraction) -> Fraction:
-    """Σ max(0, P − e·Q) over all pairs of atoms: as the left ratio falls, fewer of the right atoms count."""
-    a, b = odds.numerator, odds.denominator
-    sums_p = list(accumulate((x for x, _ in right.atoms), initial=0))
-    sums_q = list(accumulate((y for _, y in right.atoms), initial=0))
-    count, excess = len(right.atoms), 0
-    for p, q in left.atoms:
-        while count and p * right.atoms[count - 1][0] * b <= q * right.atoms[count - 1][1] * a:
-            count -= 1
-        excess += p * sums_p[count] * b - q * sums_q[count] * a
-    return Fraction(excess, b * left.total * right.total)
 
 
 def compose(losses: Sequence[PrivacyLoss]) -> Composed:
@@ -161,7 +203,7 @@ def compose(losses: Sequence[PrivacyLoss]) -> Composed:
                 "too many different losses to compose exactly, above about 20; add up the promises of some of them"
             )
         halves[smaller] *= part
-    return Composed(((halves[0], halves[1]),))
+    return Composed((_SideBySide(*sorted(halves, key=lambda half: len(half.atoms))),))
 
 
 def compose_promises(promises: Sequence[Privacy]) -> Composed:
@@ -174,7 +216,8 @@ def compose_promises(promises: Sequence[Privacy]) -> Composed:
     4.306791
     """
     one_relation(promises)
-    return compose([PrivacyLoss.of_privacy(p) for p in promises])
+    losses = {p: PrivacyLoss.of_privacy(p) for p in dict.fromkeys(promises)}
+    return compose([losses[p] for p in promises])
 
 
 def compose_mechanisms(mechanisms: Sequence[Mechanism]) -> Composed:

@@ -128,8 +128,7 @@ def missing_or(given: Any, where: str, value: Reader) -> Any:
 @reader
 def many(given: Any, where: str, entry: Reader, least: int, most: int) -> list[Any]:
     """A list, each of its entries in the same range."""
-    good = type(given) is list and least <= len(given) <= most
-    require(good, f"{where} must be a list of {least} to {most} entries")
+    require(type(given) is list and least <= len(given) <= most, f"{where} must be a list of {least} to {most} entries")
     return [entry(value, where) for value in given]
 
 
@@ -151,10 +150,10 @@ def record(given: Any, where: str, shape: Shape) -> dict[str, Any]:
 
 
 @reader
-def by_kind(given: Any, where: str, shapes: dict[str, Shape], others: Laws) -> Any:
+def by_kind(given: Any, where: str, shapes: dict[str, Shape], others: Laws | None = None) -> Any:
     """A record whose `kind` says which of several shapes it has, or which of the others reads it."""
     kind = str(given.get("kind")) if type(given) is dict else ""
-    if kind in others:
+    if others and kind in others:
         return others[kind](given)
     require(kind in shapes, f"{where} is of a kind that is not known")
     return record({"kind": text, **shapes[kind]})(given, where)
@@ -196,7 +195,7 @@ NOISES: dict[str, Shape] = {
         "fall": fraction(Fraction(1, 1 << 32), 1 - Fraction(1, 1 << 32)),
     },
 }
-NOISE = by_kind(NOISES, {})
+NOISE = by_kind(NOISES)
 
 LAWS: dict[str, Shape] = {
     "keep-or-other": {"size": whole(1, SIZE), "keep": WEIGHT, "other": WEIGHT},
@@ -218,10 +217,9 @@ LAWS: dict[str, Shape] = {
 }
 # A value or a missing one: how often either is shown, and the law of what is shown.
 LAWS["optional"] = dict.fromkeys(("present", "missing", "whole"), TOTAL) | {
-    "law": by_kind({kind: LAWS[kind] for kind in ("lattice", "coefficients")}, {})
+    "law": by_kind({kind: LAWS[kind] for kind in ("lattice", "coefficients")})
 }
-COARSE = by_kind({"matrix": LAWS["matrix"]}, {})
-LAWS["rounded"] = {"size": digits(2, 1 << 48), "steps": whole(1, 1 << 12), "law": COARSE}
+LAWS["rounded"] = {"size": digits(2, 1 << 48), "steps": whole(1, 1 << 12), "law": by_kind({"matrix": LAWS["matrix"]})}
 LAWS["matrix"] = {**LAWS["matrix"], "neighbours?": many(many(whole(0, 1 << 20), 2, 2), 0, MOST_ENTRIES)}
 
 LONG = fraction(0, None, 4300)
@@ -270,8 +268,7 @@ def exp_below(x: Fraction, bits: int = 256) -> Fraction:
     x = min(x, Fraction(1 << 13))  # e^8192 is more than the ratio of weights of 2000 digits
     halvings = max(0, x.numerator.bit_length() - x.denominator.bit_length()) + 8
     small = (x.numerator << bits) // (x.denominator << halvings)
-    total = term = 1 << bits
-    n = 0
+    n, total, term = 0, 1 << bits, 1 << bits
     while term:
         n += 1
         term = (term * small >> bits) // n
@@ -331,8 +328,7 @@ def rounded(law: dict[str, Any], odds: Fraction) -> Iterator[Pair]:
 
 
 def bits(law: dict[str, Any], _: Fraction) -> Iterator[Pair]:
-    """The worst pair differs in every bit; outputs are grouped by how many turned of those that are shown: all, or one
-    that is drawn whatever the set is."""
+    """The worst pair differs in every bit; outputs are grouped by how many turned, of all or of one that is drawn."""
     h, stay, flip = law["bits"] if law["kind"] == "bits" else 1, law["stay"], law["flip"]
     require(stay + flip > 0, "a law has no weight")
     masses = [comb(h, r) * stay ** (h - r) * flip**r for r in range(h + 1)]
@@ -341,8 +337,7 @@ def bits(law: dict[str, Any], _: Fraction) -> Iterator[Pair]:
 
 def matrix(law: dict[str, Any], odds: Fraction) -> Iterator[Pair]:
     """Every pair of rows, or the neighbouring ones; outputs that no pair holds at more than the odds do not count."""
-    total, rows = law["total"], law["rows"]
-    k = len(rows)
+    total, rows, k = law["total"], law["rows"], len(law["rows"])
     require(all(len(row) == len(rows[0]) for row in rows), "the rows of a law have different lengths")
     require(all(sum(row) == total for row in rows), "a law does not sum to its total")
     listed = law.get("neighbours")
@@ -424,9 +419,7 @@ def two_sided(noise: dict[str, Any], shift: int, odds: Fraction, terms: int = 1)
             more, same = more + same * sum(table[digit + 1 :]) / sum(table), same * table[digit] / sum(table)
         return more
 
-    mine = Fraction(top[0][0], sums)
-    for table in lower:
-        mine *= Fraction(table[0], sum(table))
+    mine = prod((Fraction(table[0], sum(table)) for table in lower), start=Fraction(top[0][0], sums))
     # The worst set is {k ≤ cut}; cells that the shift leaves without a partner belong to it in any case.
     cut = bisect_left(range(shift + 1), True, key=lambda k: power(a, k, 0) <= odds * power(a, shift - k, 0))
     near, gone = [k for k in range(cut - 2, cut + 2) if k >= 0], [Fraction(0)] * 2
@@ -549,10 +542,9 @@ def log_below(odds: Fraction) -> Fraction:
 
 def summed_variance(noise: dict[str, Any]) -> Fraction:
     """The variance of m^(n−1)·H + … + H, if the tables of H are wide enough to fill the steps m between them."""
-    table: Fraction = noise["square"]
     step, draws = int(noise["step"]), int(noise["draws"])
-    require(table >= 4 * (step**2 + 1), "the tables of noise are too narrow")
-    return table * int(sum(step ** (2 * n) for n in range(draws)))
+    require(noise["square"] >= 4 * (step**2 + 1), "the tables of noise are too narrow")
+    return Fraction(noise["square"] * sum(step ** (2 * n) for n in range(draws)))
 
 
 def coefficients(law: dict[str, Any], odds: Fraction, nearer: bool = False) -> Fraction:
@@ -641,8 +633,7 @@ def largest(part: dict[str, Any], epsilon: Fraction) -> tuple[Fraction, int, int
 
 
 def check_distances(distances: list[list[Fraction]], inputs: int) -> None:
-    square = len(distances) == inputs and all(len(row) == inputs for row in distances)
-    require(square, "there must be a distance for each pair of inputs")
+    require([len(row) for row in distances] == [inputs] * inputs, "there must be a distance for each pair of inputs")
     mutual = [list(column) for column in zip(*distances, strict=True)] == distances
     apart = all((d > 0) == (i != j) for i, row in enumerate(distances) for j, d in enumerate(row))
     require(mutual and apart, "distances must be symmetric, 0 on the diagonal and positive elsewhere")
@@ -725,7 +716,7 @@ def opened(certificate: dict[str, Any], what: str, known: int, reader: Reader) -
 
 STORED = r"release\.parquet|part-[A-Za-z0-9._-]*\.parquet"
 # What else may lie there: the page, this program, and what desktops and Spark leave; also Hadoop's sums of files.
-UNREAD = r"report\.html|verify_(certificate|central)\.py|\.DS_Store|_SUCCESS|_(started|committed)_[0-9]{1,20}"
+UNREAD = r"report\.html|verify_(certificate|central(_plan)?)\.py|\.DS_Store|_SUCCESS|_(started|committed)_[0-9]{1,20}"
 
 
 def check_files(release: dict[str, Any], folder: Path, stored: str = STORED) -> list[str]:

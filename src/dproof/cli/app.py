@@ -47,7 +47,11 @@ COMMANDS = {
     "report": "Write the page that explains a release.",
     "certify": "Say exactly how private a mechanism is, with the worst case.",
     "design": "Find the mechanism of least error for a space, with proof.",
+    "compose": "Say what several guarantees or mechanisms cost together.",
     "explain": "Say what a guarantee means for one person.",
+    "serve": "Serve tables and releases over HTTP, for people with tokens.",
+    "token": "Give, list and revoke the tokens of a server.",
+    "mcp": "Let an assistant ask a server, by the Model Context Protocol.",
 }
 ALIASES = {"sanitize": "sanitise"}
 _SOON = 0.01  # seconds until a signal is looked at again

@@ -2,29 +2,20 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Container
 from pathlib import Path
 from typing import Annotated, Any
 
 from dproof.cli.options import AsJson, argument, option
 from dproof.cli.output import Page, emit, escape, table
-from dproof.curation.account import Unit, paid
+from dproof.curation.account import Unit
 from dproof.curation.ledger import Ledger
 from dproof.curation.ledger_file import is_begun
-from dproof.curation.limits import Amount
+from dproof.curation.statement import counts_left, statement
 from dproof.errors import InputError
-from dproof.exact import float_above, written
 from dproof.plans.plan import Plan
 from dproof.privacy import Privacy
 
 _KINDS = ("budget", "spent", "remaining")
-_ACCOUNTING = {
-    "basic": "basic composition: costs add up, also when questions and prices are chosen one after another",
-    "zcdp": "zCDP: rho adds up, also when questions and prices are chosen one after another; what is left is an ε "
-    "at the δ of the budget",
-}
-_WIDEST = 1e12  # half-width of a count that tells nothing of any table
 _WORDS = {"budget": "the whole budget", "analyst": "an analyst's budget"}
 
 
@@ -50,56 +41,15 @@ def budget(
     chosen = None if plan is None else Plan.read(plan)
     begun = None if chosen is None or is_begun(ledger) else chosen.privacy
     unit = None if chosen is None else Unit.of(chosen)
-    answer = _answer(Ledger(ledger, budget=begun, unit=unit, analysts=limits, mark=mark))
+    answer = statement(Ledger(ledger, budget=begun, unit=unit, analysts=limits, mark=mark))
     emit(answer, as_json, lambda: _page(answer))
-
-
-def _answer(opened: Ledger) -> dict[str, Any]:
-    standing, limits, entries = opened.standing(), opened.analysts, opened.entries
-    published = {entry["release"] for entry in entries if entry["kind"] == "published"}
-    closed = {name for name, limit in limits.items() if limit is None} if any(limits.values()) else set()
-    return {
-        "budget": standing.budget.to_json(),
-        "spent": _above(standing.spent),
-        "remaining": standing.remaining.to_json(),
-        **opened.unit.to_json(),
-        "accounting": _ACCOUNTING["basic" if standing.budget.rho is None else "zcdp"],
-        "analysts": [
-            {
-                "name": name,
-                "budget": None if limit is None else limit.to_json(),
-                "spent": _above(opened.spent(name)),
-                "remaining": (Amount() if name in closed else opened.remaining(name)).to_json(),
-            }
-            for name, limit in limits.items()
-        ],
-        "entries": [_entry(entry, published) for entry in entries if entry["kind"] not in ("answer", "published")],
-        "mark": opened.mark,
-    }
-
-
-def _above(spent: Amount) -> dict[str, float]:
-    rho = {} if spent.rho is None else {"rho": float_above(spent.rho)}
-    return {"epsilon": float_above(spent.epsilon), "delta": float_above(spent.delta), **rho}
-
-
-def _entry(entry: dict[str, Any], published: Container[int]) -> dict[str, Any]:
-    """An entry without the digest of its plan, with its cost as numbers; a release tells whether it was published."""
-    asked = {"question": entry["key"].rpartition(" -- ")[0] or entry["key"]} if "key" in entry else {}
-    made = {"published": entry["number"] in published} if "plan" in entry else {}
-    return (
-        {key: value for key, value in entry.items() if key not in ("key", "plan", "cut")}
-        | asked
-        | made
-        | _above(paid(entry))
-    )
 
 
 def _page(answer: dict[str, Any]) -> Page:
     for word in _KINDS:
         rho = f"  ρ {answer[word]['rho']:.6g}" if "rho" in answer[word] else ""
         yield f"{word:<10} ε {answer[word]['epsilon']:<10.6g} δ {answer[word]['delta']:<8.6g}{rho}".rstrip()
-    yield f"           {_counts(answer)}"
+    yield f"           {counts_left(answer['remaining'], answer['rows_per_person'])}"
     yield escape(f"counted    {Unit(answer['neighbours'], answer['person'], answer['rows_per_person'])}")
     if answer["analysts"]:
         analysts = [(escape(one["name"]), *(_figures(one[word]) for word in _KINDS)) for one in answer["analysts"]]
@@ -114,25 +64,6 @@ def _page(answer: dict[str, Any]) -> Page:
     yield ""
     yield table(("ε, δ", "what", "who", "when (UTC)"), entries, left=range(4))
     yield f"\nmark       {answer['mark']}"
-
-
-def _counts(answer: dict[str, Any]) -> str:
-    """What is left, in counts: so many at so wide an interval, about forty of them."""
-    left, rows = answer["remaining"], answer["rows_per_person"]
-    # The half-width at 95 % of one count for all that is left. Of n counts at 1/n of it each it is √n times that of
-    # Gaussian noise, 1.96·r/√(2ρ), and n times that of Laplace noise, ln(20)·r/ε.
-    if left.get("rho"):
-        one, power = 1.96 * rows / math.sqrt(2 * left["rho"]), 2
-    elif left["epsilon"]:
-        one, power = math.log(20) * rows / left["epsilon"], 1
-    else:
-        return "nothing is left to spend"
-    if one > _WIDEST:
-        return "too little is left for a count"
-    wanted = max(1.0, one * 40 ** (1 / power))
-    scale = 10.0 ** math.floor(math.log10(wanted))
-    width = min((scale, 2 * scale, 5 * scale, 10 * scale), key=lambda near: abs(math.log(near / wanted)))
-    return f"about {int((width / one) ** power):,} more counts at ± {written(width)}"
 
 
 def _figures(amount: dict[str, Any] | None) -> str:

@@ -11,17 +11,14 @@ import click
 
 from dproof.certification import certify as certification
 from dproof.certification.certify import Witness, find_witness
-from dproof.cli.matrix_file import read_matrix
+from dproof.cli.matrix_file import read_law
 from dproof.cli.options import AsJson, Delta, Epsilon, argument, option
 from dproof.cli.output import Page, advise, emit, escape, pairs
-from dproof.errors import InputError
 from dproof.exact import exp_below, float_above
 from dproof.laws.divergence import Worst
 from dproof.laws.law import listed
-from dproof.mechanisms.finite import solution_matrix
 from dproof.mechanisms.mechanism import Mechanism
 from dproof.privacy import Privacy
-from dproof.spaces.categories import Categories
 
 _SHOWN = 12  # outputs of the worst set that a person is shown
 
@@ -43,7 +40,7 @@ def certify(
     pair of inputs and the set of outputs that decide it. The exit code is 0 if it is private, 1 if not.
     """
     privacy = Privacy(epsilon, delta)
-    mechanism = _mechanism(matrix)
+    mechanism = read_law(matrix)
     decision = certification.decide(mechanism.family, privacy.epsilon, privacy.delta)
     holds, worst = decision.holds, decision.worst
     answer = _answer(mechanism, privacy, holds, worst)
@@ -53,15 +50,6 @@ def certify(
     if certificate is not None:
         certification.certify(mechanism, privacy).write(certificate)
         advise(f"the certificate is in {certificate}")
-
-
-def _mechanism(path: Path) -> Mechanism:
-    law = read_matrix(path)
-    try:
-        inputs = Categories(law.inputs)
-        return solution_matrix(inputs, law.rows, outputs=None if law.outputs == law.inputs else Categories(law.outputs))
-    except InputError as error:
-        raise InputError(f"{path.name}: {error}") from None
 
 
 def _answer(mechanism: Mechanism, privacy: Privacy, holds: bool, worst: Worst) -> dict[str, Any]:

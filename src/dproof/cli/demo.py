@@ -196,7 +196,8 @@ def _page(answer: dict[str, Any]) -> Page:
     yield "95% intervals: about one in twenty misses the truth."
     yield f"\nQuery them, without limit:\n  dproof query {folder}/central 'SELECT … FROM release'"
     yield f"Verify them:\n  dproof verify {folder}/central"
-    yield f"Read what was done:\n  {folder}/central/report.html\n  {folder}/local/report.html\n"
+    yield f"Read what was done:\n  {folder}/central/report.html\n  {folder}/local/report.html"
+    yield "Let others plan and ask at a page, without code:\n  dproof serve FOLDER\n"
 
 
 def _cells(row: dict[str, Any], digits: int) -> tuple[str, ...]:

@@ -17,6 +17,9 @@ from typing import Any
 
 from dproof.errors import InputError
 from dproof.exact import exact
+from dproof.mechanisms.finite import solution_matrix
+from dproof.mechanisms.mechanism import Mechanism
+from dproof.spaces.categories import Categories
 
 _LARGEST_FILE = 1 << 28
 _LONGEST_LABEL = 200
@@ -45,6 +48,16 @@ def read_matrix(path: Path) -> MatrixFile:
             return _from_npy(data)
         text = _text(data)
         return _from_json(text) if path.suffix.lower() == ".json" else _from_csv(text)
+    except InputError as error:
+        raise InputError(f"{path.name}: {error}") from None
+
+
+def read_law(path: Path) -> Mechanism:
+    """The mechanism whose law is the matrix in a file."""
+    law = read_matrix(path)
+    try:
+        inputs = Categories(law.inputs)
+        return solution_matrix(inputs, law.rows, outputs=None if law.outputs == law.inputs else Categories(law.outputs))
     except InputError as error:
         raise InputError(f"{path.name}: {error}") from None
 

@@ -92,7 +92,7 @@ def _parameter(name: str, hint: Any, default: Any) -> click.Parameter:
     limited = None if written.limits is None else click.IntRange(*written.limits)
     shared |= {"type": limited or _TYPES[get_args(plain)[0] if several else plain], "metavar": written.metavar}
     if written.positional:
-        made = _Argument([name], **shared)
+        made = _Argument([name], nargs=-1 if several else 1, **shared)
         made.text = written.text
         return made
     if several:

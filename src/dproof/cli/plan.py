@@ -254,7 +254,7 @@ def _questions(answer: dict[str, Any]) -> Page:
             yield f"\n{escape(last := asked['question'])}"
         yield pairs([("•", f"{escape(asked['column'])}: {_ways(asked, several)}")])
     if answer["questions"]:
-        yield "\n± of questions: for evenly spread values."
+        yield "\n± from a release: for evenly spread values."
     if answer["questions_verdict"]:
         yield f"\n{answer['questions_verdict']}"
 

@@ -135,7 +135,7 @@ def whitened_hats(space: Curves, covariance: Floats) -> Hats:
     values, vectors = np.linalg.eigh(covariance)
     if values[0] <= _LEAST_EIGENVALUE * values[-1]:
         raise InputError(
-            "this kernel is so smooth that the grid cannot be told in it: take few terms of its eigenbasis"
+            "this kernel is so smooth that its matrix on the grid is singular: take a few terms of its eigenbasis"
         )
     root, inverse = (vectors @ (values[:, None] ** power * vectors.T) for power in (0.5, -0.5))
     return replace(plain, root=inverse, lengths=root**2 @ plain.lengths)

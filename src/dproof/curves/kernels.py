@@ -27,17 +27,20 @@ _PIECES = 48  # of the quadrature that the eigenfunctions are computed on
 _LEAST_EIGENVALUE = 1e-9  # relative; below, an eigenfunction is rounding noise
 
 # name: times differentiable in mean square, plus one; 0 where infinitely often
-_ORDERS = {"exponential": 1, "matern-3/2": 2, "matern-5/2": 3, "squared-exponential": 0}
+_ORDERS = {"exponential": 1, "matern-3/2": 2, "matern-5/2": 3, "squared-exponential": 0, "brownian": 1}
 
 
 @dataclass(frozen=True, slots=True, init=False)
 class Kernel:
-    """K(s, t) of unit variance: "exponential", "matern-3/2", "matern-5/2" or "squared-exponential", and its length.
+    """K(s, t): "exponential", "matern-3/2", "matern-5/2", "squared-exponential" or "brownian", and its length.
 
-    With r = |s − t|/length: e^−r, (1 + √3 r)e^−√3r, (1 + √5 r + 5r²/3)e^−√5r, e^−r²/2.
+    With r = |s − t|/length: e^−r, (1 + √3 r)e^−√3r, (1 + √5 r + 5r²/3)e^−√5r, e^−r²/2, all of unit variance. Brownian
+    motion starts from 0 at time 0 and has min(s, t)/length: its curves are known there, and free to go anywhere later.
 
     >>> Kernel("exponential", 1)([0.0], [0.0, 1.0]).round(6).tolist()
     [[1.0, 0.367879]]
+    >>> Kernel("brownian", 2)([1.0], [0.0, 1.0, 3.0]).tolist()
+    [[0.0, 0.5, 0.5]]
     """
 
     name: str
@@ -57,12 +60,22 @@ class Kernel:
         return _ORDERS[self.name]
 
     @property
+    def is_brownian(self) -> bool:
+        return self.name == "brownian"
+
+    @property
     def rate(self) -> float:
         """λ of the process as the solution of (d/dt + λ)^p X = white noise."""
-        return sqrt(2 * self.order - 1) / float(self.length)
+        return 0.0 if self.is_brownian else sqrt(2 * self.order - 1) / float(self.length)
 
     def __call__(self, s: Any, t: Any) -> Floats:
         """The matrix K(s_i, t_k)."""
+        if self.is_brownian:
+            if min(np.min(s), np.min(t)) < 0:
+                raise InputError(
+                    "Brownian motion starts at time 0: shift the times of the curves, or take another kernel"
+                )
+            return np.minimum.outer(np.asarray(s, np.float64), np.asarray(t, np.float64)) / float(self.length)
         r = np.abs(np.subtract.outer(np.asarray(s, np.float64), np.asarray(t, np.float64)))
         if self.order == 0:
             return np.asarray(np.exp(-((r / float(self.length)) ** 2) / 2))
@@ -74,7 +87,8 @@ class Kernel:
         """‖f‖²_H on the interval that the joints span; f(t, n) is the n-th derivative, smooth between joints.
 
         s(a)ᵀ S⁻¹ s(a) + (1/q) ∫ ((d/dt + λ)^p f)², where s = (f, f', …) and S is the stationary covariance of the
-        process and its derivatives. For p = 1 this is (f(a)² + f(b)²)/2 + ½∫(ℓf'² + f²/ℓ).
+        process and its derivatives. For p = 1 this is (f(a)² + f(b)²)/2 + ½∫(ℓf'² + f²/ℓ), and for Brownian motion
+        ℓ·f(a)²/a + ℓ∫f'².
 
         >>> line = lambda t, n: t if n == 0 else np.ones_like(t)
         >>> round(Kernel("exponential", 1).squared_norm(line, [0, 1]), 12), round(7 / 6, 12)
@@ -86,6 +100,8 @@ class Kernel:
         t, weights = quadrature(joints)
         moved = sum(comb(p, n) * rate ** (p - n) * function(t, n) for n in range(p + 1))
         start = np.array([np.ravel(function(np.array([np.min(joints)], np.float64), n))[0] for n in range(p)])
+        if self.is_brownian:
+            return self._brownian(float(np.min(joints)), float(start[0]), float((np.square(moved) * weights).sum()))
         level = (
             [[1.0]],
             [[1.0, 0.0], [0.0, rate**2]],
@@ -93,6 +109,12 @@ class Kernel:
         )[p - 1]
         density = (2 * rate, 4 * rate**3, 16 * rate**5 / 3)[p - 1]
         return float(start @ np.linalg.solve(np.array(level), start) + (np.square(moved) * weights).sum() / density)
+
+    def _brownian(self, first: float, value: float, energy: float) -> float:
+        """ℓ·f(a)²/a + ℓ∫f'², with f(0) = 0 where a = 0."""
+        if first == 0 and value != 0:
+            raise InputError("a function that is not 0 at time 0 has no norm in the space of Brownian motion")
+        return float(self.length) * ((value**2 / first if value else 0.0) + energy)
 
 
 def exponential_norm(space: Curves, curve: Sequence[Any], length: Any) -> Fraction:

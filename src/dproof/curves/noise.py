@@ -24,9 +24,10 @@ from dproof.curves.expansion import CurveLattice, Expansion, Integers, Norm, Spl
 from dproof.curves.left_out import l2_left_out
 from dproof.curves.vector_noise import VectorLaw, VectorNoise, vector_noise
 from dproof.errors import InputError
+from dproof.exact import exact
 from dproof.laws.debias import Seen
 from dproof.laws.divergence import Odds, Worst
-from dproof.laws.gaussian import GaussianSum
+from dproof.laws.gaussian import NARROWEST_SUM, GaussianSum, gaussian_sum
 from dproof.laws.k_norm import KNorm
 from dproof.laws.laplace import TwoSided
 from dproof.laws.optional import Centred, OptionalLaw
@@ -169,7 +170,7 @@ class CurveMechanism(Mechanism):
 
     def law(self, value: Any) -> Distribution:
         raise InputError(
-            "a curve has no end of responses, so no law lists them; `shown.noise` has that of coefficients"
+            "a curve has infinitely many outputs, so they cannot be listed; `shown.noise` has the law of coefficients"
         )
 
     def errors(self, loss: Any = None) -> list[Fraction]:
@@ -194,6 +195,14 @@ class CurveMechanism(Mechanism):
     def error(self) -> Fraction:
         """At least the expected error that privacy costs, in the space's norm; the basis has `projection_error`."""
         return self.family.maximal_error(self.inputs)
+
+    @property
+    def scale(self) -> float | None:
+        """σ of Gaussian noise, as `curve_noise` takes it; None for other noise, and in a box."""
+        law = self.shown.noise.law
+        if not isinstance(law, GaussianSum) or self.lattice.expansion.box is not None:
+            return None
+        return sqrt(law.square) * _step(self.lattice)
 
     @property
     def l2_error(self) -> float:
@@ -221,7 +230,11 @@ class CurveMechanism(Mechanism):
 
 
 def curve_noise(
-    curves: Curves | Expansion, privacy: Promise, *, noise: Literal["auto", "laplace", "gaussian", "k_norm"] = "auto"
+    curves: Curves | Expansion,
+    privacy: Promise | None = None,
+    *,
+    noise: Literal["auto", "laplace", "gaussian", "k_norm"] = "auto",
+    sigma: Any = None,
 ) -> CurveMechanism:
     """Sanitise curves by noise on their coefficients, the same guarantee for any two curves whatever.
 
@@ -231,17 +244,44 @@ def curve_noise(
     "auto" takes the one with the least L2 error. Where a plan declares a basis, that basis or all values on the grid
     are noised, whichever gives the mean of 1,000 curves the lesser error, with what the basis may leave out.
 
+    With `sigma` instead of a promise the noise is σ times a Gaussian process of the kernel, or without a kernel
+    Gaussian noise of σ on each coefficient, or on each value of the grid; `delta(ε)` tells what it keeps.
+
     Why it is private: two curves become lattice points at most `size` apart, by clipping in whole numbers; noise on
     whole numbers hides a move of that size; and all that follows looks at nothing else.
 
     >>> curve_noise(Curves(0, 24, 25, low=0, high=5), Privacy(1)).name
     'K-norm noise on 25 grid values'
+    >>> process = expand(Curves(0, 1, 9, 0, 1), kernel="matern-3/2", length="0.3", radius=2, terms=5)
+    >>> round(curve_noise(process, sigma=8).delta(1), 6)
+    0.006833
     """
     expansion = curves if isinstance(curves, Expansion) else expand(curves)
     choice(noise, ("auto", *_SPLITS), "noise")
+    if (privacy is None) == (sigma is None) or (sigma is not None and noise not in ("auto", "gaussian")):
+        raise InputError("noise is calibrated to a promise, or is Gaussian noise of a sigma: give one of them")
+    if privacy is None:
+        return _of_sigma(expansion, exact(sigma, "sigma"))
     privacy = Privacy.of(privacy)
     lattice, drawn = best_noise(expansion, privacy, noise)
     return mechanism_of(lattice, drawn)
+
+
+def _of_sigma(expansion: Expansion, sigma: Fraction) -> CurveMechanism:
+    """Gaussian noise of a given σ, as a whole number of steps of the lattice."""
+    lattice = expansion.lattice("gaussian")
+    if expansion.box is not None:
+        raise InputError("in a box every coefficient has noise of its own, so sigma cannot say it; give a promise")
+    step, (_, size) = _step(lattice), moves(lattice, "gaussian", "change-one")
+    if sigma < NARROWEST_SUM * step:
+        raise InputError(f"sigma must be at least {NARROWEST_SUM * step:.3g}: {NARROWEST_SUM} steps of the lattice")
+    law = gaussian_sum(Fraction(round(256 * sigma / Fraction(step)), 256) ** 2)
+    return mechanism_of(lattice, VectorNoise("gaussian", law, size, lattice.terms))
+
+
+def _step(lattice: CurveLattice) -> float:
+    """What one step of the lattice is worth, in the unit of the basis, or of the kernel's process."""
+    return float((lattice.scales / lattice.expansion.functions()[1])[0])
 
 
 def moves(lattice: CurveLattice, split: Split, neighbours: Neighbours) -> tuple[Norm, int]:

@@ -175,11 +175,10 @@ class Estimated:
         stderr = np.where(np.isnan(variance), np.nan, widths.stderr)
         if found.square is not None:
             # The root of an interval of the square covers as often, and needs no square that is far from zero.
-            # A square below zero is moved to zero first, as `Range` moves what is not possible.
+            # Below zero it is moved there first, as `Range` moves what is not possible.
             own = self.spread(found.square)
-            low, high = (
-                np.sqrt(np.maximum(end, 0.0)) for end in (own.low, np.maximum(own.high, (own.high - own.low) / 2))
-            )
+            half = np.where(np.isfinite(own.low), (own.high - own.low) / 2, 0.0)
+            low, high = (np.sqrt(np.maximum(end, 0.0)) for end in (own.low, np.maximum(own.high, half)))
             return own._replace(low=low, high=high, stderr=stderr)
         doubt = np.einsum("gi,gi->g", np.abs(found.gradient), self.found.doubts)
         low, high = found.value - widths.half - doubt, found.value + widths.half + doubt
@@ -253,9 +252,15 @@ def estimate(
     found, fitted = table.estimates(sums, groups), None
     if options.method == "loglinear":
         refuse_singular(counting, found.values)
-        shrunk = shrink(table, sums, groups, options.level, options.target)
+        # A part of the rows stands for all as for a population; that it is a large part is not made use of.
+        is_part = whole is not None and whole != table.rows
+        shrunk = shrink(table, sums, groups, options.level, "population" if is_part else options.target)
         found = replace(found, values=shrunk.values, heaviest=shrunk.heaviest)
-        return Estimated(counting, needed, question.where, options, found, None, shrunk.covariance, None)
+        if whole is None or not is_part:
+            return Estimated(counting, needed, question.where, options, found, None, shrunk.covariance, None)
+        squares = shrunk.covariance + np.einsum("gi,gj->gij", found.values, found.values) / max(table.rows, 1)
+        found = of_whole(replace(found, squares=squares, products=np.full_like(squares, np.nan)), whole)
+        return Estimated(counting, needed, question.where, options, found, None, found.covariance("population"), None)
     if options.method != "inverse":
         cells = _FITS[options.method](table)
         refuse_singular(counting, cells)

@@ -140,13 +140,15 @@ def readers_of(group: Group, cuts: Mapping[str, Cut], scales: Mapping[str, Scale
 
     The first reader has the columns; a number that is counted by one axis and summed along another has two.
     """
-    pairs = zip(group.columns, group.outputs, strict=True)
-    touched = [(column, outputs) for column, outputs in pairs if column.name in cuts]
+    law, every = group.mechanism.family, list(zip(group.columns, group.outputs, strict=True))
+    touched = [(column, outputs) for column, outputs in every if column.name in cuts]
     names = tuple(column.name for column, _ in touched)
     called = f"column {names[0]!r}" if len(names) == 1 else "columns " + ", ".join(map(repr, names))
-    seen = [Seen(cuts[c.name], c.space, outputs, scales.get(c.name)) for c, outputs in touched]
+    needed = every if law.is_coded else touched
+    seen = [_seen(c, outputs, cuts.get(c.name), scales.get(c.name)) for c, outputs in needed]
+    bins = [c.sanitised_bins if c.name in cuts else None for c, _ in needed]
     others = prod(column.sanitised.size for column in group.columns if column.name not in cuts)
-    unmixed = unmix_bins(group.mechanism.family, seen, [c.sanitised_bins for c, _ in touched], others, called)
+    unmixed = unmix_bins(law, seen, bins, 1 if law.is_coded else others, called)
     state = unmixed.state
     if state is not None and unmixed.bins is not None:
         ((column, outputs),) = touched
@@ -154,10 +156,11 @@ def readers_of(group: Group, cuts: Mapping[str, Cut], scales: Mapping[str, Scale
         read = Decoder([binned], lambda arrays: state([as_numpy(arrays[0], missing=outputs.absent)]))
         yield AxisReader(names, unmixed.axes, read)
     elif state is not None and unmixed.by_presence:
-        there = f"{quoted(touched[0][0].stored[0])} IS NOT NULL"
+        ((column, outputs),) = touched
+        there = f"{quoted(column.stored[0])} {f'<> {outputs.absent}' if column.name in group.coded else 'IS NOT NULL'}"
         yield AxisReader(names, unmixed.axes, Decoder([there], lambda arrays: state([integers(arrays[0])])))
     elif state is not None:
-        yield _by_codes(names, touched, unmixed, cuts)
+        yield _by_codes(names, group, unmixed, cuts)
     if unmixed.moments is not None:
         ((column, _),), scale = touched, seen[0].scale
         assert scale is not None
@@ -165,15 +168,22 @@ def readers_of(group: Group, cuts: Mapping[str, Cut], scales: Mapping[str, Scale
         yield AxisReader(() if state is not None else names, (unmixed.moments,), None, number)
 
 
-def _by_codes(
-    names: tuple[str, ...], touched: Sequence[tuple[Column, Any]], unmixed: Unmixed, cuts: Mapping[str, Cut]
-) -> AxisReader:
-    """The axes of columns whose codes are read one by one."""
-    state = unmixed.state
+def _seen(column: Column, outputs: Any, cut: Cut | None, scale: Scale | None) -> Seen:
+    """A column as a question sees it; one that it does not ask about is one block."""
+    if cut is not None:
+        return Seen(cut, column.space, outputs, scale)
+    first, size = np.zeros(1, np.int64), int(column.sanitised.size)
+    everything = Cut(column.name, first, first + size - 1, first, np.array([float(size)]))
+    return Seen(everything, column.sanitised, outputs, None, asked=False)
+
+
+def _by_codes(names: tuple[str, ...], group: Group, unmixed: Unmixed, cuts: Mapping[str, Cut]) -> AxisReader:
+    """The axes of columns whose codes are read one by one; one code for all columns is the first one's."""
+    state, stored = unmixed.state, list(zip(group.columns, group.storage, strict=True))
     assert state is not None
+    read = stored[:1] if group.mechanism.family.is_coded else [(c, space) for c, space in stored if c.name in cuts]
     decoders = [
-        Decoder(*outputs.reader(column, cuts[column.name].bits if unmixed.by_block else None))
-        for column, outputs in touched
+        Decoder(*space.reader(column, cuts[column.name].bits if unmixed.by_block else None)) for column, space in read
     ]
     together = Decoder(expressions(decoders), lambda arrays: state(decode_all(decoders, arrays)))
     return AxisReader(names, unmixed.axes, together)

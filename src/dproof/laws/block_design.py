@@ -21,6 +21,7 @@ from dproof.laws.guide import Guide, guide, uniform_below
 from dproof.laws.law import LAWS, WEIGHT, Law, Range
 from dproof.laws.scores import hit_and_miss_variance
 from dproof.spaces.codes import Codes
+from dproof.spaces.rows import Rows
 from dproof.spaces.space import Space
 
 _COUNT: Range = (1, 1 << 24)
@@ -97,7 +98,14 @@ class CyclicDesign(Law):
         return hit, Fraction(self.shared * self.high + self.telling * self.low, self.total)
 
     def released_in(self, space: Space) -> Space:
-        return Codes(self.outputs)
+        """Codes; of joined columns the first has the code, and the others have nothing to tell."""
+        if space.factors is None:
+            return Codes(self.outputs)
+        return Rows({name: Codes(1 if n else self.outputs) for n, name in enumerate(space.factors)})
+
+    @property
+    def is_coded(self) -> bool:
+        return True
 
     @property
     def is_sharp(self) -> bool:
@@ -115,18 +123,31 @@ class CyclicDesign(Law):
     def count_variance(self, space: Space) -> float | None:
         return hit_and_miss_variance(*self.hit_and_miss)
 
+    def cells_variance(self, cells: int, held: int) -> float:
+        """As if the value of a row were any residue: then its block is any block, and holds two given values with the
+        chance w(w − 1)/(v(v − 1))."""
+        hit, miss = map(float, self.hit_and_miss)
+        both = self.width * (self.width - 1) / (self.modulus * (self.modulus - 1))
+        squares = cells * held * (miss + (held - 1) * both) + (hit - miss)
+        means = cells * (held * miss) ** 2 + 2 * held * miss * (hit - miss) + (hit - miss) ** 2
+        return (squares - means) / (hit - miss) ** 2
+
     def chances(self) -> tuple[str, Mapping[str, float]]:
         held = float(self.hit_and_miss[0])
         return "the set of values that is released", {"holds the true one": held, "does not": 1 - held}
 
     def unmix(self, seen: Sequence[Seen], others: int, name: str) -> Unmixed:
-        """One axis, whose states are the blocks of the design."""
-        (column,) = seen
+        """One axis, whose states are the blocks of the design. It needs all columns, also those not asked about."""
+        block_of, blocks = np.zeros(self.size, np.int64), 1
+        numbers = []
+        digits = np.unravel_index(np.arange(self.size), [column.space.size for column in seen])
+        for column, codes in zip(seen, digits, strict=True):
+            block_of = block_of * column.blocks.blocks + column.blocks.of(codes)
+            blocks *= column.blocks.blocks
+            numbers += [column.numbers(codes)] if column.asked else []
         hit, miss = map(float, self.hit_and_miss)
-        block_of = column.blocks.of(np.arange(self.size))
         high, low = self.high / self.total, self.low / self.total
-        number = column.numbers(np.arange(self.size))
-        axis = Blocked(name, self.incidence(), block_of, column.blocks.blocks, hit, miss, high, low, number)
+        axis = Blocked(name, self.incidence(), block_of, blocks, hit, miss, high, low, tuple(numbers))
         return Unmixed((axis,), lambda released: released[0])
 
     def draw(self, codes: NDArray[Any], coins: Coins) -> NDArray[Any]:

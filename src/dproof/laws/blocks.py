@@ -227,7 +227,7 @@ class Blocked:
     miss: float
     high: float  # how likely each block is that holds the value of a row
     low: float
-    number: Array | None
+    numbers: tuple[Array | None, ...]  # of each value, for each column that is asked about
 
     @property
     def states(self) -> int:
@@ -238,11 +238,12 @@ class Blocked:
         return Transition(self.incidence, self.high, self.low)
 
     def _values(self, powers: Powers) -> Array:
-        """The power of the number of each group of values; 1 where no number is asked for."""
+        """The product of the powers of the numbers of each group of values."""
         values = np.ones(self.blocks)
-        if sum(powers):
-            assert self.number is not None
-            values[self.block_of] = self.number ** sum(powers)
+        for number, power in zip(self.numbers, powers, strict=True):
+            if power:
+                assert number is not None
+                values[self.block_of] *= number**power
         return values
 
     def scores(self, powers: Powers) -> Held:
@@ -251,7 +252,9 @@ class Blocked:
             raise InputError(f"{self.name} cannot be debiased: {why}; raw(...) shows the rows as they are")
         sizes = np.bincount(self.block_of, minlength=self.blocks)
         own = self._values(powers) / (self.hit - self.miss)
-        rest = int(sizes.argmax()) if sizes.max() > 1 and not sum(powers) else None
+        # The variance of a group goes with its size: more than half of the values are counted by the others.
+        most = 2 * sizes.max() >= sizes.sum() and not sum(powers)
+        rest = int(sizes.argmax()) if most and sizes.max() > 1 else None
         return Held(self.incidence, self.block_of, own, -self.miss * sizes * own, rest)
 
     def naive(self, powers: Powers) -> Held:

@@ -333,12 +333,13 @@ class Scale:
 @dataclass(frozen=True, slots=True, eq=False)
 class Seen:
     """A column as a question sees it: its blocks, where its values and its released values live, and the scale of its
-    numbers, where sums of them are asked for."""
+    numbers, where sums of them are asked for; whether it is `asked` about, or only released with one that is."""
 
     blocks: Blocks
     space: Space
     outputs: Space | Line
     scale: Scale | None
+    asked: bool = True
 
     def numbers(self, codes: Array) -> Array | None:
         return None if self.scale is None else self.scale.numbers(self.space, codes)

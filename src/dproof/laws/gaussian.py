@@ -40,7 +40,7 @@ _SUMMED_SQUARE: Range = (8, 1 << 18)  # of one draw out of several
 _RIPPLE = Fraction(1, 1 << 108)  # of ln Σ_h exp(−(h − c)²/2r²) over c, for r ≥ 2
 _MOST_CUT = Fraction(1, 1 << 66)  # how far a table of a sum may lie from the lattice Gaussian, in total variation
 _TAIL = 10  # standard deviations beyond which a coordinate is charged in full
-_NARROWEST_SUM, _LARGEST_STEP = 100, 128
+NARROWEST_SUM, _LARGEST_STEP = 100, 128
 
 
 @dataclass(frozen=True, eq=False)
@@ -323,7 +323,7 @@ class GaussianSum:
 def gaussian_sum(square: Fraction) -> GaussianSum:
     """Lattice Gaussian noise of σ² = `square`, at least 100 steps wide."""
     sigma = isqrt(int(square))
-    if not _NARROWEST_SUM <= sigma <= _WIDEST:
+    if not NARROWEST_SUM <= sigma <= _WIDEST:
         raise InputError(f"Gaussian noise of {sigma} steps cannot be made of several draws; change the step")
     draws = next(n for n in range(2, 10) if (sigma / 2.2) ** (1 / n) <= _LARGEST_STEP)
     step = int((sigma / 2.2) ** (1 / draws))

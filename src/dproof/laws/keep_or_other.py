@@ -45,7 +45,7 @@ class KeepOrOther(Law):
 
     def __post_init__(self) -> None:
         if self.size < 1 or min(self.keep, self.other) < 0 or self.total < 1:
-            raise InputError("a law needs a value, weights of at least 0, and one above it")
+            raise InputError("a law needs at least one value, and weights of at least 0 that are not all 0")
 
     @property
     def inputs(self) -> int:

@@ -120,6 +120,11 @@ class Law(Protocol):
         """The space of what is released, where it is neither noise on a line nor recorded as a lattice."""
         return space
 
+    @property
+    def is_coded(self) -> bool:
+        """Whether joined columns are released as one code, which tells nothing of a column by itself."""
+        return False
+
     # What it does to values ----------------------------------------------------------------------------------------
 
     @property
@@ -215,6 +220,16 @@ class Law(Protocol):
         """
         return None
 
+    def cells_variance(self, cells: int, held: int) -> float | None:
+        """The variance that a row adds to the debiased counts of so many cells together, of `held` values each, on
+        average over values that are equally frequent; None where it depends on the values."""
+        chances = self.hit_and_miss
+        if chances is None:
+            return None
+        hit, miss = chances
+        kept, other = hit + (held - 1) * miss, held * miss
+        return float((kept * (1 - kept) + (cells - 1) * other * (1 - other)) / (hit - miss) ** 2)
+
     def mean_variance(self, space: Space) -> float | None:
         """The largest variance of what a row adds to the mean of the numbers that are there, times their number, where
         others may be missing and few are; None where none may be, or it is not known."""
@@ -302,7 +317,7 @@ def listed(law: Law, most: int | None = None) -> tuple[int, int, int]:
     """How many inputs and outputs a law has that is to be written out whole, and its total; at most so many entries."""
     inputs, outputs, total = law.inputs, law.outputs, law.total
     if inputs is None or outputs is None or total is None:
-        raise InputError("this law has no end of values, so it has no matrix; ask for single probabilities, or clamp")
+        raise InputError("this law has infinitely many outputs, so no matrix; ask for single probabilities, or clamp")
     if most is not None and inputs * outputs > most:
         raise TooLarge(
             f"a law of {inputs} inputs by {outputs} outputs is too large to write out: at most {most} entries; ask for "

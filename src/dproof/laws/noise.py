@@ -104,7 +104,7 @@ class Geometric:
             return self.first, t, 1
         blocks, digit = divmod(t - len(self.first) + 1, len(self.tail) - 1)
         if blocks > _FARTHEST:
-            raise TooLarge("so far out a probability has more digits than are worth writing down; stay nearer")
+            raise TooLarge("the exact probability so far from 0 has too many digits to write down; ask nearer to 0")
         return self.tail, digit, self.first[-1] * int(self.tail[-1] ** blocks)
 
     def chance(self, t: int) -> Fraction:

@@ -40,7 +40,7 @@ class OneItem(Law):
 
     def __post_init__(self) -> None:
         if self.bits < 1 or min(self.stay, self.flip) < 0 or self.stay + self.flip < 1:
-            raise InputError("a law of one item needs an item, weights of at least 0, and one above it")
+            raise InputError("a law of one item needs at least one item, and weights of at least 0 that are not both 0")
 
     @property
     def inputs(self) -> int:

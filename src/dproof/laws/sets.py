@@ -49,7 +49,7 @@ class Bits(Law):
 
     def __post_init__(self) -> None:
         if self.bits < 0 or min(self.stay, self.flip) < 0 or self.stay + self.flip < 1:
-            raise InputError("a law of bits needs weights of at least 0, and one above it")
+            raise InputError("a law of bits needs weights of at least 0 that are not both 0")
 
     @property
     def inputs(self) -> int:
@@ -194,7 +194,7 @@ class SubsetSelection(Law):
 
     def __post_init__(self) -> None:
         if not 1 <= self.width <= self.size or min(self.high, self.low) < 0 or self.total < 1:
-            raise InputError("subset selection needs sets of 1 to all values, weights of at least 0, and one above it")
+            raise InputError("subset selection needs sets of 1 to all values, and weights of at least 0, not all 0")
 
     @property
     def inputs(self) -> int:

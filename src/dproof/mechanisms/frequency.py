@@ -22,6 +22,7 @@ from dproof.mechanisms.finite import randomised_response
 from dproof.mechanisms.mechanism import Mechanism
 from dproof.privacy import Privacy, Promise
 from dproof.spaces.categories import Categories
+from dproof.spaces.rows import Rows
 from dproof.spaces.subsets import Subsets
 
 Form = Literal["optimised", "symmetric"]
@@ -141,7 +142,7 @@ def one_item(space: Subsets, privacy: Promise) -> Mechanism:
     return Mechanism("one item", space, law.released_in(space), law, "sampling of items")
 
 
-def frequency(space: Categories, privacy: Promise) -> Mechanism:
+def frequency(space: Categories | Rows, privacy: Promise) -> Mechanism:
     """The law of least variance of a count, on average over the values: randomised response where there are few, else
     subset selection or a block design.
 
@@ -161,7 +162,7 @@ def frequency(space: Categories, privacy: Promise) -> Mechanism:
         return plain
     size, design = space.size, best_design(space.size, privacy.epsilon)
     laws: list[Law] = [plain.family]
-    if size <= _LISTED:
+    if size <= _LISTED and space.factors is None:
         ratio = min(exp_below(privacy.epsilon), Fraction(_MOST_ODDS))
         laws += [SubsetSelection(size, width, int(_LOW * ratio), _LOW) for width in range(2, size - 1)]
     laws += [] if design is None else [design]
@@ -186,6 +187,8 @@ def _variance(hit: float, miss: float, size: int) -> float:
 def best_design(size: int, epsilon: Fraction) -> CyclicDesign | None:
     """The block design with the least variance of a count, and among those that have nearly the same the one with the
     fewest codes; None where there is none with few enough."""
+    if size > MOST_CODES // 2:
+        return None
     ratio = min(exp_below(epsilon), Fraction(_MOST_ODDS))
     share = 1 / (1 + float(ratio))  # of the residues in the best block, which takes some of the classes
     wanted = {*range(2, 66), *(int(n / share) + more for n in range(1, 4) for more in (0, 1))}

@@ -17,10 +17,12 @@ from dproof.laws.matrix import Matrix
 from dproof.mechanisms.error import Losses, losses
 from dproof.mechanisms.finite import randomised_response
 from dproof.mechanisms.mechanism import Mechanism, Optimum
+from dproof.mechanisms.neighbours import as_neighbours
+from dproof.optimality.fisher import fisher_law
 from dproof.optimality.interior import LARGEST
 from dproof.optimality.programme import Programme, Symmetry, between, find_symmetry, privacy_constraints
 from dproof.optimality.pure import Solution, ball_law, best_answers, free_answer, pure_law, view
-from dproof.optimality.rounding import SLACK, certified_law, certified_metric_law
+from dproof.optimality.rounding import SLACK, certified_law, certified_pairs_law
 from dproof.optimality.unbiased import RoundedAtRandom, output_lattice, unbiased_law
 from dproof.privacy import Privacy, Promise
 from dproof.spaces.space import Space, as_space
@@ -31,6 +33,7 @@ _MOST_PAIRED = 300  # inputs whose pairs are looked at one by one
 _LARGEST_RANK = 1024  # inputs up to which it is told whether the law can be inverted
 _NEGLIGIBLE = Fraction(1, 10**9)  # a δ up to this changes the optimum by less than its proof can tell
 _LARGEST_GAP = Fraction(1, 10**6)
+_FISHER = "linear programme, Kairouz, Oh and Viswanath 2016"
 _SOURCE = "linear programme, HLM15, section 6, and HLM16, section 4.3"
 
 
@@ -43,6 +46,7 @@ def design(
     prior: Any = None,
     unbiased: bool = False,
     metric_privacy: bool = False,
+    neighbours: Any = None,
 ) -> Mechanism:
     """The mechanism with the least maximal expected loss among all that keep the promise.
 
@@ -50,8 +54,13 @@ def design(
 
     `loss` is None for the metric, "squared", or a matrix; `outputs` a larger space; with a `prior` over the values
     the expected loss is minimised instead of the largest; with `metric_privacy` ε is multiplied by the distance of
-    d and d'. `unbiased=True` is for intervals: E Y_d = d exactly with the least worst-case variance, and values
-    between lattice points are first rounded at random to a neighbour.
+    d and d'. `neighbours`, where not every pair of inputs counts, are pairs of labels or a square matrix of booleans:
+    the promise then holds between these alone.
+
+    `unbiased=True` is for intervals: E Y_d = d exactly with the least worst-case variance, or with a prior the least on
+    average, and values between lattice points are first rounded at random to a neighbour. `loss="fisher"`, for an
+    interval of few points and a prior, gives the mean of a population near the prior its least variance, for each row
+    (`optimality.fisher`).
 
     `mechanism.optimum` holds what is attained and what no mechanism can beat, both exact; they differ by less than one
     part in a million, or a warning says by how much (ε above 20, δ near 1). A warning also tells when no estimator can
@@ -62,7 +71,7 @@ def design(
     >>> round(float(best.error), 8), best.optimum.gap < Fraction(1, 10**8)
     (0.30251461, True)
     """
-    best = Problem(space, Privacy.of(privacy), loss, outputs, prior, unbiased, metric_privacy).best()
+    best = Problem(space, Privacy.of(privacy), loss, outputs, prior, unbiased, metric_privacy, neighbours).best()
     if best.family.is_sharp:
         return best  # randomised response
     advice = []
@@ -92,6 +101,7 @@ class Problem:
     prior: Any = None  # fractions of sum 1, if it is given
     unbiased: bool = False
     metric_privacy: bool = False
+    neighbours: Any = None  # a matrix of the pairs that count, if they are given
 
     def __post_init__(self) -> None:
         as_space(self.inputs)
@@ -99,11 +109,17 @@ class Problem:
         flag(self.unbiased, "unbiased")
         flag(self.metric_privacy, "metric_privacy")
         object.__setattr__(self, "prior", _prior(self.prior, self.inputs.size))
+        if self.neighbours is not None and (self.metric_privacy or self.unbiased):
+            other = "metric_privacy" if self.metric_privacy else "unbiased"
+            raise InputError(f"neighbours and {other} cannot be had together; leave one of them out")
+        object.__setattr__(self, "neighbours", as_neighbours(self.neighbours, self.inputs))
 
     def best(self) -> Mechanism:
         """The mechanism of least loss, and what proves it."""
         if self.unbiased:
             return self._best_unbiased()
+        if isinstance(self.loss, str) and self.loss == "fisher":
+            return self._best_information()
         if self._is_randomised_response():
             return randomised_response(self.inputs, self.privacy)
         k, j = self.inputs.size, self.outputs.size
@@ -125,8 +141,9 @@ class Problem:
 
     def _is_randomised_response(self) -> bool:
         """HLM16, Theorem 10: the discrete metric, with outputs in D."""
-        plain = self.loss is None and self.prior is None and not self.metric_privacy and self.outputs == self.inputs
-        return plain and self.inputs.size > 1 and self.inputs.diameter == self.inputs.separation
+        plain = self.loss is None and self.prior is None and not self.metric_privacy and self.neighbours is None
+        space = self.inputs
+        return plain and self.outputs == space and space.size > 1 and space.diameter == space.separation
 
     def _solve(self, costs: Losses) -> Solution:
         """A certified law, and a proven lower bound of what any can attain."""
@@ -138,7 +155,7 @@ class Problem:
             return free
         if epsilon == 0 and delta <= _NEGLIGIBLE:
             return self._constant(costs)
-        if self.metric_privacy or delta > _NEGLIGIBLE:
+        if self.metric_privacy or self.neighbours is not None or delta > _NEGLIGIBLE:
             return self._by_programme(costs)
         seen = view(costs) if self.prior is None and delta == 0 else None
         if seen is not None:
@@ -147,49 +164,67 @@ class Problem:
         return Solution(certified_law(law, epsilon, Fraction(0)), bound)
 
     def _constant(self, costs: Losses) -> Solution:
-        """ε = 0 leaves one law for all inputs: the best mixture of outputs against the worst mixture of inputs.
+        """ε = 0 leaves one law for all inputs, or for those that a chain of neighbours connects: the best mixture of
+        outputs against the worst mixture of inputs.
 
         A δ > 0 lowers the optimum by the factor 1 − (K − 1)δ at most (`pure_bound`, with μ_i = E/K).
         """
         (k, j), pure = costs.shape, Fraction(0)
-        alike = Symmetry(np.tile(np.arange(j), (k, 1)), tuple(range(k)), (1,) * k, ())
+        alike = Symmetry(_connected(self.neighbours, k)[:, None] * j + np.arange(j), tuple(range(k)), (1,) * k, ())
         law, bound = Programme(costs, alike, (), pure, self.prior).solve(0.0)
         least = max(1 - (k - 1) * self.privacy.delta, pure) * bound
-        return Solution(certified_law(law, pure, pure), least)
+        if self.neighbours is None:
+            return Solution(certified_law(law, pure, pure), least)
+        return Solution(self._between_neighbours(law, pure), least)
+
+    def _between_neighbours(self, law: NDArray[np.float64], delta: Fraction) -> Matrix:
+        odds = exp_below(self.privacy.epsilon)
+        edges = [(i, k, odds) for i, k in np.argwhere(self.neighbours).tolist()]
+        made = certified_pairs_law(law, edges, delta)
+        return Matrix(made.rows, made.total, self.neighbours)
 
     def _by_programme(self, costs: Losses) -> Solution:
-        """δ > 0 or metric privacy: the general programme, folded by symmetry."""
+        """δ > 0, metric privacy or neighbours: the general programme, folded by symmetry."""
         epsilon, delta = self.privacy.epsilon, self.privacy.delta
         too_large = TooLarge(
-            f"a design of {costs.shape[0]} inputs by {costs.shape[1]} outputs with delta or metric privacy is too "
-            "large; about 33 points on a line fit, 27 of any kind, or sets of 8 items: use a coarser step or fewer "
-            "values, or delta = 0"
+            f"a design of {costs.shape[0]} inputs by {costs.shape[1]} outputs with delta, metric privacy or "
+            "neighbours is too large; about 33 points on a line fit, 27 of any kind, or sets of 8 items: use a coarser "
+            "step or fewer values, or delta = 0"
         )
         if costs.shape[0] > _MOST_PAIRED:
             raise too_large
         distances = losses(self.inputs) if self.metric_privacy else None
-        fold = find_symmetry(self.inputs, self.outputs, costs, self.prior, distances)
+        fold = find_symmetry(self.inputs, self.outputs, costs, self.prior, distances, self.neighbours)
         rho = None if distances is None else distances.whole * Fraction(1, distances.unit)
         pairs = [pair for pair in fold.pairs if rho is None or delta > 0 or not between(rho, *pair)]
         if len(pairs) * min(costs.shape[1], 1 + int(fold.orbits.max())) > _LARGEST_PROGRAMME:
             raise too_large
         programme = Programme(costs, fold, privacy_constraints(fold, pairs, epsilon, rho), delta, self.prior)
         law, bound = programme.solve(SLACK)
+        if self.neighbours is not None:
+            return Solution(self._between_neighbours(law, delta), bound)
         if rho is None:
             return Solution(certified_law(law, epsilon, delta), bound)
         ordered = (pair for pair in np.argwhere(rho > 0).tolist() if delta > 0 or not between(rho, *pair))
         edges = [(i, k, exp_below(epsilon * rho[i, k])) for i, k in ordered]
-        return Solution(certified_metric_law(law, edges, delta), bound)
+        return Solution(certified_pairs_law(law, edges, delta), bound)
+
+    def _best_information(self) -> Mechanism:
+        plain = self.outputs is self.inputs and not self.metric_privacy and self.neighbours is None
+        if not plain or self.privacy.delta > 0:
+            raise InputError("Fisher information is maximised at delta = 0 with outputs of its own; leave the rest out")
+        law, outputs, optimum = fisher_law(self.inputs, self.privacy.epsilon, self.prior)
+        return Mechanism("design by Fisher information", self.inputs, outputs, law, _FISHER, optimum)
 
     def _best_unbiased(self) -> Mechanism:
         space: Any = self.inputs
         target, epsilon = self.outputs, self.privacy.epsilon
         if self.loss is not None and not (isinstance(self.loss, str) and self.loss == "squared"):
-            raise InputError("an unbiased design has the least worst-case variance; leave the loss out")
+            raise InputError("an unbiased design has the least variance; leave the loss out")
         if space.line is None or target.line is None:
             raise InputError("an unbiased design is for numbers: give an Interval, and outputs, if any, as one too")
-        if self.prior is not None or self.metric_privacy or self.privacy.delta > 0:
-            raise InputError("an unbiased design is for the largest variance at delta = 0; leave the rest out")
+        if self.metric_privacy or self.privacy.delta > 0:
+            raise InputError("an unbiased design is for the least variance at delta = 0; leave the rest out")
         if epsilon == 0 and space.size > 1:
             raise InputError(
                 "at epsilon = 0 a release cannot depend on the value, so none is unbiased; spend some epsilon"
@@ -203,8 +238,18 @@ class Problem:
                     f"an unbiased design of {space.size} points is too large; use a coarser step, such as a hundredth "
                     "of the interval: values between its points keep an unbiased release"
                 )
-            law, optimum = unbiased_law(space, target, epsilon)
+            law, optimum = unbiased_law(space, target, epsilon, self.prior)
         return Mechanism("unbiased design", RoundedAtRandom(space), target, law, _SOURCE, optimum)
+
+
+def _connected(neighbours: NDArray[np.bool_] | None, size: int) -> NDArray[np.int64]:
+    """A number from 0 for each input, the same for those that a chain of neighbours connects."""
+    if neighbours is None:
+        return np.zeros(size, np.int64)
+    reached = neighbours | np.eye(size, dtype=bool)
+    for _ in range(size.bit_length()):  # chains twice as long each time
+        reached = reached @ reached
+    return np.unique(reached.argmax(axis=1), return_inverse=True)[1]
 
 
 def _prior(prior: Any, size: int) -> NDArray[Any] | None:

@@ -48,10 +48,18 @@ class Symmetry:
 
 
 def find_symmetry(
-    inputs: Space, outputs: Space, losses: Losses, prior: NDArray[Any] | None, distances: Losses | None = None
+    inputs: Space,
+    outputs: Space,
+    losses: Losses,
+    prior: NDArray[Any] | None,
+    distances: Losses | None = None,
+    neighbours: NDArray[np.bool_] | None = None,
 ) -> Symmetry:
-    """The largest group that is known of a space: permutations and flips of items, a reflection, or none."""
-    items = inputs.items
+    """The largest group that is known of a space: permutations and flips of items, a reflection, or none.
+
+    Its pairs of inputs are those that are neighbours, all by default.
+    """
+    items = inputs.items if neighbours is None else None
     cube = items is not None and (outputs is inputs or outputs == inputs) and losses.name != "matrix"
     if items is not None and cube and (prior is None or bool((prior == prior[0]).all())):
         codes = np.arange(inputs.size)
@@ -60,21 +68,25 @@ def find_symmetry(
         return Symmetry(orbits, (0,), (inputs.size,), whole_cube)
     k, j = losses.shape
     numbers = np.arange(k * j).reshape(k, j)
-    if not _mirrored(losses, prior, distances):
-        return Symmetry(numbers, tuple(range(k)), (1,) * k, tuple(_pairs(k)))
+    ordered = _pairs(np.ones((k, k), bool) if neighbours is None else neighbours)
+    if not _mirrored(losses, prior, distances, neighbours):
+        return Symmetry(numbers, tuple(range(k)), (1,) * k, tuple(ordered))
     _, orbits = np.unique(np.minimum(numbers, numbers[::-1, ::-1]), return_inverse=True)
     half = tuple(range((k + 1) // 2))
-    pairs = tuple(pair for pair in _pairs(k) if pair <= (k - 1 - pair[0], k - 1 - pair[1]))
+    pairs = tuple(pair for pair in ordered if pair <= (k - 1 - pair[0], k - 1 - pair[1]))
     return Symmetry(orbits.reshape(k, j), half, tuple(1 if i == k - 1 - i else 2 for i in half), pairs)
 
 
-def _pairs(count: int) -> Iterator[tuple[int, int]]:
-    return ((i, k) for i in range(count) for k in range(count) if i != k)
+def _pairs(neighbours: NDArray[np.bool_]) -> Iterator[tuple[int, int]]:
+    return ((i, k) for i, k in np.argwhere(neighbours).tolist() if i != k)
 
 
-def _mirrored(losses: Losses, prior: NDArray[Any] | None, distances: Losses | None) -> bool:
-    """Whether turning inputs and outputs round keeps all losses, as on a line of even steps, and the distances."""
-    kept = all((x.whole == x.whole[::-1, ::-1]).all() for x in (losses, distances) if x is not None)
+def _mirrored(
+    losses: Losses, prior: NDArray[Any] | None, distances: Losses | None, neighbours: NDArray[np.bool_] | None
+) -> bool:
+    """Whether turning inputs and outputs round keeps all losses, as on a line of even steps, and what else is given."""
+    squares = [x.whole for x in (losses, distances) if x is not None] + ([] if neighbours is None else [neighbours])
+    kept = all((x == x[::-1, ::-1]).all() for x in squares)
     return kept and (prior is None or bool((prior == prior[::-1]).all()))
 
 
@@ -109,7 +121,7 @@ class Programme:
 
     def solve(self, slack: float) -> tuple[NDArray[np.float64], Fraction]:
         """A law in floats that keeps `slack` away from the limits, and a proven lower bound of the optimum."""
-        methods = [_SIMPLEX] if self.rows <= _SMALL else [_INTERIOR, _INTERIOR | _CROSSOVER]
+        methods = [SIMPLEX] if self.rows <= _SMALL else [_INTERIOR, _INTERIOR | _CROSSOVER]
         for options in methods:
             values, multipliers = self._run(slack, options)
             law, bound = values[self.symmetry.orbits], self._bound(multipliers, slack)
@@ -132,7 +144,7 @@ class Programme:
         losses, prior = self.losses.floats[inputs], self._prior()
         scale = float(losses.max()) or 1.0
         count, delta = int(orbits.max()) + 1, float(self.delta)
-        rows = _Rows()
+        rows = Rows()
         rows.add(orbits[inputs], 1.0, 1.0, 1.0)
         loss_rows = rows.add(orbits[inputs], losses / scale, -np.inf, 0.0 if prior is None else np.inf)
         rows.extend(loss_rows, np.full(len(inputs), count), -1.0)
@@ -191,7 +203,7 @@ _OPTIONS: dict[str, Any] = {
     "dual_feasibility_tolerance": 1e-10,
     "ipm_optimality_tolerance": 1e-12,
 }
-_SIMPLEX: dict[str, Any] = {"solver": "simplex"}
+SIMPLEX: dict[str, Any] = {"solver": "simplex"}
 _INTERIOR: dict[str, Any] = {"solver": "ipm", "run_crossover": "off"}
 _CROSSOVER: dict[str, Any] = {"run_crossover": "on"}  # slower, and right to more digits
 
@@ -216,7 +228,7 @@ def between(distances: NDArray[Any], i: int, k: int) -> bool:
     return bool((detours == distances[i, k]).any())
 
 
-class _Rows:
+class Rows:
     """Constraints as HiGHS wants them, several rows at a time."""
 
     def __init__(self) -> None:

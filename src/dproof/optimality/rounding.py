@@ -38,8 +38,8 @@ def certified_law(law: NDArray[np.float64], epsilon: Fraction, delta: Fraction) 
     return _round(law, keep, lambda family: decide(family, epsilon, delta).holds)
 
 
-def certified_metric_law(law: NDArray[np.float64], edges: Sequence[Edge], delta: Fraction) -> Matrix:
-    """The same between given pairs of inputs, each with its own odds."""
+def certified_pairs_law(law: NDArray[np.float64], edges: Sequence[Edge], delta: Fraction) -> Matrix:
+    """The same between given pairs of inputs, each with its own odds: metric privacy, or neighbours."""
 
     def lift(whole: NDArray[np.int64]) -> None:
         changed = delta == 0

@@ -1,4 +1,4 @@
-"""Numbers released without bias: the least worst-case variance that a guarantee allows."""
+"""Numbers released without bias: the least variance that a guarantee allows, in the worst case or under a prior."""
 
 from __future__ import annotations
 
@@ -76,8 +76,11 @@ def _reach(spread: float) -> float:
     return _REACH * (1 + 2 / spread)
 
 
-def unbiased_law(interval: Interval, outputs: Interval, epsilon: Fraction) -> tuple[Matrix, Optimum]:
-    """The law with Σ_j y_j P_ij = x_i exactly and the least largest variance, and the proof of that.
+def unbiased_law(
+    interval: Interval, outputs: Interval, epsilon: Fraction, prior: NDArray[Any] | None
+) -> tuple[Matrix, Optimum]:
+    """The law with Σ_j y_j P_ij = x_i exactly and the least largest variance, or the least under a prior, and the proof
+    of that (Badanidiyuru et al. 2023).
 
     The bound holds for all ε-private unbiased laws on these outputs. Means differ by the length of the interval at
     most, and two ε-private laws have means within (e^ε − 1)/(e^ε + 1) of the width of their outputs.
@@ -90,25 +93,36 @@ def unbiased_law(interval: Interval, outputs: Interval, epsilon: Fraction) -> tu
     squares = Losses(away**2, unit**2, "squared")
     positions = [(interval.low + n * interval.step - outputs.low) / outputs.step for n in range(interval.size)]
     for slack in _SLACKS:
-        law, prices, levels, slopes = _solve(away, unit, spread(epsilon) * (1 - slack))
+        law, prices, levels, slopes = _solve(away, unit, spread(epsilon) * (1 - slack), prior)
         used = law.max(axis=0) > _NEGLIGIBLE
         # Solved once more for the outputs that matter, the rows come out right to the last digits.
-        law[:, ~used], law[:, used] = 0, _solve(away[:, used], unit, spread(epsilon) * (1 - slack))[0]
+        law[:, ~used], law[:, used] = 0, _solve(away[:, used], unit, spread(epsilon) * (1 - slack), prior)[0]
         whole = _exactly_unbiased(law, positions)
         if whole is not None and decide(whole, epsilon, Fraction(0)).holds:
             bound = pure_bound(exp_above(epsilon), squares, prices, levels, (slopes, away))
-            return whole, Optimum("squared", max(squares.expected(whole.rows, whole.total)), bound)
+            attained = squares.expected(whole.rows, whole.total)
+            if prior is None:
+                return whole, Optimum("squared", max(attained), bound)
+            return whole, Optimum("squared, under the prior", Fraction(prior @ np.array(attained, object)), bound)
     raise InputError("no unbiased law on these outputs could be found; take wider or finer ones, or more epsilon")
 
 
-def _solve(away: NDArray[Any], unit: int, spread: float) -> tuple[Any, list[Fraction], Any, Any]:
+def _solve(
+    away: NDArray[Any], unit: int, spread: float, prior: NDArray[Any] | None
+) -> tuple[Any, list[Fraction], Any, Any]:
     """The law in floats, prices λ, levels μ and slopes ν of the programme with y_j − x_i = away/unit."""
     width = float(away.max() - away.min())
     near = away.astype(np.float64) / width
     features = np.stack([np.ones_like(near), near, near**2])
-    law, (levels, slopes, prices) = solve_pure(features, (1, 0, 0), np.zeros_like(near), spread, minimax=True)
+    if prior is None:
+        law, (levels, slopes, found) = solve_pure(features, (1, 0, 0), np.zeros_like(near), spread, minimax=True)
+        prices = least_favourable(found)
+    else:
+        cost = features[2] * prior.astype(float)[:, None]
+        law, (levels, slopes) = solve_pure(features[:2], (1, 0), cost, spread, minimax=False)
+        prices = list(prior)
     scale = (width / unit) ** 2
-    return law, least_favourable(prices), -scale * levels, -scale / width * slopes
+    return law, prices, -scale * levels, -scale / width * slopes
 
 
 def _exactly_unbiased(law: NDArray[np.float64], positions: list[Fraction]) -> Matrix | None:

@@ -62,7 +62,7 @@ MECHANISMS: dict[str, dict[str, Calibrate]] = {
         "randomised_response": randomised_response,
         "design": design,
     },
-    "joint": {"randomised_response": randomised_response},
+    "joint": {"randomised_response": randomised_response, "frequency": frequency},
     "curves": {kind: partial(curve_noise, noise=kind) for kind in ("laplace", "gaussian", "k_norm")},
 }
 _ADDING = ("categories", "interval", "subsets")  # of one column, with finitely many values
@@ -130,9 +130,9 @@ class _Added:
         return made
 
 
-def _categories(uses: Uses, space: Any, privacy: Privacy) -> Mechanism:
-    """The law of least variance of counts where these are all that is asked for, else that of least error."""
-    usual = _finite(uses, space, privacy)
+def _counts(otherwise: Calibrate, uses: Uses, space: Any, privacy: Privacy) -> Mechanism:
+    """The law of least variance of counts where these are all that is asked for, else another."""
+    usual = otherwise(space, privacy)
     if uses != {"values"} or privacy.delta > 0:
         return usual
     best = frequency(space, privacy)
@@ -141,7 +141,7 @@ def _categories(uses: Uses, space: Any, privacy: Privacy) -> Mechanism:
 
 def _sets(uses: Uses, space: Any, privacy: Privacy) -> Mechanism:
     """The law of least variance of counts where single items are all that is asked for, else that of least error."""
-    usual = _finite(uses, space, privacy)
+    usual = _finite(space, privacy)
     if uses != {"items"} or privacy.epsilon == 0:
         return usual
     single = one_item(space, privacy)
@@ -149,7 +149,7 @@ def _sets(uses: Uses, space: Any, privacy: Privacy) -> Mechanism:
     return single if after is not None and (before is None or after < before) else usual
 
 
-def _finite(uses: Uses, space: Any, privacy: Privacy) -> Mechanism:
+def _finite(space: Any, privacy: Privacy) -> Mechanism:
     """The law of least error that still lets counts be estimated.
 
     Under the discrete metric it is randomised response (HLM16, Theorem 10). Sets take that or a response for each
@@ -198,9 +198,9 @@ def _tried(best: Callable[[], Mechanism]) -> Mechanism | None:
 
 
 AUTO: dict[str, Callable[[Uses, Any, Privacy], Mechanism]] = {
-    "categories": _categories,
+    "categories": partial(_counts, _finite),
     "interval": _numbers,
     "subsets": _sets,
-    "joint": lambda uses, space, privacy: randomised_response(space, privacy),
+    "joint": partial(_counts, randomised_response),
     "curves": lambda uses, space, privacy: curve_noise(space, privacy),
 }

@@ -49,7 +49,7 @@ def not_protected(public: Sequence[str]) -> str:
 class Wanted:
     """What is to stand under one mechanism: a column, or those of a [[joint]], which keeps their dependence.
 
-    `uses` is what the plan's questions need of a column that stands by itself.
+    `uses` is what the plan's questions need of its columns.
     """
 
     columns: tuple[Column, ...]
@@ -263,7 +263,12 @@ def _questions(
 
     questions = read_questions(tables, columns)
     needed = uses(questions, columns)
-    return questions, tuple(replace(group, uses=needed.get(group.name, frozenset())) for group in groups)
+    return questions, tuple(replace(group, uses=uses_of(group.names, needed)) for group in groups)
+
+
+def uses_of(names: Iterable[str], needed: Mapping[str, frozenset[Use]]) -> frozenset[Use]:
+    """What the questions need of some columns, taken together."""
+    return frozenset(use for name in names for use in needed.get(name, ()))
 
 
 def _with_question_tables(plan: Plan) -> Plan:

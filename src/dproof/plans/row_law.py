@@ -21,20 +21,26 @@ from dproof.mechanisms.mechanism import Mechanism
 from dproof.plans.plan import ASKED, Plan, Wanted, split
 from dproof.plans.spread import best_shares, best_weights, needs, sample_variance, split_variance, things
 from dproof.privacy import Privacy
+from dproof.spaces.codes import Codes
 from dproof.spaces.column import Column
 from dproof.spaces.space import narrowest
 
 _LARGEST_JOINT = 1 << 31  # points of the space that columns are joined into
+_OTHERWISE = "write mechanism = 'randomised_response' for it and for what it is joined with"
 _MOST_COMPOSED = 256  # laws; their exact composition takes seconds then, and much longer beyond
 
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Columns under one mechanism (one column, or those of a [[joint]]), and its part of the certificate."""
+    """Columns under one mechanism (one column, or those of a [[joint]]), and its part of the certificate.
+
+    A column is stored in one form. Those that another group releases in another space are `coded`: stored as codes.
+    """
 
     columns: tuple[Column, ...]
     mechanism: Mechanism
     part: Part
+    coded: frozenset[str] = frozenset()
 
     @property
     def name(self) -> str:
@@ -50,6 +56,12 @@ class Group:
         """The space that each column is released in."""
         outputs: Any = self.mechanism.outputs
         return [outputs] if len(self.columns) == 1 else list(outputs.factors.values())
+
+    @property
+    def storage(self) -> list[Any]:
+        """The space that each column is stored in: the one that it is released in, or its codes."""
+        pairs = zip(self.columns, self.outputs, strict=True)
+        return [Codes(space.size) if column.name in self.coded else space for column, space in pairs]
 
     def joined(self, codes: Sequence[NDArray[Any]]) -> NDArray[Any]:
         """The codes of the group, from the codes of its columns: mixed radix, the last column the fastest."""
@@ -241,6 +253,40 @@ def expected_variance(law: RowLaw) -> float | None:
 
 
 def _certified(wanted: Iterable[tuple[Wanted, Privacy]]) -> tuple[Group, ...]:
+    """The groups; laws that are left open are the usual ones where a column could not be stored in one form else."""
+    pairs = list(wanted)
+    try:
+        return stored_alike(_each_certified(pairs))
+    except InputError:
+        plain = [(replace(w, uses=frozenset()) if w.space.is_counted else w, privacy) for w, privacy in pairs]
+        if plain == pairs:
+            raise
+        return stored_alike(_each_certified(plain))
+
+
+def stored_alike(groups: Sequence[Group]) -> tuple[Group, ...]:
+    """The groups, with the columns stored as codes that they release in different spaces; refused where that cannot be.
+
+    Numbers on a line are numbers in each of them.
+    """
+    spaces: dict[str, list[Any]] = {}
+    for group in groups:
+        for column, space in zip(group.columns, group.outputs, strict=True):
+            spaces.setdefault(column.name, []).append(space)
+            if group.mechanism.family.is_coded and len(column.stored) > 1:
+                raise InputError(
+                    f"column {column.name!r} is stored in several fields, which hold no code: {_OTHERWISE}"
+                )
+    coded = {name for name, found in spaces.items() if any(space.line is None for space in found)}
+    coded = {name for name in coded if any(space != spaces[name][0] for space in spaces[name])}
+    for group in groups:
+        for column, space in zip(group.columns, group.outputs, strict=True):
+            if column.name in coded and (len(column.stored) > 1 or space.line is not None):
+                raise InputError(f"column {column.name!r} would be stored in two forms: {_OTHERWISE}")
+    return tuple(replace(g, coded=frozenset(coded & {c.name for c in g.columns})) for g in groups)
+
+
+def _each_certified(wanted: Iterable[tuple[Wanted, Privacy]]) -> list[Group]:
     groups = []
     for want, privacy in wanted:
         mechanism = _calibrated(want, privacy)
@@ -249,7 +295,7 @@ def _certified(wanted: Iterable[tuple[Wanted, Privacy]]) -> tuple[Group, ...]:
         except NotPrivate as refused:  # a mechanism that was added
             raise NotPrivate(f"column {want.name!r}: {refused}", refused.witness) from None
         groups.append(Group(want.columns, mechanism, replace(part, lower_bound=None)))
-    return tuple(groups)
+    return groups
 
 
 def promises(plan: Plan) -> list[Privacy]:

@@ -23,7 +23,7 @@ from typing import Any
 
 from dproof.errors import InputError
 from dproof.mechanisms.mechanism import Mechanism
-from dproof.plans.plan import Plan, Wanted
+from dproof.plans.plan import Plan, Wanted, uses_of
 from dproof.privacy import Privacy
 from dproof.spaces.column import Column
 
@@ -76,6 +76,15 @@ def _questioned(plan: Plan) -> Iterable[tuple[frozenset[str], Fraction]]:
             yield from ((columns, planned.weight / len(needed)) for columns in needed)
 
 
+def _uses(plan: Plan) -> dict[str, frozenset[Any]]:
+    """What the plan's questions need of each column."""
+    if not plan.questions:
+        return {}
+    from dproof.plans.uses import uses  # takes a parser of SQL, too
+
+    return uses(plan.questions, plan.columns)
+
+
 def _fits(plan: Plan, pair: Iterable[str]) -> bool:
     spaces = [plan.column(name).sanitised for name in pair]
     return not any(space.holds_curves for space in spaces) and prod(s.size for s in spaces) <= _LARGEST_PAIR
@@ -84,7 +93,7 @@ def _fits(plan: Plan, pair: Iterable[str]) -> bool:
 def things(plan: Plan) -> tuple[Wanted, ...]:
     """What a row may be asked: the declared joints, and what else is needed and no joint holds."""
     declared = tuple(group for group in plan.groups if len(group.columns) > 1)
-    found = list(declared)
+    found, needed = list(declared), _uses(plan)
     for need in needs(plan):
         if any(need.columns <= thing.names for thing in declared):
             continue
@@ -95,7 +104,8 @@ def things(plan: Plan) -> tuple[Wanted, ...]:
                 f"a row answers for one thing, and the curves {curve!r} cannot be joined with other columns: "
                 "leave that question out, or write spread = 'split'"
             )
-        found.append(Wanted(columns, Fraction(1), columns[0].mechanism if len(columns) == 1 else "auto"))
+        mechanism = columns[0].mechanism if len(columns) == 1 else "auto"
+        found.append(Wanted(columns, Fraction(1), mechanism, uses_of(need.columns, needed)))
     if len({thing.name for thing in found}) < len(found):
         raise InputError("two things that a row may be asked have the same name: rename a column with × in its name")
     if len(found) > _MOST_THINGS:
@@ -126,7 +136,8 @@ def noise(columns: Sequence[Column], mechanism: Mechanism, asked: frozenset[str]
     chances = family.hit_and_miss
     if any(map(_is_summed, own)):
         if len(columns) > 1 and chances is not None:
-            return _square(own) * float(1 / (chances[0] - chances[1]) ** 2 - 1)
+            shown = chances[0] + (space.size - 1) * chances[1]  # values in the output of a row, on average
+            return _square(own) * float(shown / (chances[0] - chances[1]) ** 2 - 1)
         return _noise_of_mean(mechanism)
     variance = family.count_variance(space)
     if variance is None:
@@ -135,10 +146,8 @@ def noise(columns: Sequence[Column], mechanism: Mechanism, asked: frozenset[str]
         return variance * space.candidates
     if chances is None:
         return variance * space.size
-    k = _cells(own)
-    held = space.size // k  # values of the space in one cell
-    kept, other = chances[0] + (held - 1) * chances[1], held * chances[1]
-    return float((kept * (1 - kept) + (k - 1) * other * (1 - other)) / (chances[0] - chances[1]) ** 2)
+    cells = _cells(own)
+    return family.cells_variance(cells, space.size // cells)
 
 
 def _noise_of_mean(mechanism: Mechanism) -> float | None:

@@ -15,7 +15,6 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from dproof.coins import Coins
-from dproof.errors import InputError
 from dproof.laws.guide import Guide, guide
 from dproof.plans.plan import ASKED
 from dproof.plans.row_law import Group, RowLaw
@@ -28,7 +27,7 @@ def stored_draws(group: Group, codes: NDArray[Any], coins: Coins) -> dict[str, A
     """The stored columns of a group, drawn from the law of its codes."""
     drawn = group.split(group.mechanism.family.draw(codes, coins))
     arrays: dict[str, Any] = {}
-    for column, space, part in zip(group.columns, group.outputs, drawn, strict=True):
+    for column, space, part in zip(group.columns, group.storage, drawn, strict=True):
         arrays |= zip(column.stored, space.store(column, part), strict=True)
     return arrays
 
@@ -42,21 +41,10 @@ def stored_types(groups: Iterable[Group]) -> dict[str, Any]:
     """The type of every stored column; one that several groups store as whole numbers and as others has decimals."""
     types: dict[str, Any] = {}
     for group in groups:
-        for column, space in zip(group.columns, group.outputs, strict=True):
+        for column, space in zip(group.columns, group.storage, strict=True):
             for name, array in zip(column.stored, space.store(column, first_codes(space, 0)), strict=True):
-                types[name] = _common(name, types.get(name, array.type), array.type)
+                types[name] = array.type if types.get(name, array.type) == array.type else pa.float64()
     return types
-
-
-def _common(name: str, one: Any, other: Any) -> Any:
-    if one == other:
-        return one
-    if {one, other} <= {pa.int64(), pa.float64()}:
-        return pa.float64()
-    raise InputError(
-        f"column {name!r} would be stored in two forms, by itself and joined: give it a mechanism that stores its "
-        "values, or join it everywhere"
-    )
 
 
 @lru_cache(maxsize=8)

@@ -18,7 +18,7 @@ from dproof.errors import InputError, VerificationFailed
 from dproof.laws.law import Law, law_from_json, read_number
 from dproof.mechanisms.mechanism import Mechanism, Optimum
 from dproof.plans.plan import Plan, Wanted
-from dproof.plans.row_law import Group, RowLaw, promises
+from dproof.plans.row_law import Group, RowLaw, promises, stored_alike
 from dproof.plans.spread import things
 from dproof.privacy import Privacy
 from dproof.releases.folder import is_unfinished
@@ -125,7 +125,7 @@ def _read(plan: Plan, certificate: Mapping[str, Any]) -> RowLaw:
     groups = []
     for want, share, part in zip(wanted, given, map(_part, records), strict=True):
         if share is not None and part.privacy != share:
-            raise VerificationFailed(f"the law of {want.name!r} keeps another part of the promise than its share")
+            raise VerificationFailed(f"the law of {want.name!r} has another share of the promise than in the plan")
         space = want.space  # one object: joined columns are a space that equals itself alone
         if space.holds_curves:
             mechanism: Mechanism = recorded_curve_law(space, part.law)
@@ -140,4 +140,4 @@ def _read(plan: Plan, certificate: Mapping[str, Any]) -> RowLaw:
             optimum = None if error is None or bound is None else Optimum("metric", error, bound)
             mechanism = Mechanism(part.mechanism, space, outputs, family, part.source, optimum)
         groups.append(Group(want.columns, mechanism, part))
-    return RowLaw(plan, tuple(groups), weights)
+    return RowLaw(plan, stored_alike(groups), weights)

@@ -103,7 +103,7 @@ def _tables(release: Any, folder: Path) -> Any:
     true = release.law.certificate(said["release"], private=release.private)
     for key in true.keys() | said.keys():
         if key != "seal" and (said.get(key) != true.get(key) or not _agree(said.get(key), true.get(key))):
-            raise VerificationFailed(f"what the certificate says as {key!r} does not follow from its plan and noise")
+            raise VerificationFailed(f"the value of {key!r} in the certificate does not follow from its plan and noise")
     check_noise(release.law)
     made_up = said["release"]["made_up_rows"]
     if set(said["release"]["files"]) != {TABLES, PLAN} | ({ROWS} if made_up is not None else set()):
@@ -132,16 +132,16 @@ def _check_said(release: Release) -> None:
     for group in release.law.groups:
         part = certified_part(group.name, group.mechanism, group.privacy)
         if not _agree(group.part.law, dict(part.law)):
-            raise VerificationFailed(f"the law of {group.name!r} is not written as dproof writes it")
+            raise VerificationFailed(f"the law of {group.name!r} in the certificate is not in canonical form")
         bound = group.part.lower_bound
         if bound is not None and part.error is not None and bound > part.error:
-            raise VerificationFailed(f"the law of {group.name!r} errs less than the lower bound that is said")
+            raise VerificationFailed(f"the law of {group.name!r} has a smaller error than its lower bound")
         groups.append(replace(group, part=replace(part, lower_bound=group.part.lower_bound)))
     law = replace(release.law, groups=tuple(groups))
     true = law.certificate(about(law, release.rows, said["release"]["files"]), private=release.private).to_json()
     for key in true.keys() | said.keys():
         if key != "seal" and not _agree(said.get(key), true.get(key)):
-            raise VerificationFailed(f"what the certificate says as {key!r} does not follow from its plan and laws")
+            raise VerificationFailed(f"the value of {key!r} in the certificate does not follow from its plan and laws")
 
 
 def _agree(said: Any, true: Any) -> bool:
@@ -210,6 +210,6 @@ def _check_support(file: Path, law: RowLaw) -> NDArray[np.int64]:
 def _check_values(group: Group, batch: Any) -> None:
     family = group.mechanism.family
     given, reach = (family.possible(), family.farthest) if len(group.columns) == 1 else (None, None)
-    for column, space in zip(group.columns, group.outputs, strict=True):
+    for column, space in zip(group.columns, group.storage, strict=True):
         if not space.possible(column, [batch.column(name) for name in column.stored], given, reach):
             raise VerificationFailed(f"the stored column {column.name!r} holds a value that its law cannot give")

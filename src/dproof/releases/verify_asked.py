@@ -55,5 +55,5 @@ def check_weights(law: RowLaw, counts: NDArray[np.int64]) -> None:
         variance = float(rows * chance * (1 - chance))
         if abs(count - float(rows * chance)) > sqrt(2 * variance * _UNLIKELY) + 2 * _UNLIKELY / 3:
             raise VerificationFailed(
-                f"so many rows were asked for {group.name!r} that its weight is another than the certificate says"
+                f"the number of rows that were asked for {group.name!r} does not fit its weight in the certificate"
             )

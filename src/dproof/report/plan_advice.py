@@ -29,8 +29,8 @@ _MOST = 5  # lines
 _CLEARLY = 0.9  # of the ± of the plan: a change that leaves more is not worth telling
 _MANY_COLUMNS, _KEPT_COLUMNS = 8, 5  # from so many on, what keeping a few would give
 _COUNTING = {  # laws for counts alone, and what they do
-    "frequency": "in {} makes its counts",
-    "one_item": "in {} leaves single items alone to be asked for, and makes their counts",
+    "frequency": "makes its counts",
+    "one_item": "leaves single items alone to be asked for, and makes their counts",
 }
 _MANY_VALUES, _KEPT_VALUES = 12, 6  # the same for the values of a column
 
@@ -297,13 +297,16 @@ class Prices:
     def _laws(self) -> Iterator[Hint]:
         """The law of least variance of counts, where the plan leaves the choice."""
         for group in self.plan.groups:
-            before = self.now.get(group.name)
-            if before is None or group.mechanism != "auto":
+            before, joined = self.now.get(group.name), len(group.columns) > 1
+            in_fields = joined and any(len(column.stored) > 1 for column in group.columns)  # which hold no code
+            if before is None or group.mechanism != "auto" or in_fields:
                 continue
+            where = "in the [[joint]] of {}" if joined else "in {}"
             for name in _COUNTING.keys() & MECHANISMS[group.space.mechanisms].keys():
                 other = replace(group, mechanism=name)
                 after = self.widths([other if g is group else g for g in self.plan.groups]).get(group.name, before)
-                yield self.hint("mechanism", _names([group]), before, after, f'mechanism = "{name}" {_COUNTING[name]}')
+                text = f'mechanism = "{name}" {where} {_COUNTING[name]}'
+                yield self.hint("mechanism", _names([group]), before, after, text)
 
     def _flags(self) -> Iterator[Hint]:
         """Columns of yes and no as one set: its items may share ε better than columns do."""

@@ -163,9 +163,7 @@ def numbered(values: Iterable[Any], what: str) -> tuple[tuple[Hashable, ...], di
     except TypeError:  # a list, say, cannot be looked up
         raise InputError(f"every {what} must be a text, a number, a boolean or None") from None
     if any(label != label for label in labels):
-        raise InputError(
-            f"not-a-number cannot be told from itself, so it is no {what}; declare None for what is missing"
-        )
+        raise InputError(f"NaN is not equal to itself, so it cannot be a {what}; declare None for what is missing")
     if len(places) < len(labels):
         twice = next(label for place, label in enumerate(labels) if places[label] != place)
         raise InputError(f"the {what} {twice!r} is listed twice; every {what} needs a name of its own")

@@ -1,0 +1,74 @@
+"""`dproof serve`: tables and releases over HTTP, for people with tokens."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+from dproof.cli.options import argument, flag, option
+from dproof.cli.output import advise
+from dproof.errors import InputError
+
+Served = Annotated[Path, argument("FOLDER", "The folder, with tables/, plans/, ledgers/ and releases/ in it.")]
+_LOOPBACK = ("127.0.0.1", "::1", "localhost")
+
+
+def serve(
+    folder: Served,
+    port: Annotated[int, option("N", "The port.", limits=(1, 65535))] = 8722,
+    host: Annotated[str, option("ADDRESS", "The address to listen on; another than this machine's own needs TLS.")] = (
+        "127.0.0.1"
+    ),
+    name: Annotated[list[str] | None, option("HOST", "A name that people use for the server; repeatable.")] = None,
+    certificate: Annotated[Path | None, option("FILE", "The TLS certificate, in PEM.")] = None,
+    key: Annotated[Path | None, option("FILE", "The TLS key, in PEM.")] = None,
+    proxied: Annotated[bool, flag("--behind-proxy", "A proxy on this machine ends TLS and passes Host on.")] = False,
+    tick: Annotated[float, option("S", "Answers from the table leave at multiples of S seconds.")] = 1.0,
+) -> None:
+    """Serve tables and releases over HTTP, for people with tokens.
+
+    The page is for custodians, who plan, sanitise and hand out tokens, and for analysts, who ask under a budget.
+    Programs use the same server by /openapi.json or `dproof.connect`. Make the first token with
+    `dproof token FOLDER --custodian NAME`. It needs `pip install 'dproof[serve]'`.
+    """
+    if (certificate is None) != (key is None):
+        raise InputError("--certificate and --key go together")
+    if host not in _LOOPBACK and certificate is None:
+        raise InputError("off this machine the server needs TLS: give --certificate and --key, or a proxy in front")
+    if not 0.05 <= tick <= 60:
+        raise InputError("--tick is from 0.05 to 60 seconds")
+    try:
+        import uvicorn
+
+        from dproof.service.desk import Desk
+        from dproof.service.folder import Folder
+        from dproof.service.guard import hosts_of
+        from dproof.service.state import Settings
+        from dproof.service.tokens import Tokens
+        from dproof.service.web import application
+    except ModuleNotFoundError as error:
+        raise InputError(f"the server needs {error.name}: pip install 'dproof[serve]'") from None
+
+    served = Folder.open(folder)
+    secure = certificate is not None or proxied
+    with served.held():
+        tokens = Tokens(served.tokens)
+        if not tokens.holders:
+            advise(f"nobody has a token yet: make one with `dproof token {folder} --custodian NAME`")
+        hosts = hosts_of([*_LOOPBACK, "[::1]", host, *(name or ())], port) | frozenset(name or () if proxied else ())
+        app = application(Desk(served, tokens), hosts, Settings(tick=tick, secure=secure))
+        advise(f"serving {folder} at {'https' if certificate else 'http'}://{host}:{port}; Ctrl-C ends it")
+        uvicorn.run(
+            app,
+            host=host,
+            port=port,
+            ssl_certfile=certificate,
+            ssl_keyfile=key,
+            log_config=None,  # no log holds a question, an answer or a token
+            access_log=False,
+            server_header=False,
+            date_header=False,
+            proxy_headers=False,
+            limit_concurrency=256,
+            timeout_keep_alive=5,
+        )

@@ -1,0 +1,1 @@
+"""`dproof serve`: tables, ledgers and releases of a folder over HTTP, for people with tokens."""

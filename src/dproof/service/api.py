@@ -1,0 +1,217 @@
+"""The HTTP interface for programs: JSON or Arrow, documented by /openapi.json. Everything it does is in `desk`."""
+
+from __future__ import annotations
+
+import shlex
+from contextlib import suppress
+from typing import Annotated, Any
+
+import pyarrow as pa
+from fastapi import APIRouter, Header, Response
+from fastapi.responses import JSONResponse
+from starlette.concurrency import run_in_threadpool
+
+from dproof.charts import rendering
+from dproof.errors import InputError
+from dproof.privacy import Privacy
+from dproof.questions.answer import Answer
+from dproof.service.pace import until_tick
+from dproof.service.requests import Drafted, Given, Priced, Queried, Wanted
+from dproof.service.state import Custodian, Known, TheDesk, TheService
+from dproof.service.tokens import Holder
+
+ARROW = "application/vnd.apache.arrow.stream"
+router = APIRouter(prefix="/api")
+
+
+@router.get("/tables")
+async def tables(desk: TheDesk, who: Known) -> list[dict[str, Any]]:
+    """The tables that you may ask, with your budget on each."""
+    return await run_in_threadpool(desk.tables, who)
+
+
+@router.get("/tables/{name}")
+async def table(name: str, desk: TheDesk, who: Known) -> dict[str, Any]:
+    """All that is public about a table: its plan, and what its promise means to a person."""
+    return await run_in_threadpool(desk.table, who, name)
+
+
+@router.post("/tables/{name}/preview")
+async def preview(name: str, asked: Priced, desk: TheDesk, who: Known) -> dict[str, Any]:
+    """What a question would cost and how good its answer would be: free, and no row is read."""
+    found = await run_in_threadpool(desk.preview, who, name, asked.sql, **asked.price())
+    return {**found.to_json(), "text": str(found)}
+
+
+@router.post("/tables/{name}/ask")
+async def ask(
+    name: str, asked: Priced, service: TheService, who: Known, accept: Annotated[str, Header()] = ""
+) -> Response:
+    """Answer a question: it is paid for first. Asked again it is free, and the answer is the same."""
+    desk, settings = service.desk, service.settings
+    came = settings.clock()
+    stored = (await run_in_threadpool(desk.preview, who, name, asked.sql, **asked.price())).free
+    try:
+        answer = await run_in_threadpool(desk.ask, who, name, asked.sql, **asked.price())
+        stored = stored and not answer.method.startswith("exact")
+    finally:
+        if not stored:  # rows were read, and how long that took is nobody's business
+            await settings.sleep(until_tick(settings.clock() - came, settings.tick))
+    left = await run_in_threadpool(desk.budget, who, name)
+    more = {"budget": left, "command": _ask_command(name, asked, who)}
+    return await run_in_threadpool(_answered, answer, accept, asked.chart, more)
+
+
+@router.get("/tables/{name}/budget")
+async def budget(name: str, desk: TheDesk, who: Known) -> dict[str, Any]:
+    """What you may still spend, as numbers and in words."""
+    return await run_in_threadpool(desk.budget, who, name)
+
+
+@router.get("/tables/{name}/history")
+async def history(name: str, desk: TheDesk, who: Known) -> list[dict[str, Any]]:
+    """What you have asked, with its cost."""
+    return await run_in_threadpool(desk.history, who, name)
+
+
+@router.get("/tables/{name}/dummy")
+async def dummy(
+    name: str, desk: TheDesk, who: Known, rows: int = 100, accept: Annotated[str, Header()] = ""
+) -> Response:
+    """Made-up rows of the declared spaces, to try things on."""
+    table = await run_in_threadpool(desk.dummy, who, name, rows)
+    return _arrow(table) if ARROW in accept else JSONResponse(_plain(table))
+
+
+@router.get("/releases")
+async def releases(desk: TheDesk, who: Known) -> list[dict[str, Any]]:
+    """All releases: ask them without limit."""
+    return await run_in_threadpool(desk.releases)
+
+
+@router.get("/releases/{name}")
+async def release(name: str, desk: TheDesk, who: Known) -> dict[str, Any]:
+    """What a release says of itself."""
+    return await run_in_threadpool(desk.release, name)
+
+
+@router.post("/releases/{name}/query")
+async def query(
+    name: str, asked: Queried, desk: TheDesk, who: Known, accept: Annotated[str, Header()] = ""
+) -> Response:
+    """Ask a release, at no cost."""
+    answer = await run_in_threadpool(desk.query, name, asked.sql, **asked.model_dump(exclude={"sql", "chart"}))
+    more = {"command": f"dproof query releases/{name} {shlex.quote(asked.sql)}"}
+    return await run_in_threadpool(_answered, answer, accept, asked.chart, more)
+
+
+# For custodians ------------------------------------------------------------------------------------------------------
+
+
+@router.get("/files")
+async def files(desk: TheDesk, who: Custodian) -> list[dict[str, Any]]:
+    """For custodians: every table in the folder, and whether it has a plan."""
+    return await run_in_threadpool(desk.custody.files)
+
+
+@router.get("/files/{name}/columns")
+async def columns(name: str, desk: TheDesk, who: Custodian) -> dict[str, Any]:
+    """For custodians: the names of a table's columns, and its plan."""
+    return await run_in_threadpool(desk.custody.columns, name)
+
+
+@router.post("/drafts/expected")
+async def expected(draft: Drafted, desk: TheDesk, who: Custodian) -> dict[str, Any]:
+    """For custodians: what a draft of a plan would give; no data is opened."""
+    return await run_in_threadpool(desk.custody.expected, draft.plan, draft.rows)
+
+
+@router.put("/plans/{name}")
+async def save(name: str, draft: Drafted, desk: TheDesk, who: Custodian) -> dict[str, Any]:
+    """For custodians: save a draft as the plan of a table."""
+    return await run_in_threadpool(desk.custody.save, name, draft.plan)
+
+
+@router.get("/tables/{name}/check")
+async def check(name: str, desk: TheDesk, who: Custodian) -> dict[str, Any]:
+    """For custodians, and CONFIDENTIAL: how many values the plan does not cover."""
+    return await run_in_threadpool(desk.custody.check, name)
+
+
+@router.post("/releases", status_code=202)
+async def sanitise(wanted: Wanted, desk: TheDesk, who: Custodian) -> dict[str, Any]:
+    """For custodians: sanitise a table, paid from its ledger; the name of the job that does it."""
+    return {"job": await run_in_threadpool(desk.custody.sanitise, wanted.table, wanted.name)}
+
+
+@router.get("/jobs/{name}")
+async def job(name: str, desk: TheDesk, who: Custodian) -> dict[str, Any]:
+    """For custodians: how far a job is."""
+    return desk.custody.job(name)
+
+
+@router.get("/tables/{name}/account")
+async def account(name: str, desk: TheDesk, who: Custodian) -> dict[str, Any]:
+    """For custodians: the whole account of a table."""
+    return await run_in_threadpool(desk.account, who, name)
+
+
+@router.get("/tokens")
+async def tokens(desk: TheDesk, who: Custodian) -> list[dict[str, Any]]:
+    """For custodians: everybody who was given a token."""
+    return [one.to_json() for one in await run_in_threadpool(desk.holders, who)]
+
+
+@router.post("/tokens", status_code=201)
+async def give(given: Given, desk: TheDesk, who: Custodian) -> dict[str, Any]:
+    """For custodians: a token for an analyst, shown this once, and a budget on each of the tables."""
+    budget = Privacy(str(given.epsilon), str(given.delta))
+    budgets = dict.fromkeys(given.tables, budget)
+    text, holder = await run_in_threadpool(desk.give, who, given.name, budgets, given.days)
+    tables = " ".join(f"--table {name}" for name in given.tables)
+    price = f"--epsilon {given.epsilon} --delta {given.delta} --days {given.days}"
+    command = f"dproof token . --analyst {shlex.quote(given.name)} {tables} {price}"
+    return {"token": text, "command": command, **holder.to_json()}
+
+
+@router.delete("/tokens/{number}", status_code=204)
+async def revoke(number: int, desk: TheDesk, who: Custodian) -> None:
+    """For custodians: end a token now."""
+    await run_in_threadpool(desk.revoke, who, number)
+
+
+def _ask_command(name: str, asked: Priced, who: Holder) -> str:
+    """The command that asks the same, in the folder that is served."""
+    told = asked.price()
+    price = f"--epsilon {told['epsilon']}" if told["accuracy"] is None else f"--accuracy {told['accuracy']}"
+    delta = "" if told["delta"] == "0" else f" --delta {told['delta']}"
+    analyst = "" if who.is_custodian else f" --analyst {shlex.quote(who.name)}"
+    paths = f"--plan plans/{name}.toml --ledger ledgers/{name}.db"
+    return f"dproof ask tables/{name}.* {shlex.quote(asked.sql)} {paths} {price}{delta}{analyst}"
+
+
+def _answered(answer: Answer, accept: str, chart: bool, more: dict[str, Any]) -> Response:
+    """An answer as JSON, with its table in texts and maybe a picture; or its table as an Arrow stream."""
+    if ARROW in accept:
+        return _arrow(answer.to_arrow())
+    picture = None
+    if chart:
+        with suppress(InputError):  # some answers have nothing to draw
+            picture = rendering.svg(answer.plot().to_dict())
+    return JSONResponse({**answer.to_json(), "texts": answer.texts(), "chart": picture, **more})
+
+
+def _arrow(table: Any) -> Response:
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema) as writer:
+        writer.write_table(table)
+    return Response(sink.getvalue().to_pybytes(), media_type=ARROW)
+
+
+def _plain(table: Any) -> dict[str, Any]:
+    rows = table.to_pylist()
+    return {"columns": table.column_names, "rows": [{k: _json(v) for k, v in row.items()} for row in rows]}
+
+
+def _json(value: Any) -> Any:
+    return value if isinstance(value, (str, int, float, list, dict, bool, type(None))) else str(value)

@@ -1,0 +1,142 @@
+"""A server as Python sees it: the same methods as `Curator` and `Release`, over HTTP."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.error import HTTPError, URLError
+from urllib.parse import quote, urlsplit
+from urllib.request import HTTPRedirectHandler, Request, build_opener
+
+from dproof.arguments import expect
+from dproof.errors import DproofError, InputError, OverBudget
+from dproof.questions.answer import Answer, Cell
+
+_KINDS: dict[int, type[DproofError]] = {409: OverBudget}
+_FIELDS = {"estimate", "low", "high", "stderr", "raw"}
+
+
+class _NoRedirects(HTTPRedirectHandler):
+    """A token goes to the server that it is for, and no further."""
+
+    def redirect_request(self, *_: Any) -> None:
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class Connection:
+    """A server, and the token to come with."""
+
+    url: str
+    token: str = field(repr=False)
+
+    def tables(self) -> list[dict[str, Any]]:
+        """The tables that may be asked, with what is public about each."""
+        return list(self.call("GET", "/api/tables"))
+
+    def releases(self) -> list[dict[str, Any]]:
+        """The releases that may be queried."""
+        return list(self.call("GET", "/api/releases"))
+
+    def table(self, name: str) -> RemoteTable:
+        """A private table, asked as a `Curator` is."""
+        return RemoteTable(self, f"/api/tables/{quote(name, safe='')}")
+
+    def release(self, name: str) -> RemoteRelease:
+        """A release, asked as a `Release` is."""
+        return RemoteRelease(self, f"/api/releases/{quote(name, safe='')}")
+
+    def call(self, method: str, path: str, body: Any = None) -> Any:
+        """One request; what the server refuses is raised in its own words."""
+        data = None if body is None else json.dumps(body).encode()
+        headers = {"Authorization": f"Bearer {self.token}", "Content-Type": "application/json"}
+        request = Request(self.url + path, data, headers, method=method)
+        try:
+            with build_opener(_NoRedirects).open(request, timeout=600) as response:
+                return json.loads(response.read())
+        except HTTPError as error:
+            told = error.read()
+            try:
+                sentence = str(json.loads(told)["error"])
+            except (ValueError, LookupError, TypeError):
+                sentence = f"the server answered {error.code}"
+            raise _KINDS.get(error.code, InputError)(sentence) from None
+        except (URLError, OSError, ValueError) as error:
+            reason = getattr(error, "reason", error)
+            raise InputError(f"{self.url} cannot be asked: {reason}") from None
+
+
+@dataclass(frozen=True, slots=True)
+class RemoteTable:
+    """A private table behind a server."""
+
+    connection: Connection
+    path: str
+
+    def describe(self) -> dict[str, Any]:
+        """All that is public about it."""
+        return dict(self.connection.call("GET", self.path))
+
+    def preview(self, sql: str, **price: Any) -> dict[str, Any]:
+        """What a question would cost and how good its answer would be: free."""
+        return dict(self.connection.call("POST", f"{self.path}/preview", {"sql": sql, **_texts(price)}))
+
+    def ask(self, sql: str, **price: Any) -> Answer:
+        """Answer a question at the price ε (and δ), or at the least price for an accuracy; it is paid for first."""
+        return _answer(self.connection.call("POST", f"{self.path}/ask", {"sql": sql, **_texts(price)}))
+
+    def remaining(self) -> dict[str, Any]:
+        """What may still be spent, as numbers and in words."""
+        return dict(self.connection.call("GET", f"{self.path}/budget"))
+
+    def history(self) -> list[dict[str, Any]]:
+        """What was asked with this token."""
+        return list(self.connection.call("GET", f"{self.path}/history"))
+
+    def dummy(self, rows: int = 100) -> list[dict[str, Any]]:
+        """Made-up rows, to try things on."""
+        return list(self.connection.call("GET", f"{self.path}/dummy?rows={int(rows)}")["rows"])
+
+
+@dataclass(frozen=True, slots=True)
+class RemoteRelease:
+    """A release behind a server."""
+
+    connection: Connection
+    path: str
+
+    def describe(self) -> dict[str, Any]:
+        """What it says of itself."""
+        return dict(self.connection.call("GET", self.path))
+
+    def query(self, sql: str, **options: Any) -> Answer:
+        """Debiased answers with intervals, at no cost."""
+        return _answer(self.connection.call("POST", f"{self.path}/query", {"sql": sql, **options}))
+
+
+def connect(url: str, token: str) -> Connection:
+    """Come to a `dproof serve` with a token; a token goes over TLS, or stays on this machine."""
+    parts = urlsplit(expect(url, str, "url", "the address that the server printed"))
+    expect(token, str, "token", "a text")
+    near = parts.hostname in ("127.0.0.1", "::1", "localhost")
+    if parts.scheme not in ("http", "https") or not parts.hostname or (parts.scheme == "http" and not near):
+        raise InputError("url must begin with https://, or with http:// for a server on this machine")
+    return Connection(f"{parts.scheme}://{parts.netloc}", token)
+
+
+def _texts(price: dict[str, Any]) -> dict[str, Any]:
+    """Prices as exact texts, so that fractions arrive as they are."""
+    exact = ("epsilon", "delta", "accuracy")
+    return {key: str(value) if key in exact and value is not None else value for key, value in price.items()}
+
+
+def _answer(told: dict[str, Any]) -> Answer:
+    rows = [{name: _value(value) for name, value in row.items()} for row in told["rows"]]
+    return Answer(tuple(told["columns"]), rows, told["level"], tuple(told["notes"]), told["method"])
+
+
+def _value(value: Any) -> Any:
+    if isinstance(value, dict) and value.keys() >= _FIELDS:
+        return Cell(**{key: value[key] for key in (*_FIELDS, "informative") if key in value})
+    return value

@@ -1,0 +1,120 @@
+"""The folder that is served: private tables with their plans and ledgers, and releases.
+
+tables/NAME.csv      a private table, in any form that `dproof sanitise` reads
+plans/NAME.toml      its plan
+ledgers/NAME.db      its ledger, begun with the plan's budget
+releases/…/          folders that `dproof sanitise` made
+tokens.db            who may do what (`dproof.service.tokens`)
+"""
+
+from __future__ import annotations
+
+import re
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from dproof.errors import InputError, did_you_mean
+from dproof.plans.plan import Plan
+from dproof.releases.release import CERTIFICATE
+
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
+_TABLES, _PLANS, _LEDGERS, _RELEASES = "tables", "plans", "ledgers", "releases"
+
+
+def checked_name(name: str, what: str) -> str:
+    """A name that is one part of a path, and nothing else.
+
+    >>> checked_name("census_2024", "table")
+    'census_2024'
+    """
+    if not _NAME.fullmatch(name):
+        raise InputError(f"the name of a {what} has letters, digits, _ and -, at most 64 of them")
+    return name
+
+
+@dataclass(frozen=True, slots=True)
+class Folder:
+    """Where everything lies. A name from outside is looked up among what is there, and never joined to a path."""
+
+    root: Path
+
+    @classmethod
+    def open(cls, root: Path) -> Folder:
+        """A folder that can be served; its parts are made where they are not there yet."""
+        if not root.is_dir():
+            raise InputError(f"{str(root)!r} is no folder: make one, with your tables in {_TABLES}/")
+        for part in (_TABLES, _PLANS, _LEDGERS, _RELEASES):
+            (root / part).mkdir(exist_ok=True)
+        return cls(root)
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """Hold the folder, so that no second server serves it; a process that ends lets go of it, however it ends."""
+        file = self.root / "serving.db"
+        try:
+            database = sqlite3.connect(file, timeout=0, isolation_level=None)
+            database.execute("BEGIN EXCLUSIVE")
+        except sqlite3.OperationalError as error:
+            if "locked" in str(error):
+                raise InputError(f"another server serves {str(self.root)!r} already: stop it first") from None
+            raise InputError(f"{str(self.root)!r} cannot be written to, so no budget could be kept: {error}") from None
+        try:
+            yield
+        finally:
+            database.close()
+
+    @property
+    def files(self) -> dict[str, Path]:
+        """The private tables, by their names, whether they have a plan or not."""
+        found = sorted((self.root / _TABLES).iterdir())
+        return {name: path for path in found if _NAME.fullmatch(name := path.name.partition(".")[0])}
+
+    @property
+    def tables(self) -> tuple[str, ...]:
+        """The tables that can be asked: those with a plan."""
+        return tuple(name for name in self.files if self.plan_file(name).is_file())
+
+    @property
+    def releases(self) -> dict[str, Path]:
+        """The folders of releases, by their names."""
+        found = sorted((self.root / _RELEASES).iterdir())
+        return {path.name: path for path in found if _NAME.fullmatch(path.name) and (path / CERTIFICATE).is_file()}
+
+    def table(self, name: str) -> Path:
+        """The file of a table that can be asked."""
+        if name not in self.tables:
+            raise InputError(f"there is no table {name[:64]!r}{did_you_mean(name[:64], self.tables)}")
+        return self.files[name]
+
+    def release(self, name: str) -> Path:
+        """The folder of a release."""
+        found = self.releases
+        if name not in found:
+            raise InputError(f"there is no release {name[:64]!r}{did_you_mean(name[:64], found)}")
+        return found[name]
+
+    def plan_file(self, name: str) -> Path:
+        return self.root / _PLANS / f"{checked_name(name, 'table')}.toml"
+
+    def plan(self, name: str) -> Plan:
+        """The plan of a table."""
+        self.table(name)
+        return Plan.read(self.plan_file(name))
+
+    def ledger(self, name: str) -> Path:
+        """Where the ledger of a table lies, or will."""
+        return self.root / _LEDGERS / f"{checked_name(name, 'table')}.db"
+
+    def new_release(self, name: str) -> Path:
+        """Where a release of that name will lie."""
+        place = self.root / _RELEASES / checked_name(name, "release")
+        if place.exists():
+            raise InputError(f"there is a release {name!r} already: choose another name")
+        return place
+
+    @property
+    def tokens(self) -> Path:
+        return self.root / "tokens.db"

@@ -1,0 +1,86 @@
+"""What every request must pass, and what every response carries: host, origin, size, headers that browsers obey.
+
+Written on the plain interface between server and application, so that nothing is answered past it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterable, MutableMapping
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlsplit
+
+from starlette.responses import JSONResponse
+
+Scope = MutableMapping[str, Any]
+Message = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+
+_HEADERS = {
+    "content-security-policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
+    "connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
+    "cache-control": "no-store",
+    "referrer-policy": "same-origin",
+    "x-content-type-options": "nosniff",
+    "x-frame-options": "DENY",
+    "cross-origin-opener-policy": "same-origin",
+    "cross-origin-resource-policy": "same-origin",
+}
+_CHANGING = frozenset({"POST", "PUT", "PATCH", "DELETE"})
+
+
+@dataclass(frozen=True, slots=True)
+class Guard:
+    """An application behind the checks.
+
+    A page of another site can make a browser send requests here, with the cookie that lies in it. So the host must be
+    one of ours (against names that are bound anew), and where a browser names the origin of a change, it must be ours.
+    """
+
+    app: Callable[[Scope, Receive, Send], Awaitable[None]]
+    hosts: frozenset[str]
+    largest: int  # bytes of a body
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            if scope["type"] == "lifespan":
+                await self.app(scope, receive, send)
+            return
+        headers = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in scope["headers"]}
+        refused = self._refused(scope["method"], headers)
+
+        async def send_with_headers(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                given = {name.lower() for name, _ in message["headers"]}
+                more = ((n.encode(), v.encode()) for n, v in _HEADERS.items() if n.encode() not in given)
+                message["headers"] = [*message["headers"], *more]
+            await send(message)
+
+        if refused is None:
+            with suppress(Exception):  # it is told already; what it says could quote the data, and would be logged
+                await self.app(scope, receive, send_with_headers)
+        else:
+            await JSONResponse({"error": refused[1]}, refused[0])(scope, receive, send_with_headers)
+
+    def _refused(self, method: str, headers: dict[str, str]) -> tuple[int, str] | None:
+        if headers.get("host", "") not in self.hosts:
+            return 421, "this server is not asked by that name: use the address that it printed"
+        origin = headers.get("origin")
+        if method in _CHANGING:
+            if origin is not None and urlsplit(origin).netloc not in self.hosts:
+                return 403, "a page of another site may not do this"
+            if headers.get("sec-fetch-site", "same-origin") not in ("same-origin", "none"):
+                return 403, "a page of another site may not do this"
+            length = headers.get("content-length", "")
+            if not length.isdecimal():
+                return 411, "say how long the body is, in Content-Length"
+            if int(length) > self.largest:
+                return 413, f"the body is too large: {self.largest:,} bytes are the most"
+        return None
+
+
+def hosts_of(names: Iterable[str], port: int) -> frozenset[str]:
+    """What a browser may call a server with these names at a port."""
+    return frozenset(each for name in names for each in (f"{name}:{port}", *([name] if port in (80, 443) else [])))

@@ -1,0 +1,68 @@
+"""What programs send: the bodies of requests, as /openapi.json tells them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field
+
+_LONGEST_SQL = 10_000
+
+
+class Asked(BaseModel):
+    """A question in SQL."""
+
+    model_config = ConfigDict(extra="forbid")
+    sql: str = Field(max_length=_LONGEST_SQL, examples=["SELECT count(*) AS n FROM data"])
+    level: float = Field(0.95, gt=0, lt=1)
+    chart: bool = Field(False, description="Draw the answer too, as an SVG picture.")
+
+
+class Priced(Asked):
+    """A question to the private table: what it may cost, or how good it must be."""
+
+    epsilon: str | float | None = Field(None, examples=["0.1"])
+    delta: str | float = "0"
+    accuracy: str | float | None = None
+
+    def price(self) -> dict[str, Any]:
+        """What a curator takes: decimals as they were written."""
+        numbers = {"epsilon": self.epsilon, "delta": self.delta, "accuracy": self.accuracy}
+        texts = {name: None if value is None else str(value) for name, value in numbers.items()}
+        return {**texts, "level": self.level}
+
+
+class Queried(Asked):
+    """A question to a release."""
+
+    method: str = "inverse"
+    target: str = "table"
+    assume: str = "nothing"
+    simultaneous: bool = False
+
+
+class Drafted(BaseModel):
+    """A draft of a plan, with the keys of its TOML file, and about how many rows the table has."""
+
+    model_config = ConfigDict(extra="forbid")
+    plan: dict[str, Any]
+    rows: int = 10_000
+
+
+class Wanted(BaseModel):
+    """A release that is to be made of a table."""
+
+    model_config = ConfigDict(extra="forbid")
+    table: str
+    name: str
+
+
+class Given(BaseModel):
+    """What an analyst gets: a token, and a budget on each of some tables."""
+
+    model_config = ConfigDict(extra="forbid")
+    name: str = Field(max_length=64)
+    tables: list[str]
+    epsilon: str | float
+    delta: str | float = "0"
+    days: int = 90

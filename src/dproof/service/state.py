@@ -1,0 +1,91 @@
+"""What a server keeps from one request to the next, and who sends a request."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Annotated
+
+from fastapi import Depends, Request
+from starlette.exceptions import HTTPException
+
+from dproof.service.desk import Desk, need_custodian
+from dproof.service.pace import Rate
+from dproof.service.sessions import COOKIE, Sessions
+from dproof.service.tokens import Holder
+
+
+class Unknown(Exception):
+    """No token, or none that is good."""
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """How the server behaves: the tick at which answers leave, and how often somebody may come."""
+
+    tick: float = 1.0
+    per_second: float = 100.0
+    at_once: int = 200
+    clock: Callable[[], float] = time.monotonic
+    sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
+    secure: bool = False  # whether people come by TLS, so that the cookie goes no other way
+
+
+class Service:
+    """The desk, who is signed in, and how often somebody comes."""
+
+    def __init__(self, desk: Desk, settings: Settings) -> None:
+        self.desk, self.settings, self.sessions = desk, settings, Sessions()
+        self._requests = Rate(settings.per_second, settings.at_once, settings.clock)
+        self._guesses = Rate(1.0, 20, settings.clock)  # of tokens, for each address
+
+    def known(self, request: Request, token: str) -> Holder | None:
+        """Who holds a token; an address that guesses is slowed down."""
+        address = request.client.host if request.client else ""
+        found = self.desk.tokens.holder(token)
+        if found is None and not self._guesses.allows(address):
+            raise HTTPException(429, "too many unknown tokens: wait a moment")
+        return found
+
+    def holder(self, request: Request) -> Holder:
+        """Who sends a request: by a token in its header, or signed in at the page."""
+        header = request.headers.get("authorization")
+        if header is not None:
+            found = self.known(request, header.removeprefix("Bearer ").strip())
+        else:
+            number = self.sessions.number(request.cookies.get(COOKIE))
+            found = None if number is None else self.desk.tokens.by_number(number)
+        if found is None:
+            raise Unknown
+        if not self._requests.allows(str(found.number)):
+            raise HTTPException(429, "too many requests: wait a moment")
+        return found
+
+
+def service_of(request: Request) -> Service:
+    """The service that an application was made with."""
+    found: Service = request.app.state.service
+    return found
+
+
+def desk_of(request: Request) -> Desk:
+    return service_of(request).desk
+
+
+def holder_of(request: Request) -> Holder:
+    return service_of(request).holder(request)
+
+
+def custodian_of(request: Request) -> Holder:
+    """Who sends a request that only custodians may send."""
+    found = holder_of(request)
+    need_custodian(found)
+    return found
+
+
+TheService = Annotated[Service, Depends(service_of)]
+TheDesk = Annotated[Desk, Depends(desk_of)]
+Known = Annotated[Holder, Depends(holder_of)]
+Custodian = Annotated[Holder, Depends(custodian_of)]

@@ -1,0 +1,67 @@
+"""The application: what programs and people are served, and what becomes of an error."""
+
+from __future__ import annotations
+
+import sys
+from traceback import extract_tb
+
+from fastapi import FastAPI, Request, Response
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse
+from starlette.exceptions import HTTPException
+
+from dproof import __version__
+from dproof.errors import DproofError, InputError, OverBudget
+from dproof.service import api, pages
+from dproof.service.desk import Desk, NotAllowed
+from dproof.service.guard import Guard
+from dproof.service.state import Service, Settings, Unknown
+
+LARGEST_BODY = 1 << 16
+
+
+def application(desk: Desk, hosts: frozenset[str], settings: Settings | None = None) -> Guard:
+    """The server's application, behind its guard."""
+    app = FastAPI(title="dproof", version=__version__, docs_url=None, redoc_url=None)
+    app.state.service = Service(desk, settings or Settings())
+    app.include_router(api.router)
+    app.include_router(pages.router)
+    _errors(app)
+    return Guard(app, hosts, LARGEST_BODY)
+
+
+def _errors(app: FastAPI) -> None:
+    """What becomes of an error: one sentence, and nothing of the data in it."""
+
+    async def told(request: Request, error: Exception) -> Response:
+        status, sentence = _said(error)
+        if request.url.path.startswith("/api/"):
+            return JSONResponse({"error": sentence}, status)
+        return pages.error_page(status, sentence)
+
+    for kind in (DproofError, HTTPException, RequestValidationError, Unknown, Exception):
+        app.add_exception_handler(kind, told)
+
+
+def _said(error: Exception) -> tuple[int, str]:
+    match error:
+        case Unknown():
+            return 401, "sign in with a token: it is unknown, revoked or over"
+        case NotAllowed():
+            return 403, str(error)
+        case OverBudget():
+            return 409, str(error)
+        case InputError():
+            return 400, str(error)
+        case HTTPException():
+            return error.status_code, str(error.detail)
+        case RequestValidationError():
+            first = error.errors()[0]
+            where = ".".join(str(part) for part in first["loc"] if part != "body")
+            return 422, f"{where or 'the body'}: {first['msg']}"
+        case _:
+            # Its text may quote the data: it is told by its kind and place, and to the operator alone.
+            place = extract_tb(error.__traceback__)[-1] if error.__traceback__ else None
+            where = "" if place is None else f" at {place.filename.rpartition('/')[2]}, line {place.lineno}"
+            print(f"dproof: a request failed: {type(error).__name__}{where}", file=sys.stderr, flush=True)
+            return 500, "the server could not do this; its operator can see why"

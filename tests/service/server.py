@@ -1,0 +1,90 @@
+"""A folder to serve, and a real server on a port of this machine."""
+
+import http.client
+import json
+import threading
+from contextlib import contextmanager
+from types import SimpleNamespace
+
+import uvicorn
+
+from dproof import Privacy
+from dproof.service.desk import Desk, give_budgets
+from dproof.service.folder import Folder
+from dproof.service.guard import hosts_of
+from dproof.service.state import Settings
+from dproof.service.tokens import Tokens
+from dproof.service.web import application
+
+PLAN = """
+[privacy]
+epsilon = "2"
+[columns.sex]
+space = "categories"
+values = ["f", "m"]
+outside = "category"
+[columns.age]
+space = "interval"
+low = 18
+high = 90
+missing = 40
+"""
+
+
+def make_folder(root, rows=None):
+    """A folder with one table, `people`; a custodian and two analysts have tokens."""
+    folder = Folder.open(root)
+    lines = rows or [f"{'f' if n % 3 else 'm'},{18 + n % 70}" for n in range(500)]
+    (root / "tables" / "people.csv").write_text("\n".join(["sex,age", *lines]) + "\n")
+    (root / "plans" / "people.toml").write_text(PLAN)
+    tokens = Tokens(folder.tokens)
+    ann, _ = give_budgets(folder, tokens, "ann", {"people": Privacy(1)}, 90)
+    bob, _ = give_budgets(folder, tokens, "bob", {"people": Privacy(1)}, 90)
+    carla, _ = tokens.issue("carla", "custodian")
+    return SimpleNamespace(folder=folder, tokens=tokens, ann=ann, bob=bob, carla=carla, root=root)
+
+
+@contextmanager
+def serving(made, **settings):
+    """The folder behind a real server; `made.port` says where."""
+    ready = threading.Event()
+
+    class Server(uvicorn.Server):
+        async def startup(self, sockets=None):
+            await super().startup(sockets)
+            ready.set()
+
+    config = uvicorn.Config(None, host="127.0.0.1", port=0, log_config=None, access_log=False, server_header=False)
+    server = Server(config)
+    listening = config.bind_socket()
+    made.port = listening.getsockname()[1]
+    settings = Settings(**{"tick": 0.05, **settings})
+    config.app = application(Desk(made.folder, made.tokens), hosts_of(["127.0.0.1"], made.port), settings)
+    thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
+    thread.start()
+    assert ready.wait(60)
+    try:
+        yield made
+    finally:
+        server.should_exit = True
+        thread.join(60)
+
+
+def send(made, method, path, body=None, token=None, **headers):
+    """Status, headers and body of one request; a body is JSON unless it is bytes."""
+    connection = http.client.HTTPConnection("127.0.0.1", made.port, timeout=60)
+    data = body if body is None or isinstance(body, bytes) else json.dumps(body).encode()
+    if token is not None:
+        headers["Authorization"] = f"Bearer {token}"
+    sent = {name.replace("_", "-"): value for name, value in headers.items()}
+    connection.request(method, path, data, {"Content-Type": "application/json", **sent})
+    response = connection.getresponse()
+    told = response.read()
+    connection.close()
+    kind = response.getheader("content-type", "")
+    return SimpleNamespace(
+        status=response.status,
+        headers=dict(response.getheaders()),
+        raw=told,
+        json=json.loads(told) if told and kind.startswith("application/json") else None,
+    )

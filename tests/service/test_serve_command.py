@@ -1,0 +1,71 @@
+"""`dproof serve` and `dproof token` as a user runs them."""
+
+import json
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.service.server import make_folder, send
+
+DPROOF = str(Path(sys.executable).parent / "dproof")
+
+
+def run(*words):
+    return subprocess.run([DPROOF, *map(str, words)], capture_output=True, text=True, check=False)
+
+
+def test_tokens_from_the_command_line(tmp_path):
+    made = make_folder(tmp_path)
+    told = json.loads(
+        run("token", tmp_path, "--analyst", "dan", "--table", "people", "--epsilon", "0.5", "--json").stdout
+    )
+    assert made.tokens.holder(told["token"]).name == "dan"
+    assert json.loads(run("token", tmp_path, "--revoke", told["number"], "--json").stdout)["token"] is None
+    assert made.tokens.holder(told["token"]) is None
+    listed = run("token", tmp_path)
+    assert "dan" in listed.stdout and "dproof_" not in listed.stdout
+    for words, said in [
+        (["--analyst", "dan"], "--analyst needs --table"),
+        (["--analyst", "dan", "--table", "pay", "--epsilon", "1"], "there is no table 'pay'"),
+        (["--custodian", "a", "--revoke", "1"], "one thing at a time"),
+    ]:
+        refused = run("token", tmp_path, *words)
+        assert refused.returncode == 2 and said in refused.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--host", "0.0.0.0"], "needs TLS"),
+        (["--certificate", "c.pem"], "go together"),
+        (["--tick", "0"], "from 0.05 to 60"),
+    ],
+)
+def test_what_is_not_safe_is_refused(tmp_path, words, said):
+    refused = run("serve", tmp_path, *words)
+    assert refused.returncode == 2 and said in refused.stderr
+
+
+def test_a_server_serves_until_it_is_told_to_end(tmp_path):
+    made = make_folder(tmp_path)
+    made.port = 8731
+    server = subprocess.Popen([DPROOF, "serve", str(tmp_path), "--port", "8731"], stderr=subprocess.PIPE, text=True)
+    try:
+        for _ in range(600):
+            try:
+                told = send(made, "GET", "/api/tables", token=made.ann)
+                break
+            except OSError:
+                time.sleep(0.1)
+        assert told.json[0]["name"] == "people"
+        second = run("serve", tmp_path, "--port", "8732")
+        assert second.returncode == 2 and "another server" in second.stderr
+        server.send_signal(signal.SIGINT)
+        said = server.communicate(timeout=60)[1]
+    finally:
+        server.kill()
+    assert "serving" in said and "Traceback" not in said
