@@ -11,7 +11,8 @@ CONCERNED = {
     "laws/block_design.py": "block_design plane_design worst_pairs best_laws",
     "laws/blocks.py": "block_design plane_design best_laws",
     "laws/difference_sets.py": "block_design plane_design",
-    "laws/debias.py": "estimation_scores estimation_unbiased release_query release_query_designs frequency_protocols",
+    "laws/debias.py": "present_blocks estimation_scores estimation_unbiased release_query release_query_designs "
+    "frequency_protocols",
     "laws/divergence.py": "gaussian_vectors worst_pairs families lattice certify tight_or_upper curves_noise "
     "composition",
     "laws/gaussian.py": "gaussian_vectors verifier_coefficients lattice noise_records noise_mechanisms "
@@ -27,9 +28,9 @@ CONCERNED = {
     "noise_records release_query_designs release_query",
     "laws/matrix.py": "matrix_odds matrix_variance mean_variance families worst_pairs certify rounding "
     "estimation_scores matrix_file certificate samplers optional missing_release",
-    "laws/optional.py": "points mean_variance what_a_law_says optional optional_curves missing_release worst_pairs "
-    "certificate_ranges",
-    "laws/points.py": "points release_query_numbers",
+    "laws/optional.py": "optional_pairs points mean_variance what_a_law_says optional optional_curves missing_release "
+    "worst_pairs certificate_ranges",
+    "laws/points.py": "points_on_grid points release_query_numbers",
     "laws/one_item.py": "one_item worst_pairs best_laws",
     "laws/rounded.py": "rounded best_laws",
     "laws/scores.py": "smoothed_scores estimation_scores estimation_unbiased release_query release_query_designs "
@@ -69,9 +70,9 @@ CONCERNED = {
     "curation/simulation.py": "curator_price curator_moments curator_consistency unknown_aggregates",
     "curation/tally.py": "counting curator_counts curator_missing curator_distinct curator_moments curator_consistency "
     "curator_session checkboxes",
-    "curves": "kernel_norms gaussian_process curves_bases curves_left_out curves_noise curves_clipping curves_choice "
-    "curves_curator curves_estimation curves_release curves_examples functional_mean_curve certificate_ranges "
-    "2015_example_4 optional_curves missing_curves",
+    "curves": "projection_error path_length kernel_norms gaussian_process curves_bases curves_left_out curves_noise "
+    "curves_clipping curves_choice curves_curator curves_estimation curves_release curves_examples "
+    "functional_mean_curve certificate_ranges 2015_example_4 optional_curves missing_curves",
 }
 
 
