@@ -21,6 +21,7 @@ from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from itertools import pairwise
 from math import inf, nan
+from numbers import Number
 from pathlib import Path
 from shutil import rmtree
 from tempfile import mkdtemp
@@ -31,7 +32,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import ArrayLike, NDArray
 
-from dproof.arguments import expect
+from dproof.arguments import expect, listed, whole
 from dproof.curation.curator import Curator
 from dproof.curation.ledger import Ledger
 from dproof.curation.limits import Amount
@@ -146,11 +147,12 @@ def histogram(
 
     `bins` are the edges, or how many bins of equal width lie between the bounds.
     """
-    if isinstance(bins, int):
+    if isinstance(bins, Number):
+        number = whole(bins, "bins", 1)
         low, high = _bounds(bounds)
-        edges = [low + (high - low) * n / max(1, bins) for n in range(bins + 1)]
+        edges = [low + (high - low) * n / number for n in range(number + 1)]
     else:
-        edges = [exact(edge, "bins") for edge in bins]
+        edges = [exact(edge, "bins") for edge in listed(bins, "bins", "how many bins there are, or a list of edges")]
     if len(edges) < 2 or any(a >= b for a, b in pairwise(edges)):
         raise InputError("bins must be one or more, or edges that increase")
     column = {"space": "interval", "low": edges[0], "high": edges[-1], "outside": "refuse"}
@@ -197,6 +199,8 @@ def _numbers(values: ArrayLike) -> NDArray[np.float64]:
 
 
 def _number(value: Any) -> float:
+    if np.iscomplexobj(value):
+        return nan  # NumPy would warn, and tell that there is one
     try:
         return float(value)
     except OverflowError:

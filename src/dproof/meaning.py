@@ -92,8 +92,8 @@ def _most_probable(privacy: Privacy, p: Fraction) -> Fraction:
     return min(growth * p + privacy.delta, 1 - max(Fraction(0), 1 - p - privacy.delta) / growth)
 
 
-def utility_change(privacy: Privacy, span: Any) -> Fraction:
-    """The most an expected gain can move when one row changes, for outcomes worth between 0 and `span`.
+def utility_change(privacy: Privacy, stake: Any) -> Fraction:
+    """The most an expected gain can move when one row changes, for outcomes worth between 0 and `stake`.
 
     |E − E'| ≤ B (e^ε − 1 + 2δ)/(e^ε + 1), which is B tanh(ε/2) for δ = 0 and is attained by randomised
     response on two values. The often quoted B(e^ε − 1) says nothing once ε ≥ ln 2. The sheet, exercise 6.1.
@@ -101,9 +101,9 @@ def utility_change(privacy: Privacy, span: Any) -> Fraction:
     >>> [round(float(utility_change(Privacy(1, delta), 10_000)), 2) for delta in (0, "0.05")]
     [4621.17, 4890.11]
     """
-    size, growth = exact(span, "span"), exp_above(privacy.epsilon)
+    size, growth = exact(stake, "stake"), exp_above(privacy.epsilon)
     if size < 0:
-        raise InputError("span is the distance between the worst and the best outcome: it cannot be negative")
+        raise InputError("stake is the distance between the worst and the best outcome: it cannot be negative")
     return size * (growth - 1 + 2 * privacy.delta) / (growth + 1)
 
 

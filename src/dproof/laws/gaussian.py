@@ -35,6 +35,8 @@ _CUT = 1 << 30  # the least weight that is kept
 _WORKING = 256  # bits in which the weights are computed
 _WIDEST = 1 << 50
 _MOST_SHAPES = 60
+_FEW, _MANY = 8, 16  # cells in a shift: too few for a shift by a part of one, and enough
+_WIDEST_TABLE = 8192  # in standard deviations
 _SQUARE: Range = (Fraction(1, 1 << 24), 1 << 30)
 _SUMMED_SQUARE: Range = (8, 1 << 18)  # of one draw out of several
 _RIPPLE = Fraction(1, 1 << 108)  # of ln Σ_h exp(−(h − c)²/2r²) over c, for r ≥ 2
@@ -212,17 +214,31 @@ class Gaussian(NoiseLaw):
 NOISES[Gaussian.kind] = Gaussian.from_json
 
 
-def gaussian(square: Fraction, *, widest_table: int = 512) -> Gaussian:
+def gaussian(square: Fraction, *, widest_table: int = 512, shift: int | None = None) -> Gaussian:
     """Lattice Gaussian noise with σ² = `square`, in steps; past the widest table, in standard deviations, a cell
-    holds several values.
+    holds several values. `shift` is how many steps one number moves, where the noise is for one.
     """
     sigma = isqrt(int(square))
     if sigma > _WIDEST:
         raise TooLarge(
             "the noise would be too wide; use a coarser step, say how many coordinates move, or allow more epsilon"
         )
-    unit = 1 if sigma <= widest_table else 2 * (sigma // 800) + 1
+    unit = 1 if sigma <= widest_table else _cell(sigma, shift)
     return Gaussian(square / unit**2, unit)
+
+
+def _cell(sigma: int, shift: int | None) -> int:
+    """How many values a cell holds, for wide noise.
+
+    A shift by a part of a cell moves some values by a whole one. Where a shift is less than `_FEW` cells that costs
+    much more than the ideal law does, so there a shift is made a whole number of cells, or nearly so.
+    """
+    unit = 2 * (sigma // 800) + 1
+    most = 0 if shift is None or unit * _FEW <= shift else min(_MANY, _WIDEST_TABLE * shift // sigma)
+    if shift is None or most == 0:
+        return unit
+    even = shift & -shift  # the largest power of 2 that divides it: a cell is odd
+    return shift // even if even <= most else (shift // most - 1) | 1
 
 
 def _shapes(square: int, coordinates: int, largest: int | None = None) -> Iterator[tuple[int, ...]]:

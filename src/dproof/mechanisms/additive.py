@@ -95,7 +95,9 @@ def gaussian(
 
     On a fine lattice σ solves Φ(D/2σ − εσ/D) − e^ε Φ(−D/2σ − εσ/D) = δ with D the diameter.
     Balle and Wang 2018; Canonne, Kamath and Steinke 2020. With `sigma` instead of a promise it is given; `delta(ε)`
-    tells what it keeps.
+    tells what it keeps. Where σ is above 512 steps, several values share a cell of the table: that costs up to 1.5 %
+    of σ, more or less from step to step; more than that where σ is above 500 diameters; and far too much above 8,192,
+    at an ε below about 0.0005.
 
     Why it is private: see `integer_gaussian`, with the diameter in steps as the sensitivity.
 
@@ -108,7 +110,9 @@ def gaussian(
     steps, promise = _given_scale(interval, privacy, sigma, "sigma")
 
     def noise(shift: int) -> NoiseLaw:
-        return integer_gaussian(shift**2, promise, coordinates=1).law if promise else gaussian_law(steps**2)
+        return (
+            integer_gaussian(shift**2, promise, coordinates=1).law if promise else gaussian_law(steps**2, shift=shift)
+        )
 
     return _plus(interval, noise, "Gaussian", "Balle and Wang 2018, on the lattice", clamp)
 

@@ -62,8 +62,8 @@ def estimate(mechanism: Mechanism, counts: Any, level: float = 0.95) -> Estimate
     the row B[y] and the sum is unbiased. Its covariance, given the true values, is Σ_d n_d (Σ_y P(d, y) B[y]ᵀB[y]) −
     diag(n), and Σ_y c_y B[y]ᵀB[y] − diag(estimate) is unbiased for that.
     """
-    observed = _observed(mechanism, counts)
     level, law = level_of(level), mechanism.matrix()
+    observed = _observed(mechanism, counts, law.shape[1])
     share = np.maximum(law.mean(axis=0), 1e-300)
     scaled = law / share
     square = scaled @ law.T
@@ -75,9 +75,8 @@ def estimate(mechanism: Mechanism, counts: Any, level: float = 0.95) -> Estimate
     return Estimate(tuple(mechanism.inputs.decode(np.arange(mechanism.inputs.size))), found, covariance, level)
 
 
-def _observed(mechanism: Mechanism, counts: Any) -> Floats:
+def _observed(mechanism: Mechanism, counts: Any, outputs: int) -> Floats:
     """How often each output occurred, in the order of the outputs."""
-    outputs = len(mechanism.law(mechanism.inputs.label(0)))
     if isinstance(counts, Mapping):
         given = [0] * outputs
         for label, count in counts.items():

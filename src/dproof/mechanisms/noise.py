@@ -154,7 +154,7 @@ def _gaussian(square: int, coordinates: int, epsilon: Fraction, delta: Fraction)
 
     def noise(sigma: Fraction) -> Noise:
         # Where many coordinates move a little, cells of several values would cost much more than the ideal law.
-        law = gaussian(sigma * sigma, widest_table=512 if coordinates == 1 else 8192)
+        law = gaussian(sigma**2, shift=isqrt(square)) if coordinates == 1 else gaussian(sigma**2, widest_table=8192)
         return Noise("Gaussian", law, square, coordinates)
 
     return noise(least(lambda sigma: noise(sigma).worst(exp_below(epsilon)) <= delta, Fraction(isqrt(square))))

@@ -42,6 +42,13 @@ class RoundedAtRandom(Interval):
     def __init__(self, interval: Interval) -> None:
         super().__init__(interval.low, interval.high, interval.step)
 
+    def code(self, value: Any) -> int:
+        """The code of a lattice point; any other value has one at random, and so no law of its own to be told."""
+        code = super().code(value)
+        if self.number(value) not in (self.low + code * self.step, exact(self.label(code))):
+            raise InputError("a value between lattice points is rounded at random: ask for the law of a lattice point")
+        return code
+
     def encode(self, values: Any, *, clamp: bool = False) -> NDArray[Any]:
         """The codes of a column, each value at one of its two neighbours; one outside is refused or clamped."""
         super().encode(values, clamp=clamp)  # refuses what lies outside or is no number
