@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import zipfile
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from html import escape
 from importlib.resources import files
 from typing import Any
@@ -198,7 +198,7 @@ def _told_of_release(told: dict[str, Any]) -> str:
 def _table(desk: Desk, who: Holder, name: str) -> str:
     told, history = desk.table(who, name), desk.history(who, name)
     rows = [(_date(one["at"]), one["question"], f"{one['epsilon']:.6g}") for one in reversed(history)]
-    asked = html_table(("when (UTC)", "question", "ε"), rows) if rows else "<p>Nothing yet.</p>"
+    asked = _scrolled(("when (UTC)", "question", "ε"), rows) if rows else "<p>Nothing yet.</p>"
     return (
         f'<p class="budget" id="left">{escape(_left(told["budget"]))}</p>'
         f"<p>{escape(_TEXTS['ask'])}</p>{_form('/api/tables/' + quote(name), told['columns'], 'data', priced=True)}"
@@ -280,7 +280,7 @@ def _custody(desk: Desk) -> str:
     heads = ("number", "name", "role", "tables", "ends", "revoked")
     return (
         f"<section><h2>Tables</h2>{_list(files, 'Put a table into the folder tables/.')}</section>"
-        f"<section><h2>Tokens</h2><p>{escape(_TEXTS['give'])}</p>{give}{html_table(heads, holders)}{revoke}</section>"
+        f"<section><h2>Tokens</h2><p>{escape(_TEXTS['give'])}</p>{give}{_scrolled(heads, holders)}{revoke}</section>"
     )
 
 
@@ -359,6 +359,11 @@ def _packed(desk: Desk, name: str) -> bytes:
             if path.is_file() and path.resolve().is_relative_to(folder):  # a link could lead to a private table
                 packed.write(path, f"{name}/{path.relative_to(folder)}")
     return sink.getvalue()
+
+
+def _scrolled(head: Sequence[Any], rows: Iterable[Sequence[Any]]) -> str:
+    """A table that scrolls by itself where the window is narrow."""
+    return f'<div class="wide">{html_table(head, rows)}</div>'
 
 
 def _link(href: str, name: str, text: str) -> str:
