@@ -14,9 +14,9 @@ from typing import Any, TypeVar
 
 from dproof.curation.account import Unit
 from dproof.curation.curator import Curator
-from dproof.curation.ledger import Ledger
+from dproof.curation.ledger import Ledger, Standing
 from dproof.curation.ledger_file import is_begun
-from dproof.curation.limits import amount
+from dproof.curation.limits import Amount, amount, rho_for
 from dproof.curation.preview import Preview
 from dproof.curation.statement import counts_left, entry_to_json, statement
 from dproof.errors import DproofError, InputError
@@ -97,26 +97,40 @@ class Desk:
 
     def budget(self, holder: Holder, name: str) -> dict[str, Any]:
         """What somebody may still spend on a table, as numbers and in words."""
-        plan, ledger, own = self._plan(holder, name), self._ledger(name), self._spender(holder, name)
-        whole = ledger.standing()
-        left = (whole.remaining if own is None else ledger.remaining(own)).to_json()
-        spent = whole.spent if own is None else ledger.spent(own)
-        given = whole.budget if own is None else ledger.analysts[own]
-        assert given is not None
-        amounts = {"budget": given.to_json(), "spent": spent.to_json(), "remaining": left}
+        plan, own = self._plan(holder, name), self._spender(holder, name)
+        standing = self._standing(plan, name) if own is None else self._share(own, name)
+        left = standing.remaining.to_json()
+        amounts = {"budget": standing.budget.to_json(), "spent": standing.spent.to_json(), "remaining": left}
         return {**amounts, "in_words": counts_left(left, plan.rows_per_person), "neighbours": plan.privacy.neighbours}
 
     def history(self, holder: Holder, name: str) -> list[dict[str, Any]]:
         """What somebody has asked of a table; a custodian sees what everybody has."""
         self._plan(holder, name)
+        if not is_begun(self.folder.ledger(name)):
+            return []
         entries = [entry_to_json(entry) for entry in self._ledger(name).entries if entry["kind"] == "question"]
         return [one for one in entries if holder.is_custodian or one.get("analyst") == holder.name]
+
+    def _standing(self, plan: Plan, name: str) -> Standing:
+        """The account of a table. Who looks at it begins no ledger: until there is one, the plan can be changed."""
+        if is_begun(self.folder.ledger(name)):
+            return self._ledger(name).standing()
+        promised = plan.privacy
+        rho = rho_for(promised.epsilon, promised.delta) if promised.delta else None
+        whole = Amount(promised.epsilon, promised.delta, rho)
+        return Standing(whole, Amount(), whole)
+
+    def _share(self, analyst: str, name: str) -> Standing:
+        ledger = self._ledger(name)
+        given = ledger.analysts[analyst]
+        assert given is not None
+        return Standing(given, ledger.spent(analyst), ledger.remaining(analyst))
 
     def _spender(self, holder: Holder, name: str) -> str | None:
         """Whose share of the budget somebody spends; None is the whole of it, for a custodian."""
         if holder.is_custodian:
             return None
-        if self._ledger(name).analysts.get(holder.name) is None:
+        if not is_begun(self.folder.ledger(name)) or self._ledger(name).analysts.get(holder.name) is None:
             raise NotAllowed("no budget on this table was given to you: ask its custodian")
         return holder.name
 
