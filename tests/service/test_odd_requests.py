@@ -92,6 +92,14 @@ def test_who_has_no_budget_learns_nobodys_name(made):
     assert "no budget" in send(made, "GET", "/api/tables", token=stranger).json[0]["error"]
 
 
+def test_a_custodian_asks_where_analysts_do_as_one_of_them(made):
+    told = send(made, "POST", "/api/tables/people/preview", QUESTION, made.carla)
+    assert told.status == 403 and "give yourself a budget" in told.json["error"]
+    wanted = {"name": "carla", "tables": ["people"], "epsilon": "0.2"}
+    own = send(made, "POST", "/api/tokens", wanted, made.carla).json["token"]
+    assert send(made, "POST", "/api/tables/people/preview", QUESTION, own).status == 200
+
+
 def test_threads_that_come_together_are_all_counted():
     inside, together = [0], []
 

@@ -138,6 +138,10 @@ class Desk:
         """The table, opened for one person: another's long question does not hold up a short one."""
         plan, data, ledger = self._plan(holder, name), self.folder.table(name), self.folder.ledger(name)
         who = self._spender(holder, name)
+        if who is None and is_begun(ledger) and any(self._ledger(name).analysts.values()):
+            raise NotAllowed(
+                "analysts have budgets on this table, so they ask it: give yourself a budget as an analyst"
+            )
         stamp = _stamp(self.folder.plan_file(name)), _stamp(data)
         opened = partial(Curator, data, plan, ledger=ledger, analyst=who)
         return self._kept(self._curators, (name, who or ""), stamp, opened)
