@@ -22,7 +22,7 @@ CONCERNED = {
     "laws/keep_or_other.py": "what_a_law_says families worst_pairs certify release_query frequency_protocols samplers",
     "laws/lattice.py": "what_a_law_says lattice_nodes lattice_clamped lattice new_law certificate_ranges "
     "lattice_certificates release_query_numbers lattice_sampling noise_records",
-    "laws/laplace.py": "laplace_tables uneven_noise lattice wide_noise noise noise_records certificate_ranges "
+    "laws/laplace.py": "laplace_tables scale uneven_noise lattice wide_noise noise noise_records certificate_ranges "
     "lattice_sampling",
     "laws/law.py": "read_numbers points what_a_law_says new_law families worst_pairs samplers certificate_ranges "
     "noise_records release_query_designs release_query",
@@ -35,13 +35,14 @@ CONCERNED = {
     "laws/rounded.py": "rounded best_laws",
     "laws/scores.py": "smoothed_scores estimation_scores estimation_unbiased release_query release_query_designs "
     "frequency_protocols",
-    "laws/sets.py": "what_a_law_says families worst_pairs lattice_sampling estimation_scores frequency_protocols "
-    "release_query_designs certify samplers",
+    "laws/sets.py": "negative_weights what_a_law_says families worst_pairs lattice_sampling estimation_scores "
+    "frequency_protocols release_query_designs certify samplers",
     "laws/simplex.py": "simplex release_query",
     "laws/stairs.py": "uneven_noise lattice noise_records lattice_sampling verifier_bounds certificate_ranges",
     "certification": "certify certificate sufficient_sets tight_or_upper composition lattice_certificates",
     "certification/certificate.py": "certificate_file certificate certificate_ranges versions certificate_page "
     "lattice_certificates",
+    "certification/loss.py": "exact_products tight_or_upper composition certify",
     "certification/sufficient_sets.py": "sufficient_sets 2015_theorem_2 2015_theorem_3 2016_theorem_2 2016_example_2",
     "certification/verify_central.py": "central_reach verify_central central_forgeries contrasts several_rows "
     "central_sets central_rows",
