@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Callable, Hashable, Mapping
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from dproof.curation.account import Unit
 from dproof.curation.curator import Curator
@@ -23,12 +24,14 @@ from dproof.plans.plan import Plan
 from dproof.privacy import Privacy
 from dproof.questions.answer import Answer
 from dproof.releases.load import load
-from dproof.releases.release import Release
+from dproof.releases.release import CERTIFICATE, Release
 from dproof.service.custody import Custody
 from dproof.service.dummy import MOST_DUMMY_ROWS, dummy_rows
 from dproof.service.folder import Folder
 from dproof.service.tokens import Holder, Tokens
 
+_Key = TypeVar("_Key", bound=Hashable)
+_Opened = TypeVar("_Opened")
 _MOST_OPEN = 64  # tables and releases that are kept open
 
 
@@ -43,6 +46,7 @@ class Desk:
         self.folder, self.tokens, self.custody = folder, tokens, Custody(folder)
         self._curators: OrderedDict[tuple[str, str], tuple[Any, Curator]] = OrderedDict()
         self._releases: OrderedDict[str, tuple[Any, Release]] = OrderedDict()
+        self._ledgers: OrderedDict[str, tuple[Any, Ledger]] = OrderedDict()
         self._lock = threading.Lock()
 
     # Tables --------------------------------------------------------------------------------------------------------
@@ -105,23 +109,31 @@ class Desk:
 
     def _curator(self, holder: Holder, name: str) -> Curator:
         """The table, opened for one person: another's long question does not hold up a short one."""
-        plan_file = self.folder.plan_file(name)
-        plan, data = self._plan(holder, name), self.folder.table(name)
-        who = "" if holder.is_custodian else holder.name
-        stamp = _stamp(plan_file), _stamp(data)
-        with self._lock:
-            kept = self._curators.get((name, who))
-            if kept is None or kept[0] != stamp:
-                opened = Curator(data, plan, ledger=self.folder.ledger(name), analyst=who or None)
-                kept = self._curators[name, who] = stamp, opened
-            self._curators.move_to_end((name, who))
-            while len(self._curators) > _MOST_OPEN:
-                self._curators.popitem(last=False)
-        return kept[1]
+        plan, data, ledger = self._plan(holder, name), self.folder.table(name), self.folder.ledger(name)
+        who = None if holder.is_custodian else holder.name
+        stamp = _stamp(self.folder.plan_file(name)), _stamp(data)
+        opened = partial(Curator, data, plan, ledger=ledger, analyst=who)
+        return self._kept(self._curators, (name, who or ""), stamp, opened)
 
     def _ledger(self, name: str) -> Ledger:
-        file, plan = self.folder.ledger(name), self.folder.plan(name)
-        return Ledger(file, budget=None if is_begun(file) else plan.privacy, unit=Unit.of(plan), ceiling=plan.privacy)
+        """The ledger of a table, whose chain is checked once and then as it grows."""
+        plan, file = self.folder.plan(name), self.folder.ledger(name)
+        budget = None if is_begun(file) else plan.privacy
+        opened = partial(Ledger, file, budget=budget, unit=Unit.of(plan), ceiling=plan.privacy)
+        return self._kept(self._ledgers, name, _stamp(self.folder.plan_file(name)), opened)
+
+    def _kept(
+        self, kept: OrderedDict[_Key, tuple[Any, _Opened]], key: _Key, stamp: Any, opened: Callable[[], _Opened]
+    ) -> _Opened:
+        """What was opened under a key, or opened anew where its files have changed."""
+        with self._lock:
+            found = kept.get(key)
+            if found is None or found[0] != stamp:
+                found = kept[key] = stamp, opened()
+            kept.move_to_end(key)
+            while len(kept) > _MOST_OPEN:
+                kept.popitem(last=False)
+        return found[1]
 
     # Releases ------------------------------------------------------------------------------------------------------
 
@@ -151,15 +163,7 @@ class Desk:
 
     def _release(self, name: str) -> Release:
         folder = self.folder.release(name)
-        stamp = _stamp(folder / "certificate.json")
-        with self._lock:
-            kept = self._releases.get(name)
-            if kept is None or kept[0] != stamp:
-                kept = self._releases[name] = stamp, load(folder)
-            self._releases.move_to_end(name)
-            while len(self._releases) > _MOST_OPEN:
-                self._releases.popitem(last=False)
-        return kept[1]
+        return self._kept(self._releases, name, _stamp(folder / CERTIFICATE), partial(load, folder))
 
     # For custodians ------------------------------------------------------------------------------------------------
 

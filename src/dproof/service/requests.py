@@ -24,13 +24,12 @@ class Priced(Asked):
     epsilon: str | float | None = Field(None, examples=["0.1"])
     delta: str | float = "0"
     accuracy: str | float | None = None
-    all_groups: bool = False
 
     def price(self) -> dict[str, Any]:
         """What a curator takes: decimals as they were written."""
         numbers = {"epsilon": self.epsilon, "delta": self.delta, "accuracy": self.accuracy}
         texts = {name: None if value is None else str(value) for name, value in numbers.items()}
-        return {**texts, "level": self.level, "all_groups": self.all_groups}
+        return {**texts, "level": self.level}
 
 
 class Queried(Asked):

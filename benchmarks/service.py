@@ -1,0 +1,179 @@
+"""A server under load, and the time that its answers take on neighbouring tables."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from benchmarks.commands import PLAN, ROWS
+from benchmarks.measure import Line, Section
+
+ANALYSTS = 4
+SECONDS = 10
+ASKS = 400
+REQUESTS = 10_000
+SQL = "SELECT hobby, count(*) AS n FROM data GROUP BY hobby"
+_PORT = 8761
+
+
+def run() -> Section:
+    with tempfile.TemporaryDirectory() as name:
+        usual = [f"{('Sports', 'Cars', 'Reading')[n % 3]},{n % 41}" for n in range(ROWS)]
+        times = [_asks(Path(name) / "usual", usual), _asks(Path(name) / "odd", [*usual[:-1], "a word,nothing"])]
+        found = asyncio.run(_loaded(Path(name) / "usual"))
+    apart = _apart(*times)
+    bound = 1.36 * (2 / ASKS) ** 0.5
+    lines = [
+        Line("previews, 200 a second, the slowest of a hundred", found["preview"], "ms"),
+        Line("repeated asks, 50 a second, the slowest of a hundred", found["ask"], "ms"),
+        Line(f"memory after {REQUESTS:,} requests, to that before", found["memory"], "times"),
+        Line(f"times of {ASKS} asks on neighbouring tables, Kolmogorov and Smirnov's distance", apart, ""),
+    ]
+    ratios = (
+        ("previews, 200 a second: slowest of a hundred, to 200 ms", found["preview"] / 200, "at most 1"),
+        ("repeated asks, 50 a second: slowest of a hundred, to 200 ms", found["ask"] / 200, "at most 1"),
+        ("memory after 10,000 requests to that before", found["memory"], "at most 1.2"),
+        ("times on neighbours: distance to what chance alone gives in 95 of 100 runs", apart / bound, "at most 1"),
+    )
+    how = (
+        f"`dproof serve` in a process of its own, a table of {ROWS:,} rows, {ANALYSTS} analysts over {ANALYSTS * 4} "
+        "connections; requests leave at fixed times, whether the ones before are answered or not, and both processes "
+        "share the machine. The time of an ask is that of a new question, with a tick of 50 ms."
+    )
+    return Section("The server", how, tuple(lines), ratios)
+
+
+class _Served:
+    """A folder behind a server, in a process of its own."""
+
+    def __init__(self, root: Path, rows: list[str] | None) -> None:
+        if rows is not None:
+            for part in ("tables", "plans"):
+                (root / part).mkdir(parents=True)
+            (root / "tables" / "people.csv").write_text("\n".join(["hobby,hours", *rows]) + "\n", "utf-8")
+            (root / "plans" / "people.toml").write_text(_plan(), "utf-8")
+        self.root = root
+        run = [sys.executable, "-m", "dproof"]
+        self.tokens = []
+        for n in range(ANALYSTS if rows is not None else 2 * ANALYSTS):
+            if rows is None and n < ANALYSTS:
+                continue  # they were given before
+            words = [*run, "token", str(root), "--analyst", f"a{n}", "--table", "people", "--epsilon", "20", "--json"]
+            told = subprocess.run(words, capture_output=True, check=True).stdout
+            self.tokens.append(json.loads(told)["token"])
+        words = [*run, "serve", str(root), "--port", str(_PORT), "--tick", "0.05"]
+        self.process = subprocess.Popen(words, stderr=subprocess.PIPE)
+
+    def memory(self) -> float:
+        """Bytes that the server holds."""
+        lines = Path(f"/proc/{self.process.pid}/status").read_text().splitlines()
+        return next(float(line.split()[1]) for line in lines if line.startswith("VmRSS"))
+
+    async def connect(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+        for _ in range(600):
+            try:
+                return await asyncio.open_connection("127.0.0.1", _PORT)
+            except OSError:
+                await asyncio.sleep(0.1)
+        raise TimeoutError("the server does not answer")
+
+    def stop(self) -> None:
+        self.process.terminate()
+        self.process.communicate()
+
+
+def _plan() -> str:
+    treated = PLAN.replace(
+        'values = ["Sports", "Cars", "Reading"]', 'values = ["Sports", "Cars", "Reading"]\noutside = "category"'
+    )
+    return treated.replace("step = 1", "step = 1\nmissing = 20")
+
+
+async def _send(stream: tuple[asyncio.StreamReader, asyncio.StreamWriter], way: str, body: dict, token: str) -> float:
+    """How many milliseconds a request takes; it must succeed."""
+    reader, writer = stream
+    data = json.dumps(body).encode()
+    head = (
+        f"POST /api/tables/people/{way} HTTP/1.1\r\nHost: 127.0.0.1:{_PORT}\r\nAuthorization: Bearer {token}\r\n"
+        f"Content-Type: application/json\r\nContent-Length: {len(data)}\r\n\r\n"
+    )
+    start = time.perf_counter()
+    writer.write(head.encode() + data)
+    status = (await reader.readline()).split()[1]
+    length = 0
+    while (line := await reader.readline()) != b"\r\n":
+        name, _, value = line.decode().partition(":")
+        length = int(value) if name.lower() == "content-length" else length
+    told = await reader.readexactly(length)
+    assert status == b"200", told
+    return 1000 * (time.perf_counter() - start)
+
+
+async def _at_rate(served: _Served, way: str, body: dict, each_second: float, count: int) -> list[float]:
+    """Requests that leave at fixed times; the milliseconds from when each should have left to its answer."""
+    streams = [await served.connect() for _ in range(4 * ANALYSTS)]
+    start = time.perf_counter() + 0.1
+
+    async def one(number: int) -> list[float]:
+        taken = []
+        for n in range(number, count, len(streams)):
+            due = start + n / each_second
+            await asyncio.sleep(max(0.0, due - time.perf_counter()))
+            late = 1000 * (time.perf_counter() - due)
+            taken.append(late + await _send(streams[number], way, body, served.tokens[number % ANALYSTS]))
+        return taken
+
+    parts = await asyncio.gather(*(one(number) for number in range(len(streams))))
+    for _, writer in streams:
+        writer.close()
+    return sorted(time for part in parts for time in part)
+
+
+async def _loaded(root: Path) -> dict[str, float]:
+    served = _Served(root, None)
+    try:
+        body = {"sql": SQL, "epsilon": "0.5"}
+        await _at_rate(served, "preview", body, 50, 100)  # warm
+        await _at_rate(served, "ask", body, 5, 16)
+        found = {}
+        for way, each_second in (("preview", 200), ("ask", 50)):
+            taken = await _at_rate(served, way, body, each_second, each_second * SECONDS)
+            found[way] = taken[int(0.99 * len(taken))]
+        before = served.memory()
+        await _at_rate(served, "preview", body, 150, REQUESTS)
+        return {**found, "memory": served.memory() / before}
+    finally:
+        served.stop()
+
+
+def _asks(root: Path, rows: list[str]) -> list[float]:
+    """How long new questions take."""
+
+    async def asked() -> list[float]:
+        served = _Served(root, rows)
+        try:
+            stream = await served.connect()
+            found = []
+            for n in range(ASKS):
+                sql = (
+                    f"SELECT count(*) AS n FROM data WHERE hours > {n % 40} AND hobby <> '{('Cars', 'Sports')[n % 2]}'"
+                )
+                body = {"sql": sql, "epsilon": f"{0.05 + n / 5000:.4f}"}
+                found.append(await _send(stream, "ask", body, served.tokens[n % ANALYSTS]))
+            return found
+        finally:
+            served.stop()
+
+    return asyncio.run(asked())
+
+
+def _apart(first: list[float], second: list[float]) -> float:
+    """The largest difference between the shares of two samples up to any time."""
+    times = sorted({*first, *second})
+    shares = [[sum(one <= at for one in sample) / len(sample) for at in times] for sample in (first, second)]
+    return max(abs(a - b) for a, b in zip(*shares, strict=True))
