@@ -43,7 +43,6 @@ CONCERNED = {
     "certification/loss.py": "exact_products tight_or_upper at_the_prompt composition",
     "certification/certificate.py": "certificate_file certificate certificate_ranges versions certificate_page "
     "lattice_certificates",
-    "certification/loss.py": "exact_products tight_or_upper composition certify",
     "certification/sufficient_sets.py": "sufficient_sets 2015_theorem_2 2015_theorem_3 2016_theorem_2 2016_example_2",
     "certification/verify_central.py": "central_reach verify_central central_forgeries contrasts several_rows "
     "central_sets central_rows",
