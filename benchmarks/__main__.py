@@ -20,6 +20,7 @@ from benchmarks.pages import render, write
 ROOT = Path(__file__).resolve().parents[1]
 SECTIONS = (
     "responses",
+    "local_rows",
     "lattice",
     "certification",
     "design",
@@ -29,6 +30,7 @@ SECTIONS = (
     "growth",
     "accuracy",
     "frequencies",
+    "hashed_estimators",
     "curves",
     "service",
     "installation",

@@ -4,6 +4,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:  # what tools see; at run time a name is loaded when it is first used
+    from dproof import arrays as arrays
+    from dproof import testing as testing
     from dproof.certification.certificate import Certificate as Certificate
     from dproof.certification.certify import certify as certify
     from dproof.certification.composing import compose as compose
@@ -142,6 +144,7 @@ _PUBLIC = {
     "VerificationFailed": "dproof.errors",
 }
 
+_MODULES = ("arrays", "testing")  # with names of their own, as in dp.arrays.mean
 __all__ = ["__version__", *_PUBLIC]
 
 
@@ -149,6 +152,8 @@ if not TYPE_CHECKING:  # else every name would pass a type checker
 
     def __getattr__(name: str) -> Any:
         """Load a public name when it is first used, so that importing dproof stays quick."""
+        if name in _MODULES:
+            return import_module(f"dproof.{name}")
         if name not in _PUBLIC:
             raise AttributeError(f"module 'dproof' has no attribute {name!r}")
         value = getattr(import_module(_PUBLIC[name]), name)
@@ -157,4 +162,4 @@ if not TYPE_CHECKING:  # else every name would pass a type checker
 
 
 def __dir__() -> list[str]:
-    return sorted([*globals(), *_PUBLIC])
+    return sorted({*globals(), *_PUBLIC, *_MODULES})

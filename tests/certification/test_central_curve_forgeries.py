@@ -188,6 +188,37 @@ def test_a_coefficient_beyond_the_stored_numbers_is_refused(releases: dict[str, 
         dp.verify(tmp_path / "forged")
 
 
+@pytest.mark.parametrize("delta", ["1e-6", "0"])
+def test_curves_that_are_alike_share_their_noise(delta: str, tmp_path: Path) -> None:
+    """Two columns on the same grid have the same noise, which a certificate lists once."""
+    columns = {name: {"space": "curves", "points": 4, "low": 0, "high": 1} for name in ("one", "other")}
+    table = pa.table({name: [[0.5] * 4] * 50 for name in columns})
+    promise = {"model": "central", "epsilon": 1, "delta": delta, "neighbours": "add-remove"}
+    made = dp.sanitise(table, {"privacy": promise, "columns": columns}, tmp_path / "out")
+    assert len(made.certificate["noises"]) < len(made.certificate["measurements"])
+    assert dp.verify(tmp_path / "out") is not None
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda noise: noise.update(fall=str(Fraction(noise["fall"]) * Fraction(9, 10))),
+        lambda noise: noise.update(cell=noise["cell"] // 2),
+        lambda noise: noise.update(norm="l2"),
+        lambda noise: noise.update(terms=noise["terms"] - 1),
+    ],
+)
+def test_forged_k_norm_noise_is_refused(change: Change, releases: dict[str, Path], tmp_path: Path) -> None:
+    shutil.copytree(releases["cube 0"], tmp_path / "forged")
+
+    def changed(body: dict[str, Any]) -> None:
+        (noise,) = [noise for noise in body["noises"] if noise["kind"] == "k-norm"]
+        change(noise)
+
+    forge(tmp_path / "forged", changed)
+    refused(tmp_path / "forged")
+
+
 def test_seeded_curves_say_so(tmp_path: Path) -> None:
     with seeded_coins(1):
         columns = {"load": {"space": "curves", "points": 3, "low": 0, "high": 1}}

@@ -13,3 +13,7 @@ from dproof.laws.laplace import two_sided
 def test_the_widest_noise_has_a_shorter_table(power: int, scales: int, width: int) -> None:
     law = two_sided(1 + Fraction(1, 1 << power))
     assert law.unit == 128**6 and {len(table) for table in law.top} == {scales * width + 3}
+
+
+def test_no_delta_is_above_1() -> None:
+    assert two_sided(Fraction(2)).delta_vector(Fraction(1), 1000, 1000) == 1

@@ -11,7 +11,8 @@ CONCERNED = {
     "laws/block_design.py": "block_design plane_design worst_pairs best_laws",
     "laws/blocks.py": "block_design plane_design best_laws",
     "laws/difference_sets.py": "block_design plane_design",
-    "laws/debias.py": "estimation_scores estimation_unbiased release_query release_query_designs frequency_protocols",
+    "laws/debias.py": "present_blocks estimation_scores estimation_unbiased release_query release_query_designs "
+    "frequency_protocols",
     "laws/divergence.py": "gaussian_vectors worst_pairs families lattice certify tight_or_upper curves_noise "
     "composition",
     "laws/gaussian.py": "gaussian_vectors verifier_coefficients lattice noise_records noise_mechanisms "
@@ -19,26 +20,27 @@ CONCERNED = {
     "laws/guide.py": "guide new_law lattice_sampling samplers",
     "laws/k_norm.py": "k_norm curves_choice curves_release",
     "laws/keep_or_other.py": "what_a_law_says families worst_pairs certify release_query frequency_protocols samplers",
-    "laws/lattice.py": "what_a_law_says lattice_nodes lattice_clamped lattice new_law certificate_ranges "
+    "laws/lattice.py": "what_a_law_says lattice_nodes lattice_clamped clamped_error lattice new_law certificate_ranges "
     "lattice_certificates release_query_numbers lattice_sampling noise_records",
-    "laws/laplace.py": "laplace_tables uneven_noise lattice wide_noise noise noise_records certificate_ranges "
-    "lattice_sampling",
+    "laws/laplace.py": "laplace_tables clamped_error scale uneven_noise lattice wide_noise noise noise_records "
+    "certificate_ranges lattice_sampling",
     "laws/law.py": "read_numbers points what_a_law_says new_law families worst_pairs samplers certificate_ranges "
     "noise_records release_query_designs release_query",
     "laws/matrix.py": "matrix_odds matrix_variance mean_variance families worst_pairs certify rounding "
     "estimation_scores matrix_file certificate samplers optional missing_release",
-    "laws/optional.py": "points mean_variance what_a_law_says optional optional_curves missing_release worst_pairs "
-    "certificate_ranges",
-    "laws/points.py": "points release_query_numbers",
+    "laws/optional.py": "optional_pairs points mean_variance what_a_law_says optional optional_curves missing_release "
+    "worst_pairs certificate_ranges",
+    "laws/points.py": "points_on_grid points release_query_numbers",
     "laws/one_item.py": "one_item worst_pairs best_laws",
     "laws/rounded.py": "rounded best_laws",
     "laws/scores.py": "smoothed_scores estimation_scores estimation_unbiased release_query release_query_designs "
     "frequency_protocols",
-    "laws/sets.py": "what_a_law_says families worst_pairs lattice_sampling estimation_scores frequency_protocols "
-    "release_query_designs certify samplers",
+    "laws/sets.py": "negative_weights what_a_law_says families worst_pairs lattice_sampling estimation_scores "
+    "frequency_protocols release_query_designs certify samplers",
     "laws/simplex.py": "simplex release_query",
     "laws/stairs.py": "uneven_noise lattice noise_records lattice_sampling verifier_bounds certificate_ranges",
     "certification": "certify certificate sufficient_sets tight_or_upper composition lattice_certificates",
+    "certification/loss.py": "exact_products tight_or_upper at_the_prompt composition",
     "certification/certificate.py": "certificate_file certificate certificate_ranges versions certificate_page "
     "lattice_certificates",
     "certification/sufficient_sets.py": "sufficient_sets 2015_theorem_2 2015_theorem_3 2016_theorem_2 2016_example_2",
@@ -68,9 +70,9 @@ CONCERNED = {
     "curation/simulation.py": "curator_price curator_moments curator_consistency unknown_aggregates",
     "curation/tally.py": "counting curator_counts curator_missing curator_distinct curator_moments curator_consistency "
     "curator_session checkboxes",
-    "curves": "kernel_norms curves_bases curves_left_out curves_noise curves_clipping curves_choice curves_curator "
-    "curves_estimation curves_release curves_examples functional_mean_curve certificate_ranges "
-    "2015_example_4 optional_curves missing_curves",
+    "curves": "projection_error path_length kernel_norms gaussian_process curves_bases curves_left_out curves_noise "
+    "curves_clipping curves_choice curves_curator curves_estimation curves_release curves_examples "
+    "functional_mean_curve certificate_ranges 2015_example_4 optional_curves missing_curves",
 }
 
 

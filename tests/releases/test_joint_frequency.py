@@ -17,9 +17,10 @@ import pytest
 
 import dproof as dp
 from dproof.certification import verify_certificate
-from dproof.errors import InputError, VerificationFailed
+from dproof.errors import InputError, TooLarge, VerificationFailed
+from dproof.estimation import contingency
 from dproof.estimation.counted import Counting
-from dproof.laws import BlockDesign, PlaneDesign
+from dproof.laws import BlockDesign, PlaneDesign, blocks
 from dproof.mechanisms.frequency import even_variance
 from dproof.plans.plan import Plan
 from dproof.plans.questions import checked_question
@@ -227,6 +228,36 @@ def test_questions_on_any_of_the_columns_are_answered(plan: dict[str, Any]) -> N
     ]:
         cell = release.query(sql).rows[0]["n"]
         assert abs(cell.estimate - true) < 4 * cell.stderr, sql
+
+
+@pytest.mark.parametrize("mechanism", ["frequency", "randomised_response"])
+def test_groups_are_answered_as_single_questions_are(mechanism: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Both columns as keys, in either order, one of them, and one under a condition on the other."""
+    plan = {**RELEASES["split"], "joint": [joined("a", "b", mechanism=mechanism)]}
+    with seeded_coins(4):
+        release = dp.sanitise(people(), plan)
+    monkeypatch.setattr(blocks, "_WRITTEN_OUT", 1)  # the squares of one group at a time
+    for keys, more in [("a, b", ""), ("b, a", ""), ("a", ""), ("b", "a < 3")]:
+        where = f"WHERE {more}" if more else ""
+        rows = release.query(f"SELECT {keys}, count(*) AS n FROM release {where} GROUP BY {keys}").rows
+        for row in rows[:: len(rows) // 5]:
+            wanted = " AND ".join([*(f"{key} = {row[key]}" for key in keys.split(", ")), *filter(None, [more])])
+            single = release.query(f"SELECT count(*) AS n FROM release WHERE {wanted}").rows[0]["n"]
+            assert row["n"].estimate == pytest.approx(single.estimate, abs=1e-6), wanted
+            assert row["n"].stderr == pytest.approx(single.stderr, rel=1e-6), wanted
+
+
+def test_too_many_groups_of_codes_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    with seeded_coins(4):
+        release = dp.sanitise(people(), RELEASES["split"])
+    monkeypatch.setattr(contingency, "_MOST_SCORES", 1 << 10)
+    monkeypatch.setattr(blocks, "_MOST_PRODUCTS", 1 << 10)
+    for sql in (
+        "SELECT a, count(*) FROM release WHERE b < 3 GROUP BY a",
+        "SELECT a, count(*) FROM release GROUP BY a",
+    ):
+        with pytest.raises(TooLarge, match="too many groups"):
+            release.query(sql)
 
 
 @pytest.mark.parametrize(("column", "value"), [("a", 1 << 20), ("a", -1), ("b", 7)])

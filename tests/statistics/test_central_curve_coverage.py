@@ -63,6 +63,7 @@ def covered(curves: dict[str, Any], delta: str, times: int = TIMES) -> dict[str,
 @pytest.mark.parametrize("name", CURVES)
 def test_bands_cover_the_mean_of_real_curves(name: str, delta: str) -> None:
     for share in covered(CURVES[name], delta).values():
-        assert share >= 0.93  # what a basis may leave out makes a band wider than it has to be
-        if name == "grid values":
+        # What a basis may leave out makes a band wider than it has to be, and so do sums of noise that is not normal.
+        assert share >= 0.93
+        if name == "grid values" and delta != "0":
             assert share <= 0.99

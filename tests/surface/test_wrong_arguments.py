@@ -41,6 +41,8 @@ CALLS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     "Subsets": (dp.Subsets, {"values": ["a", "b"], "metric": "symmetric"}),
     "Interval": (dp.Interval, {"low": 0, "high": 4, "step": 1}),
     "Dates": (dp.Dates, {"low": "2024-01-01", "high": "2024-12-31", "step": 1}),
+    "Vectors": (dp.Vectors, {"axes": [dp.Interval(0, 4, 1)] * 2, "metric": "l1"}),
+    "Vectors.encode": (dp.Vectors([LINE] * 2).encode, {"values": [(1, 2)]}),
     "add_space": (dp.add_space, {"name": "interval", "space": dp.Interval}),
     "add_mechanism": (dp.add_mechanism, {"name": "usual_response", "function": dp.randomised_response}),
     "Curves": (dp.Curves, {"start": 0, "stop": 1, "points": 5, "low": 0, "high": 1, "norm": "sup"}),
@@ -64,6 +66,7 @@ CALLS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     "gaussian": (dp.gaussian, {"interval": LINE, "privacy": WITH_DELTA, "sigma": None, "clamp": False}),
     "staircase": (dp.staircase, {"interval": LINE, "privacy": ONE, "gamma": None, "clamp": False}),
     "unary_encoding": (dp.unary_encoding, {"space": LETTERS, "privacy": ONE, "form": "optimised"}),
+    "unary_encoding by probabilities": (dp.unary_encoding, {"space": LETTERS, "p": "1/2", "q": "1/4"}),
     "subset_selection": (dp.subset_selection, {"space": LETTERS, "privacy": ONE, "width": None}),
     "frequency": (dp.frequency, {"space": LETTERS, "privacy": ONE}),
     "one_item": (dp.one_item, {"space": SETS, "privacy": ONE}),
@@ -73,10 +76,15 @@ CALLS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
         {"space": DAY, "basis": "cosine", "terms": 3, "radius": None, "box": None, "centre": None},
     ),
     "curve_noise": (dp.curve_noise, {"curves": DAY, "privacy": ONE, "noise": "auto"}),
+    "curve_noise by sigma": (dp.curve_noise, {"curves": DAY, "sigma": 10}),
     "design": (
         dp.design,
         {"space": LETTERS, "privacy": ONE, "loss": None, "outputs": None, "prior": None, "unbiased": False}
-        | {"metric_privacy": False},
+        | {"metric_privacy": False, "neighbours": None},
+    ),
+    "design between neighbours": (
+        dp.design,
+        {"space": LINE, "privacy": ONE, "neighbours": [(0, 1)], "prior": [1] * 5, "metric_privacy": False},
     ),
     "design_row": (
         dp.design_row,

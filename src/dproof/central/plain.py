@@ -76,12 +76,13 @@ def split(
 ) -> dict[Residual, Fraction]:
     """What a step of each measurement may cost, such that all together cost ε, rounded down.
 
-    The total, or the largest, variance of the answers is least, or nearly: the variance of a number is about 2/cost².
+    The total, or the largest, variance of the answers is least, or nearly: the variance of a number is about 2/cost²,
+    times the spread of its noise.
     """
     moved = np.array([float(steps(domain, one, privacy.neighbours, 1)) for one in measurements])
     places = {residual: n for n, residual in enumerate(answers.residuals)}
     entries = [
-        (n, places[Residual(part, one.number)], factor)
+        (n, places[Residual(part, one.number)], factor * domain.added(one.number).spread)
         for n, one in enumerate(measurements)
         for part, factor in told(domain.sizes, one, True).items()
         if Residual(part, one.number) in places

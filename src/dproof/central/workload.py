@@ -43,14 +43,16 @@ class Residual:
 class Added:
     """What one row adds to a cell: a vector of whole numbers, of one where rows are counted or numbers added up.
 
-    `square` bounds its squared Euclidean length and `steps` the sum of its absolute values. A variance divided by
-    `unit` is in units of the square of half the range: so a count, a number and a curve can be weighed together.
+    `square` bounds its squared Euclidean length and `steps` how many steps it is long, for noise that is charged by the
+    step. A variance divided by `unit` is in units of the square of half the range: so a count, a number and a curve can
+    be weighed together. Where a step costs ε, noise has about the variance 2 · `spread`/ε²; Laplace noise has spread 1.
     """
 
     terms: int
     square: int
     steps: int
     unit: float
+    spread: float = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +68,7 @@ class Domain:
         """What one row adds to a cell of counts, or of the sums of a column.
 
         >>> Domain((3, 2), {1: 5}).added(1)
-        Added(terms=1, square=25, steps=5, unit=25)
+        Added(terms=1, square=25, steps=5, unit=25, spread=1.0)
         """
         if number is not None and number in self.curves:
             return self.curves[number]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from fractions import Fraction
@@ -30,8 +30,9 @@ from dproof.privacy import Privacy
 _MOST_ATOMS = 1 << 13  # in one part; two parts are paired without being multiplied out
 _LONG = 1 << 15  # bits of a denominator
 _MOST_BITS = 1 << 31  # of all atoms of a power together
-_MOST_RATIOS = 512
+_MOST_RATIOS, _MOST_BEYOND = 512, 128
 _MOST_INPUTS, _MOST_OUTPUTS = 8, 32  # of a law whose pairs of inputs are looked at one by one
+_MOST_PRODUCTS = 1 << 17  # of atoms that are multiplied to see how many are the same
 _MOST_CASES = 256  # choices of a pair for each of several laws
 _FINE = 1 << 96
 
@@ -80,7 +81,7 @@ class PrivacyLoss:
         return PrivacyLoss.of(pairs, self.total * other.total, tight=self.tight and other.tight)
 
     def __pow__(self, times: int) -> PrivacyLoss:
-        if sum(p > 0 < q for p, q in self.atoms) <= 2:
+        if self.is_binomial:
             return self._binomial(times)
         result, square = PrivacyLoss(((1, 1),), 1), self
         while times:
@@ -91,8 +92,13 @@ class PrivacyLoss:
                 square *= square
         return result
 
+    @property
+    def is_binomial(self) -> bool:
+        """Whether at most two ratios are neither 0 nor infinite, so that a power has few of them."""
+        return sum(p > 0 < q for p, q in self.atoms) <= 2
+
     def _binomial(self, times: int) -> PrivacyLoss:
-        """The power where at most two ratios are neither 0 nor infinite: n + 1 atoms, without comparing any ratios."""
+        """The power of such a loss: n + 1 atoms, without comparing any ratios."""
         if times**2 * self.total.bit_length() > _MOST_BITS:
             raise TooLarge(f"{times:,} promises are too many to compose exactly; take rule='advanced' or 'basic'")
         finite = [(p, q) for p, q in self.atoms if p > 0 < q]
@@ -196,14 +202,29 @@ def compose(losses: Sequence[PrivacyLoss]) -> Composed:
     for loss in losses:
         counts[loss] += 1
     halves = [one, one]
-    for part in sorted((loss**times for loss, times in counts.items()), key=lambda part: -len(part.atoms)):
+    for part in sorted((power for loss, times in counts.items() for power in _powers(loss, times)), key=_fewest):
         smaller = min((0, 1), key=lambda n: len(halves[n].atoms))
         if len(halves[smaller].atoms) * len(part.atoms) > _MOST_ATOMS:
             raise TooLarge(
                 "too many different losses to compose exactly, above about 20; add up the promises of some of them"
             )
         halves[smaller] *= part
-    return Composed((_SideBySide(*sorted(halves, key=lambda half: len(half.atoms))),))
+    return Composed((_SideBySide(*sorted(halves, key=_fewest, reverse=True)),))
+
+
+def _fewest(loss: PrivacyLoss) -> int:
+    return -len(loss.atoms)
+
+
+def _powers(loss: PrivacyLoss, times: int) -> Sequence[PrivacyLoss]:
+    """A power as one loss or, where that would have too many atoms, as two that stand side by side."""
+    if times < 2 or loss.is_binomial:
+        return (loss**times,)
+    half, rest = loss ** (times // 2), loss ** (times - times // 2)
+    if len(half.atoms) * len(rest.atoms) > _MOST_PRODUCTS:
+        return half, rest
+    whole = half * rest
+    return (whole,) if len(whole.atoms) <= _MOST_ATOMS else (half, rest)
 
 
 def compose_promises(promises: Sequence[Privacy]) -> Composed:
@@ -288,7 +309,8 @@ def dominating(family: Law) -> PrivacyLoss:
     columns = [sorted({int(w) for w in column}) for column in rows.T]
     ratios = sorted({Fraction(p, q) for column in columns for p in column for q in column if q})
     chosen = ratios[:: -(-len(ratios) // _MOST_RATIOS)]
-    at = sorted({Fraction(0), *chosen, ratios[-1], 1 / ratios[-1]})
+    ends = [ratios[-1], *_falling_on(family, ratios[-1])]
+    at = sorted({Fraction(0), *chosen, *ends, *(1 / end for end in ends)})
     values = [_profile(family, e) for e in at]
     slopes = [(y - x) / (f - e) for x, y, e, f in zip(values, values[1:], at, at[1:], strict=False)] + [Fraction(0)]
     atoms = [(-(-values[-1] * _FINE // 1), 0)]
@@ -296,6 +318,18 @@ def dominating(family: Law) -> PrivacyLoss:
         q = after - before
         atoms.append((-(-e * q * _FINE // 1), q * _FINE // 1))
     return PrivacyLoss.of(atoms, _FINE, tight=False)
+
+
+def _falling_on(family: Law, odds: Fraction) -> Iterator[Fraction]:
+    """Odds beyond the largest ratio of a law: what clamped noise tells of itself is told of the noise, and falls on."""
+    before = _profile(family, odds)
+    for _ in range(_MOST_BEYOND):
+        odds *= Fraction(17, 16)
+        now = _profile(family, odds)
+        if now == before:
+            return
+        yield odds
+        before = now
 
 
 def _profile(family: Law, odds: Fraction) -> Fraction:

@@ -22,9 +22,10 @@ Discrete Gaussian noise N_Z(0, γ²) is, within a factor e^(±κ) at each point,
 
 With δ = 0 plain tables were measured with integer Laplace noise: a row that comes or goes moves a table of counts by
 one step, a change by two, and sums by as many times the reach, or the largest |z|₁ of a curve; the odds of all steps
-together must not exceed e^ε. Of a set A of columns with two values each the contrast may be measured instead, Σ ±v_A
-with one sign where the number of second values is even and the other where it is odd: a row that comes or goes moves
-it by one step, a change by two if the two rows differ on an odd number of the columns of A, else by none.
+together must not exceed e^ε. Of K-norm noise on the vector of a cell a whole curve is one step. Of a set A of columns
+with two values each the contrast may be measured instead, Σ ±v_A with one sign where the number of second values is
+even and the other where it is odd: a row that comes or goes moves it by one step, a change by two if the two rows
+differ on an odd number of the columns of A, else by none.
 
 Under change-one the number of rows is public, and then it is not measured; or it is measured, and then the rows of a
 person may also be replaced by fewer, down to none.
@@ -72,6 +73,7 @@ NOISE = reading.by_kind(
             "draws": reading.whole(1, 9),
         },
         "two-sided": {**reading.NOISES["two-sided"], "epsilon": reading.fraction(0, 1000)},
+        "k-norm": {**reading.NOISES["k-norm"], "epsilon": reading.fraction(0, 1000)},
     }
 )
 MEASUREMENT = reading.record(
@@ -263,8 +265,8 @@ def check_measurements(found: dict[str, Any]) -> None:
             require(pairs, "a contrast is of columns with two values, with Laplace noise")
         measured[one] = found["noises"][measurement["noise"]]
     told = dict(zip(measured, (m["sensitivity"] for m in found["measurements"]), strict=True))
-    kind = "gaussian" if found["delta"] else "two-sided"
-    require(all(noise["kind"] == kind for noise in found["noises"]), "the noise does not fit delta")
+    fits = all((noise["kind"] == "gaussian") == (found["delta"] > 0) for noise in found["noises"])
+    require(fits, "the noise does not fit delta")
     (check_gaussian if found["delta"] else check_laplace)(found, sizes, reach, measured, told)
 
 
@@ -272,15 +274,33 @@ def check_laplace(found: dict[str, Any], sizes: list[int], reach: Lengths, measu
     """The steps that a person moves all tables by, each at what it costs, must not cost more than ε."""
     once, costs = 1 if found["neighbours"] == "add-remove" else 2, dict[Measured, Fraction]()
     for one, noise in measured.items():
-        steps = 1 if one[1] is None else reach[one[1]][1]
+        column = {} if one[1] is None else found["columns"][one[1]]
+        steps = 1 if one[1] is None or noise["kind"] == "k-norm" else reach[one[1]][1]
         require(told[one] == once * steps, "a measurement has another sensitivity")
-        bounded = noise["reach"] is None and reading.step_odds(noise) <= reading.exp_below(noise["epsilon"])
+        bounded = step_odds(noise, column.get("curves")) <= reading.exp_below(noise["epsilon"])
         require(bounded, "a step of the noise costs more than it says")
         costs[one] = steps * noise["epsilon"]
     spent = found["rows_per_person"] * largest_cost(sizes, costs, found["neighbours"])
     require(spent <= found["epsilon"], f"epsilon is larger than the promised {found['epsilon']}")
     require(found["rho"] is None, "rho is of Gaussian noise alone")
     require(not found["tight"]["delta"], "delta is 0 with Laplace noise")
+
+
+def step_odds(noise: dict[str, Any], region: dict[str, Any] | None) -> Fraction:
+    """The largest odds of a step of Laplace noise; of K-norm noise, of a curve that comes or goes.
+
+    K-norm noise, P(z) ∝ c^⌈‖z‖/s⌉, costs odds of c^−⌈S/s⌉ for a move within the norm S, and two of them where a curve
+    is replaced: so S is a whole number of cells s.
+    """
+    if noise["kind"] == "two-sided":
+        require(noise["reach"] is None, "the noise does not reach everywhere")
+        return Fraction(reading.step_odds(noise))
+    require(region is not None and noise["terms"] == region["terms"], "K-norm noise is of curves alone")
+    assert region is not None
+    norm = "l2" if region["box"] is None else "linf"
+    fits = noise["norm"] == norm and (norm == "linf" or region["terms"] <= 10) and REACH % int(noise["cell"]) == 0
+    require(fits, "the noise does not fit the norm of the curves")
+    return Fraction((1 / noise["fall"]) ** (REACH // int(noise["cell"])))
 
 
 def largest_cost(sizes: list[int], costs: dict[Measured, Fraction], neighbours: str) -> Fraction:

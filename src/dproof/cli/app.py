@@ -51,6 +51,7 @@ COMMANDS = {
     "explain": "Say what a guarantee means for one person.",
     "serve": "Serve tables and releases over HTTP, for people with tokens.",
     "token": "Give, list and revoke the tokens of a server.",
+    "mcp": "Let an assistant ask a server, by the Model Context Protocol.",
 }
 ALIASES = {"sanitize": "sanitise"}
 _SOON = 0.01  # seconds until a signal is looked at again

@@ -43,6 +43,7 @@ _SOURCES: dict[Split, str] = {
     "gaussian": "Hall, Rinaldo and Wasserman 2013; Balle and Wang 2018",
     "k_norm": "Hardt and Talwar 2010",
 }
+_WIDEST = 1 << 40  # σ in steps, of which sums still fit 64 bits
 FEW_ROWS = 1_000  # of a mean whose error is weighed where nobody says how many rows there are
 
 
@@ -199,10 +200,10 @@ class CurveMechanism(Mechanism):
     @property
     def scale(self) -> float | None:
         """σ of Gaussian noise, as `curve_noise` takes it; None for other noise, and in a box."""
-        law = self.shown.noise.law
-        if not isinstance(law, GaussianSum) or self.lattice.expansion.box is not None:
+        noise = self.shown.noise
+        if noise.split != "gaussian" or self.lattice.expansion.box is not None:
             return None
-        return sqrt(law.square) * _step(self.lattice)
+        return sqrt(noise.variance) * _step(self.lattice)
 
     @property
     def l2_error(self) -> float:
@@ -273,8 +274,8 @@ def _of_sigma(expansion: Expansion, sigma: Fraction) -> CurveMechanism:
     if expansion.box is not None:
         raise InputError("in a box every coefficient has noise of its own, so sigma cannot say it; give a promise")
     step, (_, size) = _step(lattice), moves(lattice, "gaussian", "change-one")
-    if sigma < NARROWEST_SUM * step:
-        raise InputError(f"sigma must be at least {NARROWEST_SUM * step:.3g}: {NARROWEST_SUM} steps of the lattice")
+    if not NARROWEST_SUM * step <= sigma <= _WIDEST * step:
+        raise InputError(f"sigma must be from {NARROWEST_SUM * step:.3g} to {_WIDEST * step:.3g} on this lattice")
     law = gaussian_sum(Fraction(round(256 * sigma / Fraction(step)), 256) ** 2)
     return mechanism_of(lattice, VectorNoise("gaussian", law, size, lattice.terms))
 

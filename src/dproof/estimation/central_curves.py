@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from fractions import Fraction
 from itertools import product
 from typing import Any
 
@@ -18,7 +19,7 @@ from dproof.arguments import expect, flag
 from dproof.central.plain import laplace_law
 from dproof.central.residuals import Estimates
 from dproof.coins import Coins
-from dproof.curves.bands import drawn_quantile, points_quantile, tube_quantile
+from dproof.curves.bands import points_quantile, tube_quantile
 from dproof.curves.expansion import CurveLattice
 from dproof.errors import InputError
 from dproof.estimation.central_weights import covariances, measured_sum
@@ -37,6 +38,8 @@ from dproof.questions.sums import centred_terms
 
 CURVES = "sums of measured coefficients; simultaneous bands for the table that was measured (privacy noise only)"
 _LEVEL = 0.95
+_DRAWS = 8_000
+_OF_COUNT = laplace_law(Fraction(1, 64))  # the shape of the noise of a count
 _SEED = bytes(32)  # of the noise that the width of a band is read from: public, and the same for every answer
 
 
@@ -142,14 +145,22 @@ def mean_of_all(law: TableLaw, estimates: Mapping[int | None, Estimates], place:
 
 
 def _quantile(law: TableLaw, place: int, loadings: Array, level: float, at_points: bool) -> float:
-    """How many standard errors hold at every point at once; with Laplace noise by drawing that noise.
+    """How many standard errors hold at every point at once.
 
-    What a table tells may be a sum of several draws of it, and has lighter tails then.
+    With δ = 0 the noise of one cell is drawn, and what a table tells may be a sum of several cells: that lies between
+    one draw and normal noise, of which either may be the wider. One draw of K-norm noise by the sup norm has all its
+    numbers in one cube, and none is far beyond the others.
     """
+    normal = points_quantile(loadings.shape[1], level) if at_points else tube_quantile(loadings, level)
     if not law.is_pure:
-        return points_quantile(loadings.shape[1], level) if at_points else tube_quantile(loadings, level)
-    noise = next(laplace_law(cost) for measured, cost in law.noise.items() if measured.number == place)
-    return drawn_quantile(loadings, noise, float(noise.variance) ** 0.5, level, Coins(_SEED, private=False))
+        return normal
+    coins, terms = Coins(_SEED, private=False), len(loadings) - 1
+    noise = next(law.law_of(place, cost) for one, cost in law.noise.items() if one.number == place)
+    laws = ((noise, terms), (_OF_COUNT, 1))
+    drawn = [own.draw(_DRAWS * n, coins).reshape(_DRAWS, n) / float(own.variance) ** 0.5 for own, n in laws]
+    sizes = np.sqrt((loadings**2).sum(axis=0))
+    largest = np.abs(np.hstack(drawn) @ (loadings[:, sizes > 0] / sizes[sizes > 0])).max(axis=1)
+    return max(normal, float(np.quantile(largest, level, method="higher")))
 
 
 def mean_curve(

@@ -19,12 +19,14 @@ from typing import Any, Literal
 
 import numpy as np
 
+from dproof.errors import TooLarge
 from dproof.laws.debias import Axis, Mixed, is_rough
 from dproof.laws.scores import Array, Dense, Powers, gather
 
 Target = Literal["table", "population"]
 _ROUNDING = 1e-11  # a variance below this part of its terms is zero
 _ATTAINED = 1e-7  # a bias below this is none
+_MOST_SCORES = 1 << 28  # of groups by states, where they are written out
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -237,6 +239,8 @@ class _Factor:
         """The score of every state of the other axes, for each chosen set: (sets, states)."""
         if pattern not in self._rest:
             part = self._blocks(pattern)
+            if len(part) * prod(self.layout.axes[n].states for n in self.layout.rest) > _MOST_SCORES:
+                raise TooLarge("the question has too many groups for codes as many as these: group by fewer columns")
             for place, axis in enumerate(self.layout.rest):
                 part = self.scores[axis].spread(part, place + 1)
             self._rest[pattern] = part.reshape(len(part), -1)

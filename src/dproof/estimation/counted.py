@@ -206,7 +206,7 @@ class Counting:
         rest: list[str] = []  # the columns of all other axes
         axis = 0
         for reader in self.readers:
-            own = [choice for choice in choices if choice.column in reader.columns]
+            own = [choice for column in reader.columns for choice in choices if choice.column == column]
             if _is_fixed(reader, own):
                 held += own
                 fixed += range(axis, axis + len(reader.axes))
@@ -256,7 +256,8 @@ def _is_fixed(reader: AxisReader, own: Sequence[Choice]) -> bool:
         return False
     if all(axis.blocks == 1 for axis in reader.axes) and not own:
         return True
-    return len(reader.columns) == len(own) == 1 and own[0].is_block()
+    together = len(reader.columns) == 1 or len(reader.axes) == 1
+    return together and reader.columns == tuple(c.column for c in own) and all(choice.is_block() for choice in own)
 
 
 def fits(cells: int) -> None:

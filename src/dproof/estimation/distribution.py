@@ -49,9 +49,14 @@ def projection(table: Contingency) -> Array:
     >>> projection(Contingency([flip], np.array([20.0, 80.0]), 100)).round(3).tolist()
     [0.0, 100.0]
     """
+    return _with_totals(table, gather(map(inverse, table.axes), table.counts))
+
+
+def _with_totals(table: Contingency, cells: Array) -> Array:
+    """The nearest counts that are not negative and keep every exact total."""
     noisy = _noisy(table)
     order = sorted(range(len(table.axes)), key=lambda n: n in noisy)
-    moved = gather(map(inverse, table.axes), table.counts).transpose(order)
+    moved = cells.transpose(order)
     rows = moved.reshape(prod(moved.shape[: len(order) - len(noisy)]), -1)
     totals = table.counts.sum(axis=noisy).reshape(-1)
     return on_simplex(rows, totals).reshape(moved.shape).transpose(np.argsort(order))
@@ -75,16 +80,16 @@ def shrinkage(table: Contingency) -> Array:
     squares = gather((s.times(s) for s in scores), table.counts)
     seen = cells.reshape(-1)
     spread = np.sqrt(np.maximum((squares.reshape(-1) - seen), 1e-9))
-    values = np.linspace(0.0, max(float(seen.max(initial=0.0)), 1e-9), _GRID)
+    # Some values of every size, and more where many counts lie.
+    even = np.linspace(0.0, max(float(seen.max(initial=0.0)), 1e-9), _GRID // 2)
+    values = np.union1d(even, np.quantile(np.maximum(seen, 0.0), np.linspace(0, 1, _GRID // 2)))
     near = np.exp(-0.5 * ((seen[:, None] - values) / spread[:, None]) ** 2) + 1e-300
-    weights = np.full(_GRID, 1 / _GRID)
+    weights = np.full(len(values), 1 / len(values))
     for _ in range(_FEW_STEPS):
         shares = near * weights
         weights = (shares / shares.sum(axis=1, keepdims=True)).mean(axis=0)
     shares = near * weights
-    drawn = (shares @ values / shares.sum(axis=1)).reshape(cells.shape)
-    had, has = (counts.sum(axis=_noisy(table), keepdims=True) for counts in (table.counts, drawn))
-    return np.asarray(drawn * np.divide(had, has, out=np.zeros_like(had), where=has > 0))
+    return _with_totals(table, (shares @ values / shares.sum(axis=1)).reshape(cells.shape))
 
 
 def fold(table: Contingency, cells: Array, each: Sum) -> Array:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Protocol
@@ -10,9 +10,10 @@ from typing import Any, Protocol
 import numpy as np
 
 from dproof.errors import InputError, TooLarge
-from dproof.laws.scores import Array, Dense, Powers, Scores
+from dproof.laws.scores import Array, Powers, Transform
 
-_MOST_DENSE = 1 << 26  # scores that are written out
+_MOST_PRODUCTS = 1 << 30  # of scores, which are written out so many at a time
+_WRITTEN_OUT = 1 << 22
 _TRANSFORMED = 1 << 15  # numbers whose transforms are computed together
 
 
@@ -151,16 +152,11 @@ class Held:
         """Whether every value is asked about by itself."""
         return np.array_equal(self.block_of, np.arange(len(self.own)))
 
-    def times(self, other: Any) -> Scores:
+    def times(self, other: Any) -> Transform:
         if not self._is_single:
-            return self._dense().times(other._dense())
+            return Products(self, other)
         own = self.own * other.own + self.own * other.flat + self.flat * other.own
         return Held(self.incidence, self.block_of, own, self.flat * other.flat)
-
-    def _dense(self) -> Dense:
-        if len(self.own) * self.incidence.states > _MOST_DENSE:
-            raise TooLarge("the question has too many groups of several values each: ask for single values, or fewer")
-        return Dense(self.spread(np.eye(len(self.own)), 1).T)
 
     def largest(self) -> Array:
         many = np.bincount(self.block_of, minlength=len(self.own))
@@ -170,6 +166,34 @@ class Held:
             none = 1 - self.flat[others].sum()
             found[self.rest] = max(abs(none), abs(none - (self.own * many)[others].sum()))
         return np.asarray(found)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Products:
+    """The products of two scores of the same state, of groups of several values: written out some groups at a time."""
+
+    one: Held
+    other: Held
+
+    def _parts(self) -> Iterator[tuple[slice, Array]]:
+        """Some groups, and the products of their scores: (groups, states)."""
+        groups, states = len(self.one.own), self.one.incidence.states
+        if groups * states > _MOST_PRODUCTS:
+            raise TooLarge("the question has too many groups of several values each: ask for single values, or fewer")
+        many = max(1, _WRITTEN_OUT // states)
+        for first in range(0, groups, many):
+            part = slice(first, first + many)
+            yield part, self.one.spread(np.eye(groups)[part], 1) * self.other.spread(np.eye(groups)[part], 1)
+
+    def gather(self, counts: Array, axis: int) -> Array:
+        moved = np.moveaxis(counts, axis, -1)
+        found = np.concatenate([moved @ products.T for _, products in self._parts()], axis=-1)
+        return np.moveaxis(found, -1, axis)
+
+    def spread(self, weights: Array, axis: int) -> Array:
+        moved = np.moveaxis(weights, axis, -1)
+        found = sum(moved[..., part] @ products for part, products in self._parts())
+        return np.moveaxis(np.asarray(found), -1, axis)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -217,6 +217,39 @@ class TwoSided(NoiseLaw):
             mean, absolute, square = mean + (-g if sign else g), absolute + g, square + g2
         return mean, absolute, square
 
+    def capped(self, sign: int, most: int) -> Fraction:
+        """By digits, however many steps there are: |X| is G, or G + 1 below 0."""
+        if self.reach is not None or most == 0:
+            return super().capped(sign, most)
+        if sign:
+            return self._signs[1].above(-1) + self._capped(1, most - 1)
+        return self._capped(0, most)
+
+    def _capped(self, sign: int, most: int) -> Fraction:
+        """E min(G, most) over this sign, by the top digit."""
+        blocks, (top, rest) = self._signs[sign], divmod(most, self.unit)
+        chances = [blocks.chance(t) for t in range(top)]
+        inside = sum((self.unit * t * chance for t, chance in enumerate(chances)), Fraction(0))
+        inside += sum(chances, Fraction(0)) * self._low_mean(len(self.lower))
+        at = blocks.chance(top) * (self.unit * top + self._low_capped(len(self.lower), rest))
+        return inside + at + blocks.above(top) * most
+
+    def _low_mean(self, digits: int) -> Fraction:
+        """The mean of the lowest digits."""
+        return sum((_mean_variance(self.lower[n])[0] * _BASE**n for n in range(digits)), Fraction(0))
+
+    def _low_capped(self, digits: int, most: int) -> Fraction:
+        """E min(L, most) of the lowest digits."""
+        if digits == 0:
+            return Fraction(0)
+        table, worth = self.lower[digits - 1], _BASE ** (digits - 1)
+        digit, rest = divmod(most, worth)
+        below = sum(w * d * worth for d, w in enumerate(table[:digit])) + sum(table[:digit]) * self._low_mean(
+            digits - 1
+        )
+        at = table[digit] * (digit * worth + self._low_capped(digits - 1, rest))
+        return Fraction(below + at + sum(table[digit + 1 :]) * most, sum(table))
+
     @property
     def variance(self) -> Fraction:
         mean, _, square = self.moments

@@ -108,10 +108,7 @@ class Lattice(Centred):
         """E|Y_i − i|, exactly."""
         if not self.clamped:
             return self.noise.moments[1]
-        _, _, total = listed(self)
-        down = sum(int(self.noise.cumulative(-j) * total) for j in range(1, source + 1))
-        up = sum(total - int(self.noise.cumulative(j - 1) * total) for j in range(1, self.size - source))
-        return Fraction(down + up, total)
+        return self.noise.capped(1, source) + self.noise.capped(0, self.size - 1 - source)
 
     def unmix(self, seen: Sequence[Seen], others: int, name: str) -> Unmixed:
         """Numbers under noise: their moments where only sums are asked for, else nodes and states as fine as the noise

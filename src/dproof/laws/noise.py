@@ -54,6 +54,13 @@ class NoiseLaw(Protocol):
         """E X, E|X| and E X²."""
         ...
 
+    def capped(self, sign: int, most: int) -> Fraction:
+        """E min(|X|, most) over X ≥ 0, or with sign 1 over X < 0: the sum of all P(X ≥ j), or P(X ≤ −j), up to it."""
+        total = self.denominator(most)
+        if sign:
+            return Fraction(sum(int(self.cumulative(-j) * total) for j in range(1, most + 1)), total)
+        return Fraction(sum(total - int(self.cumulative(j) * total) for j in range(most)), total)
+
     @property
     def farthest(self) -> int | None:
         """How far it reaches from 0 at most; None where there is no end."""

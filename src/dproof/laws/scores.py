@@ -48,7 +48,7 @@ class Transform(Protocol):
 class Scores(Transform, Protocol):
     """Scores of states for blocks."""
 
-    def times(self, other: Any) -> Scores:
+    def times(self, other: Any) -> Transform:
         """The product of two scores of the same state, block by block."""
         ...
 

@@ -25,6 +25,7 @@ from dproof.privacy import Privacy, Promise
 from dproof.spaces.interval import Interval
 
 _FARTHEST, _FLATTEST = 4096, 1000  # a reach, in scales, and a scale, in reaches, that no useful law has
+_NARROWEST = Fraction(1, 1000)  # a scale, in steps, beside which no other point of the lattice is ever drawn
 _MOST_BOUNDED = 501  # points of an interval for bounded Laplace noise
 _TOTAL = 1 << 60
 _WORKING = 192  # bits in which the weights are computed before they are rounded
@@ -228,6 +229,8 @@ def _given_scale(interval: Interval, privacy: Any, scale: Any, name: str) -> tup
     given = exact(scale, name)
     if given <= 0:
         raise InputError(f"{name} must be above 0")
+    if given < interval.step * _NARROWEST:
+        raise InputError(f"a {name} below a thousandth of the step is no noise at all; use a finer step, or more noise")
     return given / interval.step, None
 
 

@@ -211,7 +211,10 @@ class Mechanism:
             images = [change[label] if isinstance(change, Mapping) else change(label) for label in labels]
         except KeyError:
             raise InputError("the map must say what becomes of every output") from None
-        space = Categories(list(dict.fromkeys(images))) if outputs is None else as_space(outputs, "outputs")
+        try:
+            space = Categories(list(dict.fromkeys(images))) if outputs is None else as_space(outputs, "outputs")
+        except TypeError:
+            raise InputError("the map must give labels, such as texts, numbers or tuples, and no lists") from None
         places = [space.code(image) for image in images]
         rows = np.zeros((inputs, space.size), object if total >= 1 << 62 else np.int64)
         for source in range(inputs):

@@ -24,7 +24,7 @@ from dproof.curves.expansion import CurveLattice
 from dproof.errors import InputError, TooLarge
 from dproof.exact import float_above
 from dproof.plans.central import Axis, plan_axes
-from dproof.plans.curve_lattices import added_curve, lattice_of
+from dproof.plans.curve_lattices import added_curve, has_k_norm, lattice_of, pure_law
 from dproof.plans.plan import Plan
 from dproof.privacy import Privacy
 
@@ -153,8 +153,7 @@ class TableLaw:
         found = [np.zeros(0, np.int64)]
         for measurement, parameter in self.noise.items():
             exact = np.ravel(self._exact(measurement, tables[measurement]))
-            law = laplace_law(parameter) if self.is_pure else noise_law(parameter)
-            found.append(exact + law.draw(len(exact), coins))
+            found.append(exact + self.law_of(measurement.number, parameter).draw(len(exact), coins))
         return np.concatenate(found)
 
     def _exact(self, measurement: Residual, table: Integers) -> Integers:
@@ -162,9 +161,19 @@ class TableLaw:
             return contrast(table)
         return table if self.is_pure else measured(table, len(measurement.table))
 
+    def law_of(self, number: int | None, parameter: Fraction) -> Any:
+        """The law of the noise on counts, or on sums of a column; K-norm noise is drawn for all terms of a curve."""
+        if not self.is_pure:
+            return noise_law(parameter)
+        lattice = self._lattice(number)
+        return laplace_law(parameter) if lattice is None else pure_law(lattice, parameter)
+
+    def _lattice(self, number: int | None) -> CurveLattice | None:
+        return None if number is None else self.lattices.get(number)
+
     def wholes(self, place: int, codes: NDArray[Any]) -> Integers:
         """What each row adds to a sum of the column there: a whole number or, of a curve, its coefficients."""
-        axis, lattice = self.axes[place], self.lattices.get(place)
+        axis, lattice = self.axes[place], self._lattice(place)
         if lattice is None:
             return axis.wholes(codes)
         return np.where(codes[:, :1] < 0, 0, lattice.coefficients(codes))
@@ -175,7 +184,7 @@ class TableLaw:
         for measurement in self.noise:
             stop = start + domain.count(measurement)
             noisy[measurement], start = numbers[start:stop].reshape(domain.shape(measurement)), stop
-        spreads = {measurement: self.variance(parameter) for measurement, parameter in self.noise.items()}
+        spreads = self.variances
         found = {}
         for number in dict.fromkeys([None, *(measurement.number for measurement in self.noise)]):
             tables = self.tables if number is None else [key.table for key in self.sums if key.number == number]
@@ -185,9 +194,12 @@ class TableLaw:
             )
         return found
 
-    def variance(self, parameter: Fraction) -> float:
+    @property
+    def variances(self) -> dict[Residual, float]:
         """The variance of a measured number; of narrow Laplace noise a little more, because it has whole steps."""
-        return float(laplace_law(parameter).moments[2]) + _STEP if self.is_pure else float(parameter)
+        if not self.is_pure:
+            return {one: float(parameter) for one, parameter in self.noise.items()}
+        return {one: float(self.law_of(one.number, cost).variance) + _STEP for one, cost in self.noise.items()}
 
     def normal_level(self, level: float) -> float:
         """The level at which normal intervals cover as often as intervals of this level shall.
@@ -224,7 +236,9 @@ class TableLaw:
     def certificate(self, release: Mapping[str, Any], *, private: bool) -> dict[str, Any]:
         """The certificate of the measurements, sealed, with what is recorded about a release."""
         promise, rho = self.plan.privacy, self.rho()
-        noises = list(dict.fromkeys(self.noise.values()))
+        drawn = {one: self._drawn_by(one) for one in self.noise}
+        noises = {key: one for one, key in reversed(drawn.items())}  # the first measurement with each
+        order = list(dict.fromkeys(drawn.values()))
         body = {
             "format": FORMAT,
             "version": VERSION,
@@ -234,16 +248,16 @@ class TableLaw:
             "delta": str(promise.delta),
             "rows_per_person": self.plan.rows_per_person,
             "columns": self.columns,
-            "noises": [self._record(parameter) for parameter in noises],
+            "noises": [self._record(noises[key]) for key in order],
             "measurements": [
                 {
                     "columns": list(measurement.table),
                     "sum_of": measurement.number,
                     "sensitivity": str(self._sensitivity(measurement)),
-                    "noise": noises.index(parameter),
+                    "noise": order.index(drawn[measurement]),
                     **({"contrast": True} if measurement.contrast else {}),
                 }
-                for measurement, parameter in self.noise.items()
+                for measurement in self.noise
             ],
             "rho": None if rho is None else str(rho),
             "tight": {"delta": float_above(self.delta())},
@@ -269,15 +283,22 @@ class TableLaw:
             return steps(self.domain, measurement, neighbours, 1)
         return self.domain.sensitivity(measurement, neighbours)
 
-    def _record(self, parameter: Fraction) -> dict[str, Any]:
+    def _drawn_by(self, measurement: Residual) -> tuple[Any, ...]:
+        """What tells the laws of noise apart: the parameter, and for K-norm noise its norm and number of terms."""
+        lattice = self._lattice(measurement.number)
+        told = (lattice.ball, lattice.terms) if self.is_pure and lattice is not None and has_k_norm(lattice) else ()
+        return self.noise[measurement], *told
+
+    def _record(self, measurement: Residual) -> dict[str, Any]:
         """The noise as a certificate has it.
 
         Gaussian noise is draws H of one table of weights, added up as m^(n−1)·H + … + m·H + H; Laplace noise has its
-        own tables, of which a step costs no more than is said.
+        own tables, of which a step costs no more than is said; K-norm noise has its norm and how it falls.
         """
+        parameter = self.noise[measurement]
+        law = self.law_of(measurement.number, parameter)
         if self.is_pure:
-            return {**laplace_law(parameter).to_json(), "epsilon": str(parameter)}
-        law = noise_law(parameter)
+            return {**law.to_json(), "epsilon": str(parameter)}
         table, step, draws = getattr(law, "table", law), getattr(law, "step", 1), getattr(law, "draws", 1)
         return {"kind": "gaussian", "square": str(table.square), "step": step, "draws": draws}
 
@@ -334,8 +355,7 @@ def _error(law: TableLaw) -> float:
 
 
 def _residual_variances(law: TableLaw) -> NDArray[np.float64]:
-    spreads = {one: law.variance(parameter) for one, parameter in law.noise.items()}
-    return residual_variances(law.domain.sizes, spreads, law.residuals, plain=law.is_pure)
+    return residual_variances(law.domain.sizes, law.variances, law.residuals, plain=law.is_pure)
 
 
 def _check_worth(law: TableLaw) -> None:

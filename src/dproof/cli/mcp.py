@@ -1,0 +1,31 @@
+"""`dproof mcp`: a server's tables for an assistant, over standard input and output."""
+
+from __future__ import annotations
+
+import os
+from importlib.util import find_spec
+from typing import Annotated
+
+from dproof.cli.options import argument
+from dproof.errors import InputError
+
+TOKEN = "DPROOF_TOKEN"
+
+
+def mcp(url: Annotated[str, argument("URL", "The address of a running `dproof serve`.")]) -> None:
+    """Let an assistant ask a server, by the Model Context Protocol.
+
+    The token is taken from the environment variable DPROOF_TOKEN. The assistant sees answers with noise and never a
+    row, and pays from the budget of that token. It needs `pip install 'dproof[mcp]'`.
+    """
+    token = os.environ.get(TOKEN)
+    if not token:
+        raise InputError(f"put the token into the environment variable {TOKEN}")
+    if find_spec("mcp") is None:
+        raise InputError("this needs mcp: pip install 'dproof[mcp]'")
+    from dproof.service.assistant import serve_assistant
+    from dproof.service.client import connect
+
+    server = connect(url, token)
+    server.tables()  # refused here rather than at the first question
+    serve_assistant(server)

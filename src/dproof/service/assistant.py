@@ -1,0 +1,83 @@
+"""Tools for an assistant that speaks the Model Context Protocol: it analyses private tables without seeing a row.
+
+The tools come to a running server with a token, as any analyst does: the same ledger, the same refusals. Answers carry
+their intervals and costs in plain words.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from typing import Any
+
+from dproof.errors import DproofError
+from dproof.service.client import Connection
+
+INSTRUCTIONS = (
+    "Private tables are asked in SQL under a privacy budget that cannot be refilled: preview a question before you ask "
+    "it, and ask few. Releases are queried in SQL for nothing. Every estimate has a 95% interval: report it."
+)
+
+
+def tools_of(server: Connection) -> list[Callable[..., Any]]:
+    """What an assistant can do, each with a docstring that tells it when."""
+
+    def list_tables() -> str:
+        """The private tables that you may ask and the releases that you may query, with their columns and budgets."""
+        lines = [
+            f"private table {one['name']}: columns {_columns(one)}; left: {one['budget']['in_words']}"
+            for one in server.tables()
+        ]
+        lines += [f"release {one['name']}: columns {_columns(one)}" for one in server.releases()]
+        return "\n".join(lines) or "There is nothing that this token may ask."
+
+    def describe_table(table: str) -> str:
+        """The plan of a private table: the values and bounds of its columns, and what people in it are promised."""
+        return str(server.table(table).describe()["plan"])
+
+    def preview(table: str, sql: str, epsilon: str) -> str:
+        """What a question to a private table would cost and how wide its interval would be. Free: do this first."""
+        return str(server.table(table).preview(sql, epsilon=epsilon)["text"])
+
+    def ask(table: str, sql: str, epsilon: str) -> str:
+        """Ask a private table: SELECT … FROM data. It costs epsilon of the budget; the same question again is free."""
+        found = server.table(table)
+        return f"{found.ask(sql, epsilon=epsilon)}\nLeft: {found.remaining()['in_words']}."
+
+    def query(release: str, sql: str) -> str:
+        """Query a release: SELECT … FROM release. Every question is free."""
+        return str(server.release(release).query(sql))
+
+    def budget(table: str) -> str:
+        """What is left to spend on a private table."""
+        left = server.table(table).remaining()
+        return f"epsilon {left['remaining']['epsilon']:g}, delta {left['remaining']['delta']:g}: {left['in_words']}."
+
+    return [list_tables, describe_table, preview, ask, query, budget]
+
+
+def _columns(told: dict[str, Any]) -> str:
+    return ", ".join(f"{one['name']} ({one['kind']})" for one in told["columns"])
+
+
+def serve_assistant(server: Connection) -> None:
+    """Serve the tools on standard input and output until they are closed."""
+    from mcp.server.mcpserver import MCPServer
+    from mcp.server.mcpserver.exceptions import ToolError
+
+    def plainly(tool: Callable[..., Any]) -> Callable[..., Any]:
+        """The same tool, whose refusals are one sentence."""
+
+        @wraps(tool)
+        def told(*args: Any, **kwargs: Any) -> Any:
+            try:
+                return tool(*args, **kwargs)
+            except DproofError as error:
+                raise ToolError(str(error)) from None
+
+        return told
+
+    served = MCPServer("dproof", instructions=INSTRUCTIONS, log_level="CRITICAL")
+    for tool in tools_of(server):
+        served.tool()(plainly(tool))
+    served.run("stdio")
