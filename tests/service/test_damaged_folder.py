@@ -9,6 +9,7 @@ import pytest
 
 import dproof as dp
 from dproof.errors import InputError
+from dproof.service.assistant import tools_of
 from dproof.service.folder import Folder
 from dproof.service.tokens import Tokens
 from tests.service.server import PLAN, make_folder, send, serving
@@ -103,6 +104,8 @@ def test_a_damaged_ledger_leaves_the_other_tables(made):
     found = by_name(made, "/api/tables", made.carla)
     assert "budget" in found["people"] and "no ledger" in found["two"]["error"]
     assert str(made.root) not in found["two"]["error"] and told(made, "/", made.carla).status == 200
+    listed = tools_of(dp.connect(f"http://127.0.0.1:{made.port}", made.carla))[0]()
+    assert "private table people: columns sex" in listed and "private table two: cannot be used" in listed
 
 
 def test_a_copy_beside_a_table_is_not_taken_for_it(made):
