@@ -163,8 +163,9 @@ that mbi has, and the nearer ones count.
 {os.cpu_count()} cores, {platform.machine()}, Python {platform.python_version()}.
 
 dproof measures fixed tables. Which ones follows from the plan, so every cell has an interval, and its width is known
-before any data is read. AIM chooses tables by the data, which can be better where the noise is large against the
-counts. The run behind this page may have been stopped early: what is blank or "not measured" is missing, not zero.
+before any data is read. What its projection does is told in [measured tables](central.md). AIM chooses tables by the
+data, which can be better where the noise is large against the counts. The run behind this page may have been stopped
+early: what is blank or "not measured" is missing, not zero.
 """
 
 

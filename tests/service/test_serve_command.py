@@ -2,6 +2,7 @@
 
 import json
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -9,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from dproof.cli.serve import serve
+from dproof.errors import InputError
 from tests.service.server import make_folder, send
 
 DPROOF = str(Path(sys.executable).parent / "dproof")
@@ -48,6 +51,18 @@ def test_tokens_from_the_command_line(tmp_path):
 def test_what_is_not_safe_is_refused(tmp_path, words, said):
     refused = run("serve", tmp_path, *words)
     assert refused.returncode == 2 and said in refused.stderr
+
+
+def test_what_cannot_be_started_is_told_before_it_is_announced(tmp_path, capfd):
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        with pytest.raises(
+            InputError, match=f"port {port} of 127.0.0.1 cannot be listened on: Address already in use;"
+        ):
+            serve(tmp_path, port=port)
+    with pytest.raises(InputError, match="--certificate and --key cannot be used: No such file"):
+        serve(tmp_path, certificate=tmp_path / "c.pem", key=tmp_path / "k.pem")
+    assert "serving" not in capfd.readouterr().err
 
 
 def test_a_server_serves_until_it_is_told_to_end(tmp_path):

@@ -253,7 +253,7 @@ def _questions(answer: dict[str, Any]) -> Page:
         if asked["question"] != last:
             yield f"\n{escape(last := asked['question'])}"
         yield pairs([("•", f"{escape(asked['column'])}: {_ways(asked, several)}")])
-    if answer["questions"]:
+    if any(asked["release"] is not None for asked in answer["questions"]):
         yield "\n± from a release: for evenly spread values."
     if answer["questions_verdict"]:
         yield f"\n{answer['questions_verdict']}"

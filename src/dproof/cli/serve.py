@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 from pathlib import Path
 from typing import Annotated
 
@@ -51,17 +52,14 @@ def serve(
 
     served = Folder.open(folder)
     secure = certificate is not None or proxied
+    shown = f"[{host}]" if ":" in host else host
     with served.held():
         tokens = Tokens(served.tokens)
         if not tokens.holders:
             advise(f"nobody has a token yet: make one with `dproof token {folder} --custodian NAME`")
-        hosts = hosts_of([*_LOOPBACK, "[::1]", host, *(name or ())], port) | frozenset(name or () if proxied else ())
-        app = application(Desk(served, tokens), hosts, Settings(tick=tick, secure=secure))
-        advise(f"serving {folder} at {'https' if certificate else 'http'}://{host}:{port}; Ctrl-C ends it")
-        uvicorn.run(
-            app,
-            host=host,
-            port=port,
+        hosts = hosts_of([*_LOOPBACK, "[::1]", shown, *(name or ())], port) | frozenset(name or () if proxied else ())
+        config = uvicorn.Config(
+            application(Desk(served, tokens), hosts, Settings(tick=tick, secure=secure)),
             ssl_certfile=certificate,
             ssl_keyfile=key,
             log_config=None,  # no log holds a question, an answer or a token
@@ -72,3 +70,19 @@ def serve(
             limit_concurrency=256,
             timeout_keep_alive=5,
         )
+        try:
+            config.load()
+        except OSError as error:
+            raise InputError(f"--certificate and --key cannot be used: {error.strerror}") from None
+        with _listening(host, port) as listening:
+            advise(f"serving {folder} at {'https' if certificate else 'http'}://{shown}:{port}; Ctrl-C ends it")
+            uvicorn.Server(config).run([listening])
+
+
+def _listening(host: str, port: int) -> socket.socket:
+    """A socket at an address, or a sentence before anybody is told that there is a server."""
+    try:
+        return socket.create_server((host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET)
+    except OSError as error:
+        why = str(error.strerror).partition(" (")[0]
+        raise InputError(f"port {port} of {host} cannot be listened on: {why}; try another --port") from None

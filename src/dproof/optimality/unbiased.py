@@ -84,7 +84,7 @@ def _reach(spread: float) -> float:
 
 
 def unbiased_law(
-    interval: Interval, outputs: Interval, epsilon: Fraction, prior: NDArray[Any] | None
+    interval: Interval, outputs: Interval, epsilon: Fraction, prior: NDArray[Any] | None = None
 ) -> tuple[Matrix, Optimum]:
     """The law with Σ_j y_j P_ij = x_i exactly and the least largest variance, or the least under a prior, and the proof
     of that (Badanidiyuru et al. 2023).

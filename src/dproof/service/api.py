@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from typing import Annotated, Any
 
 import pyarrow as pa
@@ -50,12 +50,15 @@ async def ask(
     """Answer a question: it is paid for first. Asked again it is free, and the answer is the same."""
     desk, settings = service.desk, service.settings
     came = settings.clock()
-    stored = (await run_in_threadpool(desk.preview, who, name, asked.sql, **asked.price())).free
+    free = (await run_in_threadpool(desk.preview, who, name, asked.sql, **asked.price())).free
+    reads = True
     try:
-        answer = await run_in_threadpool(desk.ask, who, name, asked.sql, **asked.price())
-        stored = stored and not answer.method.startswith("exact")
+        # Who asks many at once waits here, and not in the threads that serve the others too.
+        async with nullcontext() if free else service.turn(who):
+            answer = await run_in_threadpool(desk.ask, who, name, asked.sql, **asked.price())
+        reads = not free or answer.method.startswith("exact")
     finally:
-        if not stored:  # rows were read, and how long that took is nobody's business
+        if reads:  # how long that took is nobody's business
             await settings.sleep(until_tick(settings.clock() - came, settings.tick))
     left = await run_in_threadpool(desk.budget, who, name)
     more = {"budget": left, "command": _ask_command(name, asked, who)}

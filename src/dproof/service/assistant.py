@@ -24,11 +24,8 @@ def tools_of(server: Connection) -> list[Callable[..., Any]]:
 
     def list_tables() -> str:
         """The private tables that you may ask and the releases that you may query, with their columns and budgets."""
-        lines = [
-            f"private table {one['name']}: columns {_columns(one)}; left: {one['budget']['in_words']}"
-            for one in server.tables()
-        ]
-        lines += [f"release {one['name']}: columns {_columns(one)}" for one in server.releases()]
+        lines = [f"private table {one['name']}: {_told(one)}" for one in server.tables()]
+        lines += [f"release {one['name']}: {_told(one)}" for one in server.releases()]
         return "\n".join(lines) or "There is nothing that this token may ask."
 
     def describe_table(table: str) -> str:
@@ -56,8 +53,12 @@ def tools_of(server: Connection) -> list[Callable[..., Any]]:
     return [list_tables, describe_table, preview, ask, query, budget]
 
 
-def _columns(told: dict[str, Any]) -> str:
-    return ", ".join(f"{one['name']} ({one['kind']})" for one in told["columns"])
+def _told(one: dict[str, Any]) -> str:
+    """The columns of a table or a release and what is left to spend, or why it cannot be used."""
+    if "error" in one:
+        return f"cannot be used: {one['error']}"
+    columns = ", ".join(f"{column['name']} ({column['kind']})" for column in one["columns"])
+    return f"columns {columns}" + (f"; left: {one['budget']['in_words']}" if "budget" in one else "")
 
 
 def serve_assistant(server: Connection) -> None:

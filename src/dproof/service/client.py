@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.error import HTTPError, URLError
 from urllib.parse import quote, urlsplit
-from urllib.request import HTTPRedirectHandler, Request, build_opener
+from urllib.request import HTTPRedirectHandler, ProxyHandler, Request, build_opener
 
 from dproof.arguments import expect
 from dproof.errors import DproofError, InputError, OverBudget
@@ -52,8 +52,10 @@ class Connection:
         data = None if body is None else json.dumps(body).encode()
         headers = {"Authorization": f"Bearer {self.token}", "Content-Type": "application/json"}
         request = Request(self.url + path, data, headers, method=method)
+        # Without TLS a proxy would see the token, and the server is on this machine.
+        ways = [_NoRedirects(), *([] if self.url.startswith("https:") else [ProxyHandler({})])]
         try:
-            with build_opener(_NoRedirects).open(request, timeout=600) as response:
+            with build_opener(*ways).open(request, timeout=600) as response:
                 return json.loads(response.read())
         except HTTPError as error:
             told = error.read()
@@ -117,12 +119,18 @@ class RemoteRelease:
 
 def connect(url: str, token: str) -> Connection:
     """Come to a `dproof serve` with a token; a token goes over TLS, or stays on this machine."""
-    parts = urlsplit(expect(url, str, "url", "the address that the server printed"))
-    expect(token, str, "token", "a text")
+    expect(url, str, "url", "the address that the server printed")
+    text = expect(token, str, "token", "a text").strip()  # it may come from a file, with the end of its line
+    if not (text.isascii() and text.isprintable()):
+        raise InputError("token is none that a server gave: it has letters, digits, _ and -")
+    try:
+        parts = urlsplit(url)
+    except ValueError as error:
+        raise InputError(f"url is no address: {error}") from None
     near = parts.hostname in ("127.0.0.1", "::1", "localhost")
     if parts.scheme not in ("http", "https") or not parts.hostname or (parts.scheme == "http" and not near):
         raise InputError("url must begin with https://, or with http:// for a server on this machine")
-    return Connection(f"{parts.scheme}://{parts.netloc}", token)
+    return Connection(f"{parts.scheme}://{parts.netloc}", text)
 
 
 def _texts(price: dict[str, Any]) -> dict[str, Any]:

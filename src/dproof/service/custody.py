@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
-import tempfile
+import secrets
+import shlex
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 from dproof.curation.ledger_file import is_begun
-from dproof.errors import InputError, did_you_mean
+from dproof.errors import InputError
 from dproof.plans.plan import Plan
 from dproof.releases.inspection import check
 from dproof.releases.payment import ReleasePayment
@@ -18,6 +18,7 @@ from dproof.service.drafting import expected
 from dproof.service.folder import Folder
 from dproof.service.jobs import Job, Jobs
 from dproof.tables import open_source
+from dproof.tables.layout import USUAL
 
 _MOST_ROWS = 10**12
 
@@ -31,15 +32,22 @@ class Custody:
     def files(self) -> list[dict[str, Any]]:
         """Every table that lies in the folder, and whether it has a plan."""
         planned = self.folder.tables
-        return [{"name": name, "file": path.name, "plan": name in planned} for name, path in self.folder.files.items()]
+        return [
+            {"name": name, "file": ", ".join(path.name for path in paths), "plan": name in planned}
+            for name, paths in self.folder.files.items()
+        ]
 
     def columns(self, name: str) -> dict[str, Any]:
         """The names of a table's columns, as its header has them, and the plan if it has one."""
-        plan = self.folder.plan_file(name)
-        text = plan.read_text("utf-8") if plan.is_file() else None
-        layout = Plan.parse(text).file if text is not None else None
-        source = open_source(self._file(name), None, layout) if layout is not None else open_source(self._file(name))
-        return {"name": name, "columns": list(source.names), "plan": text}
+        file, plan = self.folder.file(name), self.folder.plan_file(name)
+        text, wrong, layout = None, None, USUAL
+        if plan.is_file():
+            text = plan.read_text("utf-8", "replace")
+            try:
+                layout = Plan.read(plan).file
+            except InputError as error:  # it can be mended here
+                wrong = str(error)
+        return {"name": name, "columns": list(open_source(file, None, layout).names), "plan": text, "wrong": wrong}
 
     def expected(self, draft: Mapping[str, Any], rows: int) -> dict[str, Any]:
         """What a draft would give for so many rows."""
@@ -50,14 +58,18 @@ class Custody:
     def save(self, name: str, draft: Mapping[str, Any]) -> dict[str, Any]:
         """Write a draft as the plan of a table, or not at all; refused once its budget is being spent."""
         plan, place = Plan.from_dict(draft), self.folder.plan_file(name)
-        plan.check_names(open_source(self._file(name), None, plan.file).names)
+        plan.check_names(open_source(self.folder.file(name), None, plan.file).names)
         if is_begun(self.folder.ledger(name)):
             raise InputError(
                 f"{name!r} has a ledger already, which counts by the plan that is there: change the plan by hand"
             )
-        with tempfile.NamedTemporaryFile("w", encoding="utf-8", dir=place.parent, suffix=".part", delete=False) as file:
-            file.write(plan.text)
-        os.replace(file.name, place)
+        part = place.with_name(f"{place.name}.{secrets.token_hex(8)}.part")
+        try:
+            part.write_text(plan.text, "utf-8")
+            os.replace(part, place)
+        except OSError as error:
+            part.unlink(missing_ok=True)
+            raise InputError(f"the plan cannot be saved: {error.strerror}") from None
         return {"plan": plan.text, "file": f"plans/{place.name}"}
 
     def check(self, name: str) -> dict[str, Any]:
@@ -88,13 +100,7 @@ class Custody:
 
     def commands(self, table: str, release: str | None = None) -> list[str]:
         """The commands that do the same, in the folder that is served."""
-        file = self._file(table).name
+        file = shlex.quote(self.folder.file(table).name)
         paths = f"tables/{file} --plan plans/{table}.toml"
         sanitised = f"dproof sanitise {paths} --out releases/{release or table} --ledger ledgers/{table}.db"
         return [f"dproof check {paths}", f"dproof plan plans/{table}.toml --rows N", sanitised]
-
-    def _file(self, name: str) -> Path:
-        files = self.folder.files
-        if name not in files:
-            raise InputError(f"there is no table {name[:64]!r}{did_you_mean(name[:64], files)}")
-        return files[name]

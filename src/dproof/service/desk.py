@@ -14,11 +14,12 @@ from typing import Any, TypeVar
 
 from dproof.curation.account import Unit
 from dproof.curation.curator import Curator
-from dproof.curation.ledger import Ledger
+from dproof.curation.ledger import Ledger, Standing
 from dproof.curation.ledger_file import is_begun
+from dproof.curation.limits import Amount, amount, rho_for
 from dproof.curation.preview import Preview
 from dproof.curation.statement import counts_left, entry_to_json, statement
-from dproof.errors import InputError
+from dproof.errors import DproofError, InputError
 from dproof.meaning import explain
 from dproof.plans.plan import Plan
 from dproof.privacy import Privacy
@@ -28,7 +29,7 @@ from dproof.releases.release import CERTIFICATE, Release
 from dproof.service.custody import Custody
 from dproof.service.dummy import MOST_DUMMY_ROWS, dummy_rows
 from dproof.service.folder import Folder
-from dproof.service.tokens import Holder, Tokens
+from dproof.service.tokens import Holder, Tokens, check_request
 
 _Key = TypeVar("_Key", bound=Hashable)
 _Opened = TypeVar("_Opened")
@@ -53,12 +54,20 @@ class Desk:
 
     def tables(self, holder: Holder) -> list[dict[str, Any]]:
         """The tables that somebody may ask, with what is public about each."""
-        return [self._told(name, holder) for name in self.folder.tables if holder.may_ask(name)]
+        names = [name for name in self.folder.tables if holder.may_ask(name)]
+        return [self._or_why_not(name, partial(self._told, name, holder)) for name in names]
 
     def table(self, holder: Holder, name: str) -> dict[str, Any]:
         """All that is public about a table: its plan, as text and as an object, and what the promise means."""
         plan = self._plan(holder, name)
         return {**self._told(name, holder), "plan": plan.text, "meaning": explain(plan.privacy)}
+
+    def _or_why_not(self, name: str, told: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+        """What is told of a table or a release, or why it cannot be used: the others still can."""
+        try:
+            return told()
+        except DproofError as error:
+            return {"name": name, "error": self.folder.hide(str(error))}
 
     def _told(self, name: str, holder: Holder) -> dict[str, Any]:
         plan = self._plan(holder, name)
@@ -88,29 +97,51 @@ class Desk:
 
     def budget(self, holder: Holder, name: str) -> dict[str, Any]:
         """What somebody may still spend on a table, as numbers and in words."""
-        plan, ledger = self._plan(holder, name), self._ledger(name)
-        own = None if holder.is_custodian else holder.name
-        limit = ledger.analysts.get(own) if own is not None else None
-        if own is not None and limit is None:
-            raise NotAllowed("no budget on this table was given to you: ask its custodian")
-        whole = ledger.standing()
-        left = (whole.remaining if own is None else ledger.remaining(own)).to_json()
-        spent = whole.spent if own is None else ledger.spent(own)
-        given = whole.budget if own is None else limit
-        assert given is not None
-        amounts = {"budget": given.to_json(), "spent": spent.to_json(), "remaining": left}
+        plan, own = self._plan(holder, name), self._spender(holder, name)
+        standing = self._standing(plan, name) if own is None else self._share(own, name)
+        left = standing.remaining.to_json()
+        amounts = {"budget": standing.budget.to_json(), "spent": standing.spent.to_json(), "remaining": left}
         return {**amounts, "in_words": counts_left(left, plan.rows_per_person), "neighbours": plan.privacy.neighbours}
 
     def history(self, holder: Holder, name: str) -> list[dict[str, Any]]:
         """What somebody has asked of a table; a custodian sees what everybody has."""
         self._plan(holder, name)
+        if not is_begun(self.folder.ledger(name)):
+            return []
         entries = [entry_to_json(entry) for entry in self._ledger(name).entries if entry["kind"] == "question"]
         return [one for one in entries if holder.is_custodian or one.get("analyst") == holder.name]
+
+    def _standing(self, plan: Plan, name: str) -> Standing:
+        """The account of a table. Who looks at it begins no ledger: until there is one, the plan can be changed."""
+        if is_begun(self.folder.ledger(name)):
+            return self._ledger(name).standing()
+        promised = plan.privacy
+        rho = rho_for(promised.epsilon, promised.delta) if promised.delta else None
+        whole = Amount(promised.epsilon, promised.delta, rho)
+        return Standing(whole, Amount(), whole)
+
+    def _share(self, analyst: str, name: str) -> Standing:
+        ledger = self._ledger(name)
+        given = ledger.analysts[analyst]
+        assert given is not None
+        return Standing(given, ledger.spent(analyst), ledger.remaining(analyst))
+
+    def _spender(self, holder: Holder, name: str) -> str | None:
+        """Whose share of the budget somebody spends; None is the whole of it, for a custodian."""
+        if holder.is_custodian:
+            return None
+        if not is_begun(self.folder.ledger(name)) or self._ledger(name).analysts.get(holder.name) is None:
+            raise NotAllowed("no budget on this table was given to you: ask its custodian")
+        return holder.name
 
     def _curator(self, holder: Holder, name: str) -> Curator:
         """The table, opened for one person: another's long question does not hold up a short one."""
         plan, data, ledger = self._plan(holder, name), self.folder.table(name), self.folder.ledger(name)
-        who = None if holder.is_custodian else holder.name
+        who = self._spender(holder, name)
+        if who is None and is_begun(ledger) and any(self._ledger(name).analysts.values()):
+            raise NotAllowed(
+                "analysts have budgets on this table, so they ask it: give yourself a budget as an analyst"
+            )
         stamp = _stamp(self.folder.plan_file(name)), _stamp(data)
         opened = partial(Curator, data, plan, ledger=ledger, analyst=who)
         return self._kept(self._curators, (name, who or ""), stamp, opened)
@@ -139,7 +170,7 @@ class Desk:
 
     def releases(self) -> list[dict[str, Any]]:
         """All releases: whoever has a token may query them without limit."""
-        return [self.release(name) for name in self.folder.releases]
+        return [self._or_why_not(name, partial(self.release, name)) for name in self.folder.releases]
 
     def release(self, name: str) -> dict[str, Any]:
         """What a release says of itself."""
@@ -192,13 +223,22 @@ class Desk:
 def give_budgets(
     folder: Folder, tokens: Tokens, name: str, budgets: Mapping[str, Privacy], days: int
 ) -> tuple[str, Holder]:
-    """Write an analyst's budgets into the ledgers, and issue the token."""
+    """Write an analyst's budgets into the ledgers, and issue the token; where one is refused, nothing is written."""
+    check_request(name, "analyst", tuple(budgets), days)
+    openings = []
     for table, budget in budgets.items():
         plan, file = folder.plan(table), folder.ledger(table)
         limit = Privacy(budget.epsilon, budget.delta, neighbours=plan.privacy.neighbours)
+        if is_begun(file):
+            ledger = Ledger(file, unit=Unit.of(plan))
+            known = ledger.analysts.get(name)
+            ledger.close()
+            if known not in (None, amount(limit)):
+                raise InputError(f"the budget of {name!r} on {table!r} is {known}, and that cannot be changed")
         begun = None if is_begun(file) else plan.privacy
-        ledger = Ledger(file, budget=begun, unit=Unit.of(plan), analysts={name: limit})
-        ledger.close()
+        openings.append(partial(Ledger, file, budget=begun, unit=Unit.of(plan), analysts={name: limit}))
+    for opening in openings:
+        opening().close()
     return tokens.issue(name, "analyst", tuple(budgets), days=days)
 
 
@@ -209,5 +249,8 @@ def need_custodian(holder: Holder) -> None:
 
 def _stamp(path: Path) -> tuple[int, int]:
     """Changes when the file does."""
-    found = path.stat()
+    try:
+        found = path.stat()
+    except OSError:
+        raise InputError(f"{path.name!r} is not there, or cannot be read") from None
     return found.st_mtime_ns, found.st_size

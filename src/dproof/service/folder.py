@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -47,7 +47,10 @@ class Folder:
         if not root.is_dir():
             raise InputError(f"{str(root)!r} is no folder: make one, with your tables in {_TABLES}/")
         for part in (_TABLES, _PLANS, _LEDGERS, _RELEASES):
-            (root / part).mkdir(exist_ok=True)
+            try:
+                (root / part).mkdir(0o700, exist_ok=True)  # for its owner alone
+            except OSError as error:
+                raise InputError(f"{str(root / part)!r} cannot be made: {error.strerror}") from None
         return cls(root)
 
     @contextmanager
@@ -57,7 +60,7 @@ class Folder:
         try:
             database = sqlite3.connect(file, timeout=0, isolation_level=None)
             database.execute("BEGIN EXCLUSIVE")
-        except sqlite3.OperationalError as error:
+        except sqlite3.Error as error:
             if "locked" in str(error):
                 raise InputError(f"another server serves {str(self.root)!r} already: stop it first") from None
             raise InputError(f"{str(self.root)!r} cannot be written to, so no budget could be kept: {error}") from None
@@ -67,10 +70,13 @@ class Folder:
             database.close()
 
     @property
-    def files(self) -> dict[str, Path]:
-        """The private tables, by their names, whether they have a plan or not."""
-        found = sorted((self.root / _TABLES).iterdir())
-        return {name: path for path in found if _NAME.fullmatch(name := path.name.partition(".")[0])}
+    def files(self) -> dict[str, list[Path]]:
+        """What lies in the folder of tables, by the names of tables, whether they have a plan or not."""
+        found: dict[str, list[Path]] = {}
+        for path in sorted((self.root / _TABLES).iterdir()):
+            if _NAME.fullmatch(name := path.name.partition(".")[0]):
+                found.setdefault(name, []).append(path)
+        return found
 
     @property
     def tables(self) -> tuple[str, ...]:
@@ -83,11 +89,23 @@ class Folder:
         found = sorted((self.root / _RELEASES).iterdir())
         return {path.name: path for path in found if _NAME.fullmatch(path.name) and (path / CERTIFICATE).is_file()}
 
+    def file(self, name: str) -> Path:
+        """The file of a table, whether it has a plan or not."""
+        return self._one_of(name, self.files)
+
     def table(self, name: str) -> Path:
         """The file of a table that can be asked."""
-        if name not in self.tables:
-            raise InputError(f"there is no table {name[:64]!r}{did_you_mean(name[:64], self.tables)}")
-        return self.files[name]
+        files = self.files
+        return self._one_of(name, {known: files[known] for known in self.tables})
+
+    def _one_of(self, name: str, files: Mapping[str, list[Path]]) -> Path:
+        if name not in files:
+            raise InputError(f"there is no table {name[:64]!r}{did_you_mean(name[:64], files)}")
+        if len(files[name]) > 1:  # a copy beside the table: which one is meant?
+            raise InputError(
+                f"{_TABLES}/ holds {len(files[name])} files with the name {name!r}: leave one of them there"
+            )
+        return files[name][0]
 
     def release(self, name: str) -> Path:
         """The folder of a release."""
@@ -114,6 +132,10 @@ class Folder:
         if place.exists():
             raise InputError(f"there is a release {name!r} already: choose another name")
         return place
+
+    def hide(self, sentence: str) -> str:
+        """A sentence without the place of this folder, which is nobody's business who only comes by HTTP."""
+        return sentence.replace(f"{self.root}/", "").replace(f"{self.root.resolve()}/", "")
 
     @property
     def tokens(self) -> Path:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable
@@ -33,13 +34,15 @@ class Rate:
     def __init__(self, per_second: float, at_once: int, clock: Callable[[], float] = time.monotonic) -> None:
         self._per_second, self._at_once, self._clock = per_second, at_once, clock
         self._left: OrderedDict[str, tuple[float, float]] = OrderedDict()  # how many, and when that was
+        self._lock = threading.Lock()
 
     def allows(self, key: str) -> bool:
         """Whether one more may come now; if so it is counted."""
-        now = self._clock()
-        left, at = self._left.pop(key, (float(self._at_once), now))
-        left = min(float(self._at_once), left + (now - at) * self._per_second)
-        self._left[key] = (left - 1 if left >= 1 else left), now
-        while len(self._left) > _MOST_KEYS:
-            self._left.popitem(last=False)
-        return left >= 1
+        with self._lock:
+            now = self._clock()
+            left, at = self._left.pop(key, (float(self._at_once), now))
+            left = min(float(self._at_once), left + (now - at) * self._per_second)
+            self._left[key] = (left - 1 if left >= 1 else left), now
+            while len(self._left) > _MOST_KEYS:
+                self._left.popitem(last=False)
+            return left >= 1

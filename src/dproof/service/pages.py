@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import zipfile
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from html import escape
 from importlib.resources import files
 from typing import Any
@@ -14,6 +14,7 @@ from fastapi import APIRouter, Request, Response
 from fastapi.responses import HTMLResponse, RedirectResponse
 from starlette.concurrency import run_in_threadpool
 
+from dproof.errors import InputError
 from dproof.html import table as html_table
 from dproof.meaning import GUESSED
 from dproof.releases.release import REPORT
@@ -133,8 +134,10 @@ async def release(name: str, desk: TheDesk, who: Known) -> HTMLResponse:
 
 @router.get("/releases/{name}/report")
 async def report(name: str, desk: TheDesk, who: Known) -> Response:
-    text = (desk.folder.release(name) / REPORT).read_text("utf-8")
-    return HTMLResponse(text, headers={"content-security-policy": _REPORT_POLICY})
+    file = desk.folder.release(name) / REPORT
+    if not file.is_file():
+        raise InputError(f"the release {name!r} has no report: `dproof report releases/{name}` writes one")
+    return HTMLResponse(file.read_text("utf-8"), headers={"content-security-policy": _REPORT_POLICY})
 
 
 @router.get("/releases/{name}/download")
@@ -169,15 +172,11 @@ def _sign_in(said: str = "", status: int = 200) -> HTMLResponse:
 
 def _home(desk: Desk, who: Holder) -> str:
     tables = [
-        _link(f"/tables/{quote(one['name'])}", one["name"], f"{_names(one['columns'])}. {_left(one['budget'])}")
+        _link(f"/tables/{quote(one['name'])}", one["name"], one.get("error") or _told_of_table(one))
         for one in desk.tables(who)
     ]
     releases = [
-        _link(
-            f"/releases/{quote(one['name'])}",
-            one["name"],
-            f"{one['model']} model, ε = {one['epsilon']}, δ = {one['delta']}: {_names(one['columns'])}",
-        )
+        _link(f"/releases/{quote(one['name'])}", one["name"], one.get("error") or _told_of_release(one))
         for one in desk.releases()
     ]
     return (
@@ -188,10 +187,18 @@ def _home(desk: Desk, who: Holder) -> str:
     )
 
 
+def _told_of_table(told: dict[str, Any]) -> str:
+    return f"{_names(told['columns'])}. {_left(told['budget'])}"
+
+
+def _told_of_release(told: dict[str, Any]) -> str:
+    return f"{told['model']} model, ε = {told['epsilon']}, δ = {told['delta']}: {_names(told['columns'])}"
+
+
 def _table(desk: Desk, who: Holder, name: str) -> str:
     told, history = desk.table(who, name), desk.history(who, name)
     rows = [(_date(one["at"]), one["question"], f"{one['epsilon']:.6g}") for one in reversed(history)]
-    asked = html_table(("when (UTC)", "question", "ε"), rows) if rows else "<p>Nothing yet.</p>"
+    asked = _scrolled(("when (UTC)", "question", "ε"), rows) if rows else "<p>Nothing yet.</p>"
     return (
         f'<p class="budget" id="left">{escape(_left(told["budget"]))}</p>'
         f"<p>{escape(_TEXTS['ask'])}</p>{_form('/api/tables/' + quote(name), told['columns'], 'data', priced=True)}"
@@ -273,7 +280,7 @@ def _custody(desk: Desk) -> str:
     heads = ("number", "name", "role", "tables", "ends", "revoked")
     return (
         f"<section><h2>Tables</h2>{_list(files, 'Put a table into the folder tables/.')}</section>"
-        f"<section><h2>Tokens</h2><p>{escape(_TEXTS['give'])}</p>{give}{html_table(heads, holders)}{revoke}</section>"
+        f"<section><h2>Tokens</h2><p>{escape(_TEXTS['give'])}</p>{give}{_scrolled(heads, holders)}{revoke}</section>"
     )
 
 
@@ -301,9 +308,10 @@ def _plan(desk: Desk, name: str) -> str:
         if found["plan"] is None
         else f"<details><summary>The plan that is saved</summary><pre>{escape(found['plan'])}</pre></details>"
     )
+    wrong = "" if found["wrong"] is None else f'<p class="error">{escape(desk.folder.hide(found["wrong"]))}</p>'
     commands = "\n".join(desk.custody.commands(name))
     return (
-        f"<p>{escape(_TEXTS['plan'])}</p>{saved}"
+        f"<p>{escape(_TEXTS['plan'])}</p>{wrong}{saved}"
         f'<form id="plan" data-name="{escape(name)}"><div class="wide"><table><thead><tr>{heads}</tr></thead>'
         f"<tbody>{rows}</tbody></table></div>"
         '<p class="row"><label>Who is trusted <select name="model"><option value="central">central: the holder of the '
@@ -345,12 +353,17 @@ def _meaning(meaning: dict[str, Any]) -> str:
 
 def _packed(desk: Desk, name: str) -> bytes:
     """A release as one file."""
-    folder, sink = desk.folder.release(name), io.BytesIO()
+    folder, sink = desk.folder.release(name).resolve(), io.BytesIO()
     with zipfile.ZipFile(sink, "w", zipfile.ZIP_DEFLATED) as packed:
         for path in sorted(folder.rglob("*")):
-            if path.is_file():
+            if path.is_file() and path.resolve().is_relative_to(folder):  # a link could lead to a private table
                 packed.write(path, f"{name}/{path.relative_to(folder)}")
     return sink.getvalue()
+
+
+def _scrolled(head: Sequence[Any], rows: Iterable[Sequence[Any]]) -> str:
+    """A table that scrolls by itself where the window is narrow."""
+    return f'<div class="wide">{html_table(head, rows)}</div>'
 
 
 def _link(href: str, name: str, text: str) -> str:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 _LONGEST_SQL = 10_000
 
@@ -47,6 +48,16 @@ class Drafted(BaseModel):
     model_config = ConfigDict(extra="forbid")
     plan: dict[str, Any]
     rows: int = 10_000
+
+    @field_validator("plan")
+    @classmethod
+    def _can_be_written(cls, plan: dict[str, Any]) -> dict[str, Any]:
+        """Half a surrogate pair is text in JSON, and in no file."""
+        try:
+            json.dumps(plan, ensure_ascii=False).encode()
+        except UnicodeEncodeError:
+            raise ValueError("a text in it is not Unicode") from None
+        return plan
 
 
 class Wanted(BaseModel):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections import defaultdict
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Annotated
@@ -40,6 +41,11 @@ class Service:
         self.desk, self.settings, self.sessions = desk, settings, Sessions()
         self._requests = Rate(settings.per_second, settings.at_once, settings.clock)
         self._guesses = Rate(1.0, 20, settings.clock)  # of tokens, for each address
+        self._turns: defaultdict[int, asyncio.Lock] = defaultdict(asyncio.Lock)
+
+    def turn(self, holder: Holder) -> asyncio.Lock:
+        """What one question of a person at a time holds while it reads a table."""
+        return self._turns[holder.number]
 
     def known(self, request: Request, token: str) -> Holder | None:
         """Who holds a token; an address that guesses is slowed down."""

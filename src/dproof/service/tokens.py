@@ -67,20 +67,17 @@ class Tokens:
 
     def __init__(self, path: Path, clock: Callable[[], datetime] = now) -> None:
         self._path, self._clock = path, clock
+        try:
+            path.touch(0o600)
+            os.chmod(path, 0o600)
+        except OSError as error:
+            raise InputError(f"the tokens in {path.name!r} cannot be kept: {error.strerror}") from None
         with self._database() as database:
             database.execute(_TABLES)
-        os.chmod(path, 0o600)
 
     def issue(self, name: str, role: str, tables: Sequence[str] = (), *, days: int = 90) -> tuple[str, Holder]:
         """A new token, which is nowhere else to be seen, and who holds it."""
-        if not name.strip() or len(name) > 64:
-            raise InputError("a token needs the name of who will hold it, at most 64 characters")
-        if role not in get_args(Role):
-            raise InputError(f"a token is for a custodian or an analyst, not for {role[:40]!r}")
-        if not 1 <= days <= _MOST_DAYS:
-            raise InputError(f"a token lasts from 1 to {_MOST_DAYS} days")
-        if role == "analyst" and not tables:
-            raise InputError("an analyst's token names the tables that may be asked")
+        check_request(name, role, tables, days)
         text, made = _PREFIX + secrets.token_urlsafe(32), self._clock()
         told = (_hash(text), name, role, json.dumps(list(tables)), _time(made), _time(made + timedelta(days=days)))
         with self._database() as database:
@@ -113,12 +110,10 @@ class Tokens:
 
     def revoke(self, number: int) -> None:
         """End a token now."""
+        if not any(holder.number == number and holder.revoked is None for holder in self.holders):
+            raise InputError(f"there is no token {number} that could be revoked")
         with self._database() as database:
-            ended = database.execute(
-                "UPDATE tokens SET revoked = ? WHERE number = ? AND revoked IS NULL", (_time(self._clock()), number)
-            )
-            if not ended.rowcount:
-                raise InputError(f"there is no token {number} that could be revoked")
+            database.execute("UPDATE tokens SET revoked = ? WHERE number = ?", (_time(self._clock()), number))
 
     def _rows(self) -> list[tuple[str, Holder]]:
         columns = "hash, number, name, role, tables, made, ends, revoked"
@@ -140,6 +135,18 @@ class Tokens:
                 database.close()
         except sqlite3.Error as error:
             raise InputError(f"the tokens in {self._path.name!r} cannot be read or written: {error}") from None
+
+
+def check_request(name: str, role: str, tables: Sequence[str], days: int) -> None:
+    """Refuse a token that cannot be issued, before anything is written for it."""
+    if not name.strip() or len(name) > 64 or not name.isprintable():
+        raise InputError("a token needs the name of who will hold it, at most 64 printable characters")
+    if role not in get_args(Role):
+        raise InputError(f"a token is for a custodian or an analyst, not for {role[:40]!r}")
+    if not 1 <= days <= _MOST_DAYS:
+        raise InputError(f"a token lasts from 1 to {_MOST_DAYS} days")
+    if role == "analyst" and not tables:
+        raise InputError("an analyst's token names the tables that may be asked")
 
 
 def _hash(text: str) -> str:

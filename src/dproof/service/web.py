@@ -15,9 +15,10 @@ from dproof.errors import DproofError, InputError, OverBudget
 from dproof.service import api, pages
 from dproof.service.desk import Desk, NotAllowed
 from dproof.service.guard import Guard
-from dproof.service.state import Service, Settings, Unknown
+from dproof.service.state import Service, Settings, Unknown, desk_of
 
 LARGEST_BODY = 1 << 16
+_STATUS: dict[type[DproofError], int] = {NotAllowed: 403, OverBudget: 409, InputError: 400}  # the first that fits
 
 
 def application(desk: Desk, hosts: frozenset[str], settings: Settings | None = None) -> Guard:
@@ -34,7 +35,8 @@ def _errors(app: FastAPI) -> None:
     """What becomes of an error: one sentence, and nothing of the data in it."""
 
     async def told(request: Request, error: Exception) -> Response:
-        status, sentence = _said(error)
+        status, said = _said(error)
+        sentence = desk_of(request).folder.hide(said)
         if request.url.path.startswith("/api/"):
             return JSONResponse({"error": sentence}, status)
         return pages.error_page(status, sentence)
@@ -47,16 +49,15 @@ def _said(error: Exception) -> tuple[int, str]:
     match error:
         case Unknown():
             return 401, "sign in with a token: it is unknown, revoked or over"
-        case NotAllowed():
-            return 403, str(error)
-        case OverBudget():
-            return 409, str(error)
-        case InputError():
-            return 400, str(error)
+        case DproofError():
+            status = next((status for kind, status in _STATUS.items() if isinstance(error, kind)), 500)
+            return status, "; ".join([str(error), *getattr(error, "__notes__", ())])
         case HTTPException():
             return error.status_code, str(error.detail)
         case RequestValidationError():
             first = error.errors()[0]
+            if first["type"] == "json_invalid":
+                return 422, "the body is not JSON"
             where = ".".join(str(part) for part in first["loc"] if part != "body")
             return 422, f"{where or 'the body'}: {first['msg']}"
         case _:
