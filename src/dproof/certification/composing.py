@@ -77,7 +77,9 @@ class _Advanced:
         if not enough(Fraction(1, 2)):
             return 1.0
         power = bisect(lambda p: not enough(Fraction(1, 1 << int(p))), Fraction(1), Fraction(200))
-        return float_above(min(Fraction(1), spent + Fraction(1, 1 << max(1, int(power) - 1))))
+        slack = Fraction(1, 1 << max(1, int(power) - 1))
+        slack = bisect(enough, slack / 4, slack, lambda low, high: high - low <= high / (1 << 20))
+        return float_above(min(Fraction(1), spent + slack))
 
 
 def compose(parts: Sequence[Promise | Mechanism], rule: Rule = "optimal") -> Composition:
