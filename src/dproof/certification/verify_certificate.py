@@ -689,7 +689,7 @@ def read(text: str) -> dict[str, Any]:
         return dict(pairs)
 
     def shortest(decimal: str) -> float:
-        require(repr(float(decimal)) == decimal, "a decimal number is not in its shortest form")
+        require(repr(float(decimal)) == decimal, f"{decimal[:40]} is not a number of JSON in its shortest form")
         return float(decimal)
 
     require(len(text) <= LARGEST_FILE, "the file is too large for a certificate")
