@@ -158,7 +158,7 @@ def test_verify_says_no(dproof: Dproof, people: Path) -> None:
         file.write(b"x")
     ran = dproof("verify", people / "out", "--json")
     assert ran.code == 1 and ran.json == {"holds": False, "why": "the file release.parquet has changed"}
-    assert "does not hold" in dproof("verify", people / "out").out
+    assert "does not hold" in " ".join(dproof("verify", people / "out").out.split())
     certificate = people / "out" / "certificate.json"
     certificate.write_bytes(certificate.read_bytes()[:-9])
     cut = dproof("verify", certificate)
