@@ -216,6 +216,7 @@ def test_a_stand_in_for_curves_is_the_centre(tmp_path: Path) -> None:
     assert np.allclose(mean, 0.4 * np.array([0.1, 0.2, 0.3]) + 0.6 * 0.5, atol=0.05)
 
 
+@pytest.mark.slow
 def test_intervals_of_a_mean_of_those_present_cover_it(tmp_path: Path) -> None:
     """The number of salaries is private under change-one too, and its noise is in the interval."""
     found, data = written(200)

@@ -50,6 +50,7 @@ def kept(release) -> np.ndarray:
     return lattice.evaluate(lattice.coefficients(lattice.space.encode(LOADS)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mechanism", ["laplace", "gaussian"])
 def test_bands_cover_the_whole_curve(mechanism: str) -> None:
     hits = {"all": 0, "public": 0, "private": 0}

@@ -97,6 +97,7 @@ def test_mechanisms_keep_their_promise_and_are_read_back(expansion, privacy) -> 
     assert mechanism.epsilon(privacy.delta) > 0.999 * float(privacy.epsilon)
 
 
+@pytest.mark.slow
 def test_the_noise_is_as_wide_as_is_said() -> None:
     for expansion in EXPANSIONS:
         mechanism = curve_noise(expansion, Privacy(1, "1e-6"))

@@ -57,7 +57,7 @@ def l2(curves: np.ndarray) -> np.ndarray:
 @pytest.mark.parametrize(
     ("how", "most"),
     [
-        ({}, 0.5),
+        pytest.param({}, 0.5, marks=pytest.mark.slow),
         (
             {"basis": "cosine", "kernel": "matern-5/2", "length": 4, "radius": 4, "terms": 18, "centre": [1] * POINTS},
             0.4,
