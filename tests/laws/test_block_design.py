@@ -11,7 +11,7 @@ import pytest
 
 import dproof as dp
 from dproof import Categories, Privacy
-from dproof.laws import BlockDesign
+from dproof.laws import BlockDesign, PlaneDesign
 from dproof.laws import block_design as module
 from dproof.laws.blocks import Blocked
 from dproof.mechanisms.frequency import MOST_CODES, even_variance, frequency
@@ -66,9 +66,9 @@ def test_the_tables_give_the_same_blocks(size: int, prime: int, classes: int, ta
         assert drawn == law.weights(x).tolist()
 
 
-def test_both_ways_to_draw_follow_the_law(monkeypatch: pytest.MonkeyPatch) -> None:
-    """By tables and by arithmetic: χ² of 50,000 draws over 55 blocks stays below what one in a million exceeds."""
-    law = BlockDesign(10, 11, 5, 2, 3, 1)
+@pytest.mark.parametrize("law", [BlockDesign(10, 11, 5, 2, 3, 1), PlaneDesign(50, 7, 9, 1)], ids=["blocks", "plane"])
+def test_both_ways_to_draw_follow_the_law(law: module.CyclicDesign, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By tables and by arithmetic: χ² of 50,000 draws over 55 or 57 blocks is less than one in a million exceeds."""
     expected = law.weights(4).astype(float) / law.total * 50_000
     for tabled in (1 << 12, 0):
         monkeypatch.setattr(module, "_TABLED", tabled)

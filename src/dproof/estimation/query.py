@@ -86,7 +86,7 @@ def raw(release: Any, sql: str) -> Answer:
     _check(sql)
     with connected(release.data, "stored") as database:
         stored = set(release.law.stored)  # made-up rows leave out curves
-        kept = [c for c in release.plan.columns if c.kind != "drop" and stored.issuperset(c.stored)]
+        kept = [column for column in release.plan.kept if stored.issuperset(column.stored)]
         columns = ", ".join(f"{column.sql} AS {name(column.name)}" for column in kept)
         columns += f", {name(ASKED)}" if ASKED in release.law.stored else ""
         database.execute(f"CREATE VIEW release AS SELECT {columns} FROM stored")

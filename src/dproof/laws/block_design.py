@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -66,13 +67,13 @@ class CyclicDesign(Law):
         @property
         def shared(self) -> int: ...
 
+    @abstractmethod
     def away(self, j: NDArray[Any], place: NDArray[Any]) -> NDArray[np.int64]:
         """The residue at each place, of which the first w are the set of j."""
-        raise NotImplementedError
 
+    @abstractmethod
     def incidence(self) -> Incidence:
         """Which values lie in which block."""
-        raise NotImplementedError
 
     @property
     def inputs(self) -> int:

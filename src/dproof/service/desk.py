@@ -48,6 +48,7 @@ class Desk:
         self._curators: OrderedDict[tuple[str, str], tuple[Any, Curator]] = OrderedDict()
         self._releases: OrderedDict[str, tuple[Any, Release]] = OrderedDict()
         self._ledgers: OrderedDict[str, tuple[Any, Ledger]] = OrderedDict()
+        self._plans: OrderedDict[str, tuple[Any, Plan]] = OrderedDict()
         self._lock = threading.Lock()
 
     # Tables --------------------------------------------------------------------------------------------------------
@@ -71,13 +72,17 @@ class Desk:
 
     def _told(self, name: str, holder: Holder) -> dict[str, Any]:
         plan = self._plan(holder, name)
-        columns = [{"name": column.name, "kind": column.kind} for column in plan.columns if column.kind != "drop"]
-        return {"name": name, "columns": columns, **Unit.of(plan).to_json(), "budget": self.budget(holder, name)}
+        return {"name": name, "columns": _columns(plan), **Unit.of(plan).to_json(), "budget": self.budget(holder, name)}
 
     def _plan(self, holder: Holder, name: str) -> Plan:
         if not holder.may_ask(name):
             raise NotAllowed("this token is not for that table")  # whether there is such a table or not
-        return self.folder.plan(name)
+        return self._read_plan(name)
+
+    def _read_plan(self, name: str) -> Plan:
+        """The plan of a table, read again only where its file has changed."""
+        self.folder.table(name)
+        return self._kept(self._plans, name, _stamp(self.folder.plan_file(name)), partial(self.folder.plan, name))
 
     def dummy(self, holder: Holder, name: str, rows: int) -> Any:
         """Dummy rows of a table, as an Arrow table."""
@@ -148,7 +153,7 @@ class Desk:
 
     def _ledger(self, name: str) -> Ledger:
         """The ledger of a table, whose chain is checked once and then as it grows."""
-        plan, file = self.folder.plan(name), self.folder.ledger(name)
+        plan, file = self._read_plan(name), self.folder.ledger(name)
         budget = None if is_begun(file) else plan.privacy
         opened = partial(Ledger, file, budget=budget, unit=Unit.of(plan), ceiling=plan.privacy)
         return self._kept(self._ledgers, name, _stamp(self.folder.plan_file(name)), opened)
@@ -180,7 +185,7 @@ class Desk:
             "name": name,
             "model": plan.model,
             "rows": about["rows"],
-            "columns": [{"name": c.name, "kind": c.kind} for c in plan.columns if c.kind != "drop"],
+            "columns": _columns(plan),
             "epsilon": str(plan.privacy.epsilon),
             "delta": str(plan.privacy.delta),
             "neighbours": plan.privacy.neighbours,
@@ -245,6 +250,10 @@ def give_budgets(
 def need_custodian(holder: Holder) -> None:
     if not holder.is_custodian:
         raise NotAllowed("this is for custodians")
+
+
+def _columns(plan: Plan) -> list[dict[str, str]]:
+    return [{"name": column.name, "kind": column.kind} for column in plan.kept]
 
 
 def _stamp(path: Path) -> tuple[int, int]:
