@@ -36,7 +36,7 @@ def _errors(app: FastAPI) -> None:
 
     async def told(request: Request, error: Exception) -> Response:
         status, said = _said(error)
-        sentence = desk_of(request).folder.hide(said)
+        sentence = (await desk_of(request)).folder.hide(said)
         if request.url.path.startswith("/api/"):
             return JSONResponse({"error": sentence}, status)
         return pages.error_page(status, sentence)
