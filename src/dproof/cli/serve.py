@@ -42,6 +42,7 @@ def serve(
         import uvicorn
 
         from dproof.service.checking import check_all
+        from dproof.service.connections import PunctualProtocol
         from dproof.service.desk import Desk
         from dproof.service.folder import Folder
         from dproof.service.guard import hosts_of
@@ -63,6 +64,8 @@ def serve(
         hosts = hosts_of([*_LOOPBACK, "[::1]", shown, *(name or ())], port) | frozenset(name or () if proxied else ())
         config = uvicorn.Config(
             application(Desk(served, tokens), hosts, Settings(tick=tick, secure=secure)),
+            http=PunctualProtocol,
+            ws="none",
             ssl_certfile=certificate,
             ssl_keyfile=key,
             log_config=None,  # no log holds a question, an answer or a token
