@@ -5,7 +5,7 @@ Written on the plain interface between server and application, so that nothing i
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable, MutableMapping
+from collections.abc import Awaitable, Callable, MutableMapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
@@ -81,6 +81,13 @@ class Guard:
         return None
 
 
-def hosts_of(names: Iterable[str], port: int) -> frozenset[str]:
-    """What a browser may call a server with these names at a port."""
-    return frozenset(each for name in names for each in (f"{name}:{port}", *([name] if port in (80, 443) else [])))
+def hosts_of(addresses: Sequence[str], port: int, names: Sequence[str] = ()) -> frozenset[str]:
+    """What a browser may call a server: its addresses with its port, and the names that its operator gave.
+
+    A name counts with any port in front of the server, so it stands for itself: nobody else can be reached by it.
+
+    >>> sorted(hosts_of(["127.0.0.1"], 8722, ["data.example.org"]))
+    ['127.0.0.1:8722', 'data.example.org', 'data.example.org:8722']
+    """
+    listened = {f"{address}:{port}" for address in (*addresses, *names)}
+    return frozenset({*listened, *names, *(addresses if port in (80, 443) else ())})
