@@ -77,7 +77,7 @@ CONCERNED = {
 
 
 def concerned(module: str, root: Path) -> list[str]:
-    """The paths of the tests below the root, and the module: its docstrings have examples."""
+    """The module, whose docstrings have examples, and the paths of the tests below the root."""
     names = (CONCERNED.get(module) or CONCERNED[module.split("/")[0]]).split()
     found = {
         name: [str(path.relative_to(root)) for path in (root / "tests").rglob(f"test_{name}.py")] for name in names
@@ -85,4 +85,4 @@ def concerned(module: str, root: Path) -> list[str]:
     absent = [name for name, paths in found.items() if not paths]
     if absent:
         raise SystemExit(f"tests/mutants/concerned_tests.py, {module}: there is no test_{absent[0]}.py below tests/")
-    return [*(path for paths in found.values() for path in paths), f"src/dproof/{module}"]
+    return [f"src/dproof/{module}", *(path for paths in found.values() for path in paths)]
