@@ -15,11 +15,12 @@ CONCERNED = {
     "frequency_protocols",
     "laws/divergence.py": "gaussian_vectors worst_pairs families lattice certify tight_or_upper curves_noise "
     "composition",
-    "laws/gaussian.py": "gaussian_vectors verifier_coefficients lattice noise_records noise_mechanisms "
+    "laws/gaussian.py": "gaussian_vectors gaussian_cells verifier_coefficients lattice noise_records noise_mechanisms "
     "gaussian_limits curves_noise certificate_ranges lattice_sampling curator_price",
     "laws/guide.py": "guide new_law lattice_sampling samplers",
     "laws/k_norm.py": "k_norm curves_choice curves_release",
-    "laws/keep_or_other.py": "what_a_law_says families worst_pairs certify release_query frequency_protocols samplers",
+    "laws/keep_or_other.py": "count_variance what_a_law_says families worst_pairs certify release_query "
+    "frequency_protocols samplers",
     "laws/lattice.py": "what_a_law_says lattice_nodes lattice_clamped clamped_error lattice new_law certificate_ranges "
     "lattice_certificates release_query_numbers lattice_sampling noise_records",
     "laws/laplace.py": "laplace_tables clamped_error scale uneven_noise lattice wide_noise noise noise_records "
@@ -33,13 +34,14 @@ CONCERNED = {
     "laws/points.py": "points_on_grid points release_query_numbers",
     "laws/one_item.py": "one_item worst_pairs best_laws",
     "laws/rounded.py": "rounded best_laws",
-    "laws/scores.py": "smoothed_scores estimation_scores estimation_unbiased release_query release_query_designs "
-    "frequency_protocols",
-    "laws/sets.py": "negative_weights what_a_law_says families worst_pairs lattice_sampling estimation_scores "
-    "frequency_protocols release_query_designs certify samplers",
+    "laws/scores.py": "count_variance smoothed_scores estimation_scores estimation_unbiased release_query "
+    "release_query_designs frequency_protocols",
+    "laws/sets.py": "count_variance negative_weights what_a_law_says families worst_pairs lattice_sampling "
+    "estimation_scores frequency_protocols release_query_designs certify samplers",
     "laws/simplex.py": "simplex release_query",
     "laws/stairs.py": "uneven_noise lattice noise_records lattice_sampling verifier_bounds certificate_ranges",
     "certification": "certify certificate sufficient_sets tight_or_upper composition lattice_certificates",
+    "certification/composing.py": "advanced_delta composition tight_or_upper",
     "certification/loss.py": "exact_products tight_or_upper at_the_prompt composition",
     "certification/certificate.py": "certificate_file certificate certificate_ranges versions certificate_page "
     "lattice_certificates",
@@ -70,6 +72,18 @@ CONCERNED = {
     "curation/simulation.py": "curator_price curator_moments curator_consistency unknown_aggregates",
     "curation/tally.py": "counting curator_counts curator_missing curator_distinct curator_moments curator_consistency "
     "curator_session checkboxes",
+    "curves/bands.py": "path_length band_coverage curves_estimation curves_curator",
+    "curves/bases.py": "curves_bases kernel_norms projection_error curves_left_out curves_noise curves_clipping "
+    "curves_choice curves_estimation curves_curator curves_release",
+    "curves/expansion.py": "curves_clipping curves_noise projection_error curves_left_out curves_choice curve_sums "
+    "noisy_curves optional_curves curves_release curves_curator certificate_ranges missing_curves",
+    "curves/kernels.py": "gaussian_process kernel_norms curves_bases 2015_example_4 curves_choice curves_release",
+    "curves/left_out.py": "curves_left_out curves_estimation",
+    "curves/noise.py": "curves_noise projection_error curves_choice optional_curves certificate_ranges curves_release "
+    "functional_mean_curve curves_estimation",
+    "curves/shrinkage.py": "curve_shrinkage curves_estimation central_curves",
+    "curves/vector_noise.py": "curves_noise gaussian_limits curve_sums noisy_curves optional_curves curves_choice "
+    "functional_mean_curve curves_release",
     "curves": "projection_error path_length kernel_norms gaussian_process curves_bases curves_left_out curves_noise "
     "curves_clipping curves_choice curves_curator curves_estimation curves_release curves_examples "
     "functional_mean_curve certificate_ranges 2015_example_4 optional_curves missing_curves",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import builtins
 import sys
-from functools import lru_cache
+from functools import cache
 from importlib.machinery import SourceFileLoader
 from pathlib import Path
 from types import CodeType
@@ -50,7 +50,7 @@ class Reached:
             self.functions.add(EVERYTHING)
 
 
-@lru_cache(maxsize=None)
+@cache
 def telling(path: Path, text: bytes) -> CodeType:
     """The code of a module whose functions tell. What was made before a process forks is at hand in it."""
     tree = _Telling(path.name).visit(ast.parse(text))

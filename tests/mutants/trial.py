@@ -19,14 +19,14 @@ from typing import Any, NoReturn
 import pytest
 from hypothesis import Phase, settings
 
-from tests.mutants.reaching import EVERYTHING, Reached, name_of
+from tests.mutants.reaching import EVERYTHING, Reached
 
 SURVIVED, KILLED, TIMED_OUT = "survived", "killed", "timed out"
 QUIET = ("-W", "ignore::pytest.PytestAssertRewriteWarning")  # of libraries that are loaded already
 OPTIONS = ("-x", "-q", "-p", "no:cacheprovider", "--hypothesis-seed=0", *QUIET)
 LIBRARIES = ("cryptography.hazmat.primitives.ciphers", "duckdb", "flint", "numpy", "pyarrow", "sqlglot")
 MEMORY = 8 << 30  # bytes, so that a mutant cannot fill the machine
-SPARE, SLOWER = 40, 10  # a test that takes SPARE seconds more than SLOWER times its usual time never ends
+SPARE, SLOWER = 20, 10  # a test that takes SPARE seconds more than SLOWER times its usual time never ends
 PATIENCE = 1800  # seconds for all tests of a mutant, even if they only wait
 
 
@@ -56,7 +56,7 @@ class Hints:
 
     def order(self, files: list[str]) -> list[str]:
         """The files by the best rank of their tests, and in the order given where none is known."""
-        best = {file: (True, 0, 0) for file in files}
+        best = dict.fromkeys(files, (True, 0, 0))
         for test in self.seconds:
             if _file(test) in best and self.concern(test):
                 best[_file(test)] = min(best[_file(test)], self.rank(test))
