@@ -41,8 +41,8 @@ class Measures:
     """What a group has at each point of a number, as shares of all rows: the variables of a linear programme.
 
     A part has the measure F of its rows, and for each product z of other numbers, which lie in [−1, 1], that of 1 + z,
-    so that both are at least 0 and the second is at most 2F. With `around`, points of the grid, these are counted in the
-    place of codes between them: a row between two points of the grid has the law of a row that is at one or the other.
+    so that both are at least 0 and the second is at most 2F. With `around`, points of the grid, these are counted in
+    the place of codes between them: a row between two such points has the law of one that is at either.
     """
 
     def __init__(
