@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import socket
 from pathlib import Path
 from typing import Annotated
@@ -52,6 +53,7 @@ def serve(
     except ModuleNotFoundError as error:
         raise InputError(f"the server needs {error.name}: pip install 'dproof[serve]'") from None
 
+    logging.disable(logging.CRITICAL)  # what a library logs when it fails may quote a value
     served = Folder.open(folder)
     secure = certificate is not None or proxied
     shown = f"[{host}]" if ":" in host else host

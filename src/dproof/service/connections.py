@@ -42,7 +42,8 @@ class PunctualProtocol(H11Protocol):
     def data_received(self, data: bytes) -> None:
         if self._sending is None:
             self._begin()
-        self._due += len(data) / _SLOWEST
+        if self.conn.our_state is not h11.DONE:  # what comes after the response is read by nobody
+            self._due += len(data) / _SLOWEST
         super().data_received(data)
         if self._sending is not None and self.conn.their_state not in (h11.IDLE, h11.SEND_BODY):  # all has come
             self._sending.cancel()
@@ -80,6 +81,7 @@ def listening(
         ssl_certfile=certificate,
         ssl_keyfile=key,
         log_config=None,  # no log holds a question, an answer or a token
+        log_level="critical",  # nor can whoever sends junk fill one
         access_log=False,
         server_header=False,
         date_header=False,

@@ -41,7 +41,7 @@ class Guard:
 
     app: App
     hosts: frozenset[str]
-    largest: int  # bytes of a body
+    largest: Callable[[str, str], int]  # bytes of a body, by method and path
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -49,7 +49,7 @@ class Guard:
                 await self.app(scope, receive, send)
             return
         headers = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in scope["headers"]}
-        refused = self._refused(scope["method"], headers)
+        refused = self._refused(scope["method"], scope["path"], headers)
 
         async def send_with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":
@@ -64,20 +64,20 @@ class Guard:
         else:
             await JSONResponse({"error": refused[1]}, refused[0])(scope, receive, send_with_headers)
 
-    def _refused(self, method: str, headers: dict[str, str]) -> tuple[int, str] | None:
+    def _refused(self, method: str, path: str, headers: dict[str, str]) -> tuple[int, str] | None:
         if headers.get("host", "") not in self.hosts:
             return 421, "this server is not asked by that name: use the address that it printed"
-        origin = headers.get("origin")
         if method in _CHANGING:
+            origin = headers.get("origin")
             if origin is not None and origin.partition("://")[2] not in self.hosts:
                 return 403, "a page of another site may not do this"
             if headers.get("sec-fetch-site", "same-origin") not in ("same-origin", "none"):
                 return 403, "a page of another site may not do this"
-            length = headers.get("content-length", "")
-            if not length.isdecimal() or "transfer-encoding" in headers:  # beside that, a length says nothing
-                return 411, "say how long the body is, in Content-Length"
-            if int(length) > self.largest:
-                return 413, f"the body is too large: {self.largest:,} bytes are the most"
+        length = headers.get("content-length", "" if method in _CHANGING else "0")
+        if not length.isdecimal() or "transfer-encoding" in headers:  # beside that, a length says nothing
+            return 411, "say how long the body is, in Content-Length"
+        if int(length) > (largest := self.largest(method, path)):
+            return 413, f"the body is too large: {largest:,} bytes are the most"
         return None
 
 
