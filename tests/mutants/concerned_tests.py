@@ -60,14 +60,17 @@ CONCERNED = {
     "curation/curator.py": "declared_price curator_rho curator_session curator_price ask_once",
     "curation/curve_sums.py": "curve_sums curves_curator curves_as_sums functional_mean_curve",
     "curation/noisy_curves.py": "noisy_curves curves_curator curves_as_sums functional_mean_curve",
-    "curation/noisy_sums.py": "noisy_sums curator_stderr curator_counts curator_moments curator_price curator_consistency",
+    "curation/noisy_sums.py": "noisy_sums curator_stderr curator_counts curator_moments curator_price "
+    "curator_consistency",
     "curation/ledger.py": "published_releases ledger ledger_rho release_payment curator_session",
     "curation/ledger_file.py": "ledger ledger_rho release_payment curator_session",
     "curation/limits.py": "limits ledger_rho curator_rho ledger",
     "curation/price.py": "price curator_rho ledger_rho curator_price curator_distinct",
-    "curation/measurement.py": "what_leaves curator_stderr curator_price curator_moments curator_counts unknown_aggregates",
+    "curation/measurement.py": "what_leaves curator_stderr curator_price curator_moments curator_counts "
+    "unknown_aggregates",
     "curation/preview.py": "curator_price curator_session curator_selection ask answer_notes",
-    "curation/released.py": "what_leaves curator_stderr curator_consistency curator_moments curator_counts curator_missing",
+    "curation/released.py": "what_leaves curator_stderr curator_consistency curator_moments curator_counts "
+    "curator_missing",
     "curation/selection.py": "curator_selection curator_price",
     "curation/simulation.py": "curator_price curator_moments curator_consistency unknown_aggregates",
     "curation/tally.py": "counting curator_counts curator_missing curator_distinct curator_moments curator_consistency "

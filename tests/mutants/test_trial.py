@@ -17,6 +17,10 @@ from tests.mutants.trial import Hints, Result
 
 MODULE = """
 def double(x):
+    '''
+    >>> double(2)
+    4
+    '''
     return 2 * x
 
 
@@ -37,12 +41,17 @@ def test_forever():
 def test_double():
     assert double(3) == 6
 """
+OPTIONS = """
+[tool.pytest.ini_options]
+pythonpath = ["src"]
+addopts = ["--import-mode=importlib", "--doctest-modules"]
+"""
 SCRIPT = """
 import json, os, sys
 from pathlib import Path
 from tests.mutants import trial
 trial.SPARE = 1
-running = trial.start(Path(sys.argv[1]), ["test_law.py"], trial.Hints())
+running = trial.start(Path(sys.argv[1]), ["src/dproof/laws/law.py", "test_law.py"], trial.Hints())
 result = running.end(os.waitpid(running.pid, 0)[1])
 print(json.dumps([result.verdict, result.test, result.reached]))
 """
@@ -53,7 +62,7 @@ def _tried(folder: Path, module: str) -> list[object]:
     laws.mkdir(parents=True)
     (laws / "law.py").write_text(module, "utf-8")
     (folder / "test_law.py").write_text(TESTS, "utf-8")
-    (folder / "pyproject.toml").write_text('[tool.pytest.ini_options]\npythonpath = ["src"]\n', "utf-8")
+    (folder / "pyproject.toml").write_text(OPTIONS, "utf-8")
     (folder / "src" / "dproof" / "__init__.py").touch()
     (laws / "__init__.py").touch()
     run = subprocess.run(
@@ -65,6 +74,8 @@ def _tried(folder: Path, module: str) -> list[object]:
 
 def test_a_trial_tells_what_failed_and_what_was_reached(tmp_path: Path) -> None:
     reached = {
+        "src/dproof/laws/law.py": [],
+        "src/dproof/laws/law.py::dproof.laws.law.double": ["law.py:double"],
         "test_law.py": [],
         "test_law.py::test_forever": ["law.py:forever"],
         "test_law.py::test_double": ["law.py:double"],

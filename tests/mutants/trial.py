@@ -128,6 +128,9 @@ def _run(copy: Path, tests: list[str], plugin: _Plugin) -> NoReturn:
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     signal.alarm(PATIENCE)
     plugin.reached.follow()
+    sys.path.insert(0, str(copy / "src"))
+    with suppress(Exception):  # of the mutant, which pytest is to meet
+        _import_source(tests)
     for file in plugin.hints.order(tests):  # one at a time: most mutants fall before the other files are imported
         code = pytest.main([*OPTIONS, file], plugins=[plugin])
         if code not in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED):
@@ -136,6 +139,13 @@ def _run(copy: Path, tests: list[str], plugin: _Plugin) -> NoReturn:
         code = pytest.ExitCode.OK
     sys.stdout.flush()
     os._exit(code)
+
+
+def _import_source(tests: list[str]) -> None:
+    """Import the modules among the tests: pytest would give them code of its own, which tells nothing."""
+    for path in (Path(test) for test in tests):
+        if path.parts[0] == "src":
+            import_module(".".join(path.with_suffix("").parts[1:]))
 
 
 class _Plugin:
