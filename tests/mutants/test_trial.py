@@ -111,6 +111,12 @@ def test_tests_that_reach_the_mutant_go_before_those_that_were_never_run() -> No
     assert sorted("adc", key=rank) == ["c", "d", "a"]
 
 
+def test_files_that_reach_the_mutant_go_first_and_the_others_as_they_are_given() -> None:
+    reached = {"b.py::one": ["g"], "c.py::one": ["f"], "d.py::one": ["f"]}
+    hints = Hints("f", killers={"d.py::one": 1}, seconds={"b.py::one": 0.01, "c.py::one": 0.02}, reached=reached)
+    assert hints.order(["a.py", "b.py", "c.py", "d.py"]) == ["d.py", "c.py", "a.py", "b.py"]
+
+
 @pytest.mark.parametrize(("old", "function"), [("2 * x", "double"), ("while x", "forever"), ("LIMIT = 3", None)])
 def test_the_function_with_the_mutant(old: str, function: str | None) -> None:
     assert Mutant("laws/law.py", "", MODULE, MODULE.replace(old, "other")).function == function

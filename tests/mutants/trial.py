@@ -55,10 +55,10 @@ class Hints:
         return new, -self.killers.get(test, 0), ceil(log10(self.seconds.get(test, 0.1) + 0.01))
 
     def order(self, files: list[str]) -> list[str]:
-        """The files by the best rank of their tests, and in the order given where none is known."""
+        """The files by the best rank of the tests that are known to reach the mutant, and else in the order given."""
         best = dict.fromkeys(files, (True, 0, 0))
-        for test in self.seconds:
-            if _file(test) in best and self.concern(test):
+        for test in self.reached:
+            if _file(test) in best and self.function is not None and self.concern(test):
                 best[_file(test)] = min(best[_file(test)], self.rank(test))
         return sorted(files, key=best.__getitem__)
 
