@@ -8,7 +8,7 @@ from pathlib import Path
 CONCERNED = {
     "laws": "read_numbers what_a_law_says families lattice new_law worst_pairs noise_mechanisms certificate_ranges "
     "lattice_sampling samplers noise_records",
-    "laws/block_design.py": "block_design plane_design worst_pairs best_laws",
+    "laws/block_design.py": "block_design plane_design count_variance worst_pairs certificate_ranges best_laws",
     "laws/blocks.py": "block_design plane_design best_laws",
     "laws/difference_sets.py": "block_design plane_design",
     "laws/debias.py": "present_blocks estimation_scores estimation_unbiased release_query release_query_designs "
@@ -25,8 +25,8 @@ CONCERNED = {
     "lattice_certificates release_query_numbers lattice_sampling noise_records",
     "laws/laplace.py": "laplace_tables clamped_error scale uneven_noise lattice wide_noise noise noise_records "
     "certificate_ranges lattice_sampling",
-    "laws/law.py": "read_numbers points what_a_law_says new_law families worst_pairs samplers certificate_ranges "
-    "noise_records release_query_designs release_query",
+    "laws/law.py": "read_numbers count_variance points what_a_law_says new_law families worst_pairs samplers "
+    "certificate_ranges noise_records release_query_designs release_query",
     "laws/matrix.py": "matrix_odds matrix_variance mean_variance families worst_pairs certify rounding "
     "estimation_scores matrix_file certificate samplers optional missing_release",
     "laws/optional.py": "optional_pairs points mean_variance what_a_law_says optional optional_curves missing_release "
