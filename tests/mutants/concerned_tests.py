@@ -36,8 +36,8 @@ CONCERNED = {
     "laws/rounded.py": "rounded best_laws",
     "laws/scores.py": "count_variance smoothed_scores estimation_scores estimation_unbiased release_query "
     "release_query_designs frequency_protocols",
-    "laws/sets.py": "count_variance unmixed_sets negative_weights what_a_law_says families worst_pairs lattice_sampling "
-    "estimation_scores frequency_protocols release_query_designs certify samplers",
+    "laws/sets.py": "count_variance unmixed_sets negative_weights what_a_law_says families worst_pairs "
+    "lattice_sampling estimation_scores frequency_protocols release_query_designs certify samplers",
     "laws/simplex.py": "simplex release_query",
     "laws/stairs.py": "uneven_noise lattice noise_records lattice_sampling verifier_bounds certificate_ranges",
     "certification": "certify certificate sufficient_sets tight_or_upper composition lattice_certificates",
