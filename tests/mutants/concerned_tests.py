@@ -78,6 +78,7 @@ CONCERNED = {
     "curves/bands.py": "path_length band_coverage curves_estimation curves_curator",
     "curves/bases.py": "curves_bases kernel_norms projection_error curves_left_out curves_noise curves_clipping "
     "curves_choice curves_estimation curves_curator curves_release",
+    "curves/columns.py": "curve_columns curves_clipping missing_curves curves_release curves_left_out curves_curator",
     "curves/expansion.py": "curves_clipping curves_noise projection_error curves_left_out curves_choice curve_sums "
     "noisy_curves optional_curves curves_release curves_curator certificate_ranges missing_curves",
     "curves/kernels.py": "gaussian_process kernel_norms curves_bases 2015_example_4 curves_choice curves_release",
