@@ -11,7 +11,7 @@ CONCERNED = {
     "laws/block_design.py": "block_design plane_design count_variance worst_pairs certificate_ranges best_laws",
     "laws/blocks.py": "block_design plane_design best_laws",
     "laws/difference_sets.py": "block_design plane_design",
-    "laws/debias.py": "present_blocks estimation_scores estimation_unbiased release_query release_query_designs "
+    "laws/debias.py": "present_blocks summed_numbers points estimation_scores estimation_unbiased release_query release_query_designs "
     "frequency_protocols",
     "laws/divergence.py": "gaussian_vectors worst_pairs families lattice certify tight_or_upper curves_noise "
     "composition",
@@ -21,8 +21,8 @@ CONCERNED = {
     "laws/k_norm.py": "k_norm curves_choice curves_release",
     "laws/keep_or_other.py": "count_variance what_a_law_says families worst_pairs certify release_query "
     "frequency_protocols samplers",
-    "laws/lattice.py": "what_a_law_says lattice_nodes lattice_clamped clamped_error lattice new_law certificate_ranges "
-    "lattice_certificates release_query_numbers lattice_sampling noise_records",
+    "laws/lattice.py": "what_a_law_says summed_numbers lattice_nodes lattice_clamped clamped_error lattice new_law "
+    "certificate_ranges lattice_certificates release_query_numbers lattice_sampling noise_records",
     "laws/laplace.py": "laplace_tables clamped_error scale uneven_noise lattice wide_noise noise noise_records "
     "certificate_ranges lattice_sampling",
     "laws/law.py": "read_numbers count_variance points what_a_law_says new_law families worst_pairs samplers "
@@ -34,7 +34,7 @@ CONCERNED = {
     "laws/points.py": "points_on_grid points release_query_numbers",
     "laws/one_item.py": "one_item worst_pairs best_laws",
     "laws/rounded.py": "rounded best_laws",
-    "laws/scores.py": "count_variance smoothed_scores estimation_scores estimation_unbiased release_query "
+    "laws/scores.py": "count_variance summed_numbers smoothed_scores estimation_scores estimation_unbiased release_query "
     "release_query_designs frequency_protocols",
     "laws/sets.py": "count_variance unmixed_sets negative_weights what_a_law_says families worst_pairs "
     "lattice_sampling estimation_scores frequency_protocols release_query_designs certify samplers",
