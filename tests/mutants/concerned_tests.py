@@ -54,27 +54,28 @@ CONCERNED = {
     "verifier_pairs certificate_forgeries certificate certificate_ranges versions lattice_certificates wide_noise "
     "release_folder_forgeries release_forgeries dates curves_release noise_records optional optional_curves "
     "sampled_forgeries",
-    "curation": "curator_counts curator_moments curator_price unknown_aggregates curator_groups",
+    "curation": "unknown_aggregates curator_groups curator_counts curator_price curator_moments",
     "curation/account.py": "ledger ledger_rho release_payment curator_session",
-    "curation/choice.py": "choice_rates curator_selection curator_price unknown_aggregates curator_session",
-    "curation/curator.py": "declared_price curator_rho curator_session curator_price ask_once",
+    "curation/choice.py": "choice_rates curator_selection unknown_aggregates curator_session curator_price",
+    "curation/curator.py": "declared_price curator_rho curator_session ask_once curator_price",
     "curation/curve_sums.py": "curve_sums curves_curator curves_as_sums functional_mean_curve",
     "curation/noisy_curves.py": "noisy_curves curves_curator curves_as_sums functional_mean_curve",
-    "curation/noisy_sums.py": "noisy_sums curator_stderr curator_counts curator_moments curator_price "
-    "curator_consistency",
+    "curation/noisy_sums.py": "noisy_sums curator_stderr curator_consistency curator_counts curator_price "
+    "curator_moments",
     "curation/ledger.py": "published_releases ledger ledger_rho release_payment curator_session",
     "curation/ledger_file.py": "ledger ledger_rho release_payment curator_session",
     "curation/limits.py": "limits ledger_rho curator_rho ledger",
-    "curation/price.py": "price curator_rho ledger_rho curator_price curator_distinct",
-    "curation/measurement.py": "what_leaves curator_stderr curator_price curator_moments curator_counts "
-    "unknown_aggregates",
-    "curation/preview.py": "curator_price curator_session curator_selection ask answer_notes",
-    "curation/released.py": "what_leaves curator_stderr curator_consistency curator_moments curator_counts "
-    "curator_missing",
+    "curation/price.py": "price curator_rho ledger_rho curator_distinct curator_price",
+    "curation/measurement.py": "what_leaves curator_stderr unknown_aggregates curator_counts curator_price "
+    "curator_moments",
+    "curation/preview.py": "preview_lines ask answer_notes curator_session curator_selection curator_price",
+    "curation/released.py": "what_leaves curator_stderr curator_consistency curator_missing curator_counts "
+    "curator_moments",
     "curation/selection.py": "curator_selection curator_price",
-    "curation/simulation.py": "curator_price curator_moments curator_consistency unknown_aggregates",
-    "curation/tally.py": "counting curator_counts curator_missing curator_distinct curator_moments curator_consistency "
-    "curator_session checkboxes",
+    "curation/simulation.py": "unknown_aggregates curator_consistency curator_price curator_moments",
+    "curation/statement.py": "ledger budget_rho ask",
+    "curation/tally.py": "counting curator_missing curator_distinct curator_consistency curator_session checkboxes "
+    "curator_counts curator_moments",
     "curves/bands.py": "path_length band_coverage curves_estimation curves_curator",
     "curves/bases.py": "curves_bases kernel_norms projection_error curves_left_out curves_noise curves_clipping "
     "curves_choice curves_estimation curves_curator curves_release",
