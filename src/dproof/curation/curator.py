@@ -13,7 +13,6 @@ from typing import Any
 
 from dproof.arguments import as_path, expect
 from dproof.coins import current
-from dproof.curation.account import Unit
 from dproof.curation.ledger import Ledger
 from dproof.curation.ledger_file import is_begun
 from dproof.curation.limits import Amount, rho_for
@@ -89,7 +88,7 @@ class Curator:
         self.plan.check_names(self.source.names)
         self.source.start()
         self._budget, self._promised = None if budget is None else promised, promised
-        self._opened = partial(Ledger, unit=Unit.of(self.plan), analysts=analysts, mark=mark)
+        self._opened = partial(Ledger, unit=self.plan.unit, analysts=analysts, mark=mark)
         self.keep_account(ledger)
         self.analyst = analyst
         self.lock = threading.RLock()
@@ -174,7 +173,7 @@ class Curator:
         expect(query, Declared, "query", "a query that declare(…) made")
         price, level = Price(self.price(epsilon, 0)), level_of(level)
         cost = price.privacy
-        replaced = cost.neighbours == "change-one" and not self.plan.row_is_person
+        replaced = cost.neighbours == "change-one" and not self.plan.rows_are_public
         if query.neighbours != ("add-remove" if replaced else cost.neighbours):
             raise InputError(
                 f"the sensitivity of {query.name!r} is declared for {query.neighbours} neighbours: declare it for "
@@ -245,7 +244,7 @@ class Curator:
 
     def receipt(self, price: Price, released: Released, free: bool) -> list[str]:
         """What an answer says about its price."""
-        notes = [f"{'It was free' if free else f'It cost {price.amount}'}; {Unit.of(self.plan)}."]
+        notes = [f"{'It was free' if free else f'It cost {price.amount}'}; {self.plan.unit}."]
         return notes if released.get("private", True) else [*notes, "NOT PRIVATE: drawn with seeded coins."]
 
     def key(self, text: str, names: Iterable[str]) -> str:
@@ -305,10 +304,7 @@ class Curator:
         return Price(cost, rho_for(cost.epsilon, cost.delta))
 
     def _measure(self, question: Question, price: Price) -> Measurement:
-        rows, by_person = self.plan.rows_per_person, self.plan.person is not None
-        measurement = measure(
-            question, self.schema, price.privacy, rho=price.rho, rows_per_person=rows, by_person=by_person
-        )
+        measurement = measure(question, self.schema, price.privacy, rho=price.rho, unit=self.plan.unit)
         counter_of(measurement)  # refuses what is too large to count while nothing is spent
         return measurement
 

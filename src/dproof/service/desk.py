@@ -12,7 +12,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
-from dproof.curation.account import Unit
 from dproof.curation.curator import Curator
 from dproof.curation.ledger import Ledger, Standing
 from dproof.curation.ledger_file import is_begun
@@ -72,7 +71,7 @@ class Desk:
 
     def _told(self, name: str, holder: Holder) -> dict[str, Any]:
         plan = self._plan(holder, name)
-        return {"name": name, "columns": _columns(plan), **Unit.of(plan).to_json(), "budget": self.budget(holder, name)}
+        return {"name": name, "columns": _columns(plan), **plan.unit.to_json(), "budget": self.budget(holder, name)}
 
     def _plan(self, holder: Holder, name: str) -> Plan:
         if not holder.may_ask(name):
@@ -155,7 +154,7 @@ class Desk:
         """The ledger of a table, whose chain is checked once and then as it grows."""
         plan, file = self._read_plan(name), self.folder.ledger(name)
         budget = None if is_begun(file) else plan.privacy
-        opened = partial(Ledger, file, budget=budget, unit=Unit.of(plan), ceiling=plan.privacy)
+        opened = partial(Ledger, file, budget=budget, unit=plan.unit, ceiling=plan.privacy)
         return self._kept(self._ledgers, name, _stamp(self.folder.plan_file(name)), opened)
 
     def _kept(
@@ -235,13 +234,13 @@ def give_budgets(
         plan, file = folder.plan(table), folder.ledger(table)
         limit = Privacy(budget.epsilon, budget.delta, neighbours=plan.privacy.neighbours)
         if is_begun(file):
-            ledger = Ledger(file, unit=Unit.of(plan))
+            ledger = Ledger(file, unit=plan.unit)
             known = ledger.analysts.get(name)
             ledger.close()
             if known not in (None, amount(limit)):
                 raise InputError(f"the budget of {name!r} on {table!r} is {known}, and that cannot be changed")
         begun = None if is_begun(file) else plan.privacy
-        openings.append(partial(Ledger, file, budget=begun, unit=Unit.of(plan), analysts={name: limit}))
+        openings.append(partial(Ledger, file, budget=begun, unit=plan.unit, analysts={name: limit}))
     for opening in openings:
         opening().close()
     return tokens.issue(name, "analyst", tuple(budgets), days=days)
