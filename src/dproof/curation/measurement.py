@@ -180,8 +180,8 @@ def _measured_curves(
     every = question.where in (None, there) and not keys and unit.rows_are_public
     if aggregate.definition.shape == "curved" and not every:
         raise InputError(
-            "the covariance of curves is told of all rows, and where their number is public: "
-            "without WHERE and GROUP BY, under change-one neighbours"
+            "the covariance of curves is for all rows, of a public number: "
+            "ask without WHERE and GROUP BY, under change-one neighbours"
         )
     where = both(question.where, there)
     question = replace(question, where=None if where is None else normalise(where))
