@@ -39,7 +39,7 @@ _METHODS = {
 }
 _INTERVALS = "; intervals for the table that was measured (privacy noise only)"
 _WAYS_OUT = "a release with a larger ε, fewer or coarser columns, or `dproof ask` on the private table"
-_WITHIN = "numbers were counted in bins: the interval of a variance or standard deviation holds wherever they lie in their bins"
+_WITHIN = "numbers were counted in bins: the interval of a variance or deviation holds wherever they lie in their bins"
 _MODEL = "; or ask with method = 'model' for what the made-up rows say, without an interval"
 _NO_MODEL = "; or declare rows = true under [release] next time, and ask with method = 'model'"
 

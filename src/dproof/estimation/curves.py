@@ -190,9 +190,7 @@ def _moments(counted: _Counted, column: Column, lattice: CurveLattice) -> Array:
             keys, held = batch.columns[: len(counting.expressions)], batch.columns[len(counting.expressions) :]
             values = lattice.stored_values(held)
             if values is None:
-                raise InputError(
-                    f"the stored column {column.name!r} has a missing value: dproof verify says what is wrong"
-                )
+                raise InputError(f"the stored column {column.name!r} has a missing value: run dproof verify")
             z = np.column_stack([np.ones(len(values)), (values - lattice.centre(times)) @ undo])
             cell, _ = counting.cells(keys, batch.num_rows, counted.combos)
             for place in np.unique(cell):
@@ -215,9 +213,7 @@ def _function(
     centred = np.column_stack([-mean, np.eye(terms)])
     covariance = centred @ second @ centred.T / weight**2 if noise is None else np.eye(terms) * noise / weight
     factor = np.vstack([_root(covariance), np.zeros(terms)])
-    notes = (
-        (f"only {weight:.0f} rows: the band assumes that their mean is normally distributed",) if weight < _FEW else ()
-    )
+    notes = (f"only {weight:.0f} rows: the band assumes that their mean is normal",) if weight < _FEW else ()
     # Where the variance is estimated it holds the spread of the curves too, and smoothing by that would bias the mean.
     smooth, scale = noise is not None and total is None, 1.0 if total is None else weight * total
     made = CurveEstimate(lattice, mean, factor, 1.0, scale, level, smooth, notes)

@@ -77,7 +77,7 @@ class QuestionSums:
         for aggregate in asked:
             if is_curve(aggregate, schema) and aggregate.definition.shape == "curved":
                 raise InputError(
-                    f"of the curves {aggregate.columns[0]!r} measured tables answer AVG and SUM: ask for these"
+                    f"measured tables answer AVG and SUM of the curves {aggregate.columns[0]!r}: ask for these"
                 )
         # What is no formula of sums, or a formula of squares that are not added up.
         self.special = [one for one in asked if one.definition.formula is None or self.is_spread(one)]

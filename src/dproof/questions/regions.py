@@ -168,7 +168,7 @@ def grouping(key: Key, schema: Schema) -> Grouping:
         groups = np.arange(len(labels))
     else:
         _fits(key, space.size)
-        each = [_edge(space.label(code), key.width) for code in range(space.size)]
+        each = [_edge(label, key.width) for label in space.decode(np.arange(space.size))]
         labels, starts = list(dict.fromkeys(each)), np.arange(space.size)
         place = {label: n for n, label in enumerate(labels)}
         groups = np.array([place[label] for label in each])

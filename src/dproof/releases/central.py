@@ -40,9 +40,7 @@ if TYPE_CHECKING:
 
 TABLES = "tables.parquet"
 _NO_ROWS = "this release of tables has no made-up rows: ask query(...), or declare rows = true under [release]"
-_MADE_UP = (
-    "made-up rows: their counts are near the measured tables, and all else in them is a guess; query(...) has intervals"
-)
+_MADE_UP = "made-up rows: near the measured tables, and a guess in all else; query(...) has intervals"
 _SCHEMA = pa.schema([("table", pa.string()), ("cell", pa.int64()), ("measured", pa.int64())])
 
 
