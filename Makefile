@@ -65,10 +65,11 @@ bench: .venv/.dev
 
 bench-central: .venv/.dev
 	@# Its peers weigh 1.4 GB and are only measured against, so they live in an environment of their own.
+	@# LIMIT: the processor seconds after which a fit is stopped, where 1,500 are not wanted.
 	@test -e .venv-central/.ready || { $(PYTHON) -m venv .venv-central \
 	  && .venv-central/bin/python -m pip install -qq --disable-pip-version-check -r benchmarks/central-peers.txt \
 	  && touch .venv-central/.ready; }
-	@$(BIN)/python -m benchmarks.central_jobs
+	@$(BIN)/python -m benchmarks.central_jobs $(LIMIT)
 	@$(BIN)/python -m benchmarks.central
 
 docs: .venv/.dev

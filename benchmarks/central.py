@@ -7,7 +7,8 @@ import os
 import platform
 import statistics
 import time
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from itertools import combinations
 from typing import Any
 
@@ -127,13 +128,23 @@ def _told(errors: Any) -> tuple[str, str]:
     return f"{l1:.4f}", f"{rmse:.3g}"
 
 
+def fits(tables: Sequence[Table]) -> Iterator[str]:
+    """For each peer, how many fits came to their end, and what became of the others."""
+    for peer in PEERS:
+        results = [Job(table, epsilon, peer).result() for table in tables for epsilon in EPSILONS]
+        others = Counter(result["failed"] for result in results if "failed" in result)
+        rest = "".join(f"; {times}: {reason}" for reason, times in others.items())
+        yield f"{peer}: {len(results) - others.total()} of {len(results)} fits have figures{rest}."
+
+
 def page() -> str:
     """The page, from what was measured."""
     tables = [table for table in TABLES.values() if table.path.exists()]
     every = [ratio for table in tables for epsilon in EPSILONS for ratio in ratios(table, epsilon)]
     asked = [ratio for ratio in every if ratio.wanted]
     met = sum(bool(ratio.met()) for ratio in asked)
-    text = [_HEAD, f"## What was wanted: {met} of {len(asked)} met\n"]
+    text = [_HEAD, "## What was measured\n", *(f"- {line}" for line in fits(tables)), ""]
+    text += [f"## What was wanted: {met} of {len(asked)} met\n"]
     text += _table(
         ("at ε ≥ 1", "value", "wanted", ""), [(r.name, number(r.value), r.wanted, VERDICTS[r.met()]) for r in asked]
     )
@@ -155,17 +166,18 @@ Made by `make bench-central`. Public tables, add-remove neighbours, δ = {DELTA}
   from the file to the rows. Peers ran with one thread; what they compile at first use is part of it.
 - **intervals cover**: how many of the 95 % intervals of all cells hold the true count.
 
-dproof: means over {RELEASES} releases, seconds by the median. Peers: one fit each, stopped after {LONGEST:,} s on the
-clock, of which a busy machine may have given it a small part. OpenDP's MST and AIM are called as documented, AIM with
-all pairs as its workload; ρ is the largest that (ε, δ) allows. "mbi, all pairs" adds equal Gaussian noise to all pair
-tables and fits mbi's graphical model, which must hold the full table in memory. Rows of peers are drawn in both ways
-that mbi has, and the nearer ones count.
+dproof: means over {RELEASES} releases, seconds by the median. Peers: one fit each, stopped when it has used up its
+processor time ({LONGEST:,} s by default; its line says how much it was). OpenDP's MST and AIM are called as documented,
+AIM with all pairs as its workload; ρ is the largest that (ε, δ) allows. "mbi, all pairs" adds equal Gaussian noise to
+all pair tables and fits mbi's graphical model. That model must hold the full table in memory, so large tables are not
+tried. Rows of peers are drawn in both ways that mbi has, and the nearer ones count.
 {os.cpu_count()} cores, {platform.machine()}, Python {platform.python_version()}.
 
 dproof measures fixed tables. Which ones follows from the plan, so every cell has an interval, and its width is known
 before any data is read. What its projection does is told in [measured tables](central.md). AIM chooses tables by the
-data, which can be better where the noise is large against the counts. The run behind this page may have been stopped
-early: what is blank or "not measured" is missing, not zero.
+data, which can be better where the noise is large against the counts. All fits together take hours. Where the run
+behind this page did not come to a fit, the tables say "not measured", and no ratio stands for it: a missing figure is
+no verdict for either side.
 """
 
 

@@ -149,7 +149,8 @@ class Mixed:
 
     def scores(self, powers: Powers) -> Dense:
         if powers not in self._scores:
-            wanted, nodes, alike = self.wanted(powers).matrix, self.cautious, slice(None)
+            wanted, nodes = self.wanted(powers).matrix, self.cautious
+            alike: Array | slice = slice(None)
             if self.blocks > len(self.matrix):  # then nodes have several blocks, with the same scores
                 wanted, alike = np.unique(wanted, axis=1, return_inverse=True)
             scores = solve(self.matrix, wanted) if nodes is None else smoothed(self.matrix, wanted, nodes)

@@ -28,7 +28,7 @@ from dproof.questions.predicates import (
     normal,
 )
 from dproof.questions.question import Key
-from dproof.questions.schema import Open, Schema, plain
+from dproof.questions.schema import Schema, plain
 from dproof.spaces import Space
 from dproof.spaces.line import Line
 
@@ -152,9 +152,9 @@ def grouping(key: Key, schema: Schema) -> Grouping:
     >>> groups.labels, groups.of(np.array([0, 1, 2]))
     ((0, 10), array([0, 0, 1]))
     """
-    space = schema.spaces[key.column]
-    if isinstance(space, Open):
+    if schema.is_open(key.column):
         raise InputError(f"column {key.column!r} has no declared values to group by: give it a space in the plan")
+    space = schema.declared(key.column)
     if key.cases:
         return _cases(key, schema, space)
     if key.width is None and key.column in schema.bins:

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from itertools import product
 from typing import Any
 
 import numpy as np
 
 from dproof.curation.noisy_sums import Statistics, value_of
-from dproof.curation.tally import read_codes
 from dproof.errors import InputError
 from dproof.estimation.estimated import options_of
 from dproof.plans.schema import schema_of
@@ -23,7 +21,7 @@ from dproof.questions.question import Aggregate, Expression, Question, aggregate
 from dproof.questions.regions import grouping
 from dproof.questions.schema import Schema, resolve
 from dproof.questions.sums import Term, terms
-from dproof.tables import open_source
+from dproof.spaces.column import Column
 
 _METHOD = "model-based: counted in the made-up rows"
 _NOTE = (
@@ -43,6 +41,11 @@ def query_model(release: Any, asked: Asked, **options: Any) -> Answer:
     return answer(question, schema, ModelRows(release, question, schema), options_of(options).level, _METHOD)
 
 
+def _codes(column: Column, batch: Any) -> Any:
+    """What stored rows hold. A source is read otherwise: a missing set, for one, is stored as an item."""
+    return column.space.restore(column, [batch.column(name) for name in column.stored])
+
+
 class ModelRows:
     """One question on the made-up rows of a release (see `Measured`)."""
 
@@ -54,11 +57,8 @@ class ModelRows:
         sums = [term for aggregate in wanted for term in terms(aggregate, schema)]
         every, chosen = Term((), None), [aggregate for aggregate in wanted if not terms(aggregate, schema)]
         counter = Counter(schema, question.group_by, question.where, list(dict.fromkeys([every, *sums, *chosen])))
-        plan = replace(release.plan, person=None)  # made-up rows are nobody's
-        there = (column.name for column in plan.columns if column.private and not column.space.holds_curves)
-        names = columns(question) or (next(there),)
-        for rows, codes in read_codes(open_source(release.to_arrow()), plan, names, treatment=lambda column: column):
-            counter.add(rows, codes)
+        for batch in release.to_arrow().to_batches():
+            counter.add(batch.num_rows, {name: _codes(release.plan.column(name), batch) for name in columns(question)})
         counted = counter.finish()
         self.labels = list(product(*(grouping(key, schema).labels for key in question.group_by)))
         occurs = counted.sums[every]
