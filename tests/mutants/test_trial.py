@@ -10,9 +10,10 @@ from pathlib import Path
 import pytest
 
 from tests.mutants.__main__ import ROOT
+from tests.mutants.reaching import EVERYTHING
 from tests.mutants.record import Record
 from tests.mutants.sampling import Mutant
-from tests.mutants.trial import EVERYTHING, Hints, Result
+from tests.mutants.trial import Hints, Result
 
 MODULE = """
 def double(x):

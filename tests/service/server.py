@@ -9,6 +9,7 @@ from types import SimpleNamespace
 import uvicorn
 
 from dproof import Privacy
+from dproof.service.connections import PunctualProtocol
 from dproof.service.desk import Desk, give_budgets
 from dproof.service.folder import Folder
 from dproof.service.guard import hosts_of
@@ -54,7 +55,19 @@ def serving(made, **settings):
             await super().startup(sockets)
             ready.set()
 
-    config = uvicorn.Config(None, host="127.0.0.1", port=0, log_config=None, access_log=False, server_header=False)
+    class Protocol(PunctualProtocol):
+        patience = settings.pop("patience", 60.0)
+
+    config = uvicorn.Config(
+        None,
+        host="127.0.0.1",
+        port=0,
+        http=Protocol,
+        ws="none",
+        log_config=None,
+        access_log=False,
+        server_header=False,
+    )
     server = Server(config)
     listening = config.bind_socket()
     made.port = listening.getsockname()[1]

@@ -131,7 +131,7 @@ def test_a_plan_that_cannot_be_saved_leaves_nothing_behind(made, monkeypatch):
         raise OSError(28, "No space left on device")
 
     shutil.copy(made.root / "tables" / "people.csv", made.root / "tables" / "two.csv")
-    monkeypatch.setattr("dproof.service.custody.os.replace", full)
+    monkeypatch.setattr("dproof.service.folder.os.replace", full)
     draft = {"privacy": {"epsilon": "1"}, "columns": {"sex": {"drop": True}, "age": SPACE}}
     refused = send(made, "PUT", "/api/plans/two", {"plan": draft}, made.carla)
     assert refused.status == 400 and "No space left" in refused.json["error"]

@@ -23,9 +23,9 @@ def mcp(url: Annotated[str, argument("URL", "The address of a running `dproof se
         raise InputError(f"put the token into the environment variable {TOKEN}")
     if find_spec("mcp") is None:
         raise InputError("this needs mcp: pip install 'dproof[mcp]'")
-    from dproof.service.assistant import serve_assistant
+    from dproof.service.assistant import protocol_server
     from dproof.service.client import connect
 
     server = connect(url, token)
     server.tables()  # refused here rather than at the first question
-    serve_assistant(server)
+    protocol_server(server).run("stdio")

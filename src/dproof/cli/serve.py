@@ -41,6 +41,8 @@ def serve(
     try:
         import uvicorn
 
+        from dproof.service.checking import check_all
+        from dproof.service.connections import PunctualProtocol
         from dproof.service.desk import Desk
         from dproof.service.folder import Folder
         from dproof.service.guard import hosts_of
@@ -57,9 +59,13 @@ def serve(
         tokens = Tokens(served.tokens)
         if not tokens.holders:
             advise(f"nobody has a token yet: make one with `dproof token {folder} --custodian NAME`")
+        for table, why in check_all(served).items():
+            advise(f"the table {table!r} is closed to analysts until it can be read: {why}")
         hosts = hosts_of([*_LOOPBACK, "[::1]", shown, *(name or ())], port) | frozenset(name or () if proxied else ())
         config = uvicorn.Config(
             application(Desk(served, tokens), hosts, Settings(tick=tick, secure=secure)),
+            http=PunctualProtocol,
+            ws="none",
             ssl_certfile=certificate,
             ssl_keyfile=key,
             log_config=None,  # no log holds a question, an answer or a token

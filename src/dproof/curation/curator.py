@@ -35,7 +35,7 @@ from dproof.questions.canonical import canonical
 from dproof.questions.curve_estimate import CurveEstimate
 from dproof.questions.declared import Declared, declare
 from dproof.questions.question import Question, columns
-from dproof.questions.schema import Open, asks_for_curves, plain, resolve
+from dproof.questions.schema import asks_for_curves, plain, resolve
 from dproof.tables import open_source, readable_again
 
 _LEAST, _MOST = Fraction(1, 1000), Fraction(100)
@@ -186,9 +186,8 @@ class Curator:
         )
         # All rows of a person may go, and as many others come.
         noise = integer_laplace(query.steps * self.plan.rows_per_person * (2 if replaced else 1), cost)
-        known = [
-            name for name, space in self.schema.spaces.items() if not isinstance(space, Open) and not space.holds_curves
-        ]
+        spaces = self.schema.spaces
+        known = [name for name in spaces if not self.schema.is_open(name) and not spaces[name].holds_curves]
 
         def fresh() -> Released:
             whole = query.whole(list(read_rows(self.source, self.plan, known, self.schema)))

@@ -41,7 +41,7 @@ from dproof.questions.question import (
     parts_of,
 )
 from dproof.questions.regions import declared_labels, grouping
-from dproof.questions.schema import Open, Schema, asks_for_curves, has_numbers
+from dproof.questions.schema import Schema, asks_for_curves
 from dproof.questions.sums import Term, present, terms
 
 WAYS_OUT = "a larger ε, fewer columns in the question, or coarser conditions"  # of an answer that tells nothing
@@ -138,7 +138,7 @@ def measure(
     keys = tuple(sorted(question.group_by, key=expression))
     by_person = by_person or rows_per_person > 1
     for column in columns(question):
-        if isinstance(schema.spaces[column], Open):
+        if schema.is_open(column):
             raise InputError(f"column {column!r} has no declared values in the plan: give it a space to ask about it")
     price = Price(privacy, rho)
     if rho is not None:
@@ -212,11 +212,11 @@ def _check_numbers(whole: Expression, schema: Schema, *, alone: bool = False) ->
     if alone and not isinstance(whole, Arithmetic):
         return
     for part in parts_of(whole):
-        if isinstance(part, Key) and (not has_numbers(schema.spaces[part.column]) or isinstance(whole, Arithmetic)):
+        if isinstance(part, Key) and (not schema.spaces[part.column].has_numbers or isinstance(whole, Arithmetic)):
             raise InputError("a calculation takes aggregates and numbers, not the columns of GROUP BY")
         chosen = part.definition.chosen if isinstance(part, Aggregate) else None
         if isinstance(part, Aggregate) and isinstance(chosen, Frequent):
-            if not chosen.several and has_numbers(schema.spaces[part.columns[0]]):
+            if not chosen.several and schema.spaces[part.columns[0]].has_numbers:
                 continue
             raise InputError("a mode or a top list is no number to calculate with: ask for it on its own")
 

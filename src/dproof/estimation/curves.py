@@ -22,7 +22,7 @@ from dproof.errors import InputError
 from dproof.estimation.contingency import Contingency, Target
 from dproof.estimation.counted import Counting, fits
 from dproof.estimation.estimated import WAYS_OUT, Options, refuse_singular
-from dproof.estimation.stored import connected
+from dproof.estimation.stored import stored_rows
 from dproof.estimation.subsamples import StoredRows, rows_that_answer
 from dproof.laws.debias import Kept, is_rough
 from dproof.laws.scores import Array
@@ -188,8 +188,8 @@ def _moments(counted: _Counted, column: Column, lattice: CurveLattice) -> Array:
     sums = np.zeros((cells, size, size))
     undo = np.linalg.pinv(lattice.scales[:, None] * lattice.functions(times))
     wanted = [*counting.expressions, *map(name, column.stored)]
-    with connected(counted.release.data, "stored") as database:
-        for batch in database.sql(f"SELECT {', '.join(wanted)} FROM stored").to_arrow_reader(_BATCH):
+    with stored_rows(counted.release.data) as rows:
+        for batch in rows.project(", ".join(wanted)).to_arrow_reader(_BATCH):
             keys, held = batch.columns[: len(counting.expressions)], batch.columns[len(counting.expressions) :]
             values = lattice.stored_values(held)
             if values is None:

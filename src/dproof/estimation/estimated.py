@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from math import isnan
 from typing import Any, Literal, NamedTuple, Protocol, get_args
 
 import numpy as np
@@ -154,12 +155,18 @@ class Estimated:
         cells = []
         for n, estimate in enumerate(estimates):
             stderr = None if np.isnan(spread.stderr[n]) else float(spread.stderr[n])
-            cell = Cell(_number(estimate, count and exact[n]), stderr=stderr, raw=_number(naive[n], count))
-            if spread.unsure[n]:
-                cell = replace(cell, informative=False)
-            elif not np.isnan([low[n], high[n]]).any():  # what has no end is cut to what is possible
-                cell = replace(cell, low=float(low[n]), high=float(high[n]))
-            cells.append(cell)
+            unsure = bool(spread.unsure[n])
+            known = not (unsure or isnan(low[n]) or isnan(high[n]))  # what has no end is cut to what is possible
+            cells.append(
+                Cell(
+                    _number(estimate, count and exact[n]),
+                    float(low[n]) if known else None,
+                    float(high[n]) if known else None,
+                    stderr,
+                    _number(naive[n], count),
+                    informative=not unsure,
+                )
+            )
         return cells, (*self.rough_note(spread.rough), (_FEW, spread.few), (_UNSURE, spread.unsure))
 
     def rough_note(self, groups: Array) -> Warnings:

@@ -33,7 +33,7 @@ from dproof.questions.question import (
     expressions,
 )
 from dproof.questions.regions import grouping
-from dproof.questions.schema import Open, Schema
+from dproof.questions.schema import Schema
 from dproof.questions.sums import Term, centred_terms
 
 _MOST_GROUPS = 10_000
@@ -144,8 +144,8 @@ class MeasuredSample(Dispatched):
 
     def __init__(self, release: Any, question: Question, options: Options) -> None:
         super().__init__(release)
-        spaces = schema_of(release.law.plan, "release").spaces
-        self.places = [n for n, key in enumerate(question.group_by) if isinstance(spaces[key.column], Open)]
+        schema = schema_of(release.law.plan, "release")
+        self.places = [n for n, key in enumerate(question.group_by) if schema.is_open(key.column)]
         public = [question.group_by[n] for n in self.places]
         combos, self.occurring = _public_combos(release, public), set(_public_combos(release, public, question.where))
         together: dict[frozenset[str], list[Expression]] = {}
@@ -190,10 +190,10 @@ def _public_combos(release: Any, keys: Sequence[Key], where: Predicate | None = 
     """The groups of public keys that rows of the whole release have, under what a condition says of public columns."""
     if not keys:
         return [()]
-    spaces = schema_of(release.law.plan, "release").spaces
+    schema = schema_of(release.law.plan, "release")
     reduced = None if where is None else normal(where)
     parts = reduced.parts if isinstance(reduced, And) else () if reduced is None else (reduced,)
-    known = [part for part in parts if all(isinstance(spaces[leaf.column], Open) for leaf in leaves(part))]
+    known = [part for part in parts if all(schema.is_open(leaf.column) for leaf in leaves(part))]
     holds = " AND ".join(f"coalesce({condition(part)}, false)" for part in known) or "true"
     counting = Counting(release.law, [Term((), None)], keys)
     (*arrays, chosen), _, _ = count(release.data, [*counting.expressions, holds], [])
@@ -254,7 +254,7 @@ def pool(parts: Sequence[Estimated], weights: Sequence[float]) -> Estimated:
 
 def _check_groups(question: Question, schema: Schema) -> None:
     """Refuse more groups than can be told apart in good time; those of public columns are as many as there are."""
-    private = (key for key in question.group_by if not isinstance(schema.spaces[key.column], Open))
+    private = (key for key in question.group_by if not schema.is_open(key.column))
     groups = prod(len(grouping(key, schema).labels) for key in private)
     if groups > _MOST_GROUPS:
         raise InputError(

@@ -5,9 +5,11 @@ The columns that a mechanism has sanitised together become axes of a table of co
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cache
 from math import gcd, prod
 from typing import Any
 
@@ -30,7 +32,7 @@ from dproof.tables.counting import Decoder, count_alike, decode_all, expressions
 from dproof.tables.source import Parts
 
 _MOST_BINS = 1 << 14
-_CLOSED: dict[str, Any] = {
+CLOSED: dict[str, Any] = {
     "autoinstall_known_extensions": False,
     "autoload_known_extensions": False,
     "python_enable_replacements": False,
@@ -71,25 +73,31 @@ class AxisReader:
     number: str = ""
 
 
+@cache
+def _engine(process: int) -> Any:
+    """One DuckDB for all that a process counts: it takes longer to start one than to count a million rows.
+
+    A forked process starts its own, because the threads of the other one are not there.
+    """
+    return duckdb.connect(config=CLOSED)
+
+
 @contextmanager
-def connected(data: Any, view: str) -> Iterator[Any]:
-    """A DuckDB connection of its own, in which the stored rows are a view."""
-    with duckdb.connect(config=_CLOSED) as database:
-        try:
-            relation(database, data).create_view(view)
-        except duckdb.Error:
-            raise InputError(
-                "the stored table of the release cannot be read: dproof verify says what is wrong"
-            ) from None
-        yield database
+def stored_rows(data: Any) -> Iterator[Any]:
+    """The stored rows as a DuckDB relation, on a connection of their own."""
+    with _engine(os.getpid()).cursor() as database:
+        yield relation(database, data)
 
 
 def relation(database: Any, data: Any) -> Any:
     """The stored rows, from Parquet files or an Arrow table."""
-    if isinstance(data, Answering):
-        return relation(database, data.data).filter(f"{quoted(ASKED)} = {text_literal(data.group)}")
     data = data.files() if isinstance(data, Parts) else data
-    found = relation_of(database, data)
+    try:
+        if isinstance(data, Answering):
+            return relation(database, data.data).filter(f"{quoted(ASKED)} = {text_literal(data.group)}")
+        found = relation_of(database, data)
+    except duckdb.Error:
+        raise InputError("the stored table of the release cannot be read: dproof verify says what is wrong") from None
     if found is not None:
         return found
     import pyarrow.parquet
@@ -115,9 +123,9 @@ def count(data: Any, keys: Sequence[str], sums: Sequence[str]) -> Counted:
 
 
 def _counted(data: Any, keys: Sequence[str], sums: Mapping[str, str]) -> Any:
-    with connected(data, "stored") as database:
+    with stored_rows(data) as rows:
         try:
-            return count_alike(database.view("stored"), keys, sums)
+            return count_alike(rows, keys, sums)
         except duckdb.Error as error:
             told = str(error).split("\n")[0].removeprefix("Conversion Error: ").removeprefix("Binder Error: ")
             raise InputError(f"the question does not fit the stored columns: {told}") from None

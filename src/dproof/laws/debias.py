@@ -150,8 +150,11 @@ class Mixed:
     def scores(self, powers: Powers) -> Dense:
         if powers not in self._scores:
             wanted, nodes = self.wanted(powers).matrix, self.cautious
+            alike: Array | slice = slice(None)
+            if self.blocks > len(self.matrix):  # then nodes have several blocks, with the same scores
+                wanted, alike = np.unique(wanted, axis=1, return_inverse=True)
             scores = solve(self.matrix, wanted) if nodes is None else smoothed(self.matrix, wanted, nodes)
-            self._scores[powers] = Dense(scores)
+            self._scores[powers] = Dense(scores[:, alike])
         return self._scores[powers]
 
     def wanted(self, powers: Powers) -> Dense:

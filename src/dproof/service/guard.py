@@ -16,6 +16,7 @@ Scope = MutableMapping[str, Any]
 Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
+App = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 _HEADERS = {
     "content-security-policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
@@ -38,7 +39,7 @@ class Guard:
     one of ours (against names that are bound anew), and where a browser names the origin of a change, it must be ours.
     """
 
-    app: Callable[[Scope, Receive, Send], Awaitable[None]]
+    app: App
     hosts: frozenset[str]
     largest: int  # bytes of a body
 

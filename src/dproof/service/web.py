@@ -9,12 +9,14 @@ from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
+from starlette.routing import Route
 
 from dproof import __version__
 from dproof.errors import DproofError, InputError, OverBudget
 from dproof.service import api, pages
 from dproof.service.desk import Desk, NotAllowed
 from dproof.service.guard import Guard
+from dproof.service.mcp_endpoint import PATH, McpEndpoint
 from dproof.service.state import Service, Settings, Unknown, desk_of
 
 LARGEST_BODY = 1 << 16
@@ -23,12 +25,23 @@ _STATUS: dict[type[DproofError], int] = {NotAllowed: 403, OverBudget: 409, Input
 
 def application(desk: Desk, hosts: frozenset[str], settings: Settings | None = None) -> Guard:
     """The server's application, behind its guard."""
-    app = FastAPI(title="dproof", version=__version__, docs_url=None, redoc_url=None)
-    app.state.service = Service(desk, settings or Settings())
+    service = Service(desk, settings or Settings())
+    assistants = McpEndpoint(service, lambda: guarded) if McpEndpoint.is_there else None
+    app = FastAPI(
+        title="dproof",
+        version=__version__,
+        docs_url=None,
+        redoc_url=None,
+        lifespan=None if assistants is None else assistants.running,
+    )
+    app.state.service = service
     app.include_router(api.router)
     app.include_router(pages.router)
+    if assistants is not None:
+        app.router.routes.append(Route(PATH, assistants, methods=["POST"]))
     _errors(app)
-    return Guard(app, hosts, LARGEST_BODY)
+    guarded = Guard(app, hosts, LARGEST_BODY)
+    return guarded
 
 
 def _errors(app: FastAPI) -> None:
@@ -36,8 +49,8 @@ def _errors(app: FastAPI) -> None:
 
     async def told(request: Request, error: Exception) -> Response:
         status, said = _said(error)
-        sentence = desk_of(request).folder.hide(said)
-        if request.url.path.startswith("/api/"):
+        sentence = (await desk_of(request)).folder.hide(said)
+        if request.url.path.startswith(("/api/", PATH)):
             return JSONResponse({"error": sentence}, status)
         return pages.error_page(status, sentence)
 

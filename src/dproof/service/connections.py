@@ -1,0 +1,63 @@
+"""Connections that are cut when they are slow: whoever sends or reads too slowly holds a place that others need."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import h11
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+_PATIENCE = 10.0  # seconds for a request, and that a response may lie unread
+_SLOWEST = 1 << 16  # bytes a second; a longer request may take so much longer
+
+
+class PunctualProtocol(H11Protocol):
+    """HTTP with a deadline for each request, from its first byte (or the connection) to the end of its body."""
+
+    patience = _PATIENCE
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._due = 0.0
+        self._sending: asyncio.TimerHandle | None = None
+        self._reading: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        self._begin()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        for timer in (self._sending, self._reading):
+            if timer is not None:
+                timer.cancel()
+        super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        if self._sending is None:
+            self._begin()
+        self._due += len(data) / _SLOWEST
+        super().data_received(data)
+        if self._sending is not None and self.conn.their_state not in (h11.IDLE, h11.SEND_BODY):  # all has come
+            self._sending.cancel()
+            self._sending = None
+
+    def pause_writing(self) -> None:
+        super().pause_writing()
+        self._reading = self.loop.call_later(self.patience, self.transport.abort)
+
+    def resume_writing(self) -> None:
+        if self._reading is not None:
+            self._reading.cancel()
+            self._reading = None
+        super().resume_writing()
+
+    def _begin(self) -> None:
+        self._due = self.loop.time() + self.patience
+        self._sending = self.loop.call_at(self._due, self._cut_if_late)
+
+    def _cut_if_late(self) -> None:
+        if self.loop.time() >= self._due:
+            self.transport.abort()
+        else:  # more has come meanwhile
+            self._sending = self.loop.call_at(self._due, self._cut_if_late)
