@@ -18,7 +18,7 @@ CONCERNED = {
     "laws/gaussian.py": "gaussian_vectors gaussian_cells verifier_coefficients lattice noise_records noise_mechanisms "
     "gaussian_limits curves_noise certificate_ranges lattice_sampling curator_price",
     "laws/guide.py": "guide new_law lattice_sampling samplers",
-    "laws/k_norm.py": "k_norm curves_choice curves_release",
+    "laws/k_norm.py": "k_norm k_norm_terms curves_choice curves_release",
     "laws/keep_or_other.py": "count_variance what_a_law_says families worst_pairs certify release_query "
     "frequency_protocols samplers",
     "laws/lattice.py": "what_a_law_says summed_numbers lattice_nodes lattice_clamped clamped_error lattice new_law "
