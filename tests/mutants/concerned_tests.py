@@ -15,8 +15,8 @@ CONCERNED = {
     "release_query_designs frequency_protocols",
     "laws/divergence.py": "gaussian_vectors worst_pairs families lattice certify tight_or_upper curves_noise "
     "composition",
-    "laws/gaussian.py": "gaussian_vectors gaussian_cells verifier_coefficients lattice noise_records noise_mechanisms "
-    "gaussian_limits curves_noise certificate_ranges lattice_sampling curator_price",
+    "laws/gaussian.py": "gaussian_vectors gaussian_record gaussian_cells verifier_coefficients lattice noise_records "
+    "noise_mechanisms gaussian_limits curves_noise certificate_ranges lattice_sampling curator_price",
     "laws/guide.py": "guide new_law lattice_sampling samplers",
     "laws/k_norm.py": "k_norm k_norm_terms curves_choice curves_release",
     "laws/keep_or_other.py": "count_variance what_a_law_says families worst_pairs certify release_query "
