@@ -66,7 +66,7 @@ CONCERNED = {
     "curation/ledger_file.py": "ledger ledger_rho release_payment curator_session",
     "curation/limits.py": "limits ledger_rho curator_rho ledger",
     "curation/price.py": "price curator_rho ledger_rho curator_distinct curator_price",
-    "curation/measurement.py": "what_leaves curator_stderr unknown_aggregates curator_counts curator_price "
+    "curation/measurement.py": "what_leaves demanded_noise curator_stderr unknown_aggregates curator_counts curator_price "
     "curator_moments",
     "curation/preview.py": "preview_lines ask answer_notes curator_session curator_selection curator_price",
     "curation/released.py": "what_leaves curator_stderr curator_consistency curator_missing curator_counts "
