@@ -8,7 +8,7 @@ from pathlib import Path
 CONCERNED = {
     "laws": "read_numbers what_a_law_says families lattice new_law worst_pairs noise_mechanisms certificate_ranges "
     "lattice_sampling samplers noise_records",
-    "laws/block_design.py": "block_design plane_design count_variance worst_pairs certificate_ranges best_laws",
+    "laws/block_design.py": "block_design plane_design verifier_design_ranges count_variance worst_pairs best_laws",
     "laws/blocks.py": "block_design plane_design best_laws",
     "laws/difference_sets.py": "block_design plane_design",
     "laws/debias.py": "present_blocks summed_numbers points estimation_scores estimation_unbiased release_query "
@@ -50,8 +50,8 @@ CONCERNED = {
     "central_sets central_rows",
     "certification/verify_central_plan.py": "central_reach verify_central central_forgeries central_curve_forgeries "
     "contrasts central_sets central_rows",
-    "certification/verify_certificate.py": "verifier_ranges verifier_geometric verifier_bounds verifier_coefficients "
-    "verifier_digits verifier_pairs certificate_forgeries certificate certificate_ranges versions lattice_certificates "
+    "certification/verify_certificate.py": "verifier_ranges verifier_design_ranges verifier_geometric verifier_bounds "
+    "verifier_coefficients verifier_digits verifier_pairs certificate_forgeries certificate certificate_ranges versions lattice_certificates "
     "wide_noise release_folder_forgeries release_forgeries dates curves_release noise_records optional optional_curves "
     "sampled_forgeries",
     "curation": "unknown_aggregates curator_groups curator_counts curator_price curator_moments",
@@ -66,8 +66,8 @@ CONCERNED = {
     "curation/ledger_file.py": "ledger ledger_rho release_payment curator_session",
     "curation/limits.py": "limits ledger_rho curator_rho ledger",
     "curation/price.py": "price curator_rho ledger_rho curator_distinct curator_price",
-    "curation/measurement.py": "what_leaves demanded_noise curator_stderr unknown_aggregates curator_counts curator_price "
-    "curator_moments",
+    "curation/measurement.py": "what_leaves demanded_noise curator_stderr unknown_aggregates curator_counts "
+    "curator_price curator_moments",
     "curation/preview.py": "preview_lines ask answer_notes curator_session curator_selection curator_price",
     "curation/released.py": "what_leaves curator_stderr curator_consistency curator_missing curator_counts "
     "curator_moments",
