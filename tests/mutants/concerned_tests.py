@@ -58,8 +58,8 @@ CONCERNED = {
     "curation/account.py": "ledger ledger_rho release_payment curator_session",
     "curation/choice.py": "choice_rates curator_selection unknown_aggregates curator_session curator_price",
     "curation/curator.py": "declared_price curator_rho curator_session ask_once curator_price",
-    "curation/curve_sums.py": "curve_sums curves_curator curves_as_sums functional_mean_curve",
-    "curation/noisy_curves.py": "noisy_curves curves_curator curves_as_sums functional_mean_curve",
+    "curation/curve_sums.py": "curve_sums curve_answers curves_curator curves_as_sums functional_mean_curve",
+    "curation/noisy_curves.py": "noisy_curves curve_answers curves_curator curves_as_sums functional_mean_curve",
     "curation/noisy_sums.py": "noisy_sums curator_stderr curator_consistency curator_counts curator_price "
     "curator_moments",
     "curation/ledger.py": "published_releases ledger ledger_rho release_payment curator_session",
@@ -69,8 +69,8 @@ CONCERNED = {
     "curation/measurement.py": "what_leaves demanded_noise curator_stderr unknown_aggregates curator_counts "
     "curator_price curator_moments",
     "curation/preview.py": "preview_lines ask answer_notes curator_session curator_selection curator_price",
-    "curation/released.py": "what_leaves curator_stderr curator_consistency curator_missing curator_counts "
-    "curator_moments",
+    "curation/released.py": "what_leaves curator_stderr curve_answers curator_consistency curator_missing "
+    "curator_counts curator_moments",
     "curation/selection.py": "curator_selection curator_price",
     "curation/simulation.py": "unknown_aggregates curator_consistency curator_price curator_moments",
     "curation/statement.py": "ledger budget_rho ask",
