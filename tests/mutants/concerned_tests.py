@@ -34,8 +34,8 @@ CONCERNED = {
     "laws/points.py": "points_on_grid points release_query_numbers",
     "laws/one_item.py": "one_item worst_pairs best_laws",
     "laws/rounded.py": "rounded mean_variance certificate_ranges best_laws",
-    "laws/scores.py": "count_variance summed_numbers smoothed_scores estimation_scores estimation_unbiased "
-    "release_query release_query_designs frequency_protocols",
+    "laws/scores.py": "count_variance scores_of_empty_places summed_numbers smoothed_scores estimation_scores "
+    "estimation_unbiased release_query release_query_designs frequency_protocols",
     "laws/sets.py": "count_variance unmixed_sets negative_weights what_a_law_says families worst_pairs "
     "lattice_sampling estimation_scores frequency_protocols release_query_designs certify samplers",
     "laws/simplex.py": "simplex release_query",
