@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from fractions import Fraction
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
@@ -72,6 +73,12 @@ class Wanted:
         if len(self.columns) == 1:
             return self.columns[0].sanitised
         return Rows({column.name: column.sanitised for column in self.columns})
+
+
+@lru_cache(maxsize=16)
+def _tables(text: str) -> Mapping[str, Any]:
+    """The tables of a plan, for every question on it."""
+    return tomllib.loads(text)
 
 
 def split(promise: Privacy, groups: Sequence[Wanted]) -> list[Privacy]:
@@ -164,7 +171,7 @@ class Plan:
         What only a release needs is left out: shares, mechanisms, metrics. A ledger knows a question by a digest of it,
         so this text must stay as it is for as long as plans have version 1: see `docs/certificate.md`.
         """
-        tables = tomllib.loads(self.text)
+        tables = _tables(self.text)
         columns = {name: tables["columns"][name] for name in names}
         told = {
             "columns": {name: {k: v for k, v in t.items() if k not in _UNREAD} for name, t in columns.items()},

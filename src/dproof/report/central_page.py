@@ -131,8 +131,7 @@ def _bars(law: TableLaw, counts: Estimates, place: int) -> str:
     for label, cell in list(zip(axis.bins.labels, cells.tolist(), strict=True))[:_VALUES]:
         low, middle, high = (max(0.0, number) / most for number in (cell - half, cell, cell + half))
         count = f"{max(cell, 0.0):,.0f} ± {written(half)}"
-        line = f'<u style="left:{low:.1%};width:{max(high - low, 0.005):.1%}"></u>'
-        drawn = bar(0.0, middle).replace("</span>", f"{line}</span>")
+        drawn = bar(0.0, middle, (low, high))
         rows += f"<tr><td>{escape(_label(label))}</td><td>{count}</td><td>{drawn}</td></tr>"
     more = f"<p>… and {axis.size - _VALUES:,} more values.</p>" if axis.size > _VALUES else ""
     return f"<article><h3>{escape(axis.name)}</h3><table class='bars'><tbody>{rows}</tbody></table>{more}</article>"
