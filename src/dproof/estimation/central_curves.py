@@ -17,7 +17,7 @@ import numpy as np
 
 from dproof.central.plain import laplace_law
 from dproof.central.residuals import Estimates
-from dproof.coins import Coins
+from dproof.coins import NOT_PRIVATE, Coins
 from dproof.curves.bands import points_quantile, tube_quantile
 from dproof.curves.expansion import CurveLattice
 from dproof.errors import InputError
@@ -93,7 +93,7 @@ class TableCurves:
     def notes(self, groups: Sequence[int]) -> Iterator[str]:
         yield from basis_notes(self.lattice)
         if not self.private:
-            yield "NOT PRIVATE: drawn with seeded coins"
+            yield NOT_PRIVATE
 
 
 def curve_function(
