@@ -20,7 +20,7 @@ from dproof.plans.central import Asked, read_asked
 from dproof.plans.column import read_column
 from dproof.plans.file_table import read_layout
 from dproof.plans.reader import Misplaced, Reader, read_text, read_toml, to_toml
-from dproof.privacy import Privacy
+from dproof.privacy import Privacy, Unit
 from dproof.spaces.column import Column
 from dproof.spaces.rows import Rows
 from dproof.tables.layout import USUAL, Layout
@@ -128,14 +128,14 @@ class Plan:
         return self.model == "local" and self.privacy.neighbours == "change-one"
 
     @property
-    def row_is_person(self) -> bool:
-        """Whether every row is another person: only then have neighbours under change-one equally many rows."""
-        return self.person is None and self.rows_per_person == 1
+    def unit(self) -> Unit:
+        """Whose loss is counted."""
+        return Unit(self.privacy.neighbours, self.person, self.rows_per_person)
 
     @property
     def rows_are_public(self) -> bool:
         """Whether neighbours have equally many rows, so that their number may be told."""
-        return self.row_is_person and self.privacy.neighbours == "change-one"
+        return self.unit.rows_are_public
 
     @classmethod
     def read(cls, path: str | os.PathLike[str]) -> Plan:
