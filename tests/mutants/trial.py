@@ -55,10 +55,10 @@ class Hints:
         return new, -self.killers.get(test, 0), ceil(log10(self.seconds.get(test, 0.1) + 0.01))
 
     def order(self, files: list[str]) -> list[str]:
-        """The files by the best rank of their tests, and in the order given where none is known."""
+        """The files by the best rank of the tests that are known to reach the mutant, and else in the order given."""
         best = dict.fromkeys(files, (True, 0, 0))
-        for test in self.seconds:
-            if _file(test) in best and self.concern(test):
+        for test in self.reached:
+            if _file(test) in best and self.function is not None and self.concern(test):
                 best[_file(test)] = min(best[_file(test)], self.rank(test))
         return sorted(files, key=best.__getitem__)
 
@@ -128,6 +128,9 @@ def _run(copy: Path, tests: list[str], plugin: _Plugin) -> NoReturn:
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     signal.alarm(PATIENCE)
     plugin.reached.follow()
+    sys.path.insert(0, str(copy / "src"))
+    with suppress(Exception):  # of the mutant, which pytest is to meet
+        _import_source(tests)
     for file in plugin.hints.order(tests):  # one at a time: most mutants fall before the other files are imported
         code = pytest.main([*OPTIONS, file], plugins=[plugin])
         if code not in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED):
@@ -136,6 +139,13 @@ def _run(copy: Path, tests: list[str], plugin: _Plugin) -> NoReturn:
         code = pytest.ExitCode.OK
     sys.stdout.flush()
     os._exit(code)
+
+
+def _import_source(tests: list[str]) -> None:
+    """Import the modules among the tests: pytest would give them code of its own, which tells nothing."""
+    for path in (Path(test) for test in tests):
+        if path.parts[0] == "src":
+            import_module(".".join(path.with_suffix("").parts[1:]))
 
 
 class _Plugin:

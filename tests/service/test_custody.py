@@ -106,7 +106,7 @@ def test_the_pages_show_what_is_there(made, cookie):
     assert "SELECT count(*) AS n FROM data" in page(made, "/tables/people", cookie).raw.decode()
     assert "carla" in page(made, "/custody", cookie).raw.decode()
     drafted = page(made, "/plans/survey", cookie).raw.decode()
-    assert 'data-column="age"' in drafted and "dproof sanitise tables/survey.csv" in drafted
+    assert "Kind of age" in drafted and "dproof sanitise tables/survey.csv" in drafted
     missing = page(made, "/tables/nothing", cookie)
     assert missing.status == 400 and b"there is no table" in missing.raw
     assert send(made, "GET", "/custody", token=made.ann).status == 403

@@ -54,7 +54,7 @@ def draw(measurement: Measurement, counted: Tally, coins: Coins) -> Released:
         for choice in measurement.chosen
     ]
     released: Released = {"noisy": noisy, "chosen": chosen, "private": coins.private}
-    return {**released, "rows": counted.rows} if measurement.rows_are_public else released
+    return {**released, "rows": counted.rows} if measurement.unit.rows_are_public else released
 
 
 def _drawn_curves(sums: CurveSums, counted: Tally, coins: Coins) -> Released:

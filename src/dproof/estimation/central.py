@@ -35,11 +35,11 @@ from dproof.questions.schema import Schema, asks_for_curves, resolve
 
 _METHODS = {
     "inverse": "best linear unbiased estimate",
-    "projection": "estimate with the noise drawn out of tables (empirical Bayes), without negative counts",
+    "projection": "shrinkage estimate (empirical Bayes), without negative counts",
 }
 _INTERVALS = "; intervals for the table that was measured (privacy noise only)"
 _WAYS_OUT = "a release with a larger ε, fewer or coarser columns, or `dproof ask` on the private table"
-_WITHIN = "numbers are known by their bins: the interval of a variance or deviation holds wherever they lie in them"
+_WITHIN = "numbers were counted in bins: the interval of a variance or deviation holds wherever they lie in their bins"
 _MODEL = "; or ask with method = 'model' for what the made-up rows say, without an interval"
 _NO_MODEL = "; or declare rows = true under [release] next time, and ask with method = 'model'"
 

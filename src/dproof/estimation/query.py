@@ -28,9 +28,9 @@ _METHODS = {
     "approximate": "inverse law (some estimates are approximate, see the note)",
     "likelihood": "maximum likelihood (iterative Bayes)",
     "projection": "inverse law, moved to the nearest table without negative counts",
-    "shrinkage": "inverse law, counts drawn towards each other (empirical Bayes)",
-    "loglinear": "inverse law, drawn towards what tables of two columns say (log-linear; intervals cover as often as "
-    "they say on average over the cells of the table)",
+    "shrinkage": "inverse law, counts shrunk towards each other (empirical Bayes)",
+    "loglinear": "inverse law, shrunk towards the tables of two columns (log-linear model; the level of the intervals "
+    "holds on average over the cells of the table)",
 }
 _TARGETS = {
     "table": "the table that was sanitised (privacy noise only)",

@@ -326,7 +326,7 @@ def two_sided(ratio: Fraction, reach: int | None = None) -> TwoSided:
     Each weight is its neighbour over the ratio, rounded up, so no ratio is ever exceeded.
     """
     if ratio <= 1:  # ε over the sensitivity lies below what 128 bits tell from 0
-        raise TooLarge("noise that wide has no lattice; use a coarser step, or more epsilon")
+        raise TooLarge("noise that wide cannot be drawn on the lattice; use a coarser step, or more epsilon")
     scale = 1 / log1p(float(ratio - 1)) if ratio < 1 << 900 else 0.0
     if not scale <= _WIDEST:
         raise TooLarge(f"noise of scale {scale:.3g} steps is too wide; use a coarser step, or more epsilon")

@@ -31,13 +31,16 @@ from dproof.releases.metadata import SEEDED, check_metadata
 from dproof.releases.release import CERTIFICATE, PARQUET, PLAN, REPORT, Release, digest
 
 if TYPE_CHECKING:
+    from dproof.estimation.curves import MeasuredCurves
+    from dproof.estimation.estimated import Options
     from dproof.questions.answer import Answer
     from dproof.questions.building import Select
-    from dproof.questions.curve_estimate import CurveEstimate
+    from dproof.questions.question import Question
+    from dproof.questions.schema import Schema
 
 TABLES = "tables.parquet"
 _NO_ROWS = "this release of tables has no made-up rows: ask query(...), or declare rows = true under [release]"
-_MADE_UP = "made-up rows: near the measured tables, and no more is to be read from them; query(...) has intervals"
+_MADE_UP = "made-up rows: near the measured tables, and a guess in all else; query(...) has intervals"
 _SCHEMA = pa.schema([("table", pa.string()), ("cell", pa.int64()), ("measured", pa.int64())])
 
 
@@ -105,11 +108,10 @@ class CentralRelease(Release):
         answer = raw(self, sql, **options)
         return replace(answer, notes=(_MADE_UP, *answer.notes[1:]), method="made-up rows")
 
-    def mean_curve(self, column: str, **options: Any) -> CurveEstimate:
-        """The mean of a curve column, or its total at each grid point, with a band that holds at all points at once."""
-        from dproof.estimation.central_curves import mean_curve
+    def _measured_curves(self, question: Question, schema: Schema, options: Options) -> MeasuredCurves:
+        from dproof.estimation.central_curves import TableCurves
 
-        return mean_curve(self, column, **options)
+        return TableCurves(self, question, schema, options)
 
     def on(self, session: Any) -> Release:
         raise InputError("a release of tables is small and needs no Spark: ask it as it is")
