@@ -43,11 +43,6 @@ class Covered:
     def share(self) -> float:
         return self.held / self.told if self.told else 1.0
 
-    @property
-    def of_all(self) -> float:
-        """The share of all answers that are true; that nothing is known is true."""
-        return 1 - (self.told - self.held) / self.asked
-
     def __add__(self, other: Covered) -> Covered:
         return Covered(*(one + more for one, more in zip(astuple(self), astuple(other), strict=True)))
 
@@ -129,7 +124,7 @@ def _missed(section: Section, row: Mapping[str, Covered]) -> list[str]:
     return [
         question
         for question, covered in row.items()
-        if covered.of_all < LEAST or (covered.share > MOST and not section.questions[question].bound)
+        if covered.share < LEAST or (covered.share > MOST and not section.questions[question].bound)
     ]
 
 
@@ -181,7 +176,7 @@ in the share.
         yield ""
     missed = outside(found)
     reached = "all but these." if missed else "all."
-    yield f"Between {LEAST:.0%} and {MOST:.0%} of all answers, or above with †: {reached}"
+    yield f"Between {LEAST:.0%} and {MOST:.0%} of the answers that tell something, or above with †: {reached}"
     yield from (f"- {line}" for line in missed)
 
 

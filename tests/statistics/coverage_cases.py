@@ -352,7 +352,7 @@ SECTIONS = [
             "count by education": Asked(
                 "educcat, count(*) AS v FROM release WHERE educcat IS NOT NULL GROUP BY educcat"
             ),
-            "count of missing values": Asked("count(*) AS v FROM release WHERE educcat IS NULL"),
+            "count of missing values": Asked("count(*) AS v FROM release WHERE educcat IS NULL", bound=True),
             "count of numbers that are there": Asked("count(age) AS v FROM release"),
             "mean": Asked("avg(age) AS v FROM release"),
             "mean by gender": Asked("gender, avg(age) AS v FROM release GROUP BY gender", bound=True),

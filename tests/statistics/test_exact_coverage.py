@@ -15,6 +15,7 @@ from tests.statistics.every_outcome import Outcomes, Row
 
 NUMBER = {"space": "interval", "low": 0, "high": 2, "step": 1, "mechanism": "randomised_response"}
 FLAG = {**NUMBER, "high": 1}
+GAPS = {**NUMBER, "missing": "category"}
 TEAM = {"space": "categories", "values": ["a", "b", "c"]}
 
 
@@ -24,12 +25,13 @@ def outcomes(kind: str, rows: tuple[Row, ...], epsilon: Any) -> Outcomes:
         "team": {"team": TEAM},
         "number": {"x": NUMBER},
         "flag": {"x": FLAG},
+        "gaps": {"x": GAPS},
         "two": {"x": FLAG, "y": FLAG},
     }[kind]
     return Outcomes(columns, rows, epsilon)
 
 
-def numbers(*x: int) -> tuple[Row, ...]:
+def numbers(*x: int | None) -> tuple[Row, ...]:
     return tuple((value,) for value in x)
 
 
@@ -70,9 +72,19 @@ def test_moments_and_quantiles_of_few_rows(table: str, epsilon: Any) -> None:
         assert found.covered(float(truth), sql).of_all >= 0.95, sql
 
 
-@pytest.mark.parametrize(
-    ("ones", "rows", "epsilon"), [(34, 60, 1), (42, 60, 1), (46, 60, 1), (34, 60, 2), (105, 150, 1)]
-)
+@pytest.mark.parametrize("x", [(None,) * 8, (None,) * 5 + (0, 0, 2, 2), (1,) * 8])
+def test_missing_numbers(x: tuple[int | None, ...]) -> None:
+    found, there = outcomes("gaps", numbers(*x), 3), np.array([value for value in x if value is not None], float)
+    asked = {"count(x)": len(there), "sum(x)": there.sum()}
+    if len(there):
+        asked |= {"avg(x)": there.mean(), "stddev_pop(x)": there.std()}
+    for sql, truth in asked.items():
+        assert found.covered(float(truth), sql).of_all >= 0.95, sql
+    if not len(there):  # a mean of nobody is hardly ever told
+        assert sum(found.chances[[cell.informative for cell in found.cells_of("avg(x)")]]) < 0.01
+
+
+@pytest.mark.parametrize(("ones", "rows", "epsilon"), [(34, 60, 1), (46, 60, 1), (34, 60, 2), (105, 150, 1)])
 def test_the_variance_of_numbers_that_heap_at_both_ends(ones: int, rows: int, epsilon: Any) -> None:
     """Where the mean lies in the middle of two heaps, noise moves the estimated variance to one side alone."""
     found, share = outcomes("flag", numbers(*[1] * ones, *[0] * (rows - ones)), epsilon), ones / rows
