@@ -80,8 +80,8 @@ CONCERNED = {
     "curves/bases.py": "curves_bases kernel_norms projection_error curves_left_out curves_noise curves_clipping "
     "curves_choice curves_estimation curves_curator curves_release",
     "curves/columns.py": "curve_columns curves_clipping missing_curves curves_release curves_left_out curves_curator",
-    "curves/expansion.py": "curves_clipping curve_sql curves_noise projection_error curves_choice curve_sums noisy_curves "
-    "curves_left_out optional_curves curves_release curves_curator certificate_ranges missing_curves",
+    "curves/expansion.py": "curves_clipping curve_sql curves_noise projection_error curves_choice curve_sums "
+    "noisy_curves curves_left_out optional_curves curves_release curves_curator certificate_ranges missing_curves",
     "curves/kernels.py": "gaussian_process kernel_norms curves_bases 2015_example_4 curves_choice curves_release",
     "curves/left_out.py": "curves_left_out curves_estimation",
     "curves/noise.py": "curves_noise projection_error curves_choice optional_curves certificate_ranges curves_release "
