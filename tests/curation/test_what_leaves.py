@@ -13,7 +13,7 @@ from dproof.curation.released import answer_of, draw
 from dproof.curation.tally import tally
 from dproof.plans.plan import Plan
 from dproof.plans.schema import schema_of
-from dproof.privacy import Privacy
+from dproof.privacy import Neighbours, Privacy, Unit
 from dproof.questions.schema import resolve
 from dproof.questions.sql import parse
 from dproof.tables import open_source
@@ -27,17 +27,20 @@ TABLE = pa.table({"sex": ["f", "m", "m"] * 100})
     ("neighbours", "owners", "public"),
     [
         ("change-one", {}, True),
-        ("change-one", {"by_person": True}, False),
+        ("change-one", {"person": "id"}, False),
         ("change-one", {"rows_per_person": 2}, False),
         ("add-remove", {}, False),
-        ("add-remove", {"by_person": True}, False),
+        ("add-remove", {"person": "id"}, False),
     ],
 )
-def test_the_number_of_rows_leaves_where_it_is_public(neighbours: str, owners: dict[str, Any], public: bool) -> None:
+def test_the_number_of_rows_leaves_where_it_is_public(
+    neighbours: Neighbours, owners: dict[str, Any], public: bool
+) -> None:
     plan = Plan.from_dict({"privacy": {"epsilon": 1, "neighbours": neighbours}, "columns": COLUMNS})
     schema = schema_of(plan)
     question = resolve(parse("SELECT sex, count(*) AS n FROM data GROUP BY sex"), schema)
-    measurement = measure(question, schema, Privacy("0.1", neighbours=neighbours), **owners)
+    unit = Unit(neighbours, **owners)
+    measurement = measure(question, schema, Privacy("0.1", neighbours=neighbours), unit=unit)
     counted = tally(open_source(TABLE), plan, measurement)
     with seeded_coins(5):
         released = draw(measurement, counted, current())

@@ -23,8 +23,8 @@ CONCERNED = {
     "frequency_protocols samplers",
     "laws/lattice.py": "what_a_law_says summed_numbers lattice_nodes lattice_clamped clamped_error lattice new_law "
     "certificate_ranges lattice_certificates release_query_numbers lattice_sampling noise_records",
-    "laws/laplace.py": "laplace_tables clamped_error scale uneven_noise lattice wide_noise noise noise_records "
-    "certificate_ranges lattice_sampling",
+    "laws/laplace.py": "laplace_tables steepest_ratio clamped_error scale uneven_noise lattice wide_noise noise "
+    "noise_records certificate_ranges lattice_sampling",
     "laws/law.py": "read_numbers law_as_matrix count_variance points what_a_law_says new_law families worst_pairs "
     "samplers certificate_ranges noise_records release_query_designs release_query",
     "laws/matrix.py": "matrix_odds matrix_variance mean_variance families worst_pairs certify rounding "

@@ -60,6 +60,14 @@ def test_what_a_draft_would_give_each_way(made):
     assert dp.Plan.parse(told["plan"]).model == "central" and 0.73 < told["meaning"]["attack_accuracy"] < 0.74
 
 
+def test_the_epsilon_of_a_wanted_half_width(made):
+    asked = {"plan": DRAFT, "rows": 5000, "question": DRAFT["questions"][0]["sql"], "column": "n", "half_width": "300"}
+    told = call(made, "POST", "/api/drafts/epsilon", asked).json
+    assert float(told["epsilon"]["central"]) < float(told["epsilon"]["local"]) and told["refused"] == {}
+    refused = call(made, "POST", "/api/drafts/epsilon", {**asked, "half_width": "-1"})
+    assert refused.status == 400 and "half-width" in refused.json["error"]
+
+
 @pytest.mark.parametrize(
     ("change", "words"),
     [({"columns": {}}, "column"), ({"privacy": {"epsilon": "0.1x"}}, "epsilon"), ({"nonsense": 1}, "nonsense")],
@@ -106,7 +114,7 @@ def test_the_pages_show_what_is_there(made, cookie):
     assert "SELECT count(*) AS n FROM data" in page(made, "/tables/people", cookie).raw.decode()
     assert "carla" in page(made, "/custody", cookie).raw.decode()
     drafted = page(made, "/plans/survey", cookie).raw.decode()
-    assert 'data-column="age"' in drafted and "dproof sanitise tables/survey.csv" in drafted
+    assert "Kind of age" in drafted and "dproof sanitise tables/survey.csv" in drafted
     missing = page(made, "/tables/nothing", cookie)
     assert missing.status == 400 and b"there is no table" in missing.raw
     assert send(made, "GET", "/custody", token=made.ann).status == 403

@@ -17,6 +17,7 @@ from dproof.plans.table_law import TableLaw, certify_tables
 from dproof.privacy import Privacy
 from dproof.report.central_expectation import (
     Expected,
+    cost_shares,
     half_widths,
     least_half_width,
     mean_half_widths,
@@ -38,6 +39,7 @@ def _answer(law: TableLaw, rows: int | None) -> dict[str, Any]:
     widths, keys = half_widths(law), [*map(Residual, law.tables), *law.sums]
     means = {} if rows is None else mean_half_widths(law, rows)
     rho, local = law.rho(), {} if rows is None else _local(plan, rows)
+    shares = cost_shares(law, [[place] for place in range(len(law.axes))])
     return {
         "model": plan.model,
         "epsilon": float_above(privacy.epsilon),
@@ -66,7 +68,7 @@ def _answer(law: TableLaw, rows: int | None) -> dict[str, Any]:
                 **({"curves": True} if axis.has_curves else {}),
                 **({} if rows is None else {"local_half_width": local.get(axis.column.name)}),
             }
-            for axis, share in zip(law.axes, _shares(law), strict=True)
+            for axis, share in zip(law.axes, shares, strict=True)
         ],
         "dropped": plan.named("drop"),
     }
@@ -85,20 +87,6 @@ def _local(plan: Plan, rows: int) -> Mapping[str, float | None]:
     except InputError:  # the local model has no release for it
         return {}
     return expectation.half_widths(law, rows)
-
-
-def _shares(law: TableLaw) -> list[float]:
-    """The part of the privacy loss that goes to measurements with each column."""
-    if law.is_pure:
-        losses = {one: float(cost) for one, cost in law.noise.items()}
-    else:
-        domain = law.domain
-        losses = {one: float(domain.norm(one) / square) for one, square in law.noise.items()}
-    total = sum(losses.values()) or 1.0
-    return [
-        sum(loss for one, loss in losses.items() if place in (*one.table, one.number)) / total
-        for place in range(len(law.axes))
-    ]
 
 
 def _page(answer: dict[str, Any], name: str) -> Page:

@@ -73,7 +73,7 @@ class Kept:
 
     def scores(self, powers: Powers) -> Scores:
         if self.keep == self.other:
-            why = "its law is the same for every value, so it tells nothing: only the number of rows is left"
+            why = "its law is the same for every value, so nothing but the number of rows can be estimated"
             raise InputError(f"{self.name} cannot be debiased: {why}; raw(...) shows the rows as they are")
         own = self.wanted(powers).own / (self.keep - self.other)
         return Spiked(own, -self.other * self.weights * own)

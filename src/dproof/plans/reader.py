@@ -44,7 +44,7 @@ def read_toml(text: str, name: str, build: Callable[[Reader], T]) -> T:
         raise InputError(f"{name}: not valid TOML: {error}{hint and f'; {hint}'}") from None
     except Misplaced as error:
         line = line_of(text, error.path)
-        raise InputError(f"{name}{f', line {line}' if line else ''}: {error}") from None
+        raise WrongKey(f"{name}{f', line {line}' if line else ''}: {error}", error) from None
 
 
 def line_of(text: str, path: Keys) -> int | None:
@@ -133,6 +133,14 @@ class Misplaced(Exception):
     def __init__(self, path: Keys, message: str) -> None:
         super().__init__(f"{'.'.join(path) or 'this'} {message}")
         self.path = path
+
+
+class WrongKey(InputError):
+    """A mistake in a plan, told with its line; a form shows it beside the field of its key."""
+
+    def __init__(self, message: str, misplaced: Misplaced) -> None:
+        super().__init__(message)
+        self.path, self.sentence = misplaced.path, str(misplaced)
 
 
 class Reader:

@@ -39,6 +39,7 @@ from dproof.questions.sums import Term, centred_terms, multiplied_out
 Spread = tuple[float | None, float | None]  # a half-width and a standard error, over all groups
 _LEVEL = 0.95
 _MOST_ROWS = 10**15
+_EASY = 4  # an ε under which laws are small
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,6 +180,14 @@ def asked_width(plan: Plan, rows: int, column: str) -> float | None:
     return _width(plan, replace(Select().count(), condition=condition), rows)
 
 
+def question_widths(plan: Plan, rows: int, sql: str) -> dict[str, float | None]:
+    """± of `dproof ask` for all of ε, of each column of the answer to a question."""
+    # What is expected of evenly spread values is the same under any law, and this one is found quickly.
+    law = certify_row(replace(plan, privacy=Privacy(_EASY))) if plan.has_row_law else None
+    asked, parsed = Planned(sql, Fraction(1)), checked_question(sql, plan.columns)
+    return {one.column: one.ask for one in _compared(plan, law, rows, asked, parsed, plan.privacy)}
+
+
 def count_width(plan: Plan) -> float | None:
     """± of `dproof ask` for all of ε of the number of rows, where that is private."""
     return _width(plan, Select().count(), None)
@@ -192,8 +201,7 @@ def _width(plan: Plan, asked: Select, rows: int | None) -> float | None:
 
 def _noise(plan: Plan, question: Question, schema: Schema, privacy: Privacy) -> Measurement:
     """What a curator would draw for a question at this price."""
-    by_person = plan.person is not None
-    return measure(question, schema, privacy, rows_per_person=plan.rows_per_person, by_person=by_person)
+    return measure(question, schema, privacy, unit=plan.unit)
 
 
 def _given(questions: Any) -> tuple[Planned, ...]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import isfinite, sqrt
 from statistics import NormalDist
@@ -57,6 +57,20 @@ def _worth(law: TableLaw, number: int | None) -> float:
     lattice = law.lattices[number]
     at_points = (lattice.scales[:, None] * lattice.functions(lattice.space.times)) ** 2
     return sqrt(float(at_points.sum(axis=0).max()))
+
+
+def cost_shares(law: TableLaw, groups: Sequence[Collection[int]]) -> list[float]:
+    """For each group of axes, the part of the privacy loss that goes to measurements with one of them."""
+    if law.is_pure:
+        losses = {one: float(cost) for one, cost in law.noise.items()}
+    else:
+        losses = {one: float(law.domain.norm(one) / square) for one, square in law.noise.items()}
+    total = sum(losses.values()) or 1.0
+    used = [{place for place in (*one.table, one.number) if place is not None} for one in losses]
+    return [
+        sum(loss for loss, places in zip(losses.values(), used, strict=True) if not places.isdisjoint(group)) / total
+        for group in groups
+    ]
 
 
 class Expected(NamedTuple):

@@ -15,7 +15,7 @@ from dproof.html import table
 from dproof.meaning import advice
 from dproof.plans.table_law import TableLaw
 from dproof.report.central_expectation import deviations, half_widths, told_nothing
-from dproof.report.page import bar, denial, document, fact_cards
+from dproof.report.page import bar, denial, document, fact_cards, not_promised
 
 _SHOWN = 100  # tables, and columns
 _LISTED = 12  # tables that are not folded away
@@ -131,8 +131,7 @@ def _bars(law: TableLaw, counts: Estimates, place: int) -> str:
     for label, cell in list(zip(axis.bins.labels, cells.tolist(), strict=True))[:_VALUES]:
         low, middle, high = (max(0.0, number) / most for number in (cell - half, cell, cell + half))
         count = f"{max(cell, 0.0):,.0f} ± {written(half)}"
-        line = f'<u style="left:{low:.1%};width:{max(high - low, 0.005):.1%}"></u>'
-        drawn = bar(0.0, middle).replace("</span>", f"{line}</span>")
+        drawn = bar(0.0, middle, (low, high))
         rows += f"<tr><td>{escape(_label(label))}</td><td>{count}</td><td>{drawn}</td></tr>"
     more = f"<p>… and {axis.size - _VALUES:,} more values.</p>" if axis.size > _VALUES else ""
     return f"<article><h3>{escape(axis.name)}</h3><table class='bars'><tbody>{rows}</tbody></table>{more}</article>"
@@ -236,8 +235,7 @@ def _limits(law: TableLaw) -> str:
         f"The promise is for a person with up to {plan.rows_per_person:,} row{'s'[: plan.rows_per_person > 1]}.",
         "Measuring the same table again is a second release: the two promises add up.",
     ]
-    items = "".join(f"<li>{escape(point)}</li>" for point in points)
-    return f"<section><h2>What is not promised</h2><ul>{items}</ul></section>"
+    return not_promised(points)
 
 
 def _proof(certificate: Mapping[str, Any]) -> str:

@@ -131,9 +131,15 @@ def denial(privacy: Privacy) -> str:
     )
 
 
-def bar(low: float, high: float) -> str:
-    """A bar from one share of the width to another."""
-    return f'<span class="range"><i style="left:{low:.1%};width:{max(high - low, 0.005):.1%}"></i></span>'
+def bar(low: float, high: float, line: tuple[float, float] | None = None) -> str:
+    """A bar from one share of the width to another, maybe with a line over it; it needs no inline style."""
+    drawn = _rectangle("bar", low, high, 0, 10) + ("" if line is None else _rectangle("line", *line, 4, 2))
+    return f'<svg class="range" viewBox="0 0 100 10" preserveAspectRatio="none" aria-hidden="true">{drawn}</svg>'
+
+
+def _rectangle(name: str, low: float, high: float, top: int, height: int) -> str:
+    width = 100 * max(high - low, 0.005)
+    return f'<rect class="{name}" x="{100 * low:.1f}" width="{width:.1f}" y="{top}" height="{height}"/>'
 
 
 def _columns(row: RowLaw, rows: int, pictures: Mapping[str, str]) -> str:
@@ -238,6 +244,11 @@ def _limits(row: RowLaw) -> str:
     ]
     if row.plan.privacy.delta:
         points.append("With a probability of up to δ for each row, that row may be published as it is.")
+    return not_promised(points)
+
+
+def not_promised(points: Iterable[str]) -> str:
+    """The section of a page that says what its guarantee is not."""
     items = "".join(f"<li>{escape(point)}</li>" for point in points)
     return f"<section><h2>What is not promised</h2><ul>{items}</ul></section>"
 

@@ -7,7 +7,7 @@ from contextlib import nullcontext, suppress
 from typing import Annotated, Any
 
 import pyarrow as pa
-from fastapi import APIRouter, Header, Response
+from fastapi import APIRouter, Header, Request, Response
 from fastapi.responses import JSONResponse
 from starlette.concurrency import run_in_threadpool
 
@@ -16,11 +16,15 @@ from dproof.errors import InputError
 from dproof.privacy import Privacy
 from dproof.questions.answer import Answer
 from dproof.service.desk import Askable, Desk
-from dproof.service.requests import Drafted, Given, Priced, Queried, Wanted
+from dproof.service.requests import Drafted, Given, HalfWidth, Priced, Queried, Wanted
 from dproof.service.state import Custodian, Known, Leaving, TheDesk, TheService
 from dproof.service.tokens import Holder
+from dproof.service.uploads import save_upload
 
 ARROW = "application/vnd.apache.arrow.stream"
+_ANY_BYTES = {
+    "requestBody": {"content": {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}}}
+}
 router = APIRouter(prefix="/api")
 
 
@@ -120,10 +124,23 @@ async def columns(name: str, desk: TheDesk, who: Custodian) -> dict[str, Any]:
     return await run_in_threadpool(desk.custody.columns, name)
 
 
+@router.put("/files/{file}", status_code=201, openapi_extra=_ANY_BYTES)
+async def upload(file: str, request: Request, desk: TheDesk, who: Custodian) -> dict[str, Any]:
+    """For custodians: send a table, as the bytes of a file, under its name with its ending, such as people.csv."""
+    saved = await save_upload(desk.folder, file, request.stream())
+    return {"name": saved.name.partition(".")[0], "file": f"tables/{saved.name}"}
+
+
 @router.post("/drafts/expected")
 async def expected(draft: Drafted, desk: TheDesk, who: Custodian) -> dict[str, Any]:
     """For custodians: what a draft of a plan would give; no data is opened."""
     return await run_in_threadpool(desk.custody.expected, draft.plan, draft.rows)
+
+
+@router.post("/drafts/epsilon")
+async def epsilon(wanted: HalfWidth, desk: TheDesk, who: Custodian) -> dict[str, Any]:
+    """For custodians: the least ε that gives a wanted ±, from a local release, a central one and asking."""
+    return await run_in_threadpool(desk.custody.epsilon, wanted.plan, **wanted.model_dump(exclude={"plan"}))
 
 
 @router.put("/plans/{name}")

@@ -9,11 +9,13 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 from functools import partial, wraps
+from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 from dproof.errors import DproofError
 from dproof.service.client import Connection
 
+_SDK = 2  # its version, at least
 _AT_ONCE = 16  # calls of tools; each waits in a thread of its own for what it asks the server
 INSTRUCTIONS = (
     "Private tables are asked in SQL under a privacy budget that cannot be refilled: preview a question before you ask "
@@ -61,6 +63,14 @@ def _told(one: dict[str, Any]) -> str:
         return f"cannot be used: {one['error']}"
     columns = ", ".join(f"{column['name']} ({column['kind']})" for column in one["columns"])
     return f"columns {columns}" + (f"; left: {one['budget']['in_words']}" if "budget" in one else "")
+
+
+def sdk_is_there() -> bool:
+    """Whether the SDK is installed, in a version that has what is used here."""
+    try:
+        return int(version("mcp").partition(".")[0]) >= _SDK
+    except PackageNotFoundError:
+        return False
 
 
 def protocol_server(server: Connection) -> Any:

@@ -1,13 +1,19 @@
-"""Connections that are cut when they are slow: whoever sends or reads too slowly holds a place that others need."""
+"""How a server listens: no log, no header that tells of it or that a client could forge, and slow connections are cut.
+
+Whoever sends or reads too slowly holds a place that others need.
+"""
 
 from __future__ import annotations
 
 import asyncio
+from pathlib import Path
 from typing import Any
 
 import h11
+import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
+_MOST_CONNECTIONS = 256
 _PATIENCE = 10.0  # seconds for a request, and that a response may lie unread
 _SLOWEST = 1 << 16  # bytes a second; a longer request may take so much longer
 
@@ -36,7 +42,8 @@ class PunctualProtocol(H11Protocol):
     def data_received(self, data: bytes) -> None:
         if self._sending is None:
             self._begin()
-        self._due += len(data) / _SLOWEST
+        if self.conn.our_state is not h11.DONE:  # what comes after the response is read by nobody
+            self._due += len(data) / _SLOWEST
         super().data_received(data)
         if self._sending is not None and self.conn.their_state not in (h11.IDLE, h11.SEND_BODY):  # all has come
             self._sending.cancel()
@@ -61,3 +68,24 @@ class PunctualProtocol(H11Protocol):
             self.transport.abort()
         else:  # more has come meanwhile
             self._sending = self.loop.call_at(self._due, self._cut_if_late)
+
+
+def listening(
+    app: Any, certificate: Path | None = None, key: Path | None = None, protocol: type[H11Protocol] = PunctualProtocol
+) -> uvicorn.Config:
+    """How an application is served, by TLS where there is a certificate."""
+    return uvicorn.Config(
+        app,
+        http=protocol,
+        ws="none",
+        ssl_certfile=certificate,
+        ssl_keyfile=key,
+        log_config=None,  # no log holds a question, an answer or a token
+        log_level="critical",  # nor can whoever sends junk fill one
+        access_log=False,
+        server_header=False,
+        date_header=False,
+        proxy_headers=False,  # whoever comes could write them
+        limit_concurrency=_MOST_CONNECTIONS,
+        timeout_keep_alive=5,
+    )

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from dproof.curation.account import Unit
 from dproof.curation.ledger import Ledger, Standing
 from dproof.curation.ledger_file import is_begun
 from dproof.curation.limits import Amount, amount, rho_for
@@ -72,7 +71,7 @@ class Desk:
 
     def _told(self, holder: Holder, name: str) -> dict[str, Any]:
         table = self._table(holder, name)
-        unit, budget = Unit.of(table.plan).to_json(), self._budget(holder, table)
+        unit, budget = table.plan.unit.to_json(), self._budget(holder, table)
         return {"name": name, "columns": _columns(table.plan), **unit, "budget": budget}
 
     def _table(self, holder: Holder, name: str) -> Table:
@@ -220,13 +219,13 @@ def give_budgets(
         plan, file = folder.plan(table), folder.ledger(table)
         limit = Privacy(budget.epsilon, budget.delta, neighbours=plan.privacy.neighbours)
         if is_begun(file):
-            ledger = Ledger(file, unit=Unit.of(plan))
+            ledger = Ledger(file, unit=plan.unit)
             known = ledger.analysts.get(name)
             ledger.close()
             if known not in (None, amount(limit)):
                 raise InputError(f"the budget of {name!r} on {table!r} is {known}, and that cannot be changed")
         begun = None if is_begun(file) else plan.privacy
-        openings.append(partial(Ledger, file, budget=begun, unit=Unit.of(plan), analysts={name: limit}))
+        openings.append(partial(Ledger, file, budget=begun, unit=plan.unit, analysts={name: limit}))
     for table in budgets:
         check_new(folder, table)
     for opening in openings:

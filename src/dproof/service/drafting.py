@@ -1,96 +1,279 @@
-"""A custodian's draft of a plan, and what it would give: ± of a local release, of a central one and of asking."""
+"""A custodian's draft of a plan, and what it would give: ± of a local release, of a central one and of asking.
+
+All of it follows from the draft and a number of rows: no data is opened.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from bisect import bisect_left
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from decimal import Decimal
+from fractions import Fraction
+from functools import partial
 from typing import Any
 
+from dproof.central.workload import Residual
 from dproof.errors import InputError
+from dproof.exact import exact, least_whole
 from dproof.meaning import explain
 from dproof.plans.expectation import half_widths, mean_half_widths
 from dproof.plans.plan import Plan
-from dproof.plans.row_law import certify_row
-from dproof.plans.table_law import certify_tables
-from dproof.report.advise import advise, asked_width
-from dproof.report.central_expectation import deviations, question_half_widths
+from dproof.plans.questions import checked_question
+from dproof.plans.row_law import RowLaw, certify_row
+from dproof.plans.table_law import TableLaw, certify_tables
+from dproof.privacy import Privacy
+from dproof.questions.question import columns as columns_of
+from dproof.report import central_expectation
+from dproof.report.advise import advise, asked_width, question_widths
+from dproof.report.plan_advice import plan_advice
 
-Widths = dict[str, float | None]
-_LOCAL_ONLY = ("joint", "order")
+WAYS = ("local", "central", "ask")
+Draft = Mapping[str, Any]
+Widths = dict[tuple[str, str], float | None]  # by a question and the column of its answer; "" is the usual question
 _LOCAL_KEYS = ("share", "mechanism")
+_CENTRAL = {"tables": 2, "sums": True}  # what is compared with a local release, where no questions choose it
+# Two digits each, from 0.05 on: the laws of smaller ones take long to make.
+_EPSILONS = [Decimal(n).scaleb(e) for e in (-3, -2, -1) for n in range(10, 100) if (n, e) >= (50, -3) or e > -3]
 
 
-def expected(draft: Mapping[str, Any], rows: int) -> dict[str, Any]:
-    """The plan that a draft makes, and ± of what it would answer about so many rows, each way; no data is opened.
+@dataclass(frozen=True, slots=True)
+class _Way:
+    """One way to answer: ± of the usual question about some columns, and of some questions, under a draft."""
 
-    A way that the plan does not allow has a sentence in `refused`. ± is None where it depends on the data.
+    draft: Callable[[Draft], Draft]
+    widths: Callable[[Plan, int, Sequence[str], Sequence[str]], Widths]
+
+
+def expected(draft: Draft, rows: int) -> dict[str, Any]:
+    """The plan that a draft makes, and ± of what it would answer about so many rows, each way.
+
+    A way that the plan does not allow has a sentence in `refused`. ± is None where it depends on the data. Of each
+    column it is that of the usual question: the count of one value, or the mean of a number without bins.
     """
     plan = Plan.from_dict(draft)
+    names, asked = [column.name for column in plan.columns if column.private], [one.sql for one in plan.questions]
     refused: dict[str, str] = {}
-    nothing: tuple[Widths, dict[tuple[str, str], Any]] = ({}, {})
-    local = _tried("local", refused, lambda: _local(_variant(draft, "local"), rows)) or nothing
-    central = _tried("central", refused, lambda: _central(_variant(draft, "central"), rows)) or nothing
-    names = [column.name for column in plan.columns if column.private]
-    asking = Plan.from_dict(_variant(draft, "local"))
-    columns = [
-        {
-            "name": name,
-            "local": local[0].get(name),
-            "central": central[0].get(name),
-            "ask": _tried("ask", refused, lambda name=name: asked_width(asking, rows, name)),  # type: ignore[misc]
-        }
-        for name in names
-    ]
-    questions = [
-        {"question": sql, "column": column, "local": way, "central": central[1].get((sql, column)), "ask": asked}
-        for (sql, column), (way, asked) in local[1].items()
-    ]
+    found = {way: _tried(way, draft, rows, names, asked, refused) for way in WAYS}
+    keys = dict.fromkeys(key for widths in found.values() for key in widths if key[0])
+    costs = _costs(plan, rows)
     return {
         "plan": plan.text,
         "model": plan.model,
         "rows": rows,
-        "columns": columns,
-        "questions": questions,
+        "columns": [
+            {
+                "name": name,
+                "what": "mean" if _is_averaged(plan, name) else "count",
+                "share": costs["shares"].get(name),
+                **{way: found[way].get(("", name)) for way in WAYS},
+            }
+            for name in names
+        ],
+        "questions": [
+            {"question": key[0], "column": key[1], **{way: found[way].get(key) for way in WAYS}} for key in keys
+        ],
         "refused": refused,
+        "verdict": costs["verdict"],
+        "advice": costs["advice"],
         "meaning": explain(plan.privacy),
     }
 
 
-def _local(draft: Mapping[str, Any], rows: int) -> tuple[Widths, dict[tuple[str, str], tuple[Any, Any]]]:
-    """± of a count or a mean by each column, and of each question from a release and from a curator."""
-    plan = Plan.from_dict(draft)
+def epsilon_for(draft: Draft, rows: int, question: str, column: str, half_width: Any) -> dict[str, Any]:
+    """The least ε, of 0.05 to 9.9, with which one answer is right to ± the half-width, each way; None if there is none.
+
+    The answer is a column of one of the draft's questions; with the question "" it is the usual one about a column.
+    """
+    wanted, plan = exact(half_width, "the half-width"), Plan.from_dict(draft)
+    if wanted <= 0:
+        raise InputError("the half-width must be positive")
+    if question not in ("", *(one.sql for one in plan.questions)):
+        raise InputError("that question is not one of the plan's")
+    if not question:
+        plan.column(column)
+    names, asked = ([], [question]) if question else ([column], [])
+    refused: dict[str, str] = {}
+
+    def width_at(way: str, epsilon: Any) -> float | None:
+        priced = {**draft, "privacy": {**draft["privacy"], "epsilon": str(epsilon)}}
+        return _tried(way, priced, rows, names, asked, refused).get((question, column))
+
+    def enough(way: str, place: int) -> bool:
+        if not 0 <= place < len(_EPSILONS):
+            return place > 0
+        width = width_at(way, _EPSILONS[place])
+        return width is not None and width <= wanted
+
+    found: dict[str, str | None] = {}
+    for way in WAYS:
+        now = width_at(way, plan.privacy.epsilon)  # ± is about as many times larger as ε is smaller: begin there
+        near = bisect_left(_EPSILONS, plan.privacy.epsilon * Fraction(now or 1) / wanted)
+        place = least_whole(partial(enough, way), min(near, len(_EPSILONS) - 1))
+        found[way] = f"{_EPSILONS[place].normalize():f}" if place < len(_EPSILONS) else None
+        if found[way] is not None:
+            refused.pop(way, None)  # too small an ε is refused, too
+    return {"epsilon": found, "refused": refused}
+
+
+def _tried(
+    way: str, draft: Draft, rows: int, names: Sequence[str], asked: Sequence[str], refused: dict[str, str]
+) -> Widths:
+    """± one way, or a sentence in `refused`."""
+    try:
+        plan = Plan.from_dict(_WAYS[way].draft(draft))
+        return _WAYS[way].widths(plan, rows, names, asked)
+    except InputError as error:
+        refused[way] = getattr(error, "sentence", str(error))
+        return {}
+
+
+def _is_averaged(plan: Plan, name: str) -> bool:
+    """Whether the usual question about a column is its mean, and not the count of one value."""
+    column = plan.column(name)
+    return column.bins is None and not column.space.is_counted
+
+
+# What is sanitised row by row ----------------------------------------------------------------------------------------
+
+
+def _local_draft(draft: Draft) -> Draft:
+    if _model(draft) == "local":
+        return draft
+    return {**_without_model(draft), "privacy": {**_promise(draft), "neighbours": "change-one"}}
+
+
+def _local_widths(plan: Plan, rows: int, names: Sequence[str], asked: Sequence[str]) -> Widths:
     law = certify_row(plan)
-    widths: Widths = {**half_widths(law, rows), **mean_half_widths(law, rows)}
-    found = advise(plan, rows=rows).comparisons if plan.questions else ()
-    return widths, {(one.question, one.column): (one.release, one.ask_shared) for one in found}
+    counts, means = half_widths(law, rows), mean_half_widths(law, rows)
+    found: Widths = {}
+    for group in law.groups:
+        for name in (column.name for column in group.columns if column.name in names):
+            known = means.get(group.name) if _is_averaged(plan, name) else counts[group.name]
+            before = found.get(("", name))  # a row may be asked about a column in several groups
+            found["", name] = known if before is None or (known is not None and known < before) else before
+    compared = advise(plan, rows=rows, questions=asked).comparisons if asked else ()
+    return found | {(one.question, one.column): one.release for one in compared}
 
 
-def _central(draft: Mapping[str, Any], rows: int) -> tuple[Widths, dict[tuple[str, str], float | None]]:
-    law = certify_tables(Plan.from_dict(draft))
-    counts = law.precisions[None]
-    single: Widths = {
-        axis.name: deviations(law) * counts.cell_variance((place,)) ** 0.5 for place, axis in enumerate(law.axes)
-    }
-    asked = question_half_widths(law, rows) if law.plan.questions else ()
-    return single, {(one.question, one.column): (one.half_widths or (None, None))[1] for one in asked}
+# What is measured of the whole table ---------------------------------------------------------------------------------
 
 
-def _variant(draft: Mapping[str, Any], model: str) -> dict[str, Any]:
-    """The same draft for one of the two models, without what belongs to the other."""
-    privacy = {key: value for key, value in draft.get("privacy", {}).items() if key not in ("model", "spread")}
-    kept = {key: value for key, value in draft.items() if key != "release" and key not in _LOCAL_ONLY}
+def _central_draft(draft: Draft) -> Draft:
+    if _model(draft) == "central":
+        return draft
+    given, columns = _without_model(draft), dict(draft.get("columns", {}))
+    needed = set(columns) if not draft.get("questions") else _needed(draft)
+    kept = {name: _kept(table) if name in needed else {"drop": True} for name, table in columns.items()}
+    more = {} if draft.get("questions") else {"release": _CENTRAL}
+    return {**given, **more, "columns": kept, "privacy": {**_promise(draft), "model": "central"}}
+
+
+def _kept(table: Draft) -> Draft:
+    return {"drop": True} if table.get("public") else {k: v for k, v in table.items() if k not in _LOCAL_KEYS}
+
+
+def _needed(draft: Draft) -> set[str]:
+    """The columns that the questions of a draft are about: with questions, a central release measures no others."""
+    plan = Plan.from_dict(draft)
+    return {name for one in plan.questions for name in columns_of(checked_question(one.sql, plan.columns))}
+
+
+def _central_widths(plan: Plan, rows: int, names: Sequence[str], asked: Sequence[str]) -> Widths:
+    law = certify_tables(plan)
+    counts, means = law.precisions[None], central_expectation.mean_half_widths(law, rows)
+    deviations = central_expectation.deviations(law)
+    found: Widths = {}
+    for place, axis in enumerate(law.axes):
+        name, is_counted = axis.column.name, not axis.has_curves and {(), (place,)} <= counts.variances.keys()
+        if name not in names:
+            continue
+        if _is_averaged(plan, name):
+            found["", name] = means.get(Residual((), place))
+        elif is_counted:  # a set has an axis for each of its items
+            width = deviations * counts.cell_variance((place,)) ** 0.5
+            found["", name] = max(width, found.get(("", name)) or 0.0)
+    answers = central_expectation.question_half_widths(law, rows) if asked else []
+    return found | {(a.question, a.column): (a.half_widths or (None, None))[1] for a in answers if a.question in asked}
+
+
+# What is asked of the table ------------------------------------------------------------------------------------------
+
+
+def _asking_draft(draft: Draft) -> Draft:
+    given, promise = _without_model(draft), _promise(draft)
+    return {**given, "privacy": {"neighbours": "change-one", **promise}}
+
+
+def _asking_widths(plan: Plan, rows: int, names: Sequence[str], asked: Sequence[str]) -> Widths:
+    """The plan's questions share ε evenly; the usual question about a column gets all of it."""
+    found: Widths = {("", name): asked_width(plan, rows, name) for name in names}
+    for sql in asked:
+        about = columns_of(checked_question(sql, plan.columns))
+        share = Fraction(1, len(plan.questions))
+        promise = plan.privacy
+        part = Privacy(promise.epsilon * share, promise.delta * share, neighbours=promise.neighbours)
+        # What the other columns are does not matter, and takes time.
+        groups = tuple(group for group in plan.groups if not group.names.isdisjoint(about)) or plan.groups[:1]
+        alone = replace(plan, privacy=part, groups=groups, spread=None)
+        found |= {(sql, column): width for column, width in question_widths(alone, rows, sql).items()}
+    return found
+
+
+# What a draft is, whichever way --------------------------------------------------------------------------------------
+
+
+def _model(draft: Draft) -> Any:
+    return draft.get("privacy", {}).get("model", "local")
+
+
+def _promise(draft: Draft) -> dict[str, Any]:
+    return {key: value for key, value in draft.get("privacy", {}).items() if key not in ("model", "spread")}
+
+
+def _without_model(draft: Draft) -> dict[str, Any]:
+    """A draft without what belongs to one of the models alone."""
     columns = {
         name: {key: value for key, value in table.items() if key not in _LOCAL_KEYS}
         for name, table in draft.get("columns", {}).items()
     }
-    if model == "local":
-        return {**kept, "privacy": {**privacy, "neighbours": "change-one"}}
-    hidden = {name: {"drop": True} if table.get("public") else table for name, table in columns.items()}
-    return {**kept, "privacy": {**privacy, "model": "central"}, "columns": hidden}
+    return {
+        **{key: value for key, value in draft.items() if key not in ("release", "joint", "order")},
+        "columns": columns,
+    }
 
 
-def _tried(way: str, refused: dict[str, str], made: Callable[[], Any]) -> Any:
+def _costs(plan: Plan, rows: int) -> dict[str, Any]:
+    """Which part of the privacy loss goes to each column, and what would help."""
+    nothing: dict[str, Any] = {"shares": {}, "verdict": None, "advice": []}
     try:
-        return made()
-    except InputError as error:
-        refused[way] = str(error)
-        return None
+        if plan.model == "central":
+            return _central_costs(certify_tables(plan), rows)
+        return _local_costs(certify_row(plan), rows) if plan.has_row_law else nothing
+    except InputError:  # told as the reason why that way is refused
+        return nothing
+
+
+def _central_costs(law: TableLaw, rows: int) -> dict[str, Any]:
+    names = list(dict.fromkeys(axis.column.name for axis in law.axes))
+    groups = [[place for place, axis in enumerate(law.axes) if axis.column.name == name] for name in names]
+    shares = dict(zip(names, central_expectation.cost_shares(law, groups), strict=True))
+    verdict = central_expectation.useless(central_expectation.half_widths(law), rows)
+    return {"shares": shares, "verdict": verdict, "advice": []}
+
+
+def _local_costs(law: RowLaw, rows: int) -> dict[str, Any]:
+    whole = sum((group.privacy.epsilon for group in law.groups), Fraction(0)) or Fraction(1)
+    parts = law.chances if law.weights is not None else [group.privacy.epsilon / whole for group in law.groups]
+    shares = {
+        column.name: float(part) for group, part in zip(law.groups, parts, strict=True) for column in group.columns
+    }
+    found = plan_advice(law, rows)
+    return {"shares": shares, "verdict": found.verdict, "advice": [hint.text for hint in found.hints]}
+
+
+_WAYS = {
+    "local": _Way(_local_draft, _local_widths),
+    "central": _Way(_central_draft, _central_widths),
+    "ask": _Way(_asking_draft, _asking_widths),
+}

@@ -27,6 +27,7 @@ from dproof.releases.release import CERTIFICATE
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 _TABLES, _PLANS, _LEDGERS, _CHECKED, _RELEASES = "tables", "plans", "ledgers", "checked", "releases"
+UNFINISHED = ".upload-"  # how the name of a file begins that is not all there; no table has such a name
 
 
 def checked_name(name: str, what: str) -> str:
@@ -70,6 +71,8 @@ class Folder:
                 raise InputError(f"another server serves {str(self.root)!r} already: stop it first") from None
             raise InputError(f"{str(self.root)!r} cannot be written to, so no budget could be kept: {error}") from None
         try:
+            for part in (self.root / _TABLES).glob(f"{UNFINISHED}*"):  # of a server that was killed
+                part.unlink(missing_ok=True)
             yield
         finally:
             database.close()
@@ -104,6 +107,12 @@ class Folder:
                 f"{_TABLES}/ holds {len(files[name])} files with the name {name!r}: leave one of them there"
             )
         return files[name][0]
+
+    def new_table(self, name: str, ending: str) -> Path:
+        """Where a table of that name will lie."""
+        if checked_name(name, "table") in self.files:
+            raise InputError(f"there is a table {name!r} already: choose another name")
+        return self.root / _TABLES / f"{name}{ending}"
 
     def table(self, name: str) -> Path:
         """The file of a table that can be asked."""

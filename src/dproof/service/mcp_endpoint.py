@@ -11,7 +11,6 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from importlib.util import find_spec
 from typing import Any
 
 from anyio import from_thread
@@ -29,9 +28,7 @@ _CALL: ContextVar[Scope] = ContextVar("the request that calls a tool")
 
 
 class McpEndpoint:
-    """The protocol at a path of an application; `is_there` where the SDK is installed."""
-
-    is_there = find_spec("mcp") is not None
+    """The protocol at a path of an application, where the SDK is installed."""
 
     def __init__(self, service: Service, application: Callable[[], App]) -> None:
         from mcp.server.transport_security import TransportSecuritySettings

@@ -10,7 +10,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
-from dproof.curation.account import Unit
 from dproof.curation.curator import Curator
 from dproof.curation.ledger import Ledger
 from dproof.curation.ledger_file import is_begun
@@ -100,7 +99,7 @@ class Opened:
     def ledger(self, table: Table) -> Ledger:
         """The ledger of a table, whose chain is checked once and then as it grows; it is begun if there is none."""
         budget = None if table.has_ledger else table.plan.privacy
-        unit, ceiling = Unit.of(table.plan), table.plan.privacy
+        unit, ceiling = table.plan.unit, table.plan.privacy
         opened = partial(Ledger, table.ledger, budget=budget, unit=unit, ceiling=ceiling)
         return self._ledgers.get(table.name, table.state[0], opened)
 

@@ -1,0 +1,74 @@
+"""What a plan would give, beside its form: ± each way, which column costs most, what ε means to a person."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from dproof.plans.reader import WrongKey
+from dproof.privacy import Privacy
+from dproof.report.page import denial
+from dproof.service.drafting import WAYS
+from dproof.service.pages import texts
+from dproof.service.pages.layout import copied, figure, folded, table
+from dproof.service.pages.markup import Markup, joined, tag
+from dproof.service.pages.texts import TEXTS
+
+
+def expectation(told: Mapping[str, Any] | None, error: Exception | None) -> Markup:
+    """± of the questions and of each column, each way, and which column costs most."""
+    if told is None:
+        sentence = error.sentence if isinstance(error, WrongKey) else str(error)
+        text = TEXTS["choose_kind"] if error is None else f"{TEXTS['incomplete']}{sentence}."
+        return joined(tag("h2", "What it would give"), tag("p", text, class_="hint"))
+    heads = ("± of", *(texts.WAYS[way] for way in WAYS))
+    questions = [(f"{one['column']} of {one['question']}", *_widths(one)) for one in told["questions"]]
+    columns = [(f"{one['name']}: {one['what']}", *_widths(one)) for one in told["columns"]]
+    return joined(
+        tag("h2", "What it would give"),
+        questions and table(heads, questions, f"Questions that matter, about {told['rows']:,} rows"),
+        table(heads, columns, f"Column by column, about {told['rows']:,} rows"),
+        (tag("p", f"No {texts.WAYS[way]}: {why}.", class_="note") for way, why in told["refused"].items()),
+        tag("p", TEXTS["usual"], class_="hint"),
+        tag("p", costliest(told)),
+        told["verdict"] and tag("p", f"Take care: {told['verdict']}", class_="error"),
+        told["advice"] and folded("What would help", tag("ul", (tag("li", text) for text in told["advice"]))),
+    )
+
+
+def _widths(one: Mapping[str, Any]) -> list[str]:
+    return [figure(one[way]) for way in WAYS]
+
+
+def costliest(told: Mapping[str, Any]) -> str | None:
+    """Which column costs most."""
+    shares = {one["name"]: one["share"] for one in told["columns"] if one["share"]}
+    if not shares:
+        return None
+    most = max(shares, key=shares.__getitem__)
+    if len(shares) > 1 and max(shares.values()) - min(shares.values()) < 0.005:
+        return TEXTS["costs_same"]
+    return TEXTS[f"costs_{told['model']}"].format(most, f"{shares[most]:.0%}")
+
+
+def meaning_of(told: Mapping[str, Any], command: str) -> Markup:
+    """What ε means to one person, as the report tells it, and the plan as a file."""
+    meaning = told["meaning"]
+    privacy = Privacy(str(meaning["epsilon"]), str(meaning["delta"]), neighbours=meaning["neighbours"])
+    advice = (tag("p", f"Take care: {text}", class_="error") for text in meaning["advice"])
+    return joined(
+        Markup(denial(privacy)),
+        advice,
+        folded("The plan as a file", tag("pre", told["plan"])),
+        copied(command, TEXTS["in_folder"]),
+    )
+
+
+def found_epsilons(told: Mapping[str, Any]) -> Markup:
+    """The ε that gives a ± each way, each with a button that puts it into the form."""
+    rows = []
+    for way, epsilon in told["epsilon"].items():
+        why = told["refused"].get(way) or TEXTS["no_epsilon"]
+        take = tag("button", f"Use {epsilon}", name="take", value=epsilon, aria_label=f"Use ε = {epsilon}")
+        rows.append((texts.WAYS[way], epsilon or why, take if epsilon else None))
+    return table(("way", "ε", ""), rows, "The least ε that gives it")
