@@ -25,8 +25,8 @@ CONCERNED = {
     "certificate_ranges lattice_certificates release_query_numbers lattice_sampling noise_records",
     "laws/laplace.py": "laplace_tables steepest_ratio clamped_error scale uneven_noise lattice wide_noise noise "
     "noise_records certificate_ranges lattice_sampling",
-    "laws/law.py": "read_numbers count_variance points what_a_law_says new_law families worst_pairs samplers "
-    "certificate_ranges noise_records release_query_designs release_query",
+    "laws/law.py": "read_numbers law_as_matrix count_variance points what_a_law_says new_law families worst_pairs "
+    "samplers certificate_ranges noise_records release_query_designs release_query",
     "laws/matrix.py": "matrix_odds matrix_variance mean_variance families worst_pairs certify rounding "
     "estimation_scores matrix_file certificate samplers optional missing_release",
     "laws/optional.py": "optional_pairs points mean_variance what_a_law_says optional optional_curves missing_release "
@@ -43,8 +43,8 @@ CONCERNED = {
     "certification": "certify certificate sufficient_sets tight_or_upper composition lattice_certificates",
     "certification/composing.py": "advanced_delta composition tight_or_upper",
     "certification/loss.py": "exact_products tight_or_upper at_the_prompt composition",
-    "certification/certificate.py": "certificate_file certificate certificate_ranges versions certificate_page "
-    "lattice_certificates",
+    "certification/certificate.py": "certificate_file certificate_of_nothing certificate certificate_ranges "
+    "versions certificate_page lattice_certificates",
     "certification/sufficient_sets.py": "sufficient_sets 2015_theorem_2 2015_theorem_3 2016_theorem_2 2016_example_2",
     "certification/verify_central.py": "central_reach verify_central central_forgeries contrasts several_rows "
     "central_sets central_rows",
@@ -80,8 +80,8 @@ CONCERNED = {
     "curves/bases.py": "curves_bases kernel_norms projection_error curves_left_out curves_noise curves_clipping "
     "curves_choice curves_estimation curves_curator curves_release",
     "curves/columns.py": "curve_columns curves_clipping missing_curves curves_release curves_left_out curves_curator",
-    "curves/expansion.py": "curves_clipping curves_noise projection_error curves_left_out curves_choice curve_sums "
-    "noisy_curves optional_curves curves_release curves_curator certificate_ranges missing_curves",
+    "curves/expansion.py": "curves_clipping curve_sql curves_noise projection_error curves_choice curve_sums "
+    "noisy_curves curves_left_out optional_curves curves_release curves_curator certificate_ranges missing_curves",
     "curves/kernels.py": "gaussian_process kernel_norms curves_bases 2015_example_4 curves_choice curves_release",
     "curves/left_out.py": "curves_left_out curves_estimation",
     "curves/noise.py": "curves_noise projection_error curves_choice optional_curves certificate_ranges curves_release "
