@@ -71,7 +71,12 @@ def run() -> Section:
         "of the values, Laplace at δ = 0 and Gaussian else, calibrated to (ε, δ) for this one answer, as they are or "
         f"smoothed by {2 * WAVES + 1} Fourier coefficients. The basis alone is what the smoother leaves without any "
         "noise. Least possible: in the worst case no mechanism tells even the level of flat curves with less (the "
-        "variance of the staircase, Geng and Viswanath 2016)."
+        "variance of the staircase, Geng and Viswanath 2016). "
+        "Smoothing by a few waves supposes that all others are nothing; a plan says so with a kernel. By the "
+        "range alone, equal noise on all points has the least variance in total, and if its waves were "
+        "multiplied by the best factors, chosen with the true curve at hand, 0.86 of the smoothed error would "
+        "be left for 1,000 homes at δ = 1e-6 and 0.83 for the days of a home at ε = 1 "
+        "(tests/curves/test_smoothing_bound.py): there 0.8 cannot be reached so."
     )
     header = ("", "dproof", "dproof, kernel", "each point", "smoothed", "basis alone", "least possible")
     chart = Chart("Error of a mean curve", "homes", "kW", tuple(points))

@@ -47,6 +47,11 @@ def test_nobody_asks_which_one_it_is(folder: str, others: set[str]) -> None:
     assert asked == []
 
 
+def test_a_schema_alone_asks_which_columns_have_no_declared_values() -> None:
+    asked = [path for path in SOURCE.rglob("*.py") if any("Open" in names for _, names in _tests(path))]
+    assert [path.relative_to(SOURCE).as_posix() for path in asked] == ["questions/schema.py"]
+
+
 def test_nobody_asks_for_the_name_of_a_space_or_a_form() -> None:
     """`column.kind == "interval"` would be the same question in other words."""
     from dproof.plans.column import SPACES

@@ -36,14 +36,17 @@ def exact(value: Any, name: str = "value") -> Fraction:
     if isinstance(value, (Fraction, int, np.integer)) and not isinstance(value, bool):
         # Also a fraction of NumPy integers, which would overflow later on.
         return Fraction(int(value.numerator), int(value.denominator))
-    shown = described(value)
-    if isinstance(value, (float, np.floating, Decimal, str)):
-        text = float.__repr__(value) if isinstance(value, float) else str(value).strip()
-        try:
-            return _parse(text)
-        except (ValueError, ZeroDivisionError, InvalidOperation):
-            shown = " ".join(text[:40].split()) or "nothing"
-    raise InputError(f"{name} must be a finite number such as 1, 0.5, '1/3' or '1e-6', not {shown}")
+    if not isinstance(value, (float, np.floating, Decimal, str)):
+        raise _not_a_number(name, described(value))
+    text = float.__repr__(value) if isinstance(value, float) else str(value).strip()
+    try:
+        return _parse(text)
+    except (ValueError, ZeroDivisionError, InvalidOperation):
+        raise _not_a_number(name, " ".join(text[:40].split()) or "nothing") from None
+
+
+def _not_a_number(name: str, shown: str) -> InputError:
+    return InputError(f"{name} must be a finite number such as 1, 0.5, '1/3' or '1e-6', not {shown}")
 
 
 def _parse(text: str) -> Fraction:

@@ -1,4 +1,4 @@
-"""The promise: ε, δ and who counts as a neighbour."""
+"""The promise: ε, δ and who counts as a neighbour; and whose loss that counts."""
 
 from __future__ import annotations
 
@@ -102,3 +102,36 @@ class Privacy:
 
     def __repr__(self) -> str:
         return f"Privacy(epsilon='{self.epsilon}', delta='{self.delta}', neighbours='{self.neighbours}')"
+
+
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """Whose loss is counted: that of a row, or of a person who owns so many rows; and who is their neighbour.
+
+    >>> print(Unit(rows_per_person=3))
+    change-one neighbours, per person with at most 3 rows
+    """
+
+    neighbours: Neighbours = "change-one"
+    person: str | None = None
+    rows_per_person: int = 1
+
+    @property
+    def row_is_person(self) -> bool:
+        """Whether every row is another person. If not, one person may own fewer rows than another, or none."""
+        return self.person is None and self.rows_per_person == 1
+
+    @property
+    def rows_are_public(self) -> bool:
+        """Whether neighbours have equally many rows, so that their number may be told."""
+        return self.neighbours == "change-one" and self.row_is_person
+
+    def __str__(self) -> str:
+        if self.row_is_person:
+            return f"{self.neighbours} neighbours, per row"
+        named = "" if self.person is None else f" ({self.person!r})"
+        rows = "1 row" if self.rows_per_person == 1 else f"{self.rows_per_person} rows"
+        return f"{self.neighbours} neighbours, per person{named} with at most {rows}"
+
+    def to_json(self) -> dict[str, Any]:
+        return {"neighbours": self.neighbours, "person": self.person, "rows_per_person": self.rows_per_person}

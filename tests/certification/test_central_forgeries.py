@@ -109,6 +109,10 @@ def another_noise(certificate: dict[str, Any]) -> None:
     certificate["noises"].append({**certificate["noises"][0]})
 
 
+def a_noise_that_is_not_there(certificate: dict[str, Any]) -> None:
+    certificate["measurements"][-1]["noise"] = len(certificate["noises"])
+
+
 def all_wider(certificate: dict[str, Any]) -> None:
     for noise in certificate["noises"]:
         noise["square"] = str(Fraction(noise["square"]) * 2)
@@ -166,6 +170,7 @@ FORGERIES: list[tuple[str, Change, bool]] = [  # and whether the program that st
     *((name, swapped_noise, False) for name in ("plain", "plain change", "contrasts")),
     *((name, larger_rho, True) for name in CASES),
     *((name, another_noise, True) for name in CASES),
+    *((name, a_noise_that_is_not_there, True) for name in ("gaussian", "plain")),
     *((name, other_order, False) for name in CASES),
     *((name, all_wider, True) for name in ("gaussian", "gaussian change", "several rows", "questions")),
     *((name, other_rows, name not in ("gaussian change", "plain change", "contrasts")) for name in CASES),

@@ -84,3 +84,10 @@ def test_a_thousand_promises_are_composed_and_too_many_refused() -> None:
     assert 1.1 < thousand.epsilon("1e-5") < 1.2 and thousand.tight and thousand.epsilon(0) == pytest.approx(10)
     with pytest.raises(dp.InputError, match="take rule='advanced' or 'basic'"):
         dp.compose([dp.Privacy("0.01", "1e-9")] * 10**4)
+
+
+def test_powers_are_written_out_up_to_two_billion_bits() -> None:
+    nothing = PrivacyLoss(((1, 1),), 1)
+    assert nothing**46_340 == nothing
+    with pytest.raises(dp.InputError, match="46,341 promises are too many"):
+        _ = nothing**46_341

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from dproof.certification import verify_certificate as verifier
-from dproof.certification.verify_certificate import LAWS, NOISES, Reader, Refused
+from dproof.certification.verify_certificate import LAWS, NOISES, Reader, Refused, check_sum
 
 HUGE = 10**2000 - 1
 
@@ -89,3 +89,12 @@ def test_the_ends_of_a_range_are_read_and_nothing_beyond(name: str) -> None:
     for given in refused:
         with pytest.raises(Refused, match=name):
             reader(given, name)
+
+
+@pytest.mark.parametrize("sampled", [False, True])
+def test_promises_add_up_to_a_fraction_that_can_be_worked_with(sampled: bool) -> None:
+    """A sum of fractions with long denominators would take hours."""
+    shortest = {"epsilon": Fraction(1, 1 << 65_534)}
+    check_sum([shortest], "epsilon", Fraction(1), sampled)
+    with pytest.raises(Refused, match="too long a common denominator"):
+        check_sum([{"epsilon": shortest["epsilon"] / 2}], "epsilon", Fraction(1), sampled)

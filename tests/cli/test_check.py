@@ -167,7 +167,7 @@ def test_a_release_of_nobody_is_told(dproof: Dproof, tmp_path: Path) -> None:
     )
     ran = dproof("sanitise", tmp_path / "x.csv", "--plan", tmp_path / "x.toml", "--out", tmp_path / "out", "--json")
     assert ran.code == 0 and ran.json["rows"] == 0
-    assert ran.err == "dproof: warning: the table has no rows: this is a release of nobody\n"
+    assert ran.err == "dproof: warning: the table has no rows, so the release is empty\n"
 
 
 def test_a_survey_in_a_workbook_is_checked_sanitised_and_asked(dproof: Dproof, tmp_path: Path) -> None:

@@ -8,8 +8,8 @@ from math import exp
 
 import pytest
 
-from dproof import Interval, Privacy
-from dproof.curation.choice import Chosen, _runs, choice_of
+from dproof import Categories, Interval, Privacy
+from dproof.curation.choice import Chosen, _runs, choice_of, rungs
 from dproof.questions.schema import Schema
 from dproof.questions.sql import parse
 
@@ -55,3 +55,18 @@ def test_people_with_several_rows_and_several_groups_cost_as_many_times_more() -
     added = Privacy(1, neighbours="add-remove")
     assert choice_of(aggregate, SCHEMA, added, 1, 1).rate == choice_of(aggregate, SCHEMA, added, 1, 9).rate
     assert alone == Fraction(1, 4) and choice_of(aggregate, SCHEMA, Privacy(1), 1, 9).rate == Fraction(1, 4)
+
+
+@pytest.mark.parametrize(
+    ("asked", "moves"), [("median(x)", 2), ("quantile_disc(x, 0.9)", 18), ("quantile_disc(x, 0.2)", 8)]
+)
+def test_a_row_that_leaves_a_group_for_another_moves_the_misses_of_both(asked: str, moves: int) -> None:
+    aggregate = parse(f"SELECT {asked} FROM data").select[0].expression
+    assert choice_of(aggregate, SCHEMA, Privacy(1), 1, 9).rate == Fraction(1, 2 * moves)
+    added = Privacy(1, neighbours="add-remove")
+    assert {choice_of(aggregate, SCHEMA, added, 1, groups).rate for groups in (1, 9)} == {Fraction(1, moves)}
+
+
+def test_numbers_that_are_listed_in_any_order_are_chosen_among_in_their_own() -> None:
+    assert rungs(Categories([30, 10, 20])) == [1, 2, 0]
+    assert rungs(Interval(0, 10**9, step=1)) is None  # in order already, and too many to list

@@ -22,7 +22,7 @@ from dproof.curation.released import adding_up, answer_of, draw
 from dproof.curation.tally import tally
 from dproof.plans.plan import Plan
 from dproof.plans.schema import schema_of
-from dproof.privacy import Privacy
+from dproof.privacy import Privacy, Unit
 from dproof.questions.schema import resolve
 from dproof.questions.sql import parse
 from dproof.tables import open_source
@@ -140,8 +140,8 @@ def test_what_is_calculated_from_counts_agrees_with_them() -> None:
     ("measurement", "public"),
     [
         (measured(HISTOGRAM, neighbours="add-remove"), False),
-        (measured(HISTOGRAM, by_person=True), False),
-        (measured(HISTOGRAM, rows_per_person=2), False),
+        (measured(HISTOGRAM, unit=Unit(person="id")), False),
+        (measured(HISTOGRAM, unit=Unit(rows_per_person=2)), False),
         (measured(HISTOGRAM.replace("GROUP", "WHERE sex = 'f' GROUP")), True),
         (measured(HISTOGRAM.replace("count(*)", "count(sex)")), True),
         (measured("SELECT count(*) AS n FROM data"), True),

@@ -10,7 +10,7 @@ import pytest
 
 from dproof.curation.measurement import measure
 from dproof.exact import log_above
-from dproof.privacy import Privacy
+from dproof.privacy import Privacy, Unit
 from dproof.questions.schema import Schema, resolve
 from dproof.questions.sql import parse
 from dproof.spaces import Categories
@@ -37,7 +37,9 @@ def test_the_noise_is_made_for_what_one_person_can_do(
 ) -> None:
     privacy = Privacy("0.7", delta, neighbours=neighbours)
     text = f"SELECT count(DISTINCT x) AS n FROM data {'GROUP BY g' if grouped else ''}"
-    (noisy,) = measure(resolve(parse(text), TABLE), TABLE, privacy, rows_per_person=rows_per_person).noisy
+    (noisy,) = measure(
+        resolve(parse(text), TABLE), TABLE, privacy, unit=Unit(privacy.neighbours, rows_per_person=rows_per_person)
+    ).noisy
     noise, person = noisy.noise, tables(rows_per_person)
     assert noise is not None
     moved, squared, cells = 0, 0, 0

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from dproof.curation.choice import _runs, promise
 from dproof.curation.measurement import Chosen, Measurement, measure
 from dproof.exact import log_above
-from dproof.privacy import Privacy
+from dproof.privacy import Privacy, Unit
 from dproof.questions.question import Aggregate
 from dproof.questions.schema import Schema, resolve
 from dproof.questions.sql import parse
@@ -79,7 +79,7 @@ def test_no_pair_of_rows_costs_more_than_epsilon(text: str, gaps: bool, neighbou
     schema, rows = (GAPS, GAP_ROWS) if gaps else (SCHEMA, ROWS)
     question = resolve(parse(text), schema)
     privacy = Privacy("0.7", neighbours=neighbours)
-    measurement = measure(question, schema, privacy, by_person=by_person)
+    measurement = measure(question, schema, privacy, unit=Unit(neighbours, "id" if by_person else None))
     effects = [effect(measurement, row) for row in rows]
     price = [log_above(n.noise.law.ratio) if n.noise is not None else None for n in measurement.noisy]
     most = Fraction(0)
@@ -102,7 +102,7 @@ def test_no_pair_of_rows_costs_more_than_epsilon(text: str, gaps: bool, neighbou
 def test_a_person_with_more_rows_gets_more_noise(text: str, rows: int) -> None:
     question = resolve(parse(text), SCHEMA)
     one = measure(question, SCHEMA, Privacy(1))
-    several = measure(question, SCHEMA, Privacy(1), rows_per_person=rows)
+    several = measure(question, SCHEMA, Privacy(1), unit=Unit(rows_per_person=rows))
     for a, b in zip(one.noisy, several.noisy, strict=True):
         assert b.sensitivity >= rows * a.sensitivity
 
@@ -112,12 +112,15 @@ def test_gaussian_noise_and_choices_are_for_all_rows_of_a_person(rows: int) -> N
     """r rows move a sum r times as far, its square r² times, and a choice costs r times what one row makes it cost."""
     privacy = Privacy("0.1", "0.01", neighbours="add-remove")
     question = resolve(parse("SELECT sum(x) FROM data"), SCHEMA)
-    (noisy,) = measure(question, SCHEMA, privacy, rows_per_person=rows).noisy
+    (noisy,) = measure(question, SCHEMA, privacy, unit=Unit(privacy.neighbours, rows_per_person=rows)).noisy
     assert noisy.noise is not None and noisy.noise.meets(privacy)
     assert (noisy.noise.name, noisy.sensitivity, noisy.noise.size) == ("Gaussian", 3 * rows, (3 * rows) ** 2)
     for chosen in ("min(x)", "median(x)", "mode(g)", "top(g, 2)"):
         question = resolve(parse(f"SELECT {chosen} FROM data"), SCHEMA)
-        one, several = (measure(question, SCHEMA, privacy, rows_per_person=r).chosen[0] for r in (1, rows))
+        one, several = (
+            measure(question, SCHEMA, privacy, unit=Unit(privacy.neighbours, rows_per_person=r)).chosen[0]
+            for r in (1, rows)
+        )
         assert several.rate * rows == one.rate
 
 

@@ -19,7 +19,7 @@ from dproof.curation.limits import rho_for
 from dproof.curation.measurement import Measurement, measure
 from dproof.errors import OverBudget
 from dproof.exact import log_above
-from dproof.privacy import Privacy
+from dproof.privacy import Privacy, Unit
 from dproof.questions.schema import Schema, resolve
 from dproof.questions.sql import parse
 from dproof.spaces import Categories
@@ -60,7 +60,8 @@ def losses(measurement: Measurement) -> list[tuple[int, float]]:
 def test_no_pair_of_rows_costs_more_than_rho(text: str, gaps: bool, neighbours: Any, by_person: bool) -> None:
     schema, rows = (GAPS, GAP_ROWS) if gaps else (SCHEMA, ROWS)
     rho, question = Fraction("0.02"), resolve(parse(text), schema)
-    measurement = measure(question, schema, Privacy(1, "1e-6", neighbours=neighbours), rho=rho, by_person=by_person)
+    privacy, unit = Privacy(1, "1e-6", neighbours=neighbours), Unit(neighbours, "id" if by_person else None)
+    measurement = measure(question, schema, privacy, rho=rho, unit=unit)
     effects = [effect(measurement, row) for row in rows]
     others: list[dict[Any, int]] = [{}] if neighbours == "add-remove" else [*effects, *[{}] * by_person]
     steps, most = losses(measurement), 0.0
@@ -119,7 +120,10 @@ def test_a_hundred_counts_one_after_another(tmp_path: Path) -> None:
 def test_persons_with_several_rows_move_that_much_more(rows_per_person: int) -> None:
     question = resolve(parse("SELECT count(*), sum(x) FROM data"), SCHEMA)
     privacy, rho = Privacy(1, "1e-6", neighbours="add-remove"), Fraction("0.02")
-    one, several = (measure(question, SCHEMA, privacy, rho=rho, rows_per_person=n) for n in (1, rows_per_person))
+    one, several = (
+        measure(question, SCHEMA, privacy, rho=rho, unit=Unit(privacy.neighbours, rows_per_person=n))
+        for n in (1, rows_per_person)
+    )
     for a, b in zip(one.noisy, several.noisy, strict=True):
         assert a.noise is not None and b.noise is not None
         assert b.noise.variance == pytest.approx(a.noise.variance * rows_per_person**2, rel=1e-3)

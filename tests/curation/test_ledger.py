@@ -19,11 +19,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dproof.curation.account import Unit
 from dproof.curation.ledger import Ledger, _link
 from dproof.curation.limits import Amount
 from dproof.errors import InputError, OverBudget, VerificationFailed
-from dproof.privacy import Privacy
+from dproof.privacy import Privacy, Unit
 
 
 @pytest.fixture

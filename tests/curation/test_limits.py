@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from math import floor, log10
 
 import pytest
 
 from dproof.composition import concentrated_epsilon
-from dproof.curation.limits import Amount, Concentrated, Cost, Sums, limit_of
+from dproof.curation.limits import Amount, Concentrated, Cost, Sums, limit_of, rho_for
+from dproof.exact import exp_above
 
 EPSILON, DELTA = Fraction(1), Fraction("1e-6")
 MORE = Fraction(1, 10**9)
@@ -45,3 +47,19 @@ def test_what_was_spent_is_told_by_the_account_that_leaves_more() -> None:
     unknown = limit.spent(Cost(EPSILON / 2, DELTA / 100, None))
     assert unknown == Amount(EPSILON / 2, DELTA / 100, None)
     assert limit.spent(Cost()) == Amount(rho=Fraction(0))
+
+
+@pytest.mark.parametrize("epsilon", ["1234567.8", "12.345678", "0.0012345678"])
+def test_what_is_left_in_rho_is_told_as_the_largest_epsilon_of_six_digits(epsilon: str) -> None:
+    limit, exact = Concentrated(Fraction(10**7), DELTA), Fraction(epsilon)
+    rho = rho_for(exact, DELTA)
+    left = limit.left(Cost(limit.epsilon, DELTA, limit.whole.rho - rho))  # by sums nothing is left
+    digit = Fraction(10) ** (floor(log10(exact)) - 5)
+    assert left == Amount(exact // digit * digit, DELTA, rho)
+
+
+def test_rho_covers_what_the_tables_miss_up_to_its_part_of_delta() -> None:
+    """Laws within c of such as keep (ε, δ) keep (ε, δ + (1 + e^ε)·c)."""
+    limit, most = Concentrated(EPSILON, DELTA), DELTA / 1024 / (1 + exp_above(EPSILON))
+    for cut, allowed in ((most, True), (most * (1 + MORE), False)):
+        assert limit.allows(Cost(2 * EPSILON, DELTA, Fraction("0.01"), cut)) is allowed

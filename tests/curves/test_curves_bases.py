@@ -80,3 +80,14 @@ def test_refusals() -> None:
             basis(name, DAY, terms)
     with pytest.raises(InputError, match="so smooth"):
         eigenbasis(Kernel("squared-exponential", 60), DAY, 24)
+
+
+def test_ends_whose_floats_do_not_add_up_lose_no_part_of_a_curve() -> None:
+    """0.3 + (0.9 − 0.3) lies a little beyond 0.9, and so do the last nodes of the quadrature."""
+    assert 0.3 + (0.9 - 0.3) > 0.9
+    for name in ("cosine", "fourier", "b-spline", "bernstein"):
+        here, moved = (
+            basis(name, space, 4).analysis(space).sum(axis=1)
+            for space in (Curves("0.3", "0.9", 5, 0, 1), Curves(0, "0.6", 5, 0, 1))
+        )
+        assert here == pytest.approx(moved)

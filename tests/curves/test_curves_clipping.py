@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from dproof.curves.expansion import CurveLattice, _root_above, expand
-from dproof.spaces.curves import Curves
+from dproof.spaces.curves import PLACES, Curves
 
 _SHIFT = 4
 
@@ -92,3 +92,14 @@ def test_what_lies_inside_the_declared_ball_is_never_clipped(given: dict[str, An
 def test_what_lies_inside_the_declared_box_is_never_clipped(split: Any) -> None:
     lattice = expand(Curves(0, 1, 9, 0, 1), terms=4, box=["0.7", "0.3", "0.11", "0.05"]).lattice(split)
     assert lattice.box == tuple(np.rint(np.array([0.7, 0.3, 0.11, 0.05]) / lattice.scales).astype(int).tolist())
+
+
+@pytest.mark.parametrize("centre", [None, [1] * 9], ids=["half way", "given"])
+@pytest.mark.parametrize("terms", [None, 4], ids=["values", "functions"])
+def test_the_region_reaches_as_far_as_a_curve_between_low_and_high_can(terms: int | None, centre: Any) -> None:
+    """A larger one would get more noise than it needs."""
+    lattice = expand(Curves(0, 1, 9, 0, 5), terms=terms, centre=centre).lattice("gaussian")
+    z = lattice.coefficients(np.full((1, 9), PLACES, np.int64))
+    assert lattice.evaluate(z) == pytest.approx(np.full((1, 9), 5.0), rel=1e-3)
+    far, edge = (np.abs(z).max(), lattice.box[0]) if lattice.box else (np.linalg.norm(z), lattice.radius)
+    assert edge is not None and edge - 2 <= far <= edge

@@ -7,7 +7,6 @@ from dproof.curves.bands import band_quantile, drawn_quantile, tube_quantile
 from dproof.curves.bases import basis
 from dproof.curves.vector_noise import vector_noise
 from dproof.errors import InputError
-from dproof.estimation.curves import mean_curve
 from dproof.privacy import Privacy
 from dproof.releases.sanitise import sanitise
 from dproof.spaces.curves import Curves
@@ -59,10 +58,10 @@ def test_bands_cover_the_whole_curve(mechanism: str) -> None:
     for seed in range(runs):
         release = released(seed, mechanism)
         truth = kept(release)
-        whole = mean_curve(release, "load")
+        whole = release.mean_curve("load")
         hits["all"] += whole.covers(truth.mean(axis=0))
-        hits["public"] += mean_curve(release, "load", where="zone = 'b'").covers(truth[1::2].mean(axis=0))
-        house = mean_curve(release, "load", where="kind = 'house'")
+        hits["public"] += release.mean_curve("load", where="zone = 'b'").covers(truth[1::2].mean(axis=0))
+        house = release.mean_curve("load", where="kind = 'house'")
         hits["private"] += house.covers(truth[KIND == "house"].mean(axis=0))
         errors.append((whole.unbiased - truth.mean(axis=0)) / whole.stderr)
     assert all(0.8 * runs <= count <= runs for count in hits.values()), hits
@@ -77,9 +76,9 @@ def test_sql_answers_with_lists_and_refuses_what_it_cannot_tell() -> None:
     cell = answer.rows[0]["curve"].to_json()
     assert {len(cell[field]) for field in ("estimate", "low", "high", "stderr")} == {24}
     zones = release.query("SELECT zone, sum(load) AS total FROM release GROUP BY zone").rows
-    whole = mean_curve(release, "load", total=True)
+    whole = release.mean_curve("load", total=True)
     assert np.allclose(sum(np.array(row["total"].estimate) for row in zones), whole.estimate)
-    assert np.allclose(whole.estimate, ROWS * mean_curve(release, "load").unbiased)
+    assert np.allclose(whole.estimate, ROWS * release.mean_curve("load").unbiased)
     for sql in (
         "SELECT count(*) FROM release WHERE load = 3",
         "SELECT load, count(*) FROM release GROUP BY load",
@@ -97,7 +96,7 @@ def test_sql_answers_with_lists_and_refuses_what_it_cannot_tell() -> None:
     (other,) = release.query("SELECT avg(load) AS curve FROM release WHERE kind <> 'flat' AND zone = 'a'").rows
     assert np.allclose(other["curve"].estimate, answer.rows[1]["curve"].estimate)
     with pytest.raises(InputError, match="no rows"):
-        mean_curve(release, "load", where="zone = 'nowhere'")
+        release.mean_curve("load", where="zone = 'nowhere'")
     assert release.query("SELECT avg(load) AS m FROM release WHERE zone = 'nowhere'").rows[0]["m"].estimate is None
     (never,) = release.query("SELECT avg(load) AS m FROM release WHERE kind = 'flat' AND kind = 'house'").rows
     assert never["m"].estimate is None
@@ -105,13 +104,13 @@ def test_sql_answers_with_lists_and_refuses_what_it_cannot_tell() -> None:
 
 
 def test_an_estimate_is_a_function_with_a_table_and_a_picture() -> None:
-    estimate = mean_curve(released(2), "load")
+    estimate = released(2).mean_curve("load")
     value, low, high, stderr = estimate.evaluate([0.5, 22.25])
     assert (low < value).all() and (value < high).all() and (stderr > 0).all()
     assert len(estimate.table().rows) == 24 and "±" in str(estimate) and "<table>" in estimate._repr_html_()
     chart = estimate.chart(original=LOADS.mean(axis=0), title="mean load")
     assert "layer" in chart.to_dict()
-    population = mean_curve(released(2), "load", target="population")
+    population = released(2).mean_curve("load", target="population")
     assert (population.stderr > estimate.stderr).mean() > 0.5
 
 

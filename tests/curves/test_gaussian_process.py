@@ -80,9 +80,9 @@ def test_brownian_eigenvalues_and_norm() -> None:
 @pytest.mark.parametrize(
     ("make", "told"),
     [
-        (lambda: dp.curve_noise(process(), dp.Privacy(1), sigma=2), "give one of them"),
-        (lambda: dp.curve_noise(process()), "give one of them"),
-        (lambda: dp.curve_noise(process(), sigma=2, noise="laplace"), "give one of them"),
+        (lambda: dp.curve_noise(process(), dp.Privacy(1), sigma=2), "give either a promise"),
+        (lambda: dp.curve_noise(process()), "give either a promise"),
+        (lambda: dp.curve_noise(process(), sigma=2, noise="laplace"), "give either a promise"),
         (lambda: dp.curve_noise(process(), sigma="1e-9"), "sigma must be from"),
         (lambda: dp.curve_noise(process(), sigma=-1), "sigma must be from"),
         (lambda: dp.curve_noise(process(), sigma="many"), "sigma"),

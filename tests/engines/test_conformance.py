@@ -123,7 +123,7 @@ def test_the_release_is_the_same_whatever_the_engine(make: Make, tmp_path: Path)
 
 
 def test_zero_rows_give_a_release_of_zero_rows(make: Make, tmp_path: Path) -> None:
-    with pytest.warns(dp.DproofWarning, match="no rows: this is a release of nobody"):
+    with pytest.warns(dp.DproofWarning, match="no rows, so the release is empty"):
         release = dp.sanitise(make(TABLE.slice(0, 0), tmp_path), PLAN)
     assert release.rows == 0
     assert release.to_arrow().schema == dp.sanitise(TABLE, PLAN).to_arrow().schema

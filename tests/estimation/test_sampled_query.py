@@ -184,7 +184,7 @@ def test_a_mean_curve_and_a_total(release: Any) -> None:
     assert (mean.low <= [1, 2, 3]).all() and (mean.high >= [1, 2, 3]).all() and (mean.high - mean.low).max() < 3
     total = release.mean_curve("load", total=True)
     assert total.estimate == pytest.approx(mean.estimate * ROWS)
-    with pytest.raises(InputError, match="a total of curves is told for rows chosen"):
+    with pytest.raises(InputError, match="a total of curves needs rows chosen"):
         release.mean_curve("load", total=True, where="place = 'north'")
 
 

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from fractions import Fraction
 from itertools import combinations
 from math import exp, inf
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 import dproof as dp
 from dproof import Categories, Privacy
+from dproof.errors import TooLarge
 from dproof.laws import BlockDesign, PlaneDesign
 from dproof.laws import block_design as module
-from dproof.laws.blocks import Blocked
+from dproof.laws.blocks import Blocked, Products
 from dproof.mechanisms.frequency import MOST_CODES, even_variance, frequency
 from dproof.testing import check_mechanism
 
@@ -120,6 +123,8 @@ def test_scores_are_unbiased_for_every_value(block_of: np.ndarray) -> None:
     assert np.allclose(scores.gather(counts, 0), np.einsum("yk,yb->bk", counts, dense))
     assert np.allclose(scores.times(scores).gather(counts, 0), np.einsum("yk,yb->bk", counts, dense**2))
     assert (np.abs(dense).max(axis=0) <= scores.largest() + 1e-9).all()
+    if np.sort(np.bincount(block_of))[:-1].sum() < 5:  # then some block holds all of the smaller groups, and one none
+        assert np.allclose(np.abs(dense).max(axis=0), scores.largest())
     if groups < 10:
         assert np.allclose(dense.sum(axis=1), 1), "the groups of all values have all rows"
 
@@ -142,6 +147,15 @@ def test_the_law_of_the_axis_is_the_law() -> None:
     fold = _axis(law, GROUPS["three"]).wanted((0,))
     assert fold.gather(np.arange(10.0), 0).tolist() == [4.0, 1.0, 40.0]
     assert fold.spread(np.array([1.0, 2.0, 3.0]), 0).tolist() == [1, 2, 3, 3, 1, 3, 3, 3, 3, 3]
+
+
+@pytest.mark.parametrize("more", [0, 1])
+def test_groups_are_refused_from_a_billion_scores_on(more: int) -> None:
+    scores = SimpleNamespace(
+        own=np.ones(1), incidence=SimpleNamespace(states=(1 << 30) + more), spread=lambda weights, axis: np.ones((1, 1))
+    )
+    with pytest.raises(TooLarge, match="too many groups") if more else nullcontext():
+        Products(scores, scores).gather(np.ones(1), 0)
 
 
 def _axis(law: BlockDesign, block_of: np.ndarray) -> Blocked:

@@ -12,6 +12,7 @@ from dproof.laws.laplace import two_sided
 from dproof.laws.lattice import Lattice
 from dproof.laws.matrix import Matrix
 from dproof.laws.optional import OptionalLaw
+from dproof.laws.rounded import Rounded
 
 LAW = Matrix(np.array([[14, 9, 1, 8], [6, 16, 6, 4], [4, 5, 20, 3], [5, 5, 5, 17]]), 32)
 
@@ -28,6 +29,9 @@ def test_a_matrix_law(low: int, high: int) -> None:
     worst = (law[:3] * added**2).sum(axis=1)
     assert worst.max() > 1.01 * worst[0]  # the first value is not the worst
     assert LAW.mean_variance(Interval(low, high, step=2).with_missing()) == pytest.approx(worst.max())
+    fine = Interval(low, high, step=1)  # rounded at random to the three numbers
+    assert Rounded(5, 2, LAW).mean_variance(fine.with_missing()) == pytest.approx(worst.max())
+    assert Rounded(5, 2, LAW).mean_variance(fine) is None
 
 
 def test_there_is_none_for_what_has_no_numbers_or_is_singular_or_large() -> None:

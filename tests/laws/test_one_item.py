@@ -9,6 +9,7 @@ import dproof as dp
 from dproof.laws import OneItem
 from dproof.laws import one_item as module
 from dproof.laws.one_item import Drawn
+from dproof.laws.sets import Bits
 
 
 class Fixed:
@@ -56,3 +57,19 @@ def test_it_beats_an_answer_for_every_item(items: int, times: float) -> None:
     space, privacy = dp.Subsets([f"item {n}" for n in range(items)]), dp.Privacy("1.5")
     one, every = (make(space, privacy).family.count_variance(space) for make in (dp.one_item, dp.itemwise_response))
     assert every / one > times
+
+
+def test_of_a_single_item_it_is_the_law_of_its_bit() -> None:
+    one, bit, space = OneItem(1, 3, 1), Bits(1, 3, 1), dp.Subsets(["a"])
+    assert [one.weights(held).tolist() for held in (0, 1)] == [bit.weights(held).tolist() for held in (0, 1)]
+    assert one.count_variance(space) == pytest.approx(bit.count_variance(space))
+
+
+def test_the_variance_of_a_count_is_that_of_a_row_which_may_not_have_been_asked() -> None:
+    """A row that was asked, one in h, adds 1/2 + h(s − 1/2), with s the score of its answer, and any other one 1/2."""
+    h, p = 5, 3 / 4
+    yes, no = ((said - (1 - p)) / (2 * p - 1) for said in (1, 0))
+    added = {0.5: 1 - 1 / h, 0.5 + h * (yes - 0.5): p / h, 0.5 + h * (no - 0.5): (1 - p) / h}  # a row with the item
+    assert sum(value * chance for value, chance in added.items()) == pytest.approx(1)
+    variance = sum(value**2 * chance for value, chance in added.items()) - 1
+    assert OneItem(h, 3, 1).count_variance(dp.Subsets(list("abcde"))) == pytest.approx(variance)

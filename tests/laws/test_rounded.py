@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -85,6 +86,14 @@ def test_bias_variance_and_error_are_those_of_the_matrix(high: int) -> None:
     largest = (law @ points**2 - means**2).max()
     assert np.abs(means - np.arange(high + 1)).max() < 1e-9
     assert largest <= of.variance + 1e-9 and of.variance < 1.003 * largest
+
+
+def test_the_largest_variance_may_lie_at_a_coarse_point() -> None:
+    """0 becomes −10 or 10, and 1 stays 1: in between the variance only falls."""
+    law = Rounded(11, 1, Matrix(np.array([[1, 0, 0, 1], [0, 0, 2, 0]]), 2))
+    released = SimpleNamespace(numbers=lambda codes: np.array([-10.0, 0.0, 1.0, 10.0])[codes])
+    bias, variance = law.bias_and_variance(Interval(0, 1, "0.1").line, released)
+    assert (bias, variance) == pytest.approx((0, 100))
 
 
 def test_it_is_read_back_from_its_record() -> None:

@@ -88,7 +88,8 @@ def test_stairs_are_drawn_through_many_blocks() -> None:
 
 def test_stairs_that_rise_from_one_block_to_the_next_are_refused() -> None:
     Stairs(3, 2, (100, 10, 1), (4, 1, 1))
-    for first, tail in (((100, 10, 1), (4, 1, 8)), ((100, 10, 1), (1, 4, 1)), ((1, 10, 1), (4, 1, 1))):
+    Stairs(3, 2, (1, 2, 1), (4, 1, 1))  # the first stair has three cells and the second six: they are equally high
+    for first, tail in (((100, 10, 1), (4, 1, 8)), ((100, 10, 1), (1, 4, 1)), ((1, 3, 1), (4, 1, 1))):
         with pytest.raises(InputError):
             Stairs(3, 2, first, tail)
 

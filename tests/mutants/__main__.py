@@ -16,8 +16,9 @@ from py_compile import PycInvalidationMode
 from tempfile import TemporaryDirectory
 
 from tests.mutants.concerned_tests import concerned
+from tests.mutants.reaching import telling
 from tests.mutants.record import Record
-from tests.mutants.sampling import Mutant, sample
+from tests.mutants.sampling import Mutant, modules, sample
 from tests.mutants.trial import SURVIVED, Hints, Trial, load_libraries, start
 
 ROOT = Path(__file__).parent.parent.parent
@@ -63,6 +64,8 @@ def _copy(target: Path) -> Path:
     shutil.copytree(ROOT, target, ignore=unneeded, symlinks=True)
     # Known by a hash: a mutant may have the size and the time of its module.
     compile_dir(target / "src", quiet=1, invalidation_mode=PycInvalidationMode.CHECKED_HASH)
+    for path in (target / "src" / "dproof" / module for module in modules(SOURCE)):
+        telling(path, path.read_bytes())
     return target
 
 

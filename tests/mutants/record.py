@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from tests.mutants.concerned_tests import concerned
+from tests.mutants.reaching import name_of
 from tests.mutants.sampling import Mutant
-from tests.mutants.trial import Hints, Result, name_of
+from tests.mutants.trial import Hints, Result
 
 NOTHING = '{"outcomes": {}, "seconds": {}, "reached": {}, "files": {}}'
 

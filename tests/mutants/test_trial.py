@@ -10,12 +10,17 @@ from pathlib import Path
 import pytest
 
 from tests.mutants.__main__ import ROOT
+from tests.mutants.reaching import EVERYTHING
 from tests.mutants.record import Record
 from tests.mutants.sampling import Mutant
-from tests.mutants.trial import EVERYTHING, Hints, Result
+from tests.mutants.trial import Hints, Result
 
 MODULE = """
 def double(x):
+    '''
+    >>> double(2)
+    4
+    '''
     return 2 * x
 
 
@@ -36,12 +41,17 @@ def test_forever():
 def test_double():
     assert double(3) == 6
 """
+OPTIONS = """
+[tool.pytest.ini_options]
+pythonpath = ["src"]
+addopts = ["--import-mode=importlib", "--doctest-modules"]
+"""
 SCRIPT = """
 import json, os, sys
 from pathlib import Path
 from tests.mutants import trial
 trial.SPARE = 1
-running = trial.start(Path(sys.argv[1]), ["test_law.py"], trial.Hints())
+running = trial.start(Path(sys.argv[1]), ["src/dproof/laws/law.py", "test_law.py"], trial.Hints())
 result = running.end(os.waitpid(running.pid, 0)[1])
 print(json.dumps([result.verdict, result.test, result.reached]))
 """
@@ -52,7 +62,7 @@ def _tried(folder: Path, module: str) -> list[object]:
     laws.mkdir(parents=True)
     (laws / "law.py").write_text(module, "utf-8")
     (folder / "test_law.py").write_text(TESTS, "utf-8")
-    (folder / "pyproject.toml").write_text('[tool.pytest.ini_options]\npythonpath = ["src"]\n', "utf-8")
+    (folder / "pyproject.toml").write_text(OPTIONS, "utf-8")
     (folder / "src" / "dproof" / "__init__.py").touch()
     (laws / "__init__.py").touch()
     run = subprocess.run(
@@ -64,6 +74,8 @@ def _tried(folder: Path, module: str) -> list[object]:
 
 def test_a_trial_tells_what_failed_and_what_was_reached(tmp_path: Path) -> None:
     reached = {
+        "src/dproof/laws/law.py": [],
+        "src/dproof/laws/law.py::dproof.laws.law.double": ["law.py:double"],
         "test_law.py": [],
         "test_law.py::test_forever": ["law.py:forever"],
         "test_law.py::test_double": ["law.py:double"],
@@ -97,6 +109,12 @@ def test_killers_go_first_and_then_quick_tests() -> None:
 def test_tests_that_reach_the_mutant_go_before_those_that_were_never_run() -> None:
     rank = Hints("f", killers={"a": 1}, seconds={"c": 0.01, "d": 20}, reached={"c": ["f"], "d": ["f"]}).rank
     assert sorted("adc", key=rank) == ["c", "d", "a"]
+
+
+def test_files_that_reach_the_mutant_go_first_and_the_others_as_they_are_given() -> None:
+    reached = {"b.py::one": ["g"], "c.py::one": ["f"], "d.py::one": ["f"]}
+    hints = Hints("f", killers={"d.py::one": 1}, seconds={"b.py::one": 0.01, "c.py::one": 0.02}, reached=reached)
+    assert hints.order(["a.py", "b.py", "c.py", "d.py"]) == ["d.py", "c.py", "a.py", "b.py"]
 
 
 @pytest.mark.parametrize(("old", "function"), [("2 * x", "double"), ("while x", "forever"), ("LIMIT = 3", None)])

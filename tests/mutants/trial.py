@@ -14,23 +14,20 @@ from dataclasses import dataclass, field
 from importlib import import_module
 from math import ceil, log10
 from pathlib import Path
-from types import CodeType, FrameType
 from typing import Any, NoReturn
 
 import pytest
 from hypothesis import Phase, settings
 
-from tests.mutants.sampling import modules
+from tests.mutants.reaching import EVERYTHING, Reached
 
 SURVIVED, KILLED, TIMED_OUT = "survived", "killed", "timed out"
 QUIET = ("-W", "ignore::pytest.PytestAssertRewriteWarning")  # of libraries that are loaded already
 OPTIONS = ("-x", "-q", "-p", "no:cacheprovider", "--hypothesis-seed=0", *QUIET)
 LIBRARIES = ("cryptography.hazmat.primitives.ciphers", "duckdb", "flint", "numpy", "pyarrow", "sqlglot")
-LIBRARY = (sys.prefix, sys.base_prefix)
 MEMORY = 8 << 30  # bytes, so that a mutant cannot fill the machine
-SPARE, SLOWER = 40, 10  # a test that takes SPARE seconds more than SLOWER times its usual time never ends
+SPARE, SLOWER = 20, 10  # a test that takes SPARE seconds more than SLOWER times its usual time never ends
 PATIENCE = 1800  # seconds for all tests of a mutant, even if they only wait
-EVERYTHING = "*"  # reached by a test that starts a process
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +53,14 @@ class Hints:
         """
         new = self.function is not None and test not in self.reached
         return new, -self.killers.get(test, 0), ceil(log10(self.seconds.get(test, 0.1) + 0.01))
+
+    def order(self, files: list[str]) -> list[str]:
+        """The files by the best rank of the tests that are known to reach the mutant, and else in the order given."""
+        best = dict.fromkeys(files, (True, 0, 0))
+        for test in self.reached:
+            if _file(test) in best and self.function is not None and self.concern(test):
+                best[_file(test)] = min(best[_file(test)], self.rank(test))
+        return sorted(files, key=best.__getitem__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,10 +127,25 @@ def _run(copy: Path, tests: list[str], plugin: _Plugin) -> NoReturn:
     resource.setrlimit(resource.RLIMIT_DATA, (MEMORY, MEMORY))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     signal.alarm(PATIENCE)
-    sys.addaudithook(plugin.heed)
-    code = pytest.main([*OPTIONS, *tests], plugins=[plugin])
+    plugin.reached.follow()
+    sys.path.insert(0, str(copy / "src"))
+    with suppress(Exception):  # of the mutant, which pytest is to meet
+        _import_source(tests)
+    for file in plugin.hints.order(tests):  # one at a time: most mutants fall before the other files are imported
+        code = pytest.main([*OPTIONS, file], plugins=[plugin])
+        if code not in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED):
+            break
+    else:
+        code = pytest.ExitCode.OK
     sys.stdout.flush()
     os._exit(code)
+
+
+def _import_source(tests: list[str]) -> None:
+    """Import the modules among the tests: pytest would give them code of its own, which tells nothing."""
+    for path in (Path(test) for test in tests):
+        if path.parts[0] == "src":
+            import_module(".".join(path.with_suffix("").parts[1:]))
 
 
 class _Plugin:
@@ -133,9 +153,7 @@ class _Plugin:
 
     def __init__(self, log: Path, hints: Hints) -> None:
         self.log, self.hints = log, hints
-        self.codes: dict[int, CodeType] = {}
-        self.processes = False
-        self.modules = {Path(module).name for module in modules(log.with_suffix("") / "src" / "dproof")}
+        self.reached = Reached(log.with_suffix("") / "src" / "dproof")
 
     def pytest_sessionstart(self) -> None:
         generating = [phase for phase in Phase if phase not in (Phase.shrink, Phase.explain)]
@@ -153,39 +171,18 @@ class _Plugin:
         used = resource.getrusage(resource.RUSAGE_SELF)
         limit = used.ru_utime + used.ru_stime + SPARE + SLOWER * self.hints.seconds.get(nodeid, 0)
         resource.setrlimit(resource.RLIMIT_CPU, (ceil(limit), resource.RLIM_INFINITY))
-        if nodeid not in self.hints.reached:
-            sys.settrace(self._trace)
 
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
         if report.failed:
             self._write("failed", report.nodeid)
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        tracing = sys.gettrace()
-        sys.settrace(None)
-        ours = (code for code in self.codes.values() if not code.co_filename.startswith(LIBRARY))
-        functions = {name_of(code.co_filename, code.co_qualname) for code in ours}
-        reached = sorted(name for name in functions if name.partition(":")[0] in self.modules)
-        event, everything = "failed" if report.failed else "passed", [EVERYTHING] * self.processes
-        self._write(event, report.nodeid, report.duration, report.when == "setup", reached + everything)
-        self.codes, self.processes = {}, False
-        sys.settrace(None if report.when == "teardown" else tracing)
-
-    def _trace(self, frame: FrameType, event: str, argument: Any) -> None:
-        self.codes[id(frame.f_code)] = frame.f_code
-
-    def heed(self, event: str, arguments: tuple[Any, ...]) -> None:
-        """Hear of a process that a test starts, in which it may reach any function."""
-        self.processes |= event == "subprocess.Popen"
+        event = "failed" if report.failed else "passed"
+        self._write(event, report.nodeid, report.duration, report.when == "setup", self.reached.take())
 
     def _write(self, *event: Any) -> None:
         with self.log.open("a", encoding="utf-8") as log:
             log.write(f"{json.dumps([*event, 0, False, []][:5])}\n")
-
-
-def name_of(module: str, function: str) -> str:
-    """How `reached` calls a function. Without folders: a release has a copy of the verifier."""
-    return f"{Path(module).name}:{function}"
 
 
 def _file(test: str) -> str:

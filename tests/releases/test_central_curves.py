@@ -145,7 +145,7 @@ def test_a_mean_of_perhaps_no_curves_tells_nothing() -> None:
         ("SELECT avg(load) AS m FROM release", {"method": "model"}, "made-up rows leave out curves"),
         ("SELECT count(load) AS n FROM release", {}, "ask for AVG"),
         ("SELECT avg(load) AS m FROM release", {"method": "projection"}, "answered by method = 'inverse' alone"),
-        ("SELECT covar_samp(load, load) AS c FROM release", {}, "tables tell AVG and SUM"),
+        ("SELECT covar_samp(load, load) AS c FROM release", {}, "measured tables answer AVG and SUM of the curves"),
         ("SELECT avg(load) AS m FROM release WHERE load IS NULL", {}, "curves"),
         ("SELECT load, count(*) FROM release GROUP BY load", {}, "holds curves"),
     ],

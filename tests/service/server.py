@@ -2,6 +2,7 @@
 
 import http.client
 import json
+import socket
 import threading
 from contextlib import contextmanager
 from types import SimpleNamespace
@@ -9,6 +10,7 @@ from types import SimpleNamespace
 import uvicorn
 
 from dproof import Privacy
+from dproof.service.connections import PunctualProtocol, listening
 from dproof.service.desk import Desk, give_budgets
 from dproof.service.folder import Folder
 from dproof.service.guard import hosts_of
@@ -54,13 +56,15 @@ def serving(made, **settings):
             await super().startup(sockets)
             ready.set()
 
-    config = uvicorn.Config(None, host="127.0.0.1", port=0, log_config=None, access_log=False, server_header=False)
-    server = Server(config)
-    listening = config.bind_socket()
-    made.port = listening.getsockname()[1]
-    settings = Settings(**{"tick": 0.05, **settings})
-    config.app = application(Desk(made.folder, made.tokens), hosts_of(["127.0.0.1"], made.port), settings)
-    thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
+    class Protocol(PunctualProtocol):
+        patience = settings.pop("patience", 60.0)
+
+    bound = socket.create_server(("127.0.0.1", 0))
+    made.port = bound.getsockname()[1]
+    hosts = hosts_of(["127.0.0.1"], made.port, settings.pop("names", ()))
+    app = application(Desk(made.folder, made.tokens), hosts, Settings(**{"tick": 0.05, **settings}))
+    server = Server(listening(app, protocol=Protocol))
+    thread = threading.Thread(target=server.run, kwargs={"sockets": [bound]}, daemon=True)
     thread.start()
     assert ready.wait(60)
     try:

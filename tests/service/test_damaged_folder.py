@@ -88,7 +88,7 @@ def test_a_wrong_plan_leaves_the_other_tables_and_can_be_mended(made, text):
     assert "budget" in found["people"] and found["two"].keys() == {"name", "error"}
     assert told(made, "/", made.carla).status == told(made, "/custody", made.carla).status == 200
     page = told(made, "/plans/two", made.carla)
-    assert page.status == 200 and b'class="error"' in page.raw and b'Kind of age' in page.raw
+    assert page.status == 200 and b'class="error"' in page.raw and b"<legend>age</legend>" in page.raw
     draft = {"privacy": {"epsilon": "1"}, "columns": {"sex": {"drop": True}, "age": SPACE}}
     assert send(made, "PUT", "/api/plans/two", {"plan": draft}, made.carla).status == 200
     assert "budget" in by_name(made, "/api/tables", made.carla)["two"]
@@ -131,7 +131,7 @@ def test_a_plan_that_cannot_be_saved_leaves_nothing_behind(made, monkeypatch):
         raise OSError(28, "No space left on device")
 
     shutil.copy(made.root / "tables" / "people.csv", made.root / "tables" / "two.csv")
-    monkeypatch.setattr("dproof.service.custody.os.replace", full)
+    monkeypatch.setattr("dproof.service.folder.os.replace", full)
     draft = {"privacy": {"epsilon": "1"}, "columns": {"sex": {"drop": True}, "age": SPACE}}
     refused = send(made, "PUT", "/api/plans/two", {"plan": draft}, made.carla)
     assert refused.status == 400 and "No space left" in refused.json["error"]

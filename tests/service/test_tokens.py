@@ -1,5 +1,6 @@
 """Tokens: random, shown once, kept as hashes, over by themselves or by hand."""
 
+import os
 import stat
 from datetime import UTC, datetime, timedelta
 
@@ -76,3 +77,25 @@ def test_a_damaged_file_is_told_in_a_sentence(tmp_path):
     (tmp_path / "tokens.db").write_text("no database at all, and longer than a header of one would be" * 10)
     with pytest.raises(InputError, match="cannot be read or written"):
         Tokens(tmp_path / "tokens.db")
+
+
+def test_what_another_process_changes_is_seen_at_once(tokens, tmp_path):
+    text, _ = tokens.issue("ann", "analyst", ["t"])
+    for _ in range(20):  # however quickly, and whatever time the file says
+        other = Tokens(tmp_path / "tokens.db")
+        given, holder = other.issue("bob", "analyst", ["t"])
+        os.utime(tmp_path / "tokens.db", ns=(0, 0))
+        assert tokens.holder(given) is not None
+        other.revoke(holder.number)
+        os.utime(tmp_path / "tokens.db", ns=(0, 0))
+        assert tokens.holder(given) is None and tokens.holder(text) is not None
+
+
+def test_a_file_that_is_put_back_counts_from_then_on(tokens, tmp_path):
+    text, ann = tokens.issue("ann", "analyst", ["t"])
+    saved = (tmp_path / "tokens.db").read_bytes()
+    tokens.revoke(ann.number)
+    assert tokens.holder(text) is None
+    (tmp_path / "copy").write_bytes(saved)
+    os.replace(tmp_path / "copy", tmp_path / "tokens.db")
+    assert tokens.holder(text) is not None

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
@@ -18,7 +17,6 @@ import pyarrow.compute as pc
 import pyarrow.csv
 
 import dproof as dp
-from dproof.estimation import stored
 from dproof.plans.table_law import certify_tables
 from dproof.releases.central import about, release_of
 from dproof.releases.central_measuring import count_tables
@@ -67,19 +65,6 @@ class Section:
     widths: bool = False  # whether the page compares ± with the error
 
 
-@contextmanager
-def _one_engine(data: Any, view: str) -> Iterator[Any]:
-    """An engine that stays open: to open one takes longer than all else that a question does on a small table."""
-    database = _engine()
-    stored.relation(database, data).create_view(view, replace=True)
-    yield database
-
-
-@cache
-def _engine() -> Any:
-    return duckdb.connect(config={"threads": 1})
-
-
 # Truths ------------------------------------------------------------
 
 
@@ -114,7 +99,6 @@ def compared(question: str, rows: list[dict[str, Any]], true: Mapping[tuple[Any,
 
 
 def local(data: Callable[[], Any], plan: Mapping[str, Any], questions: Mapping[str, Asked]) -> Repeat:
-    stored.connected = _one_engine
     table, made = data(), dp.Plan.from_dict(plan)
     true = {name: truths(table, asked.sql) for name, asked in questions.items()}
     together = {name: asked for name, asked in questions.items() if asked.sql.endswith(f" AS v{_ALL}")}

@@ -180,8 +180,8 @@ def test_noise_by_its_scale() -> None:
     best = dp.staircase(grid, 1)
     assert best.error < min(wide.error, narrow.error) and max(wide.epsilon(), narrow.epsilon()) <= 1
     for call, words in (
-        (lambda: dp.laplace(grid), "give one of them"),
-        (lambda: dp.laplace(grid, 1, scale=1), "give one of them"),
+        (lambda: dp.laplace(grid), "give either a promise"),
+        (lambda: dp.laplace(grid, 1, scale=1), "give either a promise"),
         (lambda: dp.gaussian(grid, sigma=0), "sigma must be above 0"),
         (lambda: dp.staircase(grid, 1, gamma=2), "gamma"),
     ):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import prod, sqrt
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +15,7 @@ from dproof.coins import Coins
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
+Codes = NDArray[np.unsignedinteger[Any]]  # a row of them for each column
 _ROUNDS = 20
 _FIRST_STEP, _LAST_STEP = 1.0, 0.1  # how much of the difference to a table is made up for in the first and last round
 _CHANGES = 400  # times that each column is changed in some rows
@@ -35,22 +37,25 @@ def made_up_rows(
     of PrivSyn: Zhang et al. 2021). At last single values are changed wherever that brings all tables together nearer
     to their targets. Steps and batches grow smaller, so that the tables settle between each other.
     """
-    made = np.empty((rows, len(sizes)), np.int64)
+    # Column by column in narrow numbers: a table is counted along columns, all rows again and again.
+    made = np.empty((len(sizes), rows), np.min_scalar_type(max(sizes)))
     for column, size in enumerate(sizes):
         chances = np.full(size, 1.0) if (column,) not in targets else np.maximum(targets[column,], 0.0)
         chances = chances if chances.sum() > 0 else np.full(size, 1.0)
-        made[:, column] = _spread(chances, rows, coins)
+        made[column] = _spread(chances, rows, coins)
     larger = {table: target for table, target in targets.items() if len(table) > 1}
     if not rows or not larger:
-        return made
+        return made.T.astype(np.int64)
     scaled = {table: target * (rows / max(target.sum(), 1e-300)) for table, target in larger.items()}
     for step in np.geomspace(_FIRST_STEP, _LAST_STEP, _ROUNDS):
-        made = made[_shuffled(rows, coins)]  # so that whichever rows of a cell come first are taken at random
+        made = made.take(
+            _shuffled(rows, coins), axis=1
+        )  # so that whichever rows of a cell come first are taken at random
         for n in _shuffled(len(scaled), coins):
             table = list(scaled)[n]
             _move(made, table, scaled[table], deviations[table], sizes, step, coins)
     _settle(made, scaled, deviations, sizes, coins)
-    return made
+    return made.T.astype(np.int64)
 
 
 def _spread(chances: Floats, rows: int, coins: Coins) -> Integers:
@@ -61,11 +66,11 @@ def _spread(chances: Floats, rows: int, coins: Coins) -> Integers:
 
 
 def _move(
-    made: Integers, table: Table, target: Floats, noise: float, sizes: Sequence[int], step: float, coins: Coins
+    made: Codes, table: Table, target: Floats, noise: float, sizes: Sequence[int], step: float, coins: Coins
 ) -> None:
     """Move rows from cells that have too many to cells that have too few, a part `step` of what exceeds the noise."""
     shape = tuple(sizes[i] for i in table)
-    cells = np.ravel_multi_index(tuple(made[:, i] for i in table), shape)
+    cells = _cells(made, table, sizes)
     counts = np.bincount(cells, minlength=target.size)
     difference = target.ravel() - counts
     difference = np.sign(difference) * np.maximum(np.abs(difference) - noise, 0.0) * step
@@ -74,24 +79,26 @@ def _move(
     moved = int(min(surplus.sum(), deficit.sum()))
     if not moved:
         return
-    ranked = np.argsort(cells.astype(np.min_scalar_type(target.size)), kind="stable")  # rows by cell
-    starts = np.concatenate([[0], np.cumsum(counts)])
-    within = np.arange(len(ranked)) - np.repeat(starts[:-1], counts)
-    leaving = ranked[within < np.repeat(np.minimum(surplus, counts), counts)]
+    changing = np.flatnonzero((whole != 0).take(cells))  # rows of cells that others leave or join; by cell:
+    ranked = changing[np.argsort(cells.take(changing).astype(np.min_scalar_type(target.size)), kind="stable")]
+    there = np.where(whole != 0, counts, 0)
+    starts = np.concatenate([[0], np.cumsum(there)])
+    gone = np.minimum(surplus, there)  # the first ones of each cell
+    leaving = ranked[np.repeat(starts[:-1] - np.cumsum(gone) + gone, gone) + np.arange(gone.sum())]
     arriving = np.repeat(np.arange(len(deficit)), deficit)
     moved = min(moved, len(leaving))
     leaving = leaving[_shuffled(len(leaving), coins)[:moved]]
     arriving = arriving[_shuffled(len(arriving), coins)[:moved]]
-    copied = (counts[arriving] > 0) & (np.arange(moved) % 2 == 0)
+    copied = (there[arriving] > 0) & (np.arange(moved) % 2 == 0)
     # A row that is there already, at random among those of its cell.
-    places = starts[arriving[copied]] + (_uniform(int(copied.sum()), coins) * counts[arriving[copied]]).astype(int)
-    made[leaving[copied]] = made[ranked[places]]
+    places = starts[arriving[copied]] + (_uniform(int(copied.sum()), coins) * there[arriving[copied]]).astype(int)
+    made[:, leaving[copied]] = made.take(ranked[places], axis=1)
     for column, codes in zip(table, np.unravel_index(arriving[~copied], shape), strict=True):
-        made[leaving[~copied], column] = codes
+        made[column, leaving[~copied]] = codes
 
 
 def _settle(
-    made: Integers,
+    made: Codes,
     targets: Mapping[Table, Floats],
     deviations: Mapping[Table, float],
     sizes: Sequence[int],
@@ -103,14 +110,15 @@ def _settle(
     rows is looked at together, and fewer and fewer of them are changed: what moves together must be small against what
     a cell has too many.
     """
-    rows, columns = made.shape
+    columns, rows = made.shape
     # The excess of all cells of all tables, one after another; a cell is a table's start and a step for each value.
     starts = np.cumsum([0, *(target.size for target in targets.values())])
-    excess = np.concatenate([np.ravel(_counted(made, t, sizes) - target) for t, target in targets.items()])
-    steps = np.zeros((columns, len(targets)), np.int64)
+    counts = (np.bincount(_cells(made, t, sizes), minlength=target.size) for t, target in targets.items())
+    excess = np.concatenate([count - target.ravel() for count, target in zip(counts, targets.values(), strict=True)])
+    steps = np.zeros((len(targets), columns), np.int64)
     for n, table in enumerate(targets):
         for place, column in enumerate(table):
-            steps[column, n] = prod(sizes[i] for i in table[place + 1 :])
+            steps[n, column] = prod(sizes[i] for i in table[place + 1 :])
     within = {i: [n for n, table in enumerate(targets) if i in table] for i in range(columns) if sizes[i] > 1}
     looked_at = {i: _Looked.at(i, sizes[i], own, starts, steps) for i, own in within.items() if own}
     noise = {i: sqrt(sum(deviations[table] ** 2 for table in targets if i in table)) for i in looked_at}
@@ -118,42 +126,47 @@ def _settle(
     for turn, most in zip(turns, np.geomspace(together, 1, len(turns)).astype(np.int64).tolist(), strict=True):
         own = looked_at[turn]
         batch = (_uniform(together, coins) * rows).astype(np.int64)
-        values = made[batch]
-        first, now = own.starts + values @ own.steps, values[:, turn]
-        cost = excess.take(first[:, :, None] + own.ladder).sum(axis=1)
-        best, every = cost.argmin(axis=1), np.arange(len(batch))
-        better = np.flatnonzero(cost[every, now] - cost[every, best] > len(own.starts) + noise[turn])[:most]
+        values = made[:, batch]
+        first, now = own.starts + (own.steps @ values).astype(np.int64), values[turn]
+        # Tables, then values, then rows: sums over tables run along rows.
+        cost = excess.take(first[:, None, :] + own.ladder).sum(axis=0)
+        best, every = cost.argmin(axis=0), np.arange(len(batch))
+        better = np.flatnonzero(cost[now, every] - cost[best, every] > len(own.starts) + noise[turn])[:most]
         if len(better):
             _, once = np.unique(batch[better], return_index=True)  # a row may be there twice
             better = better[once]
-            first, now, best = first[better], now[better], best[better]
-            np.subtract.at(excess, first + own.ladder.T[now], 1)
-            np.add.at(excess, first + own.ladder.T[best], 1)
-            made[batch[better], turn] = best
+            first, now, best = first[:, better], now[better], best[better]
+            np.subtract.at(excess, first + own.ladder[:, now, 0], 1)
+            np.add.at(excess, first + own.ladder[:, best, 0], 1)
+            made[turn, batch[better]] = best
 
 
 @dataclass(frozen=True, slots=True)
 class _Looked:
     """Where the cells lie that a value of one column belongs to, in the tables that have it.
 
-    A row's cell with the value 0 is at starts + values · steps, and with the other values up the ladder from there.
+    A row's cell with the value 0 is at starts + steps · values, and with the other values up the ladder from there.
     """
 
     starts: Integers
-    steps: Integers
+    steps: Floats  # whole numbers: a product of floats is quicker
     ladder: Integers
 
     @classmethod
     def at(cls, column: int, size: int, tables: Sequence[int], starts: Integers, steps: Integers) -> _Looked:
-        others = steps[:, tables]
-        others[column] = 0
-        return cls(starts[tables], others, np.multiply.outer(steps[column, tables], np.arange(size)))
+        others = steps[tables].astype(np.float64)
+        others[:, column] = 0
+        ladder = np.multiply.outer(steps[tables, column], np.arange(size))
+        return cls(starts[tables][:, None], others, ladder[:, :, None])
 
 
-def _counted(made: Integers, table: Table, sizes: Sequence[int]) -> Floats:
-    shape = tuple(sizes[i] for i in table)
-    cells = np.ravel_multi_index(tuple(made[:, i] for i in table), shape)
-    return np.bincount(cells, minlength=prod(shape)).reshape(shape).astype(np.float64)
+def _cells(made: Codes, table: Table, sizes: Sequence[int]) -> NDArray[np.int32]:
+    """The cell of a table that each row is in."""
+    cells = made[table[0]].astype(np.int32)
+    for column in table[1:]:
+        cells *= sizes[column]
+        cells += made[column]
+    return np.asarray(cells, np.int32)
 
 
 def _uniform(count: int, coins: Coins) -> Floats:

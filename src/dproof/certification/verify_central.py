@@ -323,6 +323,7 @@ def check_gaussian(found: dict[str, Any], sizes: list[int], reach: Lengths, meas
     for one, noise in measured.items():
         require(all(sizes[i] > 1 for i in one[0]), "a residual of a column with one value is measured")
         require(told[one] == sensitivity(sizes, reach, one, neighbours), "a measurement has another sensitivity")
+        require(noise["draws"] > 1 or noise["step"] == 1, "a single draw of noise has a step")
         squares[one] = reading.summed_variance(noise)
     require((ROWS in squares) == (found["release"]["rows"] is None), "the number of rows is measured, or it is public")
     loss = largest_loss(sizes, reach, {one: 1 / square for one, square in squares.items()}, neighbours) * persons

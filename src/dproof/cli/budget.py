@@ -7,13 +7,12 @@ from typing import Annotated, Any
 
 from dproof.cli.options import AsJson, argument, option
 from dproof.cli.output import Page, emit, escape, table
-from dproof.curation.account import Unit
 from dproof.curation.ledger import Ledger
 from dproof.curation.ledger_file import is_begun
 from dproof.curation.statement import counts_left, statement
 from dproof.errors import InputError
 from dproof.plans.plan import Plan
-from dproof.privacy import Privacy
+from dproof.privacy import Privacy, Unit
 
 _KINDS = ("budget", "spent", "remaining")
 _WORDS = {"budget": "the whole budget", "analyst": "an analyst's budget"}
@@ -40,7 +39,7 @@ def budget(
     limits = {} if analyst is None else {analyst: Privacy(epsilon, delta)}
     chosen = None if plan is None else Plan.read(plan)
     begun = None if chosen is None or is_begun(ledger) else chosen.privacy
-    unit = None if chosen is None else Unit.of(chosen)
+    unit = None if chosen is None else chosen.unit
     answer = statement(Ledger(ledger, budget=begun, unit=unit, analysts=limits, mark=mark))
     emit(answer, as_json, lambda: _page(answer))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import socket
 from pathlib import Path
 from typing import Annotated
@@ -41,6 +42,8 @@ def serve(
     try:
         import uvicorn
 
+        from dproof.service.checking import check_all
+        from dproof.service.connections import listening
         from dproof.service.desk import Desk
         from dproof.service.folder import Folder
         from dproof.service.guard import hosts_of
@@ -50,6 +53,7 @@ def serve(
     except ModuleNotFoundError as error:
         raise InputError(f"the server needs {error.name}: pip install 'dproof[serve]'") from None
 
+    logging.disable(logging.CRITICAL)  # what a library logs when it fails may quote a value
     served = Folder.open(folder)
     secure = certificate is not None or proxied
     shown = f"[{host}]" if ":" in host else host
@@ -57,29 +61,21 @@ def serve(
         tokens = Tokens(served.tokens)
         if not tokens.holders:
             advise(f"nobody has a token yet: make one with `dproof token {folder} --custodian NAME`")
-        hosts = hosts_of([*_LOOPBACK, "[::1]", shown, *(name or ())], port) | frozenset(name or () if proxied else ())
-        config = uvicorn.Config(
-            application(Desk(served, tokens), hosts, Settings(tick=tick, secure=secure)),
-            ssl_certfile=certificate,
-            ssl_keyfile=key,
-            log_config=None,  # no log holds a question, an answer or a token
-            access_log=False,
-            server_header=False,
-            date_header=False,
-            proxy_headers=False,
-            limit_concurrency=256,
-            timeout_keep_alive=5,
-        )
+        for table, why in check_all(served).items():
+            advise(f"the table {table!r} is closed to analysts until it can be read: {why}")
+        hosts = hosts_of([*_LOOPBACK, "[::1]", shown], port, name or ())
+        app = application(Desk(served, tokens), hosts, Settings(tick=tick, secure=secure))
+        config = listening(app, certificate, key)
         try:
             config.load()
         except OSError as error:
             raise InputError(f"--certificate and --key cannot be used: {error.strerror}") from None
-        with _listening(host, port) as listening:
+        with _bound(host, port) as bound:
             advise(f"serving {folder} at {'https' if certificate else 'http'}://{shown}:{port}; Ctrl-C ends it")
-            uvicorn.Server(config).run([listening])
+            uvicorn.Server(config).run([bound])
 
 
-def _listening(host: str, port: int) -> socket.socket:
+def _bound(host: str, port: int) -> socket.socket:
     """A socket at an address, or a sentence before anybody is told that there is a server."""
     try:
         return socket.create_server((host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET)

@@ -9,43 +9,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import reduce
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from dproof.composition import pure_rho
 from dproof.curation.limits import Amount, Cost, Limit, amount, limit_of
 from dproof.errors import InputError, did_you_mean
-from dproof.privacy import Neighbours, Privacy
-
-if TYPE_CHECKING:
-    from dproof.plans.plan import Plan
-
-
-@dataclass(frozen=True, slots=True)
-class Unit:
-    """Whose loss is counted: that of a row, or of a person who owns so many rows; and who is their neighbour.
-
-    >>> print(Unit(rows_per_person=3))
-    change-one neighbours, per person with at most 3 rows
-    """
-
-    neighbours: Neighbours = "change-one"
-    person: str | None = None
-    rows_per_person: int = 1
-
-    @classmethod
-    def of(cls, plan: Plan) -> Unit:
-        return cls(plan.privacy.neighbours, plan.person, plan.rows_per_person)
-
-    def __str__(self) -> str:
-        if self.person is None and self.rows_per_person == 1:
-            return f"{self.neighbours} neighbours, per row"
-        named = "" if self.person is None else f" ({self.person!r})"
-        rows = "1 row" if self.rows_per_person == 1 else f"{self.rows_per_person} rows"
-        return f"{self.neighbours} neighbours, per person{named} with at most {rows}"
-
-    def to_json(self) -> dict[str, Any]:
-        return {"neighbours": self.neighbours, "person": self.person, "rows_per_person": self.rows_per_person}
-
+from dproof.privacy import Privacy, Unit
 
 Accounting = Literal["basic", "zcdp"]  # as a ledger writes it
 

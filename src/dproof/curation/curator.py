@@ -9,11 +9,10 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from fractions import Fraction
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 from dproof.arguments import as_path, expect
-from dproof.coins import current
-from dproof.curation.account import Unit
+from dproof.coins import NOT_PRIVATE, current
 from dproof.curation.ledger import Ledger
 from dproof.curation.ledger_file import is_begun
 from dproof.curation.limits import Amount, rho_for
@@ -35,10 +34,20 @@ from dproof.questions.canonical import canonical
 from dproof.questions.curve_estimate import CurveEstimate
 from dproof.questions.declared import Declared, declare
 from dproof.questions.question import Question, columns
-from dproof.questions.schema import Open, asks_for_curves, plain, resolve
+from dproof.questions.schema import asks_for_curves, plain, resolve
 from dproof.tables import open_source, readable_again
 
 _LEAST, _MOST = Fraction(1, 1000), Fraction(100)
+
+
+class Terms(NamedTuple):
+    """On which terms a question is asked: what it may cost, or how good its answer must be."""
+
+    epsilon: Any
+    delta: Any
+    accuracy: Any
+    level: float
+    all_groups: bool
 
 
 class Curator:
@@ -89,7 +98,7 @@ class Curator:
         self.plan.check_names(self.source.names)
         self.source.start()
         self._budget, self._promised = None if budget is None else promised, promised
-        self._opened = partial(Ledger, unit=Unit.of(self.plan), analysts=analysts, mark=mark)
+        self._opened = partial(Ledger, unit=self.plan.unit, analysts=analysts, mark=mark)
         self.keep_account(ledger)
         self.analyst = analyst
         self.lock = threading.RLock()
@@ -122,7 +131,7 @@ class Curator:
     ) -> Preview:
         """What a question would cost and how good its answer would be; spends nothing and reads no row."""
         level = level_of(level)
-        measurement = self._measurement(asked, epsilon, delta, accuracy, level, all_groups)
+        measurement = self._measurement(asked, Terms(epsilon, delta, accuracy, level, all_groups))
         stored = measurement.free or self.ledger.find(self._key(measurement), measurement.privacy) is not None
         rho, cut = measurement.price.rho, measurement.cut
         return preview(
@@ -151,7 +160,7 @@ class Curator:
         1,000 groups are refused before the debit, unless `all_groups` asks for them.
         """
         level = level_of(level)
-        measurement = self._measurement(asked, epsilon, delta, accuracy, level, all_groups)
+        measurement = self._measurement(asked, Terms(epsilon, delta, accuracy, level, all_groups))
         measurement, released, notes = self._bought(measurement)
         found = answer_of(measurement, released, level)
         return replace(found, method=_method(measurement), notes=(*notes, *found.notes))
@@ -161,9 +170,9 @@ class Curator:
     ) -> list[tuple[tuple[Any, ...], CurveEstimate]]:
         """The answer to AVG or SUM of a curve column as functions with simultaneous bands: (group, function) pairs."""
         level = level_of(level)
-        measurement = self._measurement(asked, epsilon, delta, None, level, all_groups)
+        measurement = self._measurement(asked, Terms(epsilon, delta, None, level, all_groups))
         if measurement.curves is None or measurement.curves.is_covariance:
-            raise InputError("the question asks for no curve: AVG or SUM of a curve column is one")
+            raise InputError("the question asks for no curve: ask for AVG or SUM of a curve column")
         measurement, released, notes = self._bought(measurement)
         found = NoisyCurves(measurement, released, level)
         functions = [replace(function, notes=notes) for function in found.functions]
@@ -174,7 +183,7 @@ class Curator:
         expect(query, Declared, "query", "a query that declare(…) made")
         price, level = Price(self.price(epsilon, 0)), level_of(level)
         cost = price.privacy
-        replaced = cost.neighbours == "change-one" and not self.plan.row_is_person
+        replaced = cost.neighbours == "change-one" and not self.plan.rows_are_public
         if query.neighbours != ("add-remove" if replaced else cost.neighbours):
             raise InputError(
                 f"the sensitivity of {query.name!r} is declared for {query.neighbours} neighbours: declare it for "
@@ -186,9 +195,8 @@ class Curator:
         )
         # All rows of a person may go, and as many others come.
         noise = integer_laplace(query.steps * self.plan.rows_per_person * (2 if replaced else 1), cost)
-        known = [
-            name for name, space in self.schema.spaces.items() if not isinstance(space, Open) and not space.holds_curves
-        ]
+        spaces = self.schema.spaces
+        known = [name for name in spaces if not self.schema.is_open(name) and not spaces[name].holds_curves]
 
         def fresh() -> Released:
             whole = query.whole(list(read_rows(self.source, self.plan, known, self.schema)))
@@ -215,7 +223,7 @@ class Curator:
                 measurement = self._measure(measurement.question, self.paid(released))
         notes = [*self.receipt(measurement.price, released, free), *self._stand_ins(measurement)]
         if measurement.curves is not None:
-            notes.append("A row is its whole curve.")
+            notes.append("The guarantee is for the whole curve of a row, not for one point of it.")
         return measurement, released, tuple(notes)
 
     def buy(
@@ -246,8 +254,8 @@ class Curator:
 
     def receipt(self, price: Price, released: Released, free: bool) -> list[str]:
         """What an answer says about its price."""
-        notes = [f"{'It was free' if free else f'It cost {price.amount}'}; {Unit.of(self.plan)}."]
-        return notes if released.get("private", True) else [*notes, "NOT PRIVATE: drawn with seeded coins."]
+        notes = [f"{'It was free' if free else f'It cost {price.amount}'}; {self.plan.unit}."]
+        return notes if released.get("private", True) else [*notes, f"{NOT_PRIVATE}."]
 
     def key(self, text: str, names: Iterable[str]) -> str:
         """What a ledger knows a question by: its canonical text, and a digest of how the plan reads its columns."""
@@ -267,30 +275,25 @@ class Curator:
             counted = tally(self.source, self.plan, measurement)
         return draw(measurement, counted, current())
 
-    def _measurement(
-        self, asked: Asked, epsilon: Any, delta: Any, accuracy: Any, level: float, all_groups: bool = False
-    ) -> Measurement:
+    def _measurement(self, asked: Asked, terms: Terms) -> Measurement:
         """A question, understood and priced; the last one is kept, for who asks what was previewed."""
-        key = repr((asked, epsilon, delta, accuracy, level, all_groups))
-        last = self._last
+        key, last = repr((asked, terms)), self._last
         if key not in last:
-            last = self._last = {key: self._understood(asked, epsilon, delta, accuracy, level, all_groups)}
+            last = self._last = {key: self._understood(asked, terms)}
         return last[key]
 
-    def _understood(
-        self, asked: Asked, epsilon: Any, delta: Any, accuracy: Any, level: float, all_groups: bool
-    ) -> Measurement:
+    def _understood(self, asked: Asked, terms: Terms) -> Measurement:
         question = resolve(as_question(asked), self.schema)
-        if not all_groups:
+        if not terms.all_groups:
             check_groups(question.group_by, self.schema)
-        if (epsilon is None) == (accuracy is None):
+        if (terms.epsilon is None) == (terms.accuracy is None):
             raise InputError("say what the question may cost, with epsilon, or how good it must be, with accuracy")
-        if accuracy is not None and asks_for_curves(question, self.schema):
+        if terms.accuracy is None:
+            return self._measure(question, self._priced(self.price(terms.epsilon, terms.delta)))
+        if asks_for_curves(question, self.schema):
             raise InputError("say with epsilon what a question about curves may cost")
-        if accuracy is None:
-            return self._measure(question, self._priced(self.price(epsilon, delta)))
-        self.price(_MOST, delta)
-        return self._accurate(question, exact(accuracy, "accuracy"), delta, level)
+        self.price(_MOST, terms.delta)
+        return self._accurate(question, exact(terms.accuracy, "accuracy"), terms.delta, terms.level)
 
     def price(self, epsilon: Any, delta: Any) -> Privacy:
         """A price for which something can be bought."""
@@ -306,10 +309,7 @@ class Curator:
         return Price(cost, rho_for(cost.epsilon, cost.delta))
 
     def _measure(self, question: Question, price: Price) -> Measurement:
-        rows, by_person = self.plan.rows_per_person, self.plan.person is not None
-        measurement = measure(
-            question, self.schema, price.privacy, rho=price.rho, rows_per_person=rows, by_person=by_person
-        )
+        measurement = measure(question, self.schema, price.privacy, rho=price.rho, unit=self.plan.unit)
         counter_of(measurement)  # refuses what is too large to count while nothing is spent
         return measurement
 

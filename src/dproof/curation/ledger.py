@@ -26,12 +26,12 @@ from fractions import Fraction
 from typing import Any
 
 from dproof.arguments import as_path, expect, mapping
-from dproof.curation.account import Account, Unit, left_under, paid
+from dproof.curation.account import Account, left_under, paid
 from dproof.curation.ledger_file import BASIC, CONCENTRATED, LOCK, LedgerFile, make_tables
 from dproof.curation.limits import Amount, Cost, Limit, Sums, amount
 from dproof.errors import InputError, OverBudget, VerificationFailed
 from dproof.exact import exact
-from dproof.privacy import Neighbours, Privacy, Promise
+from dproof.privacy import Neighbours, Privacy, Promise, Unit
 
 # Why a cost is refused that looks smaller than what is left.
 _PURE = ", and with a delta above 0 the same epsilon costs less rho"
@@ -75,7 +75,7 @@ class Ledger:
         """
         self.path = as_path(path, "path")
         if unit is not None:
-            expect(unit, Unit, "unit", "what Unit.of(plan) makes")
+            expect(unit, Unit, "unit", "the unit of a plan")
         neighbours = (unit or Unit()).neighbours
         budget = None if budget is None else Privacy.of(budget, "budget", neighbours=neighbours)
         limits = {} if analysts is None else _limits(analysts, neighbours)

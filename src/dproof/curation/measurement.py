@@ -24,7 +24,7 @@ from dproof.curves.expansion import Expansion
 from dproof.errors import InputError, TooLarge
 from dproof.exact import root_above
 from dproof.mechanisms.noise import Noise, demand_noise, integer_laplace
-from dproof.privacy import Privacy
+from dproof.privacy import Privacy, Unit
 from dproof.questions.aggregates import Frequent
 from dproof.questions.canonical import expression, normalise
 from dproof.questions.effects import Coordinate, Effects, Part, effects
@@ -41,7 +41,7 @@ from dproof.questions.question import (
     parts_of,
 )
 from dproof.questions.regions import declared_labels, grouping
-from dproof.questions.schema import Open, Schema, asks_for_curves, has_numbers
+from dproof.questions.schema import Schema, asks_for_curves
 from dproof.questions.sums import Term, present, terms
 
 WAYS_OUT = "a larger ε, fewer columns in the question, or coarser conditions"  # of an answer that tells nothing
@@ -67,7 +67,7 @@ class Measurement:
     keys: tuple[Key, ...]
     schema: Schema
     price: Price
-    by_person: bool
+    unit: Unit
     noisy: tuple[Noisy, ...]
     chosen: tuple[Chosen, ...]
     curves: CurveSums | None = None  # where curves are asked for, and then nothing else is
@@ -83,15 +83,10 @@ class Measurement:
         return math.prod(len(grouping(key, self.schema).labels) for key in self.keys)
 
     @property
-    def rows_are_public(self) -> bool:
-        """Whether neighbours have equally many rows, so that their number may be told."""
-        return self.privacy.neighbours == "change-one" and not self.by_person
-
-    @property
     def partition(self) -> Term | None:
         """The noisy count of every row in its group: where the number of rows is public, what it must add up to."""
         every = Term((), None)
-        known = self.rows_are_public and self.question.where is None
+        known = self.unit.rows_are_public and self.question.where is None
         return every if known and any(n.statistic == every and n.noise is not None for n in self.noisy) else None
 
     @property
@@ -117,13 +112,11 @@ def measure(
     privacy: Privacy,
     *,
     rho: Fraction | None = None,
-    rows_per_person: int = 1,
-    by_person: bool = False,
+    unit: Unit | None = None,
 ) -> Measurement:
     """How to answer a checked question at this price; with `rho`, which must keep it, by noise that has this ρ.
 
-    Under change-one neighbours have equally many rows where each row is a person. Where rows say who owns them
-    (`by_person`), or a person may own several, one may own fewer than another, or none: their number is private.
+    `unit` is whose loss is counted; unless it is given, that of a row.
 
     >>> from dproof.questions.schema import resolve
     >>> from dproof.questions.sql import parse
@@ -136,15 +129,16 @@ def measure(
     # One order for all spellings of a question, so that what was released for one serves the others.
     wanted = sorted(aggregates(question), key=expression)
     keys = tuple(sorted(question.group_by, key=expression))
-    by_person = by_person or rows_per_person > 1
+    unit = unit or Unit(privacy.neighbours)
+    rows_per_person = unit.rows_per_person
     for column in columns(question):
-        if isinstance(schema.spaces[column], Open):
+        if schema.is_open(column):
             raise InputError(f"column {column!r} has no declared values in the plan: give it a space to ask about it")
     price = Price(privacy, rho)
     if rho is not None:
         demand_noise(privacy.epsilon, privacy.delta)
     if asks_for_curves(question, schema):
-        return _measured_curves(question, keys, schema, price, rows_per_person, by_person)
+        return _measured_curves(question, keys, schema, price, unit)
     for part in expressions(question):
         _check_numbers(part, schema, alone=True)
     for test in question.having:
@@ -158,7 +152,7 @@ def measure(
     share = Fraction(1, max(1, len(wanted)))  # the keys alone are public
     moved = rows_per_person * (2 if several and privacy.neighbours == "change-one" else 1)
     cells = moved if several else 1  # the numbers of one aggregate that one person can move
-    linear, cut = _linear(question, schema, price.part(share * len(sums)), rows_per_person, by_person, sums, cells)
+    linear, cut = _linear(question, schema, price.part(share * len(sums)), unit, sums, cells)
     one, counts = price.part(share), []
     for aggregate in distinct:
         made = one.noise(moved, moved * rows_per_person, cells)
@@ -167,11 +161,11 @@ def measure(
     if picked and groups > _MOST_CHOICES:
         raise TooLarge(f"a value would be chosen in each of {groups} groups: ask for {_MOST_CHOICES} at most")
     choices = [choice_of(a, schema, one.pure, rows_per_person, groups) for a in picked]
-    return Measurement(question, keys, schema, price, by_person, (*linear, *counts), tuple(choices), None, cut)
+    return Measurement(question, keys, schema, price, unit, (*linear, *counts), tuple(choices), None, cut)
 
 
 def _measured_curves(
-    question: Question, keys: tuple[Key, ...], schema: Schema, price: Price, rows_per_person: int, by_person: bool
+    question: Question, keys: tuple[Key, ...], schema: Schema, price: Price, unit: Unit
 ) -> Measurement:
     """How to answer SELECT keys, AVG(curve) or SUM(curve) or COVAR(curve, curve) FROM data WHERE .. GROUP BY keys."""
     aggregate, *more = aggregates(question)
@@ -182,19 +176,19 @@ def _measured_curves(
             "at a time, with WHERE for a condition"
         )
     # Only the curves that are there are measured; then how many these are is private.
-    there, neighbours = present(aggregate, schema), price.privacy.neighbours
-    every = question.where in (None, there) and not keys and neighbours == "change-one" and not by_person
+    there = present(aggregate, schema)
+    every = question.where in (None, there) and not keys and unit.rows_are_public
     if aggregate.definition.shape == "curved" and not every:
         raise InputError(
-            "the covariance of curves is told of all rows, and where their number is public: "
-            "without WHERE and GROUP BY, under change-one neighbours"
+            "the covariance of curves is for all rows, of a public number: "
+            "ask without WHERE and GROUP BY, under change-one neighbours"
         )
     where = both(question.where, there)
     question = replace(question, where=None if where is None else normalise(where))
     groups = math.prod(len(grouping(key, schema).labels) for key in keys)
     public, space = every and question.where is None, cast(Expansion, schema.spaces[column])
-    sums = curve_sums(aggregate, space, price, public=public, groups=groups, rows_per_person=rows_per_person)
-    return Measurement(question, keys, schema, price, by_person, (), (), sums, sums.cut)
+    sums = curve_sums(aggregate, space, price, public=public, groups=groups, rows_per_person=unit.rows_per_person)
+    return Measurement(question, keys, schema, price, unit, (), (), sums, sums.cut)
 
 
 def check_groups(keys: Iterable[Key], schema: Schema) -> None:
@@ -212,11 +206,11 @@ def _check_numbers(whole: Expression, schema: Schema, *, alone: bool = False) ->
     if alone and not isinstance(whole, Arithmetic):
         return
     for part in parts_of(whole):
-        if isinstance(part, Key) and (not has_numbers(schema.spaces[part.column]) or isinstance(whole, Arithmetic)):
+        if isinstance(part, Key) and (not schema.spaces[part.column].has_numbers or isinstance(whole, Arithmetic)):
             raise InputError("a calculation takes aggregates and numbers, not the columns of GROUP BY")
         chosen = part.definition.chosen if isinstance(part, Aggregate) else None
         if isinstance(part, Aggregate) and isinstance(chosen, Frequent):
-            if not chosen.several and has_numbers(schema.spaces[part.columns[0]]):
+            if not chosen.several and schema.spaces[part.columns[0]].has_numbers:
                 continue
             raise InputError("a mode or a top list is no number to calculate with: ask for it on its own")
 
@@ -225,8 +219,7 @@ def _linear(
     question: Question,
     schema: Schema,
     price: Price,
-    rows: int,
-    by_person: bool,
+    unit: Unit,
     sums: list[Aggregate],
     cells: int,
 ) -> tuple[list[Noisy], Fraction]:
@@ -234,10 +227,10 @@ def _linear(
     needed = list(dict.fromkeys(term for aggregate in sums for term in terms(aggregate, schema)))
     if not needed:
         return [], Fraction(0)
-    neighbours = price.privacy.neighbours
+    neighbours, rows = unit.neighbours, unit.rows_per_person
     coordinates = [Coordinate(0, ((Fraction(1), term),)) for term in needed]
     found = effects(schema, [Part(question.where, question.group_by)], coordinates)
-    if by_person:
+    if not unit.row_is_person:
         found = _with_none(found)  # a person may also have fewer rows, or none
     alone = [found.largest(neighbours, weights=_only(n, needed))[0] for n in range(len(needed))]
     moving = [n for n, size in enumerate(alone) if size]

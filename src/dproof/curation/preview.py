@@ -133,7 +133,7 @@ def preview(
     """Say all that is public about an answer; `rows` is their public number, if it is public."""
     question, schema, privacy = measurement.question, measurement.schema, measurement.privacy
     found = None
-    if not measurement.by_person and measurement.curves is None:  # what a row can do is not all that a person can
+    if measurement.unit.row_is_person and measurement.curves is None:  # what a row can do is not all that a person can
         with suppress(InputError):  # a ratio, or several statistics of which one is no sum: its parts have one each
             found = sensitivity_of([question], schema, privacy.neighbours, rows or 1)
     spread = spreads(measurement, level, rows)

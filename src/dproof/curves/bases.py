@@ -150,7 +150,7 @@ def basis(name: str, space: Curves, terms: int) -> Basis:
             raise InputError(f"a hat basis has one term for each grid point, of which there are at most {MOST_HATS}")
         return hat_functions(space, orthonormal=True)
     if whole(terms, "terms", 1) > (most := min(_MOST_TERMS, space.points)):
-        raise InputError(f"terms must be at most {most}: a grid of {space.points} points sees no more")
+        raise InputError(f"terms must be at most {most}: a grid of {space.points} points has no more")
     functions, breaks = _BASES[name](terms)
     return Basis(name, float(space.start), float(space.stop), terms, breaks, functions)
 

@@ -143,7 +143,7 @@ def eigenbasis(kernel: Kernel, space: Curves, terms: int) -> tuple[Basis, NDArra
     [0.7388, 0.138]
     """
     if isinstance(terms, bool) or not isinstance(terms, int) or not 1 <= terms <= space.points:
-        raise InputError(f"terms must be a whole number from 1 to {space.points}: the grid sees no more")
+        raise InputError(f"terms must be a whole number from 1 to {space.points}: the grid has no more")
     start, width = float(space.start), float(space.stop - space.start)
     breaks = np.linspace(0, 1, _PIECES + 1)
     nodes, root, all_values, all_vectors = _decomposed(kernel, start, width)

@@ -260,7 +260,7 @@ def curve_noise(
     expansion = curves if isinstance(curves, Expansion) else expand(curves)
     choice(noise, ("auto", *_SPLITS), "noise")
     if (privacy is None) == (sigma is None) or (sigma is not None and noise not in ("auto", "gaussian")):
-        raise InputError("noise is calibrated to a promise, or is Gaussian noise of a sigma: give one of them")
+        raise InputError("give either a promise, to which noise is calibrated, or the sigma of Gaussian noise")
     if privacy is None:
         return _of_sigma(expansion, exact(sigma, "sigma"))
     privacy = Privacy.of(privacy)

@@ -86,7 +86,7 @@ def vector_noise(
 def _gaussian(size: int, terms: int, epsilon: Fraction, delta: Fraction) -> VectorNoise:
     """σ from the normal profile, then as little more as the lattice's own bound needs."""
     if delta == 1:
-        raise InputError("delta 1 promises nothing, so no noise is the least; ask for less than 1")
+        raise InputError("delta 1 promises nothing, so it needs no noise; ask for less than 1")
     scale = bisect(lambda scale: normal_delta(1 / scale, epsilon) <= delta, Fraction(1, 1 << 30), Fraction(1 << 10))
     sigma = root_above(Fraction(size)) * scale
     odds = exp_below(epsilon)

@@ -29,17 +29,17 @@ from dproof.plans.schema import schema_of
 from dproof.questions.aggregates import Frequent, Rank, Values, variance
 from dproof.questions.answer import Answer, Cell
 from dproof.questions.building import Asked, as_question
-from dproof.questions.measured import answer
+from dproof.questions.measured import answer, refuse_calculation
 from dproof.questions.question import Aggregate, Expression, Question, aggregates_of
 from dproof.questions.schema import Schema, asks_for_curves, resolve
 
 _METHODS = {
     "inverse": "best linear unbiased estimate",
-    "projection": "estimate with the noise drawn out of tables (empirical Bayes), without negative counts",
+    "projection": "shrinkage estimate (empirical Bayes), without negative counts",
 }
 _INTERVALS = "; intervals for the table that was measured (privacy noise only)"
 _WAYS_OUT = "a release with a larger ε, fewer or coarser columns, or `dproof ask` on the private table"
-_WITHIN = "numbers are known by their bins: the interval of a variance or deviation holds wherever they lie in them"
+_WITHIN = "numbers were counted in bins: the interval of a variance or deviation holds wherever they lie in their bins"
 _MODEL = "; or ask with method = 'model' for what the made-up rows say, without an interval"
 _NO_MODEL = "; or declare rows = true under [release] next time, and ask with method = 'model'"
 
@@ -156,10 +156,8 @@ class MeasuredTables:
         return [Cell(best, raw=best) for best in chosen]
 
     def _cells(self, expression: Expression) -> Any:
-        special = [a for a in aggregates_of(expression) if a.definition.formula is None]
-        if special and expression not in self.found:
-            raise InputError(f"{special[0].kind.upper()} cannot be calculated with: select it by itself")
         if expression not in self.found:
+            refuse_calculation(expression, [a for a in aggregates_of(expression) if a.definition.formula is None])
             self.found[expression] = self.estimated.cells(expression)
         return self.found[expression]
 

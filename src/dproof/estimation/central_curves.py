@@ -10,30 +10,27 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
+from functools import lru_cache
 from itertools import product
 from typing import Any
 
 import numpy as np
 
-from dproof.arguments import expect, flag
 from dproof.central.plain import laplace_law
 from dproof.central.residuals import Estimates
-from dproof.coins import Coins
+from dproof.coins import NOT_PRIVATE, Coins
 from dproof.curves.bands import points_quantile, tube_quantile
 from dproof.curves.expansion import CurveLattice
 from dproof.errors import InputError
 from dproof.estimation.central_weights import covariances, measured_sum
-from dproof.estimation.contingency import Target
 from dproof.estimation.estimated import Options
 from dproof.laws.scores import Array
 from dproof.plans.question_sums import QuestionSums
-from dproof.plans.schema import schema_of
 from dproof.plans.table_law import TableLaw
 from dproof.questions.answer import Cell
 from dproof.questions.curve_estimate import CurveEstimate, basis_notes
-from dproof.questions.question import Aggregate, Expression, Item, Question, aggregates, aggregates_of
-from dproof.questions.schema import Schema, resolve
-from dproof.questions.sql import parse_predicate
+from dproof.questions.question import Expression, Question, aggregates, aggregates_of
+from dproof.questions.schema import Schema
 from dproof.questions.sums import centred_terms
 
 CURVES = "sums of measured coefficients; simultaneous bands for the table that was measured (privacy noise only)"
@@ -51,6 +48,8 @@ class TableCurves:
     def __init__(self, release: Any, question: Question, schema: Schema, options: Options) -> None:
         if options.method != "inverse":
             raise InputError("mean curves are answered by method = 'inverse' alone: leave the method out")
+        if options.target != "table":
+            raise InputError("the bands of a release of tables are for the table that was measured: leave target out")
         self.release, self.question, self.level = release, question, options.level
         self.rows, self.private = release.rows, release.private
         self.asked = QuestionSums(question, schema, release.law.axes)
@@ -64,32 +63,38 @@ class TableCurves:
         return self.cells(expression, range(len(self.labels)))
 
     def cells(self, expression: Expression, groups: Sequence[int]) -> Sequence[Cell]:
-        functions = self.functions(expression)
-        return [Cell(None, informative=False) if (f := functions[n]) is None else f.cell() for n in groups]
+        functions = self.functions(expression, groups)
+        return [Cell(None, informative=False) if found is None else found.cell() for found in functions]
 
-    def functions(self, expression: Expression) -> list[CurveEstimate | None]:
-        """The mean or the total of every group; None where its number of rows may be 0, so that no mean is known."""
+    def functions(self, expression: Expression, groups: Sequence[int]) -> Sequence[CurveEstimate | None]:
+        """The mean or the total of some groups; None where their number of rows may be 0, so that no mean is known."""
         (aggregate,) = aggregates_of(expression)
         rows, curves = centred_terms(aggregate, self.question.where, self.asked.schema)
         counts, sums = (measured_sum(self.release, self.asked.weights(term)) for term in (rows, curves))
-        told, groups = self.release.estimates, len(self.labels)
-        totals = np.zeros((groups, self.lattice.terms))
+        told, every = self.release.estimates, len(self.labels)
+        totals = np.zeros((every, self.lattice.terms))
         by_cell = told[self.place].table(sums.table).reshape(-1, self.lattice.terms)
         np.add.at(totals, sums.groups, sums.weights[:, None] * by_cell)
-        numbers = np.bincount(counts.groups, counts.weights * told[None].table(counts.table).ravel(), groups)
-        spread = np.sqrt(np.maximum(covariances(told, [counts, sums], groups), 0.0))
+        numbers = np.bincount(counts.groups, counts.weights * told[None].table(counts.table).ravel(), every)
+        spread = np.sqrt(np.maximum(covariances(told, [counts, sums], every), 0.0))
         is_total, law = aggregate.definition.shape == "linear", self.release.law
         return [
             curve_function(
-                law, self.place, total, count, (spread[n, 0, 0], spread[n, 1, 1]), self.level, is_total=is_total
+                law,
+                self.place,
+                totals[n],
+                float(numbers[n]),
+                (spread[n, 0, 0], spread[n, 1, 1]),
+                self.level,
+                is_total=is_total,
             )
-            for n, (total, count) in enumerate(zip(totals, numbers.tolist(), strict=True))
+            for n in groups
         ]
 
     def notes(self, groups: Sequence[int]) -> Iterator[str]:
         yield from basis_notes(self.lattice)
         if not self.private:
-            yield "NOT PRIVATE: drawn with seeded coins"
+            yield NOT_PRIVATE
 
 
 def curve_function(
@@ -154,37 +159,16 @@ def _quantile(law: TableLaw, place: int, loadings: Array, level: float, at_point
     normal = points_quantile(loadings.shape[1], level) if at_points else tube_quantile(loadings, level)
     if not law.is_pure:
         return normal
-    coins, terms = Coins(_SEED, private=False), len(loadings) - 1
     noise = next(law.law_of(place, cost) for one, cost in law.noise.items() if one.number == place)
-    laws = ((noise, terms), (_OF_COUNT, 1))
-    drawn = [own.draw(_DRAWS * n, coins).reshape(_DRAWS, n) / float(own.variance) ** 0.5 for own, n in laws]
     sizes = np.sqrt((loadings**2).sum(axis=0))
-    largest = np.abs(np.hstack(drawn) @ (loadings[:, sizes > 0] / sizes[sizes > 0])).max(axis=1)
+    drawn = _drawn(noise, len(loadings) - 1)
+    largest = np.abs(drawn @ (loadings[:, sizes > 0] / sizes[sizes > 0])).max(axis=1)
     return max(normal, float(np.quantile(largest, level, method="higher")))
 
 
-def mean_curve(
-    release: Any,
-    column: str,
-    *,
-    where: str | None = None,
-    total: bool = False,
-    level: float = 0.95,
-    target: Target = "table",
-) -> CurveEstimate:
-    """The mean of a curve column of a release of tables, or its total at each grid point, with a simultaneous band."""
-    expect(column, str, "column", "the name of a curve column")
-    flag(total, "total")
-    if target != "table":
-        raise InputError("the bands of a release of tables are for the table that was measured: leave target out")
-    schema = schema_of(release.law.plan, "release")
-    if column not in schema.spaces or not schema.spaces[column].holds_curves:
-        raise InputError(f"column {column!r} holds no measured curves")
-    asked = Aggregate("sum" if total else "avg", (column,))
-    condition = None if where is None else parse_predicate(where)
-    question = resolve(Question("release", (Item("curve", asked),), condition), schema)
-    curves = TableCurves(release, question, schema, Options(level=level))
-    (found,) = curves.functions(question.select[0].expression)
-    if found is None:
-        raise InputError("by the estimate no rows may be left to take a mean of: choose more of them")
-    return found
+@lru_cache(maxsize=4)  # every group of an answer takes the same draws
+def _drawn(noise: Any, terms: int) -> Array:
+    """The noise of so many coefficients and of a count, each number with variance 1, again and again."""
+    coins, laws = Coins(_SEED, private=False), ((noise, terms), (_OF_COUNT, 1))
+    drawn = [own.draw(_DRAWS * n, coins).reshape(_DRAWS, n) / float(own.variance) ** 0.5 for own, n in laws]
+    return np.hstack(drawn)

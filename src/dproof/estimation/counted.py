@@ -23,7 +23,6 @@ from dproof.questions.cells import MOST_CELLS, cut, numbered
 from dproof.questions.predicates import Predicate, leaves
 from dproof.questions.question import Key
 from dproof.questions.regions import Bit, grouping
-from dproof.questions.schema import Open
 from dproof.questions.sums import Term, scale_of
 from dproof.tables.counting import Decoder, decode_all, expressions
 
@@ -70,7 +69,7 @@ class Counting:
         self.schema, self.keys = schema_of(law.plan, "release"), tuple(keys)
         # The highest power of each number within one sum, and the columns whose values are known as they are.
         degrees = {c: max(other.columns.count(c) for other in needed) for term in needed for c in term.columns}
-        known = {c for c, space in self.schema.spaces.items() if isinstance(space, Open)}
+        known = self.schema.open_columns
         self._public_keys = [key for key in keys if key.column in known]
         self._private_keys = [key for key in keys if key.column not in known]
         self.numbers = {c: Scale() if c in known else scale_of(self.schema.spaces[c]) for c in degrees}

@@ -8,31 +8,33 @@ about the centre, z = 0, and adds nothing to a sum of z.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import combinations_with_replacement
-from typing import Any, cast
+from typing import Any, Protocol, cast
 
 import numpy as np
 
 from dproof.arguments import expect, flag
+from dproof.coins import NOT_PRIVATE
 from dproof.curves.bands import points_quantile, tube_quantile
 from dproof.curves.expansion import CurveLattice
 from dproof.curves.noise import CurveMechanism
 from dproof.errors import InputError
-from dproof.estimation.contingency import Contingency, Target
+from dproof.estimation.contingency import Contingency
 from dproof.estimation.counted import Counting, fits
 from dproof.estimation.estimated import WAYS_OUT, Options, refuse_singular
-from dproof.estimation.stored import connected
+from dproof.estimation.stored import stored_rows
 from dproof.estimation.subsamples import StoredRows, rows_that_answer
 from dproof.laws.debias import Kept, is_rough
 from dproof.laws.scores import Array
+from dproof.plans.plan import Plan
 from dproof.plans.schema import schema_of
 from dproof.questions.answer import Cell
 from dproof.questions.canonical import name
 from dproof.questions.curve_estimate import CurveEstimate, basis_notes
-from dproof.questions.predicates import Predicate, both, leaves
+from dproof.questions.predicates import Predicate, both
 from dproof.questions.question import Aggregate, Expression, Item, Key, Question, aggregates, aggregates_of, columns
-from dproof.questions.schema import resolve
+from dproof.questions.schema import Schema, resolve
 from dproof.questions.sql import parse_predicate
 from dproof.questions.sums import Term, present
 from dproof.spaces.column import Column
@@ -41,32 +43,27 @@ _BATCH = 1 << 16
 _FEW = 30  # rows below which a mean of noise is not yet normal
 
 
-def mean_curve(
-    release: Any,
-    column: str,
-    *,
-    where: str | None = None,
-    total: bool = False,
-    level: float = 0.95,
-    target: Target = "table",
-) -> CurveEstimate:
-    """The mean of a curve column, or its total at each grid point, with a simultaneous band.
+class MeasuredCurves(Protocol):
+    """A question about one curve column, once it was measured."""
 
-    `target="table"`: for the curves that were sanitised (privacy noise only), `"population"`: for where they come
-    from (noise and sampling). What the basis cannot say is in neither.
-    """
+    def functions(self, expression: Expression, groups: Sequence[int]) -> Sequence[CurveEstimate | None]:
+        """AVG or SUM of the curves of each of some groups; None where there may be none to take a mean of."""
+
+
+def mean_curve(
+    plan: Plan, column: str, where: str | None, total: bool, measured: Callable[[Question, Schema], MeasuredCurves]
+) -> CurveEstimate:
+    """The mean of a curve column of a release, or its total at each grid point, with a simultaneous band."""
     expect(column, str, "column", "the name of a curve column")
-    flag(total, "total")
-    options, schema = Options(level=level, target=target), schema_of(release.law.plan, "release")
-    count, condition = Item("rows", Aggregate("count")), None if where is None else parse_predicate(where)
-    checked = resolve(Question("release", (count,), condition), schema)
-    if not release.plan.column(column).private or not schema.spaces[column].holds_curves:
+    schema = schema_of(plan, "release")
+    if column not in schema.spaces or not schema.spaces[column].holds_curves:
         raise InputError(f"column {column!r} holds no sanitised curves")
-    chosen = both(checked.where, present(Aggregate("avg", (column,)), schema))
-    counted = _Counted(_rows_of(release, column, chosen), chosen)
-    (found,) = _functions(counted, column, [0], total, options)
+    asked = Aggregate("sum" if flag(total, "total") else "avg", (column,))
+    condition = None if where is None else parse_predicate(where)
+    question = resolve(Question("release", (Item("curve", asked),), condition), schema)
+    (found,) = measured(question, schema).functions(question.select[0].expression, [0])
     if found is None:
-        raise InputError("by the estimate no rows are left to take a mean of: choose more of them")
+        raise InputError("by the estimate no rows may be left to take a mean of: choose more of them")
     return found
 
 
@@ -80,7 +77,7 @@ class ReleaseCurves:
         (self.release,) = rows_that_answer(release, frozenset(columns(question)))
         for aggregate in aggregates(question):
             if aggregate.definition.shape == "curved":
-                raise InputError(f"of the curves {aggregate.columns[0]!r} a release can tell AVG and SUM")
+                raise InputError(f"column {aggregate.columns[0]!r} holds curves: ask a release for AVG or SUM of them")
         self.counted = _Counted(self.release, question.where, question.group_by)
         self.labels, self.shown = self.counted.groups.labels, self.counted.occurs()
 
@@ -92,19 +89,26 @@ class ReleaseCurves:
         return self.cells(expression, range(len(self.labels)))
 
     def cells(self, expression: Expression, groups: Sequence[int]) -> Sequence[Cell]:
+        functions = self.functions(expression, groups)
+        return [Cell(None, informative=False) if found is None else found.cell() for found in functions]
+
+    def functions(self, expression: Expression, groups: Sequence[int]) -> Sequence[CurveEstimate | None]:
+        """The means or totals of some groups; None where by the estimate there are no rows.
+
+        What the basis cannot say is in no band.
+        """
         (aggregate,), counted = aggregates_of(expression), self.counted
         taken = present(aggregate, counted.counting.schema)
         if taken is not None:
             counted = _Counted(self.release, both(self.question.where, taken), self.question.group_by)
         is_total = aggregate.definition.shape == "linear"
-        functions = _functions(counted, aggregate.columns[0], groups, is_total, self.options)
-        return [Cell(None, informative=False) if found is None else found.cell() for found in functions]
+        return _functions(counted, aggregate.columns[0], groups, is_total, self.options)
 
     def notes(self, groups: Sequence[int]) -> Iterator[str]:
         for aggregate in aggregates(self.question):
             yield from basis_notes(_mechanism(self.release, aggregate.columns[0]).lattice)
         if not self.release.private:
-            yield "NOT PRIVATE: drawn with seeded coins"
+            yield NOT_PRIVATE
 
 
 class _Counted:
@@ -121,12 +125,6 @@ class _Counted:
         if not self.counting.keys:
             return [0]
         return np.flatnonzero(self.counting.occurring(self.where, self.table, self.groups)).tolist()
-
-
-def _rows_of(release: Any, column: str, where: Predicate | None) -> StoredRows:
-    """The rows that answer for a curve and a condition; curves are joined with nothing, so there is one such part."""
-    (found,) = rows_that_answer(release, frozenset([column, *(leaf.column for leaf in leaves(where))]))
-    return found
 
 
 def _mechanism(release: StoredRows, column: str) -> CurveMechanism:
@@ -152,7 +150,7 @@ def _functions(
     exact = all(isinstance(axis, Kept) and axis.exact for axis in counting.axes)
     if total and (not exact or (part and (counted.where is not None or counting.keys))):
         raise InputError(
-            "a total of curves is told for rows chosen by public columns, and where no curve may be missing; "
+            "a total of curves needs rows chosen by public columns, and a column where no curve may be missing: "
             "ask for the mean, or the count"
         )
     # First the number of rows, and last sums over them, which differ where a curve may be missing.
@@ -188,12 +186,12 @@ def _moments(counted: _Counted, column: Column, lattice: CurveLattice) -> Array:
     sums = np.zeros((cells, size, size))
     undo = np.linalg.pinv(lattice.scales[:, None] * lattice.functions(times))
     wanted = [*counting.expressions, *map(name, column.stored)]
-    with connected(counted.release.data, "stored") as database:
-        for batch in database.sql(f"SELECT {', '.join(wanted)} FROM stored").to_arrow_reader(_BATCH):
+    with stored_rows(counted.release.data) as rows:
+        for batch in rows.project(", ".join(wanted)).to_arrow_reader(_BATCH):
             keys, held = batch.columns[: len(counting.expressions)], batch.columns[len(counting.expressions) :]
             values = lattice.stored_values(held)
             if values is None:
-                raise InputError(f"the stored column {column.name!r} has a gap: dproof verify says what is wrong")
+                raise InputError(f"the stored column {column.name!r} has a missing value: run dproof verify")
             z = np.column_stack([np.ones(len(values)), (values - lattice.centre(times)) @ undo])
             cell, _ = counting.cells(keys, batch.num_rows, counted.combos)
             for place in np.unique(cell):
@@ -216,7 +214,7 @@ def _function(
     centred = np.column_stack([-mean, np.eye(terms)])
     covariance = centred @ second @ centred.T / weight**2 if noise is None else np.eye(terms) * noise / weight
     factor = np.vstack([_root(covariance), np.zeros(terms)])
-    notes = (f"only {weight:.0f} rows: the band takes their mean for normal",) if weight < _FEW else ()
+    notes = (f"only {weight:.0f} rows: the band assumes that their mean is normal",) if weight < _FEW else ()
     # Where the variance is estimated it holds the spread of the curves too, and smoothing by that would bias the mean.
     smooth, scale = noise is not None and total is None, 1.0 if total is None else weight * total
     made = CurveEstimate(lattice, mean, factor, 1.0, scale, level, smooth, notes)

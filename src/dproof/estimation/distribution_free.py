@@ -17,6 +17,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -92,6 +93,20 @@ class Condition:
         columns, kind = _distinct(weights.reshape(-1, weights[0, 0].size))
         shaped = columns.reshape(-1, len(self.sums), self.axis.blocks)
         return [Part(kind == n, each) for n, each in enumerate(shaped) if each.any()]
+
+    def around(self, part: Part, each: int) -> Array | None:
+        """The one or two points of the grid between which all codes lie that a count takes; None where it takes more.
+
+        Only where there are more blocks than nodes, of which several then share a programme.
+        """
+        weights, points = part.weights[each], self.points
+        if self.axis.blocks <= len(self.axis.matrix) or any(map(any, self.sums[each].powers)):
+            return None
+        taken = weights[points.block] != 0
+        first, last = points.start[taken].min(), (points.start + ~points.on_grid)[taken].max()
+        if last - first > 1 or (weights[weights != 0] != 1).any():
+            return None
+        return np.asarray(points.on_grid & (first <= points.start) & (points.start <= last), float)
 
     def matters(self, group: int, sums: Array) -> bool:
         """Whether some of these sums depend on the number, in a group."""
@@ -185,6 +200,7 @@ class DistributionFree:
     def __init__(self, table: Contingency, sums: Sequence[Sum], groups: Groups, found: Estimates) -> None:
         numbers = [n for n, axis in enumerate(table.axes) if is_rough(axis)]
         self.found, self.conditions = found, [Condition(table, sums, groups, number) for number in numbers]
+        self._most: dict[tuple[Any, ...], float] = {}
 
     @cached_property
     def biased(self) -> Array:
@@ -196,6 +212,8 @@ class DistributionFree:
 
     def _concerned(self, group: int, used: Array) -> list[Condition]:
         """The numbers that some of the sums depend on; all rows of a group may be counted by any of them."""
+        if len(self.conditions) == 1:
+            return self.conditions
         return [condition for condition in self.conditions if condition.matters(group, used)] or self.conditions[:1]
 
     def can_reach(self, group: int, sign: int, least: float, level: float, target: Target) -> bool:
@@ -216,6 +234,13 @@ class DistributionFree:
         alone = len(conditions) == 1
         if not alone and bottom is not None:
             return NOTHING
+        if alone and bottom is None and used.sum() == 1:
+            parts = conditions[0].parts(group, top.coefficients > 0)
+            around = conditions[0].around(parts[0], int(used.argmax())) if len(parts) == 1 else None
+            if around is not None:
+                ends = 0.0, self._most_around(conditions[0], group, parts[0], around, used, level, target)
+                low, high = sorted(float(top.coefficients[used][0]) * end for end in ends)
+                return low + top.shift, high + top.shift
         # Each number by itself bounds the sums, with the weights that are largest, or smallest, over the others.
         level, low, high = 1 - (1 - level) / len(conditions), *NOTHING
         for condition in conditions:
@@ -226,3 +251,13 @@ class DistributionFree:
                 ranges.append(measures.interval(top, bottom, level, alone=alone))
             low, high = max(low, ranges[0][0]), min(high, ranges[-1][1])
         return low, high
+
+    def _most_around(
+        self, condition: Condition, group: int, part: Part, around: Array, used: Array, level: float, target: Target
+    ) -> float:
+        """How many rows of a group may lie around points of the grid; one answer serves all values there."""
+        key = condition.number, condition.rows(group, 1).start, part.cells.tobytes(), around.tobytes(), level, target
+        if key not in self._most:
+            measures = Measures(condition, group, [part], self.found, target, around)
+            self._most[key] = measures.interval(Linear(used.astype(float)), None, level, alone=True)[1]
+        return self._most[key]

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from math import isnan
 from typing import Any, Literal, NamedTuple, Protocol, get_args
 
 import numpy as np
 
 from dproof.arguments import choice, flag
+from dproof.coins import NOT_PRIVATE
 from dproof.errors import InputError, did_you_mean
 from dproof.estimation.contingency import Contingency, Estimates, Groups, Target
 from dproof.estimation.counted import Counting
 from dproof.estimation.distribution import fold, likelihood, projection, shrinkage
 from dproof.estimation.distribution_free import DistributionFree
-from dproof.estimation.intervals import Value, half_widths, normal_quantile, simultaneous
+from dproof.estimation.intervals import Ratio, Value, half_widths, normal_quantile, simultaneous
 from dproof.estimation.loglinear import shrink
 from dproof.estimation.measures import Linear
 from dproof.estimation.subsamples import of_whole, scale_up
@@ -43,6 +45,8 @@ _FEW = "few rows carry noise here, so intervals are wider, to be safe (Bernstein
 WAYS_OUT = (  # of an answer that tells nothing
     "a release with a larger ε, fewer columns in the question, coarser conditions, or `dproof ask` on the private table"
 )
+_MEAN_MISSED = 0.1  # of the chance to miss a variance, for the mean
+_TANGENTS = 9  # numbers that the mean could be
 _UNSURE = "a group may be empty: the denominator's interval contains 0, so the ratio has no interval"
 
 
@@ -84,7 +88,7 @@ def warned(
     warnings = [warning for part in expressions(question) if part in found for warning in found[part][1]]
     yield from (note for n in groups for note, which in warnings if which[n])
     if not private:
-        yield "NOT PRIVATE: drawn with seeded coins"
+        yield NOT_PRIVATE
 
 
 class Scaled(Protocol):
@@ -154,12 +158,18 @@ class Estimated:
         cells = []
         for n, estimate in enumerate(estimates):
             stderr = None if np.isnan(spread.stderr[n]) else float(spread.stderr[n])
-            cell = Cell(_number(estimate, count and exact[n]), stderr=stderr, raw=_number(naive[n], count))
-            if spread.unsure[n]:
-                cell = replace(cell, informative=False)
-            elif not np.isnan([low[n], high[n]]).any():  # what has no end is cut to what is possible
-                cell = replace(cell, low=float(low[n]), high=float(high[n]))
-            cells.append(cell)
+            unsure = bool(spread.unsure[n])
+            known = not (unsure or isnan(low[n]) or isnan(high[n]))  # what has no end is cut to what is possible
+            cells.append(
+                Cell(
+                    _number(estimate, count and exact[n]),
+                    float(low[n]) if known else None,
+                    float(high[n]) if known else None,
+                    stderr,
+                    _number(naive[n], count),
+                    informative=not unsure,
+                )
+            )
         return cells, (*self.rough_note(spread.rough), (_FEW, spread.few), (_UNSURE, spread.unsure))
 
     def rough_note(self, groups: Array) -> Warnings:
@@ -168,18 +178,27 @@ class Estimated:
 
     def spread(self, found: Value) -> Spread:
         """The interval of a value in every group."""
-        variance, level = found.variance, self.options.level
+        level = self.options.level
         if self.options.simultaneous:
-            level = simultaneous(level, int((variance != 0).sum()))
-        widths = half_widths(variance, np.einsum("gi,gi->g", np.abs(found.gradient), self.found.heaviest), level)
-        stderr = np.where(np.isnan(variance), np.nan, widths.stderr)
-        if found.square is not None:
+            level = simultaneous(level, int((found.variance != 0).sum()))
+        if found.root_of is not None:
             # The root of an interval of the square covers as often, and needs no square that is far from zero.
             # Below zero it is moved there first, as `Range` moves what is not possible.
-            own = self.spread(found.square)
-            half = np.where(np.isfinite(own.low), (own.high - own.low) / 2, 0.0)
-            low, high = (np.sqrt(np.maximum(end, 0.0)) for end in (own.low, np.maximum(own.high, half)))
-            return own._replace(low=low, high=high, stderr=stderr)
+            root, square = found.root_of, self.spread(found.root_of.square)
+            half = np.where(np.isfinite(square.low), (square.high - square.low) / 2, 0.0)
+            ends = (np.sqrt(np.maximum(end, 0.0)) for end in (square.low, np.maximum(square.high, half)))
+            low, high = (root.shift + root.factor * end for end in ends)
+            stderr = self._near(found, level).stderr
+            return square._replace(low=np.minimum(low, high), high=np.maximum(low, high), stderr=stderr)
+        is_variance = found.ratio is not None and found.ratio.top.parabola is not None and found.ratio.bottom.linear
+        spread = self._of_tangents(found, level) if is_variance else self._near(found, level)
+        return spread if self.free is None else self._for_every_distribution(found, spread, self.free, level)
+
+    def _near(self, found: Value, level: float) -> Spread:
+        """The interval of a value that is linear in the sums, or the ratio of two such, near to what was estimated."""
+        variance = found.variance
+        widths = half_widths(variance, np.einsum("gi,gi->g", np.abs(found.gradient), self.found.heaviest), level)
+        stderr = np.where(np.isnan(variance), np.nan, widths.stderr)
         doubt = np.einsum("gi,gi->g", np.abs(found.gradient), self.found.doubts)
         low, high = found.value - widths.half - doubt, found.value + widths.half + doubt
         exact = widths.half + doubt == 0
@@ -189,8 +208,28 @@ class Estimated:
             ends = found.ratio.interval(normal_quantile(level))
             low, high = (np.where(plain, end, other) for end, other in zip(ends, (low, high), strict=True))
             unsure = np.where(plain, ~np.isfinite(low), unsure)
-        spread = Spread(low, high, stderr, exact, doubt > 0, widths.few, unsure)
-        return spread if self.free is None else self._for_every_distribution(found, spread, self.free, level)
+        return Spread(low, high, stderr, exact, doubt > 0, widths.few, unsure)
+
+    def _of_tangents(self, found: Value, level: float) -> Spread:
+        """The interval of a variance: of the mean square around every number that the mean could be.
+
+        Around the true mean it is the variance, and linear in the sums. Around the estimated one it has no noise where
+        the mean lies in the middle of numbers that heap at both ends: that interval would be a point, beside the truth.
+        """
+        ratio = found.ratio
+        assert ratio is not None and ratio.top.parabola is not None
+        missed = (1 - level) * _MEAN_MISSED
+        mean = self._near(ratio.top.parabola.x / ratio.top.parabola.divisor, 1 - missed)
+        spread, lows, highs = self._near(found, level), [], []
+        for part in np.linspace(0, 1, _TANGENTS):
+            with np.errstate(invalid="ignore"):
+                top = ratio.top.tangent((1 - part) * mean.low + part * mean.high)
+            around = self._near(top / ratio.bottom * ratio.factor + ratio.shift, level + missed)
+            lows.append(around.low)
+            highs.append(around.high)
+        low, high = np.minimum.reduce(lows), np.maximum.reduce(highs)
+        unsure = spread.unsure | (mean.unsure & ~mean.exact)
+        return spread._replace(low=low, high=high, exact=spread.exact & mean.exact, unsure=unsure)
 
     def _for_every_distribution(self, found: Value, spread: Spread, free: DistributionFree, level: float) -> Spread:
         """The intervals that are right whatever the distribution, where the scores of a condition have a bias."""
@@ -207,7 +246,7 @@ class Estimated:
                 ends = free.interval(n, top, bottom, level, target)
                 unsure[n] = not np.isfinite(ends).all()
                 low[n], high[n] = sorted(found.ratio.shift + found.ratio.factor * end for end in ends)
-            elif found.ratio is not None and found.ratio.top.bends == -1 and found.ratio.bottom.linear:
+            elif found.ratio is not None and _is_concave(found.ratio):
                 # A variance, Σz² − (Σz)²/n over n, is at most what its tangent is, which is linear in the sums.
                 top, bottom = (self._linear(side, n) for side in (found.ratio.top, found.ratio.bottom))
                 _, end = free.interval(n, top, bottom, 2 * level - 1, self.options.target)
@@ -230,6 +269,10 @@ class Spread(NamedTuple):
     rough: Array
     few: Array
     unsure: Array
+
+
+def _is_concave(ratio: Ratio) -> bool:
+    return ratio.top.parabola is not None and ratio.top.parabola.factor < 0 and ratio.bottom.linear
 
 
 def _number(number: Any, whole: bool = False) -> float | int | None:

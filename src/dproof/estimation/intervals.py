@@ -81,10 +81,9 @@ def half_widths(variance: Array, heaviest: Array, level: float) -> Widths:
 class Value:
     """A function of the sums in every group: its value, its gradient, and whether it divides by what may be zero.
 
-    Var g(T) ≈ ∇g · Cov(T) · ∇g, the delta method. `linear` says whether it is a linear function of the sums; `ratio` is
-    set where the value is shift + factor · (a / b), and `square` where it is the square root of another value. `bends`
-    is 1 or −1 where it is known to be a convex or a concave function of the sums, divisors being positive: then it lies
-    above or below every tangent.
+    Var g(T) ≈ ∇g · Cov(T) · ∇g, the delta method. `linear` says whether it is a linear function of the sums. `ratio` is
+    set where the value is shift + factor · (a / b), `root_of` where it is shift + factor · √a, and `parabola` where
+    it is a linear function of the sums plus factor · x² / divisor.
     """
 
     value: Array  # (groups,)
@@ -93,8 +92,8 @@ class Value:
     unsure: Array  # (groups,)
     linear: bool = False
     ratio: Ratio | None = None
-    square: Value | None = None
-    bends: int = 0
+    root_of: Root | None = None
+    parabola: Parabola | None = None
     __array_ufunc__ = None  # NumPy's numbers leave calculations with a value to it
 
     @property
@@ -111,20 +110,22 @@ class Value:
         return Value(*flat, self.covariance, np.zeros_like(self.unsure), linear=True)
 
     def _moved(self, factor: float, shift: float) -> Value:
-        ratio = self.ratio
+        ratio, root_of = self.ratio, self.root_of
         if ratio is not None:
             ratio = replace(ratio, factor=ratio.factor * factor, shift=ratio.shift * factor + shift)
+        if root_of is not None:
+            root_of = replace(root_of, factor=root_of.factor * factor, shift=root_of.shift * factor + shift)
         moved, gradient = self.value * factor + shift, self.gradient * factor
-        bends = self.bends if factor > 0 else -self.bends
-        return replace(self, value=moved, gradient=gradient, ratio=ratio, square=None, bends=bends)
+        parabola = self.parabola and replace(self.parabola, factor=self.parabola.factor * factor)
+        return replace(self, value=moved, gradient=gradient, ratio=ratio, root_of=root_of, parabola=parabola)
 
     def __add__(self, other: Value | float) -> Value:
         if not isinstance(other, Value):
             return self._moved(1.0, other)
         unsure, linear = self.unsure | other.unsure, self.linear and other.linear
-        bends = self.bends + other.bends if self.linear or other.linear else 0
+        parabola = self.parabola if other.linear else other.parabola if self.linear else None
         value, gradient = self.value + other.value, self.gradient + other.gradient
-        return Value(value, gradient, self.covariance, unsure, linear, bends=bends)
+        return Value(value, gradient, self.covariance, unsure, linear, parabola=parabola)
 
     def __sub__(self, other: Value | float) -> Value:
         return self + other * -1.0
@@ -133,8 +134,9 @@ class Value:
         if not isinstance(other, Value):
             return self._moved(other, 0.0)
         gradient = self.gradient * other.value[:, None] + other.gradient * self.value[:, None]
-        bends = int(self is other and self.linear)
-        return Value(self.value * other.value, gradient, self.covariance, self.unsure | other.unsure, bends=bends)
+        parabola = Parabola(self, self.constant(1.0)) if self is other and self.linear else None
+        unsure = self.unsure | other.unsure
+        return Value(self.value * other.value, gradient, self.covariance, unsure, parabola=parabola)
 
     def __truediv__(self, other: Value | float) -> Value:
         if not isinstance(other, Value):
@@ -145,8 +147,19 @@ class Value:
         spread = np.sqrt(np.maximum(other.variance, 0.0))
         doubtful = (np.abs(other.value) <= _UNSURE * spread) | (other.value == 0)
         unsure = self.unsure | other.unsure | doubtful
-        bends = int(self.bends == 1 and other.linear)  # a square over a positive number is convex in both
-        return Value(ratio, gradient, self.covariance, unsure, ratio=Ratio(self, other), bends=bends)
+        parabola = replace(self.parabola, divisor=other) if self.parabola and other.linear else None
+        return Value(ratio, gradient, self.covariance, unsure, ratio=Ratio(self, other), parabola=parabola)
+
+    def tangent(self, at: Array) -> Value:
+        """With x² / divisor replaced by 2·at·x − at²·divisor, which is linear, and the same where at = x / divisor."""
+        assert self.parabola is not None
+        x, divisor, factor = self.parabola.x, self.parabola.divisor, self.parabola.factor
+        with np.errstate(divide="ignore", invalid="ignore"):
+            touching = x.value / divisor.value
+        apart = at - touching
+        value = self.value - factor * divisor.value * apart**2
+        slopes = 2 * apart[:, None] * x.gradient - (at**2 - touching**2)[:, None] * divisor.gradient
+        return Value(value, self.gradient + factor * slopes, self.covariance, self.unsure, linear=True)
 
     def __radd__(self, other: float) -> Value:
         return self + other
@@ -167,7 +180,25 @@ class Value:
             gradient = self.gradient / (2 * root[:, None])
         spread = np.sqrt(np.maximum(self.variance, 0.0))
         unsure = self.unsure | (self.value <= _UNSURE * spread)
-        return Value(root, gradient, self.covariance, unsure, square=self)
+        return Value(root, gradient, self.covariance, unsure, root_of=Root(self))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Root:
+    """shift + factor · √square."""
+
+    square: Value
+    factor: float = 1.0
+    shift: float = 0.0
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Parabola:
+    """factor · x² / divisor, of linear functions of the sums."""
+
+    x: Value
+    divisor: Value
+    factor: float = 1.0
 
 
 @dataclass(frozen=True, slots=True, eq=False)

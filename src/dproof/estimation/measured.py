@@ -19,7 +19,7 @@ from dproof.laws.debias import is_rough
 from dproof.plans.schema import schema_of
 from dproof.questions.answer import Cell
 from dproof.questions.canonical import condition
-from dproof.questions.measured import Measured
+from dproof.questions.measured import Measured, refuse_calculation
 from dproof.questions.predicates import And, Predicate, leaves, normal
 from dproof.questions.question import (
     Aggregate,
@@ -33,7 +33,7 @@ from dproof.questions.question import (
     expressions,
 )
 from dproof.questions.regions import grouping
-from dproof.questions.schema import Open, Schema
+from dproof.questions.schema import Schema
 from dproof.questions.sums import Term, centred_terms
 
 _MOST_GROUPS = 10_000
@@ -83,12 +83,10 @@ class MeasuredRelease:
     def _found(self, expression: Expression) -> tuple[Sequence[Cell], Warnings]:
         """The cells of all groups, and what to say about them."""
         if expression not in self.found:
-            special = [part for part in aggregates_of(expression) if part in self.special]
-            if isinstance(expression, Aggregate) and special:
+            if isinstance(expression, Aggregate) and expression in self.special:
                 self.found[expression] = self.special[expression], self.estimated.rough_note(self.statistics.rough)
-            elif special:
-                raise InputError(f"{special[0].kind.upper()} cannot be calculated with: select it by itself")
             else:
+                refuse_calculation(expression, self.special)
                 self.found[expression] = self.estimated.cells(expression)
         return self.found[expression]
 
@@ -144,8 +142,8 @@ class MeasuredSample(Dispatched):
 
     def __init__(self, release: Any, question: Question, options: Options) -> None:
         super().__init__(release)
-        spaces = schema_of(release.law.plan, "release").spaces
-        self.places = [n for n, key in enumerate(question.group_by) if isinstance(spaces[key.column], Open)]
+        schema = schema_of(release.law.plan, "release")
+        self.places = [n for n, key in enumerate(question.group_by) if schema.is_open(key.column)]
         public = [question.group_by[n] for n in self.places]
         combos, self.occurring = _public_combos(release, public), set(_public_combos(release, public, question.where))
         together: dict[frozenset[str], list[Expression]] = {}
@@ -190,10 +188,10 @@ def _public_combos(release: Any, keys: Sequence[Key], where: Predicate | None = 
     """The groups of public keys that rows of the whole release have, under what a condition says of public columns."""
     if not keys:
         return [()]
-    spaces = schema_of(release.law.plan, "release").spaces
+    schema = schema_of(release.law.plan, "release")
     reduced = None if where is None else normal(where)
     parts = reduced.parts if isinstance(reduced, And) else () if reduced is None else (reduced,)
-    known = [part for part in parts if all(isinstance(spaces[leaf.column], Open) for leaf in leaves(part))]
+    known = [part for part in parts if all(schema.is_open(leaf.column) for leaf in leaves(part))]
     holds = " AND ".join(f"coalesce({condition(part)}, false)" for part in known) or "true"
     counting = Counting(release.law, [Term((), None)], keys)
     (*arrays, chosen), _, _ = count(release.data, [*counting.expressions, holds], [])
@@ -254,7 +252,7 @@ def pool(parts: Sequence[Estimated], weights: Sequence[float]) -> Estimated:
 
 def _check_groups(question: Question, schema: Schema) -> None:
     """Refuse more groups than can be told apart in good time; those of public columns are as many as there are."""
-    private = (key for key in question.group_by if not isinstance(schema.spaces[key.column], Open))
+    private = (key for key in question.group_by if not schema.is_open(key.column))
     groups = prod(len(grouping(key, schema).labels) for key in private)
     if groups > _MOST_GROUPS:
         raise InputError(

@@ -41,18 +41,30 @@ class Measures:
     """What a group has at each point of a number, as shares of all rows: the variables of a linear programme.
 
     A part has the measure F of its rows, and for each product z of other numbers, which lie in [−1, 1], that of 1 + z,
-    so that both are at least 0 and the second is at most 2F.
+    so that both are at least 0 and the second is at most 2F. With `around`, points of the grid, these are counted in
+    the place of codes between them: a row between two such points has the law of one that is at either.
     """
 
-    def __init__(self, condition: Condition, group: int, parts: list[Part], found: Estimates, target: Target) -> None:
+    def __init__(
+        self,
+        condition: Condition,
+        group: int,
+        parts: list[Part],
+        found: Estimates,
+        target: Target,
+        around: Array | None = None,
+    ) -> None:
         self.condition, self.group, self.parts, self.found, self.target = condition, group, parts, found, target
+        self.around = around
         self.rows = max(condition.table.rows, 1)
         self.powers = [each.powers[condition.number] for each in condition.sums]
         self.others = [condition.other_powers(each) for each in condition.sums]
         self.plain = tuple((0,) * len(p) for p in self.others[0])
         weights = np.concatenate([np.zeros((1, condition.axis.blocks)), *(part.weights for part in parts)])
         jump = np.pad(np.diff(weights[:, condition.points.block], axis=1).any(axis=0), 1)
-        self.kept = condition.points.on_grid | jump[1:] | jump[:-1]
+        self.kept = condition.points.on_grid
+        if around is None:
+            self.kept = self.kept | jump[1:] | jump[:-1]
         self.measures: list[Measure] = []
 
     def interval(self, top: Linear, bottom: Linear | None, level: float, *, alone: bool) -> tuple[float, float]:
@@ -104,7 +116,9 @@ class Measures:
         found = np.zeros(len(self.measures) * int(self.kept.sum()))
         for m, part in enumerate(self.parts):
             for j in np.flatnonzero(linear.coefficients):
-                wanted = self.condition.wanted(part.weights[j], self.powers[j])
+                wanted = self.around
+                if wanted is None:
+                    wanted = self.condition.wanted(part.weights[j], self.powers[j])
                 found += linear.coefficients[j] * self._spread((m, self.others[j]), wanted)
         return found
 

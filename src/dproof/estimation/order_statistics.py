@@ -24,7 +24,7 @@ from dproof.questions.aggregates import Frequent, Rank
 from dproof.questions.answer import Cell
 from dproof.questions.predicates import Compare, Contains, Predicate, both
 from dproof.questions.question import Aggregate, Key, Question
-from dproof.questions.schema import Open, plain
+from dproof.questions.schema import plain
 from dproof.questions.sums import Term, present, undeclared_missing
 
 _MOST_STEPS = 512  # thresholds at which a distribution is estimated
@@ -69,7 +69,7 @@ class OrderStatistics:
             return self._most_frequent(aggregate, definition.chosen.several, where)
         if definition.chosen is None:
             raise KeyError(f"{aggregate.kind} is no order statistic")
-        public = isinstance(self.schema.spaces[aggregate.columns[0]], Open)
+        public = self.schema.is_open(aggregate.columns[0])
         steps = self._public(aggregate, where) if public else self._private(aggregate, where)
         return [_cell(aggregate, self.options.level, *each) for each in steps]
 
@@ -170,9 +170,9 @@ class OrderStatistics:
     def _most_frequent(self, aggregate: Aggregate, several: bool, where: Predicate | None) -> list[Cell]:
         """The values or items of the largest estimated counts."""
         (column,) = aggregate.columns
-        space = self.schema.spaces[column]
         found: list[tuple[tuple[Any, ...], tuple[float, float, Any]]]
-        if not isinstance(space, Open) and space.items is not None:
+        if self.schema.spaces[column].items is not None:
+            space = self.schema.declared(column)
             found = [
                 (labels, (*counts, item))
                 for item in map(space.candidate, range(space.candidates))

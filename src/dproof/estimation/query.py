@@ -8,11 +8,12 @@ from typing import Any
 import duckdb
 from sqlglot import exp
 
+from dproof.coins import NOT_PRIVATE
 from dproof.errors import InputError
 from dproof.estimation.curves import ReleaseCurves
 from dproof.estimation.estimated import ROUGH, SMOOTH, options_of
 from dproof.estimation.measured import measured
-from dproof.estimation.stored import connected
+from dproof.estimation.stored import CLOSED, relation
 from dproof.plans.plan import ASKED
 from dproof.plans.schema import schema_of
 from dproof.questions.answer import Answer
@@ -28,9 +29,9 @@ _METHODS = {
     "approximate": "inverse law (some estimates are approximate, see the note)",
     "likelihood": "maximum likelihood (iterative Bayes)",
     "projection": "inverse law, moved to the nearest table without negative counts",
-    "shrinkage": "inverse law, counts drawn towards each other (empirical Bayes)",
-    "loglinear": "inverse law, drawn towards what tables of two columns say (log-linear; intervals cover as often as "
-    "they say on average over the cells of the table)",
+    "shrinkage": "inverse law, counts shrunk towards each other (empirical Bayes)",
+    "loglinear": "inverse law, shrunk towards the tables of two columns (log-linear model; the level of the intervals "
+    "holds on average over the cells of the table)",
 }
 _TARGETS = {
     "table": "the table that was sanitised (privacy noise only)",
@@ -84,7 +85,8 @@ def raw(release: Any, sql: str) -> Answer:
     [{'n': 30}]
     """
     _check(sql)
-    with connected(release.data, "stored") as database:
+    with duckdb.connect(config=CLOSED) as database:  # one of its own: it is locked for good before it reads the SQL
+        relation(database, release.data).create_view("stored")
         stored = set(release.law.stored)  # made-up rows leave out curves
         kept = [column for column in release.plan.kept if stored.issuperset(column.stored)]
         columns = ", ".join(f"{column.sql} AS {name(column.name)}" for column in kept)
@@ -101,7 +103,7 @@ def raw(release: Any, sql: str) -> Answer:
         raise InputError(f"the answer has more than {_MOST_ROWS} rows: add a LIMIT, or read the release's own file")
     if len(set(names)) < len(names):
         raise InputError("two columns of the answer have the same name: give one another with AS")
-    notes = (_LABEL,) if release.private else (_LABEL, "NOT PRIVATE: drawn with seeded coins")
+    notes = (_LABEL,) if release.private else (_LABEL, NOT_PRIVATE)
     answer = [dict(zip(names, row, strict=True)) for row in rows]
     return Answer(names, answer, notes=notes, method="raw")
 

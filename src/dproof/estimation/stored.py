@@ -5,9 +5,11 @@ The columns that a mechanism has sanitised together become axes of a table of co
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cache
 from math import gcd, prod
 from typing import Any
 
@@ -18,19 +20,20 @@ import pyarrow.compute as pc
 import pyarrow.ipc
 
 from dproof.errors import InputError
-from dproof.estimation.bins import unmix_bins
-from dproof.laws.debias import Axis, Bins, Scale, Seen, Unmixed
+from dproof.laws.debias import Axis, Bins, Mixed, Scale, Seen, Unmixed
+from dproof.laws.law import Law, listed
 from dproof.laws.scores import Array
 from dproof.plans.plan import ASKED
 from dproof.plans.row_law import Group
 from dproof.questions.cells import Cut
 from dproof.spaces.arrow import as_numpy
+from dproof.spaces.bins import Bins as ColumnBins
 from dproof.spaces.column import Column, quoted, text_literal
 from dproof.tables.counting import Decoder, count_alike, decode_all, expressions, relation_of
 from dproof.tables.source import Parts
 
 _MOST_BINS = 1 << 14
-_CLOSED: dict[str, Any] = {
+CLOSED: dict[str, Any] = {
     "autoinstall_known_extensions": False,
     "autoload_known_extensions": False,
     "python_enable_replacements": False,
@@ -71,25 +74,31 @@ class AxisReader:
     number: str = ""
 
 
+@cache
+def _engine(process: int) -> Any:
+    """One DuckDB for all that a process counts: it takes longer to start one than to count a million rows.
+
+    A forked process starts its own, because the threads of the other one are not there.
+    """
+    return duckdb.connect(config=CLOSED)
+
+
 @contextmanager
-def connected(data: Any, view: str) -> Iterator[Any]:
-    """A DuckDB connection of its own, in which the stored rows are a view."""
-    with duckdb.connect(config=_CLOSED) as database:
-        try:
-            relation(database, data).create_view(view)
-        except duckdb.Error:
-            raise InputError(
-                "the stored table of the release cannot be read: dproof verify says what is wrong"
-            ) from None
-        yield database
+def stored_rows(data: Any) -> Iterator[Any]:
+    """The stored rows as a DuckDB relation, on a connection of their own."""
+    with _engine(os.getpid()).cursor() as database:
+        yield relation(database, data)
 
 
 def relation(database: Any, data: Any) -> Any:
     """The stored rows, from Parquet files or an Arrow table."""
-    if isinstance(data, Answering):
-        return relation(database, data.data).filter(f"{quoted(ASKED)} = {text_literal(data.group)}")
     data = data.files() if isinstance(data, Parts) else data
-    found = relation_of(database, data)
+    try:
+        if isinstance(data, Answering):
+            return relation(database, data.data).filter(f"{quoted(ASKED)} = {text_literal(data.group)}")
+        found = relation_of(database, data)
+    except duckdb.Error:
+        raise InputError("the stored table of the release cannot be read: dproof verify says what is wrong") from None
     if found is not None:
         return found
     import pyarrow.parquet
@@ -115,9 +124,9 @@ def count(data: Any, keys: Sequence[str], sums: Sequence[str]) -> Counted:
 
 
 def _counted(data: Any, keys: Sequence[str], sums: Mapping[str, str]) -> Any:
-    with connected(data, "stored") as database:
+    with stored_rows(data) as rows:
         try:
-            return count_alike(database.view("stored"), keys, sums)
+            return count_alike(rows, keys, sums)
         except duckdb.Error as error:
             told = str(error).split("\n")[0].removeprefix("Conversion Error: ").removeprefix("Binder Error: ")
             raise InputError(f"the question does not fit the stored columns: {told}") from None
@@ -148,7 +157,7 @@ def readers_of(group: Group, cuts: Mapping[str, Cut], scales: Mapping[str, Scale
     seen = [_seen(c, outputs, cuts.get(c.name), scales.get(c.name)) for c, outputs in needed]
     bins = [c.sanitised_bins if c.name in cuts else None for c, _ in needed]
     others = prod(column.sanitised.size for column in group.columns if column.name not in cuts)
-    unmixed = unmix_bins(law, seen, bins, 1 if law.is_coded else others, called)
+    unmixed = _unmix_bins(law, seen, bins, 1 if law.is_coded else others, called)
     state = unmixed.state
     if state is not None and unmixed.bins is not None:
         ((column, outputs),) = touched
@@ -199,3 +208,51 @@ def _binned(column: Column, bins: Bins) -> str:
         passed = f", CASE {' '.join(f'WHEN {code} >= {cut} THEN {cut}' for cut in bins.cuts[::-1])} ELSE {first} END"
     binned = f"greatest({first}, least({last}, floor({code} / {wide}) * {wide}){passed})::BIGINT"
     return binned if column.space.absent is None else f"CASE WHEN {column.sql} IS NOT NULL THEN {binned} END"
+
+
+# Numbers that were sanitised by their bins: what a question sees of these ---------------------------------------------
+
+
+def _unmix_bins(law: Law, seen: list[Seen], bins: list[ColumnBins | None], others: int, name: str) -> Unmixed:
+    """What undoes the law of some columns, of which those with `bins` were sanitised by them.
+
+    A condition at the edges is a count of bins, and as exact as a condition on categories.
+    """
+    at_edges = [column if own is None else _at_edges(column, own, name) for column, own in zip(seen, bins, strict=True)]
+    found = [column for column in at_edges if column is not None]
+    if len(found) == len(seen):
+        return law.unmix(found, others, name)
+    (column, *more), (own, *_) = seen, bins
+    if more or others > 1 or own is None:
+        raise InputError(
+            f"{name} were sanitised together, numbers by their bins: ask for counts at their edges, not for sums"
+        )
+    return _between_edges(law, column, own, name)
+
+
+def _at_edges(column: Seen, bins: ColumnBins, name: str) -> Seen | None:
+    """The column with bins for values; None where a question tells values of one bin apart, or adds them up."""
+    cut = column.blocks
+    if column.scale is not None or bins.cut_by(cut.first[1:][np.diff(cut.block) != 0].tolist()):
+        return None
+    codes, block = np.arange(bins.size), cut.of(np.array(bins.starts))
+    sizes = np.bincount(block, minlength=cut.blocks).astype(float)
+    return replace(column, blocks=Cut(name, codes, codes, block, sizes), space=bins.space)
+
+
+def _between_edges(law: Law, column: Seen, bins: ColumnBins, name: str) -> Unmixed:
+    """Where in its bin a value lies is not told: a node for both ends of each part of a bin, all with the bin's law."""
+    inputs, outputs, total = listed(law)
+    matrix = np.asarray(np.array([law.weights(n) for n in range(inputs)]) / total, float)
+    cut, scale = column.blocks, column.scale or Scale()
+    starts = np.unique(np.concatenate([bins.starts, cut.first]))
+    codes = np.unique(np.concatenate([starts, np.append(starts[1:], bins.stop) - 1]))
+    bin_of, member = bins.of(codes), np.eye(cut.blocks)[cut.of(codes)]
+    values = np.where(codes == column.space.absent, 0.0, scale.numbers(column.space, codes))
+    share = np.eye(bins.size)[:, bin_of]
+    share /= share.sum(axis=1, keepdims=True)
+    # A released code that is no bin stands for those that may have given it, as likely as it makes them.
+    likely = np.eye(inputs) if inputs == outputs else (matrix / np.maximum(matrix.sum(axis=0), 1e-300)).T
+    shown = likely @ share
+    axis = Mixed(name, matrix[bin_of], member, values, shown @ member, shown @ values, rough=True)
+    return Unmixed((axis,), lambda released: released[0])

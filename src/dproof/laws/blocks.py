@@ -272,7 +272,7 @@ class Blocked:
 
     def scores(self, powers: Powers) -> Held:
         if self.hit == self.miss:
-            why = "its law is the same for every value, so it tells nothing: only the number of rows is left"
+            why = "its law is the same for every value, so nothing but the number of rows can be estimated"
             raise InputError(f"{self.name} cannot be debiased: {why}; raw(...) shows the rows as they are")
         sizes = np.bincount(self.block_of, minlength=self.blocks)
         own = self._values(powers) / (self.hit - self.miss)

@@ -73,7 +73,7 @@ class Kept:
 
     def scores(self, powers: Powers) -> Scores:
         if self.keep == self.other:
-            why = "its law is the same for every value, so it tells nothing: only the number of rows is left"
+            why = "its law is the same for every value, so nothing but the number of rows can be estimated"
             raise InputError(f"{self.name} cannot be debiased: {why}; raw(...) shows the rows as they are")
         own = self.wanted(powers).own / (self.keep - self.other)
         return Spiked(own, -self.other * self.weights * own)
@@ -150,8 +150,11 @@ class Mixed:
     def scores(self, powers: Powers) -> Dense:
         if powers not in self._scores:
             wanted, nodes = self.wanted(powers).matrix, self.cautious
+            alike: Array | slice = slice(None)
+            if self.blocks > len(self.matrix):  # then nodes have several blocks, with the same scores
+                wanted, alike = np.unique(wanted, axis=1, return_inverse=True)
             scores = solve(self.matrix, wanted) if nodes is None else smoothed(self.matrix, wanted, nodes)
-            self._scores[powers] = Dense(scores)
+            self._scores[powers] = Dense(scores[:, alike])
         return self._scores[powers]
 
     def wanted(self, powers: Powers) -> Dense:

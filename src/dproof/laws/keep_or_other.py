@@ -84,6 +84,8 @@ class KeepOrOther(Law):
         return space.largest_sum() * Fraction(self.other, self.total)
 
     def count_variance(self, space: Space) -> float | None:
+        if self.size == 1:
+            return 0.0  # every row has the only value
         held, _ = space.counted()  # points that one count takes in
         return two_chances_variance(self.keep + (held - 1) * self.other, held * self.other, self.total)
 

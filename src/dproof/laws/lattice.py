@@ -125,7 +125,8 @@ class Lattice(Centred):
         middles = (lower + np.append(lower[1:], lower[-1] + nodes.wide) - 1) / 2
         numbers = scale.numbers(column.space, nodes.centres), held, scale.numbers(column.space, middles)
         points = None if nodes.step == 1 else self._points(nodes, column)
-        axis = Mixed(name, node_law(self, nodes), membership(nodes, blocks), *numbers, rough=True, points=points)
+        law = node_law(self, nodes) if points is None else points.matrix[: points.even]
+        axis = Mixed(name, law, membership(nodes, blocks), *numbers, rough=True, points=points)
         bins = Bins(int(lower[0]), int(lower[-1]), nodes.wide, tuple(map(int, cuts)))
         return Unmixed((axis,), lambda released: np.searchsorted(nodes.edges, released[0], side="right"), bins=bins)
 

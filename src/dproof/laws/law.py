@@ -114,7 +114,7 @@ class Law(Protocol):
     def with_missing(self, epsilon: Fraction, delta: Fraction) -> Law:
         """The law with one more input, a missing value, and one more output, which says that; (ε, δ)-private as this
         law is."""
-        raise InputError("with this mechanism a missing value cannot be kept as one; put another value for it")
+        raise InputError("this mechanism has no output for a missing value: put another value for it")
 
     def released_in(self, space: Space) -> Space:
         """The space of what is released, where it is neither noise on a line nor recorded as a lattice."""

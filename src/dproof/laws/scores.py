@@ -259,7 +259,5 @@ def two_chances_variance(hit: int, miss: int, total: int) -> float | None:
 
 def hit_and_miss_variance(hit: Fraction, miss: Fraction) -> float | None:
     """The same for these two chances."""
-    if hit == 1:
-        return 0.0
     p, q = float(hit), float(miss)
     return None if hit == miss else max(p * (1 - p), q * (1 - q)) / (p - q) ** 2

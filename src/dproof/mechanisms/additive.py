@@ -227,7 +227,7 @@ def _given_scale(interval: Interval, privacy: Any, scale: Any, name: str) -> tup
     """A scale in steps, or a promise to calibrate one for."""
     _demand_interval(interval)
     if (privacy is None) == (scale is None):
-        raise InputError(f"noise is calibrated to a promise, or has a {name}: give one of them")
+        raise InputError(f"give either a promise, to which noise is calibrated, or its {name}")
     if scale is None:
         return Fraction(0), Privacy.of(privacy)
     given = exact(scale, name)

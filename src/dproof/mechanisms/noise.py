@@ -174,4 +174,4 @@ def demand_noise(epsilon: Fraction, delta: Fraction) -> None:
     if epsilon == 0 and delta == 0:
         raise InputError("epsilon and delta are both 0: no finite noise hides everything; allow one of them")
     if delta == 1:
-        raise InputError("delta 1 promises nothing, so no noise is the least; ask for less than 1")
+        raise InputError("delta 1 promises nothing, so it needs no noise; ask for less than 1")

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from fractions import Fraction
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
@@ -19,7 +20,7 @@ from dproof.plans.central import Asked, read_asked
 from dproof.plans.column import read_column
 from dproof.plans.file_table import read_layout
 from dproof.plans.reader import Misplaced, Reader, read_text, read_toml, to_toml
-from dproof.privacy import Privacy
+from dproof.privacy import Privacy, Unit
 from dproof.spaces.column import Column
 from dproof.spaces.rows import Rows
 from dproof.tables.layout import USUAL, Layout
@@ -74,6 +75,12 @@ class Wanted:
         return Rows({column.name: column.sanitised for column in self.columns})
 
 
+@lru_cache(maxsize=16)
+def _tables(text: str) -> Mapping[str, Any]:
+    """The tables of a plan, for every question on it."""
+    return tomllib.loads(text)
+
+
 def split(promise: Privacy, groups: Sequence[Wanted]) -> list[Privacy]:
     """The part of a promise that each group gets by its share."""
     whole = sum((group.share for group in groups), Fraction(0))
@@ -121,14 +128,14 @@ class Plan:
         return self.model == "local" and self.privacy.neighbours == "change-one"
 
     @property
-    def row_is_person(self) -> bool:
-        """Whether every row is another person: only then have neighbours under change-one equally many rows."""
-        return self.person is None and self.rows_per_person == 1
+    def unit(self) -> Unit:
+        """Whose loss is counted."""
+        return Unit(self.privacy.neighbours, self.person, self.rows_per_person)
 
     @property
     def rows_are_public(self) -> bool:
         """Whether neighbours have equally many rows, so that their number may be told."""
-        return self.row_is_person and self.privacy.neighbours == "change-one"
+        return self.unit.rows_are_public
 
     @classmethod
     def read(cls, path: str | os.PathLike[str]) -> Plan:
@@ -164,7 +171,7 @@ class Plan:
         What only a release needs is left out: shares, mechanisms, metrics. A ledger knows a question by a digest of it,
         so this text must stay as it is for as long as plans have version 1: see `docs/certificate.md`.
         """
-        tables = tomllib.loads(self.text)
+        tables = _tables(self.text)
         columns = {name: tables["columns"][name] for name in names}
         told = {
             "columns": {name: {k: v for k, v in t.items() if k not in _UNREAD} for name, t in columns.items()},

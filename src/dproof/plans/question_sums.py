@@ -76,7 +76,9 @@ class QuestionSums:
         asked = aggregates(question)
         for aggregate in asked:
             if is_curve(aggregate, schema) and aggregate.definition.shape == "curved":
-                raise InputError(f"of the curves {aggregate.columns[0]!r} tables tell AVG and SUM: ask for these")
+                raise InputError(
+                    f"measured tables answer AVG and SUM of the curves {aggregate.columns[0]!r}: ask for these"
+                )
         # What is no formula of sums, or a formula of squares that are not added up.
         self.special = [one for one in asked if one.definition.formula is None or self.is_spread(one)]
         for aggregate in self.special:
@@ -114,7 +116,7 @@ class QuestionSums:
         if is_quantile and any(key.column == column for key in self.question.group_by):
             raise Untold(f"within a bin of {column!r} no quantile is known: group by another column")
         if is_quantile and not 0 < float(aggregate.argument or 0) < 1:
-            raise Untold("the least and the greatest value are not told by tables: ask for a share between 0 and 1")
+            raise Untold("MIN and MAX are not answered from measured tables: ask for a quantile between 0 and 1")
         if not isinstance(definition.chosen, Frequent) and self.axes[column][1].size == 1:
             raise Untold(f"{column!r} has one bin, so that nothing is known of how it is spread: declare `bins`")
 

@@ -19,7 +19,7 @@ from dproof.errors import TooLarge
 from dproof.questions.predicates import Atom, Predicate, atoms, leaves, normal
 from dproof.questions.question import Key
 from dproof.questions.regions import MISSING, Bit, Region, Runs, grouping, region, satisfied, size_of
-from dproof.questions.schema import Open, Schema
+from dproof.questions.schema import Schema
 
 _MOST_ITEMS = 16
 MOST_CELLS = 1 << 24
@@ -147,15 +147,14 @@ def cut(
     regions: dict[Atom, Region] = {}
     for atom in dict.fromkeys(atom for p in predicates if p is not None for atom in atoms(normal(p))):
         beside = by_column.setdefault(_column(atom), [])
-        unknown = isinstance(schema.spaces[_column(atom)], Open)
-        regions[atom] = Bit(len(beside)) if unknown else region(atom, schema)
+        regions[atom] = Bit(len(beside)) if schema.is_open(_column(atom)) else region(atom, schema)
         beside.append(regions[atom])
     for column in (*(key.column for key in keys), *columns):
         by_column.setdefault(column, [])
     axes = []
     for column, found in by_column.items():
         own = [key for key in keys if key.column == column]
-        bits = isinstance(schema.spaces[column], Open) or (schema.spaces[column].items is not None and not own)
+        bits = schema.is_open(column) or (schema.spaces[column].items is not None and not own)
         axes.append(_bit_axis(column, schema, found) if bits else _axis(column, schema, found, own, column in spelled))
     if math.prod(axis.blocks for axis in axes) > MOST_CELLS:
         raise TooLarge(f"the conditions and groups make more than {MOST_CELLS} cells: ask for fewer at once")
@@ -168,12 +167,11 @@ def _gap(column: str, schema: Schema) -> list[int]:
 
 def _bit_axis(column: str, schema: Schema, regions: Sequence[Region]) -> Cut:
     """Blocks of codes that agree in all bits that a condition looks at."""
-    space = schema.spaces[column]
     bits = tuple(sorted({bit for found in regions if isinstance(found, Bit) for bit in found.bits}))
     if len(bits) > _MOST_ITEMS:
         raise TooLarge(f"column {column!r} meets {len(bits)} conditions at once: ask for fewer")
     patterns = [sum(1 << bit for n, bit in enumerate(bits) if p >> n & 1) for p in range(1 << len(bits))]
-    each = 1.0 if isinstance(space, Open) else space.size / len(patterns)
+    each = 1.0 if schema.is_open(column) else schema.declared(column).size / len(patterns)
     first = np.array([*patterns, *_gap(column, schema)])
     return Cut(column, first, first, np.arange(len(first)), np.full(len(first), each), bits)
 

@@ -140,7 +140,7 @@ def basis_notes(lattice: CurveLattice) -> tuple[str, ...]:
     widest = float(left_out(lattice).max())
     if lattice.expansion.shows_all or widest <= _ROUNDING * float(lattice.space.high - lattice.space.low):
         return ()
-    return (
-        f"the band allows for what {lattice.terms} terms may leave out of a curve, up to {widest:.3g} at a point; a "
-        "kernel in the plan can say that curves are smooth",
-    )
+    smooth = "a kernel in the plan can say that curves are smooth"
+    way = smooth if lattice.expansion.kernel is None else "more `terms` in the plan leave out less"
+    missed = f"what {lattice.terms} terms may leave out of a curve, up to {widest:.3g} at a point"
+    return (f"the band allows for {missed}; {way}",)

@@ -117,13 +117,14 @@ def _witnesses(query: Declared, schema: Schema) -> Iterator[Witness]:
 def _rows(schema: Schema) -> list[Row]:
     """Different rows: first those that differ from one row in a single column, so that every column is tried."""
     choices: dict[str, list[Any]] = {}
-    for column, space in schema.spaces.items():
-        if space.holds_curves:
+    for column in schema.spaces:
+        if schema.spaces[column].holds_curves:
             continue  # a row has the columns with declared values, and curves have none
-        if isinstance(space, Open):
-            low = space.low or Fraction(0)
+        if schema.is_open(column):
+            low = schema.open_number(column)
             choices[column] = [low, low + 1, low + 1000]
         else:
+            space = schema.declared(column)
             codes = dict.fromkeys([0, space.size - 1, space.size // 2, 1 % space.size])
             gap = [None] if column in schema.nullable else []
             labels = [space.label(code) for code in codes]

@@ -7,13 +7,12 @@ from __future__ import annotations
 
 from fractions import Fraction
 from math import inf
-from typing import Any
 
 from dproof.questions.aggregates import Known
 from dproof.questions.predicates import And, Predicate
 from dproof.questions.question import Aggregate, Arithmetic, Expression, Number, Question
 from dproof.questions.ranges import End, Range, point
-from dproof.questions.schema import Open, Schema
+from dproof.questions.schema import Schema
 from dproof.questions.sums import present, undeclared_missing
 
 
@@ -49,10 +48,10 @@ def possible(expression: Expression, question: Question, schema: Schema, rows: i
 def _aggregate(aggregate: Aggregate, schema: Schema, rows: Range) -> Range:
     """All values that an aggregate of so many rows can have."""
     definition, spaces = aggregate.definition, [schema.spaces[column] for column in aggregate.columns]
-    values = tuple(map(_values, spaces)) if definition.accepts == "numbers" else ()
+    values = tuple(Range(*space.ends) for space in spaces) if definition.accepts == "numbers" else ()
     size: End = inf
-    if definition.counts == "values" and not isinstance(spaces[0], Open):
-        size = Fraction(spaces[0].size)
+    if definition.counts == "values" and not schema.is_open(aggregate.columns[0]):
+        size = Fraction(schema.declared(aggregate.columns[0]).size)
     return definition.possible(Known(rows, values, size, aggregate.argument))
 
 
@@ -62,13 +61,6 @@ def _number_of_rows(aggregate: Aggregate, question: Question, schema: Schema, ro
         return Range(Fraction(0), inf)
     every = question.where is None and not question.group_by and not _conditions(aggregate, schema)
     return Range(Fraction(rows if every else 0), Fraction(rows))
-
-
-def _values(space: Any) -> Range:
-    """What a number of a column, or a curve at any point, lies between."""
-    if isinstance(space, Open):
-        return Range() if space.low is None else Range(space.low)
-    return Range(*space.ends)
 
 
 def _mean(top: Expression, bottom: Expression, schema: Schema) -> Range | None:

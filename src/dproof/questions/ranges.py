@@ -40,26 +40,18 @@ class Range:
 
     def cut(self, cell: Cell) -> Cell:
         """The cell with its interval moved and cut to what is possible; the estimate stays as it is."""
+        ends = self.ends
+        everything = ends if self.low < self.high else None  # where one number alone is possible, it is known
         if isinstance(cell.low, list):  # a curve, point by point
-            points = [self._cut(*ends) for ends in zip(cell.low, cell.high, strict=True)]
-            informative = not all(map(self._is_whole, points))
+            points = [_cut(*point, *ends) for point in zip(cell.low, cell.high, strict=True)]
+            informative = any(point != everything for point in points)
             return replace(cell, low=[a for a, _ in points], high=[b for _, b in points], informative=informative)
         if cell.low is None or cell.high is None:
             return cell
-        low, high = self._cut(cell.low, cell.high)
+        low, high = _cut(cell.low, cell.high, *ends)
         if not (isfinite(low) and isfinite(high)):  # it could be anything
             return replace(cell, low=None, high=None, informative=False)
-        return replace(cell, low=low, high=high, informative=not self._is_whole((low, high)))
-
-    def _cut(self, low: float, high: float) -> tuple[float, float]:
-        least, most = self.ends
-        half = (high - low) / 2
-        if isfinite(half):
-            low, high = min(low, most - half), max(high, least + half)
-        return min(max(low, least), most), max(min(high, most), least)
-
-    def _is_whole(self, interval: tuple[float, float]) -> bool:
-        return self.low < self.high and interval == self.ends
+        return replace(cell, low=low, high=high, informative=(low, high) != everything)
 
     @property
     def ends(self) -> tuple[float, float]:
@@ -81,6 +73,13 @@ class Range:
         if other.low < 0 < other.high or other.low == other.high == 0:
             return Range()
         return self * Range(1 / other.high if other.high else -inf, 1 / other.low if other.low else inf)
+
+
+def _cut(low: float, high: float, least: float, most: float) -> tuple[float, float]:
+    half = (high - low) / 2
+    if isfinite(half):
+        low, high = min(low, most - half), max(high, least + half)
+    return min(max(low, least), most), max(min(high, most), least)
 
 
 def _float(end: End) -> float:

@@ -28,7 +28,7 @@ from dproof.questions.predicates import (
     normal,
 )
 from dproof.questions.question import Key
-from dproof.questions.schema import Open, Schema, plain
+from dproof.questions.schema import Schema, plain
 from dproof.spaces import Space
 from dproof.spaces.line import Line
 
@@ -152,9 +152,9 @@ def grouping(key: Key, schema: Schema) -> Grouping:
     >>> groups.labels, groups.of(np.array([0, 1, 2]))
     ((0, 10), array([0, 0, 1]))
     """
-    space = schema.spaces[key.column]
-    if isinstance(space, Open):
+    if schema.is_open(key.column):
         raise InputError(f"column {key.column!r} has no declared values to group by: give it a space in the plan")
+    space = schema.declared(key.column)
     if key.cases:
         return _cases(key, schema, space)
     if key.width is None and key.column in schema.bins:
@@ -168,7 +168,7 @@ def grouping(key: Key, schema: Schema) -> Grouping:
         groups = np.arange(len(labels))
     else:
         _fits(key, space.size)
-        each = [_edge(space.label(code), key.width) for code in range(space.size)]
+        each = [_edge(label, key.width) for label in space.decode(np.arange(space.size))]
         labels, starts = list(dict.fromkeys(each)), np.arange(space.size)
         place = {label: n for n, label in enumerate(labels)}
         groups = np.array([place[label] for label in each])

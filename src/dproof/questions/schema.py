@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import partial
+from math import inf
 from typing import Any
 
 from dproof.arguments import expect, mapping
@@ -46,15 +47,28 @@ _ALONE = "column {0!r} holds curves: ask for AVG({0}) or SUM({0}) by itself"
 
 @dataclass(frozen=True, slots=True)
 class Open:
-    """A column whose values nobody declared: a public one, or numbers without bounds (but for `low`)."""
+    """A column whose values nobody declared: a public one, or numbers without bounds (but for `low`).
+
+    A question may ask anything of it; whether it has an answer, those decide who would have to know its values.
+    """
 
     low: Fraction | None = None
-    line = items = None
+    line = items = absent = None
     holds_curves = False
+    has_numbers = has_order = has_sums = True
 
     def __post_init__(self) -> None:
         if self.low is not None:
             object.__setattr__(self, "low", exact(self.low, "low"))
+
+    @property
+    def ends(self) -> tuple[Fraction | float, float]:
+        """The least and the greatest number."""
+        return -inf if self.low is None else self.low, inf
+
+    def refusal(self, value: Any, *, ordered: bool = False) -> None:
+        """Why a value cannot be asked about: nothing forbids it."""
+        return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +88,20 @@ class Schema:
     nullable: frozenset[str] = frozenset()
     null_groups: frozenset[str] = frozenset()
     bins: Mapping[str, Bins] = field(default_factory=dict)
+
+    def is_open(self, column: str) -> bool:
+        """Whether nobody declared the values of a column."""
+        return isinstance(self.spaces[column], Open)
+
+    @property
+    def open_columns(self) -> frozenset[str]:
+        return frozenset(filter(self.is_open, self.spaces))
+
+    def open_number(self, column: str) -> Fraction:
+        """A number that an open column may have, as it may have any that is greater."""
+        space = self.spaces[column]
+        assert isinstance(space, Open)
+        return space.low or Fraction(0)
 
     def declared(self, column: str) -> Space:
         """The space of a column whose values are declared."""
@@ -97,8 +125,7 @@ class Schema:
 
     def may_be_missing(self, column: str) -> bool:
         """Whether a value of a declared column may be missing: not there, or a value of its own."""
-        space = self.spaces[column]
-        return column in self.nullable or (not isinstance(space, Open) and space.absent is not None)
+        return column in self.nullable or self.spaces[column].absent is not None
 
 
 def as_schema(table: Any) -> Schema:
@@ -113,27 +140,12 @@ def as_schema(table: Any) -> Schema:
     return Schema("data", columns)
 
 
-def has_numbers(space: Space | Open) -> bool:
-    """Whether the values of a column can be added up."""
-    return isinstance(space, Open) or space.has_numbers
-
-
-def has_order(space: Space | Open) -> bool:
-    """Whether < has a meaning: numbers, or categories declared in order."""
-    return isinstance(space, Open) or space.has_order
-
-
-def has_sums(space: Space | Open) -> bool:
-    """Whether a sum of the values means something."""
-    return isinstance(space, Open) or space.has_sums
-
-
 def shown_as(expression: Expression, schema: Schema) -> Space | None:
     """The space whose values an expression has, where these are shown otherwise than as numbers."""
     if not isinstance(expression, Aggregate) or not expression.definition.is_value:
         return None
     space = schema.spaces[expression.columns[0]]
-    return None if isinstance(space, Open) or space.has_sums or not space.has_numbers else space
+    return schema.declared(expression.columns[0]) if space.has_numbers and not space.has_sums else None
 
 
 def resolve(question: Question, schema: Schema) -> Question:
@@ -208,10 +220,10 @@ def _check_curves(question: Question, schema: Schema) -> None:
 
 def _key(key: Key, schema: Schema) -> Key:
     column = schema.find(key.column)
-    if key.width is not None and not (key.width > 0 and has_numbers(schema.spaces[column])):
+    if key.width is not None and not (key.width > 0 and schema.spaces[column].has_numbers):
         raise InputError(f"BIN needs a column of numbers and a positive width: BIN({column}, {key.width})")
     cases = tuple(replace(case, where=_predicate(case.where, schema)) for case in key.cases)
-    if cases and isinstance(schema.spaces[column], Open):
+    if cases and schema.is_open(column):
         raise InputError(f"column {column!r} has no declared values, so CASE cannot group by it")
     return Key(column, key.width, cases)
 
@@ -246,10 +258,10 @@ def _aggregate(aggregate: Aggregate, schema: Schema) -> Aggregate:
     wanted = {"gaps": definition.counts == "rows", "curves": definition.of_curves}
     columns = tuple(schema.find(column, **wanted) for column in aggregate.columns)
     for column in columns:
-        added_up = has_numbers(schema.spaces[column]) or schema.spaces[column].holds_curves
+        added_up = schema.spaces[column].has_numbers or schema.spaces[column].holds_curves
         if definition.accepts == "numbers" and not added_up:
             raise InputError(f"{aggregate.kind.upper()} needs numbers, and column {column!r} has none: COUNT it")
-        if definition.shape == "linear" and not definition.counts and not has_sums(schema.spaces[column]):
+        if definition.shape == "linear" and not definition.counts and not schema.spaces[column].has_sums:
             raise InputError(f"column {column!r} has dates, which have no sum: ask for AVG({column})")
         if definition.accepts == "values" and schema.spaces[column].items is not None:
             raise InputError(f"column {column!r} holds sets: ask TOP({column}, 1)")
@@ -275,7 +287,7 @@ def _checked(predicate: Predicate, schema: Schema) -> Predicate:
             return Missing(schema.find(column, gaps=True))
         case Contains(column, item):
             found = schema.find(column)
-            if schema.spaces[found].items is None and not isinstance(schema.spaces[found], Open):
+            if schema.spaces[found].items is None and not schema.is_open(found):
                 raise InputError(f"column {found!r} does not hold sets: compare it with =")
             return Contains(found, _declared(item, found, schema.spaces[found]))
         case Among(column, values):
@@ -291,14 +303,14 @@ def _compared(value: Value, operator: Operator, column: str, space: Space | Open
     if space.items is not None:
         raise InputError(f"column {column!r} holds sets: ask list_contains({column}, {str(value)!r})")
     ordered = operator not in ("=", "<>")
-    if ordered and not has_order(space):
+    if ordered and not space.has_order:
         raise InputError(f"the values of column {column!r} have no order: compare them with =, <> or IN")
     return _declared(value, column, space, ordered=ordered)
 
 
 def _declared(value: Value, column: str, space: Space | Open, *, ordered: bool = False) -> Value:
     """A value that the column may have, or where its order matters one between them."""
-    why = None if isinstance(space, Open) else space.refusal(value, ordered=ordered)
+    why = space.refusal(value, ordered=ordered)
     if why is not None:
         raise InputError(f"column {column!r} {why}")
     return value

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, Literal, cast, get_args
+from typing import Any, Literal, get_args
 
 from dproof.arguments import choice, listed, whole
 from dproof.errors import InputError
@@ -125,9 +125,9 @@ def _row(codes: dict[str, int], schema: Schema) -> Row:
     row: Row = {}
     for column, space in schema.spaces.items():
         if column in codes:
-            known = not isinstance(space, Open) and codes[column] != MISSING
+            known = not schema.is_open(column) and codes[column] != MISSING
             curve = space.holds_curves
-            row[column] = None if not known else "a curve" if curve else cast(Space, space).label(codes[column])
+            row[column] = None if not known else "a curve" if curve else schema.declared(column).label(codes[column])
     return row
 
 
@@ -153,13 +153,12 @@ def _combination(expression: Expression, schema: Schema) -> tuple[tuple[Fraction
 
 def _unbounded(expression: Expression, schema: Schema) -> list[str]:
     asked = [part for part in aggregates_of(expression) if part.definition.counts != "rows"]
-    return [column for part in asked for column in part.columns if isinstance(schema.spaces[column], Open)]
+    return [column for part in asked for column in part.columns if schema.is_open(column)]
 
 
 def _infinite(column: str, schema: Schema, neighbours: Neighbours) -> Sensitivity:
     """Without a bound on the column, one row moves the answer as far as it likes. The sheet, exercise 2.1."""
-    space = schema.spaces[column]
-    low = space.low if isinstance(space, Open) and space.low is not None else Fraction(0)
+    low = schema.open_number(column)
     witnesses = []
     for reach in (10, 100, 1000):
         near, far = {column: low}, {column: low + reach}

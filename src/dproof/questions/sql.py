@@ -32,8 +32,8 @@ from dproof.questions.question import (
     Test,
     Unnest,
 )
-from dproof.questions.sql_conditions import COMPARISONS, predicate_of
 from dproof.questions.sql_nodes import (
+    COMPARISONS,
     Node,
     arguments_of,
     column_of,
@@ -42,6 +42,7 @@ from dproof.questions.sql_nodes import (
     is_date,
     kind,
     only,
+    predicate_of,
     refuse,
     value_of,
 )  # fmt: skip

@@ -1,4 +1,7 @@
-"""The words of the closed grammar: what a node of sqlglot's tree says, and how one that is not in it is refused."""
+"""The words of the closed grammar: what a node of sqlglot's tree says, and how one that is not in it is refused.
+
+Names, values and conditions; aggregates and calculations are read in `sql`.
+"""
 
 from __future__ import annotations
 
@@ -9,9 +12,13 @@ from sqlglot import exp
 
 from dproof.errors import InputError
 from dproof.exact import exact
-from dproof.questions.predicates import Value
+from dproof.questions.predicates import Among, And, Compare, Contains, Missing, Not, Operator, Or, Predicate, Value
 
 Node: TypeAlias = Any  # sqlglot's classes carry no useful static types
+COMPARISONS: dict[type, Operator] = {
+    exp.EQ: "=", exp.NEQ: "<>", exp.LT: "<", exp.LTE: "<=", exp.GT: ">", exp.GTE: ">=",
+}  # fmt: skip
+_MIRRORED: dict[Operator, Operator] = {"=": "=", "<>": "<>", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 
 
 def refuse(node: Node, advice: str) -> NoReturn:
@@ -93,3 +100,36 @@ def value_of(node: Node) -> Value:
         advice = f"write a text in single quotes, as in '{column_of(node)}'"
         raise InputError(f"a value was expected and the name {column_of(node)!r} was found: {advice}")
     refuse(node, "a value is a number, a text or date in single quotes, TRUE or FALSE")
+
+
+def predicate_of(node: Node) -> Predicate:
+    """A condition after WHERE, FILTER or WHEN, which compares a column with values."""
+    if isinstance(node, exp.Paren):
+        return predicate_of(node.this)
+    if isinstance(node, exp.Not):
+        return Not(predicate_of(node.this))
+    if isinstance(node, (exp.And, exp.Or)):
+        parts = (predicate_of(node.this), predicate_of(node.expression))
+        return And(parts) if isinstance(node, exp.And) else Or(parts)
+    if type(node) in COMPARISONS:
+        operator = COMPARISONS[type(node)]
+        value_first = is_date(node.this) or not isinstance(node.this, (exp.Column, exp.Func))
+        if isinstance(node.expression, exp.Column) and value_first:
+            return Compare(column_of(node.expression), _MIRRORED[operator], value_of(node.this))
+        return Compare(column_of(node.this), operator, value_of(node.expression))
+    if isinstance(node, exp.Between):
+        only(node, "this", "low", "high")
+        column, low, high = column_of(node.this), value_of(node.args["low"]), value_of(node.args["high"])
+        return And((Compare(column, ">=", low), Compare(column, "<=", high)))
+    if isinstance(node, exp.In):
+        only(node, "this", "expressions")
+        return Among(column_of(node.this), tuple(value_of(value) for value in node.expressions))
+    if isinstance(node, exp.Is) and isinstance(node.expression, exp.Null):
+        return Missing(column_of(node.this))
+    if isinstance(node, exp.ArrayContains) or function_name(node) == "list_has":
+        arguments = arguments_of(node)
+        if len(arguments) == 2:
+            return Contains(column_of(arguments[0]), value_of(arguments[1]))
+    if isinstance(node, exp.Column):
+        return Compare(column_of(node), "=", True)
+    refuse(node, "a condition compares a column with values: =, <>, <, BETWEEN, IN, IS NULL, list_contains")

@@ -23,7 +23,7 @@ from dproof.laws.debias import Scale
 from dproof.questions.predicates import Missing, Not, Predicate, both
 from dproof.questions.question import Aggregate
 from dproof.questions.regions import MISSING
-from dproof.questions.schema import Open, Schema
+from dproof.questions.schema import Schema
 
 _LARGEST = 1 << 62
 
@@ -149,5 +149,4 @@ def multiplied_out(columns: tuple[str, ...]) -> list[tuple[str, ...]]:
 
 def undeclared_missing(schema: Schema) -> Schema:
     """The schema in which any value of a column that nobody declared may be missing too."""
-    undeclared = {column for column, space in schema.spaces.items() if isinstance(space, Open)}
-    return replace(schema, nullable=schema.nullable | undeclared)
+    return replace(schema, nullable=schema.nullable | schema.open_columns)

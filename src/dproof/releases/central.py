@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from dproof.arguments import as_path
 from dproof.central.residuals import Estimates
-from dproof.coins import Coins, fresh_key
+from dproof.coins import NOT_PRIVATE, Coins, fresh_key
 from dproof.errors import InputError, VerificationFailed
 from dproof.plans.plan import Plan
 from dproof.plans.table_law import TableLaw
@@ -31,13 +31,16 @@ from dproof.releases.metadata import SEEDED, check_metadata
 from dproof.releases.release import CERTIFICATE, PARQUET, PLAN, REPORT, Release, digest
 
 if TYPE_CHECKING:
+    from dproof.estimation.curves import MeasuredCurves
+    from dproof.estimation.estimated import Options
     from dproof.questions.answer import Answer
     from dproof.questions.building import Select
-    from dproof.questions.curve_estimate import CurveEstimate
+    from dproof.questions.question import Question
+    from dproof.questions.schema import Schema
 
 TABLES = "tables.parquet"
 _NO_ROWS = "this release of tables has no made-up rows: ask query(...), or declare rows = true under [release]"
-_MADE_UP = "made-up rows: near the measured tables, and no more is to be read from them; query(...) has intervals"
+_MADE_UP = "made-up rows: near the measured tables, and a guess in all else; query(...) has intervals"
 _SCHEMA = pa.schema([("table", pa.string()), ("cell", pa.int64()), ("measured", pa.int64())])
 
 
@@ -66,7 +69,7 @@ class CentralRelease(Release):
     def __repr__(self) -> str:
         where = "in memory" if self.folder is None else f"in {str(self.folder)!r}"
         promise = f"epsilon = {self.plan.privacy.epsilon}, delta = {self.plan.privacy.delta}"
-        stamp = "" if self.private else ", NOT PRIVATE: drawn with seeded coins"
+        stamp = "" if self.private else f", {NOT_PRIVATE}"
         return f"<release of {len(self.law.tables)} tables {where}, {promise}{stamp}>"
 
     def _repr_html_(self) -> str:
@@ -105,11 +108,10 @@ class CentralRelease(Release):
         answer = raw(self, sql, **options)
         return replace(answer, notes=(_MADE_UP, *answer.notes[1:]), method="made-up rows")
 
-    def mean_curve(self, column: str, **options: Any) -> CurveEstimate:
-        """The mean of a curve column, or its total at each grid point, with a band that holds at all points at once."""
-        from dproof.estimation.central_curves import mean_curve
+    def _measured_curves(self, question: Question, schema: Schema, options: Options) -> MeasuredCurves:
+        from dproof.estimation.central_curves import TableCurves
 
-        return mean_curve(self, column, **options)
+        return TableCurves(self, question, schema, options)
 
     def on(self, session: Any) -> Release:
         raise InputError("a release of tables is small and needs no Spark: ask it as it is")

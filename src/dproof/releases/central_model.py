@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from itertools import product
 from typing import Any
 
 import numpy as np
 
+from dproof.coins import NOT_PRIVATE
 from dproof.curation.noisy_sums import Statistics, value_of
-from dproof.curation.tally import read_codes
 from dproof.errors import InputError
 from dproof.estimation.estimated import options_of
 from dproof.plans.schema import schema_of
@@ -18,12 +17,12 @@ from dproof.questions.aggregates import Rank
 from dproof.questions.answer import Answer, Cell
 from dproof.questions.building import Asked, as_question
 from dproof.questions.counting import Counter
-from dproof.questions.measured import answer
-from dproof.questions.question import Aggregate, Expression, Question, aggregates, aggregates_of, columns
+from dproof.questions.measured import answer, refuse_calculation
+from dproof.questions.question import Aggregate, Expression, Question, aggregates, columns
 from dproof.questions.regions import grouping
 from dproof.questions.schema import Schema, resolve
 from dproof.questions.sums import Term, terms
-from dproof.tables import open_source
+from dproof.spaces.column import Column
 
 _METHOD = "model-based: counted in the made-up rows"
 _NOTE = (
@@ -43,6 +42,11 @@ def query_model(release: Any, asked: Asked, **options: Any) -> Answer:
     return answer(question, schema, ModelRows(release, question, schema), options_of(options).level, _METHOD)
 
 
+def _codes(column: Column, batch: Any) -> Any:
+    """What stored rows hold. A source is read otherwise: a missing set, for one, is stored as an item."""
+    return column.space.restore(column, [batch.column(name) for name in column.stored])
+
+
 class ModelRows:
     """One question on the made-up rows of a release (see `Measured`)."""
 
@@ -54,11 +58,8 @@ class ModelRows:
         sums = [term for aggregate in wanted for term in terms(aggregate, schema)]
         every, chosen = Term((), None), [aggregate for aggregate in wanted if not terms(aggregate, schema)]
         counter = Counter(schema, question.group_by, question.where, list(dict.fromkeys([every, *sums, *chosen])))
-        plan = replace(release.plan, person=None)  # made-up rows are nobody's
-        there = (column.name for column in plan.columns if column.private and not column.space.holds_curves)
-        names = columns(question) or (next(there),)
-        for rows, codes in read_codes(open_source(release.to_arrow()), plan, names, treatment=lambda column: column):
-            counter.add(rows, codes)
+        for batch in release.to_arrow().to_batches():
+            counter.add(batch.num_rows, {name: _codes(release.plan.column(name), batch) for name in columns(question)})
         counted = counter.finish()
         self.labels = list(product(*(grouping(key, schema).labels for key in question.group_by)))
         occurs = counted.sums[every]
@@ -90,9 +91,7 @@ class ModelRows:
     def estimates(self, expression: Expression) -> Sequence[Any]:
         if isinstance(expression, Aggregate) and expression in self.chosen:
             return self.chosen[expression]
-        parts = [part for part in aggregates_of(expression) if part in self.chosen]
-        if parts:
-            raise InputError(f"{parts[0].kind.upper()} cannot be calculated with: select it by itself")
+        refuse_calculation(expression, self.chosen)
         with np.errstate(all="ignore"):
             found = value_of(expression, self.stats, self.schema, clip=False)
         numbers = np.broadcast_to(found, len(self.labels)).tolist()
@@ -106,4 +105,4 @@ class ModelRows:
     def notes(self, groups: Sequence[int]) -> Iterator[str]:
         yield _NOTE
         if not self.private:
-            yield "NOT PRIVATE: drawn with seeded coins"
+            yield NOT_PRIVATE

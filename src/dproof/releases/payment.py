@@ -9,7 +9,6 @@ from collections.abc import Set
 from pathlib import Path
 from typing import Protocol
 
-from dproof.curation.account import Unit
 from dproof.curation.ledger import Ledger
 from dproof.curation.ledger_file import is_begun
 from dproof.errors import DproofWarning
@@ -99,7 +98,7 @@ class ReleasePayment:
     def _opened(self, law: RowLaw | TableLaw) -> Ledger:
         if self._ledger is None:
             budget = None if is_begun(self.path) else law.person
-            self._ledger = Ledger(self.path, budget=budget, unit=Unit.of(law.plan))
+            self._ledger = Ledger(self.path, budget=budget, unit=law.plan.unit)
         return self._ledger
 
     def _told(self, law: RowLaw | TableLaw) -> tuple[Privacy, str, str]:

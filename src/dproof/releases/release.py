@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from dproof.arguments import as_path
 from dproof.certification.certificate import Certificate, laws_table
+from dproof.coins import NOT_PRIVATE
 from dproof.errors import InputError
 from dproof.plans.plan import Plan
 from dproof.plans.row_law import Group, RowLaw, with_bounds
@@ -22,9 +23,14 @@ from dproof.releases.local import REACH, stored_schema
 from dproof.releases.remote import remote_table
 
 if TYPE_CHECKING:
+    from dproof.estimation.contingency import Target
+    from dproof.estimation.curves import MeasuredCurves
+    from dproof.estimation.estimated import Options
     from dproof.questions.answer import Answer
     from dproof.questions.building import Select
     from dproof.questions.curve_estimate import CurveEstimate
+    from dproof.questions.question import Question
+    from dproof.questions.schema import Schema
 
 DATA, PARTS = "release.parquet", "part-*.parquet"  # one file, or as many as there are
 PLAN, CERTIFICATE, REPORT = "plan.toml", "certificate.json", "report.html"
@@ -81,7 +87,7 @@ class Release:
     def __repr__(self) -> str:
         where = "in memory" if self.folder is None else f"in {str(self.folder)!r}"
         promise = f"epsilon = {self.plan.privacy.epsilon}, delta = {self.plan.privacy.delta}"
-        stamp = "" if self.private else ", NOT PRIVATE: drawn with seeded coins"
+        stamp = "" if self.private else f", {NOT_PRIVATE}"
         return f"<release of {self.rows} rows {where}, {promise}{stamp}>"
 
     def _repr_html_(self) -> str:
@@ -122,7 +128,15 @@ class Release:
 
         return raw(self, sql, **options)
 
-    def mean_curve(self, column: str, **options: Any) -> CurveEstimate:
+    def mean_curve(
+        self,
+        column: str,
+        *,
+        where: str | None = None,
+        total: bool = False,
+        level: float = 0.95,
+        target: Target = "table",
+    ) -> CurveEstimate:
         """The mean of a curve column, with a band that holds at all points at once.
 
         `where`, a condition in SQL; `total=True` for the total at each grid point instead; `level` of the band;
@@ -135,8 +149,15 @@ class Release:
         (9,)
         """
         from dproof.estimation.curves import mean_curve
+        from dproof.estimation.estimated import Options
 
-        return mean_curve(self, column, **options)
+        options = Options(level=level, target=target)
+        return mean_curve(self.plan, column, where, total, partial(self._measured_curves, options=options))
+
+    def _measured_curves(self, question: Question, schema: Schema, options: Options) -> MeasuredCurves:
+        from dproof.estimation.curves import ReleaseCurves
+
+        return ReleaseCurves(self, question, options)
 
     def on(self, session: Any) -> Release:
         """The same stored release, counted by the workers of a Spark session, who must see its folder."""

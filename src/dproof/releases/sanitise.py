@@ -173,7 +173,7 @@ def _checked(left: Path, published: Set[str]) -> bool:
 
 def _warn(release: Release) -> None:
     if not release.rows:  # which a release shows, and change-one has made public
-        warnings.warn("the table has no rows: this is a release of nobody", DproofWarning, stacklevel=3)
+        warnings.warn("the table has no rows, so the release is empty", DproofWarning, stacklevel=3)
     expected = float(release.rows * release.plan.privacy.delta)
     if expected > _RARE:
         warnings.warn(

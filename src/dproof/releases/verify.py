@@ -7,13 +7,16 @@ number between two lattice points, cannot have been drawn at all, and may be som
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from dataclasses import astuple, replace
+from math import log, sqrt
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet
 from numpy.typing import NDArray
 
@@ -27,21 +30,23 @@ from dproof.errors import InputError, VerificationFailed
 from dproof.laws.law import LAWS as RECORDED
 from dproof.laws.law import law_from_json
 from dproof.plans.column import added_sizes
+from dproof.plans.plan import ASKED
 from dproof.plans.reader import Misplaced
 from dproof.plans.row_law import Group, RowLaw
 from dproof.plans.table_record import check_noise
 from dproof.releases.central import TABLES
 from dproof.releases.central_rows import ROWS, check_rows, row_count
+from dproof.releases.drawing import stored_types
 from dproof.releases.folder import is_unfinished
 from dproof.releases.load import load, opened, read_certificate
 from dproof.releases.local import stored_schema
 from dproof.releases.metadata import SEEDED, check_metadata
 from dproof.releases.release import CERTIFICATE, PLAN, Release, about
 from dproof.releases.remote import fetch, is_remote
-from dproof.releases.verify_asked import answering, check_asked, check_weights
 
 _NAMES = (b"dproof certificate", CENTRAL.encode())  # one stands in each
 _BATCH = 1 << 17  # rows looked at together: they stay in cache
+_UNLIKELY = 60 * log(2)  # an honest draw lies farther out with a chance of 2^-59 at most
 
 
 def verify(path: str | os.PathLike[str]) -> Release | None:
@@ -176,7 +181,7 @@ def _check_stored(release: Release) -> None:
     if rows != release.rows:
         raise VerificationFailed("the stored table has another number of rows than the certificate")
     if release.law.weights is not None:
-        check_weights(release.law, asked)
+        _check_weights(release.law, asked)
 
 
 def _check_schema(release: Release, schema: Any) -> None:
@@ -201,9 +206,9 @@ def _check_support(file: Path, law: RowLaw) -> NDArray[np.int64]:
         texts = [name for name in names if pa.types.is_string(stored.schema_arrow.field(name).type)]
     with pa.parquet.ParquetFile(file, read_dictionary=texts) as stored:  # each text is looked at once
         for batch in stored.iter_batches(_BATCH, columns=names):
-            counts = counts + (0 if law.weights is None else check_asked(law, batch))
+            counts = counts + (0 if law.weights is None else _check_asked(law, batch))
             for group in law.groups:
-                _check_values(group, batch if law.weights is None else answering(group, batch))
+                _check_values(group, batch if law.weights is None else _answering(group, batch))
     return counts
 
 
@@ -213,3 +218,46 @@ def _check_values(group: Group, batch: Any) -> None:
     for column, space in zip(group.columns, group.storage, strict=True):
         if not space.possible(column, [batch.column(name) for name in column.stored], given, reach):
             raise VerificationFailed(f"the stored column {column.name!r} holds a value that its law cannot give")
+
+
+# Rows that answer for one group each: they hold what they were asked, and nothing else --------------------------------
+
+
+def _check_asked(law: RowLaw, batch: Any) -> NDArray[np.int64]:
+    """How many rows were asked for each group; refused where a row holds a value that it was not asked for."""
+    array = batch.column(ASKED)
+    array = array if pa.types.is_dictionary(array.type) else array.dictionary_encode()
+    places = {group.name: place for place, group in enumerate(law.groups)}
+    known = np.array([places.get(name, -1) for name in array.dictionary.to_pylist()], np.int64)
+    if array.null_count or (known < 0).any():
+        raise VerificationFailed(f"the stored column {ASKED!r} holds something that no row is asked")
+    asked = known[array.indices.to_numpy(zero_copy_only=False)]
+    for name in stored_types(law.groups):
+        holds = np.array([any(name in column.stored for column in group.columns) for group in law.groups])
+        there = batch.column(name).is_valid().to_numpy(zero_copy_only=False)
+        if (there & ~holds[asked]).any():
+            raise VerificationFailed(f"the stored column {name!r} holds a value in a row that was not asked for it")
+    return np.bincount(asked, minlength=len(law.groups))
+
+
+def _answering(group: Group, batch: Any) -> Any:
+    """The rows that were asked for a group, each column as the group stores it."""
+    rows = batch.filter(pc.equal(batch.column(ASKED).cast(pa.string()), group.name))
+    types = stored_types([group])
+    arrays: Mapping[str, Any] = {name: rows.column(name) for name in types}
+    plain = (pa.int64(), pa.float64())
+    return pa.RecordBatch.from_pydict({
+        name: array.cast(types[name], safe=True) if array.type in plain and array.type != types[name] else array
+        for name, array in arrays.items()
+    })  # fmt: skip
+
+
+def _check_weights(law: RowLaw, counts: NDArray[np.int64]) -> None:
+    """Refuse numbers of rows that the weights do not give, but for a chance of 2^-59 (Bernstein's inequality)."""
+    rows = int(counts.sum())
+    for group, chance, count in zip(law.groups, law.chances, counts.tolist(), strict=True):
+        variance = float(rows * chance * (1 - chance))
+        if abs(count - float(rows * chance)) > sqrt(2 * variance * _UNLIKELY) + 2 * _UNLIKELY / 3:
+            raise VerificationFailed(
+                f"the number of rows that were asked for {group.name!r} does not fit its weight in the certificate"
+            )

@@ -201,8 +201,7 @@ def _width(plan: Plan, asked: Select, rows: int | None) -> float | None:
 
 def _noise(plan: Plan, question: Question, schema: Schema, privacy: Privacy) -> Measurement:
     """What a curator would draw for a question at this price."""
-    by_person = plan.person is not None
-    return measure(question, schema, privacy, rows_per_person=plan.rows_per_person, by_person=by_person)
+    return measure(question, schema, privacy, unit=plan.unit)
 
 
 def _given(questions: Any) -> tuple[Planned, ...]:

@@ -15,7 +15,7 @@ from dproof.html import table
 from dproof.meaning import advice
 from dproof.plans.table_law import TableLaw
 from dproof.report.central_expectation import deviations, half_widths, told_nothing
-from dproof.report.page import bar, denial, document, fact_cards
+from dproof.report.page import bar, denial, document, fact_cards, not_promised
 
 _SHOWN = 100  # tables, and columns
 _LISTED = 12  # tables that are not folded away
@@ -235,8 +235,7 @@ def _limits(law: TableLaw) -> str:
         f"The promise is for a person with up to {plan.rows_per_person:,} row{'s'[: plan.rows_per_person > 1]}.",
         "Measuring the same table again is a second release: the two promises add up.",
     ]
-    items = "".join(f"<li>{escape(point)}</li>" for point in points)
-    return f"<section><h2>What is not promised</h2><ul>{items}</ul></section>"
+    return not_promised(points)
 
 
 def _proof(certificate: Mapping[str, Any]) -> str:

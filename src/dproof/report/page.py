@@ -244,6 +244,11 @@ def _limits(row: RowLaw) -> str:
     ]
     if row.plan.privacy.delta:
         points.append("With a probability of up to δ for each row, that row may be published as it is.")
+    return not_promised(points)
+
+
+def not_promised(points: Iterable[str]) -> str:
+    """The section of a page that says what its guarantee is not."""
     items = "".join(f"<li>{escape(point)}</li>" for point in points)
     return f"<section><h2>What is not promised</h2><ul>{items}</ul></section>"
 

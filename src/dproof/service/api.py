@@ -7,7 +7,7 @@ from contextlib import nullcontext, suppress
 from typing import Annotated, Any
 
 import pyarrow as pa
-from fastapi import APIRouter, Header, Response
+from fastapi import APIRouter, Header, Request, Response
 from fastapi.responses import JSONResponse
 from starlette.concurrency import run_in_threadpool
 
@@ -15,12 +15,16 @@ from dproof.charts import rendering
 from dproof.errors import InputError
 from dproof.privacy import Privacy
 from dproof.questions.answer import Answer
-from dproof.service.pace import until_tick
+from dproof.service.desk import Askable, Desk
 from dproof.service.requests import Drafted, Given, HalfWidth, Priced, Queried, Wanted
-from dproof.service.state import Custodian, Known, TheDesk, TheService
+from dproof.service.state import Custodian, Known, Leaving, TheDesk, TheService
 from dproof.service.tokens import Holder
+from dproof.service.uploads import save_upload
 
 ARROW = "application/vnd.apache.arrow.stream"
+_ANY_BYTES = {
+    "requestBody": {"content": {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}}}
+}
 router = APIRouter(prefix="/api")
 
 
@@ -37,10 +41,10 @@ async def table(name: str, desk: TheDesk, who: Known) -> dict[str, Any]:
 
 
 @router.post("/tables/{name}/preview")
-async def preview(name: str, asked: Priced, desk: TheDesk, who: Known) -> dict[str, Any]:
+async def preview(name: str, asked: Priced, service: TheService, who: Known) -> Response:
     """What a question would cost and how good its answer would be: free, and no row is read."""
-    found = await run_in_threadpool(desk.preview, who, name, asked.sql, **asked.price())
-    return {**found.to_json(), "text": str(found)}
+    async with service.leaving() as leaving:
+        return JSONResponse((await run_in_threadpool(_previewed, service.desk, who, name, asked, leaving))[1])
 
 
 @router.post("/tables/{name}/ask")
@@ -48,18 +52,15 @@ async def ask(
     name: str, asked: Priced, service: TheService, who: Known, accept: Annotated[str, Header()] = ""
 ) -> Response:
     """Answer a question: it is paid for first. Asked again it is free, and the answer is the same."""
-    desk, settings = service.desk, service.settings
-    came = settings.clock()
-    free = (await run_in_threadpool(desk.preview, who, name, asked.sql, **asked.price())).free
-    reads = True
-    try:
+    desk = service.desk
+    async with service.leaving() as leaving:
+        table, previewed = await run_in_threadpool(_previewed, desk, who, name, asked, leaving)
+        leaving.at_tick = True
         # Who asks many at once waits here, and not in the threads that serve the others too.
-        async with nullcontext() if free else service.turn(who):
-            answer = await run_in_threadpool(desk.ask, who, name, asked.sql, **asked.price())
-        reads = not free or answer.method.startswith("exact")
-    finally:
-        if reads:  # how long that took is nobody's business
-            await settings.sleep(until_tick(settings.clock() - came, settings.tick))
+        async with nullcontext() if previewed["free"] else service.turn(who):
+            answer = await run_in_threadpool(desk.ask, table, asked.sql, **asked.price())
+        stored = previewed["free"] and not answer.method.startswith("exact")
+        leaving.at_tick = not stored or not table.is_open
     left = await run_in_threadpool(desk.budget, who, name)
     more = {"budget": left, "command": _ask_command(name, asked, who)}
     return await run_in_threadpool(_answered, answer, accept, asked.chart, more)
@@ -121,6 +122,13 @@ async def files(desk: TheDesk, who: Custodian) -> list[dict[str, Any]]:
 async def columns(name: str, desk: TheDesk, who: Custodian) -> dict[str, Any]:
     """For custodians: the names of a table's columns, and its plan."""
     return await run_in_threadpool(desk.custody.columns, name)
+
+
+@router.put("/files/{file}", status_code=201, openapi_extra=_ANY_BYTES)
+async def upload(file: str, request: Request, desk: TheDesk, who: Custodian) -> dict[str, Any]:
+    """For custodians: send a table, as the bytes of a file, under its name with its ending, such as people.csv."""
+    saved = await save_upload(desk.folder, file, request.stream())
+    return {"name": saved.name.partition(".")[0], "file": f"tables/{saved.name}"}
 
 
 @router.post("/drafts/expected")
@@ -187,6 +195,13 @@ async def give(given: Given, desk: TheDesk, who: Custodian) -> dict[str, Any]:
 async def revoke(number: int, desk: TheDesk, who: Custodian) -> None:
     """For custodians: end a token now."""
     await run_in_threadpool(desk.revoke, who, number)
+
+
+def _previewed(desk: Desk, who: Holder, name: str, asked: Priced, leaving: Leaving) -> tuple[Askable, dict[str, Any]]:
+    """A table to ask, and what the question would cost; how long it took to open the table shows in nothing."""
+    table = desk.askable(who, name)
+    leaving.at_tick = not table.is_open
+    return table, desk.preview(table, asked.sql, **asked.price())
 
 
 def _ask_command(name: str, asked: Priced, who: Holder) -> str:

@@ -6,13 +6,17 @@ their intervals and costs in plain words.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
-from functools import wraps
+from functools import partial, wraps
+from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 from dproof.errors import DproofError
 from dproof.service.client import Connection
 
+_SDK = 2  # its version, at least
+_AT_ONCE = 16  # calls of tools; each waits in a thread of its own for what it asks the server
 INSTRUCTIONS = (
     "Private tables are asked in SQL under a privacy budget that cannot be refilled: preview a question before you ask "
     "it, and ask few. Releases are queried in SQL for nothing. Every estimate has a 95% interval: report it."
@@ -61,24 +65,34 @@ def _told(one: dict[str, Any]) -> str:
     return f"columns {columns}" + (f"; left: {one['budget']['in_words']}" if "budget" in one else "")
 
 
-def serve_assistant(server: Connection) -> None:
-    """Serve the tools on standard input and output until they are closed."""
+def sdk_is_there() -> bool:
+    """Whether the SDK is installed, in a version that has what is used here."""
+    try:
+        return int(version("mcp").partition(".")[0]) >= _SDK
+    except PackageNotFoundError:
+        return False
+
+
+def protocol_server(server: Connection) -> Any:
+    """The tools as the SDK serves them, whose refusals are one sentence."""
+    from anyio import CapacityLimiter, to_thread
     from mcp.server.mcpserver import MCPServer
     from mcp.server.mcpserver.exceptions import ToolError
 
-    def plainly(tool: Callable[..., Any]) -> Callable[..., Any]:
-        """The same tool, whose refusals are one sentence."""
+    threads = CapacityLimiter(_AT_ONCE)
 
+    def plainly(tool: Callable[..., Any]) -> Callable[..., Any]:
         @wraps(tool)
-        def told(*args: Any, **kwargs: Any) -> Any:
+        async def told(*args: Any, **kwargs: Any) -> Any:
             try:
-                return tool(*args, **kwargs)
+                return await to_thread.run_sync(partial(tool, *args, **kwargs), limiter=threads)
             except DproofError as error:
                 raise ToolError(str(error)) from None
 
         return told
 
+    logging.getLogger("mcp").setLevel(logging.CRITICAL)  # no log holds a question or an answer
     served = MCPServer("dproof", instructions=INSTRUCTIONS, log_level="CRITICAL")
     for tool in tools_of(server):
         served.tool()(plainly(tool))
-    served.run("stdio")
+    return served

@@ -58,12 +58,7 @@ class Connection:
             with build_opener(*ways).open(request, timeout=600) as response:
                 return json.loads(response.read())
         except HTTPError as error:
-            told = error.read()
-            try:
-                sentence = str(json.loads(told)["error"])
-            except (ValueError, LookupError, TypeError):
-                sentence = f"the server answered {error.code}"
-            raise _KINDS.get(error.code, InputError)(sentence) from None
+            raise refusal(error.code, error.read()) from None
         except (URLError, OSError, ValueError) as error:
             reason = getattr(error, "reason", error)
             raise InputError(f"{self.url} cannot be asked: {reason}") from None
@@ -115,6 +110,15 @@ class RemoteRelease:
     def query(self, sql: str, **options: Any) -> Answer:
         """Debiased answers with intervals, at no cost."""
         return _answer(self.connection.call("POST", f"{self.path}/query", {"sql": sql, **options}))
+
+
+def refusal(status: int, body: bytes) -> DproofError:
+    """What a server refused, in its own words."""
+    try:
+        sentence = str(json.loads(body)["error"])
+    except (ValueError, LookupError, TypeError):
+        sentence = f"the server answered {status}"
+    return _KINDS.get(status, InputError)(sentence)
 
 
 def connect(url: str, token: str) -> Connection:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import secrets
 import shlex
 from collections.abc import Mapping
 from typing import Any
@@ -11,11 +9,11 @@ from typing import Any
 from dproof.curation.ledger_file import is_begun
 from dproof.errors import InputError
 from dproof.plans.plan import Plan
-from dproof.releases.inspection import check
 from dproof.releases.payment import ReleasePayment
 from dproof.releases.sanitise import sanitise
+from dproof.service.checking import check_table
 from dproof.service.drafting import epsilon_for, expected
-from dproof.service.folder import Folder
+from dproof.service.folder import Folder, write_whole
 from dproof.service.jobs import Job, Jobs
 from dproof.tables import open_source
 from dproof.tables.layout import USUAL
@@ -67,18 +65,12 @@ class Custody:
             raise InputError(
                 f"{name!r} has a ledger already, which counts by the plan that is there: change the plan by hand"
             )
-        part = place.with_name(f"{place.name}.{secrets.token_hex(8)}.part")
-        try:
-            part.write_text(plan.text, "utf-8")
-            os.replace(part, place)
-        except OSError as error:
-            part.unlink(missing_ok=True)
-            raise InputError(f"the plan cannot be saved: {error.strerror}") from None
+        write_whole(place, plan.text, "the plan")
         return {"plan": plan.text, "file": f"plans/{place.name}"}
 
     def check(self, name: str) -> dict[str, Any]:
-        """How many values the plan does not cover. CONFIDENTIAL: no noise protects it."""
-        return check(self.folder.table(name), self.folder.plan(name)).to_json()
+        """How many values the plan does not cover, without noise: CONFIDENTIAL. From then on analysts may ask."""
+        return check_table(self.folder, name).to_json()
 
     def sanitise(self, table: str, release: str) -> str:
         """Begin to sanitise a table, paid from its ledger; the name of the job."""

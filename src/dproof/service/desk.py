@@ -5,39 +5,41 @@ An analyst's questions are paid from a share under the one promise to the people
 
 from __future__ import annotations
 
-import threading
-from collections import OrderedDict
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
-from dproof.curation.account import Unit
-from dproof.curation.curator import Curator
 from dproof.curation.ledger import Ledger, Standing
 from dproof.curation.ledger_file import is_begun
 from dproof.curation.limits import Amount, amount, rho_for
-from dproof.curation.preview import Preview
 from dproof.curation.statement import counts_left, entry_to_json, statement
 from dproof.errors import DproofError, InputError
 from dproof.meaning import explain
 from dproof.plans.plan import Plan
 from dproof.privacy import Privacy
 from dproof.questions.answer import Answer
-from dproof.releases.load import load
-from dproof.releases.release import CERTIFICATE, Release
+from dproof.service.checking import check_new, is_checked
 from dproof.service.custody import Custody
 from dproof.service.dummy import MOST_DUMMY_ROWS, dummy_rows
 from dproof.service.folder import Folder
+from dproof.service.opened import Kept, Opened, Table
 from dproof.service.tokens import Holder, Tokens, check_request
 
-_Key = TypeVar("_Key", bound=Hashable)
-_Opened = TypeVar("_Opened")
-_MOST_OPEN = 64  # tables and releases that are kept open
+_MOST_PREVIEWS = 512
 
 
 class NotAllowed(InputError):
     """The token is not for this."""
+
+
+@dataclass(frozen=True, slots=True)
+class Askable:
+    """A table that somebody may ask now, whose share pays for it, and whether it is open for them already."""
+
+    table: Table
+    spender: str | None
+    is_open: bool
 
 
 class Desk:
@@ -45,23 +47,20 @@ class Desk:
 
     def __init__(self, folder: Folder, tokens: Tokens) -> None:
         self.folder, self.tokens, self.custody = folder, tokens, Custody(folder)
-        self._curators: OrderedDict[tuple[str, str], tuple[Any, Curator]] = OrderedDict()
-        self._releases: OrderedDict[str, tuple[Any, Release]] = OrderedDict()
-        self._ledgers: OrderedDict[str, tuple[Any, Ledger]] = OrderedDict()
-        self._plans: OrderedDict[str, tuple[Any, Plan]] = OrderedDict()
-        self._lock = threading.Lock()
+        self._opened = Opened(folder)
+        self._previews = Kept[tuple[Any, ...], dict[str, Any]](_MOST_PREVIEWS)
 
     # Tables --------------------------------------------------------------------------------------------------------
 
     def tables(self, holder: Holder) -> list[dict[str, Any]]:
         """The tables that somebody may ask, with what is public about each."""
         names = [name for name in self.folder.tables if holder.may_ask(name)]
-        return [self._or_why_not(name, partial(self._told, name, holder)) for name in names]
+        return [self._or_why_not(name, partial(self._told, holder, name)) for name in names]
 
     def table(self, holder: Holder, name: str) -> dict[str, Any]:
         """All that is public about a table: its plan, as text and as an object, and what the promise means."""
-        plan = self._plan(holder, name)
-        return {**self._told(name, holder), "plan": plan.text, "meaning": explain(plan.privacy)}
+        plan = self._table(holder, name).plan
+        return {**self._told(holder, name), "plan": plan.text, "meaning": explain(plan.privacy)}
 
     def _or_why_not(self, name: str, told: Callable[[], dict[str, Any]]) -> dict[str, Any]:
         """What is told of a table or a release, or why it cannot be used: the others still can."""
@@ -70,106 +69,96 @@ class Desk:
         except DproofError as error:
             return {"name": name, "error": self.folder.hide(str(error))}
 
-    def _told(self, name: str, holder: Holder) -> dict[str, Any]:
-        plan = self._plan(holder, name)
-        return {"name": name, "columns": _columns(plan), **Unit.of(plan).to_json(), "budget": self.budget(holder, name)}
+    def _told(self, holder: Holder, name: str) -> dict[str, Any]:
+        table = self._table(holder, name)
+        unit, budget = table.plan.unit.to_json(), self._budget(holder, table)
+        return {"name": name, "columns": _columns(table.plan), **unit, "budget": budget}
 
-    def _plan(self, holder: Holder, name: str) -> Plan:
+    def _table(self, holder: Holder, name: str) -> Table:
         if not holder.may_ask(name):
             raise NotAllowed("this token is not for that table")  # whether there is such a table or not
-        return self._read_plan(name)
-
-    def _read_plan(self, name: str) -> Plan:
-        """The plan of a table, read again only where its file has changed."""
-        self.folder.table(name)
-        return self._kept(self._plans, name, _stamp(self.folder.plan_file(name)), partial(self.folder.plan, name))
+        return self._opened.table(name)
 
     def dummy(self, holder: Holder, name: str, rows: int) -> Any:
         """Dummy rows of a table, as an Arrow table."""
         if not 1 <= rows <= MOST_DUMMY_ROWS:
             raise InputError(f"ask for 1 to {MOST_DUMMY_ROWS:,} dummy rows")
-        return dummy_rows(self._plan(holder, name), rows)
+        return dummy_rows(self._table(holder, name).plan, rows)
 
     # Questions under the budget ------------------------------------------------------------------------------------
 
-    def preview(self, holder: Holder, name: str, sql: str, **price: Any) -> Preview:
-        """What a question would cost and how good its answer would be: free, and no row is read."""
-        return self._curator(holder, name).preview(sql, **price)
+    def askable(self, holder: Holder, name: str) -> Askable:
+        """A table for somebody to ask now, or why not: that depends on what custodians did, and on no row."""
+        table = self._table(holder, name)
+        spender = self._spender(holder, table)
+        if spender is None:
+            if table.has_ledger and any(self._opened.ledger(table).analysts.values()):
+                raise NotAllowed(
+                    "analysts have budgets on this table, so they ask it: give yourself a budget as an analyst"
+                )
+        elif not is_checked(self.folder, name, table.state):
+            raise NotAllowed(f"the table {name!r} is new or was changed: its custodian has to check it first")
+        return Askable(table, spender, self._opened.has_curator(table, spender))
 
-    def ask(self, holder: Holder, name: str, sql: str, **price: Any) -> Answer:
+    def preview(self, asked: Askable, sql: str, **price: Any) -> dict[str, Any]:
+        """What a question would cost and how good its answer would be: free, and no row is read.
+
+        It depends on the plan, the question and the ledger alone, so it is kept until one of them changes.
+        """
+        curator = self._opened.curator(asked.table, asked.spender)
+        state = asked.table.state, curator.ledger.mark  # the mark is as old as what is told, or older
+
+        def told() -> dict[str, Any]:
+            found = curator.preview(sql, **price)
+            return {**found.to_json(), "text": str(found)}
+
+        return self._previews.get((asked.table.name, asked.spender, sql, *price.items()), state, told)
+
+    def ask(self, asked: Askable, sql: str, **price: Any) -> Answer:
         """Answer a question; it is paid for first."""
-        return self._curator(holder, name).ask(sql, **price)
+        return self._opened.curator(asked.table, asked.spender).ask(sql, **price)
 
     def budget(self, holder: Holder, name: str) -> dict[str, Any]:
         """What somebody may still spend on a table, as numbers and in words."""
-        plan, own = self._plan(holder, name), self._spender(holder, name)
-        standing = self._standing(plan, name) if own is None else self._share(own, name)
+        return self._budget(holder, self._table(holder, name))
+
+    def _budget(self, holder: Holder, table: Table) -> dict[str, Any]:
+        plan, spender = table.plan, self._spender(holder, table)
+        standing = self._standing(table) if spender is None else self._share(spender, table)
         left = standing.remaining.to_json()
         amounts = {"budget": standing.budget.to_json(), "spent": standing.spent.to_json(), "remaining": left}
         return {**amounts, "in_words": counts_left(left, plan.rows_per_person), "neighbours": plan.privacy.neighbours}
 
     def history(self, holder: Holder, name: str) -> list[dict[str, Any]]:
         """What somebody has asked of a table; a custodian sees what everybody has."""
-        self._plan(holder, name)
-        if not is_begun(self.folder.ledger(name)):
+        table = self._table(holder, name)
+        if not table.has_ledger:
             return []
-        entries = [entry_to_json(entry) for entry in self._ledger(name).entries if entry["kind"] == "question"]
+        entries = [entry_to_json(one) for one in self._opened.ledger(table).entries if one["kind"] == "question"]
         return [one for one in entries if holder.is_custodian or one.get("analyst") == holder.name]
 
-    def _standing(self, plan: Plan, name: str) -> Standing:
+    def _standing(self, table: Table) -> Standing:
         """The account of a table. Who looks at it begins no ledger: until there is one, the plan can be changed."""
-        if is_begun(self.folder.ledger(name)):
-            return self._ledger(name).standing()
-        promised = plan.privacy
+        if table.has_ledger:
+            return self._opened.ledger(table).standing()
+        promised = table.plan.privacy
         rho = rho_for(promised.epsilon, promised.delta) if promised.delta else None
         whole = Amount(promised.epsilon, promised.delta, rho)
         return Standing(whole, Amount(), whole)
 
-    def _share(self, analyst: str, name: str) -> Standing:
-        ledger = self._ledger(name)
+    def _share(self, analyst: str, table: Table) -> Standing:
+        ledger = self._opened.ledger(table)
         given = ledger.analysts[analyst]
         assert given is not None
         return Standing(given, ledger.spent(analyst), ledger.remaining(analyst))
 
-    def _spender(self, holder: Holder, name: str) -> str | None:
+    def _spender(self, holder: Holder, table: Table) -> str | None:
         """Whose share of the budget somebody spends; None is the whole of it, for a custodian."""
         if holder.is_custodian:
             return None
-        if not is_begun(self.folder.ledger(name)) or self._ledger(name).analysts.get(holder.name) is None:
+        if not table.has_ledger or self._opened.ledger(table).analysts.get(holder.name) is None:
             raise NotAllowed("no budget on this table was given to you: ask its custodian")
         return holder.name
-
-    def _curator(self, holder: Holder, name: str) -> Curator:
-        """The table, opened for one person: another's long question does not hold up a short one."""
-        plan, data, ledger = self._plan(holder, name), self.folder.table(name), self.folder.ledger(name)
-        who = self._spender(holder, name)
-        if who is None and is_begun(ledger) and any(self._ledger(name).analysts.values()):
-            raise NotAllowed(
-                "analysts have budgets on this table, so they ask it: give yourself a budget as an analyst"
-            )
-        stamp = _stamp(self.folder.plan_file(name)), _stamp(data)
-        opened = partial(Curator, data, plan, ledger=ledger, analyst=who)
-        return self._kept(self._curators, (name, who or ""), stamp, opened)
-
-    def _ledger(self, name: str) -> Ledger:
-        """The ledger of a table, whose chain is checked once and then as it grows."""
-        plan, file = self._read_plan(name), self.folder.ledger(name)
-        budget = None if is_begun(file) else plan.privacy
-        opened = partial(Ledger, file, budget=budget, unit=Unit.of(plan), ceiling=plan.privacy)
-        return self._kept(self._ledgers, name, _stamp(self.folder.plan_file(name)), opened)
-
-    def _kept(
-        self, kept: OrderedDict[_Key, tuple[Any, _Opened]], key: _Key, stamp: Any, opened: Callable[[], _Opened]
-    ) -> _Opened:
-        """What was opened under a key, or opened anew where its files have changed."""
-        with self._lock:
-            found = kept.get(key)
-            if found is None or found[0] != stamp:
-                found = kept[key] = stamp, opened()
-            kept.move_to_end(key)
-            while len(kept) > _MOST_OPEN:
-                kept.popitem(last=False)
-        return found[1]
 
     # Releases ------------------------------------------------------------------------------------------------------
 
@@ -179,7 +168,7 @@ class Desk:
 
     def release(self, name: str) -> dict[str, Any]:
         """What a release says of itself."""
-        found = self._release(name)
+        found = self._opened.release(name)
         plan, about = found.plan, found.certificate["release"]
         return {
             "name": name,
@@ -195,19 +184,14 @@ class Desk:
 
     def query(self, name: str, sql: str, **options: Any) -> Answer:
         """Ask a release, at no cost."""
-        return self._release(name).query(sql, **options)
-
-    def _release(self, name: str) -> Release:
-        folder = self.folder.release(name)
-        return self._kept(self._releases, name, _stamp(folder / CERTIFICATE), partial(load, folder))
+        return self._opened.release(name).query(sql, **options)
 
     # For custodians ------------------------------------------------------------------------------------------------
 
     def account(self, holder: Holder, name: str) -> dict[str, Any]:
         """The whole account of a table: the budgets and questions of everybody."""
         need_custodian(holder)
-        self._plan(holder, name)
-        return statement(self._ledger(name))
+        return statement(self._opened.ledger(self._table(holder, name)))
 
     def give(self, holder: Holder, name: str, budgets: Mapping[str, Privacy], days: int) -> tuple[str, Holder]:
         """A token for an analyst with a share of the budget of each of these tables; the text is shown this once."""
@@ -235,13 +219,15 @@ def give_budgets(
         plan, file = folder.plan(table), folder.ledger(table)
         limit = Privacy(budget.epsilon, budget.delta, neighbours=plan.privacy.neighbours)
         if is_begun(file):
-            ledger = Ledger(file, unit=Unit.of(plan))
+            ledger = Ledger(file, unit=plan.unit)
             known = ledger.analysts.get(name)
             ledger.close()
             if known not in (None, amount(limit)):
                 raise InputError(f"the budget of {name!r} on {table!r} is {known}, and that cannot be changed")
         begun = None if is_begun(file) else plan.privacy
-        openings.append(partial(Ledger, file, budget=begun, unit=Unit.of(plan), analysts={name: limit}))
+        openings.append(partial(Ledger, file, budget=begun, unit=plan.unit, analysts={name: limit}))
+    for table in budgets:
+        check_new(folder, table)
     for opening in openings:
         opening().close()
     return tokens.issue(name, "analyst", tuple(budgets), days=days)
@@ -254,12 +240,3 @@ def need_custodian(holder: Holder) -> None:
 
 def _columns(plan: Plan) -> list[dict[str, str]]:
     return [{"name": column.name, "kind": column.kind} for column in plan.kept]
-
-
-def _stamp(path: Path) -> tuple[int, int]:
-    """Changes when the file does."""
-    try:
-        found = path.stat()
-    except OSError:
-        raise InputError(f"{path.name!r} is not there, or cannot be read") from None
-    return found.st_mtime_ns, found.st_size

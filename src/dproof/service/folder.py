@@ -3,25 +3,31 @@
 tables/NAME.csv      a private table, in any form that `dproof sanitise` reads
 plans/NAME.toml      its plan
 ledgers/NAME.db      its ledger, begun with the plan's budget
+checked/NAME.json    in which state of its files the table was found to be readable (`dproof.service.checking`)
 releases/…/          folders that `dproof sanitise` made
 tokens.db            who may do what (`dproof.service.tokens`)
 """
 
 from __future__ import annotations
 
+import os
 import re
+import secrets
 import sqlite3
-from collections.abc import Iterator, Mapping
+import stat
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from dproof.errors import InputError, did_you_mean
 from dproof.plans.plan import Plan
 from dproof.releases.release import CERTIFICATE
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
-_TABLES, _PLANS, _LEDGERS, _RELEASES = "tables", "plans", "ledgers", "releases"
+_TABLES, _PLANS, _LEDGERS, _CHECKED, _RELEASES = "tables", "plans", "ledgers", "checked", "releases"
+UNFINISHED = ".upload-"  # how the name of a file begins that is not all there; no table has such a name
 
 
 def checked_name(name: str, what: str) -> str:
@@ -46,7 +52,7 @@ class Folder:
         """A folder that can be served; its parts are made where they are not there yet."""
         if not root.is_dir():
             raise InputError(f"{str(root)!r} is no folder: make one, with your tables in {_TABLES}/")
-        for part in (_TABLES, _PLANS, _LEDGERS, _RELEASES):
+        for part in (_TABLES, _PLANS, _LEDGERS, _CHECKED, _RELEASES):
             try:
                 (root / part).mkdir(0o700, exist_ok=True)  # for its owner alone
             except OSError as error:
@@ -65,6 +71,8 @@ class Folder:
                 raise InputError(f"another server serves {str(self.root)!r} already: stop it first") from None
             raise InputError(f"{str(self.root)!r} cannot be written to, so no budget could be kept: {error}") from None
         try:
+            for part in (self.root / _TABLES).glob(f"{UNFINISHED}*"):  # of a server that was killed
+                part.unlink(missing_ok=True)
             yield
         finally:
             database.close()
@@ -73,9 +81,9 @@ class Folder:
     def files(self) -> dict[str, list[Path]]:
         """What lies in the folder of tables, by the names of tables, whether they have a plan or not."""
         found: dict[str, list[Path]] = {}
-        for path in sorted((self.root / _TABLES).iterdir()):
-            if _NAME.fullmatch(name := path.name.partition(".")[0]):
-                found.setdefault(name, []).append(path)
+        for file in sorted(os.listdir(self.root / _TABLES)):
+            if _NAME.fullmatch(name := file.partition(".")[0]):
+                found.setdefault(name, []).append(self.root / _TABLES / file)
         return found
 
     @property
@@ -91,14 +99,7 @@ class Folder:
 
     def file(self, name: str) -> Path:
         """The file of a table, whether it has a plan or not."""
-        return self._one_of(name, self.files)
-
-    def table(self, name: str) -> Path:
-        """The file of a table that can be asked."""
         files = self.files
-        return self._one_of(name, {known: files[known] for known in self.tables})
-
-    def _one_of(self, name: str, files: Mapping[str, list[Path]]) -> Path:
         if name not in files:
             raise InputError(f"there is no table {name[:64]!r}{did_you_mean(name[:64], files)}")
         if len(files[name]) > 1:  # a copy beside the table: which one is meant?
@@ -106,6 +107,18 @@ class Folder:
                 f"{_TABLES}/ holds {len(files[name])} files with the name {name!r}: leave one of them there"
             )
         return files[name][0]
+
+    def new_table(self, name: str, ending: str) -> Path:
+        """Where a table of that name will lie."""
+        if checked_name(name, "table") in self.files:
+            raise InputError(f"there is a table {name!r} already: choose another name")
+        return self.root / _TABLES / f"{name}{ending}"
+
+    def table(self, name: str) -> Path:
+        """The file of a table that can be asked."""
+        if not _NAME.fullmatch(name) or not self.plan_file(name).is_file():
+            raise InputError(f"there is no table {name[:64]!r}{did_you_mean(name[:64], self.tables)}")
+        return self.file(name)
 
     def release(self, name: str) -> Path:
         """The folder of a release."""
@@ -126,6 +139,9 @@ class Folder:
         """Where the ledger of a table lies, or will."""
         return self.root / _LEDGERS / f"{checked_name(name, 'table')}.db"
 
+    def checked_file(self, name: str) -> Path:
+        return self.root / _CHECKED / f"{checked_name(name, 'table')}.json"
+
     def new_release(self, name: str) -> Path:
         """Where a release of that name will lie."""
         place = self.root / _RELEASES / checked_name(name, "release")
@@ -140,3 +156,25 @@ class Folder:
     @property
     def tokens(self) -> Path:
         return self.root / "tokens.db"
+
+
+def state_of(path: Path) -> Any:
+    """What changes when a file does, or a file in a folder."""
+    try:
+        found = {"": os.stat(path)}
+        if stat.S_ISDIR(found[""].st_mode):
+            found = {name: os.stat(path / name) for name in sorted(os.listdir(path))}
+    except OSError:
+        raise InputError(f"{path.name!r} is not there, or cannot be read") from None
+    return [[name, one.st_mtime_ns, one.st_size] for name, one in found.items()]
+
+
+def write_whole(place: Path, text: str, what: str) -> None:
+    """Write a file, or leave the one that is there."""
+    part = place.with_name(f"{place.name}.{secrets.token_hex(8)}.part")
+    try:
+        part.write_text(text, "utf-8")
+        os.replace(part, place)
+    except OSError as error:
+        part.unlink(missing_ok=True)
+        raise InputError(f"{what} cannot be saved: {error.strerror}") from None

@@ -5,7 +5,7 @@ Written on the plain interface between server and application, so that nothing i
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable, MutableMapping
+from collections.abc import Awaitable, Callable, MutableMapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
@@ -16,6 +16,7 @@ Scope = MutableMapping[str, Any]
 Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
+App = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 _HEADERS = {
     "content-security-policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
@@ -38,9 +39,9 @@ class Guard:
     one of ours (against names that are bound anew), and where a browser names the origin of a change, it must be ours.
     """
 
-    app: Callable[[Scope, Receive, Send], Awaitable[None]]
+    app: App
     hosts: frozenset[str]
-    largest: int  # bytes of a body
+    largest: Callable[[str, str], int]  # bytes of a body, by method and path
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -48,7 +49,7 @@ class Guard:
                 await self.app(scope, receive, send)
             return
         headers = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in scope["headers"]}
-        refused = self._refused(scope["method"], headers)
+        refused = self._refused(scope["method"], scope["path"], headers)
 
         async def send_with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":
@@ -63,23 +64,30 @@ class Guard:
         else:
             await JSONResponse({"error": refused[1]}, refused[0])(scope, receive, send_with_headers)
 
-    def _refused(self, method: str, headers: dict[str, str]) -> tuple[int, str] | None:
+    def _refused(self, method: str, path: str, headers: dict[str, str]) -> tuple[int, str] | None:
         if headers.get("host", "") not in self.hosts:
             return 421, "this server is not asked by that name: use the address that it printed"
-        origin = headers.get("origin")
         if method in _CHANGING:
+            origin = headers.get("origin")
             if origin is not None and origin.partition("://")[2] not in self.hosts:
                 return 403, "a page of another site may not do this"
             if headers.get("sec-fetch-site", "same-origin") not in ("same-origin", "none"):
                 return 403, "a page of another site may not do this"
-            length = headers.get("content-length", "")
-            if not length.isdecimal() or "transfer-encoding" in headers:  # beside that, a length says nothing
-                return 411, "say how long the body is, in Content-Length"
-            if int(length) > self.largest:
-                return 413, f"the body is too large: {self.largest:,} bytes are the most"
+        length = headers.get("content-length", "" if method in _CHANGING else "0")
+        if not length.isdecimal() or "transfer-encoding" in headers:  # beside that, a length says nothing
+            return 411, "say how long the body is, in Content-Length"
+        if int(length) > (largest := self.largest(method, path)):
+            return 413, f"the body is too large: {largest:,} bytes are the most"
         return None
 
 
-def hosts_of(names: Iterable[str], port: int) -> frozenset[str]:
-    """What a browser may call a server with these names at a port."""
-    return frozenset(each for name in names for each in (f"{name}:{port}", *([name] if port in (80, 443) else [])))
+def hosts_of(addresses: Sequence[str], port: int, names: Sequence[str] = ()) -> frozenset[str]:
+    """What a browser may call a server: its addresses with its port, and the names that its operator gave.
+
+    A name counts with any port in front of the server, so it stands for itself: nobody else can be reached by it.
+
+    >>> sorted(hosts_of(["127.0.0.1"], 8722, ["data.example.org"]))
+    ['127.0.0.1:8722', 'data.example.org', 'data.example.org:8722']
+    """
+    listened = {f"{address}:{port}" for address in (*addresses, *names)}
+    return frozenset({*listened, *names, *(addresses if port in (80, 443) else ())})

@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import defaultdict
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Annotated
 
@@ -13,7 +14,7 @@ from fastapi import Depends, Request
 from starlette.exceptions import HTTPException
 
 from dproof.service.desk import Desk, need_custodian
-from dproof.service.pace import Rate
+from dproof.service.pace import Rate, until_tick
 from dproof.service.sessions import COOKIE, Sessions
 from dproof.service.tokens import Holder
 
@@ -34,6 +35,13 @@ class Settings:
     secure: bool = False  # whether people come by TLS, so that the cookie goes no other way
 
 
+@dataclass(slots=True)
+class Leaving:
+    """When an answer leaves: at once, or at a tick, so that it shows to nobody how long a table was read."""
+
+    at_tick: bool = False
+
+
 class Service:
     """The desk, who is signed in, and how often somebody comes."""
 
@@ -46,6 +54,16 @@ class Service:
     def turn(self, holder: Holder) -> asyncio.Lock:
         """What one question of a person at a time holds while it reads a table."""
         return self._turns[holder.number]
+
+    @asynccontextmanager
+    async def leaving(self) -> AsyncIterator[Leaving]:
+        """What comes of a question leaves when it may, be it an answer or a refusal."""
+        came, found = self.settings.clock(), Leaving()
+        try:
+            yield found
+        finally:
+            if found.at_tick:
+                await self.settings.sleep(until_tick(self.settings.clock() - came, self.settings.tick))
 
     def known(self, request: Request, token: str) -> Holder | None:
         """Who holds a token; an address that guesses is slowed down."""
@@ -70,25 +88,28 @@ class Service:
         return found
 
 
-def service_of(request: Request) -> Service:
+# A function that is not asynchronous is called in a thread, as it should be where it reads a file, and not elsewhere.
+
+
+async def service_of(request: Request) -> Service:
     """The service that an application was made with."""
     found: Service = request.app.state.service
     return found
 
 
-def desk_of(request: Request) -> Desk:
-    return service_of(request).desk
+async def desk_of(request: Request) -> Desk:
+    return (await service_of(request)).desk
 
 
 def holder_of(request: Request) -> Holder:
-    return service_of(request).holder(request)
+    service: Service = request.app.state.service
+    return service.holder(request)
 
 
-def custodian_of(request: Request) -> Holder:
+async def custodian_of(who: Annotated[Holder, Depends(holder_of)]) -> Holder:
     """Who sends a request that only custodians may send."""
-    found = holder_of(request)
-    need_custodian(found)
-    return found
+    need_custodian(who)
+    return who
 
 
 TheService = Annotated[Service, Depends(service_of)]

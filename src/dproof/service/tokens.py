@@ -8,8 +8,9 @@ import json
 import os
 import secrets
 import sqlite3
+import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -67,6 +68,9 @@ class Tokens:
 
     def __init__(self, path: Path, clock: Callable[[], datetime] = now) -> None:
         self._path, self._clock = path, clock
+        self._lock = threading.Lock()
+        self._reading: tuple[tuple[int, int], sqlite3.Connection] | None = None  # which file is open
+        self._known: tuple[int, list[tuple[str, Holder]]] | None = None  # what it holds, in which version
         try:
             path.touch(0o600)
             os.chmod(path, 0o600)
@@ -116,24 +120,34 @@ class Tokens:
             database.execute("UPDATE tokens SET revoked = ? WHERE number = ?", (_time(self._clock()), number))
 
     def _rows(self) -> list[tuple[str, Holder]]:
-        columns = "hash, number, name, role, tables, made, ends, revoked"
-        with self._database() as database:
-            rows = database.execute(f"SELECT {columns} FROM tokens ORDER BY number").fetchall()
-        return [
-            (stored, Holder(number, name, role, tuple(json.loads(tables)), made, ends, revoked))
-            for stored, number, name, role, tables, made, ends, revoked in rows
-        ]
+        """Every token, read again where the file has changed.
+
+        SQLite counts the changes in the file itself, and compares that at every look: so what another connection or
+        process wrote is seen at once, however quickly one change follows another.
+        """
+        with self._lock, self._sentences():
+            found = os.stat(self._path)
+            if self._reading is None or self._reading[0] != (found.st_dev, found.st_ino):  # another file is there now
+                database = sqlite3.connect(self._path, check_same_thread=False, isolation_level=None)
+                self._reading, self._known = ((found.st_dev, found.st_ino), database), None
+            database = self._reading[1]
+            version = database.execute("PRAGMA data_version").fetchone()[0]
+            if self._known is None or self._known[0] != version:
+                columns = "hash, number, name, role, tables, made, ends, revoked"
+                rows = database.execute(f"SELECT {columns} FROM tokens ORDER BY number").fetchall()
+                self._known = version, [(stored, _holder(*fields)) for stored, *fields in rows]
+            return self._known[1]
 
     @contextmanager
     def _database(self) -> Iterator[sqlite3.Connection]:
+        with self._sentences(), closing(sqlite3.connect(self._path)) as database, database:
+            yield database
+
+    @contextmanager
+    def _sentences(self) -> Iterator[None]:
         try:
-            database = sqlite3.connect(self._path)
-            try:
-                with database:
-                    yield database
-            finally:
-                database.close()
-        except sqlite3.Error as error:
+            yield
+        except (sqlite3.Error, OSError) as error:
             raise InputError(f"the tokens in {self._path.name!r} cannot be read or written: {error}") from None
 
 
@@ -147,6 +161,10 @@ def check_request(name: str, role: str, tables: Sequence[str], days: int) -> Non
         raise InputError(f"a token lasts from 1 to {_MOST_DAYS} days")
     if role == "analyst" and not tables:
         raise InputError("an analyst's token names the tables that may be asked")
+
+
+def _holder(number: int, name: str, role: Role, tables: str, *times: str) -> Holder:
+    return Holder(number, name, role, tuple(json.loads(tables)), *times)
 
 
 def _hash(text: str) -> str:

@@ -9,13 +9,18 @@ from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect
+from starlette.routing import Route
 
 from dproof import __version__
 from dproof.errors import DproofError, InputError, OverBudget
 from dproof.service import api, pages
+from dproof.service.assistant import sdk_is_there
 from dproof.service.desk import Desk, NotAllowed
 from dproof.service.guard import Guard
+from dproof.service.mcp_endpoint import PATH, McpEndpoint
 from dproof.service.state import Service, Settings, Unknown, desk_of
+from dproof.service.uploads import LARGEST_UPLOAD
 
 LARGEST_BODY = 1 << 16
 _STATUS: dict[type[DproofError], int] = {NotAllowed: 403, OverBudget: 409, InputError: 400}  # the first that fits
@@ -23,12 +28,29 @@ _STATUS: dict[type[DproofError], int] = {NotAllowed: 403, OverBudget: 409, Input
 
 def application(desk: Desk, hosts: frozenset[str], settings: Settings | None = None) -> Guard:
     """The server's application, behind its guard."""
-    app = FastAPI(title="dproof", version=__version__, docs_url=None, redoc_url=None)
-    app.state.service = Service(desk, settings or Settings())
+    service = Service(desk, settings or Settings())
+    assistants = McpEndpoint(service, lambda: guarded) if sdk_is_there() else None
+    app = FastAPI(
+        title="dproof",
+        version=__version__,
+        docs_url=None,
+        redoc_url=None,
+        redirect_slashes=False,  # a proxy ends TLS, so the address here would lead out of it, token and all
+        lifespan=None if assistants is None else assistants.running,
+    )
+    app.state.service = service
     app.include_router(api.router)
     app.include_router(pages.router)
+    if assistants is not None:
+        app.router.routes.append(Route(PATH, assistants, methods=["POST"]))
     _errors(app)
-    return Guard(app, hosts, LARGEST_BODY)
+    guarded = Guard(app, hosts, _largest)
+    return guarded
+
+
+def _largest(method: str, path: str) -> int:
+    """How many bytes a body may have."""
+    return LARGEST_UPLOAD if method == "PUT" and path.startswith(f"{api.router.prefix}/files/") else LARGEST_BODY
 
 
 def _errors(app: FastAPI) -> None:
@@ -36,8 +58,8 @@ def _errors(app: FastAPI) -> None:
 
     async def told(request: Request, error: Exception) -> Response:
         status, said = _said(error)
-        sentence = desk_of(request).folder.hide(said)
-        if request.url.path.startswith("/api/"):
+        sentence = (await desk_of(request)).folder.hide(said)
+        if request.url.path.startswith(("/api/", PATH)):
             return JSONResponse({"error": sentence}, status)
         return pages.error_page(status, sentence)
 
@@ -52,6 +74,8 @@ def _said(error: Exception) -> tuple[int, str]:
         case DproofError():
             status = next((status for kind, status in _STATUS.items() if isinstance(error, kind)), 500)
             return status, "; ".join([str(error), *getattr(error, "__notes__", ())])
+        case ClientDisconnect():
+            return 400, "the request did not come to its end"
         case HTTPException():
             return error.status_code, str(error.detail)
         case RequestValidationError():

@@ -109,7 +109,8 @@ async def _answered(
     given = ", ".join(f'{key}="{value}"' for key, value in {**price, "delta": question.delta}.items() if value != "0")
     call = f'.table("{name}").{do}({json.dumps(asked["sql"], ensure_ascii=False)}, {given})'
     if do != "ask":
-        return _preview(await api.preview(name, question, service.desk, who), _python(request, call))
+        response = await api.preview(name, question, service, who)
+        return _preview(json.loads(bytes(response.body)), _python(request, call))
     response = await api.ask(name, question, service, who)
     return _answer(json.loads(bytes(response.body)), _python(request, call), with_command=who.is_custodian)
 

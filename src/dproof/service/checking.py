@@ -1,0 +1,53 @@
+"""Whether a table can be read to its end: found out by its custodian, before an analyst may ask it.
+
+A line that cannot be read stops every question, and who asks would see that it is there. So the custodian reads the
+table through, and the state of its files at that time is kept. In any other state it is closed to analysts, whatever
+it holds: what they are told depends on what the custodian did, and not on a row.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from dproof.errors import InputError
+from dproof.releases.inspection import Inspection, check
+from dproof.service.folder import Folder, state_of, write_whole
+
+
+def check_table(folder: Folder, name: str) -> Inspection:
+    """Read a table through and open it to analysts; refused, for its custodian, where a row cannot be read."""
+    state = state_of_table(folder, name)  # before the reading: what changes meanwhile is not checked
+    found = check(folder.table(name), folder.plan(name))
+    write_whole(folder.checked_file(name), json.dumps(state), "that the table is checked")
+    return found
+
+
+def is_checked(folder: Folder, name: str, state: Any) -> bool:
+    """Whether a table is as it was when it was last checked."""
+    try:
+        return bool(json.loads(folder.checked_file(name).read_bytes()) == state)
+    except (OSError, ValueError):
+        return False
+
+
+def check_new(folder: Folder, name: str) -> None:
+    """Check a table, if it is not checked as it is now."""
+    if not is_checked(folder, name, state_of_table(folder, name)):
+        check_table(folder, name)
+
+
+def check_all(folder: Folder) -> dict[str, str]:
+    """Check every table with a plan that is not checked yet; what is wrong with those that cannot be read."""
+    wrong = {}
+    for name in folder.tables:
+        try:
+            check_new(folder, name)
+        except InputError as error:
+            wrong[name] = str(error)
+    return wrong
+
+
+def state_of_table(folder: Folder, name: str) -> Any:
+    """What changes when the rows of a table do, or how its plan reads them."""
+    return [state_of(folder.plan_file(name)), state_of(folder.table(name))]

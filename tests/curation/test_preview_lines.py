@@ -1,0 +1,48 @@
+"""A preview as text: a line for the price, what is left, each mechanism, and each column of the answer."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from fractions import Fraction
+
+from dproof import Privacy
+from dproof.curation.limits import Amount
+from dproof.curation.preview import Preview
+from dproof.questions.ranges import Range
+
+PREVIEW = Preview(
+    asked="SELECT mode(x) AS m, avg(x) AS a, count(*) AS n FROM data",
+    cost=Privacy("1/2"),
+    free=False,
+    remaining=Amount(Fraction(2)),
+    sensitivity=None,
+    mechanisms=("count: some noise",),
+    half_widths={"m": None, "a": None, "n": 3.0},
+    errors={"m": None, "a": None, "n": 1.0},
+    level=0.9,
+    notes=("A note.",),
+    ranges={"n": Range(Fraction(0), Fraction(2))},
+    chosen=("m",),
+    times=4,
+)
+
+
+def test_every_column_has_its_line() -> None:
+    lines = str(PREVIEW).splitlines()
+    assert lines[:5] == [
+        PREVIEW.asked,
+        "costs epsilon 0.5 and delta 0",
+        "left to spend: epsilon 2 and delta 0",
+        "  enough for 4 questions at this price",
+        "mechanism: count: some noise",
+    ]
+    assert [line.partition(":")[0] for line in lines[5:]] == ["m", "a", "n", "  no information at this ε", "A note."]
+    assert lines[5].startswith("m: chosen") and lines[6].startswith("a: the interval depends on the data")
+    assert lines[7] == "n: ± 3 with probability 0.9, 1 off on average"
+
+
+def test_what_is_free_or_cannot_be_counted_says_nothing_of_how_often_it_can_be_paid() -> None:
+    free = str(replace(PREVIEW, free=True)).splitlines()
+    assert free[1].startswith("free: it was answered before") and "enough for" not in str(free)
+    assert "enough for" not in str(replace(PREVIEW, times=None))
+    assert "enough for 1 question at this price" in str(replace(PREVIEW, times=1))
