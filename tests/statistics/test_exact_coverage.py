@@ -79,6 +79,7 @@ def test_the_variance_of_numbers_that_heap_at_both_ends(ones: int, rows: int, ep
     assert found.covered(share * (1 - share), "var_pop(x)").of_all >= 0.95
     told = found.covered((share * (1 - share)) ** 0.5, "stddev_pop(x)")
     assert told.of_all >= 0.95 and told.of_told >= 0.95
+    assert found.covered(1 - 2 * (share * (1 - share)) ** 0.5, "1 - 2 * stddev_pop(x)").of_all >= 0.95
 
 
 PAIRS = {

@@ -229,11 +229,14 @@ class MeasuredTable:
         noise = self.noise[moving].noise
         assert noise is not None
         half = noise.quantile(repr(self.level))
+        ends = [
+            value_of(expression, stats | {moving: stats[moving] + t}, self.schema, clip=False) for t in (-half, half)
+        ]
+        # An estimate that cannot be is moved to one that can, and the interval with it: see `questions.ranges`.
         most = np.array(self.rows if moving in self.consistent else np.inf)
-        moved = [np.minimum(stats[moving] + t, most) for t in (-half, half)]
-        ends = [value_of(expression, stats | {moving: end}, self.schema) for end in moved]
+        moved = value_of(expression, stats | {moving: np.minimum(stats[moving], most)}, self.schema) - raw
         one_more = value_of(expression, stats | {moving: stats[moving] + 1}, self.schema, clip=False)
-        return np.minimum(*ends), np.maximum(*ends), noise.variance**0.5 * np.abs(one_more - raw)
+        return np.minimum(*ends) + moved, np.maximum(*ends) + moved, noise.variance**0.5 * np.abs(one_more - raw)
 
     def _whole(self, expression: Expression, places: NDArray[np.int64]) -> list[int | float] | None:
         """A count or a sum as the exact multiple of its unit that was released."""

@@ -10,6 +10,7 @@ from typing import Any, Literal, NamedTuple, Protocol, get_args
 import numpy as np
 
 from dproof.arguments import choice, flag
+from dproof.coins import NOT_PRIVATE
 from dproof.errors import InputError, did_you_mean
 from dproof.estimation.contingency import Contingency, Estimates, Groups, Target
 from dproof.estimation.counted import Counting
@@ -87,7 +88,7 @@ def warned(
     warnings = [warning for part in expressions(question) if part in found for warning in found[part][1]]
     yield from (note for n in groups for note, which in warnings if which[n])
     if not private:
-        yield "NOT PRIVATE: drawn with seeded coins"
+        yield NOT_PRIVATE
 
 
 class Scaled(Protocol):
@@ -180,13 +181,15 @@ class Estimated:
         level = self.options.level
         if self.options.simultaneous:
             level = simultaneous(level, int((found.variance != 0).sum()))
-        if found.square is not None:
+        if found.root_of is not None:
             # The root of an interval of the square covers as often, and needs no square that is far from zero.
             # Below zero it is moved there first, as `Range` moves what is not possible.
-            own = self.spread(found.square)
-            half = np.where(np.isfinite(own.low), (own.high - own.low) / 2, 0.0)
-            low, high = (np.sqrt(np.maximum(end, 0.0)) for end in (own.low, np.maximum(own.high, half)))
-            return own._replace(low=low, high=high, stderr=self._near(found, level).stderr)
+            root, square = found.root_of, self.spread(found.root_of.square)
+            half = np.where(np.isfinite(square.low), (square.high - square.low) / 2, 0.0)
+            ends = (np.sqrt(np.maximum(end, 0.0)) for end in (square.low, np.maximum(square.high, half)))
+            low, high = (root.shift + root.factor * end for end in ends)
+            stderr = self._near(found, level).stderr
+            return square._replace(low=np.minimum(low, high), high=np.maximum(low, high), stderr=stderr)
         is_variance = found.ratio is not None and found.ratio.top.parabola is not None and found.ratio.bottom.linear
         spread = self._of_tangents(found, level) if is_variance else self._near(found, level)
         return spread if self.free is None else self._for_every_distribution(found, spread, self.free, level)

@@ -82,8 +82,8 @@ class Value:
     """A function of the sums in every group: its value, its gradient, and whether it divides by what may be zero.
 
     Var g(T) ≈ ∇g · Cov(T) · ∇g, the delta method. `linear` says whether it is a linear function of the sums. `ratio` is
-    set where the value is shift + factor · (a / b), `square` where it is the square root of another value, and
-    `parabola` where it is a linear function of the sums plus factor · x² / divisor.
+    set where the value is shift + factor · (a / b), `root_of` where it is shift + factor · √a, and `parabola` where
+    it is a linear function of the sums plus factor · x² / divisor.
     """
 
     value: Array  # (groups,)
@@ -92,7 +92,7 @@ class Value:
     unsure: Array  # (groups,)
     linear: bool = False
     ratio: Ratio | None = None
-    square: Value | None = None
+    root_of: Root | None = None
     parabola: Parabola | None = None
     __array_ufunc__ = None  # NumPy's numbers leave calculations with a value to it
 
@@ -110,12 +110,14 @@ class Value:
         return Value(*flat, self.covariance, np.zeros_like(self.unsure), linear=True)
 
     def _moved(self, factor: float, shift: float) -> Value:
-        ratio = self.ratio
+        ratio, root_of = self.ratio, self.root_of
         if ratio is not None:
             ratio = replace(ratio, factor=ratio.factor * factor, shift=ratio.shift * factor + shift)
+        if root_of is not None:
+            root_of = replace(root_of, factor=root_of.factor * factor, shift=root_of.shift * factor + shift)
         moved, gradient = self.value * factor + shift, self.gradient * factor
         parabola = self.parabola and replace(self.parabola, factor=self.parabola.factor * factor)
-        return replace(self, value=moved, gradient=gradient, ratio=ratio, square=None, parabola=parabola)
+        return replace(self, value=moved, gradient=gradient, ratio=ratio, root_of=root_of, parabola=parabola)
 
     def __add__(self, other: Value | float) -> Value:
         if not isinstance(other, Value):
@@ -178,7 +180,16 @@ class Value:
             gradient = self.gradient / (2 * root[:, None])
         spread = np.sqrt(np.maximum(self.variance, 0.0))
         unsure = self.unsure | (self.value <= _UNSURE * spread)
-        return Value(root, gradient, self.covariance, unsure, square=self)
+        return Value(root, gradient, self.covariance, unsure, root_of=Root(self))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Root:
+    """shift + factor · √square."""
+
+    square: Value
+    factor: float = 1.0
+    shift: float = 0.0
 
 
 @dataclass(frozen=True, slots=True, eq=False)

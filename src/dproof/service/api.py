@@ -17,7 +17,7 @@ from dproof.errors import InputError
 from dproof.privacy import Privacy
 from dproof.questions.answer import Answer
 from dproof.service.desk import Askable, Desk
-from dproof.service.requests import Drafted, Given, Priced, Queried, Wanted
+from dproof.service.requests import Drafted, Given, HalfWidth, Priced, Queried, Wanted
 from dproof.service.state import Custodian, Known, Leaving, TheDesk, TheService
 from dproof.service.tokens import Holder
 from dproof.service.uploads import save_upload
@@ -135,6 +135,12 @@ async def upload(file: str, request: Request, desk: TheDesk, who: Custodian) -> 
 async def expected(draft: Drafted, desk: TheDesk, who: Custodian) -> dict[str, Any]:
     """For custodians: what a draft of a plan would give; no data is opened."""
     return await run_in_threadpool(desk.custody.expected, draft.plan, draft.rows)
+
+
+@router.post("/drafts/epsilon")
+async def epsilon(wanted: HalfWidth, desk: TheDesk, who: Custodian) -> dict[str, Any]:
+    """For custodians: the least ε that gives a wanted ±, from a local release, a central one and asking."""
+    return await run_in_threadpool(desk.custody.epsilon, wanted.plan, **wanted.model_dump(exclude={"plan"}))
 
 
 @router.put("/plans/{name}")
