@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import shlex
-from contextlib import nullcontext, suppress
+from contextlib import suppress
+from functools import partial
 from typing import Annotated, Any
 
 import pyarrow as pa
@@ -56,9 +57,8 @@ async def ask(
     async with service.leaving() as leaving:
         table, previewed = await run_in_threadpool(_previewed, desk, who, name, asked, leaving)
         leaving.at_tick = True
-        # Who asks many at once waits here, and not in the threads that serve the others too.
-        async with nullcontext() if previewed["free"] else service.turn(who):
-            answer = await run_in_threadpool(desk.ask, table, asked.sql, **asked.price())
+        answering = partial(desk.ask, table, asked.sql, **asked.price())
+        answer = await (run_in_threadpool(answering) if previewed["free"] else service.reading(who, name, answering))
         stored = previewed["free"] and not answer.method.startswith("exact")
         leaving.at_tick = not stored or not table.is_open
     left = await run_in_threadpool(desk.budget, who, name)

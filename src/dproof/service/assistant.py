@@ -16,7 +16,6 @@ from dproof.errors import DproofError
 from dproof.service.client import Connection
 
 _SDK = 2  # its version, at least
-_AT_ONCE = 16  # calls of tools; each waits in a thread of its own for what it asks the server
 INSTRUCTIONS = (
     "Private tables are asked in SQL under a privacy budget that cannot be refilled: preview a question before you ask "
     "it, and ask few. Releases are queried in SQL for nothing. Every estimate has a 95% interval: report it."
@@ -73,19 +72,17 @@ def sdk_is_there() -> bool:
         return False
 
 
-def protocol_server(server: Connection) -> Any:
-    """The tools as the SDK serves them, whose refusals are one sentence."""
-    from anyio import CapacityLimiter, to_thread
+def protocol_server(server: Connection, threads: Callable[[], Any] = lambda: None) -> Any:
+    """The tools as the SDK serves them, whose refusals are one sentence; `threads` limits those of who calls one."""
+    from anyio import to_thread
     from mcp.server.mcpserver import MCPServer
     from mcp.server.mcpserver.exceptions import ToolError
-
-    threads = CapacityLimiter(_AT_ONCE)
 
     def plainly(tool: Callable[..., Any]) -> Callable[..., Any]:
         @wraps(tool)
         async def told(*args: Any, **kwargs: Any) -> Any:
             try:
-                return await to_thread.run_sync(partial(tool, *args, **kwargs), limiter=threads)
+                return await to_thread.run_sync(partial(tool, *args, **kwargs), limiter=threads())
             except DproofError as error:
                 raise ToolError(str(error)) from None
 
