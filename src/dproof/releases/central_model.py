@@ -1,4 +1,4 @@
-"""A question that the measured tables do not tell, answered from the made-up rows: by a model, without an interval."""
+"""Questions that measured tables cannot answer, answered from the made-up rows: by a model, without an interval."""
 
 from __future__ import annotations
 
