@@ -33,7 +33,7 @@ def test_the_interval_of_a_count_covers_at_least_as_often_as_it_says(
         covered, told = 0.0, 0.0
         for k in range(-reach, reach + 1):
             released: dict[str, Any] = {"noisy": [[true + k]], "chosen": [], "private": False}
-            if measurement.rows_are_public:
+            if measurement.unit.rows_are_public:
                 released["rows"] = 40
             (row,) = answer_of(measurement, released, level).rows
             cell, chance = row["n"], float(noise.law.probability(k))
