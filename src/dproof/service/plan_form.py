@@ -15,9 +15,7 @@ from dproof.plans.column import SPACES
 
 Tables = Mapping[str, Any]
 Path = tuple[str, ...]
-KINDS = ("drop", "categories", "interval", "date", "subsets", "public")
 AS_SAVED = "as saved"  # the kind of a column that the form cannot show
-TAKEN = ("line", "code", "label", "commas")  # which part of a line of values is one
 _PROMISE = ("model", "epsilon", "delta", "neighbours", "person", "rows_per_person")
 _USUAL = {
     "model": "local",
@@ -127,7 +125,7 @@ def _column_fields(table: Any) -> dict[str, str]:
     """The fields of a column, empty where the plan has none; None is a column of a new plan."""
     given = table if isinstance(table, Mapping) else {}
     kind = next((flag for flag in ("drop", "public") if given.get(flag)), _text(given.get("space", "drop")))
-    if kind not in KINDS or "columns" in given:
+    if kind not in _KEYS or "columns" in given:
         kind = AS_SAVED
     values, bins = given.get("values", ()), given.get("bins", ())
     fields = {key: _text(given.get(key, "")) for key in ("low", "high", "step", "separator", "outside_value")}
