@@ -50,10 +50,10 @@ CONCERNED = {
     "central_sets central_rows",
     "certification/verify_central_plan.py": "central_reach verify_central central_forgeries central_curve_forgeries "
     "contrasts central_sets central_rows",
-    "certification/verify_certificate.py": "verifier_ranges verifier_design_ranges verifier_geometric verifier_bounds "
-    "verifier_coefficients verifier_digits verifier_pairs certificate_forgeries certificate certificate_ranges "
-    "versions lattice_certificates wide_noise release_folder_forgeries release_forgeries dates curves_release "
-    "noise_records optional optional_curves sampled_forgeries",
+    "certification/verify_certificate.py": "verifier_ranges verifier_main verifier_design_ranges verifier_geometric "
+    "verifier_bounds verifier_coefficients verifier_digits verifier_pairs certificate_forgeries certificate "
+    "certificate_ranges versions lattice_certificates wide_noise release_folder_forgeries release_forgeries dates "
+    "curves_release noise_records optional optional_curves sampled_forgeries",
     "curation": "unknown_aggregates curator_groups curator_counts curator_price curator_moments",
     "curation/account.py": "ledger ledger_rho release_payment curator_session",
     "curation/choice.py": "choice_rates curator_selection unknown_aggregates curator_session curator_price",
@@ -76,7 +76,7 @@ CONCERNED = {
     "curation/statement.py": "ledger budget_rho ask",
     "curation/tally.py": "counting curator_missing curator_distinct curator_consistency curator_session checkboxes "
     "curator_counts curator_moments",
-    "curves/bands.py": "path_length band_coverage curves_estimation curves_curator",
+    "curves/bands.py": "path_length drawn_quantile band_coverage curves_estimation curves_curator",
     "curves/bases.py": "curves_bases kernel_norms projection_error curves_left_out curves_noise curves_clipping "
     "curves_choice curves_estimation curves_curator curves_release",
     "curves/columns.py": "curve_columns curves_clipping missing_curves curves_release curves_left_out curves_curator",
