@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+NOT_PRIVATE = "NOT PRIVATE: drawn with seeded coins"  # said of whatever they drew
 _TILE = 1 << 18  # bytes encrypted at a time: input and output stay in the second-level cache
 _ZEROS = bytes(_TILE)
 

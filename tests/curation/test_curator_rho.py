@@ -15,6 +15,7 @@ import pytest
 
 from dproof import Curator
 from dproof.composition import pure_epsilon
+from dproof.curation.curator import Terms
 from dproof.curation.limits import rho_for
 from dproof.curation.measurement import Measurement, measure
 from dproof.errors import OverBudget
@@ -93,7 +94,7 @@ def test_a_hundred_counts_at_once(tmp_path: Path) -> None:
     """The figure of the documentation: the exact standard deviation of each of 100 counts at (1, 1e-6)."""
     asked = ", ".join(f"count(*) FILTER (WHERE age >= {n})" for n in range(1, 100))
     curator = Curator(PEOPLE, plan(), ledger=tmp_path / "b.db")
-    made = curator._measurement(f"SELECT {asked}, count(*) FROM data", "1", "1e-6", None, 0.95)
+    made = curator._measurement(f"SELECT {asked}, count(*) FROM data", Terms("1", "1e-6", None, 0.95, False))
     noises = [noisy.noise for noisy in made.noisy]
     assert len(noises) == 100 and {noise.name for noise in noises if noise is not None} == {"Gaussian"}
     spreads = {round(noise.variance**0.5, 2) for noise in noises if noise is not None}

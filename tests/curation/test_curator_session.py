@@ -17,6 +17,7 @@ import pyarrow as pa
 import pytest
 
 import dproof as dp
+from dproof.curation.curator import Terms
 from dproof.curation.tally import counted_rows, read_codes
 from dproof.errors import InputError, OverBudget
 from dproof.plans.plan import Plan
@@ -465,7 +466,7 @@ def test_intervals_cover_the_truth_as_often_as_they_say(question: str, truth: An
     from dproof.curation.tally import tally
 
     curator = dp.Curator(people(), PLAN, ledger=tmp_path / "b.db")
-    measurement = curator._measurement(question, "0.5", 0, None, 0.95)
+    measurement = curator._measurement(question, Terms("0.5", 0, None, 0.95, False))
     counted = tally(curator.source, curator.plan, measurement)
     right, covered, runs = float(truth(people()["age"].to_numpy())), 0, 400
     with seeded_coins(11):
@@ -487,7 +488,9 @@ def test_moments_of_few_rows_have_intervals_that_say_how_little_is_known(asked: 
     number = {"space": "interval", "low": 0, "high": 110, "step": 1}
     plan = {"privacy": {"epsilon": 1}, "columns": {"age": number, "size": number, "sex": PLAN["columns"]["sex"]}}
     curator = dp.Curator(rows, plan, ledger=tmp_path / "b.db")
-    measurement = curator._measurement(f"SELECT sex, {asked} AS x FROM data GROUP BY sex", 1, 0, None, 0.9)
+    measurement = curator._measurement(
+        f"SELECT sex, {asked} AS x FROM data GROUP BY sex", Terms(1, 0, None, 0.9, False)
+    )
     counted = tally(curator.source, curator.plan, measurement)
     true = {"var": lambda d: d.age.var(), "std": lambda d: d.age.std(ddof=0), "cov": lambda d: d.age.cov(d["size"])}
     right = [true.get(asked[:3], lambda d: d.age.corr(d["size"]))(rows[rows.sex == sex]) for sex in "fm"]

@@ -9,6 +9,7 @@ import pyarrow as pa
 import pytest
 
 import dproof as dp
+from dproof.curation.curator import Terms
 from dproof.curation.released import answer_of
 
 SQL = "SELECT count(*) AS n FROM data WHERE team = 'a'"
@@ -24,7 +25,7 @@ def test_the_interval_of_a_count_covers_at_least_as_often_as_it_says(
     promise = {"epsilon": 10, "delta": "1e-3", "neighbours": neighbours}
     table = pa.table({"team": ["a"] * true + ["b"] * (40 - true)})
     curator = dp.Curator(table, {"privacy": promise, "columns": columns}, ledger=tmp_path / "ledger.db")
-    measurement = curator._measurement(SQL, epsilon, delta, None, 0.95)
+    measurement = curator._measurement(SQL, Terms(epsilon, delta, None, 0.95, False))
     noise = measurement.noisy[0].noise
     assert noise is not None
     reach = noise.quantile("0.9999")
@@ -32,7 +33,7 @@ def test_the_interval_of_a_count_covers_at_least_as_often_as_it_says(
         covered, told = 0.0, 0.0
         for k in range(-reach, reach + 1):
             released: dict[str, Any] = {"noisy": [[true + k]], "chosen": [], "private": False}
-            if measurement.rows_are_public:
+            if measurement.unit.rows_are_public:
                 released["rows"] = 40
             (row,) = answer_of(measurement, released, level).rows
             cell, chance = row["n"], float(noise.law.probability(k))

@@ -1,4 +1,4 @@
-"""Counts by three columns, drawn towards what tables of two columns say."""
+"""Counts by three columns, shrunk towards what tables of two columns say."""
 
 from __future__ import annotations
 

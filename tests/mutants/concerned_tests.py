@@ -8,25 +8,25 @@ from pathlib import Path
 CONCERNED = {
     "laws": "read_numbers what_a_law_says families lattice new_law worst_pairs noise_mechanisms certificate_ranges "
     "lattice_sampling samplers noise_records",
-    "laws/block_design.py": "block_design plane_design count_variance worst_pairs certificate_ranges best_laws",
+    "laws/block_design.py": "block_design plane_design verifier_design_ranges count_variance worst_pairs best_laws",
     "laws/blocks.py": "block_design plane_design best_laws",
     "laws/difference_sets.py": "block_design plane_design",
     "laws/debias.py": "present_blocks summed_numbers points estimation_scores estimation_unbiased release_query "
     "release_query_designs frequency_protocols",
     "laws/divergence.py": "gaussian_vectors worst_pairs families lattice certify tight_or_upper curves_noise "
     "composition",
-    "laws/gaussian.py": "gaussian_vectors gaussian_cells verifier_coefficients lattice noise_records noise_mechanisms "
-    "gaussian_limits curves_noise certificate_ranges lattice_sampling curator_price",
+    "laws/gaussian.py": "gaussian_vectors gaussian_record gaussian_cells verifier_coefficients lattice noise_records "
+    "noise_mechanisms gaussian_limits curves_noise certificate_ranges lattice_sampling curator_price",
     "laws/guide.py": "guide new_law lattice_sampling samplers",
-    "laws/k_norm.py": "k_norm curves_choice curves_release",
+    "laws/k_norm.py": "k_norm k_norm_terms curves_choice curves_release",
     "laws/keep_or_other.py": "count_variance what_a_law_says families worst_pairs certify release_query "
     "frequency_protocols samplers",
     "laws/lattice.py": "what_a_law_says summed_numbers lattice_nodes lattice_clamped clamped_error lattice new_law "
     "certificate_ranges lattice_certificates release_query_numbers lattice_sampling noise_records",
-    "laws/laplace.py": "laplace_tables clamped_error scale uneven_noise lattice wide_noise noise noise_records "
-    "certificate_ranges lattice_sampling",
-    "laws/law.py": "read_numbers count_variance points what_a_law_says new_law families worst_pairs samplers "
-    "certificate_ranges noise_records release_query_designs release_query",
+    "laws/laplace.py": "laplace_tables steepest_ratio clamped_error scale uneven_noise lattice wide_noise noise "
+    "noise_records certificate_ranges lattice_sampling",
+    "laws/law.py": "read_numbers law_as_matrix count_variance points what_a_law_says new_law families worst_pairs "
+    "samplers certificate_ranges noise_records release_query_designs release_query",
     "laws/matrix.py": "matrix_odds matrix_variance mean_variance families worst_pairs certify rounding "
     "estimation_scores matrix_file certificate samplers optional missing_release",
     "laws/optional.py": "optional_pairs points mean_variance what_a_law_says optional optional_curves missing_release "
@@ -34,8 +34,8 @@ CONCERNED = {
     "laws/points.py": "points_on_grid points release_query_numbers",
     "laws/one_item.py": "one_item worst_pairs best_laws",
     "laws/rounded.py": "rounded mean_variance certificate_ranges best_laws",
-    "laws/scores.py": "count_variance summed_numbers smoothed_scores estimation_scores estimation_unbiased "
-    "release_query release_query_designs frequency_protocols",
+    "laws/scores.py": "count_variance scores_of_empty_places summed_numbers smoothed_scores estimation_scores "
+    "estimation_unbiased release_query release_query_designs frequency_protocols",
     "laws/sets.py": "count_variance unmixed_sets negative_weights what_a_law_says families worst_pairs "
     "lattice_sampling estimation_scores frequency_protocols release_query_designs certify samplers",
     "laws/simplex.py": "simplex release_query",
@@ -43,34 +43,34 @@ CONCERNED = {
     "certification": "certify certificate sufficient_sets tight_or_upper composition lattice_certificates",
     "certification/composing.py": "advanced_delta composition tight_or_upper",
     "certification/loss.py": "exact_products tight_or_upper at_the_prompt composition",
-    "certification/certificate.py": "certificate_file certificate certificate_ranges versions certificate_page "
-    "lattice_certificates",
+    "certification/certificate.py": "certificate_file certificate_of_nothing certificate certificate_ranges "
+    "versions certificate_page lattice_certificates",
     "certification/sufficient_sets.py": "sufficient_sets 2015_theorem_2 2015_theorem_3 2016_theorem_2 2016_example_2",
     "certification/verify_central.py": "central_reach verify_central central_forgeries contrasts several_rows "
     "central_sets central_rows",
     "certification/verify_central_plan.py": "central_reach verify_central central_forgeries central_curve_forgeries "
     "contrasts central_sets central_rows",
-    "certification/verify_certificate.py": "verifier_ranges verifier_bounds verifier_coefficients verifier_digits "
-    "verifier_pairs certificate_forgeries certificate certificate_ranges versions lattice_certificates wide_noise "
-    "release_folder_forgeries release_forgeries dates curves_release noise_records optional optional_curves "
-    "sampled_forgeries",
+    "certification/verify_certificate.py": "verifier_ranges verifier_design_ranges verifier_geometric verifier_bounds "
+    "verifier_coefficients verifier_digits verifier_pairs certificate_forgeries certificate certificate_ranges "
+    "versions lattice_certificates wide_noise release_folder_forgeries release_forgeries dates curves_release "
+    "noise_records optional optional_curves sampled_forgeries",
     "curation": "unknown_aggregates curator_groups curator_counts curator_price curator_moments",
     "curation/account.py": "ledger ledger_rho release_payment curator_session",
     "curation/choice.py": "choice_rates curator_selection unknown_aggregates curator_session curator_price",
     "curation/curator.py": "declared_price curator_rho curator_session ask_once curator_price",
-    "curation/curve_sums.py": "curve_sums curves_curator curves_as_sums functional_mean_curve",
-    "curation/noisy_curves.py": "noisy_curves curves_curator curves_as_sums functional_mean_curve",
+    "curation/curve_sums.py": "curve_sums curve_answers curves_curator curves_as_sums functional_mean_curve",
+    "curation/noisy_curves.py": "noisy_curves curve_answers curves_curator curves_as_sums functional_mean_curve",
     "curation/noisy_sums.py": "noisy_sums curator_stderr curator_consistency curator_counts curator_price "
     "curator_moments",
     "curation/ledger.py": "published_releases ledger ledger_rho release_payment curator_session",
     "curation/ledger_file.py": "ledger ledger_rho release_payment curator_session",
     "curation/limits.py": "limits ledger_rho curator_rho ledger",
     "curation/price.py": "price curator_rho ledger_rho curator_distinct curator_price",
-    "curation/measurement.py": "what_leaves curator_stderr unknown_aggregates curator_counts curator_price "
-    "curator_moments",
+    "curation/measurement.py": "what_leaves demanded_noise curator_stderr unknown_aggregates curator_counts "
+    "curator_price curator_moments",
     "curation/preview.py": "preview_lines ask answer_notes curator_session curator_selection curator_price",
-    "curation/released.py": "what_leaves curator_stderr curator_consistency curator_missing curator_counts "
-    "curator_moments",
+    "curation/released.py": "what_leaves curator_stderr curve_answers curator_consistency curator_missing "
+    "curator_counts curator_moments",
     "curation/selection.py": "curator_selection curator_price",
     "curation/simulation.py": "unknown_aggregates curator_consistency curator_price curator_moments",
     "curation/statement.py": "ledger budget_rho ask",
@@ -80,8 +80,8 @@ CONCERNED = {
     "curves/bases.py": "curves_bases kernel_norms projection_error curves_left_out curves_noise curves_clipping "
     "curves_choice curves_estimation curves_curator curves_release",
     "curves/columns.py": "curve_columns curves_clipping missing_curves curves_release curves_left_out curves_curator",
-    "curves/expansion.py": "curves_clipping curves_noise projection_error curves_left_out curves_choice curve_sums "
-    "noisy_curves optional_curves curves_release curves_curator certificate_ranges missing_curves",
+    "curves/expansion.py": "curves_clipping curve_sql curves_noise projection_error curves_choice curve_sums "
+    "noisy_curves curves_left_out optional_curves curves_release curves_curator certificate_ranges missing_curves",
     "curves/kernels.py": "gaussian_process kernel_norms curves_bases 2015_example_4 curves_choice curves_release",
     "curves/left_out.py": "curves_left_out curves_estimation",
     "curves/noise.py": "curves_noise projection_error curves_choice optional_curves certificate_ranges curves_release "

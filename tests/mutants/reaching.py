@@ -37,7 +37,7 @@ class Reached:
                 return as_written(loader, fullname)
             return telling(path, path.read_bytes())
 
-        SourceFileLoader.get_code = get_code  # type: ignore[method-assign, assignment]
+        SourceFileLoader.get_code = get_code
 
     def take(self) -> list[str]:
         functions = sorted(self.functions)

@@ -1,11 +1,13 @@
 """The walk of an analyst and of a custodian in a real browser: wide and narrow, light and dark, by keyboard alone."""
 
 import os
+import re
 import shutil
 from pathlib import Path
 
 import pytest
 
+import dproof as dp
 from tests.service.server import make_folder, serving
 
 sync_api = pytest.importorskip("playwright.sync_api", reason="Playwright is not installed")
@@ -20,7 +22,11 @@ SCREENS = os.environ.get("DPROOF_SCREENSHOTS")  # a folder, for who wants to loo
 @pytest.fixture(scope="module")
 def made(tmp_path_factory):
     made = make_folder(tmp_path_factory.mktemp("served"))
-    shutil.copy(made.root / "tables" / "people.csv", made.root / "tables" / "survey.csv")
+    for size in (PHONE, DESK):  # one for each walk
+        shutil.copy(made.root / "tables" / "people.csv", made.root / "tables" / f"survey-{size['width']}.csv")
+    dp.sanitise(
+        made.root / "tables" / "people.csv", made.root / "plans" / "people.toml", made.root / "releases" / "ready"
+    )
     with serving(made) as made:
         yield made
 
@@ -68,62 +74,106 @@ def test_an_analyst_asks(page, made):
     sign_in(page, made.ann)
     look(page, "home")
     page.get_by_role("link", name="people").click()
+    assert "list_contains" not in page.locator("main").inner_text() and "f, m" in page.locator("main").inner_text()
     page.locator("[name=by]").select_option("sex")
+    page.locator("[name=where]").select_option("age")
+    page.locator("[name=comparison]").select_option("<")
+    page.locator("[name=value]").fill("50")
     page.get_by_role("button", name="Write it").click()
-    assert page.get_by_label("Question").input_value() == "SELECT sex, count(*) AS n FROM data GROUP BY sex"
+    sql = "SELECT sex, count(*) AS n FROM data WHERE age < 50 GROUP BY sex"
+    sync_api.expect(page.get_by_label("Question", exact=True)).to_have_value(sql)
     page.get_by_role("button", name="Preview").click()
-    page.locator("#answer pre").wait_for()
+    page.get_by_role("heading", name="Preview").wait_for()
+    assert "It costs ε = 0.1" in page.locator("#answer").inner_text() or "Free" in page.locator("#answer").inner_text()
     look(page, "preview")
-    page.get_by_role("button", name="Ask").click()
-    page.locator("#answer table").wait_for()
+    page.get_by_role("button", name="Ask", exact=True).click()
+    page.get_by_role("heading", name="Answer").wait_for()
     page.locator("img.chart").wait_for()
+    sync_api.expect(page.get_by_role("status")).to_have_text("Answer")
     look(page, "answer")
     assert page.locator("#answer tbody tr").count() >= 2 and "more counts at ±" in page.locator("#left").inner_text()
-    page.get_by_label("Question").fill("SELECT nothing FROM data")
-    page.get_by_role("button", name="Ask").click()
-    page.get_by_role("alert").wait_for()
+    assert "dp.connect(" in page.locator("#answer").inner_text() and page.locator("#history a").count() >= 1
+    page.get_by_label("Question", exact=True).fill("SELECT nothing FROM data")
+    page.get_by_role("button", name="Ask", exact=True).click()
+    sync_api.expect(page.locator("#question-error")).to_contain_text("nothing")
+    sync_api.expect(page.get_by_label("Question", exact=True)).to_have_attribute("aria-invalid", "true")
     look(page, "refused")
-    page.reload()
+    page.get_by_role("link", name="ask again").first.click()
+    assert 'FROM data WHERE "age" < 50' in page.get_by_label("Question", exact=True).input_value()
     page.get_by_text("What the promise means to a person").click()
-    page.get_by_text("What is in the table: its plan").click()
+    page.locator("summary", has_text="The plan").click()
     look(page, "table")
+    with page.expect_download() as download:
+        page.get_by_role("button", name="Download dummy rows").click()
+    assert Path(download.value.path()).read_text().startswith('"sex","age"')
     page.get_by_role("button", name="Sign out").click()
     page.get_by_label("Token").wait_for()
+
+
+def box(page, name):
+    return page.locator("fieldset.column").filter(has=page.get_by_label(f"Kind of {name}", exact=True))
 
 
 def test_a_custodian_plans_sanitises_and_hands_out_a_token(page, made):
     width = page.viewport_size["width"]
     sign_in(page, made.carla)
     page.get_by_role("link", name="Plans and tokens").click()
-    page.get_by_label("Name").fill("dan")
-    page.get_by_label("Tables").select_option("people")
-    page.get_by_role("button", name="Give a token").click()
-    page.locator("code.token").wait_for()
-    look(page, "custody")
-    page.locator("main").get_by_role("link", name="survey").click()
-    page.get_by_label("values of sex").fill("f\nm")
-    page.get_by_label("kind of age").select_option("interval")
-    for key, value in (("low", "18"), ("high", "90"), ("bins", "18, 40, 90")):
-        page.get_by_label(f"{key} of age").fill(value)
-    page.get_by_label("Questions that matter").fill("SELECT sex, avg(age) AS a FROM data GROUP BY sex")
-    page.get_by_role("button", name="What it would give").click()
-    page.locator("#expected h2, #expected .error").first.wait_for()
-    assert "What it would give" in page.locator("#expected").inner_text()
+    page.locator("main").get_by_role("link", name=f"survey-{width}").click()
+    page.get_by_text("Choose the kind of a column").wait_for()
+    page.get_by_label("Kind of sex").select_option("categories")
+    box(page, "sex").locator("[name=values]").fill("1 = f\n2 = m")
+    page.get_by_text("look like a code book").wait_for()
+    box(page, "sex").locator("[name=taken]").select_option("label")
+    page.get_by_label("Kind of age").select_option("interval")
+    box(page, "age").locator("[name=low]").fill("18")
+    box(page, "age").locator("[name=high]").fill("9o")
+    sync_api.expect(box(page, "age").locator(".error")).to_contain_text("high is wrong")
+    sync_api.expect(box(page, "age").locator("[name=high]")).to_have_attribute("aria-invalid", "true")
+    look(page, "mistake")
+    box(page, "age").locator("[name=high]").fill("90")
+    box(page, "age").locator("[name=step]").fill("1")
+    page.locator("[name=questions]").fill("SELECT sex, avg(age) AS a FROM data GROUP BY sex")
+    page.get_by_label("Rows of the table").fill("500")
+    page.locator("#expected caption", has_text="Questions that matter, about 500 rows").wait_for()
+    assert page.locator("#expected tbody tr").count() == 3 and page.locator("svg.range").count() == 4
     look(page, "plan")
-    if (made.root / "ledgers" / "survey.db").exists():  # the other size was here before
-        return
+    page.get_by_label("± wanted").fill("5")
+    page.get_by_role("button", name="Find ε").click()
+    page.get_by_text("The least ε that gives it").wait_for()
+    look(page, "epsilon")
+    found = page.locator("#epsilons button").first.inner_text().removeprefix("Use ")
+    page.locator("#epsilons button").first.click()
+    assert page.get_by_label("ε", exact=True).input_value() == found
     page.get_by_role("button", name="Save the plan").click()
-    page.get_by_text("Saved as plans/survey.toml").wait_for()
+    page.get_by_text(f"Saved as plans/survey-{width}.toml").wait_for()
+    page.reload()  # the form opens with what is saved
+    assert box(page, "sex").locator("[name=values]").input_value() == "f\nm"
+    assert page.get_by_label("ε", exact=True).input_value() == found
     page.get_by_role("button", name="Confidential look").click()
-    page.get_by_text("CONFIDENTIAL").wait_for()
+    page.locator(".confidential").wait_for()
     look(page, "check")
-    page.get_by_label("release", exact=True).fill(f"survey-{width}")
+    page.get_by_role("link", name="Back to the plan").click()
     page.get_by_role("button", name="Sanitise").click()
     page.get_by_text("The release is made").wait_for()
-    page.goto(f"/releases/survey-{width}")
+    look(page, "made")
+    report = page.request.get(f"/releases/survey-{width}/report")
+    assert report.ok and "can deny" in report.text()
+    page.get_by_role("link", name="Query the release").click()
     page.get_by_role("button", name="Query").click()
     page.locator("#answer table").wait_for()
     look(page, "release")
+    with page.expect_download() as download:
+        page.get_by_role("link", name="Download the release").click()
+    assert download.value.suggested_filename == f"survey-{width}.zip"
+    page.get_by_role("link", name="Plans and tokens").click()
+    page.get_by_label("people").check()
+    page.get_by_label("Name").fill(f"dan {width}")
+    page.get_by_role("button", name="Give a token").click()
+    page.locator("code.token").wait_for()
+    look(page, "custody")
+    page.get_by_role("button", name=re.compile(f"Revoke the token .* dan {width}")).click()
+    page.get_by_text("is revoked").wait_for()
+    look(page, "revoked")
 
 
 def test_the_keyboard_is_enough(page, made):
@@ -138,10 +188,32 @@ def test_the_keyboard_is_enough(page, made):
     press_until(page, "a", "people")
     page.get_by_role("heading", name="Ask people").wait_for()
     press_until(page, "button", "Preview")
-    page.locator("#answer pre").wait_for()
-    page.get_by_label("Question").fill("SELECT se")
-    page.get_by_label("Question").press("Control+Space")
-    assert page.get_by_label("Question").input_value() in ("SELECT sex", "SELECT SELECT")
+    page.get_by_role("heading", name="Preview").wait_for()
+    page.get_by_label("Question", exact=True).fill("SELECT se")
+    page.get_by_label("Question", exact=True).press("Control+Space")
+    assert page.get_by_label("Question", exact=True).input_value() in ("SELECT sex", "SELECT SELECT")
+    page.get_by_label("Question", exact=True).fill("SELECT count(*) AS n FROM data WHERE sex = '")
+    page.locator("#completion button", has_text="'m'").click()
+    assert page.get_by_label("Question", exact=True).input_value().endswith("sex = 'm'")
+    page.get_by_label("ε that it may cost").press("Enter")  # which previews, and spends nothing
+    page.get_by_text("It costs ε = 0.1").wait_for()
+
+
+def test_without_a_script_everything_can_be_done(browser, made):
+    context = browser.new_context(java_script_enabled=False, viewport=PHONE, base_url=f"http://127.0.0.1:{made.port}")
+    page = context.new_page()
+    page.set_default_timeout(60_000)
+    sign_in(page, made.carla)
+    page.goto("/plans/people")
+    page.get_by_role("button", name="Show what it gives").click()
+    page.locator("#expected caption").first.wait_for()
+    page.goto("/releases/ready")
+    page.locator("[name=by]").select_option("sex")
+    page.get_by_role("button", name="Write it").click()
+    assert "GROUP BY sex" in page.get_by_label("Question", exact=True).input_value()
+    page.get_by_role("button", name="Query").click()
+    page.get_by_role("heading", name="Answer").wait_for()
+    context.close()
 
 
 def press_until(page, kind, text):

@@ -60,6 +60,14 @@ def test_what_a_draft_would_give_each_way(made):
     assert dp.Plan.parse(told["plan"]).model == "central" and 0.73 < told["meaning"]["attack_accuracy"] < 0.74
 
 
+def test_the_epsilon_of_a_wanted_half_width(made):
+    asked = {"plan": DRAFT, "rows": 5000, "question": DRAFT["questions"][0]["sql"], "column": "n", "half_width": "300"}
+    told = call(made, "POST", "/api/drafts/epsilon", asked).json
+    assert float(told["epsilon"]["central"]) < float(told["epsilon"]["local"]) and told["refused"] == {}
+    refused = call(made, "POST", "/api/drafts/epsilon", {**asked, "half_width": "-1"})
+    assert refused.status == 400 and "half-width" in refused.json["error"]
+
+
 @pytest.mark.parametrize(
     ("change", "words"),
     [({"columns": {}}, "column"), ({"privacy": {"epsilon": "0.1x"}}, "epsilon"), ({"nonsense": 1}, "nonsense")],

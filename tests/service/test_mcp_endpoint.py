@@ -2,10 +2,12 @@
 
 import asyncio
 import json
+import threading
 
 import pytest
 
 import dproof as dp
+from dproof.curation import curator
 from tests.service.server import make_folder, send, serving
 
 pytest.importorskip("mcp", reason="the SDK is not installed")
@@ -41,11 +43,50 @@ def test_the_tools_ask_under_the_token_of_who_calls(made):
     assert "It was free" in text(called(made, made.bob, "ask", table="people", sql=SQL, epsilon="0.1"))
 
 
-def test_what_is_refused_is_told_in_a_sentence(made):
+def test_what_is_refused_is_told_in_a_sentence_and_logged_nowhere(made, capfd):
     refused = called(made, made.bob, "ask", table="people", sql="SELECT avg(age) AS a FROM data", epsilon="1.5")
     assert refused["isError"] and "what is left" in text(refused) and "Traceback" not in text(refused)
     refused = called(made, made.ann, "describe_table", table="../tokens")
     assert refused["isError"] and "not for that table" in text(refused)
+    refused = called(made, made.ann, "ask", table="people", sql=7)
+    assert refused["isError"] and "Traceback" not in text(refused)
+    assert "".join(capfd.readouterr()) == ""
+
+
+def test_the_calls_of_one_hold_up_no_other(tmp_path, monkeypatch):
+    reading, go_on, tally = threading.Event(), threading.Event(), curator.tally
+
+    def slow(*arguments):
+        reading.set()
+        assert go_on.wait(60)
+        return tally(*arguments)
+
+    with serving(make_folder(tmp_path)) as made:
+        monkeypatch.setattr(curator, "tally", slow)
+        asking = [
+            threading.Thread(
+                target=called,
+                args=(made, made.ann, "ask"),
+                kwargs={"table": "people", "sql": SQL, "epsilon": f"0.0{n}"},
+            )
+            for n in range(1, 7)
+        ]
+        for thread in asking:
+            thread.start()
+        assert reading.wait(60)
+        try:
+            assert "more counts" in text(called(made, made.bob, "budget", table="people"))
+        finally:
+            go_on.set()
+        for thread in asking:
+            thread.join(60)
+
+
+def test_without_the_sdk_there_is_no_such_path(tmp_path, monkeypatch):
+    monkeypatch.setattr("dproof.service.web.sdk_is_there", lambda: False)
+    with serving(make_folder(tmp_path)) as made:
+        told = send(made, "POST", "/mcp", {}, made.ann, Accept=ACCEPT)
+        assert told.status == 404 and told.json["error"]
 
 
 def test_who_has_no_token_or_only_a_session_is_no_assistant(made):

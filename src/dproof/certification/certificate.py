@@ -12,6 +12,7 @@ from typing import Any
 
 from dproof.arguments import expect, listed
 from dproof.certification.verify_certificate import seal
+from dproof.coins import NOT_PRIVATE
 from dproof.errors import InputError
 from dproof.exact import exact, float_above, written
 from dproof.mechanisms.mechanism import Mechanism
@@ -152,7 +153,7 @@ class Certificate:
         return laws_table(f"Certified: {self._promise()}", self.parts)
 
     def _promise(self) -> str:
-        seeded = "" if self.private else ", NOT PRIVATE: drawn with seeded coins"
+        seeded = "" if self.private else f", {NOT_PRIVATE}"
         figures = f"ε = {written(self.privacy.epsilon)}, δ = {written(self.privacy.delta)}"
         return f"{figures}, {self.privacy.neighbours}{seeded}"
 

@@ -1,4 +1,4 @@
-"""Deciding a guarantee without a rounding hole. HLM15, Definition 2."""
+"""Certification: whether a law keeps (ε, δ), decided in exact arithmetic. HLM15, Definition 2."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`dproof budget`: what a table has told so far, and what it may still tell."""
+"""`dproof budget`: what was spent on a table, for what, and what is left."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`dproof check`: the custodian's own look, before anything is released."""
+"""`dproof check`: exact counts of what a plan does not cover, for the custodian alone."""
 
 from __future__ import annotations
 

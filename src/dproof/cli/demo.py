@@ -1,4 +1,4 @@
-"""`dproof demo`: the main job, on people who do not exist."""
+"""`dproof demo`: a made-up survey, sanitised in both models and queried."""
 
 from __future__ import annotations
 

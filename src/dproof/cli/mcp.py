@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from importlib.util import find_spec
 from typing import Annotated
 
 from dproof.cli.options import argument
@@ -21,10 +20,11 @@ def mcp(url: Annotated[str, argument("URL", "The address of a running `dproof se
     token = os.environ.get(TOKEN)
     if not token:
         raise InputError(f"put the token into the environment variable {TOKEN}")
-    if find_spec("mcp") is None:
-        raise InputError("this needs mcp: pip install 'dproof[mcp]'")
-    from dproof.service.assistant import protocol_server
+    from dproof.service.assistant import protocol_server, sdk_is_there
     from dproof.service.client import connect
+
+    if not sdk_is_there():
+        raise InputError("this needs mcp: pip install 'dproof[mcp]'")
 
     server = connect(url, token)
     server.tables()  # refused here rather than at the first question

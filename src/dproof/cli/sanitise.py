@@ -1,4 +1,4 @@
-"""`dproof sanitise`: the main job."""
+"""`dproof sanitise`: from a table and a plan to a stored release."""
 
 from __future__ import annotations
 

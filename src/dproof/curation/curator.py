@@ -12,7 +12,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from dproof.arguments import as_path, expect
-from dproof.coins import current
+from dproof.coins import NOT_PRIVATE, current
 from dproof.curation.ledger import Ledger
 from dproof.curation.ledger_file import is_begun
 from dproof.curation.limits import Amount, rho_for
@@ -255,7 +255,7 @@ class Curator:
     def receipt(self, price: Price, released: Released, free: bool) -> list[str]:
         """What an answer says about its price."""
         notes = [f"{'It was free' if free else f'It cost {price.amount}'}; {self.plan.unit}."]
-        return notes if released.get("private", True) else [*notes, "NOT PRIVATE: drawn with seeded coins."]
+        return notes if released.get("private", True) else [*notes, f"{NOT_PRIVATE}."]
 
     def key(self, text: str, names: Iterable[str]) -> str:
         """What a ledger knows a question by: its canonical text, and a digest of how the plan reads its columns."""

@@ -1,4 +1,4 @@
-"""The ledger: what a table has told so far, kept so that nobody can spend twice or quietly forget.
+"""The ledger: what was spent on a table and for which answers, in a chain of hashes that entries are only added to.
 
 One SQLite file, one table that is only ever added to. Each entry carries the hash of the one before it, so a changed,
 dropped or swapped entry breaks the chain; the head of the chain is kept beside it, so a cut end shows as well. Who can

@@ -1,4 +1,4 @@
-"""The numbers that leave the private table, and what they say: drawn once, then calculated with for nothing.
+"""The noisy numbers that leave the private table: drawn once and stored; an answer is post-processing of them.
 
 Noise is added to what was counted, candidates are chosen, and nothing else leaves the table. Intervals and tables that
 add up are post-processing. The sheet, section 5; HLM15, Theorem 4.

@@ -1,4 +1,4 @@
-"""Choosing one of many with a probability that falls with its distance from the best: exactly.
+"""The exponential mechanism and permute-and-flip, exactly: one of many, the likelier the nearer it is to the best.
 
 The exponential mechanism chooses x with P(x) ∝ e^(−t·k(x)), where k(x) ≥ 0 counts by how much x misses the mark
 (HLM16, Definition 2). Permute-and-flip (McKenna and Sheldon 2020) takes the candidates in a random order and accepts

@@ -1,4 +1,4 @@
-"""Covariance kernels and the norms of their Hilbert spaces H: the only norm that Gaussian process noise answers to.
+"""Covariance kernels and the norms of their Hilbert spaces H: what Gaussian process noise is calibrated to.
 
 f + σG with G of kernel K moves, seen from f + h + σG, by exactly ‖h‖_H/σ standard deviations (Cameron and Martin).
 A function outside H gives itself away at any σ. Hall, Rinaldo and Wasserman 2013.

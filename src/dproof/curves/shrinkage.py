@@ -1,4 +1,4 @@
-"""A noisy mean curve, smoothed as far as the noise hides what lies in it.
+"""A noisy mean curve, smoothed by shrinkage (James and Stein 1961).
 
 On the grid a curve is a sum of waves: its level, the others that the plan's basis shows, and the rest. In the second
 and the third of these blocks the noisy coefficients b are multiplied by max(0, 1 − (tr Σ − 2λ)/|b|²), where Σ is the

@@ -29,7 +29,7 @@ from dproof.plans.schema import schema_of
 from dproof.questions.aggregates import Frequent, Rank, Values, variance
 from dproof.questions.answer import Answer, Cell
 from dproof.questions.building import Asked, as_question
-from dproof.questions.measured import answer
+from dproof.questions.measured import answer, refuse_calculation
 from dproof.questions.question import Aggregate, Expression, Question, aggregates_of
 from dproof.questions.schema import Schema, asks_for_curves, resolve
 
@@ -156,10 +156,8 @@ class MeasuredTables:
         return [Cell(best, raw=best) for best in chosen]
 
     def _cells(self, expression: Expression) -> Any:
-        special = [a for a in aggregates_of(expression) if a.definition.formula is None]
-        if special and expression not in self.found:
-            raise InputError(f"{special[0].kind.upper()} cannot be calculated with: select it by itself")
         if expression not in self.found:
+            refuse_calculation(expression, [a for a in aggregates_of(expression) if a.definition.formula is None])
             self.found[expression] = self.estimated.cells(expression)
         return self.found[expression]
 

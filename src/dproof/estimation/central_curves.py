@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
+from functools import lru_cache
 from itertools import product
 from typing import Any
 
@@ -17,7 +18,7 @@ import numpy as np
 
 from dproof.central.plain import laplace_law
 from dproof.central.residuals import Estimates
-from dproof.coins import Coins
+from dproof.coins import NOT_PRIVATE, Coins
 from dproof.curves.bands import points_quantile, tube_quantile
 from dproof.curves.expansion import CurveLattice
 from dproof.errors import InputError
@@ -93,7 +94,7 @@ class TableCurves:
     def notes(self, groups: Sequence[int]) -> Iterator[str]:
         yield from basis_notes(self.lattice)
         if not self.private:
-            yield "NOT PRIVATE: drawn with seeded coins"
+            yield NOT_PRIVATE
 
 
 def curve_function(
@@ -158,10 +159,16 @@ def _quantile(law: TableLaw, place: int, loadings: Array, level: float, at_point
     normal = points_quantile(loadings.shape[1], level) if at_points else tube_quantile(loadings, level)
     if not law.is_pure:
         return normal
-    coins, terms = Coins(_SEED, private=False), len(loadings) - 1
     noise = next(law.law_of(place, cost) for one, cost in law.noise.items() if one.number == place)
-    laws = ((noise, terms), (_OF_COUNT, 1))
-    drawn = [own.draw(_DRAWS * n, coins).reshape(_DRAWS, n) / float(own.variance) ** 0.5 for own, n in laws]
     sizes = np.sqrt((loadings**2).sum(axis=0))
-    largest = np.abs(np.hstack(drawn) @ (loadings[:, sizes > 0] / sizes[sizes > 0])).max(axis=1)
+    drawn = _drawn(noise, len(loadings) - 1)
+    largest = np.abs(drawn @ (loadings[:, sizes > 0] / sizes[sizes > 0])).max(axis=1)
     return max(normal, float(np.quantile(largest, level, method="higher")))
+
+
+@lru_cache(maxsize=4)  # every group of an answer takes the same draws
+def _drawn(noise: Any, terms: int) -> Array:
+    """The noise of so many coefficients and of a count, each number with variance 1, again and again."""
+    coins, laws = Coins(_SEED, private=False), ((noise, terms), (_OF_COUNT, 1))
+    drawn = [own.draw(_DRAWS * n, coins).reshape(_DRAWS, n) / float(own.variance) ** 0.5 for own, n in laws]
+    return np.hstack(drawn)

@@ -1,4 +1,4 @@
-"""Counts with less noise and without negative ones: all measured tables, moved to ones that could be of people."""
+"""Projection: all measured tables, moved to the nearest ones without negative counts that agree with each other."""
 
 from __future__ import annotations
 

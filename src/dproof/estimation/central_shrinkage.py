@@ -1,4 +1,4 @@
-"""Tables with less noise: what they say beyond smaller tables is drawn towards nothing, as far as the noise hides it.
+"""Shrinkage of measured tables: what they say beyond smaller tables is moved towards 0, the more the noise hides it.
 
 Of a table of several columns the smaller ones within it tell what to expect if there is nothing more to be known: of
 two columns that they are independent. Where the noise is large against the deviations from that, most of an estimated

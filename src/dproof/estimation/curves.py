@@ -15,6 +15,7 @@ from typing import Any, Protocol, cast
 import numpy as np
 
 from dproof.arguments import expect, flag
+from dproof.coins import NOT_PRIVATE
 from dproof.curves.bands import points_quantile, tube_quantile
 from dproof.curves.expansion import CurveLattice
 from dproof.curves.noise import CurveMechanism
@@ -107,7 +108,7 @@ class ReleaseCurves:
         for aggregate in aggregates(self.question):
             yield from basis_notes(_mechanism(self.release, aggregate.columns[0]).lattice)
         if not self.release.private:
-            yield "NOT PRIVATE: drawn with seeded coins"
+            yield NOT_PRIVATE
 
 
 class _Counted:

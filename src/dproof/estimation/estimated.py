@@ -10,6 +10,7 @@ from typing import Any, Literal, NamedTuple, Protocol, get_args
 import numpy as np
 
 from dproof.arguments import choice, flag
+from dproof.coins import NOT_PRIVATE
 from dproof.errors import InputError, did_you_mean
 from dproof.estimation.contingency import Contingency, Estimates, Groups, Target
 from dproof.estimation.counted import Counting
@@ -87,7 +88,7 @@ def warned(
     warnings = [warning for part in expressions(question) if part in found for warning in found[part][1]]
     yield from (note for n in groups for note, which in warnings if which[n])
     if not private:
-        yield "NOT PRIVATE: drawn with seeded coins"
+        yield NOT_PRIVATE
 
 
 class Scaled(Protocol):

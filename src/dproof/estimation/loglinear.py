@@ -1,4 +1,4 @@
-"""Counts by three or more columns, drawn towards what all tables of two columns say (method "loglinear").
+"""Counts by three or more columns, shrunk towards what all tables of two columns say (method "loglinear").
 
 The log-linear model without interactions of three columns, log m = Σ u_ij, is fitted to the unbiased tables of every
 two columns, without their negative counts (iterative proportional fitting, Deming and Stephan 1940). With Y the

@@ -19,7 +19,7 @@ from dproof.laws.debias import is_rough
 from dproof.plans.schema import schema_of
 from dproof.questions.answer import Cell
 from dproof.questions.canonical import condition
-from dproof.questions.measured import Measured
+from dproof.questions.measured import Measured, refuse_calculation
 from dproof.questions.predicates import And, Predicate, leaves, normal
 from dproof.questions.question import (
     Aggregate,
@@ -83,12 +83,10 @@ class MeasuredRelease:
     def _found(self, expression: Expression) -> tuple[Sequence[Cell], Warnings]:
         """The cells of all groups, and what to say about them."""
         if expression not in self.found:
-            special = [part for part in aggregates_of(expression) if part in self.special]
-            if isinstance(expression, Aggregate) and special:
+            if isinstance(expression, Aggregate) and expression in self.special:
                 self.found[expression] = self.special[expression], self.estimated.rough_note(self.statistics.rough)
-            elif special:
-                raise InputError(f"{special[0].kind.upper()} cannot be calculated with: select it by itself")
             else:
+                refuse_calculation(expression, self.special)
                 self.found[expression] = self.estimated.cells(expression)
         return self.found[expression]
 

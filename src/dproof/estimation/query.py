@@ -8,6 +8,7 @@ from typing import Any
 import duckdb
 from sqlglot import exp
 
+from dproof.coins import NOT_PRIVATE
 from dproof.errors import InputError
 from dproof.estimation.curves import ReleaseCurves
 from dproof.estimation.estimated import ROUGH, SMOOTH, options_of
@@ -102,7 +103,7 @@ def raw(release: Any, sql: str) -> Answer:
         raise InputError(f"the answer has more than {_MOST_ROWS} rows: add a LIMIT, or read the release's own file")
     if len(set(names)) < len(names):
         raise InputError("two columns of the answer have the same name: give one another with AS")
-    notes = (_LABEL,) if release.private else (_LABEL, "NOT PRIVATE: drawn with seeded coins")
+    notes = (_LABEL,) if release.private else (_LABEL, NOT_PRIVATE)
     answer = [dict(zip(names, row, strict=True)) for row in rows]
     return Answer(names, answer, notes=notes, method="raw")
 

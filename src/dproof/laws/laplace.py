@@ -9,7 +9,7 @@ finitely many fractions, and their maximum bounds what a step costs. `IdealLapla
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -111,15 +111,15 @@ class TwoSided(NoiseLaw):
         return Fraction(most, least)
 
     def _neighbours(self) -> Iterator[tuple[int, int]]:
-        """Every value of P(k) : P(k+1) for steps away from 0, and P(0) : P(−1), as whole numbers."""
+        """The extremes of P(k) : P(k+1) for steps away from 0, and P(0) : P(−1), as whole numbers."""
         yield self.top[0][0], self.top[1][0]
         p, q = 1, 1  # what it changes that all digits below turn from 127 to 0
         for table in self.lower:
-            yield from ((p * this, q * following) for this, following in pairwise(table))
+            yield from ((p * this, q * following) for this, following in _steepest(table))
             p, q = p * table[-1], q * table[0]
         whole, either = self._whole, self._either
         for table in (*self.top, either):
-            yield from ((p * this, q * following) for this, following in pairwise(table[:-1]))
+            yield from ((p * this, q * following) for this, following in _steepest(table[:-1]))
             yield p * table[-2] * whole, q * table[-1] * either[0]
 
     # Probabilities -------------------------------------------------------------------------------------------------
@@ -365,6 +365,23 @@ def _top(
     for table, share in zip((positive, negative), shares, strict=True):
         table.append(int(share * inside / left) + 2)
     return tuple(positive), tuple(negative)
+
+
+def _steepest(table: Sequence[int]) -> Iterable[tuple[int, int]]:
+    """Of all neighbours in a table those with the largest quotient and those with the least; none of one entry alone.
+
+    >>> _steepest([9, 6, 2, 1])
+    ((6, 2), (9, 6))
+    """
+    if len(table) < 2:
+        return ()
+    largest = least = (table[0], table[1])
+    for this, following in pairwise(table):
+        if this * largest[1] > largest[0] * following:
+            largest = this, following
+        elif this * least[1] < least[0] * following:
+            least = this, following
+    return largest, least
 
 
 def _mean_variance(table: Sequence[int]) -> tuple[Fraction, Fraction]:

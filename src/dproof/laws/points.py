@@ -1,4 +1,4 @@
-"""The single codes of a number that is otherwise seen at several codes at a time."""
+"""The law of single codes of a number, where other codes are seen in blocks only."""
 
 from __future__ import annotations
 

@@ -7,7 +7,7 @@ what an expression is in every group; HAVING, ORDER BY, LIMIT, possible ranges a
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from fractions import Fraction
 from typing import Any, Protocol
 
@@ -15,7 +15,16 @@ from dproof.errors import InputError
 from dproof.questions.answer import Answer, Cell, as_values, cautions
 from dproof.questions.functions import apply
 from dproof.questions.possible import possible
-from dproof.questions.question import Applied, Expression, Key, Question, Unnest, measured_parts
+from dproof.questions.question import (
+    Aggregate,
+    Applied,
+    Expression,
+    Key,
+    Question,
+    Unnest,
+    aggregates_of,
+    measured_parts,
+)
 from dproof.questions.schema import Schema, plain, shown_as
 from dproof.spaces.space import COMPARISONS
 
@@ -89,6 +98,13 @@ def answer(question: Question, schema: Schema, measured: Measured, level: float,
     groups = list(dict.fromkeys(row // len(items) for row in kept))
     notes = dict.fromkeys([*cautions(rows, measured.ways_out), *measured.notes(groups)])
     return Answer(tuple(columns), rows, level, tuple(notes), method)
+
+
+def refuse_calculation(expression: Expression, chosen: Container[Aggregate]) -> None:
+    """Refuse a calculation with an aggregate that is chosen among values, and so is no formula of sums."""
+    for aggregate in aggregates_of(expression):
+        if aggregate in chosen:
+            raise InputError(f"{aggregate.kind.upper()} cannot be calculated with: select it by itself")
 
 
 def _label(item: Any) -> Any:

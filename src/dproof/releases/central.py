@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from dproof.arguments import as_path
 from dproof.central.residuals import Estimates
-from dproof.coins import Coins, fresh_key
+from dproof.coins import NOT_PRIVATE, Coins, fresh_key
 from dproof.errors import InputError, VerificationFailed
 from dproof.plans.plan import Plan
 from dproof.plans.table_law import TableLaw
@@ -69,7 +69,7 @@ class CentralRelease(Release):
     def __repr__(self) -> str:
         where = "in memory" if self.folder is None else f"in {str(self.folder)!r}"
         promise = f"epsilon = {self.plan.privacy.epsilon}, delta = {self.plan.privacy.delta}"
-        stamp = "" if self.private else ", NOT PRIVATE: drawn with seeded coins"
+        stamp = "" if self.private else f", {NOT_PRIVATE}"
         return f"<release of {len(self.law.tables)} tables {where}, {promise}{stamp}>"
 
     def _repr_html_(self) -> str:

@@ -1,4 +1,4 @@
-"""A question that the measured tables do not tell, answered from the made-up rows: by a model, without an interval."""
+"""Questions that measured tables cannot answer, answered from the made-up rows: by a model, without an interval."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from dproof.coins import NOT_PRIVATE
 from dproof.curation.noisy_sums import Statistics, value_of
 from dproof.errors import InputError
 from dproof.estimation.estimated import options_of
@@ -16,8 +17,8 @@ from dproof.questions.aggregates import Rank
 from dproof.questions.answer import Answer, Cell
 from dproof.questions.building import Asked, as_question
 from dproof.questions.counting import Counter
-from dproof.questions.measured import answer
-from dproof.questions.question import Aggregate, Expression, Question, aggregates, aggregates_of, columns
+from dproof.questions.measured import answer, refuse_calculation
+from dproof.questions.question import Aggregate, Expression, Question, aggregates, columns
 from dproof.questions.regions import grouping
 from dproof.questions.schema import Schema, resolve
 from dproof.questions.sums import Term, terms
@@ -90,9 +91,7 @@ class ModelRows:
     def estimates(self, expression: Expression) -> Sequence[Any]:
         if isinstance(expression, Aggregate) and expression in self.chosen:
             return self.chosen[expression]
-        parts = [part for part in aggregates_of(expression) if part in self.chosen]
-        if parts:
-            raise InputError(f"{parts[0].kind.upper()} cannot be calculated with: select it by itself")
+        refuse_calculation(expression, self.chosen)
         with np.errstate(all="ignore"):
             found = value_of(expression, self.stats, self.schema, clip=False)
         numbers = np.broadcast_to(found, len(self.labels)).tolist()
@@ -106,4 +105,4 @@ class ModelRows:
     def notes(self, groups: Sequence[int]) -> Iterator[str]:
         yield _NOTE
         if not self.private:
-            yield "NOT PRIVATE: drawn with seeded coins"
+            yield NOT_PRIVATE

@@ -12,7 +12,7 @@ import pyarrow.parquet
 from dproof.central.residuals import Estimates
 from dproof.central.rows import made_up_rows
 from dproof.central.workload import parts
-from dproof.coins import Coins
+from dproof.coins import NOT_PRIVATE, Coins
 from dproof.errors import VerificationFailed
 from dproof.laws.guide import uniform_below
 from dproof.laws.simplex import on_simplex
@@ -22,7 +22,7 @@ from dproof.releases.metadata import check_metadata
 
 ROWS = "rows.parquet"
 MADE_UP = {b"dproof": b"MADE-UP ROWS: drawn from measured tables, no row is a person's"}
-SEEDED_ROWS = {b"dproof": b"MADE-UP ROWS, NOT PRIVATE: drawn with seeded coins"}
+SEEDED_ROWS = {b"dproof": f"MADE-UP ROWS, {NOT_PRIVATE}".encode()}
 
 
 def made_up_table(law: TableLaw, found: Estimates, coins: Coins) -> Any:

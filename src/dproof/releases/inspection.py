@@ -1,4 +1,4 @@
-"""The custodian's own look at a table beside its plan: exact figures that no noise protects, for nobody else.
+"""Exact figures about a table beside its plan, for the custodian alone: no noise protects them.
 
 What a plan makes of a value is asked of the encoder that a release uses, so both always agree.
 """

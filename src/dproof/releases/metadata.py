@@ -14,9 +14,10 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.ipc
 
+from dproof.coins import NOT_PRIVATE
 from dproof.errors import VerificationFailed
 
-SEEDED = {b"dproof": b"NOT PRIVATE: drawn with seeded coins"}
+SEEDED = {b"dproof": NOT_PRIVATE.encode()}
 
 _ARROW = b"ARROW:schema"
 _SPARK, _FIELDS = b"org.apache.spark.version", b"org.apache.spark.sql.parquet.row.metadata"

@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from dproof.arguments import as_path
 from dproof.certification.certificate import Certificate, laws_table
+from dproof.coins import NOT_PRIVATE
 from dproof.errors import InputError
 from dproof.plans.plan import Plan
 from dproof.plans.row_law import Group, RowLaw, with_bounds
@@ -86,7 +87,7 @@ class Release:
     def __repr__(self) -> str:
         where = "in memory" if self.folder is None else f"in {str(self.folder)!r}"
         promise = f"epsilon = {self.plan.privacy.epsilon}, delta = {self.plan.privacy.delta}"
-        stamp = "" if self.private else ", NOT PRIVATE: drawn with seeded coins"
+        stamp = "" if self.private else f", {NOT_PRIVATE}"
         return f"<release of {self.rows} rows {where}, {promise}{stamp}>"
 
     def _repr_html_(self) -> str:

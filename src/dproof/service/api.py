@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import shlex
-from contextlib import nullcontext, suppress
+from contextlib import suppress
+from functools import partial
 from typing import Annotated, Any
 
 import pyarrow as pa
@@ -16,7 +17,7 @@ from dproof.errors import InputError
 from dproof.privacy import Privacy
 from dproof.questions.answer import Answer
 from dproof.service.desk import Askable, Desk
-from dproof.service.requests import Drafted, Given, Priced, Queried, Wanted
+from dproof.service.requests import Drafted, Given, HalfWidth, Priced, Queried, Wanted
 from dproof.service.state import Custodian, Known, Leaving, TheDesk, TheService
 from dproof.service.tokens import Holder
 from dproof.service.uploads import save_upload
@@ -56,9 +57,8 @@ async def ask(
     async with service.leaving() as leaving:
         table, previewed = await run_in_threadpool(_previewed, desk, who, name, asked, leaving)
         leaving.at_tick = True
-        # Who asks many at once waits here, and not in the threads that serve the others too.
-        async with nullcontext() if previewed["free"] else service.turn(who):
-            answer = await run_in_threadpool(desk.ask, table, asked.sql, **asked.price())
+        answering = partial(desk.ask, table, asked.sql, **asked.price())
+        answer = await (run_in_threadpool(answering) if previewed["free"] else service.reading(who, name, answering))
         stored = previewed["free"] and not answer.method.startswith("exact")
         leaving.at_tick = not stored or not table.is_open
     left = await run_in_threadpool(desk.budget, who, name)
@@ -135,6 +135,12 @@ async def upload(file: str, request: Request, desk: TheDesk, who: Custodian) -> 
 async def expected(draft: Drafted, desk: TheDesk, who: Custodian) -> dict[str, Any]:
     """For custodians: what a draft of a plan would give; no data is opened."""
     return await run_in_threadpool(desk.custody.expected, draft.plan, draft.rows)
+
+
+@router.post("/drafts/epsilon")
+async def epsilon(wanted: HalfWidth, desk: TheDesk, who: Custodian) -> dict[str, Any]:
+    """For custodians: the least ε that gives a wanted ±, from a local release, a central one and asking."""
+    return await run_in_threadpool(desk.custody.epsilon, wanted.plan, **wanted.model_dump(exclude={"plan"}))
 
 
 @router.put("/plans/{name}")

@@ -9,12 +9,13 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 from functools import partial, wraps
+from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 from dproof.errors import DproofError
 from dproof.service.client import Connection
 
-_AT_ONCE = 16  # calls of tools; each waits in a thread of its own for what it asks the server
+_SDK = 2  # its version, at least
 INSTRUCTIONS = (
     "Private tables are asked in SQL under a privacy budget that cannot be refilled: preview a question before you ask "
     "it, and ask few. Releases are queried in SQL for nothing. Every estimate has a 95% interval: report it."
@@ -63,19 +64,25 @@ def _told(one: dict[str, Any]) -> str:
     return f"columns {columns}" + (f"; left: {one['budget']['in_words']}" if "budget" in one else "")
 
 
-def protocol_server(server: Connection) -> Any:
-    """The tools as the SDK serves them, whose refusals are one sentence."""
-    from anyio import CapacityLimiter, to_thread
+def sdk_is_there() -> bool:
+    """Whether the SDK is installed, in a version that has what is used here."""
+    try:
+        return int(version("mcp").partition(".")[0]) >= _SDK
+    except PackageNotFoundError:
+        return False
+
+
+def protocol_server(server: Connection, threads: Callable[[], Any] = lambda: None) -> Any:
+    """The tools as the SDK serves them, whose refusals are one sentence; `threads` limits those of who calls one."""
+    from anyio import to_thread
     from mcp.server.mcpserver import MCPServer
     from mcp.server.mcpserver.exceptions import ToolError
-
-    threads = CapacityLimiter(_AT_ONCE)
 
     def plainly(tool: Callable[..., Any]) -> Callable[..., Any]:
         @wraps(tool)
         async def told(*args: Any, **kwargs: Any) -> Any:
             try:
-                return await to_thread.run_sync(partial(tool, *args, **kwargs), limiter=threads)
+                return await to_thread.run_sync(partial(tool, *args, **kwargs), limiter=threads())
             except DproofError as error:
                 raise ToolError(str(error)) from None
 

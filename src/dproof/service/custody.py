@@ -12,7 +12,7 @@ from dproof.plans.plan import Plan
 from dproof.releases.payment import ReleasePayment
 from dproof.releases.sanitise import sanitise
 from dproof.service.checking import check_table
-from dproof.service.drafting import expected
+from dproof.service.drafting import epsilon_for, expected
 from dproof.service.folder import Folder, write_whole
 from dproof.service.jobs import Job, Jobs
 from dproof.tables import open_source
@@ -49,9 +49,13 @@ class Custody:
 
     def expected(self, draft: Mapping[str, Any], rows: int) -> dict[str, Any]:
         """What a draft would give for so many rows."""
-        if not 1 <= rows <= _MOST_ROWS:
-            raise InputError("say about how many rows the table has: at least 1")
-        return expected(draft, rows)
+        return expected(draft, _checked_rows(rows))
+
+    def epsilon(
+        self, draft: Mapping[str, Any], rows: int, question: str, column: str, half_width: Any
+    ) -> dict[str, Any]:
+        """The least ε with which an answer about so many rows has a wanted ±, each way."""
+        return epsilon_for(draft, _checked_rows(rows), question, column, half_width)
 
     def save(self, name: str, draft: Mapping[str, Any]) -> dict[str, Any]:
         """Write a draft as the plan of a table, or not at all; refused once its budget is being spent."""
@@ -96,3 +100,9 @@ class Custody:
         paths = f"tables/{file} --plan plans/{table}.toml"
         sanitised = f"dproof sanitise {paths} --out releases/{release or table} --ledger ledgers/{table}.db"
         return [f"dproof check {paths}", f"dproof plan plans/{table}.toml --rows N", sanitised]
+
+
+def _checked_rows(rows: int) -> int:
+    if not 1 <= rows <= _MOST_ROWS:
+        raise InputError("say about how many rows the table has: at least 1")
+    return rows

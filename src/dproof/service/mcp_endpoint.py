@@ -7,14 +7,14 @@ a program's request passes: the guard, the rates, the ticks and the ledger.
 from __future__ import annotations
 
 import json
+from collections import defaultdict
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from importlib.util import find_spec
 from typing import Any
 
-from anyio import from_thread
+from anyio import CapacityLimiter, from_thread
 from fastapi import FastAPI
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
@@ -25,19 +25,20 @@ from dproof.service.guard import App, Message, Receive, Scope, Send
 from dproof.service.state import Service, Unknown
 
 PATH = "/mcp"
+_AT_ONCE = 4  # calls of a person; each waits in a thread of its own for what it asks the server
 _CALL: ContextVar[Scope] = ContextVar("the request that calls a tool")
+_THREADS: ContextVar[CapacityLimiter] = ContextVar("the threads of who calls it")
 
 
 class McpEndpoint:
-    """The protocol at a path of an application; `is_there` where the SDK is installed."""
-
-    is_there = find_spec("mcp") is not None
+    """The protocol at a path of an application, where the SDK is installed."""
 
     def __init__(self, service: Service, application: Callable[[], App]) -> None:
         from mcp.server.transport_security import TransportSecuritySettings
 
         self._service = service
-        self._server = protocol_server(_Inside("", "", application))
+        self._server = protocol_server(_Inside("", "", application), _THREADS.get)
+        self._threads: defaultdict[int, CapacityLimiter] = defaultdict(lambda: CapacityLimiter(_AT_ONCE))
         # Nothing is kept from one request to the next, and the guard has looked at host and origin.
         trusting = TransportSecuritySettings(enable_dns_rebinding_protection=False)
         self._server.streamable_http_app(json_response=True, stateless_http=True, transport_security=trusting)
@@ -52,8 +53,9 @@ class McpEndpoint:
         request = Request(scope)
         if "authorization" not in request.headers:  # who is signed in at the page is no assistant
             raise Unknown
-        await run_in_threadpool(self._service.holder, request)
+        holder = await run_in_threadpool(self._service.holder, request)
         _CALL.set(scope)
+        _THREADS.set(self._threads[holder.number])
         await self._server.session_manager.handle_request(scope, receive, send)
 
 

@@ -60,6 +60,17 @@ class Drafted(BaseModel):
         return plan
 
 
+class HalfWidth(Drafted):
+    """A draft of a plan, and the ± that is wanted of a column of the answer to one of its questions.
+
+    Without a question it is that of the count of one value of the column, or of its mean.
+    """
+
+    question: str = ""
+    column: str
+    half_width: str | float
+
+
 class Wanted(BaseModel):
     """A release that is to be made of a table."""
 

@@ -8,8 +8,9 @@ from collections import defaultdict
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, TypeVar
 
+from anyio import CapacityLimiter, to_thread
 from fastapi import Depends, Request
 from starlette.exceptions import HTTPException
 
@@ -17,6 +18,9 @@ from dproof.service.desk import Desk, need_custodian
 from dproof.service.pace import Rate, until_tick
 from dproof.service.sessions import COOKIE, Sessions
 from dproof.service.tokens import Holder
+
+_Read = TypeVar("_Read")
+_READERS = 4  # questions that read a table at once
 
 
 class Unknown(Exception):
@@ -50,10 +54,15 @@ class Service:
         self._requests = Rate(settings.per_second, settings.at_once, settings.clock)
         self._guesses = Rate(1.0, 20, settings.clock)  # of tokens, for each address
         self._turns: defaultdict[int, asyncio.Lock] = defaultdict(asyncio.Lock)
+        self._readers: defaultdict[str, CapacityLimiter] = defaultdict(lambda: CapacityLimiter(_READERS))
 
-    def turn(self, holder: Holder) -> asyncio.Lock:
-        """What one question of a person at a time holds while it reads a table."""
-        return self._turns[holder.number]
+    async def reading(self, holder: Holder, table: str, read: Callable[[], _Read]) -> _Read:
+        """Read a table in a thread: one question of a person at a time, and of each table so many.
+
+        Who asks many at once waits, and so do those who ask a slow table; the threads that serve others stay free.
+        """
+        async with self._turns[holder.number]:
+            return await to_thread.run_sync(read, limiter=self._readers[table])
 
     @asynccontextmanager
     async def leaving(self) -> AsyncIterator[Leaving]:

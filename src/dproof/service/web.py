@@ -15,6 +15,7 @@ from starlette.routing import Route
 from dproof import __version__
 from dproof.errors import DproofError, InputError, OverBudget
 from dproof.service import api, pages
+from dproof.service.assistant import sdk_is_there
 from dproof.service.desk import Desk, NotAllowed
 from dproof.service.guard import Guard
 from dproof.service.mcp_endpoint import PATH, McpEndpoint
@@ -28,7 +29,7 @@ _STATUS: dict[type[DproofError], int] = {NotAllowed: 403, OverBudget: 409, Input
 def application(desk: Desk, hosts: frozenset[str], settings: Settings | None = None) -> Guard:
     """The server's application, behind its guard."""
     service = Service(desk, settings or Settings())
-    assistants = McpEndpoint(service, lambda: guarded) if McpEndpoint.is_there else None
+    assistants = McpEndpoint(service, lambda: guarded) if sdk_is_there() else None
     app = FastAPI(
         title="dproof",
         version=__version__,

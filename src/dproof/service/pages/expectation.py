@@ -1,4 +1,4 @@
-"""What a plan would give, beside its form: ± each way, what ε means to a person, which column costs most."""
+"""What a plan would give, beside its form: ± each way, which column costs most, what ε means to a person."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from dproof.service.pages.texts import TEXTS
 
 
 def expectation(told: Mapping[str, Any] | None, error: Exception | None) -> Markup:
-    """All that is told beside the form."""
+    """± of the questions and of each column, each way, and which column costs most."""
     if told is None:
         sentence = error.sentence if isinstance(error, WrongKey) else str(error)
         text = TEXTS["choose_kind"] if error is None else f"{TEXTS['incomplete']}{sentence}."
@@ -33,9 +33,6 @@ def expectation(told: Mapping[str, Any] | None, error: Exception | None) -> Mark
         tag("p", costliest(told)),
         told["verdict"] and tag("p", f"Take care: {told['verdict']}", class_="error"),
         told["advice"] and folded("What would help", tag("ul", (tag("li", text) for text in told["advice"]))),
-        _meaning(told["meaning"]),
-        folded("The plan as a file", tag("pre", told["plan"])),
-        copied(f"dproof plan plans/NAME.toml --rows {told['rows']}", TEXTS["in_folder"]),
     )
 
 
@@ -54,11 +51,17 @@ def costliest(told: Mapping[str, Any]) -> str | None:
     return TEXTS[f"costs_{told['model']}"].format(most, f"{shares[most]:.0%}")
 
 
-def _meaning(meaning: Mapping[str, Any]) -> Markup:
-    """What ε means to one person: the section of the report."""
+def meaning_of(told: Mapping[str, Any], command: str) -> Markup:
+    """What ε means to one person, as the report tells it, and the plan as a file."""
+    meaning = told["meaning"]
     privacy = Privacy(str(meaning["epsilon"]), str(meaning["delta"]), neighbours=meaning["neighbours"])
     advice = (tag("p", f"Take care: {text}", class_="error") for text in meaning["advice"])
-    return joined(Markup(denial(privacy)), advice)
+    return joined(
+        Markup(denial(privacy)),
+        advice,
+        folded("The plan as a file", tag("pre", told["plan"])),
+        copied(command, TEXTS["in_folder"]),
+    )
 
 
 def found_epsilons(told: Mapping[str, Any]) -> Markup:

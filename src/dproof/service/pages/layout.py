@@ -72,7 +72,8 @@ def choice(label: str, name: str, value: str, options: Mapping[str, str], **attr
 
 def area(label: str, name: str, value: str, **attributes: Any) -> Markup:
     """Several lines of text, with their label."""
-    box = tag("textarea", Markup("\n"), value, name=name, spellcheck="false", **attributes)
+    # Named by itself: the text of the label would have what is typed in it.
+    box = tag("textarea", Markup("\n"), value, name=name, spellcheck="false", aria_label=label, **attributes)
     return tag("label", tag("span", label), box, class_="area")
 
 

@@ -16,9 +16,8 @@ from starlette.concurrency import run_in_threadpool
 from dproof.curation.ledger_file import is_begun
 from dproof.errors import InputError
 from dproof.service.desk import Desk
-from dproof.service.drafting import epsilon_for
 from dproof.service.pages import plan_fields
-from dproof.service.pages.expectation import expectation, found_epsilons
+from dproof.service.pages.expectation import expectation, found_epsilons, meaning_of
 from dproof.service.pages.forms import Fields, refusal
 from dproof.service.pages.layout import button, copied, field, folded, link, page, said, table
 from dproof.service.pages.markup import Markup, joined, tag
@@ -110,7 +109,7 @@ def _changed(desk: Desk, name: str, form: Fields) -> tuple[Markup, int]:
         except InputError as error:
             told = replace(told, error=error)
     if form.text("do") == "epsilon" and told.error is None:
-        told = _with_epsilons(told, typed, saved)
+        told = _with_epsilons(desk, told, typed, saved)
     is_refused = told.error is not None and form.text("do") != "look"  # who is still typing has done nothing wrong
     return _page(desk, name, typed, told), 400 if is_refused else 200
 
@@ -152,11 +151,11 @@ def _expected(desk: Desk, typed: Typed, saved: Mapping[str, Any]) -> Told:
         return Told(error=error)
 
 
-def _with_epsilons(told: Told, typed: Typed, saved: Mapping[str, Any]) -> Told:
+def _with_epsilons(desk: Desk, told: Told, typed: Typed, saved: Mapping[str, Any]) -> Told:
     try:
         question, column = json.loads(typed.target or '["", ""]')
-        draft = drafted(typed.form, saved)
-        return replace(told, epsilons=epsilon_for(draft, _whole(typed.rows), question, column, typed.half_width or "0"))
+        draft, wanted = drafted(typed.form, saved), typed.half_width or "0"
+        return replace(told, epsilons=desk.custody.epsilon(draft, _whole(typed.rows), question, column, wanted))
     except (InputError, ValueError) as error:
         return replace(told, epsilon_error=refusal(error))
 
@@ -170,6 +169,7 @@ def _page(desk: Desk, name: str, typed: Typed, told: Told) -> Markup:
     found = desk.custody.columns(name)
     commands = desk.custody.commands(name)
     begun, is_saved = is_begun(desk.folder.ledger(name)), found["plan"] is not None
+    priced = f"dproof plan plans/{name}.toml --rows {_whole(typed.rows)}"
     places = plan_fields.error_places(told.error, typed.form)
     form = tag(
         "form",
@@ -191,6 +191,7 @@ def _page(desk: Desk, name: str, typed: Typed, told: Told) -> Markup:
             "aside",
             tag("div", expectation(told.expected, told.error), id="expected", data_part=True),
             _wanted(typed, told),
+            tag("div", told.expected and meaning_of(told.expected, priced), id="meaning", data_part=True),
             aria_label="What the plan would give",
         ),
         class_="beside",

@@ -9,7 +9,7 @@ function swap(text) {
   const next = new DOMParser().parseFromString(text, "text/html");
   for (const part of next.querySelectorAll("[data-part]")) {
     const old = document.getElementById(part.id);
-    if (old && !old.contains(document.activeElement)) old.replaceWith(document.adoptNode(part));
+    if (old && !old.contains(document.activeElement)) old.replaceWith(document.importNode(part, true));
   }
   marking();
   copying();

@@ -1,0 +1,26 @@
+"""In SQL a curve is a list, whether its stored form is one column of lists or one for each point."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import duckdb
+import pytest
+
+from dproof.curves.expansion import expand
+from dproof.spaces.curves import Curves
+
+FORMS = {
+    "wide": ('SELECT 1.0 AS "h 0", 2.0 AS h1', ("h 0", "h1")),
+    "list": ("SELECT [1.0, 2.0] AS load", ("load",)),
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_either_form_is_read_as_a_list(form: str) -> None:
+    table, stored = FORMS[form]
+    column: Any = SimpleNamespace(form=form, stored=stored)
+    read = expand(Curves(0, 1, 2, 0, 5)).sql(column)
+    (row,) = duckdb.connect().execute(f"SELECT {read} FROM ({table})").fetchall()
+    assert [float(value) for value in row[0]] == [1.0, 2.0]
