@@ -82,8 +82,8 @@ class Value:
     """A function of the sums in every group: its value, its gradient, and whether it divides by what may be zero.
 
     Var g(T) ≈ ∇g · Cov(T) · ∇g, the delta method. `linear` says whether it is a linear function of the sums. `ratio` is
-    set where the value is shift + factor · (a / b), `root_of` where it is shift + factor · √a, and `parabola` where
-    it is a linear function of the sums plus factor · x² / divisor.
+    set where the value is shift + factor · (a / b), `root_of` where it is shift + factor · √a, `squared` where it
+    is the square of a linear function, and `parabola` where it is a linear function plus factor · x² / divisor.
     """
 
     value: Array  # (groups,)
@@ -93,6 +93,7 @@ class Value:
     linear: bool = False
     ratio: Ratio | None = None
     root_of: Root | None = None
+    squared: Value | None = None
     parabola: Parabola | None = None
     __array_ufunc__ = None  # NumPy's numbers leave calculations with a value to it
 
@@ -117,7 +118,8 @@ class Value:
             root_of = replace(root_of, factor=root_of.factor * factor, shift=root_of.shift * factor + shift)
         moved, gradient = self.value * factor + shift, self.gradient * factor
         parabola = self.parabola and replace(self.parabola, factor=self.parabola.factor * factor)
-        return replace(self, value=moved, gradient=gradient, ratio=ratio, root_of=root_of, parabola=parabola)
+        found = replace(self, value=moved, gradient=gradient, ratio=ratio, root_of=root_of)
+        return replace(found, squared=None, parabola=parabola)
 
     def __add__(self, other: Value | float) -> Value:
         if not isinstance(other, Value):
@@ -134,9 +136,9 @@ class Value:
         if not isinstance(other, Value):
             return self._moved(other, 0.0)
         gradient = self.gradient * other.value[:, None] + other.gradient * self.value[:, None]
-        parabola = Parabola(self, self.constant(1.0)) if self is other and self.linear else None
+        squared = self if self is other and self.linear else None
         unsure = self.unsure | other.unsure
-        return Value(self.value * other.value, gradient, self.covariance, unsure, parabola=parabola)
+        return Value(self.value * other.value, gradient, self.covariance, unsure, squared=squared)
 
     def __truediv__(self, other: Value | float) -> Value:
         if not isinstance(other, Value):
@@ -147,7 +149,7 @@ class Value:
         spread = np.sqrt(np.maximum(other.variance, 0.0))
         doubtful = (np.abs(other.value) <= _UNSURE * spread) | (other.value == 0)
         unsure = self.unsure | other.unsure | doubtful
-        parabola = replace(self.parabola, divisor=other) if self.parabola and other.linear else None
+        parabola = Parabola(self.squared, other) if self.squared is not None and other.linear else None
         return Value(ratio, gradient, self.covariance, unsure, ratio=Ratio(self, other), parabola=parabola)
 
     def tangent(self, at: Array) -> Value:
