@@ -46,7 +46,7 @@ def test_columns_that_depend_on_each_other_come_first_and_wide_ones_are_left_out
 
 def test_every_bar_has_its_interval_within_the_page() -> None:
     text = shown()
-    lines = re.findall(r'<u style="left:([\d.]+)%;width:([\d.]+)%">', text)
+    lines = re.findall(r'<rect class="line" x="([\d.]+)" width="([\d.]+)"', text)
     assert len(lines) == 3 + 3 + 2 + 30
     assert all(float(left) + float(width) <= 100.6 for left, width in lines)
 

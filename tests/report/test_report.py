@@ -112,7 +112,8 @@ def test_a_browser_shows_it(html: str, tmp_path: Path) -> None:
     """Chromium lays the page out: its pictures have a size, nothing overflows, and nothing is asked of a network."""
     probe = (
         "<script>addEventListener('load', () => { const wide = document.documentElement.scrollWidth > innerWidth;"
-        "const pictures = [...document.querySelectorAll('svg')].map(s => s.getBoundingClientRect().width > 50);"
+        "const drawn = [...document.querySelectorAll('svg:not(.range)')];"
+        "const pictures = drawn.map(s => s.getBoundingClientRect().width > 50);"
         "document.title = `wide=${wide} pictures=${pictures.length} shown=${pictures.every(x => x)}`; })</script>"
     )
     (tmp_path / "report.html").write_text(html.replace("</body>", probe + "</body>"))

@@ -9,7 +9,7 @@ function swap(text) {
   const next = new DOMParser().parseFromString(text, "text/html");
   for (const part of next.querySelectorAll("[data-part]")) {
     const old = document.getElementById(part.id);
-    if (old && !old.contains(document.activeElement)) old.replaceWith(document.importNode(part, true));
+    if (old && !old.contains(document.activeElement?.closest("input, select, textarea") ?? null)) old.replaceWith(document.importNode(part, true));
   }
   marking();
   copying();
