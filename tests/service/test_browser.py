@@ -118,6 +118,13 @@ def test_a_custodian_plans_sanitises_and_hands_out_a_token(page, made):
     width = page.viewport_size["width"]
     sign_in(page, made.carla)
     page.get_by_role("link", name="Plans and tokens").click()
+    sent = {"name": f"sent-{width}.csv", "mimeType": "text/csv", "buffer": b"sex,age\nf,34\n"}
+    page.get_by_label("File").set_input_files(sent)
+    page.get_by_role("button", name="Send").click()
+    page.locator("#files").get_by_role("link", name=f"sent-{width}").wait_for()
+    page.get_by_role("button", name="Send").click()
+    sync_api.expect(page.locator("#upload-error")).to_contain_text("already")
+    look(page, "tables")
     page.locator("main").get_by_role("link", name=f"survey-{width}").click()
     page.get_by_text("Choose the kind of a column").wait_for()
     page.get_by_label("Kind of sex").select_option("categories")

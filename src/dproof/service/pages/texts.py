@@ -67,7 +67,8 @@ TEXTS = {
     "sanitising": "You may leave this page: the work goes on.",
     "sanitised": "The release is made.",
     "to_tokens": "Hand out tokens to analysts",
-    # Tokens
+    # Tables and tokens
+    "upload": "Send a table from this machine, up to 1 GiB. One that is in the folder already is not replaced.",
     "give": "The token is shown once. An analyst spends a share under the promise to the people in the table: all "
     "together never spend more than the plan's ε and δ.",
     "given": "The token of {}, shown this once. Hand it over safely:",

@@ -19,6 +19,7 @@ from dproof.service.pages.texts import TEXTS
 from dproof.service.requests import Given
 from dproof.service.state import Custodian, TheDesk
 from dproof.service.tokens import Holder
+from dproof.service.uploads import ENDINGS
 
 router = APIRouter(include_in_schema=False)
 _NEW = {"name": "", "epsilon": "0.5", "delta": "0", "days": "90"}
@@ -91,10 +92,25 @@ def _custody(
         action="/custody",
         data_swap=True,
     )
+    # A file goes to the programs' address as it is, which a form cannot do by itself.
+    upload = tag(
+        "form",
+        tag("p", TEXTS["upload"]),
+        field("File", "file", type="file", accept=",".join(ENDINGS), required=True, aria_describedby="upload-error"),
+        tag("button", "Send"),
+        said(None, "upload-error"),
+        class_="script",
+        data_upload=f"{api.router.prefix}/files/",
+    )
     holders = [_holder(desk, one) for one in desk.tokens.holders]
     heads = ("number", "name", "role", "tables", "ends (UTC)", "")
     return joined(
-        tag("section", tag("h2", "Tables"), listed(files, TEXTS["no_files"])),
+        tag(
+            "section",
+            tag("h2", "Tables"),
+            tag("div", listed(files, TEXTS["no_files"]), id="files", data_part=True),
+            upload,
+        ),
         tag("section", tag("h2", "Give a token to an analyst"), tag("p", TEXTS["give"]), give),
         tag("section", told, id="given", data_part=True),
         tag("section", tag("h2", "Tokens"), table(heads, holders, "Tokens"), id="tokens", data_part=True),

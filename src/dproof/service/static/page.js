@@ -75,6 +75,23 @@ document.addEventListener("submit", (event) => {
   sent(form, pressed?.name, pressed?.value);
 });
 
+// A table is sent as it is, under the name of its file.
+document.querySelector("form[data-upload]")?.addEventListener("submit", async (event) => {
+  event.preventDefault();
+  const form = event.target, file = form.elements.file.files[0], error = document.getElementById("upload-error");
+  status.textContent = `Sending ${file.name} …`;
+  error.textContent = "";
+  try {
+    const response = await fetch(form.dataset.upload + encodeURIComponent(file.name), { method: "PUT", body: file });
+    if (response.ok) swap(await (await fetch(location.href)).text());
+    else error.textContent = (await response.json()).error;
+    status.textContent = error.textContent || `${file.name} is in the folder.`;
+  } catch {
+    status.textContent = error.textContent = "The server does not answer.";
+  }
+  marking();
+});
+
 const live = document.querySelector("form[data-live]");
 let waiting;
 live?.addEventListener("input", (event) => {
