@@ -14,8 +14,9 @@ from dproof.curation.tally import tally
 from dproof.plans.plan import Plan
 from dproof.plans.schema import schema_of
 from dproof.privacy import Neighbours, Privacy, Unit
-from dproof.questions.schema import resolve
+from dproof.questions.schema import Schema, resolve
 from dproof.questions.sql import parse
+from dproof.spaces import Categories
 from dproof.tables import open_source
 from dproof.testing import seeded_coins
 
@@ -47,3 +48,10 @@ def test_the_number_of_rows_leaves_where_it_is_public(
     assert ("rows" in released) is public
     notes = " ".join(answer_of(measurement, released, 0.95).notes)
     assert ("adjusted to add up to the public number of rows, 300" in notes) is public
+
+
+def test_a_price_for_other_neighbours_than_the_unit_is_a_mistake() -> None:
+    schema = Schema("data", {"team": Categories(["a", "b"])})
+    question = resolve(parse("SELECT count(*) AS n FROM data"), schema)
+    with pytest.raises(AssertionError, match="other neighbours"):
+        measure(question, schema, Privacy(1), unit=Unit("add-remove"))

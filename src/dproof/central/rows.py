@@ -48,9 +48,8 @@ def made_up_rows(
         return made.T.astype(np.int64)
     scaled = {table: target * (rows / max(target.sum(), 1e-300)) for table, target in larger.items()}
     for step in np.geomspace(_FIRST_STEP, _LAST_STEP, _ROUNDS):
-        made = made.take(
-            _shuffled(rows, coins), axis=1
-        )  # so that whichever rows of a cell come first are taken at random
+        # So that whichever rows of a cell come first are taken at random.
+        made = made.take(_shuffled(rows, coins), axis=1)
         for n in _shuffled(len(scaled), coins):
             table = list(scaled)[n]
             _move(made, table, scaled[table], deviations[table], sizes, step, coins)

@@ -130,6 +130,7 @@ def measure(
     wanted = sorted(aggregates(question), key=expression)
     keys = tuple(sorted(question.group_by, key=expression))
     unit = unit or Unit(privacy.neighbours)
+    assert unit.neighbours == privacy.neighbours, "the price is for other neighbours than the unit"
     rows_per_person = unit.rows_per_person
     for column in columns(question):
         if schema.is_open(column):

@@ -12,12 +12,12 @@ from typing import Any
 
 from dproof.errors import InputError
 from dproof.releases.inspection import Inspection, check
-from dproof.service.folder import Folder, state_of, write_whole
+from dproof.service.folder import Folder, write_whole
 
 
 def check_table(folder: Folder, name: str) -> Inspection:
     """Read a table through and open it to analysts; refused, for its custodian, where a row cannot be read."""
-    state = state_of_table(folder, name)  # before the reading: what changes meanwhile is not checked
+    state = folder.state(name)  # before the reading: what changes meanwhile is not checked
     found = check(folder.table(name), folder.plan(name))
     write_whole(folder.checked_file(name), json.dumps(state), "that the table is checked")
     return found
@@ -33,7 +33,7 @@ def is_checked(folder: Folder, name: str, state: Any) -> bool:
 
 def check_new(folder: Folder, name: str) -> None:
     """Check a table, if it is not checked as it is now."""
-    if not is_checked(folder, name, state_of_table(folder, name)):
+    if not is_checked(folder, name, folder.state(name)):
         check_table(folder, name)
 
 
@@ -46,8 +46,3 @@ def check_all(folder: Folder) -> dict[str, str]:
         except InputError as error:
             wrong[name] = str(error)
     return wrong
-
-
-def state_of_table(folder: Folder, name: str) -> Any:
-    """What changes when the rows of a table do, or how its plan reads them."""
-    return [state_of(folder.plan_file(name)), state_of(folder.table(name))]

@@ -120,6 +120,11 @@ class Folder:
             raise InputError(f"there is no table {name[:64]!r}{did_you_mean(name[:64], self.tables)}")
         return self.file(name)
 
+    def state(self, name: str) -> list[Any]:
+        """What changes when the plan of a table does, and when its rows do."""
+        data = self.table(name)  # says so where there is none
+        return [state_of(self.plan_file(name)), state_of(data)]
+
     def release(self, name: str) -> Path:
         """The folder of a release."""
         found = self.releases

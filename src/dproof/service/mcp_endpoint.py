@@ -78,6 +78,7 @@ async def _requested(app: App, call: Scope, method: str, path: str, body: bytes)
     kept = [(name, value) for name, value in call["headers"] if name in (b"host", b"authorization")]
     sent = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
     scope = {**call, "method": method, "path": path, "raw_path": path.encode(), "headers": [*kept, *sent]}
+    scope["query_string"] = b""
     for key in ("app", "router", "endpoint", "route", "path_params", "state"):  # where the other request went
         scope.pop(key, None)
     status, parts = 500, list[bytes]()

@@ -91,10 +91,9 @@ class Opened:
 
     def table(self, name: str) -> Table:
         """A table with its plan, as the files are now."""
-        data, file = self._folder.table(name), self._folder.plan_file(name)
-        state = [state_of(file), state_of(data)]
-        plan = self._plans.get(name, state[0], partial(Plan.read, file))
-        return Table(name, plan, data, self._folder.ledger(name), state)
+        state = self._folder.state(name)
+        plan = self._plans.get(name, state[0], partial(self._folder.plan, name))
+        return Table(name, plan, self._folder.table(name), self._folder.ledger(name), state)
 
     def ledger(self, table: Table) -> Ledger:
         """The ledger of a table, whose chain is checked once and then as it grows; it is begun if there is none."""

@@ -128,6 +128,8 @@ class Tokens:
         with self._lock, self._sentences():
             found = os.stat(self._path)
             if self._reading is None or self._reading[0] != (found.st_dev, found.st_ino):  # another file is there now
+                if self._reading is not None:
+                    self._reading[1].close()
                 database = sqlite3.connect(self._path, check_same_thread=False, isolation_level=None)
                 self._reading, self._known = ((found.st_dev, found.st_ino), database), None
             database = self._reading[1]

@@ -29,6 +29,7 @@ from dproof.service.pages.layout import (
     figure,
     folded,
     link,
+    minute,
     page,
     said,
     table,
@@ -39,6 +40,7 @@ from dproof.service.pages.texts import AGGREGATES, COMPARISONS, TEXTS, budget_le
 from dproof.service.requests import Priced, Queried
 from dproof.service.state import Known, TheDesk, TheService
 from dproof.service.tokens import Holder
+from dproof.spaces.column import text_literal
 
 router = APIRouter(include_in_schema=False)
 _KEYWORDS = ("SELECT", "count(*)", "avg(", "sum(", "median(", "FROM", "WHERE", "GROUP BY", "ORDER BY", "AND", "BETWEEN")
@@ -170,7 +172,7 @@ def _history(path: str, history: Sequence[dict[str, Any]]) -> Markup:
         (
             one["question"],
             f"{one['epsilon']:.6g}",
-            one["at"][:16].replace("T", " "),
+            minute(one["at"]),
             link(_again(path, one), "ask again"),
         )
         for one in reversed(history)
@@ -226,7 +228,7 @@ def _release(
         _question(path, columns, "release", asked, tag("p", button("Query", "query", main=True)), error),
         tag("section", answer, id="answer", data_part=True),
         folded("What may be asked", _facts(columns, private=False), is_open=answer is None),
-        copied(f"dproof verify releases/{name}", "Verify it, in the folder that is served"),
+        copied(f"dproof verify releases/{name}", TEXTS["verify"]),
     )
 
 
@@ -255,8 +257,8 @@ def _question(
         button("Write it", "build"),
         class_="row",
     )
-    literals = [f"'{value}'" for one in open_columns if one.is_text for value in one.values]
-    words = [*names, *_KEYWORDS, table_name, *dict.fromkeys(literals)][1:]
+    literals = [text_literal(value) for one in open_columns if one.is_text for value in one.values]
+    words = [*(one.sql for one in open_columns), *_KEYWORDS, table_name, *dict.fromkeys(literals)]
     written = area(
         "Question",
         "sql",

@@ -106,6 +106,11 @@ def figure(number: float | None) -> str:
     return "–" if number is None else written(number)
 
 
+def minute(time: str) -> str:
+    """A time of ISO 8601 as people read it."""
+    return time[:16].replace("T", " ")
+
+
 def copied(line: str, label: str) -> Markup:
     """A line to copy: a command, or Python."""
     return tag("figure", tag("figcaption", label), tag("pre", line), class_="copied")

@@ -28,6 +28,11 @@ class Asked:
     is_text: bool  # whose values are texts in SQL
 
     @property
+    def sql(self) -> str:
+        """Its name as a question writes it."""
+        return self.name if _PLAIN.fullmatch(self.name) else quoted(self.name)
+
+    @property
     def answers(self) -> str:
         """What may be asked, in words."""
         if self.kind == "public":
@@ -74,13 +79,13 @@ def built(columns: Sequence[Asked], table: str, chosen: Mapping[str, str]) -> st
     function = chosen.get("what", "count")
     what = "count(*) AS n"
     if function != "count" and number is not None:
-        what = f"{function}({_name(number)}) AS {function}_{re.sub(r'[^A-Za-z0-9_]', '_', number.name)}"
+        what = f"{function}({number.sql}) AS {function}_{re.sub(r'[^A-Za-z0-9_]', '_', number.name)}"
     condition = "" if where is None or not chosen.get("value", "").strip() else f" WHERE {_condition(where, chosen)}"
     if by is None:
         return f"SELECT {what} FROM {table}{condition}"
     if by.is_set:
-        return f"SELECT unnest({_name(by)}) AS item, {what} FROM {table}{condition} GROUP BY item"
-    return f"SELECT {_name(by)}, {what} FROM {table}{condition} GROUP BY {_name(by)}"
+        return f"SELECT unnest({by.sql}) AS item, {what} FROM {table}{condition} GROUP BY item"
+    return f"SELECT {by.sql}, {what} FROM {table}{condition} GROUP BY {by.sql}"
 
 
 def _condition(where: Asked, chosen: Mapping[str, str]) -> str:
@@ -88,13 +93,9 @@ def _condition(where: Asked, chosen: Mapping[str, str]) -> str:
     literal = text_literal(value) if where.is_text or not _is_number(value) else value
     if where.is_set:
         negated = "NOT " if chosen.get("comparison") == "<>" else ""
-        return f"{negated}list_contains({_name(where)}, {literal})"
-    return f"{_name(where)} {chosen.get('comparison', '=')} {literal}"
+        return f"{negated}list_contains({where.sql}, {literal})"
+    return f"{where.sql} {chosen.get('comparison', '=')} {literal}"
 
 
 def _is_number(text: str) -> bool:
     return re.fullmatch(r"-?\d+(\.\d+)?", text) is not None
-
-
-def _name(column: Asked) -> str:
-    return column.name if _PLAIN.fullmatch(column.name) else quoted(column.name)

@@ -48,7 +48,7 @@ async def progress(job: str, desk: TheDesk, who: Custodian, release: str = "") -
         body = joined(
             tag("p", TEXTS["sanitised"], " ", rows, class_="budget"),
             tag("ul", (tag("li", link(f"{path}{way}", text)) for way, text in ways.items())),
-            copied(f"dproof verify releases/{release}", "Verify it, in the folder that is served"),
+            copied(f"dproof verify releases/{release}", TEXTS["verify"]),
             tag("p", link("/custody", TEXTS["to_tokens"])),
         )
     shown = tag("section", body, id="progress", data_part=True, data_again=running or None)

@@ -75,6 +75,7 @@ TEXTS = {
     "revoked": "Token {} is revoked.",
     "no_table_to_give": "No table has a plan yet, so there is nothing to give.",
     "no_files": "Put a table into the folder tables/.",
+    "verify": "Verify it, in the folder that is served",
     "in_folder": "The same command, in the folder that is served",
     "in_python": "The same in Python",
 }

@@ -13,7 +13,7 @@ from dproof.errors import DproofError
 from dproof.service import api
 from dproof.service.desk import Desk
 from dproof.service.pages.forms import Fields, checked, refusal
-from dproof.service.pages.layout import address, copied, field, link, listed, page, said, table, ticked
+from dproof.service.pages.layout import address, copied, field, link, listed, minute, page, said, table, ticked
 from dproof.service.pages.markup import Markup, joined, tag
 from dproof.service.pages.texts import TEXTS
 from dproof.service.requests import Given
@@ -121,13 +121,9 @@ def _holder(desk: Desk, one: Holder) -> tuple[Any, ...]:
     """One line of the list of tokens; one that is still good can be revoked."""
     end: Any = "over"
     if one.revoked is not None:
-        end = f"revoked {_date(one.revoked)}"
+        end = f"revoked {minute(one.revoked)}"
     elif desk.tokens.is_good(one):
         label = f"Revoke the token {one.number} of {one.name}"
         revoke = tag("button", "Revoke", name="revoke", value=one.number, aria_label=label)
         end = tag("form", revoke, method="post", action="/custody", data_swap=True)
-    return str(one.number), one.name, one.role, ", ".join(one.tables), _date(one.ends), end
-
-
-def _date(text: str) -> str:
-    return text[:16].replace("T", " ")
+    return str(one.number), one.name, one.role, ", ".join(one.tables), minute(one.ends), end

@@ -116,14 +116,15 @@ copying();
 
 // Names that fit the word that is being written: buttons, and Ctrl+Space for the first.
 function fitting(box) {
-  const word = /'[^']*$|[\w"(*]*$/.exec(box.value.slice(0, box.selectionStart))[0];
+  const word = /'[^']*$|[\p{L}\p{N}_"(*]*$/u.exec(box.value.slice(0, box.selectionStart))[0];
+  const bare = (text) => text.toLowerCase().replace(/^"/, "");
   const words = JSON.parse(box.dataset.words);
-  return [word, word ? words.filter((name) => name.toLowerCase().startsWith(word.toLowerCase()) && name !== word) : []];
+  return [word, word ? words.filter((name) => bare(name).startsWith(bare(word)) && name !== word) : []];
 }
 
 function take(box, word, name) {
   const at = box.selectionStart;
-  box.setRangeText(/^[\w('*" ]+\)?'?$/.test(name) ? name : `"${name}"`, at - word.length, at, "end");
+  box.setRangeText(name, at - word.length, at, "end");
   box.focus();
   suggest(box);
 }
