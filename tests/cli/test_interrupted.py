@@ -137,7 +137,7 @@ def test_a_question_that_was_paid_for_is_told(folder: Path) -> None:
     running.send_signal(signal.SIGINT)
     code, said = ended(running)
     assert code == 130 and said.count("\n") == 1
-    assert said == "dproof: interrupted; the question was paid for and not answered: asked again, it is paid again\n"
+    assert said == "dproof: interrupted; the question was paid for and not answered: asking it again costs again\n"
 
 
 def test_an_interrupted_demo_leaves_no_folder(

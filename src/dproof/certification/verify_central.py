@@ -139,12 +139,15 @@ def lengths(column: dict[str, Any]) -> tuple[int, int, int]:
     if "curves" not in column:
         return column["reach"] ** 2, column["reach"], 1
     terms, radius, box = (column["curves"][key] for key in ("terms", "radius", "box"))
-    require((radius is None) != (box is None) and not column["reach"], "the region of curves is a ball or a box")
-    require(column["values"] <= 2, "of curves it is counted whether they are there")
+    require((radius is None) != (box is None) and not column["reach"], "the region of curves must be a ball or a box")
+    require(column["values"] <= 2, "a column of curves counts only which of them are missing")
     if box is None:
-        require(radius == REACH, "the ball of curves has another radius")
+        require(radius == REACH, "the ball of curves must have the radius of the lattice")
         return radius**2, isqrt(terms * radius**2), terms
-    require(len(box) == terms and max(box) == REACH, "the box of curves has other bounds")
+    require(
+        len(box) == terms and max(box) == REACH,
+        "the box of curves must have a bound for each term, the largest that of the lattice",
+    )
     return sum(bound**2 for bound in box), sum(box), terms
 
 
@@ -259,10 +262,10 @@ def check_measurements(found: dict[str, Any]) -> None:
         known = all(i < len(sizes) for i in table) and list(table) == sorted(set(table))
         summed = number is None or (number < len(sizes) and reach[number][0] > 0 and number not in table)
         new = known and summed and one not in measured and measurement["noise"] < len(found["noises"])
-        require(new, "a measurement is of no table of the columns, or of one that is there")
+        require(new, "a measurement names unknown columns or noise, or is listed twice")
         if "contrast" in measurement:
             pairs = one[2] and not found["delta"] and number is None and all(sizes[i] == 2 for i in table)
-            require(pairs, "a contrast is of columns with two values, with Laplace noise")
+            require(pairs, "a contrast must have columns of two values each, and Laplace noise")
         measured[one] = found["noises"][measurement["noise"]]
     told = dict(zip(measured, (m["sensitivity"] for m in found["measurements"]), strict=True))
     fits = all((noise["kind"] == "gaussian") == (found["delta"] > 0) for noise in found["noises"])
@@ -276,14 +279,14 @@ def check_laplace(found: dict[str, Any], sizes: list[int], reach: Lengths, measu
     for one, noise in measured.items():
         column = {} if one[1] is None else found["columns"][one[1]]
         steps = 1 if one[1] is None or noise["kind"] == "k-norm" else reach[one[1]][1]
-        require(told[one] == once * steps, "a measurement has another sensitivity")
+        require(told[one] == once * steps, "a measurement has another sensitivity than its columns give")
         bounded = step_odds(noise, column.get("curves")) <= reading.exp_below(noise["epsilon"])
-        require(bounded, "a step of the noise costs more than it says")
+        require(bounded, "a step of the noise costs more than the certificate says")
         costs[one] = steps * noise["epsilon"]
     spent = found["rows_per_person"] * largest_cost(sizes, costs, found["neighbours"])
     require(spent <= found["epsilon"], f"epsilon is larger than the promised {found['epsilon']}")
-    require(found["rho"] is None, "rho is of Gaussian noise alone")
-    require(not found["tight"]["delta"], "delta is 0 with Laplace noise")
+    require(found["rho"] is None, "rho goes with Gaussian noise alone")
+    require(not found["tight"]["delta"], "delta must be 0 with Laplace noise")
 
 
 def step_odds(noise: dict[str, Any], region: dict[str, Any] | None) -> Fraction:
@@ -293,9 +296,9 @@ def step_odds(noise: dict[str, Any], region: dict[str, Any] | None) -> Fraction:
     is replaced: so S is a whole number of cells s.
     """
     if noise["kind"] == "two-sided":
-        require(noise["reach"] is None, "the noise does not reach everywhere")
+        require(noise["reach"] is None, "the noise must not be cut off")
         return Fraction(reading.step_odds(noise))
-    require(region is not None and noise["terms"] == region["terms"], "K-norm noise is of curves alone")
+    require(region is not None and noise["terms"] == region["terms"], "K-norm noise is for curves alone")
     assert region is not None
     norm = "l2" if region["box"] is None else "linf"
     fits = noise["norm"] == norm and (norm == "linf" or region["terms"] <= 10) and REACH % int(noise["cell"]) == 0
@@ -321,20 +324,27 @@ def check_gaussian(found: dict[str, Any], sizes: list[int], reach: Lengths, meas
     squares: dict[Measured, Fraction] = {}
     neighbours, persons = found["neighbours"], found["rows_per_person"] ** 2
     for one, noise in measured.items():
-        require(all(sizes[i] > 1 for i in one[0]), "a residual of a column with one value is measured")
-        require(told[one] == sensitivity(sizes, reach, one, neighbours), "a measurement has another sensitivity")
-        require(noise["draws"] > 1 or noise["step"] == 1, "a single draw of noise has a step")
+        require(
+            all(sizes[i] > 1 for i in one[0]), "a measurement has a column with a single value, which has no residual"
+        )
+        require(
+            told[one] == sensitivity(sizes, reach, one, neighbours),
+            "a measurement has another sensitivity than its columns give",
+        )
+        require(noise["draws"] > 1 or noise["step"] == 1, "a single draw of noise must have the step 1")
         squares[one] = reading.summed_variance(noise)
-    require((ROWS in squares) == (found["release"]["rows"] is None), "the number of rows is measured, or it is public")
+    require(
+        (ROWS in squares) == (found["release"]["rows"] is None), "the number of rows must be either measured or public"
+    )
     loss = largest_loss(sizes, reach, {one: 1 / square for one, square in squares.items()}, neighbours) * persons
-    require(found["rho"] is not None and loss / 2 <= found["rho"], "rho is larger than it says")
-    require(loss / 2 == found["rho"], "rho is smaller than it says")
+    require(found["rho"] is not None and loss / 2 <= found["rho"], "rho is larger than the certificate says")
+    require(loss / 2 == found["rho"], "rho is smaller than the certificate says")
     smooth = largest_loss(sizes, reach, {one: 1 / (s - SMOOTH) for one, s in squares.items()}, neighbours)
     numbers = sum(prod(sizes[i] for i in t) * (1 if n is None else reach[n][2]) for t, n, _ in squares)
     bound = delta(smooth * persons, numbers, found["epsilon"]) if squares else Fraction(0)
     require(bound <= found["delta"], f"delta is larger than the promised {found['delta']}")
-    require(bound <= found["tight"]["delta"] * (1 + Fraction(1, 1 << 60)), "delta is larger than it says")
-    require(found["tight"]["delta"] <= bound * (1 + TIGHT), "delta is smaller than it says")
+    require(bound <= found["tight"]["delta"] * (1 + Fraction(1, 1 << 60)), "delta is larger than the certificate says")
+    require(found["tight"]["delta"] <= bound * (1 + TIGHT), "delta is smaller than the certificate says")
 
 
 def verify(certificate: dict[str, Any], folder: Path | None = None) -> list[str]:
@@ -350,7 +360,10 @@ def verify(certificate: dict[str, Any], folder: Path | None = None) -> list[str]
         check_plan(found, reading.plan_in(folder))
     used = list(dict.fromkeys(measurement["noise"] for measurement in found["measurements"]))
     distinct = all(noise not in found["noises"][:n] for n, noise in enumerate(found["noises"]))
-    require(used == list(range(len(found["noises"]))) and distinct, "the noises are not in the order of their use")
+    require(
+        used == list(range(len(found["noises"]))) and distinct,
+        "the noises must be listed once each, in the order of their use",
+    )
     return unread
 
 

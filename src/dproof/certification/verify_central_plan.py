@@ -36,10 +36,10 @@ def check_plan(found: dict[str, Any], plan: dict[str, Any]) -> None:
     axes = {name: axes_of(name, column) for name, column in columns.items() if not column.get("drop")}
     counted = [axis for own in axes.values() for axis in own]
     names = [name for name, *_ in counted]
-    require(names == [column["name"] for column in found["columns"]], "the certificate has other columns")
+    require(names == [column["name"] for column in found["columns"]], "the certificate has other columns than the plan")
     for column, (name, values, reach) in zip(found["columns"], counted, strict=True):
-        require(values in (None, column["values"]), f"{name!r} has another number of values in the plan")
-        require(reach == column["reach"], f"the sums of {name!r} have another reach in the plan")
+        require(values in (None, column["values"]), f"{name!r} has another number of values than in the plan")
+        require(reach == column["reach"], f"the sums of {name!r} have another reach than in the plan")
         check_curves(columns.get(name, {}), column.get("curves"))
     made_up = found["release"]["made_up_rows"] is not None
     require(made_up == release.get("rows", False), "the certificate and the plan disagree on made-up rows")
@@ -79,11 +79,11 @@ def check_curves(column: dict[str, Any], region: dict[str, Any] | None) -> None:
     points = column["points"] if grid is None else len(grid)
     some = {4, 8, 16, 32} if "kernel" in column else {min(8, points)}
     allowed = {points, *([column["terms"]] if "terms" in column else some)}
-    require(region["terms"] in allowed, "the curves have another number of terms in the plan")
+    require(region["terms"] in allowed, "the curves have another number of terms than in the plan")
     # Coefficients lie in a box that is declared, values on the grid in a cube, and everything else in a ball.
     cube = ("radius" not in column or "kernel" in column) and region["box"] == [REACH] * points
     fits = region["box"] is not None if "box" in column else region["box"] is None or cube
-    require(fits, "the curves have another region in the plan")
+    require(fits, "the curves have another region than in the plan")
 
 
 def wanted_of(found: dict[str, Any], tables: list[Table], number: int | None) -> list[Measured]:

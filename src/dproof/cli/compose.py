@@ -26,10 +26,10 @@ _MOST_ROWS = 1_000
 
 def compose(
     parts: Annotated[list[str], argument("PART...", "ε, or ε,δ, or a file with a law; 10x0.1,1e-6 is ten of these.")],
-    delta: Annotated[str | None, option("D", "Tell ε at this δ; by default at the sum of the δ given.")] = None,
-    epsilon: Annotated[str | None, option("E", "Tell δ at this ε instead.")] = None,
+    delta: Annotated[str | None, option("D", "Report ε at this δ; by default at the sum of the δ given.")] = None,
+    epsilon: Annotated[str | None, option("E", "Report δ at this ε instead.")] = None,
     neighbours: Neighbours = "change-one",
-    rows: Annotated[int, option("N", "Tell it for N rows together too.", limits=(1, _MOST_ROWS))] = 1,
+    rows: Annotated[int, option("N", "Also report it for N rows together.", limits=(1, _MOST_ROWS))] = 1,
     as_json: AsJson = False,
 ) -> None:
     """Say what several guarantees or mechanisms cost together.
@@ -143,7 +143,7 @@ def _page(answer: dict[str, Any], given: Sequence[Any]) -> Page:
     derived = [] if group is None else [_figures(f"{group['rows']} rows together", group)]
     derived += [] if changed is None else [_figures("read as change-one", changed)]
     if derived:
-        yield f"\nFrom the rule [bold]{answer['rule']}[/bold] follows:\n"
+        yield f"\nBy the rule [bold]{answer['rule']}[/bold]:\n"
         yield table(("", "ε", "δ", ""), derived, left=(0, 3))
     yield ""
 

@@ -27,8 +27,8 @@ from dproof.privacy import Privacy
 
 _SHOWN = 8  # names of columns that are left out
 _CONDITIONS = {  # what to ask of a number, by whether it answers conditions
-    True: "Numbers that answer conditions: {}. Those in bins do at their edges, and their means hold the bins' width.",
-    False: "Numbers that answer sums and means only: {}. A condition on them tells little; `bins` in the plan helps.",
+    True: "Numbers for conditions: {}. With bins, conditions are at the edges, and a mean's ± includes their width.",
+    False: "Numbers for sums and means only: {}. A condition on them has a wide interval; `bins` in the plan helps.",
 }
 
 
@@ -81,7 +81,7 @@ def plan(
 def _solved(plan: Plan, rows: int | None, half_width: str) -> Fraction:
     """The ε with which a count is right to ± half_width."""
     if rows is None:
-        raise InputError("--half-width needs --rows: how right a count is depends on how many rows there are")
+        raise InputError("--half-width needs --rows: how accurate a count is depends on how many rows there are")
     if not plan.has_row_law:
         raise InputError(
             "--half-width finds the ε of a release, which needs neighbours = 'change-one'; for this plan "
@@ -160,7 +160,7 @@ def _page(answer: dict[str, Any], name: str) -> Page:
     yield (
         f"\n[bold]{escape(name)}[/bold]: one row may lose [bold]ε = {answer['epsilon']:.6g}, "
         f"δ = {answer['delta']:.6g}[/bold] ({answer['neighbours']})"
-        + (", the least that gives such counts." if answer["solved_epsilon"] else ".")
+        + (", the least ε for such counts." if answer["solved_epsilon"] else ".")
     )
     person = answer["person"]
     if person is not None and person["rows"] > 1:
@@ -218,8 +218,8 @@ def _columns(answer: dict[str, Any]) -> Page:
     if hidden:
         chances = ", ".join(f"{escape(name)} {chance:.0%}" for name, chance in hidden.items())
         yield (
-            "missing: the count of missing values. Keeping them costs this: a value that is there is shown as missing "
-            f"with probability {chances}."
+            "missing: the count of missing values. The price of keeping them: a value that is present is shown as "
+            f"missing with probability {chances}."
         )
 
 

@@ -244,7 +244,7 @@ class Curator:
             try:
                 return self.ledger.store(number, {**fresh(), **paid}), False
             except BaseException as error:
-                error.add_note("the question was paid for and not answered: asked again, it is paid again")
+                error.add_note("the question was paid for and not answered: asking it again costs again")
                 raise
 
     def paid(self, released: Released) -> Price:
@@ -299,7 +299,7 @@ class Curator:
         """A price for which something can be bought."""
         cost = Privacy(epsilon, delta, neighbours=self.plan.privacy.neighbours)
         if not cost.epsilon and not cost.delta:
-            raise InputError("epsilon 0 buys no answer: it would have to be the same for every table")
+            raise InputError("at epsilon 0 there is no answer: it would have to be the same for every table")
         return cost
 
     def _priced(self, cost: Privacy) -> Price:
@@ -322,14 +322,14 @@ class Curator:
             unknown = next((name for name, width in widths.items() if width is None), None)
             if unknown is not None:
                 raise InputError(
-                    f"how wide the interval of {unknown!r} is depends on the table, so no price can promise it: name "
-                    "a price ε instead of an accuracy; it is known of counts, sums, and means of a public number of "
+                    f"the width of the interval of {unknown!r} depends on the table, so no price can promise it: give "
+                    "ε instead of an accuracy; the width is known for counts, sums, and means of a public number of "
                     "values (the plan must say what stands for a missing one)"
                 )
             return made, all(Fraction(width) <= wanted for width in widths.values() if width is not None)
 
         if wanted <= 0 or not at(_MOST)[1]:
-            raise InputError("no epsilon up to 100 gives that accuracy: ask for less")
+            raise InputError("no epsilon up to 100 gives that accuracy: ask for a larger ±")
         epsilon = bisect(lambda it: at(it)[1], _LEAST, _MOST, lambda low, high: high - low <= max(_LEAST, low / 200))
         return at(Fraction(-(-epsilon * 1000 // 1), 1000))[0]
 

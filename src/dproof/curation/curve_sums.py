@@ -105,10 +105,10 @@ def _noise(
     if price.rho is None or split != "gaussian":
         return vector_noise(split, moved, terms, spent, ball=ball, vectors=groups)
     if not price.rho:
-        raise InputError("so small an epsilon and delta buy no Gaussian noise: allow more of one of them")
+        raise InputError("epsilon and delta are too small for Gaussian noise: allow more of one of them")
     noise = VectorNoise(split, gaussian_sum(Fraction(ceil(moved / (2 * price.rho)))), moved, terms)
     if not covers_cut(price.privacy.epsilon, price.privacy.delta, _cut(noise)):
-        raise InputError("so small a delta is not proven for Gaussian noise: allow more of it")
+        raise InputError("delta is too small for Gaussian noise to be proven: allow more of it")
     return noise
 
 

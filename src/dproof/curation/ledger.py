@@ -35,7 +35,7 @@ from dproof.privacy import Neighbours, Privacy, Promise, Unit
 
 # Why a cost is refused that looks smaller than what is left.
 _PURE = ", and with a delta above 0 the same epsilon costs less rho"
-_NO_RHO = ", but no rho is known of this: pay it before anything else, or from a ledger of its own"
+_NO_RHO = ", but the rho of this cost is not known: pay it before anything else, or from a ledger of its own"
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +89,7 @@ class Ledger:
         with self._transaction(writing=bool(budget or limits)) as (database, account):
             if begun := account.budget is None:
                 if budget is None:
-                    raise InputError(f"{self.path.name!r} is no ledger: it is empty")
+                    raise InputError(f"{self.path.name!r} is not a ledger: it is empty")
                 # In version 1 nothing is said of the accounting: it is basic.
                 version, kept = (CONCENTRATED, {"accounting": "zcdp"}) if budget.delta else (BASIC, {})
                 make_tables(database, version)
@@ -100,8 +100,8 @@ class Ledger:
                 raise InputError(f"the ledger was begun with {account.budget}, and that cannot be changed to {budget}")
             if unit not in (None, account.unit):
                 raise InputError(
-                    f"the ledger counts {account.unit}, and the plan {unit}: these do not add up, "
-                    "so let the plan say what the ledger says"
+                    f"the ledger counts {account.unit}, and the plan {unit}: costs of different "
+                    "units do not add up, so write into the plan what the ledger counts"
                 )
             for name, limit in limits.items():
                 known = account.limits.get(name)

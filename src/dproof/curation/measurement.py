@@ -173,7 +173,7 @@ def _measured_curves(
     column = aggregate.columns[0]
     if more or aggregate.where is not None:
         raise InputError(
-            f"of the curves {column!r} one of AVG({column}), SUM({column}) and COVAR({column}, {column}) can be asked "
+            f"ask one of AVG({column}), SUM({column}) and COVAR({column}, {column}) of the curves {column!r} "
             "at a time, with WHERE for a condition"
         )
     # Only the curves that are there are measured; then how many these are is private.
@@ -213,7 +213,7 @@ def _check_numbers(whole: Expression, schema: Schema, *, alone: bool = False) ->
         if isinstance(part, Aggregate) and isinstance(chosen, Frequent):
             if not chosen.several and schema.spaces[part.columns[0]].has_numbers:
                 continue
-            raise InputError("a mode or a top list is no number to calculate with: ask for it on its own")
+            raise InputError("a mode or a top list is not a number to calculate with: ask for it on its own")
 
 
 def _linear(
@@ -254,7 +254,7 @@ def _linear(
         if relaxed and (not best or _spread(relaxed, alone) < _spread(best, alone)):
             best = relaxed
     if not best:
-        raise InputError("epsilon and delta are both 0: no question can be bought for that")
+        raise InputError("epsilon and delta are both 0: no question can be answered for that")
     return [Noisy(term, sizes[n], best.of.get(n)) for n, term in enumerate(needed)], best.cut
 
 

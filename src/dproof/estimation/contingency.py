@@ -240,7 +240,9 @@ class _Factor:
         if pattern not in self._rest:
             part = self._blocks(pattern)
             if len(part) * prod(self.layout.axes[n].states for n in self.layout.rest) > _MOST_SCORES:
-                raise TooLarge("the question has too many groups for codes as many as these: group by fewer columns")
+                raise TooLarge(
+                    "the question has too many groups for a column with so many codes: group by fewer columns"
+                )
             for place, axis in enumerate(self.layout.rest):
                 part = self.scores[axis].spread(part, place + 1)
             self._rest[pattern] = part.reshape(len(part), -1)

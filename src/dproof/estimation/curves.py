@@ -63,7 +63,7 @@ def mean_curve(
     question = resolve(Question("release", (Item("curve", asked),), condition), schema)
     (found,) = measured(question, schema).functions(question.select[0].expression, [0])
     if found is None:
-        raise InputError("by the estimate no rows may be left to take a mean of: choose more of them")
+        raise InputError("the condition may select no rows, so there may be no mean: choose more rows")
     return found
 
 
@@ -143,8 +143,8 @@ def _functions(
     release, counting, table, groups = counted.release, counted.counting, counted.table, counted.groups
     if any(map(is_rough, counting.axes)):
         raise InputError(
-            "a mean curve cannot be asked by numbers under noise, which do not tell its rows apart: "
-            "choose its rows by public columns, categories or sets"
+            "the rows of a mean curve cannot be chosen by numbers under noise, which do not tell them apart: "
+            "choose them by public columns, categories or sets"
         )
     part = release.rows != release.whole
     exact = all(isinstance(axis, Kept) and axis.exact for axis in counting.axes)

@@ -328,4 +328,4 @@ def refuse_singular(counting: Counting, found: Array) -> None:
         for axis in counting.axes:
             if isinstance(axis, Mixed):
                 axis.refuse()
-        raise InputError("the law of these columns cannot be undone; raw(...) shows the rows as they are")
+        raise InputError("the law of these columns cannot be inverted; raw(...) shows the rows as they are")

@@ -241,7 +241,7 @@ class Law(Protocol):
         (column,) = seen
         inputs, outputs, total = listed(self)
         if inputs * outputs > _LARGEST_UNDONE:
-            raise TooLarge(f"{name} has a law of {inputs} by {outputs}, too large to be undone")
+            raise TooLarge(f"{name} has a law of {inputs} by {outputs}, too large to be inverted")
         matrix = np.asarray(np.array([self.weights(n) for n in range(inputs)]) / total, float)
         told = presence_alone(column, matrix, name)
         if told is not None:

@@ -87,7 +87,7 @@ class OptionalLaw(Law):
 
     def __post_init__(self) -> None:
         if not 0 < self.missing <= self.present < self.whole:
-            raise InputError("a value must be shown at least as often where it is there, and neither always nor never")
+            raise InputError("a value must be shown at least as often as a missing one, and neither always nor never")
 
     @property
     def inputs(self) -> int | None:
@@ -163,8 +163,8 @@ class OptionalLaw(Law):
     def chances(self) -> tuple[str, Mapping[str, float]]:
         p, q = self.present / self.whole, self.missing / self.whole
         return "a value is", {
-            "there, and shown with noise": p,
-            "there, and shown as missing": 1 - p,
+            "present, and shown with noise": p,
+            "present, and shown as missing": 1 - p,
             "missing, and shown as missing": 1 - q,
             "missing, and shown as the middle with noise": q,
         }

@@ -85,7 +85,7 @@ def unary_encoding(
 
 def _given_chances(space: Categories, p: Any, q: Any, privacy: Any, form: Any) -> Mechanism:
     if p is None or q is None or privacy is not None or form is not None:
-        raise InputError("give p and q, both, or a promise and perhaps a form: the one or the other")
+        raise InputError("give both p and q, or a promise with an optional form, but not a mixture")
     own, other = exact(p, "p"), exact(q, "q")
     if not (0 <= own <= 1 and 0 <= other <= 1):
         raise InputError("p and q must lie between 0 and 1: they are probabilities")

@@ -219,12 +219,12 @@ def _read_tables(release: Reader, columns: Sequence[Column]) -> Listed:
     names = [name for own in axes.values() for name in own]
     twice = next((name for name, times in Counter(names).items() if times > 1), None)
     if twice is not None:
-        raise Misplaced(("columns", twice), "has the name of an item of a set: call one of them otherwise")
+        raise Misplaced(("columns", twice), "has the name of an item of a set: rename one of them")
     given = release.value("tables", _USUAL)
     if not isinstance(given, list):
         most = release.integer("tables", _USUAL)
         if most < 1:
-            raise release.wrong("tables", "must be at least 1: all tables of up to so many columns")
+            raise release.wrong("tables", "must be at least 1: all tables of up to that many columns are measured")
         sizes = range(1, min(most, len(names)) + 1)
         if sum(comb(len(names), size) for size in sizes) > _MOST_TABLES:
             raise release.wrong("tables", f"makes over {_MOST_TABLES:,} tables: list fewer with [[release.tables]]")
@@ -233,7 +233,7 @@ def _read_tables(release: Reader, columns: Sequence[Column]) -> Listed:
     for table in release.tables("tables"):
         for name in table.texts("columns"):
             if name not in axes:
-                problem = f"names {name!r}, which is no column that the plan counts{did_you_mean(name, axes)}"
+                problem = f"names {name!r}, which is not a column that the plan counts{did_you_mean(name, axes)}"
                 raise table.wrong("columns", problem)
         weight = table.number("weight", Fraction(1))
         if weight <= 0:

@@ -169,7 +169,7 @@ def _bit_axis(column: str, schema: Schema, regions: Sequence[Region]) -> Cut:
     """Blocks of codes that agree in all bits that a condition looks at."""
     bits = tuple(sorted({bit for found in regions if isinstance(found, Bit) for bit in found.bits}))
     if len(bits) > _MOST_ITEMS:
-        raise TooLarge(f"column {column!r} meets {len(bits)} conditions at once: ask for fewer")
+        raise TooLarge(f"column {column!r} has conditions on {len(bits)} items, too many at once: ask for fewer")
     patterns = [sum(1 << bit for n, bit in enumerate(bits) if p >> n & 1) for p in range(1 << len(bits))]
     each = 1.0 if schema.is_open(column) else schema.declared(column).size / len(patterns)
     first = np.array([*patterns, *_gap(column, schema)])

@@ -127,7 +127,7 @@ def _passes(question: Question, columns: Mapping[Expression, Sequence[Any]], n: 
             if left is None or right is None or not COMPARISONS[test.operator](left, right):
                 return False
         except TypeError:
-            problem = "HAVING compares things of different kinds: numbers with numbers, texts with texts"
+            problem = "HAVING compares values of different kinds: compare numbers with numbers, texts with texts"
             raise InputError(problem) from None
     return True
 

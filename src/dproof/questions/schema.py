@@ -186,7 +186,7 @@ def resolve(question: Question, schema: Schema) -> Question:
     tested = [side for test in checked.having for side in (test.left, test.right)]
     inside = [part for whole in (*wholes, *expressions(checked)) for part in parts_of(whole) if part is not whole]
     if any(shown_as(expression, schema) is not None for expression in (*tested, *inside)):
-        raise InputError("dates are not calculated with, nor compared in HAVING: select them by themselves")
+        raise InputError("dates cannot be used in calculations or in HAVING: select them by themselves")
     aliases = [item.alias for item in checked.select]
     for alias in aliases:
         if aliases.count(alias) > 1:

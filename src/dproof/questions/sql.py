@@ -118,7 +118,7 @@ def read_statement(text: str, wanted: str, longest: int = _LONGEST) -> Node:
     if not isinstance(text, str) or len(text) > longest:
         raise InputError(f"a question is a text of at most {longest} characters: {wanted}")
     if re.match(r"\s*select\s+top\s*\(?\s*\d+\s", text, flags=re.IGNORECASE):
-        raise InputError("SELECT TOP n cannot be asked: write LIMIT n at the end of the question")
+        raise InputError("SELECT TOP n is not supported: write LIMIT n at the end of the question")
     try:
         trees = [tree for tree in sqlglot.parse(text, dialect="duckdb") if tree is not None]
     except (SqlglotError, RecursionError) as error:
@@ -311,7 +311,7 @@ def _aggregate(node: Node) -> Expression:
     if found is None:
         known = ("count", "proportion", *(name for each in AGGREGATES.values() for name in each.names))
         advice = did_you_mean(called or kind(node).casefold(), dict.fromkeys(known))
-        refuse(node, f"only aggregates of columns can{advice}")
+        refuse(node, f"only aggregates of columns are{advice}")
     (aggregate, argument), arguments = found, arguments_of(node)
     columns = AGGREGATES[aggregate].columns
     takes = columns + (argument is GIVEN)

@@ -237,20 +237,20 @@ def _hints(plan: Plan, rows: int, columns: Sequence[ColumnInspection], persons: 
         signed = column.private and column.space.line is not None and column.space.has_sums  # plain numbers, no dates
         if found.undecodable:
             hints.append(
-                f"Values of {name} are no {plan.file.encoding} text: is `encoding` under [file] right? "
+                f"Some values of {name} are not {plan.file.encoding} text: is `encoding` under [file] right? "
                 'Files from Windows often have "cp1252".'
             )
         elif flags:
             if found.outside or found.clamped:
                 hints.append(
-                    f"Flags of {name} are neither ticked nor not: {HOW_FLAGS_ARE_READ}. Write the text of each option "
-                    "in `values`, in the order of `columns`."
+                    f"Some flags of {name} are neither ticked nor unticked: {HOW_FLAGS_ARE_READ}. Write the text of "
+                    "each option in `values`, in the order of `columns`."
                 )
         elif found.outside > present / 2:
             asked = _SIGNS if signed else "are all values in the plan, and is the encoding right?"
             hints.append(f"Most values of {name} are outside: {asked}")
         if found.no_number:
-            hints.append(f"Values of {name} are no {column.space.noun}s: {column.space.unreadable_advice}")
+            hints.append(f"Some values of {name} are not {column.space.noun}s: {column.space.unreadable_advice}")
         if found.clamped > present / 2 and not flags:
             asked = _SIGNS if signed else "does the plan have the right bounds or values?"
             hints.append(f"Most values of {name} are clamped: {asked}")
@@ -260,7 +260,7 @@ def _hints(plan: Plan, rows: int, columns: Sequence[ColumnInspection], persons: 
             hints.append(f"Missing values of {name} stop `sanitise`: say what stands for them, with `missing`.")
         if column.private and found.outside and column.outside is None and not flags:
             ways = [f', or set outside = "{way}"' for way in column.space.outside_ways if way != "refuse"]
-            hints.append(f"Values of {name} outside stop `sanitise`: declare them{''.join(ways)}.")
+            hints.append(f"Values of {name} outside its space stop `sanitise`: declare them{''.join(ways)}.")
     if persons is not None and persons.above:
         hints.append("Some persons have more rows than rows_per_person, which is what a release protects: raise it.")
     return hints

@@ -138,7 +138,7 @@ def _plain(name: str, array: Any) -> Any:
         return array.cast(pa.string()) if any(check(array.type) for check in some) else array
     except pa.ArrowException:
         raise InputError(
-            f"the public column {name!r} holds bytes that are no UTF-8 text: drop it, or mend them"
+            f"the public column {name!r} holds bytes that are not UTF-8 text: drop it, or mend them"
         ) from None
 
 

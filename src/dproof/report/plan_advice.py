@@ -30,7 +30,7 @@ _CLEARLY = 0.9  # of the ± of the plan: a change that leaves more is not worth 
 _MANY_COLUMNS, _KEPT_COLUMNS = 8, 5  # from so many on, what keeping a few would give
 _COUNTING = {  # laws for counts alone, and what they do
     "frequency": "makes its counts",
-    "one_item": "leaves single items alone to be asked for, and makes their counts",
+    "one_item": "allows questions about single items only, and makes their counts",
 }
 _MANY_VALUES, _KEPT_VALUES = 12, 6  # the same for the values of a column
 
@@ -199,7 +199,7 @@ def _unbiased(law: RowLaw, rows: int) -> Iterator[Hint]:
             after = mean_half_widths(other, rows).get(name, before)
             text = (
                 f'mechanism = "unbiased_design" in {name!r} makes its mean ± {written(after)} instead of '
-                f"± {written(before)}, and leaves sums and means of it alone to be asked for"
+                f"± {written(before)}, and allows questions about its sums and means only"
             )
             found.append(Hint("mechanism", (name,), before, after, text))
     yield from sorted((hint for hint in found if _part_left(hint) <= _CLEARLY), key=_part_left)[:1]

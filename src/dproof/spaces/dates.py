@@ -107,7 +107,9 @@ class Dates(Interval):
         rest = (last - first) % days
         if first < last and rest:
             before, after = date_of(last - rest), date_of(last - rest + days)
-            raise InputError(f"from {low} to {high} is no whole number of {days} days; end on {before} or {after}")
+            raise InputError(
+                f"from {low} to {high} is not a whole number of steps of {days} days; end on {before} or {after}"
+            )
         Interval.__init__(self, first, last, days)
 
     def __repr__(self) -> str:

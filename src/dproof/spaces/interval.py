@@ -62,8 +62,8 @@ class Interval(Space):
             last = bottom + length // chosen * chosen
             start, end, one, before, after = map(plain_number, (bottom, top, chosen, last, last + chosen))
             raise InputError(
-                f"from {start} to {end} is no whole number of steps of {one}; end at {before} or {after}, or leave the "
-                "step out"
+                f"from {start} to {end} is not a whole number of steps of {one}; end at {before} or {after}, or "
+                "leave the step out"
             )
         if length / chosen >= _LARGEST:
             raise TooLarge("the interval has too many lattice points; use a coarser step")

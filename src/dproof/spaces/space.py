@@ -128,7 +128,7 @@ class Space(ColumnSpace, ABC):
     @property
     def ends(self) -> tuple[Fraction, Fraction]:
         """The least and the greatest number."""
-        raise InputError("the values of this space are no numbers")
+        raise InputError("the values of this space are not numbers")
 
     @property
     def middle(self) -> Fraction:
@@ -179,7 +179,7 @@ class Space(ColumnSpace, ABC):
 
     def values_of(self, codes: NDArray[Any]) -> NDArray[np.float64]:
         """The numbers that codes stand for, on a lattice also between and beyond them; 0 for a missing one."""
-        raise InputError("the values of this space are no numbers")
+        raise InputError("the values of this space are not numbers")
 
     @property
     def is_discrete(self) -> bool:
