@@ -25,7 +25,7 @@ _BATCH = 1 / 200  # the part of the rows that is looked at; all of them may be c
 def made_up_rows(
     sizes: Sequence[int], targets: Mapping[Table, Floats], deviations: Mapping[Table, float], rows: int, coins: Coins
 ) -> Integers:
-    """So many rows of codes, one column for each size, whose tables come near the targets.
+    """Rows of codes, one column for each size, whose tables come near the targets.
 
     `deviations` are those of the noise on a cell of each target. A difference within one of them says little, and rows
     that follow it would repeat the noise: they follow what lies beyond. So columns stay independent of each other

@@ -229,7 +229,7 @@ class Curator:
     def buy(
         self, key: str, price: Price, fresh: Callable[[], Released], *, cut: Fraction = Fraction(0)
     ) -> tuple[Released, bool]:
-        """What the table tells, bought once, and whether it was free; a stored answer that was paid better counts."""
+        """The answer under a key, paid for once, and whether it was free: stored at this price or a higher one."""
         cost, rho = price.privacy, price.rho
         stored = self.ledger.find(key, cost)
         if stored is not None:  # waits for no other question: how long that reads the table would show
@@ -296,7 +296,7 @@ class Curator:
         return self._accurate(question, exact(terms.accuracy, "accuracy"), terms.delta, terms.level)
 
     def price(self, epsilon: Any, delta: Any) -> Privacy:
-        """A price for which something can be bought."""
+        """ε and δ as exact numbers, under the plan's neighbours; refused where both are 0."""
         cost = Privacy(epsilon, delta, neighbours=self.plan.privacy.neighbours)
         if not cost.epsilon and not cost.delta:
             raise InputError("at epsilon 0 there is no answer: it would have to be the same for every table")

@@ -140,7 +140,7 @@ class Ledger:
             return account.in_rho
 
     def standing(self) -> Standing:
-        """Of the whole, whoever spends it."""
+        """The budget, what is spent of it and what is left, over all analysts."""
         with self._transaction() as (_, account):
             limit = account.limit(amount(self.budget))
             return Standing(limit.whole, limit.spent(account.spent), left_under(account.roof(self.ceiling)))
@@ -239,7 +239,7 @@ class Ledger:
             return {done["seal"] for done in account.published if done["seal"] and told.items() <= done.items()}
 
     def publish(self, number: int, seal: str | None = None) -> None:
-        """Take down, before anybody can see it, that a release is published: once for each that was paid for."""
+        """Record that a release is published, before anybody can see it; once for each that was paid for."""
         with self._transaction(writing=True) as (database, account):
             if number not in account.unpublished:
                 raise InputError("another run has published this release meanwhile: nothing was written")

@@ -367,7 +367,7 @@ def expand(
     length: Any = None,
     centre: Sequence[Any] | None = None,
 ) -> Expansion:
-    """An expansion from plain values: of all that the grid tells, where nothing is said of a basis.
+    """An expansion from plain values; without a basis, terms, box or kernel it keeps all values on the grid.
 
     >>> expand(Curves(0, 1, 9, 0, 1)).basis, expand(Curves(0, 1, 9, 0, 1), terms=5).basis
     ('hat', 'cosine')

@@ -91,7 +91,7 @@ def _scales(noisy: Array, sizes: Array, variance: float) -> Array:
 
 
 def _components(noisy: Array, counts: Array, scales: Sequence[Array], variance: float) -> tuple[Array, Array]:
-    """Of every cell and component, the first without deviations: the part that it keeps, and its likelihood."""
+    """For every cell and component, the first without deviations: the part that it keeps, and its likelihood."""
     columns = [np.zeros((len(noisy), 1))]
     columns += [counts[:, None] ** power * own for power, own in zip(_POWERS, scales, strict=True)]
     true = np.concatenate(columns, axis=1)

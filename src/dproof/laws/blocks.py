@@ -51,7 +51,7 @@ class Classes:
 
     @property
     def _length(self) -> int:
-        """Of the transforms: a prime one would be slow, and twice the residues leave room for what goes round."""
+        """The length of the transforms: a prime would be slow, and twice the residues leave room to wrap around."""
         return min(odd << ((2 * self.prime - 1) // odd).bit_length() for odd in (1, 3, 5))
 
     @property

@@ -215,7 +215,7 @@ class Shown(Mixed):
         return Dense(self.wanted(powers).matrix / self.matrix[0, 0]) if any(powers) else Mixed.scores(self, powers)
 
     def evenly(self) -> Array:
-        """As where nothing is missing."""
+        """The same as where nothing is missing."""
         return np.asarray(self.matrix[0])
 
 

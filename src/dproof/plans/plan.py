@@ -144,7 +144,7 @@ class Plan:
 
     @classmethod
     def parse(cls, text: str, *, name: str = "plan") -> Plan:
-        """The plan in a TOML text; a mistake is told with its key and line."""
+        """The plan in a TOML text; a mistake is reported with its key and line."""
         expect(text, str, "text", "the TOML text of a plan")
         expect(name, str, "name", "a text: what the plan is called in messages")
         return read_toml(text, name, lambda top: _plan(top, text))

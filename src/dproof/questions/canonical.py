@@ -122,7 +122,7 @@ def expression(part: Expression) -> str:
             text = f"{function}({'DISTINCT ' if definition.counts == 'values' else ''}{inside})"
             return text if where is None else f"{text} FILTER (WHERE {condition(where)})"
         case Unnest() | Applied():
-            raise AssertionError("neither is measured: see `measured_parts`")
+            raise AssertionError("items and functions are not measured: see `measured_parts`")
 
 
 def _label(case: Case) -> str:

@@ -49,7 +49,7 @@ _ALONE = "column {0!r} holds curves: ask for AVG({0}) or SUM({0}) by itself"
 class Open:
     """A column whose values nobody declared: a public one, or numbers without bounds (but for `low`).
 
-    A question may ask anything of it; whether it has an answer, those decide who would have to know its values.
+    A question may ask anything of it. Whether it has an answer is decided where its values would be needed.
     """
 
     low: Fraction | None = None

@@ -140,7 +140,7 @@ def advise(
     rows: int,
     questions: str | Sequence[str] | None = None,
 ) -> Advice:
-    """Compare a release with a curator, for the same promise, the same questions and a table of so many rows.
+    """Compare a release with a curator, for the same promise, the same questions and a table of `rows` rows.
 
     The questions are the plan's own [[questions]] where none are given; each asks FROM data or FROM release. A release
     costs the same whatever is asked of it, and errs by the noise of every row; a curator errs by the noise of one
@@ -275,7 +275,7 @@ def _expected(law: RowLaw, question: Question, rows: int, terms: list[Term]) -> 
 
 
 def expected_width(law: RowLaw, question: Question, rows: int) -> float | None:
-    """± of the one thing that a question selects, from a release of so many rows; None where it tells nothing."""
+    """± of the one thing that a question selects, from a release of `rows` rows; None where it says nothing."""
     with suppress(InputError):  # a law that cannot be undone, or columns that no row is asked for together
         return _of_release(question.select[-1].expression, _expected(law, question, rows, []))[0]
     return None

@@ -36,7 +36,7 @@ _EXAMPLE = "such as 2024-01-31"
 
 
 def day_of(value: Any) -> int | None:
-    """The day of a date, a time or a text in ISO 8601; None for what is none. A time with a zone has the day that it
+    """The day of a date, a time or a text in ISO 8601; None for anything else. A time with a zone has the day that it
     is in UTC.
 
     >>> [day_of(value) for value in ("0001-01-01", "0001-01-01 23:30:00-01:00", date(1, 1, 8), "1.1.2024", 7)]

@@ -162,7 +162,7 @@ def _largest(numbers: NDArray[Any]) -> int:
 
 
 def exact_number(value: Any) -> Fraction:
-    """The number a value stands for; what is none is refused without being named."""
+    """The number a value stands for; what is not a number is refused without being named."""
     try:
         return exact(value)
     except InputError:

@@ -28,7 +28,7 @@ class Vectors(Space):
     """The grid of vectors whose coordinates are the points of given intervals, the last varying fastest.
 
     `metric` is "l1", Σ|x_i − y_i|; "l2", √Σ(x_i − y_i)²; or "sup", max|x_i − y_i|. Distances are exact, but for roots
-    that are no fractions: these are told a little too small, which is on the side of privacy where ε is multiplied by
+    that are no fractions: these are rounded down a little, which is on the side of privacy where ε is multiplied by
     them, and so that the triangle inequality holds: the ceiling of √s·(2^96 − 64), over 2^96, is subadditive.
 
     >>> plane = Vectors([Interval(0, 2, 1), Interval(0, 1, "0.5")], metric="l1")
