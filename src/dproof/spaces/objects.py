@@ -68,7 +68,7 @@ def single(array: Any) -> Any:
 
 
 def listed(array: Any) -> Any:
-    """The list of each row where objects are meant to be lists, null for what is not a list; others as they are stored."""
+    """The list of each row where objects are meant to be lists, null for others; other columns as they are stored."""
     return array.storage.field("items") if isinstance(array.type, Objects) else _stored(array)
 
 

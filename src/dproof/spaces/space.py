@@ -141,7 +141,7 @@ class Space(ColumnSpace, ABC):
         return self.has_numbers
 
     def shown(self, number: Any) -> Any:
-        """A number of the space, such as a mean or a quantile, as people are shown it; None for what is not a number."""
+        """A number of the space, such as a mean or a quantile, as people are shown it; None for not a number."""
         return number
 
     def refusal(self, value: Any, *, ordered: bool = False) -> str | None:
