@@ -853,24 +853,24 @@ def verify(
     `spaces` says of further spaces how many values a column has that the plan declares with them; `laws` reads laws of
     further kinds, whose `worst` gives their largest divergence at some odds and the pair of inputs that has it.
     """
-    found = opened(certificate, FORMAT, VERSION, certificate_with(laws or {}))
-    release = found["release"]
+    parsed = opened(certificate, FORMAT, VERSION, certificate_with(laws or {}))
+    release = parsed["release"]
     if release is not None:
-        one = found["neighbours"] == "change-one"
+        one = parsed["neighbours"] == "change-one"
         require(one, "a release shows how many rows it has, so it can only promise change-one")
-        every = not any("neighbours" in part["law"] or "distances" in part for part in found["laws"])
+        every = not any("neighbours" in part["law"] or "distances" in part for part in parsed["laws"])
         require(every, "the laws of a release must be private for every pair of values")
-    if "sample" in found:
-        check_sample(found)
+    if "sample" in parsed:
+        check_sample(parsed)
     for promise in ("epsilon", "delta"):
-        check_sum(found["laws"], promise, found[promise], "sample" in found)
-    check_work(found["laws"])
-    for part in found["laws"]:
+        check_sum(parsed["laws"], promise, parsed[promise], "sample" in parsed)
+    check_work(parsed["laws"])
+    for part in parsed["laws"]:
         check_law(part)
     if folder is None or release is None:
         return []
     unread = check_files(release, folder)
-    check_plan(found, plan_in(folder), spaces or {})
+    check_plan(parsed, plan_in(folder), spaces or {})
     return unread
 
 

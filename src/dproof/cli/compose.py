@@ -52,16 +52,18 @@ def compose(
     asked = _asked(given, epsilon, delta, neighbours)
     rules = [_row(made, asked, epsilon is not None) for made in _rules(given)]
     best = min(rules, key=lambda row: (row["epsilon"] if epsilon is None else row["delta"], not row["tight"]))
-    whole = None if best["epsilon"] == inf else _privacy(best, neighbours)
+    guarantee = None if best["epsilon"] == inf else _privacy(best, neighbours)
     # What follows from a guarantee is attained where that is all that is known: from one as it was given, or at δ = 0.
-    tight = given == [whole] or (best["tight"] and best["delta"] == 0 and isinstance(given[0], Privacy))
+    tight = given == [guarantee] or (best["tight"] and best["delta"] == 0 and isinstance(given[0], Privacy))
     answer = {
         "parts": len(given),
         "neighbours": neighbours,
         **best,
         "rules": rules,
-        "group": None if whole is None or rows == 1 else {"rows": rows, **_derived(whole.for_group(rows), tight)},
-        "change_one": None if whole is None or neighbours == "change-one" else _changed(whole, tight),
+        "group": None
+        if guarantee is None or rows == 1
+        else {"rows": rows, **_derived(guarantee.for_group(rows), tight)},
+        "change_one": None if guarantee is None or neighbours == "change-one" else _changed(guarantee, tight),
     }
     emit(_finite(answer), as_json, lambda: _page(answer, given))
 

@@ -112,8 +112,8 @@ def _laws(law: RowLaw, rows: int | None) -> list[dict[str, Any]]:
     means = {} if rows is None else mean_half_widths(law, rows)
     missing = {} if rows is None else missing_half_widths(law, rows)
     hidden = {name: float(1 - shown) for name, (shown, _) in shown_chances(law).items()}
-    whole = sum((group.privacy.epsilon for group in law.groups), Fraction(0))
-    shares = [group.privacy.epsilon / whole if whole else None for group in law.groups]
+    total = sum((group.privacy.epsilon for group in law.groups), Fraction(0))
+    shares = [group.privacy.epsilon / total if total else None for group in law.groups]
     shares = shares if law.weights is None else list(law.chances)  # of ε, or of the rows
     return [
         {
@@ -234,12 +234,14 @@ def _spread(answer: dict[str, Any]) -> Page:
     why = ", which has the smaller total variance" if spread["asked"] == "auto" else ""
     yield f"\n{how}{why}."
     if spread["columns"]:
-        rows = [(escape(each["name"]), *map(_figure, (each["split"], each["sample"]))) for each in spread["columns"]]
+        rows = [
+            (escape(entry["name"]), *map(_figure, (entry["split"], entry["sample"]))) for entry in spread["columns"]
+        ]
         yield "± of the count of one value, or of the mean, both ways:\n"
         yield FittingTable(["column", "split", "sample"], rows, left=(0,))
-    for each in spread["questions"]:
-        widths = f"± {_figure(each['split'])} split, ± {_figure(each['sample'])} sample"
-        yield pairs([("•", f"{escape(each['question'])}: {escape(each['column'])} {widths}")])
+    for entry in spread["questions"]:
+        widths = f"± {_figure(entry['split'])} split, ± {_figure(entry['sample'])} sample"
+        yield pairs([("•", f"{escape(entry['question'])}: {escape(entry['column'])} {widths}")])
 
 
 def _questions(answer: dict[str, Any]) -> Page:

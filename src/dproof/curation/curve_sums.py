@@ -177,7 +177,7 @@ def _covariance_size(lattice: CurveLattice, split: Split, two: int, public: bool
         first = isqrt(length) // 2
         left = first**2 * (two - length) + length**2
         return first**2 * two + 2 * length**2, 0 if public else isqrt(left), first
-    whole = lattice.size("l1", "add-remove")
-    first = whole // 2
-    left = first * (two - whole) + (whole**2 + length) // 2
-    return first * two + whole**2 + length, 0 if public else left, first
+    l1_length = lattice.size("l1", "add-remove")
+    first = l1_length // 2
+    left = first * (two - l1_length) + (l1_length**2 + length) // 2
+    return first * two + l1_length**2 + length, 0 if public else left, first

@@ -95,7 +95,7 @@ class Ledger:
                 make_tables(database, version)
                 self._begin(version)
                 told = {**(unit or Unit()).to_json(), "neighbours": budget.neighbours, **kept}
-                self._append(database, "budget", {**_told(budget), **told})
+                self._append(database, "budget", {**_written(budget), **told})
             elif budget is not None and budget != account.budget:
                 raise InputError(f"the ledger was begun with {account.budget}, and that cannot be changed to {budget}")
             if unit not in (None, account.unit):
@@ -108,7 +108,7 @@ class Ledger:
                 if known not in (None, amount(limit)):
                     raise InputError(f"the budget of analyst {name!r} is {known}, and that cannot be changed")
                 if name not in account.limits:
-                    self._append(database, "analyst", {"analyst": name, **_told(limit)})
+                    self._append(database, "analyst", {"analyst": name, **_written(limit)})
             if mark is not None and mark not in self._marks:
                 raise VerificationFailed(
                     f"the mark is not in {self.path.name!r}: this is an older copy, or the ledger of another table"
@@ -162,7 +162,7 @@ class Ledger:
     ) -> int:
         """How many times a cost may still be paid, by anyone or by one analyst."""
         with self._transaction() as (_, account):
-            each = account.cost({**_told(cost), **_noise(rho, cut)})
+            each = account.cost({**_written(cost), **_noise(rho, cut)})
             return min(limit.times(spent, each) for limit, spent in account.limits_of(analyst, self.ceiling))
 
     @property
@@ -228,13 +228,13 @@ class Ledger:
 
     def unpublished(self, cost: Privacy, description: str, plan: str) -> int | None:
         """The number of such a release that was paid for and never published, if there is one."""
-        told = {"description": description, "plan": plan, **_told(cost)}
+        told = {"description": description, "plan": plan, **_written(cost)}
         with self._transaction() as (_, account):
             return next((n for n, paid_for in account.unpublished.items() if told.items() <= paid_for.items()), None)
 
     def published(self, cost: Privacy, description: str, plan: str) -> set[str]:
         """The seals of such releases that were published."""
-        told = {"description": description, "plan": plan, **_told(cost)}
+        told = {"description": description, "plan": plan, **_written(cost)}
         with self._transaction() as (_, account):
             return {done["seal"] for done in account.published if done["seal"] and told.items() <= done.items()}
 
@@ -260,7 +260,7 @@ class Ledger:
                 f"the ledger counts {self.budget.neighbours} neighbours and this costs {cost.neighbours} ones: "
                 "the two do not add up"
             )
-        body = {**body, **_told(cost)}
+        body = {**body, **_written(cost)}
         more = self._account.cost(body)
         if all(limit.allows(spent + more) for limit, spent in limits):
             return self._append(database, kind, body)
@@ -355,7 +355,7 @@ def _find(database: sqlite3.Connection, account: Account, key: str, cost: Amount
     return None
 
 
-def _told(privacy: Privacy) -> dict[str, str]:
+def _written(privacy: Privacy) -> dict[str, str]:
     return {"epsilon": str(privacy.epsilon), "delta": str(privacy.delta)}
 
 

@@ -140,9 +140,9 @@ class Contingency:
     def estimates(self, sums: Sequence[Sum], groups: Groups) -> Estimates:
         """The estimates of these sums in every group."""
         layout, m = Layout(self, groups), len(sums)
-        factors = [_Factor(layout, each) for each in sums]
-        values = np.stack([layout.total(self.blocks(each.powers), each) for each in sums], axis=1)
-        naive = np.stack([layout.total(self.blocks(each.powers, naive=True), each) for each in sums], axis=1)
+        factors = [_Factor(layout, wanted) for wanted in sums]
+        values = np.stack([layout.total(self.blocks(wanted.powers), wanted) for wanted in sums], axis=1)
+        naive = np.stack([layout.total(self.blocks(wanted.powers, naive=True), wanted) for wanted in sums], axis=1)
         heaviest = np.stack([factor.heaviest() for factor in factors], axis=1)
         doubts = np.stack(
             [layout.doubt(self.nodes(factor.powers, cautiously=True), factor) for factor in factors], axis=1
@@ -238,14 +238,14 @@ class _Factor:
     def rest(self, pattern: int) -> Array:
         """The score of every state of the other axes, for each chosen set: (sets, states)."""
         if pattern not in self._rest:
-            part = self._blocks(pattern)
-            if len(part) * prod(self.layout.axes[n].states for n in self.layout.rest) > _MOST_SCORES:
+            scores = self._blocks(pattern)
+            if len(scores) * prod(self.layout.axes[n].states for n in self.layout.rest) > _MOST_SCORES:
                 raise TooLarge(
                     "the question has too many groups for a column with so many codes: group by fewer columns"
                 )
             for place, axis in enumerate(self.layout.rest):
-                part = self.scores[axis].spread(part, place + 1)
-            self._rest[pattern] = part.reshape(len(part), -1)
+                scores = self.scores[axis].spread(scores, place + 1)
+            self._rest[pattern] = scores.reshape(len(scores), -1)
         return self._rest[pattern]
 
     def means(self, pattern: int) -> Array:
@@ -258,12 +258,12 @@ class _Factor:
         return np.where(np.abs(bias) < _ATTAINED, 0.0, bias)
 
     def _on_nodes(self, pattern: int, values: Callable[[Mixed, Powers], Dense]) -> Array:
-        part = self._blocks(pattern)
+        weights = self._blocks(pattern)
         for place, n in enumerate(self.layout.rest):
             axis = self.layout.axes[n]
             if isinstance(axis, Mixed) and axis.rough:
-                part = values(axis, self.powers[n]).spread(part, place + 1)
-        return part.reshape(len(part), -1)
+                weights = values(axis, self.powers[n]).spread(weights, place + 1)
+        return weights.reshape(len(weights), -1)
 
     def _blocks(self, pattern: int) -> Array:
         """The weight of every block of the other axes, for each chosen set."""

@@ -197,15 +197,15 @@ def _distinct(matrix: Array) -> tuple[Array, Array]:
 class DistributionFree:
     """Which sums of which groups need these intervals, and the intervals."""
 
-    def __init__(self, table: Contingency, sums: Sequence[Sum], groups: Groups, found: Estimates) -> None:
+    def __init__(self, table: Contingency, sums: Sequence[Sum], groups: Groups, estimates: Estimates) -> None:
         numbers = [n for n, axis in enumerate(table.axes) if is_rough(axis)]
-        self.found, self.conditions = found, [Condition(table, sums, groups, number) for number in numbers]
+        self.estimates, self.conditions = estimates, [Condition(table, sums, groups, number) for number in numbers]
         self._most: dict[tuple[Any, ...], float] = {}
 
     @cached_property
     def biased(self) -> Array:
         """Which sums have a score with a bias, by groups."""
-        found = np.zeros(self.found.values.shape, bool)
+        found = np.zeros(self.estimates.values.shape, bool)
         for condition in self.conditions:
             found |= ~np.stack([condition.attained(group) for group in range(len(found))])
         return found
@@ -218,7 +218,7 @@ class DistributionFree:
 
     def can_reach(self, group: int, sign: int, least: float, level: float, target: Target) -> bool:
         """Whether sign · (the first sum of a group) ≥ `least` for some distribution that fits the rows."""
-        conditions = self._concerned(group, np.arange(self.found.values.shape[1]) == 0)
+        conditions = self._concerned(group, np.arange(self.estimates.values.shape[1]) == 0)
         level = 1 - (1 - level) / len(conditions)
         return all(
             can_reach(condition, group, condition.parts(group, np.array([sign > 0])), sign, least, level, target)
@@ -247,7 +247,7 @@ class DistributionFree:
             ranges = []
             for largest in (True,) if alone else (False, True):
                 parts = condition.parts(group, (top.coefficients > 0) == largest)
-                measures = Measures(condition, group, parts, self.found, target)
+                measures = Measures(condition, group, parts, self.estimates, target)
                 ranges.append(measures.interval(top, bottom, level, alone=alone))
             low, high = max(low, ranges[0][0]), min(high, ranges[-1][1])
         return low, high
@@ -258,6 +258,6 @@ class DistributionFree:
         """How many rows of a group may lie around points of the grid; one answer serves all values there."""
         key = condition.number, condition.rows(group, 1).start, part.cells.tobytes(), around.tobytes(), level, target
         if key not in self._most:
-            measures = Measures(condition, group, [part], self.found, target, around)
+            measures = Measures(condition, group, [part], self.estimates, target, around)
             self._most[key] = measures.interval(Linear(used.astype(float)), None, level, alone=True)[1]
         return self._most[key]

@@ -286,13 +286,13 @@ def optional_law(inner: Centred, epsilon: Fraction, delta: Fraction) -> Optional
     """
     odds = exp_below(epsilon)
 
-    def law(part: Fraction) -> OptionalLaw:
-        """With q/p at least this part, both rounded towards more privacy."""
-        missing = ceil(_WHOLE * (odds - 1) / (odds / part - 1))
-        return OptionalLaw(inner, floor(min(missing / part, _WHOLE - (_WHOLE - missing) / odds)), missing, _WHOLE)
+    def law(ratio: Fraction) -> OptionalLaw:
+        """With q/p at least this ratio, both rounded towards more privacy."""
+        missing = ceil(_WHOLE * (odds - 1) / (odds / ratio - 1))
+        return OptionalLaw(inner, floor(min(missing / ratio, _WHOLE - (_WHOLE - missing) / odds)), missing, _WHOLE)
 
-    def keeps(part: Fraction) -> bool:
-        return law(part).worst(odds).value <= delta
+    def keeps(ratio: Fraction) -> bool:
+        return law(ratio).worst(odds).value <= delta
 
     least, most = 1 / odds, 1 - _LEAST_GAP
     if odds == 1 or not keeps(most):

@@ -327,14 +327,14 @@ def _aggregate(node: Node) -> Expression:
 def _conditional(called: str, node: Node, where: Predicate | None) -> Expression:
     """SUM, COUNT or AVG of CASE WHEN condition THEN 1 or a column, ELSE nothing or 0: those rows, counted or summed."""
     advice = f"{called.upper()} of a CASE takes one WHEN, THEN 1 or a column, and ELSE 0 or nothing: or use FILTER"
-    part, default = node.args["ifs"][0], node.args.get("default")
+    branch, default = node.args["ifs"][0], node.args.get("default")
     nothing = default is None or isinstance(default, exp.Null)
-    value, otherwise = constant_of(part.args["true"]), None if nothing else constant_of(default)
-    chosen = both(where, _when(node, part))
-    is_column = isinstance(part.args["true"], exp.Column)
+    value, otherwise = constant_of(branch.args["true"]), None if nothing else constant_of(default)
+    chosen = both(where, _when(node, branch))
+    is_column = isinstance(branch.args["true"], exp.Column)
     if len(node.args["ifs"]) > 1 or not (is_column or value == 1) or not (nothing or otherwise == 0):
         raise InputError(advice)
-    columns = (column_of(part.args["true"]),) if is_column else ()
+    columns = (column_of(branch.args["true"]),) if is_column else ()
     if called == "count" and nothing:
         return Aggregate("count", columns, where=chosen)
     if called == "sum":

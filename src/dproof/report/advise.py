@@ -288,8 +288,8 @@ def _estimated(term: Term, columns: tuple[str, ...], question: Question) -> Term
 
 def _of_release(expression: Expression, measured: Estimated) -> Spread:
     """± of the release's interval, as a query of it would tell, and the standard error."""
-    value = measured.value(expression, measured.found.values)
-    heaviest = np.einsum("gi,gi->g", np.abs(value.gradient), measured.found.heaviest)
+    value = measured.value(expression, measured.estimates.values)
+    heaviest = np.einsum("gi,gi->g", np.abs(value.gradient), measured.estimates.heaviest)
     half = half_widths(value.variance, heaviest, _LEVEL).half
     spread = measured.spread(value)
     # What a condition on a number under wide noise cannot tell is no standard error, and is most of its interval.
@@ -311,7 +311,7 @@ def _of_curator(
         return exact, None
     noisy = {n.statistic: n.noise for n in noise.noisy if isinstance(n.statistic, Term)}
     expected = {term: _whole(term, measured, question, noise.schema) for term in noisy}
-    variance = np.zeros(len(measured.found.values))
+    variance = np.zeros(len(measured.estimates.values))
     for term, law in noisy.items():
         if law is not None:  # the delta method, one noisy sum after another
             step = law.variance**0.5
@@ -325,7 +325,7 @@ def _of_curator(
 def _whole(term: Term, measured: Estimated, question: Question, schema: Schema) -> Array:
     """A curator's sum in its own units, from the same sum of the release."""
     places = {part: measured.needed.index(_estimated(term, part, question)) for part in multiplied_out(term.columns)}
-    sums = Sums({part: measured.found.values[:, place] for part, place in places.items()}, measured.counting.values)
+    sums = Sums({part: measured.estimates.values[:, place] for part, place in places.items()}, measured.counting.values)
     units = [measured.counting.values[column].unit for column in term.columns]
     found = sums[term.columns] * prod(units) if term.centred else total(sums, *term.columns)
     return np.asarray(found / float(term.unit(schema)))

@@ -91,8 +91,8 @@ def _of_bins(plan: Plan, rows: int) -> Iterator[Hint]:
     asked = advise(plan, rows=rows).comparisons if chosen else ()
     prices = Prices(plan, rows)
     for name, edges in chosen.items():
-        own = [each for each in asked if name in columns(checked_question(each.question, plan.columns))]
-        before = [each.release for each in own if each.release is not None]
+        on_number = [one for one in asked if name in columns(checked_question(one.question, plan.columns))]
+        before = [one.release for one in on_number if one.release is not None]
         column = plan.column(name)
         binned = replace(column, bins=bins_between(column.space.present or column.space, edges))
         groups = [replace(group, columns=(binned,)) if group.columns == (column,) else group for group in plan.groups]

@@ -100,15 +100,15 @@ class Vectors(Space):
             step * abs(np.arange(axis.size) - at).astype(object)
             for axis, step, at in zip(self.axes, steps, here, strict=True)
         )
-        found = np.zeros(1, object)
+        distances = np.zeros(1, object)
         for way in ways:
             if self.metric == "sup":
-                found = np.maximum.outer(found, way).reshape(-1)
+                distances = np.maximum.outer(distances, way).reshape(-1)
             else:
-                found = np.add.outer(found, way**2 if self.metric == "l2" else way).reshape(-1)
+                distances = np.add.outer(distances, way**2 if self.metric == "l2" else way).reshape(-1)
         if self.metric != "l2":
-            return np.asarray(found * Fraction(1, self._unit))
-        squares, places = np.unique(found, return_inverse=True)
+            return np.asarray(distances * Fraction(1, self._unit))
+        squares, places = np.unique(distances, return_inverse=True)
         return np.array([self._root(int(square)) for square in squares], object)[places.reshape(-1)]
 
     def _codes(self, value: Any) -> tuple[int, ...]:
