@@ -249,14 +249,16 @@ class Counting:
         return np.asarray(possible)
 
 
-def _is_fixed(reader: AxisReader, own: Sequence[Choice]) -> bool:
+def _is_fixed(reader: AxisReader, choices: Sequence[Choice]) -> bool:
     """Whether a group has one block of each of these axes; the bias of a rough one depends on all blocks together."""
     if any(map(is_rough, reader.axes)):
         return False
-    if all(axis.blocks == 1 for axis in reader.axes) and not own:
+    if all(axis.blocks == 1 for axis in reader.axes) and not choices:
         return True
     together = len(reader.columns) == 1 or len(reader.axes) == 1
-    return together and reader.columns == tuple(c.column for c in own) and all(choice.is_block() for choice in own)
+    return (
+        together and reader.columns == tuple(c.column for c in choices) and all(choice.is_block() for choice in choices)
+    )
 
 
 def fits(cells: int) -> None:

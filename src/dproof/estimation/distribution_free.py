@@ -66,11 +66,11 @@ class Condition:
         cuts = np.flatnonzero(np.diff(self.points.block)) + 1
         few = len(cuts) <= _MOST_CUTS
         count = _EVEN if few else _MANY
-        found = [np.searchsorted(np.cumsum(self.axis.evenly()), (np.arange(count) + 0.5) / count)]
+        thresholds = [np.searchsorted(np.cumsum(self.axis.evenly()), (np.arange(count) + 0.5) / count)]
         if few:
             laws = self.points.matrix[self.points.start[cuts]]
-            found += [np.searchsorted(np.cumsum(law), _AROUND) for law in laws]
-        return np.unique(np.clip(np.concatenate([*found, [self.axis.states - 2]]) + 1, 1, self.axis.states - 1))
+            thresholds += [np.searchsorted(np.cumsum(law), _AROUND) for law in laws]
+        return np.unique(np.clip(np.concatenate([*thresholds, [self.axis.states - 2]]) + 1, 1, self.axis.states - 1))
 
     def _blocks(self, group: int) -> Array:
         """The weights of a group: by sums, blocks of the number, and those of each other column."""
@@ -94,13 +94,13 @@ class Condition:
         shaped = columns.reshape(-1, len(self.sums), self.axis.blocks)
         return [Part(kind == n, each) for n, each in enumerate(shaped) if each.any()]
 
-    def around(self, part: Part, each: int) -> Array | None:
+    def around(self, part: Part, place: int) -> Array | None:
         """The one or two points of the grid between which all codes lie that a count takes; None where it takes more.
 
         Only where there are more blocks than nodes, of which several then share a programme.
         """
-        weights, points = part.weights[each], self.points
-        if self.axis.blocks <= len(self.axis.matrix) or any(map(any, self.sums[each].powers)):
+        weights, points = part.weights[place], self.points
+        if self.axis.blocks <= len(self.axis.matrix) or any(map(any, self.sums[place].powers)):
             return None
         taken = weights[points.block] != 0
         first, last = points.start[taken].min(), (points.start + ~points.on_grid)[taken].max()
@@ -115,12 +115,12 @@ class Condition:
 
     def attained(self, group: int) -> Array:
         """Which sums have scores without a bias in a group, wherever between two nodes a number lies."""
-        found = np.ones(len(self.sums), bool)
-        for n, (each, weights) in enumerate(zip(self.sums, self._blocks(group), strict=True)):
-            powers = each.powers[self.number]
+        attained = np.ones(len(self.sums), bool)
+        for n, (wanted, weights) in enumerate(zip(self.sums, self._blocks(group), strict=True)):
+            powers = wanted.powers[self.number]
             columns, _ = _distinct(weights.reshape(self.axis.blocks, -1))
-            found[n] = all(self._is_attained(column, powers) for column in columns)
-        return found
+            attained[n] = all(self._is_attained(column, powers) for column in columns)
+        return attained
 
     def _is_attained(self, weights: Array, powers: Powers) -> bool:
         if not any(powers) and (weights == weights[0]).all():
@@ -179,8 +179,8 @@ class Condition:
 
     def scored(self, group: int, part: Part, scores: Array, target: Target) -> tuple[Array, ...]:
         """The sum of scores of the bins over a part of a group, its variance, and the largest score of one row."""
-        found, row = self._sums(part, self.plain, self.bins @ scores[:, None]), self.rows(group, 1)
-        return found.values[row, 0], found.covariance(target, row)[:, 0, 0], found.heaviest[row, 0]
+        estimates, row = self._sums(part, self.plain, self.bins @ scores[:, None]), self.rows(group, 1)
+        return estimates.values[row, 0], estimates.covariance(target, row)[:, 0, 0], estimates.heaviest[row, 0]
 
 
 def _distinct(matrix: Array) -> tuple[Array, Array]:
@@ -205,10 +205,10 @@ class DistributionFree:
     @cached_property
     def biased(self) -> Array:
         """Which sums have a score with a bias, by groups."""
-        found = np.zeros(self.estimates.values.shape, bool)
+        biased = np.zeros(self.estimates.values.shape, bool)
         for condition in self.conditions:
-            found |= ~np.stack([condition.attained(group) for group in range(len(found))])
-        return found
+            biased |= ~np.stack([condition.attained(group) for group in range(len(biased))])
+        return biased
 
     def _concerned(self, group: int, used: Array) -> list[Condition]:
         """The numbers that some of the sums depend on; all rows of a group may be counted by any of them."""

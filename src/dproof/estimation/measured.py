@@ -216,9 +216,9 @@ def sharpest(parts: Sequence[StoredRows], needed: list[Term], question: Question
     countings = [Counting(part.law, needed, question.group_by) for part in parts]
     if len(parts) == 1:
         return [Part(parts[0], countings[0], 1.0)]
-    precisions = [part.rows * _precision(each, needed) for part, each in zip(parts, countings, strict=True)]
+    precisions = [part.rows * _precision(counting, needed) for part, counting in zip(parts, countings, strict=True)]
     order = np.argsort(precisions)[::-1].tolist()
-    if any(is_rough(axis) for each in countings for axis in each.axes) or not precisions[order[0]]:
+    if any(is_rough(axis) for counting in countings for axis in counting.axes) or not precisions[order[0]]:
         order = order[:1]
     total = sum(precisions[n] for n in order)
     return [

@@ -57,8 +57,8 @@ class Measures:
         self.condition, self.group, self.parts, self.estimates, self.target = condition, group, parts, estimates, target
         self.around = around
         self.rows = max(condition.table.rows, 1)
-        self.powers = [each.powers[condition.number] for each in condition.sums]
-        self.others = [condition.other_powers(each) for each in condition.sums]
+        self.powers = [wanted.powers[condition.number] for wanted in condition.sums]
+        self.others = [condition.other_powers(wanted) for wanted in condition.sums]
         self.plain = tuple((0,) * len(p) for p in self.others[0])
         weights = np.concatenate([np.zeros((1, condition.axis.blocks)), *(part.weights for part in parts)])
         jump = np.pad(np.diff(weights[:, condition.points.block], axis=1).any(axis=0), 1)
@@ -86,9 +86,9 @@ class Measures:
         else:
             bounds = list(self._tests(level))
         for factor in _WIDER:
-            found = self._extremes(bounds, factor, top, bottom)
-            if found is not None:
-                return found
+            extremes = self._extremes(bounds, factor, top, bottom)
+            if extremes is not None:
+                return extremes
         return NOTHING
 
     def _is_bounded(self, each: int, alone: bool) -> bool:
@@ -128,12 +128,14 @@ class Measures:
         rows = condition.rows(self.group, size)
         # Where in a node its rows lie is not known; the variance of a population is larger, wherever they do.
         target: Target = "population" if condition.points.even else self.target
-        each = 1 - (1 - level) / (len(self.measures) * size)
+        level_each = 1 - (1 - level) / (len(self.measures) * size)
         for m, powers in self.measures:
-            found = condition.measured(self.parts[m], powers)
-            half = half_widths(found.covariance(target, rows)[:, 0, 0], found.heaviest[rows, 0], each).half
+            estimates = condition.measured(self.parts[m], powers)
+            half = half_widths(
+                estimates.covariance(target, rows)[:, 0, 0], estimates.heaviest[rows, 0], level_each
+            ).half
             matrix = self._spread((m, powers), condition.test_means)
-            yield Bounds(matrix, found.values[rows, 0] / self.rows, half / self.rows + condition.test_gaps)
+            yield Bounds(matrix, estimates.values[rows, 0] / self.rows, half / self.rows + condition.test_gaps)
 
     def _scores(self, asked: list[Linear], level: float) -> Bounds:
         """The estimates of the functions that are asked for, as they are without what is added for their bias."""

@@ -175,20 +175,20 @@ class OrderStatistics:
     def _most_frequent(self, aggregate: Aggregate, several: bool, where: Predicate | None) -> list[Cell]:
         """The values or items of the largest estimated counts."""
         (column,) = aggregate.columns
-        found: list[tuple[tuple[Any, ...], tuple[float, float, Any]]]
+        grouped: list[tuple[tuple[Any, ...], tuple[float, float, Any]]]
         if self.schema.spaces[column].items is not None:
             space = self.schema.declared(column)
-            found = [
+            grouped = [
                 (labels, (*counts, item))
                 for item in map(space.candidate, range(space.candidates))
                 for labels, counts in self._counts(both(where, Contains(column, item)), ())
             ]
         else:
-            found = [
+            grouped = [
                 (tuple(group), (*counts, value)) for (*group, value), counts in self._counts(where, (Key(column),))
             ]
         counted: dict[tuple[Any, ...], list[tuple[float, float, Any]]] = {labels: [] for labels in self.labels}
-        for group, row in found:
+        for group, row in grouped:
             if row[2] is not None:
                 counted[group].append(row)
         cells = []

@@ -56,9 +56,9 @@ class Answering:
         if wanted not in self.counted:
             self.counted[wanted] = count(self.data, [quoted(ASKED), *keys], sums)
         (asked, *values), numbers, totals = self.counted[wanted]
-        own = pc.equal(asked.cast(pa.string()), self.group)
-        chosen = as_numpy(own).astype(bool)
-        return [array.filter(own) for array in values], numbers[chosen], [total[chosen] for total in totals]
+        is_asked = pc.equal(asked.cast(pa.string()), self.group)
+        chosen = as_numpy(is_asked).astype(bool)
+        return [array.filter(is_asked) for array in values], numbers[chosen], [total[chosen] for total in totals]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -96,11 +96,11 @@ def relation(database: Any, data: Any) -> Any:
     try:
         if isinstance(data, Answering):
             return relation(database, data.data).filter(f"{quoted(ASKED)} = {text_literal(data.group)}")
-        found = relation_of(database, data)
+        rows = relation_of(database, data)
     except duckdb.Error:
         raise InputError("the stored table of the release cannot be read: dproof verify says what is wrong") from None
-    if found is not None:
-        return found
+    if rows is not None:
+        return rows
     import pyarrow.parquet
 
     return database.from_arrow(pyarrow.concat_tables(pyarrow.parquet.read_table(path) for path in data))

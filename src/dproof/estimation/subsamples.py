@@ -75,18 +75,18 @@ def rows_to_expect(law: RowLaw, columns: frozenset[str], rows: int) -> list[Stor
 
 def _holding(law: RowLaw, private: frozenset[str]) -> list[tuple[str, RowLaw, Any]]:
     """The groups that hold all of these columns, each as a law of its own, and how likely a row is asked for it."""
-    found = [
+    holding = [
         (group.name, RowLaw(law.plan, (group,)), chance)
         for group, chance in zip(law.groups, law.chances, strict=True)
         if private <= {column.name for column in group.columns}
     ]
-    if not found:
+    if not holding:
         together = ", ".join(f'"{column.name}"' for column in law.plan.columns if column.name in private)
         raise InputError(
             f"no row was asked for these columns together: declare [[joint]] columns = [{together}] in the plan, or a "
             "question that needs them in [[questions]], and sanitise again"
         )
-    return found
+    return holding
 
 
 def scale_up(estimates: Estimates, whole: int) -> float:

@@ -151,9 +151,9 @@ class OptionalLaw(Law):
         pure = None
         if values.value is not None and one is not None:
             pure = max(values.value, one * self.present / self.missing, hidden)
-        found = profile_odds(lambda odds: self.worst(odds).value, pure, delta)
-        worst = self.worst(max(Fraction(1), (found or Fraction(1)) * (1 - Fraction(1, 1 << 40))))
-        return Odds(found, worst.source, worst.target)
+        odds_at_delta = profile_odds(lambda odds: self.worst(odds).value, pure, delta)
+        worst = self.worst(max(Fraction(1), (odds_at_delta or Fraction(1)) * (1 - Fraction(1, 1 << 40))))
+        return Odds(odds_at_delta, worst.source, worst.target)
 
     # What it does to values ------------------------------------------------------------------------------------------
 
@@ -217,9 +217,9 @@ class OptionalLaw(Law):
         inside = replace(column, blocks=PresentBlocks(column.blocks, absent), space=space)
         moments = self.inner.moments_of(inside)
         if moments is not None or column.scale is None:
-            found = presence(column, chances, name, moments)
-            if found is not None:
-                return found
+            by_presence = presence(column, chances, name, moments)
+            if by_presence is not None:
+                return by_presence
         unmixed = self.inner.unmix([inside], others, name)
         (axis,), state = unmixed.axes, unmixed.state
         assert isinstance(axis, Mixed) and state is not None

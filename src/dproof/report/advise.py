@@ -233,20 +233,20 @@ def _compared(
     with suppress(InputError):  # a law that cannot be undone, or too large a table of counts
         measured = None if law is None else _expected(law, release, rows, terms)
     public_rows = rows if plan.rows_are_public else None
-    found = []
+    compared = []
     for place, item in enumerate(release.select):
         if not aggregates_of(item.expression):
             continue
         if changes_widths(item.expression):
-            found.append(Comparison(one.sql, item.alias, one.weight, None, None, None))
+            compared.append(Comparison(one.sql, item.alias, one.weight, None, None, None))
             continue
-        own = measured
+        expected = measured
         if law is not None and law.weights is not None:  # each is told by the rows that answer for what it needs
             alone = replace(release, select=(item,), having=(), order_by=())
             with suppress(InputError):
-                own = _expected(law, alone, rows, [])
+                expected = _expected(law, alone, rows, [])
         expression = measured_parts(item.expression, release.unnest)[0]  # all items of a set are alike
-        width, error = (None, None) if own is None else _of_release(expression, own)
+        width, error = (None, None) if expected is None else _of_release(expression, expected)
         asked: list[Spread] = [(None, None), (None, None)]
         estimated = False
         if data is not None and noises:
@@ -255,8 +255,8 @@ def _compared(
             estimated = spreads(noises[0], _LEVEL, public_rows)[item.alias][0] is None and asked[0][0] is not None
         (ask, own_error), (ask_shared, _) = asked
         ratio = error / own_error if error and own_error else None
-        found.append(Comparison(one.sql, item.alias, one.weight, width, ask, ask_shared, ratio, estimated))
-    return found
+        compared.append(Comparison(one.sql, item.alias, one.weight, width, ask, ask_shared, ratio, estimated))
+    return compared
 
 
 def _expected(law: RowLaw, question: Question, rows: int, terms: list[Term]) -> Estimated:
@@ -334,5 +334,5 @@ def _whole(term: Term, measured: Estimated, question: Question, schema: Schema) 
 def _mean_square(widths: Array) -> float | None:
     """The root of the mean square over the groups; None where none is known."""
     finite = widths[np.isfinite(widths)]
-    found = float(np.sqrt((finite**2).mean())) if len(finite) else None
-    return found if found is None or isfinite(found) else None
+    root = float(np.sqrt((finite**2).mean())) if len(finite) else None
+    return root if root is None or isfinite(root) else None

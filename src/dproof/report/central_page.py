@@ -195,13 +195,13 @@ def _mean_curves(law: TableLaw, estimates: Mapping[int | None, Estimates]) -> st
     """The mean of each column of curves in its band."""
     drawn = ""
     for place in [place for place in law.lattices if place in estimates][:_CURVES]:
-        name, found = law.axes[place].name, mean_of_all(law, estimates, place)
-        if found is None:
+        name, curve = law.axes[place].name, mean_of_all(law, estimates, place)
+        if curve is None:
             drawn += f"<article><h3>{escape(name)}</h3><p>Too few curves to tell their mean.</p></article>"
             continue
         from dproof.charts.style import svg  # few plans have curves
 
-        drawn += f"<article><h3>{escape(name)}</h3><figure>{svg(found.chart())}</figure></article>"
+        drawn += f"<article><h3>{escape(name)}</h3><figure>{svg(curve.chart())}</figure></article>"
     if not drawn:
         return ""
     return (

@@ -81,8 +81,8 @@ def plan_advice(law: RowLaw, rows: int) -> PlanAdvice:
         return PlanAdvice(None)
     if law.plan.spread is not None:
         return _of_spread(law, rows)
-    found = _of_columns(law, rows)
-    return replace(found, hints=(*_of_bins(law.plan, rows), *found.hints)[:_MOST])
+    advice = _of_columns(law, rows)
+    return replace(advice, hints=(*_of_bins(law.plan, rows), *advice.hints)[:_MOST])
 
 
 def _of_bins(plan: Plan, rows: int) -> Iterator[Hint]:
@@ -187,7 +187,7 @@ def _part_left(hint: Hint) -> float:
 
 def _unbiased(law: RowLaw, rows: int) -> Iterator[Hint]:
     """The law of least variance for the number whose mean gains most by it, where the plan leaves the choice."""
-    means, found = mean_half_widths(law, rows), []
+    means, hints = mean_half_widths(law, rows), []
     for group, want in zip(law.groups, law.plan.groups, strict=True):
         before, name = means.get(group.name), group.name
         if before is None or want.mechanism != "auto" or before < _SHARP * float(group.mechanism.inputs.diameter):
@@ -201,8 +201,8 @@ def _unbiased(law: RowLaw, rows: int) -> Iterator[Hint]:
                 f'mechanism = "unbiased_design" in {name!r} makes its mean ± {written(after)} instead of '
                 f"± {written(before)}, and allows questions about its sums and means only"
             )
-            found.append(Hint("mechanism", (name,), before, after, text))
-    yield from sorted((hint for hint in found if _part_left(hint) <= _CLEARLY), key=_part_left)[:1]
+            hints.append(Hint("mechanism", (name,), before, after, text))
+    yield from sorted((hint for hint in hints if _part_left(hint) <= _CLEARLY), key=_part_left)[:1]
 
 
 def _verdict(told: str, part: float, whole: str) -> str | None:
@@ -239,15 +239,15 @@ class Prices:
 
     def widths(self, groups: Sequence[Wanted]) -> dict[str, float]:
         """± of the counts of each group, where ε is split over these groups; those without counts are left out."""
-        found = {}
+        widths = {}
         for group, part in zip(groups, split(self.plan.privacy, groups), strict=True):
             if group.space.is_counted:
                 key = (group.columns, group.mechanism, part)
                 if key not in self._known:
                     self._known[key] = count_half_width(group, part, self.rows)
                 if (width := self._known[key]) is not None:
-                    found[group.name] = width
-        return found
+                    widths[group.name] = width
+        return widths
 
     @cached_property
     def now(self) -> dict[str, float]:
@@ -256,11 +256,11 @@ class Prices:
 
     def changes(self) -> list[Hint]:
         """The changes that help clearly, the best first; of each kind the best alone."""
-        found = []
+        changes = []
         for kind in (self._drops, self._keeps, self._fewer_values, self._flags, self._laws):
             helping = [hint for hint in kind() if hint.after <= _CLEARLY * hint.before]
-            found += sorted(helping, key=lambda hint: round(hint.after / hint.before, 1))[:1]
-        return sorted(found, key=lambda hint: hint.after / hint.before)
+            changes += sorted(helping, key=lambda hint: round(hint.after / hint.before, 1))[:1]
+        return sorted(changes, key=lambda hint: hint.after / hint.before)
 
     def hint(self, kind: str, columns: tuple[str, ...], before: float, after: float, text: str) -> Hint:
         widths = f"± {_percent(after / self.rows)} instead of ± {_percent(before / self.rows)}"
