@@ -125,7 +125,7 @@ def test_what_is_no_release_is_told_by_the_name_that_was_given(
     folder: Path, refused: Callable[..., str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(folder)
-    assert refused("verify", ".").startswith("'.' is no release")
+    assert refused("verify", ".").startswith("'.' is not a release")
     assert "give the folder of a release" in refused("verify", "data.csv")
 
 

@@ -199,5 +199,5 @@ def test_what_was_done_before_is_told(
     monkeypatch.setattr(output, "_write", interrupted)
     out = tmp_path / "out"
     ran = dproof("demo", "--people", 10, "--out", out)
-    assert ran == (130, "", f"dproof: interrupted; what was made is in {out}\n")
+    assert ran == (130, "", f"dproof: interrupted; the demo is in {out}\n")
     assert dp.verify(out / "local") is not None
