@@ -10,7 +10,7 @@ from typing import Any
 from dproof.central.residuals import Estimates
 from dproof.central.workload import Table
 from dproof.estimation.central_curves import mean_of_all
-from dproof.exact import written
+from dproof.exact import several, written
 from dproof.html import table
 from dproof.meaning import advice
 from dproof.plans.table_law import TableLaw
@@ -232,7 +232,7 @@ def _limits(law: TableLaw) -> str:
         "Whoever made the release has seen the true rows. The promise is about everybody else.",
         "The plan is public: the names of the columns, their values, bins and bounds, and which tables were measured.",
         "What holds for people in general can be learned, also about people who are not in the table.",
-        f"The promise is for a person with up to {plan.rows_per_person:,} row{'s'[: plan.rows_per_person > 1]}.",
+        f"The promise is for a person with up to {several(plan.rows_per_person, 'row')}.",
         "Measuring the same table again is a second release: the two promises add up.",
     ]
     return not_promised(points)
