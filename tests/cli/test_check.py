@@ -88,7 +88,12 @@ def test_the_custodian_sees_what_the_plan_does_not_foresee(dproof: Dproof, surve
     assert found["pay"]["values"] == [{"value": "n/a", "rows": 1}]
     assert ran.json["persons"] == {"column": "id", "persons": 3, "most_rows": 3, "rows_per_person": 2, "above": 1}
     hints = "\n".join(ran.json["hints"])
-    for hint in ("Most values of 'town' are outside", "'pay' are not numbers", "'town' stop", "more rows than rows_per"):
+    for hint in (
+        "Most values of 'town' are outside",
+        "'pay' are not numbers",
+        "'town' stop",
+        "more rows than rows_per",
+    ):
         assert hint in hints, hint
 
 
