@@ -169,7 +169,7 @@ def promise(choice: Chosen, level: float, question: Question) -> str:
     if isinstance(chosen, Frequent) and chosen.several:
         text = f"each one listed is in at most {several(most, 'row')} fewer than the most frequent one left out"
     elif isinstance(chosen, Frequent):
-        text = f"no other value is in over {several(most, 'row')} more"
+        text = f"every other value is in at most {several(most, 'row')} more"
     elif choice.rank is not None:
         side = "below" if extreme(aggregate) == "least" else "above"
         aim = f"the aim is {choice.rank - 1:,}, because the extreme itself is private"
