@@ -76,7 +76,7 @@ def design(
         return best  # randomised response
     advice = []
     if space.size <= _LARGEST_RANK and np.linalg.matrix_rank(best.matrix(), tol=1e-9) < space.size:
-        advice.append("gives some values the same law, so frequencies of single values cannot be estimated from it")
+        advice.append("cannot be inverted, so frequencies of single values cannot be estimated from it")
     if best.optimum is not None and best.optimum.gap > _LARGEST_GAP:
         advice.append(_gap(best.optimum))
     for what in advice:
