@@ -123,7 +123,7 @@ def test_answers_leave_at_ticks_and_come_so_often(tmp_path):
     with serving(make_folder(tmp_path), **few) as made:
         asked = {"table": "people", "sql": SQL, "epsilon": "0.1"}
         called(made, made.ann, "ask", **asked)  # three requests: the call, the question and what is left
-        assert slept == [1.0]
+        assert slept == [1.0, 1.0]  # the table was opened, and read
         refused = called(made, made.ann, "budget", table="people")
         assert refused["isError"] and "too many requests" in text(refused)
 
