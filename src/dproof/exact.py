@@ -262,6 +262,15 @@ def float_below(x: Fraction) -> float:
     return -float_above(-x)
 
 
+def several(count: int, noun: str) -> str:
+    """A count with its noun, in the plural unless it is one.
+
+    >>> several(1, "row"), several(2000, "row")
+    ('1 row', '2,000 rows')
+    """
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
+
+
 def written(number: Any, digits: int = 3) -> str:
     """A number as people write it: short decimals as they are, others to some digits, thousands apart, no e+06.
 

@@ -51,7 +51,7 @@ def test_not_ticked(text: str) -> None:
 def test_anything_else_is_outside(text: str) -> None:
     assert codes(answerable(column()), [text], ["x"]) == [-1]
     assert codes(column(outside="clamp"), [text], ["x"]) == [2]
-    with pytest.raises(InputError, match="'sides' has a flag that is neither ticked nor not") as refused:
+    with pytest.raises(InputError, match="'sides' has a flag that is neither ticked nor unticked") as refused:
         codes(column(), [text], ["x"])
     assert f" {text}:" not in str(refused.value) and "Cron" not in str(refused.value)
 

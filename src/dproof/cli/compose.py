@@ -12,9 +12,9 @@ from dproof.certification import composing
 from dproof.certification.composing import Composition
 from dproof.cli.matrix_file import read_law
 from dproof.cli.options import AsJson, Neighbours, argument, option
-from dproof.cli.output import Page, advise, emit, several, table
+from dproof.cli.output import Page, advise, emit, table
 from dproof.errors import InputError, TooLarge
-from dproof.exact import exact, float_above
+from dproof.exact import exact, float_above, several
 from dproof.mechanisms.mechanism import Mechanism
 from dproof.privacy import Privacy
 

@@ -18,7 +18,7 @@ from dproof.curation.measurement import WAYS_OUT, Measurement, Noisy
 from dproof.curation.noisy_curves import NoisyCurves
 from dproof.curation.noisy_sums import Statistics, is_affine, value_of
 from dproof.errors import InputError
-from dproof.exact import float_above, written
+from dproof.exact import float_above, several, written
 from dproof.privacy import Privacy
 from dproof.questions.canonical import canonical, condition, expression
 from dproof.questions.functions import changes_widths
@@ -69,7 +69,7 @@ class Preview:
         if self.remaining is not None:
             yield f"left to spend: {self.remaining}"
         if self.times is not None and not self.free:
-            yield f"  enough for {self.times:,} question{'' if self.times == 1 else 's'} at this price"
+            yield f"  enough for {several(self.times, 'question')} at this price"
         sensitivity = self.sensitivity
         if sensitivity is not None and sensitivity.l1 is not None:
             yield f"sensitivity ({sensitivity.neighbours}, {sensitivity.kind}): {plain(sensitivity.l1)}"

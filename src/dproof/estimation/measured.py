@@ -16,7 +16,6 @@ from dproof.estimation.order_statistics import OrderStatistics
 from dproof.estimation.stored import count
 from dproof.estimation.subsamples import StoredRows, all_rows, pooled, rows_that_answer
 from dproof.laws.debias import is_rough
-from dproof.plans.schema import schema_of
 from dproof.questions.answer import Cell
 from dproof.questions.canonical import condition
 from dproof.questions.measured import Measured, refuse_calculation
@@ -61,7 +60,7 @@ class MeasuredRelease:
         self, parts: Sequence[StoredRows], question: Question, options: Options, combos: Combos | None = None
     ) -> None:
         self.question, self.rows, self.private = question, parts[0].whole, parts[0].private
-        schema, asked = schema_of(parts[0].plan, "release"), aggregates(question)
+        schema, asked = parts[0].law.schema, aggregates(question)
         _check_groups(question, schema)
         formulas = [a for a in asked if a.definition.formula] or [Aggregate("count")]
         needed = list(dict.fromkeys(term for a in formulas for term in centred_terms(a, question.where, schema)))
@@ -142,7 +141,7 @@ class MeasuredSample(Dispatched):
 
     def __init__(self, release: Any, question: Question, options: Options) -> None:
         super().__init__(release)
-        schema = schema_of(release.law.plan, "release")
+        schema = release.law.schema
         self.places = [n for n, key in enumerate(question.group_by) if schema.is_open(key.column)]
         public = [question.group_by[n] for n in self.places]
         combos, self.occurring = _public_combos(release, public), set(_public_combos(release, public, question.where))
@@ -188,7 +187,7 @@ def _public_combos(release: Any, keys: Sequence[Key], where: Predicate | None = 
     """The groups of public keys that rows of the whole release have, under what a condition says of public columns."""
     if not keys:
         return [()]
-    schema = schema_of(release.law.plan, "release")
+    schema = release.law.schema
     reduced = None if where is None else normal(where)
     parts = reduced.parts if isinstance(reduced, And) else () if reduced is None else (reduced,)
     known = [part for part in parts if all(schema.is_open(leaf.column) for leaf in leaves(part))]

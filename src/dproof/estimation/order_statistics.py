@@ -19,7 +19,6 @@ from dproof.estimation.intervals import half_widths, normal_quantile
 from dproof.estimation.subsamples import StoredRows, of_whole, scale_up
 from dproof.laws.lattice import NODES
 from dproof.laws.scores import Array
-from dproof.plans.schema import schema_of
 from dproof.questions.aggregates import Frequent, Rank
 from dproof.questions.answer import Cell
 from dproof.questions.predicates import Compare, Contains, Predicate, both
@@ -51,7 +50,7 @@ class OrderStatistics:
     ) -> None:
         self.combos = combos
         self.law, self.data, self.rows, self.whole = stored.law, stored.data, stored.rows, stored.whole
-        self.schema = schema_of(stored.law.plan, "release")
+        self.schema = stored.law.schema
         self.question, self.options, self.labels = question, options, labels
         self.rough = np.zeros(len(labels), bool)  # groups with a distribution that wide noise hides
         self.tables: dict[Any, tuple[Counting, Contingency, Combos]] = {}  # by column and condition
