@@ -14,7 +14,7 @@ from dproof.service.desk import Desk
 from dproof.service.pages.forms import Fields
 from dproof.service.pages.layout import field, link, listed, page
 from dproof.service.pages.markup import Markup, joined, tag
-from dproof.service.pages.texts import TEXTS, budget_left
+from dproof.service.pages.texts import TEXTS, budget_left, promise_of
 from dproof.service.sessions import COOKIE
 from dproof.service.state import TheService, Unknown
 from dproof.service.tokens import Holder
@@ -78,14 +78,18 @@ def _sign_in(sentence: str | None = None, status: int = 200) -> HTMLResponse:
     )
     alert = tag("p", sentence, id="token-error", role="alert", class_="error")
     form = tag("form", token, alert, tag("button", "Sign in", class_="main"), method="post", action="/sign-in")
-    return page("Sign in", joined(tag("p", TEXTS["sign_in"]), form), None, status=status)
+    first = tag("p", TEXTS["first_token"], tag("code", "dproof token FOLDER --custodian NAME"), class_="hint")
+    return page("Sign in", joined(tag("p", TEXTS["sign_in"]), form, first), None, status=status)
 
 
 def _home(desk: Desk, who: Holder) -> Markup:
     tables = (_entry("tables", one, _of_table) for one in desk.tables(who))
     releases = (_entry("releases", one, _of_release) for one in desk.releases())
+    nothing = TEXTS["no_tables"]
+    if who.is_custodian:
+        nothing = joined(TEXTS["no_plans"], " ", link("/custody", "Plans and tokens"))
     return joined(
-        tag("section", tag("h2", "Private tables"), tag("p", TEXTS["tables"]), listed(tables, TEXTS["no_tables"])),
+        tag("section", tag("h2", "Private tables"), tag("p", TEXTS["tables"]), listed(tables, nothing)),
         tag("section", tag("h2", "Releases"), tag("p", TEXTS["releases"]), listed(releases, TEXTS["no_releases"])),
     )
 
@@ -100,7 +104,7 @@ def _of_table(told: dict[str, Any]) -> str:
 
 
 def _of_release(told: dict[str, Any]) -> str:
-    return f"{told['model']} model, ε = {told['epsilon']}, δ = {told['delta']}: {_names(told)}"
+    return f"{promise_of(told)}: {_names(told)}"
 
 
 def _names(told: dict[str, Any]) -> str:
