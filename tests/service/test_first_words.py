@@ -106,3 +106,13 @@ def test_a_spent_budget_is_told_before_a_question_is_refused(tmp_path):
         assert (
             "Nothing is left" not in send(made, "GET", "/custody", token=made.carla).raw.decode()
         )  # bob has his share
+
+
+def test_behind_a_proxy_the_address_that_is_handed_out_has_tls(tmp_path):
+    body = urlencode({"name": "dan", "tables": "people", "epsilon": "0.1", "delta": "0", "days": "9"}).encode()
+    for is_secure, scheme in ((False, "http"), (True, "https")):
+        (tmp_path / scheme).mkdir()
+        made = make_folder(tmp_path / scheme)
+        with serving(made, secure=is_secure, names=["data.example.org"]):
+            told = send(made, "POST", "/custody", body, made.carla, Host="data.example.org").raw.decode()
+        assert f"The address to go with it: {scheme}://data.example.org<" in told

@@ -12,7 +12,7 @@ from starlette.concurrency import run_in_threadpool
 
 from dproof.service.desk import Desk
 from dproof.service.pages.forms import Fields
-from dproof.service.pages.layout import field, link, listed, page
+from dproof.service.pages.layout import copied, field, link, listed, page
 from dproof.service.pages.markup import Markup, joined, tag
 from dproof.service.pages.texts import TEXTS, budget_left, promise_of
 from dproof.service.sessions import COOKIE
@@ -78,7 +78,7 @@ def _sign_in(sentence: str | None = None, status: int = 200) -> HTMLResponse:
     )
     alert = tag("p", sentence, id="token-error", role="alert", class_="error")
     form = tag("form", token, alert, tag("button", "Sign in", class_="main"), method="post", action="/sign-in")
-    first = tag("p", TEXTS["first_token"], tag("code", "dproof token FOLDER --custodian NAME"), class_="hint")
+    first = copied("dproof token FOLDER --custodian NAME", TEXTS["first_token"])
     return page("Sign in", joined(tag("p", TEXTS["sign_in"]), form, first), None, status=status)
 
 

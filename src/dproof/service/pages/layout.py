@@ -11,6 +11,7 @@ from fastapi.responses import HTMLResponse, RedirectResponse
 from dproof.exact import written
 from dproof.service.pages.markup import Markup, joined, tag
 from dproof.service.pages.texts import TEXTS
+from dproof.service.state import Settings
 from dproof.service.tokens import Holder
 
 
@@ -132,4 +133,6 @@ def listed(items: Iterable[Any], nothing: Any) -> Markup:
 
 def address(request: Request) -> str:
     """Where the server is, as the person's browser has it."""
-    return str(request.base_url).rstrip("/")
+    settings: Settings = request.app.state.service.settings
+    scheme = "https" if settings.secure else "http"  # where a proxy ends TLS, the request came here without
+    return str(request.base_url.replace(scheme=scheme)).rstrip("/")

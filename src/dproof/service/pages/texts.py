@@ -15,7 +15,7 @@ TEXTS = {
     # Signing in, and the first page
     "sign_in": "Sign in with the token that you were given. You stay signed in until you sign out or close the "
     "browser, or the server stops.",
-    "first_token": "The first custodian makes a token on the machine of the server: ",
+    "first_token": "The first custodian gets one by a command, on the machine of the server",
     "unknown": "This token is unknown, revoked or expired. Ask the person who gave it to you for a new one.",
     "tables": "Questions to a private table are answered with noise, and each costs a part of your budget. "
     "The same question asked again is free.",
@@ -122,7 +122,7 @@ TAKEN = {
     "label": "the label after it",
     "commas": "what stands between commas",
 }
-OUTSIDE = {"keep": "become the nearest number or date, or the category other", "refuse": "stop the work"}
+OUTSIDE = {"keep": "become the nearest, or other", "refuse": "stop the work"}
 MISSING = {"category": "are a category of their own", "value": "count as a value", "refuse": "stop the work"}
 MODELS = {"central": "you (central): noise on counts and sums", "local": "nobody (local): noise on every row"}
 NEIGHBOURS = {
