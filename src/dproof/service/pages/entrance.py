@@ -20,15 +20,20 @@ from dproof.service.state import TheService, Unknown
 from dproof.service.tokens import Holder
 
 router = APIRouter(include_in_schema=False)
-_STATIC = {"style.css": "text/css", "page.js": "text/javascript"}
+_OWN = files("dproof.service") / "static"
+_STATIC = {  # a kind, and the files that make it: the colours are those of reports too
+    "style.css": ("text/css", (files("dproof.charts") / "palette.css", _OWN / "style.css")),
+    "page.js": ("text/javascript", (_OWN / "page.js",)),
+}
 
 
 @router.get("/static/{name}")
 async def static(name: str) -> Response:
     if name not in _STATIC:
         return Response(status_code=404)
-    text = (files("dproof.service") / "static" / name).read_text("utf-8")
-    return Response(text, media_type=_STATIC[name], headers={"cache-control": "max-age=3600"})
+    kind, parts = _STATIC[name]
+    text = "".join(part.read_text("utf-8") for part in parts)
+    return Response(text, media_type=kind, headers={"cache-control": "max-age=3600"})
 
 
 @router.get("/sign-in")
