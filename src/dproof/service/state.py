@@ -128,7 +128,7 @@ class Service:
         found = self.desk.tokens.holder(token)
         if found is None and not self._guesses.allows(address):
             raise HTTPException(429, "too many unknown tokens: wait a moment")
-        return found
+        return self._paced(found)
 
     def holder(self, request: Request) -> Holder:
         """Who sends a request: by a token in its header, or signed in at the page."""
@@ -137,12 +137,16 @@ class Service:
             found = self.known(request, header.removeprefix("Bearer ").strip())
         else:
             number = self.sessions.number(request.cookies.get(COOKIE))
-            found = None if number is None else self.desk.tokens.by_number(number)
+            found = None if number is None else self._paced(self.desk.tokens.by_number(number))
         if found is None:
             raise Unknown
-        if not self._requests.allows(str(found.number)):
-            raise HTTPException(429, "too many requests: wait a moment")
         return found
+
+    def _paced(self, holder: Holder | None) -> Holder | None:
+        """Somebody who does not come too often."""
+        if holder is not None and not self._requests.allows(str(holder.number)):
+            raise HTTPException(429, "too many requests: wait a moment")
+        return holder
 
 
 # A function that is not asynchronous is called in a thread, as it should be where it reads a file, and not elsewhere.
