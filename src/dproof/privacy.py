@@ -106,7 +106,7 @@ class Privacy:
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """Whose loss is counted: that of a row, or of a person who owns so many rows; and who is their neighbour.
+    """Whose loss is counted: a row's, or a person's with at most `rows_per_person` rows; and who is their neighbour.
 
     >>> print(Unit(rows_per_person=3))
     change-one neighbours, per person with at most 3 rows

@@ -77,6 +77,7 @@ for words in json.load(open("lines.json")):
         print(f"== left with {left.code or 0}", flush=True)
 """
 WIDTHS = {"100": 100, "80": 80, "40": 40, "dumb, 40": 40, "no colour, no size": 0}
+MORE = {"100", "40"}  # seldom unlike the others
 ESCAPE = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 COLOUR = re.compile(r"\x1b\[(?:\d+;)*(?:3[0-8]|4[0-8]|9\d|10\d)(?:;\d+)*m")
 
@@ -93,7 +94,7 @@ class Seen(NamedTuple):
         return [line for line in re.split(r"[\r\n]+", ESCAPE.sub("", self.text)) if line.strip()]
 
 
-@pytest.fixture(scope="module", params=WIDTHS)
+@pytest.fixture(scope="module", params=[pytest.param(s, marks=pytest.mark.slow) if s in MORE else s for s in WIDTHS])
 def screen(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[str, int, list[Seen]]:
     """The setting, the width that holds in it, and what each line printed there."""
     setting, folder = request.param, tmp_path_factory.mktemp("terminal")

@@ -73,7 +73,7 @@ def delta_over(mechanism: Mechanism, epsilon: Any, sets: Iterable[Iterable[Any]]
 def metric_epsilon(mechanism: Mechanism, delta: Any = 0) -> float:
     """The least ε with P(Y_d ∈ A) ≤ e^(ε·ρ(d, d')) P(Y_d' ∈ A) + δ for all d, d' and A, rounded up.
 
-    That is metric privacy: what tells near values apart must be small, and far ones may differ more.
+    That is metric privacy: near values must be hard to tell apart, and far ones may be easier.
     Chatzikokolakis, Andrés, Bordenabe and Palamidessi 2013.
 
     >>> from dproof import Interval, Privacy, laplace

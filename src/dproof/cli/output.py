@@ -53,7 +53,7 @@ def escape(text: object) -> str:
 
 
 def several(count: int, what: str) -> str:
-    """So many of something, in words that fit one as well.
+    """A count with its noun, in the plural unless it is one.
 
     >>> several(1, "row"), several(2000, "row")
     ('1 row', '2,000 rows')

@@ -65,10 +65,10 @@ def choice_of(aggregate: Aggregate, schema: Schema, privacy: Privacy, rows: int,
         rounds = int(aggregate.argument or 1)
         if candidates > _MOST_VALUES:
             raise TooLarge(
-                f"one of {candidates} values would be chosen: ask for groups by BIN and their counts instead"
+                f"the column has {candidates} values, too many to choose from: ask for counts in groups by BIN instead"
             )
         if rounds > candidates:
-            raise InputError(f"TOP asks for {rounds} of {candidates} values: ask for fewer")
+            raise InputError(f"TOP asks for {rounds} values, and the column has {candidates}: ask for fewer")
         if groups * rounds * candidates > _MOST_SCORES:
             raise TooLarge(
                 f"{groups * rounds} of {candidates} values would be chosen: ask for fewer, or in fewer groups"
@@ -167,9 +167,9 @@ def promise(choice: Chosen, level: float, question: Question) -> str:
     rounds = int(aggregate.argument or 1) if isinstance(chosen, Frequent) else 1
     most = reach(choice.mechanism, choice.candidates, choice.rate, exact(repr(level)), rounds)
     if isinstance(chosen, Frequent) and chosen.several:
-        text = f"each item is in at most {_rows(most)} fewer than the best that was left"
+        text = f"each one listed is in at most {_rows(most)} fewer than the most frequent one left out"
     elif isinstance(chosen, Frequent):
-        text = f"no value is in more than {_rows(most)} more"
+        text = f"no other value is in over {_rows(most)} more"
     elif choice.rank is not None:
         side = "below" if extreme(aggregate) == "least" else "above"
         aim = f"the aim is {choice.rank - 1:,}, because the extreme itself is private"

@@ -256,7 +256,7 @@ class Curator:
     def buy(
         self, key: str, price: Price, fresh: Callable[[], Released], *, cut: Fraction = Fraction(0)
     ) -> tuple[Released, bool]:
-        """What the table tells, bought once, and whether it was free; a stored answer that was paid better counts."""
+        """The answer under a key, paid for once, and whether it was free: stored at this price or a higher one."""
         stored = self.ledger.find(key, price.privacy)
         if stored is not None:  # waits for no other question, as in `ask`
             return stored, True
@@ -333,10 +333,10 @@ class Curator:
         return self._accurate(question, exact(terms.accuracy, "accuracy"), terms.delta, terms.level)
 
     def price(self, epsilon: Any, delta: Any) -> Privacy:
-        """A price for which something can be bought."""
+        """ε and δ as exact numbers, under the plan's neighbours; refused where both are 0."""
         cost = Privacy(epsilon, delta, neighbours=self.plan.privacy.neighbours)
         if not cost.epsilon and not cost.delta:
-            raise InputError("epsilon 0 buys no answer: it would have to be the same for every table")
+            raise InputError("at epsilon 0 there is no answer: it would have to be the same for every table")
         return cost
 
     def _priced(self, cost: Privacy) -> Price:
@@ -359,14 +359,14 @@ class Curator:
             unknown = next((name for name, width in widths.items() if width is None), None)
             if unknown is not None:
                 raise InputError(
-                    f"how wide the interval of {unknown!r} is depends on the table, so no price can promise it: name "
-                    "a price ε instead of an accuracy; it is known of counts, sums, and means of a public number of "
+                    f"the width of the interval of {unknown!r} depends on the table, so no price can promise it: give "
+                    "ε instead of an accuracy; the width is known for counts, sums, and means of a public number of "
                     "values (the plan must say what stands for a missing one)"
                 )
             return made, all(Fraction(width) <= wanted for width in widths.values() if width is not None)
 
         if wanted <= 0 or not at(_MOST)[1]:
-            raise InputError("no epsilon up to 100 gives that accuracy: ask for less")
+            raise InputError("no epsilon up to 100 gives that accuracy: ask for a larger ±")
         epsilon = bisect(lambda it: at(it)[1], _LEAST, _MOST, lambda low, high: high - low <= max(_LEAST, low / 200))
         return at(Fraction(-(-epsilon * 1000 // 1), 1000))[0]
 
@@ -382,7 +382,7 @@ def _paid_for() -> Iterator[None]:
     try:
         yield
     except BaseException as error:
-        error.add_note("the question was paid for and not answered: asked again, it is paid again")
+        error.add_note("the question was paid for and not answered: asking it again costs again")
         raise
 
 

@@ -39,7 +39,7 @@ class VectorNoise:
 
     @property
     def variance(self) -> Fraction:
-        """Of one coordinate, exactly."""
+        """The variance of one coordinate, exactly."""
         return self.law.variance
 
     def worst(self, odds: Fraction) -> Fraction:

@@ -71,12 +71,12 @@ class TableCurves:
         (aggregate,) = aggregates_of(expression)
         rows, curves = centred_terms(aggregate, self.question.where, self.asked.schema)
         counts, sums = (measured_sum(self.release, self.asked.weights(term)) for term in (rows, curves))
-        told, every = self.release.estimates, len(self.labels)
+        estimates, every = self.release.estimates, len(self.labels)
         totals = np.zeros((every, self.lattice.terms))
-        by_cell = told[self.place].table(sums.table).reshape(-1, self.lattice.terms)
+        by_cell = estimates[self.place].table(sums.table).reshape(-1, self.lattice.terms)
         np.add.at(totals, sums.groups, sums.weights[:, None] * by_cell)
-        numbers = np.bincount(counts.groups, counts.weights * told[None].table(counts.table).ravel(), every)
-        spread = np.sqrt(np.maximum(covariances(told, [counts, sums], every), 0.0))
+        numbers = np.bincount(counts.groups, counts.weights * estimates[None].table(counts.table).ravel(), every)
+        spread = np.sqrt(np.maximum(covariances(estimates, [counts, sums], every), 0.0))
         is_total, law = aggregate.definition.shape == "linear", self.release.law
         return [
             curve_function(
@@ -170,5 +170,5 @@ def _quantile(law: TableLaw, place: int, loadings: Array, level: float, at_point
 def _drawn(noise: Any, terms: int) -> Array:
     """The noise of so many coefficients and of a count, each number with variance 1, again and again."""
     coins, laws = Coins(_SEED, private=False), ((noise, terms), (_OF_COUNT, 1))
-    drawn = [own.draw(_DRAWS * n, coins).reshape(_DRAWS, n) / float(own.variance) ** 0.5 for own, n in laws]
+    drawn = [law.draw(_DRAWS * n, coins).reshape(_DRAWS, n) / float(law.variance) ** 0.5 for law, n in laws]
     return np.hstack(drawn)

@@ -61,10 +61,10 @@ def mean_curve(
     asked = Aggregate("sum" if flag(total, "total") else "avg", (column,))
     condition = None if where is None else parse_predicate(where)
     question = resolve(Question("release", (Item("curve", asked),), condition), schema)
-    (found,) = measured(question, schema).functions(question.select[0].expression, [0])
-    if found is None:
-        raise InputError("by the estimate no rows may be left to take a mean of: choose more of them")
-    return found
+    (curve,) = measured(question, schema).functions(question.select[0].expression, [0])
+    if curve is None:
+        raise InputError("the condition may select no rows, so there may be no mean: choose more rows")
+    return curve
 
 
 class ReleaseCurves:
@@ -143,8 +143,8 @@ def _functions(
     release, counting, table, groups = counted.release, counted.counting, counted.table, counted.groups
     if any(map(is_rough, counting.axes)):
         raise InputError(
-            "a mean curve cannot be asked by numbers under noise, which do not tell its rows apart: "
-            "choose its rows by public columns, categories or sets"
+            "the rows of a mean curve cannot be chosen by numbers under noise, which do not tell them apart: "
+            "choose them by public columns, categories or sets"
         )
     part = release.rows != release.whole
     exact = all(isinstance(axis, Kept) and axis.exact for axis in counting.axes)
@@ -169,11 +169,11 @@ def _functions(
             continue  # a band at grid points needs no covariance of two values
         # Estimates are linear in the counts, so that other sums over the rows may stand in their place.
         other = Contingency(table.axes, sums[:, i, j].reshape(table.counts.shape), release.rows)
-        found = other.estimates(chosen, groups)
+        estimates = other.estimates(chosen, groups)
         left, right = (-1 if place else 0 for place in (i, j))  # 1 is counted, z is summed
-        second[:, i, j] = second[:, j, i] = found.squares[:, left, right]
+        second[:, i, j] = second[:, j, i] = estimates.squares[:, left, right]
         if i == 0:
-            first[:, j] = found.values[:, right]
+            first[:, j] = estimates.values[:, right]
     totalled = (release.whole / max(release.rows, 1)) if total else None
     return [_function(mechanism.lattice, first[n], second[n], noise, totalled, options.level) for n in shown]
 

@@ -66,11 +66,11 @@ class Condition:
         cuts = np.flatnonzero(np.diff(self.points.block)) + 1
         few = len(cuts) <= _MOST_CUTS
         count = _EVEN if few else _MANY
-        found = [np.searchsorted(np.cumsum(self.axis.evenly()), (np.arange(count) + 0.5) / count)]
+        thresholds = [np.searchsorted(np.cumsum(self.axis.evenly()), (np.arange(count) + 0.5) / count)]
         if few:
             laws = self.points.matrix[self.points.start[cuts]]
-            found += [np.searchsorted(np.cumsum(law), _AROUND) for law in laws]
-        return np.unique(np.clip(np.concatenate([*found, [self.axis.states - 2]]) + 1, 1, self.axis.states - 1))
+            thresholds += [np.searchsorted(np.cumsum(law), _AROUND) for law in laws]
+        return np.unique(np.clip(np.concatenate([*thresholds, [self.axis.states - 2]]) + 1, 1, self.axis.states - 1))
 
     def _blocks(self, group: int) -> Array:
         """The weights of a group: by sums, blocks of the number, and those of each other column."""
@@ -94,13 +94,13 @@ class Condition:
         shaped = columns.reshape(-1, len(self.sums), self.axis.blocks)
         return [Part(kind == n, each) for n, each in enumerate(shaped) if each.any()]
 
-    def around(self, part: Part, each: int) -> Array | None:
+    def around(self, part: Part, place: int) -> Array | None:
         """The one or two points of the grid between which all codes lie that a count takes; None where it takes more.
 
         Only where there are more blocks than nodes, of which several then share a programme.
         """
-        weights, points = part.weights[each], self.points
-        if self.axis.blocks <= len(self.axis.matrix) or any(map(any, self.sums[each].powers)):
+        weights, points = part.weights[place], self.points
+        if self.axis.blocks <= len(self.axis.matrix) or any(map(any, self.sums[place].powers)):
             return None
         taken = weights[points.block] != 0
         first, last = points.start[taken].min(), (points.start + ~points.on_grid)[taken].max()
@@ -115,12 +115,12 @@ class Condition:
 
     def attained(self, group: int) -> Array:
         """Which sums have scores without a bias in a group, wherever between two nodes a number lies."""
-        found = np.ones(len(self.sums), bool)
-        for n, (each, weights) in enumerate(zip(self.sums, self._blocks(group), strict=True)):
-            powers = each.powers[self.number]
+        attained = np.ones(len(self.sums), bool)
+        for n, (wanted, weights) in enumerate(zip(self.sums, self._blocks(group), strict=True)):
+            powers = wanted.powers[self.number]
             columns, _ = _distinct(weights.reshape(self.axis.blocks, -1))
-            found[n] = all(self._is_attained(column, powers) for column in columns)
-        return found
+            attained[n] = all(self._is_attained(column, powers) for column in columns)
+        return attained
 
     def _is_attained(self, weights: Array, powers: Powers) -> bool:
         if not any(powers) and (weights == weights[0]).all():
@@ -179,8 +179,8 @@ class Condition:
 
     def scored(self, group: int, part: Part, scores: Array, target: Target) -> tuple[Array, ...]:
         """The sum of scores of the bins over a part of a group, its variance, and the largest score of one row."""
-        found, row = self._sums(part, self.plain, self.bins @ scores[:, None]), self.rows(group, 1)
-        return found.values[row, 0], found.covariance(target, row)[:, 0, 0], found.heaviest[row, 0]
+        estimates, row = self._sums(part, self.plain, self.bins @ scores[:, None]), self.rows(group, 1)
+        return estimates.values[row, 0], estimates.covariance(target, row)[:, 0, 0], estimates.heaviest[row, 0]
 
 
 def _distinct(matrix: Array) -> tuple[Array, Array]:
@@ -197,18 +197,18 @@ def _distinct(matrix: Array) -> tuple[Array, Array]:
 class DistributionFree:
     """Which sums of which groups need these intervals, and the intervals."""
 
-    def __init__(self, table: Contingency, sums: Sequence[Sum], groups: Groups, found: Estimates) -> None:
+    def __init__(self, table: Contingency, sums: Sequence[Sum], groups: Groups, estimates: Estimates) -> None:
         numbers = [n for n, axis in enumerate(table.axes) if is_rough(axis)]
-        self.found, self.conditions = found, [Condition(table, sums, groups, number) for number in numbers]
+        self.estimates, self.conditions = estimates, [Condition(table, sums, groups, number) for number in numbers]
         self._most: dict[tuple[Any, ...], float] = {}
 
     @cached_property
     def biased(self) -> Array:
         """Which sums have a score with a bias, by groups."""
-        found = np.zeros(self.found.values.shape, bool)
+        biased = np.zeros(self.estimates.values.shape, bool)
         for condition in self.conditions:
-            found |= ~np.stack([condition.attained(group) for group in range(len(found))])
-        return found
+            biased |= ~np.stack([condition.attained(group) for group in range(len(biased))])
+        return biased
 
     def _concerned(self, group: int, used: Array) -> list[Condition]:
         """The numbers that some of the sums depend on; all rows of a group may be counted by any of them."""
@@ -218,7 +218,7 @@ class DistributionFree:
 
     def can_reach(self, group: int, sign: int, least: float, level: float, target: Target) -> bool:
         """Whether sign · (the first sum of a group) ≥ `least` for some distribution that fits the rows."""
-        conditions = self._concerned(group, np.arange(self.found.values.shape[1]) == 0)
+        conditions = self._concerned(group, np.arange(self.estimates.values.shape[1]) == 0)
         level = 1 - (1 - level) / len(conditions)
         return all(
             can_reach(condition, group, condition.parts(group, np.array([sign > 0])), sign, least, level, target)
@@ -247,7 +247,7 @@ class DistributionFree:
             ranges = []
             for largest in (True,) if alone else (False, True):
                 parts = condition.parts(group, (top.coefficients > 0) == largest)
-                measures = Measures(condition, group, parts, self.found, target)
+                measures = Measures(condition, group, parts, self.estimates, target)
                 ranges.append(measures.interval(top, bottom, level, alone=alone))
             low, high = max(low, ranges[0][0]), min(high, ranges[-1][1])
         return low, high
@@ -258,6 +258,6 @@ class DistributionFree:
         """How many rows of a group may lie around points of the grid; one answer serves all values there."""
         key = condition.number, condition.rows(group, 1).start, part.cells.tobytes(), around.tobytes(), level, target
         if key not in self._most:
-            measures = Measures(condition, group, [part], self.found, target, around)
+            measures = Measures(condition, group, [part], self.estimates, target, around)
             self._most[key] = measures.interval(Linear(used.astype(float)), None, level, alone=True)[1]
         return self._most[key]

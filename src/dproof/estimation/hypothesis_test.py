@@ -52,8 +52,8 @@ def can_reach(
     # Where in a node its rows lie is not known; the variance of a population is larger, wherever they do.
     target = "population" if condition.points.even else target
     pairs = zip(parts, scores + shift, strict=True)
-    found = [condition.scored(group, part, score, target) for part, score in pairs]
-    totals, variances, heaviest = (np.concatenate(each) for each in zip(*found, strict=True))
+    scored = [condition.scored(group, part, score, target) for part, score in pairs]
+    totals, variances, heaviest = (np.concatenate(numbers) for numbers in zip(*scored, strict=True))
     # The parts are of the same rows: at worst their errors are those of one.
     variance = np.array([np.sqrt(np.abs(variances)).sum() ** 2])
     half = half_widths(variance, np.array([heaviest.sum()]), level).half

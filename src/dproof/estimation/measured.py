@@ -68,8 +68,8 @@ class MeasuredRelease:
         chosen = sharpest(parts, needed, question)
         estimates = []
         for part in chosen:
-            table, found = part.counting.read(part.stored.data, part.stored.rows, combos)
-            groups = part.counting.groups(found)
+            table, combos_read = part.counting.read(part.stored.data, part.stored.rows, combos)
+            groups = part.counting.groups(combos_read)
             estimates.append(estimate(part.counting, table, groups, needed, question, options, self.rows))
         self.labels, self.shown = groups.labels, [0]
         if question.group_by:
@@ -78,17 +78,17 @@ class MeasuredRelease:
         self.estimated = pool(estimates, [part.weight for part in chosen])
         self.statistics = OrderStatistics(chosen[0].stored, question, options, groups.labels, combos)
         self.special = {a: self.statistics.cells(a) for a in asked if a.definition.formula is None}
-        self.found: dict[Expression, tuple[Sequence[Cell], Warnings]] = {}
+        self.answered: dict[Expression, tuple[Sequence[Cell], Warnings]] = {}
 
     def _found(self, expression: Expression) -> tuple[Sequence[Cell], Warnings]:
         """The cells of all groups, and what to say about them."""
-        if expression not in self.found:
+        if expression not in self.answered:
             if isinstance(expression, Aggregate) and expression in self.special:
-                self.found[expression] = self.special[expression], self.estimated.rough_note(self.statistics.rough)
+                self.answered[expression] = self.special[expression], self.estimated.rough_note(self.statistics.rough)
             else:
                 refuse_calculation(expression, self.special)
-                self.found[expression] = self.estimated.cells(expression)
-        return self.found[expression]
+                self.answered[expression] = self.estimated.cells(expression)
+        return self.answered[expression]
 
     def estimates(self, expression: Expression) -> Sequence[Any]:
         return self._found(expression)[0]
@@ -98,7 +98,7 @@ class MeasuredRelease:
         return [cells[n] for n in groups]
 
     def notes(self, groups: Sequence[int]) -> Iterator[str]:
-        yield from warned(self.question, self.found, groups, self.private)
+        yield from warned(self.question, self.answered, groups, self.private)
 
 
 class Dispatched:
@@ -216,9 +216,9 @@ def sharpest(parts: Sequence[StoredRows], needed: list[Term], question: Question
     countings = [Counting(part.law, needed, question.group_by) for part in parts]
     if len(parts) == 1:
         return [Part(parts[0], countings[0], 1.0)]
-    precisions = [part.rows * _precision(each, needed) for part, each in zip(parts, countings, strict=True)]
+    precisions = [part.rows * _precision(counting, needed) for part, counting in zip(parts, countings, strict=True)]
     order = np.argsort(precisions)[::-1].tolist()
-    if any(is_rough(axis) for each in countings for axis in each.axes) or not precisions[order[0]]:
+    if any(is_rough(axis) for counting in countings for axis in counting.axes) or not precisions[order[0]]:
         order = order[:1]
     total = sum(precisions[n] for n in order)
     return [
@@ -241,13 +241,13 @@ def pool(parts: Sequence[Estimated], weights: Sequence[float]) -> Estimated:
     first = parts[0]
     if len(parts) == 1:
         return first
-    found = pooled([part.found for part in parts], weights)
+    estimates = pooled([part.estimates for part in parts], weights)
     fits = [part.fitted for part in parts]
     fitted = None
     if all(fit is not None for fit in fits):
         fitted = np.sum([weight * fit for weight, fit in zip(weights, fits, strict=True) if fit is not None], axis=0)
-    covariance = found.covariance(first.options.target)
-    return replace(first, found=found, fitted=fitted, covariance=covariance, free=None, scale=1.0)
+    covariance = estimates.covariance(first.options.target)
+    return replace(first, estimates=estimates, fitted=fitted, covariance=covariance, free=None, scale=1.0)
 
 
 def _check_groups(question: Question, schema: Schema) -> None:

@@ -90,14 +90,14 @@ class OrderStatistics:
         marks = np.unique(np.linspace(0, len(order) - 1, min(len(order), _MOST_STEPS)).astype(np.int64))
         takes = (np.argsort(order)[None, :] <= marks[:, None]) - _share(aggregate)
         sums, groups = [counting.sum_of(Term((), where))], counting.groups(combos, {column: takes})
-        found = table.estimates(sums, groups)
-        refuse_singular(counting, found.values)
-        free = DistributionFree(table, sums, groups, found)
-        scale, found = scale_up(found, self.whole), of_whole(found, self.whole)
-        variance = found.covariance(options.target)[:, 0, 0]
-        half = half_widths(variance, found.heaviest[:, 0], options.level).half
-        half += scale * np.abs(table.likely_bias(sums[0], groups)) + _LEFT * found.doubts[:, 0]
-        total, naive = (each[:, 0].reshape(-1, len(marks)) for each in (found.values, found.naive))
+        estimates = table.estimates(sums, groups)
+        refuse_singular(counting, estimates.values)
+        free = DistributionFree(table, sums, groups, estimates)
+        scale, estimates = scale_up(estimates, self.whole), of_whole(estimates, self.whole)
+        variance = estimates.covariance(options.target)[:, 0, 0]
+        half = half_widths(variance, estimates.heaviest[:, 0], options.level).half
+        half += scale * np.abs(table.likely_bias(sums[0], groups)) + _LEFT * estimates.doubts[:, 0]
+        total, naive = (numbers[:, 0].reshape(-1, len(marks)) for numbers in (estimates.values, estimates.naive))
         half = half.reshape(total.shape)
         biased = np.asarray(free.biased.reshape(total.shape).any(axis=1))
         self.rough |= biased
@@ -144,9 +144,14 @@ class OrderStatistics:
         counting = Counting(self.law, [Term((), where)], [*self.question.group_by, Key(column)])
         table, combos = counting.read(self.data, self.rows)
         inner = counting.groups(combos)
-        found = table.estimates([counting.sum_of(Term((), where))], inner)
+        estimates = table.estimates([counting.sum_of(Term((), where))], inner)
         parts: dict[tuple[Any, ...], list[tuple[float, ...]]] = {labels: [] for labels in self.labels}
-        by_value = (found.values[:, 0], found.naive[:, 0], found.squares[:, 0, 0], found.products[:, 0, 0])
+        by_value = (
+            estimates.values[:, 0],
+            estimates.naive[:, 0],
+            estimates.squares[:, 0, 0],
+            estimates.products[:, 0, 0],
+        )
         for (*group, value), row in zip(inner.labels, np.stack(by_value, axis=1).tolist(), strict=True):
             if isinstance(value, (int, float, Decimal)):
                 parts[tuple(group)].append((float(value), *row))
@@ -155,8 +160,8 @@ class OrderStatistics:
                     f"{aggregate.kind.upper()} needs numbers, and column {column!r} has other values: COUNT it"
                 )
         for rows in parts.values():
-            each = np.array(sorted(rows, reverse=_end(aggregate) == "greatest")).reshape(-1, 5)
-            q, upto, all_of = _share(aggregate), np.cumsum(each, axis=0), each.sum(axis=0)
+            steps = np.array(sorted(rows, reverse=_end(aggregate) == "greatest")).reshape(-1, 5)
+            q, upto, all_of = _share(aggregate), np.cumsum(steps, axis=0), steps.sum(axis=0)
             _, total, naive, *_ = (upto - q * all_of).T
             # Rows with different public values are different rows, so their squares add up: (1 − q)² before t, q²
             # behind.
@@ -164,26 +169,26 @@ class OrderStatistics:
             exact = options.target == "table" and self.whole == self.rows
             less = product if exact else total**2 / max(self.rows, 1)
             variance = np.where(np.abs(square - less) < 1e-9 * np.abs(square), 0.0, square - less)
-            half = half_widths(variance, np.zeros(len(each)), options.level).half
-            yield each[:, 0], (each[:, 0], each[:, 0]), total, (total - half, total + half), naive
+            half = half_widths(variance, np.zeros(len(steps)), options.level).half
+            yield steps[:, 0], (steps[:, 0], steps[:, 0]), total, (total - half, total + half), naive
 
     def _most_frequent(self, aggregate: Aggregate, several: bool, where: Predicate | None) -> list[Cell]:
         """The values or items of the largest estimated counts."""
         (column,) = aggregate.columns
-        found: list[tuple[tuple[Any, ...], tuple[float, float, Any]]]
+        grouped: list[tuple[tuple[Any, ...], tuple[float, float, Any]]]
         if self.schema.spaces[column].items is not None:
             space = self.schema.declared(column)
-            found = [
+            grouped = [
                 (labels, (*counts, item))
                 for item in map(space.candidate, range(space.candidates))
                 for labels, counts in self._counts(both(where, Contains(column, item)), ())
             ]
         else:
-            found = [
+            grouped = [
                 (tuple(group), (*counts, value)) for (*group, value), counts in self._counts(where, (Key(column),))
             ]
         counted: dict[tuple[Any, ...], list[tuple[float, float, Any]]] = {labels: [] for labels in self.labels}
-        for group, row in found:
+        for group, row in grouped:
             if row[2] is not None:
                 counted[group].append(row)
         cells = []
@@ -203,7 +208,7 @@ class OrderStatistics:
         table, combos = counting.read(self.data, self.rows)
         groups = counting.groups(combos)
         estimated = estimate(counting, table, groups, needed, self.question, self.options, self.whole)
-        numbers = zip(estimated.best[:, 0].tolist(), estimated.found.naive[:, 0].tolist(), strict=True)
+        numbers = zip(estimated.best[:, 0].tolist(), estimated.estimates.naive[:, 0].tolist(), strict=True)
         yield from zip(groups.labels, numbers, strict=True)
 
 

@@ -94,9 +94,9 @@ def raw(release: Any, sql: str) -> Answer:
         database.execute(f"CREATE VIEW release AS SELECT {columns} FROM stored")
         _lock(database, release.data)
         try:
-            found = database.execute(sql)
-            names = tuple(str(column[0]) for column in found.description)
-            rows = found.fetchmany(_MOST_ROWS + 1)
+            result = database.execute(sql)
+            names = tuple(str(column[0]) for column in result.description)
+            rows = result.fetchmany(_MOST_ROWS + 1)
         except duckdb.Error as error:
             raise InputError(f"DuckDB cannot answer this: {str(error).split(chr(10))[0]}") from None
     if len(rows) > _MOST_ROWS:

@@ -223,8 +223,8 @@ def explain_singular(law: Array, labels: Sequence[Any]) -> str:
         items = sorted({item for label in labels for item in label}, key=str)
         alone = {f"sets with {item!r}": np.array([float(item in label) for label in labels]) for item in items}
     solved = ~np.isnan(solve(law, np.stack(list(alone.values()), axis=1)).sum(axis=0))
-    told = [text for text, can in zip(alone, solved, strict=True) if can][:5]
-    part = f"; {', '.join(told)} can be asked for" if told else ""
+    answerable = [text for text, can in zip(alone, solved, strict=True) if can][:5]
+    part = f"; {', '.join(answerable)} can be asked for" if answerable else ""
     _, groups = np.unique(law.round(12), axis=0, return_inverse=True)
     groups = groups.reshape(-1)
     twins = np.flatnonzero(np.bincount(groups) > 1)

@@ -43,7 +43,7 @@ class Noise:
     coordinates: int
 
     def draw(self, count: int) -> NDArray[np.int64]:
-        """So many independent draws from this thread's coins."""
+        """`count` independent draws from this thread's coins."""
         return self.law.draw(count, coins.current())
 
     def probability(self, k: int) -> Fraction:

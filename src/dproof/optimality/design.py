@@ -76,7 +76,7 @@ def design(
         return best  # randomised response
     advice = []
     if space.size <= _LARGEST_RANK and np.linalg.matrix_rank(best.matrix(), tol=1e-9) < space.size:
-        advice.append("answers some values alike, so frequencies of single values cannot be estimated from it")
+        advice.append("gives some values the same law, so frequencies of single values cannot be estimated from it")
     if best.optimum is not None and best.optimum.gap > _LARGEST_GAP:
         advice.append(_gap(best.optimum))
     for what in advice:
@@ -111,7 +111,7 @@ class Problem:
         object.__setattr__(self, "prior", _prior(self.prior, self.inputs.size))
         if self.neighbours is not None and (self.metric_privacy or self.unbiased):
             other = "metric_privacy" if self.metric_privacy else "unbiased"
-            raise InputError(f"neighbours and {other} cannot be had together; leave one of them out")
+            raise InputError(f"neighbours and {other} cannot be combined; leave one of them out")
         object.__setattr__(self, "neighbours", as_neighbours(self.neighbours, self.inputs))
 
     def best(self) -> Mechanism:

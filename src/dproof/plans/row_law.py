@@ -121,7 +121,7 @@ class RowLaw:
         return tuple(group.part for group in self.groups)
 
     def promise(self, rows: int = 1) -> Privacy:
-        """What is promised to somebody who owns so many rows: rows are independent, so their promises add up."""
+        """What is promised to somebody who owns `rows` rows: rows are independent, so their promises add up."""
         one = self.plan.privacy
         return Privacy(rows * one.epsilon, min(Fraction(1), rows * one.delta), neighbours=one.neighbours)
 
@@ -137,7 +137,7 @@ class RowLaw:
         return {"rows": rows, "epsilon": epsilon, "delta": delta, "tight": self.tight(rows).to_json()}
 
     def tight(self, rows: int = 1) -> Tight:
-        """What so many rows lose at most, by the laws themselves.
+        """What `rows` rows of a person lose at most, by the laws themselves.
 
         At δ = 0 it is exact: independent columns and rows can all be at their worst at once, so the odds multiply.
         With δ it is the exact composition where the laws have a short one, else the sum of their tight values.
@@ -161,7 +161,7 @@ class RowLaw:
         return Tight(float_above(epsilon), float_above(min(spent, Fraction(1))), exact=False)
 
     def _tight_of_one(self, rows: int, promise: Privacy) -> Tight:
-        """Of rows that answer for one group each: the largest of their tight ε, and the mean of their tight δ.
+        """Tight values of rows that answer for one group each: the largest ε of the groups, and the mean of their δ.
 
         What was drawn is told, so for two rows P(A) ≤ e^ε P'(A) + Σ w_t δ_t(ε). At δ = 0 the largest ε is attained.
         """

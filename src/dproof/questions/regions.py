@@ -210,10 +210,10 @@ def declared_labels(key: Key, schema: Schema) -> tuple[Any, ...]:
 
     So a group NULL, always the last, is left out where it has nothing but missing values that were not declared.
     """
-    found = grouping(key, schema)
-    undeclared = key.column in schema.nullable - schema.null_groups and found.labels[-1] is None
-    only_missing = bool((found.starts[found.groups == len(found.labels) - 1] == MISSING).all())
-    return found.labels[:-1] if undeclared and only_missing else found.labels
+    groups = grouping(key, schema)
+    undeclared = key.column in schema.nullable - schema.null_groups and groups.labels[-1] is None
+    only_missing = bool((groups.starts[groups.groups == len(groups.labels) - 1] == MISSING).all())
+    return groups.labels[:-1] if undeclared and only_missing else groups.labels
 
 
 def _edge(label: Any, width: Fraction | None) -> Any:

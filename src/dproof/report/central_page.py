@@ -72,8 +72,8 @@ def _two_promises() -> str:
     return (
         "<section><h2>Whom to trust: two kinds of promise</h2>"
         "<article><h3>This one: the custodian is trusted, and nobody else</h3><p>One custodian has seen the true rows "
-        "and measured them. From everybody else each person is protected: had one person's row been another, or not "
-        "been there, all that left the custodian could have looked the same, and nearly as likely. A few measurements "
+        "and measured them. Each person is protected from everybody else: if one person's row had been different, or "
+        "absent, everything that left the custodian would have been nearly as likely. A few measurements "
         "of many people need little noise, so counts are sharp.</p></article>"
         "<article><h3>The other one: nobody is trusted</h3><p>Every row is changed at random before anyone sees it, as "
         "where people answer a survey and toss a coin first. No custodian is needed, and none can be robbed. The noise "
@@ -195,13 +195,13 @@ def _mean_curves(law: TableLaw, estimates: Mapping[int | None, Estimates]) -> st
     """The mean of each column of curves in its band."""
     drawn = ""
     for place in [place for place in law.lattices if place in estimates][:_CURVES]:
-        name, found = law.axes[place].name, mean_of_all(law, estimates, place)
-        if found is None:
+        name, curve = law.axes[place].name, mean_of_all(law, estimates, place)
+        if curve is None:
             drawn += f"<article><h3>{escape(name)}</h3><p>Too few curves to tell their mean.</p></article>"
             continue
         from dproof.charts.style import svg  # few plans have curves
 
-        drawn += f"<article><h3>{escape(name)}</h3><figure>{svg(found.chart())}</figure></article>"
+        drawn += f"<article><h3>{escape(name)}</h3><figure>{svg(curve.chart())}</figure></article>"
     if not drawn:
         return ""
     return (

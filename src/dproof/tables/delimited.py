@@ -37,7 +37,7 @@ def open_delimited(path: Path, layout: Layout) -> Source:
         text = head.split(b"\r")[0].decode("utf-8-sig")
     except UnicodeDecodeError:
         raise InputError(
-            f'the header of {path.name!r} is no UTF-8 text: write encoding = "cp1252", or whichever it has, under '
+            f'the header of {path.name!r} is not UTF-8 text: write encoding = "cp1252", or whichever it has, under '
             "[file] in the plan"
         ) from None
     separator, seen = layout.separator or usual_separator(path), separator_of(text, path)
@@ -50,7 +50,7 @@ def open_delimited(path: Path, layout: Layout) -> Source:
     between = SEPARATORS.get(separator, repr(separator))
     why = (
         f"each line needs as many fields as the first, {between} between them, and quotes around text that has any; "
-        "`dproof check` tells which line has not"
+        "`dproof check` shows which line differs"
     )
 
     def reader(text: Any, columns: Sequence[str], *, blank_lines: bool = False) -> Any:
