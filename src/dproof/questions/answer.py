@@ -15,7 +15,7 @@ from dproof.spaces.space import Space
 
 _SHOWN = 4  # points of a curve that a line of text shows
 SHOWN_ROWS = 50  # rows of a table that are printed unless all are wanted
-_NOTHING = "no information"
+NOTHING = "no information"
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +58,7 @@ class Cell:
 
     def __str__(self) -> str:
         if not self.informative:
-            return _NOTHING
+            return NOTHING
         if isinstance(self.low, (list, tuple)):  # a curve, point by point
             fields = zip(self.estimate, self.low, self.high, self.stderr, strict=True)
             points = [str(Cell(*point)) for point in fields]

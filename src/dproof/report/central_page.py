@@ -13,6 +13,7 @@ from dproof.exact import several, written
 from dproof.html import table
 from dproof.meaning import advice
 from dproof.plans.table_law import TableLaw
+from dproof.questions.ranges import Range
 from dproof.report.central_expectation import deviations, half_widths, told_nothing
 from dproof.report.page import COUNTS, alarms, bar, denial, document, fact_cards, how_to_ask, not_promised
 
@@ -199,8 +200,12 @@ def _mean_curves(law: TableLaw, estimates: Mapping[int | None, Estimates]) -> st
             drawn += f"<article><h3>{escape(name)}</h3><p>Too few curves to tell their mean.</p></article>"
             continue
         from dproof.charts.style import svg  # few plans have curves
+        from dproof.curves.charts import mean_chart
 
-        drawn += f"<article><h3>{escape(name)}</h3><figure>{svg(curve.chart())}</figure></article>"
+        space = law.lattices[place].space
+        cell = Range(space.low, space.high).cut(curve.cell())  # what no curve can be, their mean is not
+        chart = mean_chart(curve.times, cell.moved, cell.low, cell.high)
+        drawn += f"<article><h3>{escape(name)}</h3><figure>{svg(chart)}</figure></article>"
     if not drawn:
         return ""
     return (

@@ -65,7 +65,8 @@ def page(row: RowLaw, certificate: Mapping[str, Any], pictures: Pictures | None 
 
 def document(title: str, sections: Iterable[str]) -> str:
     """A page of some sections, with its style inside."""
-    style = (files("dproof.report") / "page.css").read_text(encoding="utf-8")
+    parts = (files("dproof.charts") / "palette.css", files("dproof.report") / "page.css")
+    style = "".join(part.read_text(encoding="utf-8") for part in parts)
     return (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'

@@ -127,8 +127,19 @@ class Desk:
         return self._opened.curator(asked.table, asked.spender).stored(sql, Terms(**price))
 
     def ask(self, asked: Askable, sql: str, **price: Any) -> Callable[[], Answer]:
-        """Pay for a question and read the table; what comes back stores the answer and tells it."""
-        return self._opened.curator(asked.table, asked.spender).begin(sql, Terms(**price))
+        """Pay for a question and read the table; what comes back stores the answer and tells it.
+
+        If the table was changed meanwhile, that is all an analyst is told: nobody has checked what was read.
+        """
+        curator, name = self._opened.curator(asked.table, asked.spender), asked.table.name
+        try:
+            return curator.begin(sql, Terms(**price))
+        finally:
+            if asked.spender is not None and self.folder.state(name) != asked.table.state:
+                raise NotAllowed(
+                    f"the table {name!r} was changed while it was asked: its custodian has to check it first; "
+                    "the question may have been paid for"
+                )
 
     def budget(self, holder: Holder, name: str) -> dict[str, Any]:
         """What somebody may still spend on a table, as numbers and in words."""

@@ -36,7 +36,7 @@ from dproof.service.pages.layout import (
 )
 from dproof.service.pages.markup import Markup, joined, tag
 from dproof.service.pages.questions import Asked, built, columns_of
-from dproof.service.pages.texts import AGGREGATES, COMPARISONS, TEXTS, budget_left
+from dproof.service.pages.texts import AGGREGATES, COMPARISONS, TEXTS, budget_left, promise_of
 from dproof.service.requests import Priced, Queried
 from dproof.service.state import Known, TheDesk, TheService
 from dproof.service.tokens import Holder
@@ -220,9 +220,8 @@ def _release(
     told, columns = desk.release(name), _release_columns(desk, name)
     path = f"/releases/{quote(name)}"
     ways = tag("p", link(f"{path}/report", "Read the report"), " · ", link(f"{path}/download", "Download the release"))
-    promise = f"{told['model']} model, ε = {told['epsilon']}, δ = {told['delta']}, {told['neighbours']}"
     return joined(
-        tag("p", promise, class_="budget"),
+        tag("p", f"{promise_of(told)}, {told['neighbours']} neighbours", class_="budget"),
         ways,
         tag("p", TEXTS["query"]),
         _question(path, columns, "release", asked, tag("p", button("Query", "query", main=True)), error),
@@ -304,10 +303,20 @@ def _preview(told: Mapping[str, Any], python: Markup) -> Markup:
     return joined(
         tag("h2", "Preview"),
         tag("p", price, class_="budget"),
-        table(("column", f"± at {told['level']:.0%}", ""), rows, "How good the answer would be"),
+        _is_over(told) and tag("p", TEXTS["over_budget"], class_="error"),
+        not told["free"] and table(("column", f"± at {told['level']:.0%}", ""), rows, "How good the answer would be"),
         folded("All of the preview", tag("pre", told["text"])),
         python,
     )
+
+
+def _is_over(told: Mapping[str, Any]) -> bool:
+    """Whether a question costs more than is left; a ledger that counts ρ compares that."""
+    cost, left = told["cost"], told["remaining"]
+    if told["free"] or left is None:
+        return False
+    keys = ("rho",) if "rho" in cost and "rho" in left else ("epsilon", "delta")
+    return any(cost[key] > left[key] for key in keys)
 
 
 def _use(told: Mapping[str, Any], name: str) -> str:
