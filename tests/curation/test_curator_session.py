@@ -160,7 +160,7 @@ def test_an_accuracy_is_met_at_the_least_cost(curator: dp.Curator) -> None:
     grouped = curator.preview("SELECT sex, count(*) AS n FROM data GROUP BY sex", accuracy=10)
     assert grouped.half_widths["n"] is not None and grouped.half_widths["n"] <= 10
     for unknown in ("sex, avg(age) AS a FROM data GROUP BY sex", "median(age) AS a FROM data"):
-        with pytest.raises(InputError, match="interval of 'a' is depends on the table"):
+        with pytest.raises(InputError, match="interval of 'a' depends on the table"):
             curator.ask(f"SELECT {unknown}", accuracy=10)
     with pytest.raises(OverBudget):
         curator.ask(question, accuracy="1e-9")  # exact but for a chance of 5 %, at a price
