@@ -683,12 +683,12 @@ def check_sum(laws: list[dict[str, Any]], name: str, promised: Fraction, sampled
 
 def check_sample(certificate: dict[str, Any]) -> None:
     """Every law must have a weight, and the weights must be all words that are drawn."""
-    names = [" × ".join(each["columns"]) for each in certificate["sample"]]
+    names = [" × ".join(entry["columns"]) for entry in certificate["sample"]]
     require(
         names == [part["name"] for part in certificate["laws"]],
         "the weights of the sample are for other laws than the certificate has",
     )
-    require(sum(each["weight"] for each in certificate["sample"]) == DRAWN, f"the weights must sum to {DRAWN}")
+    require(sum(entry["weight"] for entry in certificate["sample"]) == DRAWN, f"the weights must sum to {DRAWN}")
 
 
 def read(text: str) -> dict[str, Any]:

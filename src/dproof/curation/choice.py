@@ -112,10 +112,10 @@ def choose(choice: Chosen, histogram: Mapping[int, int], schema: Schema, coins: 
 def _top(choice: Chosen, scores: Mapping[int, int], rounds: int, coins: Coins) -> list[int]:
     """The best, then the best of the others, and so on."""
     left = list(scores)
-    found = []
+    top = []
     for _ in range(rounds):
-        found.append(left.pop(permute_and_flip([1] * len(left), [-scores[code] for code in left], choice.rate, coins)))
-    return found
+        top.append(left.pop(permute_and_flip([1] * len(left), [-scores[code] for code in left], choice.rate, coins)))
+    return top
 
 
 def rungs(space: Space) -> list[int] | None:

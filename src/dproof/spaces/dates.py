@@ -43,15 +43,15 @@ def day_of(value: Any) -> int | None:
     [0, 1, 7, None, None]
     """
     text = str(value) if isinstance(value, date) else text_of(value) if isinstance(value, (str, bytes)) else None
-    found = None if text is None else _ISO.fullmatch(text.strip())
-    if found is None:
+    written = None if text is None else _ISO.fullmatch(text.strip())
+    if written is None:
         return None
-    calendar, *clock, sign = found.groups()[:5]
+    calendar, *clock, sign = written.groups()[:5]
     try:
         day = date.fromisoformat(calendar).toordinal() - 1
     except ValueError:  # 30 February
         return None
-    ahead = _seconds(found.groups()[5:]) * (-1 if sign == "-" else 1)
+    ahead = _seconds(written.groups()[5:]) * (-1 if sign == "-" else 1)
     return day + (_seconds(clock) - ahead) // _A_DAY["s"]
 
 
