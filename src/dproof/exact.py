@@ -262,6 +262,11 @@ def float_below(x: Fraction) -> float:
     return -float_above(-x)
 
 
+def int_or_float(number: Fraction) -> int | float:
+    """A number as it is shown: whole as an int."""
+    return int(number) if number.denominator == 1 else float(number)
+
+
 def several(count: int, noun: str) -> str:
     """A count with its noun, in the plural unless it is one.
 

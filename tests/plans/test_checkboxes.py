@@ -123,5 +123,5 @@ def test_the_custodian_sees_texts_that_are_neither() -> None:
         assert (sides.missing, sides.outside + sides.clamped) == (1, 2)
         assert sides.values == (("Maize", 2), ("Yams", 1))
         (hint,) = found.hints
-        assert hint.startswith("Flags of 'sides' are neither ticked nor unticked: ticked is the item's own text")
+        assert hint.startswith("Some flags of 'sides' are neither ticked nor unticked: ticked is the item's own text")
         assert "encoding" not in hint and "clamp" not in hint

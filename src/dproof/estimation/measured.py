@@ -198,7 +198,7 @@ def _public_combos(release: Any, keys: Sequence[Key], where: Predicate | None = 
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Part:
+class WeightedRows:
     """Stored rows that answer a question, what is counted in them, and their weight beside other parts."""
 
     stored: StoredRows
@@ -206,7 +206,7 @@ class Part:
     weight: float
 
 
-def sharpest(parts: Sequence[StoredRows], needed: list[Term], question: Question) -> list[Part]:
+def sharpest(parts: Sequence[StoredRows], needed: list[Term], question: Question) -> list[WeightedRows]:
     """The parts of a release, the sharpest first, with weights that are inverse to their variances.
 
     These are the variances for evenly spread values, which do not depend on the rows, and so do not bias what is
@@ -214,14 +214,14 @@ def sharpest(parts: Sequence[StoredRows], needed: list[Term], question: Question
     """
     countings = [Counting(part.law, needed, question.group_by) for part in parts]
     if len(parts) == 1:
-        return [Part(parts[0], countings[0], 1.0)]
+        return [WeightedRows(parts[0], countings[0], 1.0)]
     precisions = [part.rows * _precision(counting, needed) for part, counting in zip(parts, countings, strict=True)]
     order = np.argsort(precisions)[::-1].tolist()
     if any(is_rough(axis) for counting in countings for axis in counting.axes) or not precisions[order[0]]:
         order = order[:1]
     total = sum(precisions[n] for n in order)
     return [
-        Part(parts[n], countings[n], precisions[n] / total if total else 1.0)
+        WeightedRows(parts[n], countings[n], precisions[n] / total if total else 1.0)
         for n in order
         if precisions[n] or not total
     ]
