@@ -5,11 +5,13 @@ from urllib.parse import urlencode
 
 import pytest
 
+from dproof.errors import InputError
 from dproof.plans.reader import Misplaced, WrongKey
 from dproof.service.drafting import WAYS, expected
 from dproof.service.folder import Folder
-from dproof.service.pages.expectation import expectation
+from dproof.service.pages.expectation import expectation, meaning_of
 from dproof.service.pages.plan_fields import error_places
+from dproof.service.pages.questions import Asked, built
 from dproof.service.plan_form import drafted, filled
 from dproof.service.tokens import Tokens
 from tests.service.server import make_folder, send, serving
@@ -59,6 +61,27 @@ def test_a_new_plan_measures_means_unless_questions_choose_what_is_measured():
     assert "release" not in drafted(typed, {})
     typed.fields["tables"] = "2"
     assert drafted(typed, {})["release"] == {"tables": 2, "sums": True}
+
+
+def test_a_question_that_is_not_chosen_to_its_end_is_no_other_question():
+    age = Asked("age", "interval", (), "0 to 9", False, True, False)
+    for chosen in ({"what": "avg"}, {"what": "avg", "number": "sex"}, {"what": "median", "by": "age"}):
+        with pytest.raises(InputError, match="choose the number"):
+            built([age], "data", chosen)
+    for chosen in ({"where": "age"}, {"value": "5"}, {"where": "age", "value": " "}):
+        with pytest.raises(InputError, match="needs both"):
+            built([age], "data", {"what": "count", **chosen})
+    assert built([age], "data", {"what": "avg", "number": "age"}) == "SELECT avg(age) AS avg_age FROM data"
+
+
+def test_a_local_release_of_people_with_several_rows_says_what_they_have():
+    told = expected(draft("local", "0.5"), 100)
+    assert "for each row" not in meaning_of(told, "")
+    several = {"person": "name", "rows_per_person": 6}
+    named = draft("local", "0.5")
+    named["privacy"] |= several
+    named["columns"]["name"] = {"drop": True}
+    assert "a person with 6 rows has ε = 3." in meaning_of(expected(named, 100), "")
 
 
 def test_an_error_of_a_whole_column_is_told_of_its_kind():

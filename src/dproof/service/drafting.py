@@ -73,6 +73,7 @@ def expected(draft: Draft, rows: int) -> dict[str, Any]:
     return {
         "plan": plan.text,
         "model": plan.model,
+        "rows_per_person": plan.rows_per_person,
         "rows": rows,
         "columns": [
             {

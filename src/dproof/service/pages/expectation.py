@@ -70,10 +70,13 @@ def meaning_of(told: Mapping[str, Any], command: str) -> Markup:
     """What ε means to one person, as the report tells it, and the plan as a file."""
     meaning = told["meaning"]
     privacy = Privacy(str(meaning["epsilon"]), str(meaning["delta"]), neighbours=meaning["neighbours"])
-    advice = (tag("p", f"Take care: {text}", class_="error") for text in meaning["advice"])
+    texts_of_care = list(meaning["advice"])
+    if told["model"] == "local" and told["rows_per_person"] > 1:
+        epsilon = figure(told["rows_per_person"] * meaning["epsilon"])
+        texts_of_care.append(TEXTS["per_row"].format(told["rows_per_person"], epsilon))
     return joined(
         Markup(denial(privacy)),
-        advice,
+        (tag("p", f"Take care: {text}", class_="error") for text in texts_of_care),
         folded("The plan as a file", tag("pre", told["plan"])),
         copied(command, TEXTS["in_folder"]),
     )

@@ -95,7 +95,7 @@ def button(text: str, do: str, *, main: bool = False, **attributes: Any) -> Mark
 
 def table(heads: Sequence[str], rows: Iterable[Sequence[Any]], caption: str | None = None) -> Markup:
     """A table that scrolls by itself where the window is narrow; numbers stand right."""
-    head = tag("tr", (tag("th", text, scope="col") for text in heads))
+    head = tag("tr", (tag("th", text, scope="col") if text else tag("td") for text in heads))
     body = (tag("tr", (_cell(value, place) for place, value in enumerate(row))) for row in rows)
     title = caption and tag("caption", caption)
     whole = tag("table", title, tag("thead", head), tag("tbody", body))

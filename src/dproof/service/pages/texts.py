@@ -79,6 +79,7 @@ TEXTS = {
     "leaving it out, makes every ± smaller.",
     "costs_local": "{} costs most: {} of ε.",
     "costs_same": "No column costs more than another.",
+    "per_row": "a local release promises ε for each row, so a person with {} rows has ε = {}.",
     # What comes after the plan
     "check": "It counts the values that the plan does not cover, and shows the most frequent of them. No noise "
     "protects these figures: they are for you, and for nobody else.",
@@ -116,6 +117,7 @@ KINDS = {
     "subsets": "a set of items",
     "public": "public: released as it is",
 }
+COLUMN_KINDS = {"interval": "number", "subsets": "set"}  # those that a plan calls otherwise
 TAKEN = {
     "line": "the whole line",
     "code": "the code before = : , or a tab",
@@ -140,12 +142,17 @@ AGGREGATES = {"count": "the number of rows", "avg": "the mean", "sum": "the sum"
 COMPARISONS = {"=": "is", "<>": "is not", "<": "is less than", ">=": "is at least"}
 
 
+def price(amount: Mapping[str, float]) -> str:
+    """An ε and a δ as people write them."""
+    return f"ε = {amount['epsilon']:.6g}, δ = {written(amount['delta'])}"
+
+
 def budget_left(budget: dict[str, Any]) -> str:
     """What is left to spend, in figures and words."""
     left = budget["remaining"]
     if not left["epsilon"]:
         return TEXTS["spent_ways"]
-    return f"Left to spend: ε = {left['epsilon']:.6g}, δ = {left['delta']:.6g}; {budget['in_words']}."
+    return f"Left to spend: {price(left)}; {budget['in_words']}."
 
 
 def promise_of(release: Mapping[str, Any]) -> str:
