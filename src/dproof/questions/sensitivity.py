@@ -96,9 +96,7 @@ def sensitivity_of(questions: Sequence[Question], schema: Schema, neighbours: Ne
     """The same for questions that are checked already."""
     wholes = [(n, item.expression) for n, question in enumerate(questions) for item in question.select]
     if any(isinstance(expression, Applied) for _, expression in wholes):
-        raise InputError(
-            "a function such as ROUND is applied after the noise: ask for the sensitivity of what is inside it"
-        )
+        raise InputError("ROUND and the like are applied after the noise: ask for the sensitivity of what is inside")
     items = [(n, part) for n, whole in wholes for part in measured_parts(whole, questions[n].unnest)]
     measured = [(n, expression) for n, expression in items if aggregates_of(expression)]
     for _, expression in measured:

@@ -137,9 +137,7 @@ def _plain(name: str, array: Any) -> Any:
     try:
         return array.cast(pa.string()) if any(check(array.type) for check in some) else array
     except pa.ArrowException:
-        raise InputError(
-            f"the public column {name!r} holds bytes that are not UTF-8 text: drop it, or mend them"
-        ) from None
+        raise InputError(f"the public column {name!r} holds bytes that are not UTF-8: drop it, or mend them") from None
 
 
 def stored_schema(law: RowLaw) -> Any:

@@ -107,9 +107,7 @@ class Dates(Interval):
         rest = (last - first) % days
         if first < last and rest:
             before, after = date_of(last - rest), date_of(last - rest + days)
-            raise InputError(
-                f"from {low} to {high} is not a whole number of steps of {days} days; end on {before} or {after}"
-            )
+            raise InputError(f"from {low} to {high} is not a multiple of {days} days; end on {before} or {after}")
         Interval.__init__(self, first, last, days)
 
     def __repr__(self) -> str:
