@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 import os
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -322,7 +323,7 @@ class Curator:
     def _understood(self, asked: Asked, terms: Terms) -> Measurement:
         question = resolve(as_question(asked), self.schema)
         if not terms.all_groups:
-            check_groups(question.group_by, self.schema)
+            check_groups(question, self.schema)
         if (terms.epsilon is None) == (terms.accuracy is None):
             raise InputError("say what the question may cost, with epsilon, or how good it must be, with accuracy")
         if terms.accuracy is None:
@@ -363,7 +364,7 @@ class Curator:
                     "ε instead of an accuracy; the width is known for counts, sums, and means of a public number of "
                     "values (the plan must say what stands for a missing one)"
                 )
-            return made, all(Fraction(width) <= wanted for width in widths.values() if width is not None)
+            return made, all(math.isfinite(width) and Fraction(width) <= wanted for width in widths.values() if width)
 
         if wanted <= 0 or not at(_MOST)[1]:
             raise InputError("no epsilon up to 100 gives that accuracy: ask for a larger ±")
