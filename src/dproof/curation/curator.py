@@ -40,6 +40,7 @@ from dproof.questions.schema import asks_for_curves, plain, resolve
 from dproof.tables import open_source, readable_again
 
 _LEAST, _MOST = Fraction(1, 1000), Fraction(100)
+Begun = Callable[[], Callable[[], Answer]]
 
 
 class Terms(NamedTuple):
@@ -166,7 +167,8 @@ class Curator:
         if stored is not None:  # waits for no other question: how long that reads the table would show
             return stored
         with self.lock:
-            return self.begin(asked, terms)()
+            tell = self.begin(asked, terms)()
+        return tell()
 
     def stored(self, asked: Asked, terms: Terms) -> Answer | None:
         """The answer that a question got before, which is free; None where the table has to be read for it."""
@@ -174,22 +176,23 @@ class Curator:
         found = None if measurement.free else self.ledger.find(self._key(measurement), measurement.privacy)
         return None if found is None else self._answer(measurement, terms.level, found, free=True)
 
-    def begin(self, asked: Asked, terms: Terms) -> Callable[[], Answer]:
-        """Pay for a question and read the table; what comes back stores the answer and tells it.
+    def begin(self, asked: Asked, terms: Terms) -> Begun:
+        """Pay for a question and read the table; what comes back stores the answer, and gives what tells it.
 
         Nobody sees that the table was read before the answer is stored: a server chooses when that is.
         """
         measurement = self._measurement(asked, terms)
         fresh = partial(self._drawn, measurement)
         if measurement.free:
-            return partial(self._answer, measurement, terms.level, fresh(), free=True)
+            exact_answer = partial(self._answer, measurement, terms.level, fresh(), free=True)
+            return lambda: exact_answer
         store = self._read(self._key(measurement), measurement.price, fresh, measurement.cut)
 
-        def tell() -> Answer:
+        def stored() -> Callable[[], Answer]:
             released, free = store()
-            return self._answer(measurement, terms.level, released, free=free)
+            return partial(self._answer, measurement, terms.level, released, free=free)
 
-        return tell
+        return stored
 
     def curves(
         self, asked: Asked, *, epsilon: Any, delta: Any = 0, level: float = 0.95, all_groups: bool = False
