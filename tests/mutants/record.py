@@ -71,7 +71,7 @@ def _alone(text: str, test: str) -> str:
 
 
 def _key(mutant: Mutant) -> str:
-    return sha256(f"{mutant.module}\n{mutant.after}".encode()).hexdigest()
+    return f"{mutant.module} {mutant.program}"
 
 
 def _without(known: dict[str, Any], files: set[str]) -> dict[str, Any]:

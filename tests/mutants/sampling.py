@@ -13,9 +13,11 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+from tests.mutants.same_program import program_hash
+
 SCOPE = ("laws", "certification", "curation", "curves")  # the verifier lies in certification/
 PICTURES = {"curves/charts.py"}  # nothing but the look of a chart
-_RULES = sha256(Path(__file__).read_bytes()).hexdigest()
+_RULES = sha256(Path(__file__).read_bytes() + Path(__file__).with_name("same_program.py").read_bytes()).hexdigest()
 
 # Replacements that could be a slip of the hand. cosmic-ray has more, such as + to <<, which any test notices.
 OPERATORS = (
@@ -42,6 +44,7 @@ class Mutant:
     operator: str
     before: str  # the module's text
     after: str
+    program: str  # what `program_hash` says of it
 
     @property
     def change(self) -> tuple[str, str]:
@@ -92,11 +95,11 @@ def sample(source: Path, seed: int, known: MutableMapping[str, Any]) -> Iterator
         operator, occurrence = Random(place).choice(ways)
         after = _remembered(known, _mutate, texts[module], module, operator, occurrence)
         if after is not None:
-            yield Mutant(module, operator, texts[module], after)
+            yield Mutant(module, operator, texts[module], after, _remembered(known, program_hash, after))
 
 
 def _remembered(known: MutableMapping[str, Any], function: Callable[..., Any], *arguments: str | int) -> Any:
-    """What the function gives: computed anew when an argument or this file has changed."""
+    """What the function gives: computed anew when an argument or the rules have changed."""
     key = sha256(repr((_RULES, function.__name__, arguments)).encode()).hexdigest()
     if key not in known:
         known[key] = function(*arguments)

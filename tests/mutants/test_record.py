@@ -24,7 +24,7 @@ def test_other():
     assert LIMIT > 2
 """
 TEST = "tests/test_simplex.py::test_it[first]"
-MUTANT = Mutant("laws/simplex.py", "", "x = 1", "x = 2")
+MUTANT = Mutant("laws/simplex.py", "", "x = 1", "x = 2", "hash")
 
 
 def _known_after(folder: Path, tests: str | None) -> bool:

@@ -7,7 +7,8 @@ from typing import Annotated
 
 from dproof.cli.init import Data, Table
 from dproof.cli.options import AsJson, option
-from dproof.cli.output import Page, emit, escape, pairs, several, table
+from dproof.cli.output import Page, emit, escape, pairs, table
+from dproof.exact import several
 from dproof.releases.inspection import CONFIDENTIAL, Inspection
 from dproof.releases.inspection import check as inspect
 

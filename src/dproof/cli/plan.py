@@ -46,7 +46,7 @@ def plan(
     For each column: its mechanism, its part of ε, the expected error of a value and the lower bound for any mechanism;
     with --rows, ± at 95% of a debiased count or mean, and what would make it smaller. For questions, given here or in
     the plan: ± from a release and from `dproof ask` at the same ε. A plan with add-remove neighbours can have no
-    release row by row: then it shows what `dproof ask` gives. Where the plan has `spread`: ± where ε is split over the
+    release of rows: then it shows what `dproof ask` gives. Where the plan has `spread`: ± where ε is split over the
     columns, and where each row answers for one thing.
 
     With model = "central": ± of a count in every table that is measured and of the plan's questions, which columns make

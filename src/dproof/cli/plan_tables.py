@@ -9,7 +9,7 @@ from typing import Any
 from dproof.central.workload import Residual
 from dproof.cli.output import Page, emit, escape, pairs
 from dproof.errors import InputError
-from dproof.exact import float_above, written
+from dproof.exact import float_above, several, written
 from dproof.plans import expectation
 from dproof.plans.plan import Plan
 from dproof.plans.row_law import certify_row
@@ -158,9 +158,7 @@ def _lines(tables: Sequence[dict[str, Any]]) -> Page:
         by = len(one["columns"]) if len(tables) > _LISTED else tuple(one["columns"])
         kinds.setdefault((one["sum_of"], by), []).append(one)
     for (summed, by), alike in kinds.items():
-        name = (
-            " × ".join(by) or "all rows" if isinstance(by, tuple) else f"{len(alike):,} of {by} column{'s'[: by != 1]}"
-        )
+        name = " × ".join(by) or "all rows" if isinstance(by, tuple) else f"{len(alike):,} of {several(by, 'column')}"
         if summed is not None:
             name = f"sum of {summed}" + (f" by {name}" if by else "")
         cells, widths = [one["cells"] for one in alike], [one["half_width"] for one in alike]

@@ -25,7 +25,7 @@ from dproof.curation.price import Price
 from dproof.curation.released import answer_of, draw
 from dproof.curation.tally import counter_of, read_rows, tally
 from dproof.errors import InputError
-from dproof.exact import bisect, exact, level_of
+from dproof.exact import bisect, exact, int_or_float, level_of
 from dproof.mechanisms.noise import integer_laplace
 from dproof.plans.plan import Plan
 from dproof.plans.schema import schema_of, stand_ins
@@ -36,7 +36,7 @@ from dproof.questions.canonical import canonical
 from dproof.questions.curve_estimate import CurveEstimate
 from dproof.questions.declared import Declared, declare
 from dproof.questions.question import Question, columns
-from dproof.questions.schema import asks_for_curves, plain, resolve
+from dproof.questions.schema import asks_for_curves, resolve
 from dproof.tables import open_source, readable_again
 
 _LEAST, _MOST = Fraction(1, 1000), Fraction(100)
@@ -238,7 +238,7 @@ class Curator:
         noise = integer_laplace(noise.size, self.paid(kept).privacy)
         value, half = query.step * kept["whole"], query.step * noise.quantile(repr(level))
         spread = float(query.step) * noise.variance**0.5
-        cell = Cell(plain(value), float(value - half), float(value + half), spread, plain(value))
+        cell = Cell(int_or_float(value), float(value - half), float(value + half), spread, int_or_float(value))
         declared = "The sensitivity is declared by the author of the query and was only tested, not proven."
         notes = (*self.receipt(self.paid(kept), kept, free), declared, *stand_ins(self.plan, known))
         return Answer((query.name,), [{query.name: cell}], level, notes, "Laplace noise, sensitivity declared")

@@ -27,7 +27,7 @@ from dproof.mechanisms.noise import Noise, demand_noise, integer_laplace
 from dproof.privacy import Privacy, Unit
 from dproof.questions.aggregates import Frequent
 from dproof.questions.canonical import expression, normalise
-from dproof.questions.effects import Coordinate, Effects, Part, effects
+from dproof.questions.effects import Coordinate, Effects, Grouped, effects
 from dproof.questions.predicates import both
 from dproof.questions.question import (
     Aggregate,
@@ -233,7 +233,7 @@ def _linear(
         return [], Fraction(0)
     neighbours, rows = unit.neighbours, unit.rows_per_person
     coordinates = [Coordinate(0, ((Fraction(1), term),)) for term in needed]
-    row_effects = effects(schema, [Part(question.where, question.group_by)], coordinates)
+    row_effects = effects(schema, [Grouped(question.where, question.group_by)], coordinates)
     if not unit.row_is_person:
         row_effects = _with_none(row_effects)  # a person may also have fewer rows, or none
     alone = [row_effects.largest(neighbours, weights=_only(n, needed))[0] for n in range(len(needed))]

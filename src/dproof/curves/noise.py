@@ -224,11 +224,6 @@ class CurveMechanism(Mechanism):
         a, b = d[:, :-1], d[:, 1:]
         return np.asarray(np.sqrt((np.diff(self._space.times) * (a * a + a * b + b * b) / 3).sum(axis=1)))
 
-    def audit_pair(self) -> tuple[list[float], list[float]]:
-        """Two curves that differ everywhere and as much as they can: the constants low and high."""
-        low, high = float(self._space.low), float(self._space.high)
-        return [low] * self._space.points, [high] * self._space.points
-
 
 def curve_noise(
     curves: Curves | Expansion,

@@ -14,7 +14,7 @@ from dproof.laws.debias import Moments
 from dproof.laws.scores import Array, Powers
 
 if TYPE_CHECKING:
-    from dproof.estimation.distribution_free import Condition, Part
+    from dproof.estimation.distribution_free import ChosenRows, Condition
 
 NOTHING = -np.inf, np.inf
 _WIDER = (1.0, 1.5, 3.0, 10.0)  # factors of the radii, until some measure fits
@@ -49,7 +49,7 @@ class Measures:
         self,
         condition: Condition,
         group: int,
-        parts: list[Part],
+        parts: list[ChosenRows],
         estimates: Estimates,
         target: Target,
         around: Array | None = None,

@@ -17,6 +17,7 @@ from sqlglot.errors import SqlglotError
 
 from dproof.arguments import expect
 from dproof.errors import InputError, did_you_mean
+from dproof.exact import several
 from dproof.questions.aggregates import AGGREGATES, GIVEN, named
 from dproof.questions.predicates import Compare, Predicate, Value, both, leaves
 from dproof.questions.question import (
@@ -318,7 +319,7 @@ def _aggregate(node: Node) -> Expression:
     columns = AGGREGATES[aggregate].columns
     takes = columns + (argument is GIVEN)
     if len(arguments) != takes:
-        raise InputError(f"{called.upper()} takes {takes} argument{'s'[: takes - 1]}, and got {len(arguments)}")
+        raise InputError(f"{called.upper()} takes {several(takes, 'argument')}, and got {len(arguments)}")
     if argument is GIVEN:
         argument = constant_of(arguments[-1])
         if argument is None:

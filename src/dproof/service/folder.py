@@ -87,6 +87,12 @@ class Folder:
         return found
 
     @property
+    def misnamed(self) -> list[str]:
+        """The files in the folder of tables whose names no table can have; hidden ones are meant to be overlooked."""
+        names = sorted(os.listdir(self.root / _TABLES))
+        return [name for name in names if not name.startswith(".") and not _NAME.fullmatch(name.partition(".")[0])]
+
+    @property
     def tables(self) -> tuple[str, ...]:
         """The tables that can be asked: those with a plan."""
         return tuple(name for name in self.files if self.plan_file(name).is_file())
