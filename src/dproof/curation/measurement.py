@@ -8,7 +8,7 @@ top lists are chosen by how many rows miss the mark. Different aggregates share 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import product
@@ -192,9 +192,10 @@ def _measured_curves(
     return Measurement(question, keys, schema, price, unit, (), (), sums, sums.cut)
 
 
-def check_groups(keys: Iterable[Key], schema: Schema) -> None:
+def check_groups(question: Question, schema: Schema) -> None:
     """Refuse groups that nobody would read, as every set of many items is: each gets noise, and is paid for."""
-    groups = math.prod(len(declared_labels(key, schema)) for key in keys)
+    items = 1 if question.unnest is None else len(question.unnest.items)
+    groups = items * math.prod(len(declared_labels(key, schema)) for key in question.group_by)
     if groups > _MOST_GROUPS:
         raise InputError(
             f"the question has {groups:,} groups, and more than {_MOST_GROUPS:,} are answered only with --all (in "
