@@ -11,7 +11,7 @@ import numpy as np
 
 from dproof.arguments import choice, described, whole
 from dproof.errors import InputError
-from dproof.exact import exact, exp_above
+from dproof.exact import exact, exp_above, several
 
 Neighbours = Literal["change-one", "add-remove"]
 _LARGEST_EPSILON = 1000
@@ -106,7 +106,7 @@ class Privacy:
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """Whose loss is counted: that of a row, or of a person who owns so many rows; and who is their neighbour.
+    """Whose loss is counted: a row's, or a person's with at most `rows_per_person` rows; and who is their neighbour.
 
     >>> print(Unit(rows_per_person=3))
     change-one neighbours, per person with at most 3 rows
@@ -130,8 +130,7 @@ class Unit:
         if self.row_is_person:
             return f"{self.neighbours} neighbours, per row"
         named = "" if self.person is None else f" ({self.person!r})"
-        rows = "1 row" if self.rows_per_person == 1 else f"{self.rows_per_person} rows"
-        return f"{self.neighbours} neighbours, per person{named} with at most {rows}"
+        return f"{self.neighbours} neighbours, per person{named} with at most {several(self.rows_per_person, 'row')}"
 
     def to_json(self) -> dict[str, Any]:
         return {"neighbours": self.neighbours, "person": self.person, "rows_per_person": self.rows_per_person}

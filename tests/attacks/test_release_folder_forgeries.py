@@ -119,7 +119,7 @@ def test_a_file_of_another_name_is_refused_although_it_is_listed(
 ) -> None:
     (folder / "secret.csv").write_text(ANN, "utf-8")
     forge(folder, lambda body: body["release"]["files"].update({"secret.csv": digest(folder / "secret.csv")}))
-    refused_by_both(folder, capsys, "has a name that no release has")
+    refused_by_both(folder, capsys, "names a file that is not part of a release")
 
 
 def test_what_is_not_checked_is_named(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

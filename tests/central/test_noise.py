@@ -120,7 +120,7 @@ def test_what_cannot_be_kept_is_refused() -> None:
     domain = Domain((2,), {})
     with pytest.raises(InputError, match="delta above 0"):
         calibrate(domain, {Residual((0,)): 1.0}, Privacy(1))
-    with pytest.raises(InputError, match="so little noise"):
+    with pytest.raises(InputError, match="too narrow to be charged"):
         noise_law(Fraction(2))
 
 

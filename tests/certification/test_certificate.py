@@ -215,8 +215,8 @@ def _set(*path_and_value: Any):
         ("with delta", _set("delta", "0"), "together exceed the promised delta"),
         ("randomised response", _set("laws", 0, "epsilon", "99/100"), "is not \\(99/100, 0\\)-private: inputs 0 and 1"),
         ("with delta", _set("laws", 0, "delta", "99/1000"), "is not \\(1/2, 99/1000\\)-private"),
-        ("randomised response", _set("laws", 0, "tight", "epsilon", 0.5), "larger epsilon than it says"),
-        ("with delta", _set("laws", 0, "tight", "delta", 0.01), "larger delta than it says"),
+        ("randomised response", _set("laws", 0, "tight", "epsilon", 0.5), "larger epsilon than the certificate says"),
+        ("with delta", _set("laws", 0, "tight", "delta", 0.01), "larger delta than the certificate says"),
         ("randomised response", _set("laws", 0, "law", "keep", "9999999999999999"), "is not \\(1, 0\\)-private"),
         ("randomised response", _set("laws", 0, "law", "keep", "-1"), "law.keep must be a whole number"),
         ("bits", _set("laws", 0, "law", "flip", "1"), "is not \\(1, 0\\)-private: inputs 0 and 7"),
@@ -315,7 +315,7 @@ def test_files_beside_a_certificate_must_be_the_recorded_ones(tmp_path: Path) ->
 def test_files_elsewhere_are_not_looked_at(name: str, tmp_path: Path) -> None:
     sound = CERTIFICATES["randomised response"]
     certificate = Certificate(sound.privacy, sound.parts, release_of({name: "0"})).to_json()
-    with pytest.raises(verify_certificate.Refused, match="lies elsewhere"):
+    with pytest.raises(verify_certificate.Refused, match="is in another folder"):
         verify_certificate.verify(certificate, tmp_path)
 
 

@@ -143,12 +143,12 @@ FORGERIES: list[tuple[str, Callable[[Any], Any], str]] = [
     ("neighbours", other_neighbours, "number of rows|another sensitivity"),
     ("epsilon", lambda c: c.update(epsilon="1/2"), "delta is larger than the promised"),
     ("delta", lambda c: c.update(delta="1/10000000"), "delta is larger than the promised"),
-    ("tight", lambda c: c["tight"].update(delta=1e-9), "delta is larger than it says"),
-    ("rho", lambda c: c.update(rho="1/1000"), "rho is larger than it says"),
+    ("tight", lambda c: c["tight"].update(delta=1e-9), "delta is larger than the certificate says"),
+    ("rho", lambda c: c.update(rho="1/1000"), "rho is larger than the certificate says"),
     ("a table left out", lambda c: c["measurements"].pop(), "other tables than the plan|rho is smaller"),
     ("rows of a person", lambda c: c.update(rows_per_person=2), "one row for each person|rho is larger"),
     ("a name of its own", lambda c: c.update(note="hello"), "must be a record"),
-    ("a table twice", lambda c: c["measurements"].append(c["measurements"][-1]), "or of one that is there"),
+    ("a table twice", lambda c: c["measurements"].append(c["measurements"][-1]), "or is listed twice"),
     ("made-up rows", lambda c: c["release"].update(made_up_rows=7), "disagree on|made-up rows"),
     ("sensitivity", lambda c: c["measurements"][-1].update(sensitivity="1"), "another sensitivity"),
     ("narrow tables", lambda c: c["noises"][-1].update(step=100, square="26"), "too narrow"),
@@ -178,8 +178,8 @@ def heavier(certificate: Any) -> None:
 
 PURE: list[tuple[str, Callable[[Any], Any], str]] = [
     ("epsilon", lambda c: c.update(epsilon="1/2"), "epsilon is larger than the promised"),
-    ("a step", dearer, "costs more than it says"),
-    ("a weight", heavier, "costs more than it says"),
+    ("a step", dearer, "costs more than the certificate says"),
+    ("a weight", heavier, "costs more than the certificate says"),
     ("sensitivity", lambda c: c["measurements"][0].update(sensitivity="3"), "another sensitivity"),
     ("reach", lambda c: c["columns"][1].update(reach=1), "another sensitivity"),
     ("delta", lambda c: c.update(delta="1/10"), "does not fit delta"),
@@ -221,7 +221,7 @@ def test_a_certificate_alone_is_checked_and_another_file_is_none(releases: dict[
     assert dp.verify(releases["add-remove"] / "certificate.json") is None
     other = tmp_path / "other.json"
     other.write_text("{}")
-    with pytest.raises(InputError, match="is no certificate"):
+    with pytest.raises(InputError, match="is not a certificate"):
         dp.verify(other)
     assert verifier.main([str(other)]) == 1 and verifier.main([]) == 2
 

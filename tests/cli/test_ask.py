@@ -194,8 +194,8 @@ def test_refusals(
     assert over.code == 1 and "nothing was spent" in over.err and not over.out
     assert "no ledger" in refused("budget", tmp_path / "none.db")
     (tmp_path / "b.db").write_bytes(b"x" * 5000)
-    assert "no ledger" in refused(*arguments, "--epsilon", "1", question)
-    assert "no ledger" in refused("budget", data)
+    assert "not a ledger" in refused(*arguments, "--epsilon", "1", question)
+    assert "not a ledger" in refused("budget", data)
 
 
 def test_a_changed_ledger_says_no(data: Path, plan: Path, tmp_path: Path, dproof: Callable[..., Any]) -> None:

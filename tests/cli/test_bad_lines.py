@@ -35,7 +35,7 @@ def test_only_check_tells_the_line(folder: Path, refused: Callable[..., str], co
     ask = ("ask", data, *plan, "--ledger", folder / "b.db", "--epsilon", "1", "SELECT count(*) AS n FROM data")
     for command in (("sanitise", data, *plan, "--out", folder / "out"), ask):
         found = refused(*command)
-        assert "each line needs as many fields as the first" in found and "`dproof check` tells which" in found
+        assert "each line needs as many fields as the first" in found and "`dproof check` shows which" in found
         assert "line 5" not in found and "Zanzibar" not in found and "paid" not in found
     assert not (folder / "b.db").exists() and not (folder / "out").exists()
 

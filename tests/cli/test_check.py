@@ -88,7 +88,12 @@ def test_the_custodian_sees_what_the_plan_does_not_foresee(dproof: Dproof, surve
     assert found["pay"]["values"] == [{"value": "n/a", "rows": 1}]
     assert ran.json["persons"] == {"column": "id", "persons": 3, "most_rows": 3, "rows_per_person": 2, "above": 1}
     hints = "\n".join(ran.json["hints"])
-    for hint in ("Most values of 'town' are outside", "'pay' are no numbers", "'town' stop", "more rows than rows_per"):
+    for hint in (
+        "Most values of 'town' are outside",
+        "'pay' are not numbers",
+        "'town' stop",
+        "more rows than rows_per",
+    ):
         assert hint in hints, hint
 
 
@@ -105,7 +110,7 @@ def test_a_wrong_encoding_is_told(dproof: Dproof, survey: Path) -> None:
     plan = PLAN.replace('encoding = "cp1252"\n', "")
     (survey / "plan.toml").write_text(plan, "utf-8")
     ran = dproof("check", survey / "survey.csv", "--plan", survey / "plan.toml", "--json")
-    assert "Values of 'town' are no utf-8 text: is `encoding` under [file] right?" in ran.json["hints"][0]
+    assert "Some values of 'town' are not utf-8 text: is `encoding` under [file] right?" in ran.json["hints"][0]
     assert ran.json["columns"][0]["undecodable"] == 4
     assert {"value": "M\\xfcnster", "rows": 2} in ran.json["columns"][0]["values"]
     (survey / "plan.toml").write_text(PLAN.replace("cp1252", "ascii"), "utf-8")

@@ -41,7 +41,7 @@ def test_dates_go_all_the_way(folder: Path, dproof: Dproof) -> None:
         file.write("soon,a\n29.2.2024,b\n2031-01-01,a\n")
     looked = dproof("check", data, "--plan", plan, "--json").json
     assert (looked["columns"][0]["no_number"], looked["columns"][0]["clamped"]) == (2, 1)
-    assert any("are no dates: write them in ISO 8601" in hint for hint in looked["hints"])
+    assert any("are not dates: write them in ISO 8601" in hint for hint in looked["hints"])
     _written(plan, plan.read_text().replace("\nstep = 7\n", "\nstep = 7\nmissing = 2024-01-01\n"))
     with seeded_coins(1):
         assert dproof("sanitise", data, "--plan", plan, "--out", folder / "out").code == 0

@@ -105,7 +105,7 @@ def test_a_column_that_is_spelt_otherwise_is_taken_for_the_one_of_the_plan(
         (b"hobby;load\nCars;1,5\n", "has semicolons"),
         (DATA.replace(",", "\t").encode(), 'has tabs between its fields: write separator = "\\t" under [file]'),
         (DATA.encode("utf-16"), 'is UTF-16 text: write encoding = "utf-16" under [file] in the plan'),
-        (DATA.replace("hobby", "hübby").encode("cp1252"), 'is no UTF-8 text: write encoding = "cp1252"'),
+        (DATA.replace("hobby", "hübby").encode("cp1252"), 'is not UTF-8 text: write encoding = "cp1252"'),
         ((DATA + "Cars,1\n").encode(), "each line needs as many fields as the first"),
         (b"", "is empty: it needs a header line"),
         (b"\xef\xbb\xbf\r\n\r\n", "is empty: it needs a header line"),
@@ -125,7 +125,7 @@ def test_what_is_no_release_is_told_by_the_name_that_was_given(
     folder: Path, refused: Callable[..., str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(folder)
-    assert refused("verify", ".").startswith("'.' is no release")
+    assert refused("verify", ".").startswith("'.' is not a release")
     assert "give the folder of a release" in refused("verify", "data.csv")
 
 

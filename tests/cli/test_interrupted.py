@@ -137,7 +137,7 @@ def test_a_question_that_was_paid_for_is_told(folder: Path) -> None:
     running.send_signal(signal.SIGINT)
     code, said = ended(running)
     assert code == 130 and said.count("\n") == 1
-    assert said == "dproof: interrupted; the question was paid for and not answered: asked again, it is paid again\n"
+    assert said == "dproof: interrupted; the question was paid for and not answered: asking it again costs again\n"
 
 
 def test_an_interrupted_demo_leaves_no_folder(
@@ -199,5 +199,5 @@ def test_what_was_done_before_is_told(
     monkeypatch.setattr(output, "_write", interrupted)
     out = tmp_path / "out"
     ran = dproof("demo", "--people", 10, "--out", out)
-    assert ran == (130, "", f"dproof: interrupted; what was made is in {out}\n")
+    assert ran == (130, "", f"dproof: interrupted; the demo is in {out}\n")
     assert dp.verify(out / "local") is not None

@@ -1,4 +1,4 @@
-"""`dproof plan` says which numbers answer conditions, and which only sums and means."""
+"""`dproof plan` says which numbers are for conditions, and which for sums and means only."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ def test_numbers_with_bins_answer_conditions(tmp_path: Path, dproof: Callable[..
     columns = dproof("plan", file, "--rows", 1000, "--json").json["columns"]
     assert {column["name"]: column["conditions"] for column in columns} == {"hours": True, "age": False, "sex": None}
     page = " ".join(dproof("plan", file).out.split())
-    assert "Numbers that answer conditions: hours." in page
-    assert "Numbers that answer sums and means only: age." in page
+    assert "Numbers for conditions: hours." in page
+    assert "Numbers for sums and means only: age." in page
 
 
 def test_questions_with_conditions_choose_bins(tmp_path: Path, dproof: Callable[..., Any]) -> None:

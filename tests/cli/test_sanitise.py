@@ -166,10 +166,10 @@ def test_verify_says_no(dproof: Dproof, people: Path) -> None:
 
 
 def test_what_is_nothing_to_verify_is_refused(people: Path, refused: Any) -> None:
-    assert "no release" in refused("verify", people)
-    assert "no certificate" in refused("verify", people / "people.csv")
+    assert "not a release" in refused("verify", people)
+    assert "not a certificate" in refused("verify", people / "people.csv")
     (people / "other.json").write_text("{}")
-    assert "no certificate" in refused("verify", people / "other.json", "--json")
+    assert "not a certificate" in refused("verify", people / "other.json", "--json")
     assert "no file" in refused("verify", people / "absent")
 
 

@@ -392,16 +392,16 @@ def test_what_is_no_ledger_is_refused(file: Path, tmp_path: Path) -> None:
     with pytest.raises(InputError, match="no ledger"):
         Ledger(file)
     file.write_bytes(b"something else entirely" * 100)
-    with pytest.raises(InputError, match="no ledger"):
+    with pytest.raises(InputError, match="not a ledger"):
         Ledger(file)
     (tmp_path / "empty.db").touch()
-    with pytest.raises(InputError, match="no ledger"):
+    with pytest.raises(InputError, match="not a ledger"):
         Ledger(tmp_path / "empty.db")
     other = tmp_path / "other.db"
     with sqlite3.connect(other) as database:
         database.execute("CREATE TABLE t (x)")
     content = other.read_bytes()
-    with pytest.raises(InputError, match="no ledger"):
+    with pytest.raises(InputError, match="not a ledger"):
         Ledger(other, budget=Privacy(1))
     assert other.read_bytes() == content
     for nowhere in (tmp_path / "nowhere" / "budget.db", tmp_path):

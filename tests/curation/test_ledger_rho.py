@@ -193,7 +193,7 @@ def test_a_release_with_the_whole_delta_comes_first_or_not_at_all(tmp_path: Path
     assert again.remaining() == Amount()
     later = Ledger(tmp_path / "later.db", budget=Privacy(3, "1e-6"))
     later.debit(key="q", **bought("0.1", "1e-9"))
-    with pytest.raises(OverBudget, match="no rho is known"):
+    with pytest.raises(OverBudget, match="the rho of this cost is not known"):
         later.release(Privacy(2, "9e-7"), "out")
     later.release(Privacy("2.9"), "out")  # the sums cover it, with the little δ that was spent
     assert later.remaining().epsilon == 0

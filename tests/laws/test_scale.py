@@ -67,8 +67,8 @@ def test_unary_encoding_takes_its_two_probabilities() -> None:
     ("arguments", "told"),
     [
         ({}, "calibrated to a promise, or has p and q"),
-        ({"p": "1/2"}, "give p and q, both"),
-        ({"q": "1/2"}, "give p and q, both"),
+        ({"p": "1/2"}, "give both p and q"),
+        ({"q": "1/2"}, "give both p and q"),
         ({"p": "1/2", "q": "1/4", "privacy": dp.Privacy(1)}, "the one or the other"),
         ({"p": "1/2", "q": "1/4", "form": "symmetric"}, "the one or the other"),
         ({"p": "3/2", "q": "1/4"}, "between 0 and 1"),

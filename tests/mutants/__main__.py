@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import re
 import shutil
@@ -24,15 +25,19 @@ from tests.mutants.trial import SURVIVED, Hints, Trial, load_libraries, start
 ROOT = Path(__file__).parent.parent.parent
 SOURCE = ROOT / "src" / "dproof"
 REPORT = ROOT / "build" / "mutants.md"
+SAMPLED = ROOT / "build" / "mutants_sampled.json"
 EXPLAINED = re.compile(r"- `(.+?)` → `(.+?)`: (.+)")
 
 
 def main() -> int:
     options = _options()
     explained = _explained((Path(__file__).parent / "equivalent.md").read_text("utf-8"))
-    counted = (mutant for mutant in sample(SOURCE, options.seed) if (mutant.module, *mutant.change) not in explained)
-    mutants = list(islice(counted, options.count))
     REPORT.parent.mkdir(exist_ok=True)
+    known = json.loads(SAMPLED.read_text("utf-8")) if SAMPLED.exists() else {}
+    sampled = sample(SOURCE, options.seed, known)
+    counted = (mutant for mutant in sampled if (mutant.module, *mutant.change) not in explained)
+    mutants = list(islice(counted, options.count))
+    SAMPLED.write_text(json.dumps(known), "utf-8")
     load_libraries()
     with TemporaryDirectory(prefix="dproof-mutants-") as folder:
         copies = [_copy(Path(folder) / str(number)) for number in range(options.jobs)]

@@ -20,7 +20,7 @@ CONCERNED = {
     "laws/guide.py": "guide new_law lattice_sampling samplers",
     "laws/k_norm.py": "k_norm k_norm_terms curves_choice curves_release",
     "laws/keep_or_other.py": "count_variance what_a_law_says families worst_pairs certify release_query "
-    "frequency_protocols samplers",
+    "frequency_protocols samplers 2016_theorem_10",
     "laws/lattice.py": "what_a_law_says summed_numbers lattice_nodes lattice_clamped clamped_error lattice new_law "
     "certificate_ranges lattice_certificates release_query_numbers lattice_sampling noise_records",
     "laws/laplace.py": "laplace_tables steepest_ratio clamped_error scale uneven_noise lattice wide_noise noise "
@@ -55,22 +55,22 @@ CONCERNED = {
     "certificate_ranges versions lattice_certificates wide_noise release_folder_forgeries release_forgeries dates "
     "curves_release noise_records optional optional_curves sampled_forgeries",
     "curation": "unknown_aggregates curator_groups curator_counts curator_price curator_moments",
-    "curation/account.py": "ledger ledger_rho release_payment curator_session",
+    "curation/account.py": "analyst_spent ledger ledger_rho release_payment curator_session",
     "curation/choice.py": "choice_rates curator_selection unknown_aggregates curator_session curator_price",
     "curation/curator.py": "declared_price curator_rho curator_session ask_once curator_price",
     "curation/curve_sums.py": "curve_sums curve_answers curves_curator curves_as_sums functional_mean_curve",
     "curation/noisy_curves.py": "noisy_curves curve_answers curves_curator curves_as_sums functional_mean_curve",
     "curation/noisy_sums.py": "noisy_sums curator_stderr curator_consistency curator_counts curator_price "
     "curator_moments",
-    "curation/ledger.py": "published_releases ledger ledger_rho release_payment curator_session",
+    "curation/ledger.py": "analyst_spent published_releases ledger ledger_rho release_payment curator_session",
     "curation/ledger_file.py": "ledger ledger_rho release_payment curator_session",
     "curation/limits.py": "limits ledger_rho curator_rho ledger",
     "curation/price.py": "price curator_rho ledger_rho curator_distinct curator_price",
     "curation/measurement.py": "what_leaves demanded_noise curator_stderr unknown_aggregates curator_counts "
     "curator_price curator_moments",
     "curation/preview.py": "preview_lines ask answer_notes curator_session curator_selection curator_price",
-    "curation/released.py": "what_leaves curator_stderr curve_answers curator_consistency curator_missing "
-    "curator_counts curator_moments",
+    "curation/released.py": "moved_intervals what_leaves curator_stderr curve_answers curator_consistency "
+    "curator_missing exact_count_intervals curator_counts curator_moments",
     "curation/selection.py": "curator_selection curator_price",
     "curation/simulation.py": "unknown_aggregates curator_consistency curator_price curator_moments",
     "curation/statement.py": "ledger budget_rho ask",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import json
 from collections import Counter
 from hashlib import sha256
@@ -51,16 +52,26 @@ class Record:
         self.file.write_text(json.dumps(known), "utf-8")
 
     def _tests(self, mutant: Mutant, test: str) -> str:
-        """A hash of the tests on which an outcome rests: the file of the one that failed, or all that concern it."""
-        return self._hash([test.partition("::")[0]] if test else concerned(mutant.module, self.root))
+        """A hash of the tests on which an outcome rests: the one that failed, or all that concern the mutant."""
+        name, _, function = test.partition("::")
+        if function and (path := self.root / name).is_file():
+            return sha256(_alone(path.read_text("utf-8"), function.partition("[")[0]).encode()).hexdigest()
+        return self._hash([name] if name else concerned(mutant.module, self.root))
 
     def _hash(self, names: list[str]) -> str:
         paths = [self.root / name for name in names]
         return sha256(b"\n".join(path.read_bytes() if path.is_file() else b"" for path in paths)).hexdigest()
 
 
+def _alone(text: str, test: str) -> str:
+    """A file as syntax trees without its other tests: what they say does not decide whether this one fails."""
+    nodes = ast.parse(text).body
+    others = {node.name for node in nodes if isinstance(node, ast.FunctionDef) and node.name.startswith("test_")}
+    return "\n".join(ast.dump(node) for node in nodes if getattr(node, "name", "") not in others - {test})
+
+
 def _key(mutant: Mutant) -> str:
-    return sha256(f"{mutant.module}\n{mutant.after}".encode()).hexdigest()
+    return f"{mutant.module} {mutant.program}"
 
 
 def _without(known: dict[str, Any], files: set[str]) -> dict[str, Any]:

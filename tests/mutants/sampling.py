@@ -5,15 +5,19 @@ from __future__ import annotations
 import ast
 import difflib
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, MutableMapping
 from dataclasses import dataclass
 from functools import lru_cache
 from hashlib import sha256
 from pathlib import Path
 from random import Random
+from typing import Any
+
+from tests.mutants.same_program import program_hash
 
 SCOPE = ("laws", "certification", "curation", "curves")  # the verifier lies in certification/
 PICTURES = {"curves/charts.py"}  # nothing but the look of a chart
+_RULES = sha256(Path(__file__).read_bytes() + Path(__file__).with_name("same_program.py").read_bytes()).hexdigest()
 
 # Replacements that could be a slip of the hand. cosmic-ray has more, such as + to <<, which any test notices.
 OPERATORS = (
@@ -40,6 +44,7 @@ class Mutant:
     operator: str
     before: str  # the module's text
     after: str
+    program: str  # what `program_hash` says of it
 
     @property
     def change(self) -> tuple[str, str]:
@@ -74,21 +79,31 @@ def _function(tree: ast.AST, line: int, prefix: str = "") -> str | None:
     return None
 
 
-def sample(source: Path, seed: int) -> Iterator[Mutant]:
+def sample(source: Path, seed: int, known: MutableMapping[str, Any]) -> Iterator[Mutant]:
     """All mutants that count, in an order given by the seed: at each place of the source one at most.
 
     The rank of a place depends on its line alone, so a change elsewhere leaves the sample as it is, and what an earlier
-    run showed stays known.
+    run showed stays known. To parse a module takes long, so what follows from its text is kept in `known`.
     """
+    texts = {module: (source / module).read_text("utf-8") for module in modules(source)}
     ranked = [
         (f"{seed}\n{module}\n{place}", module, ways)
-        for module in modules(source)
-        for place, ways in _places((source / module).read_text("utf-8"))
+        for module, text in texts.items()
+        for place, ways in _remembered(known, _places, text)
     ]
     for place, module, ways in sorted(ranked, key=lambda entry: sha256(entry[0].encode()).digest()):
-        mutant = _mutate(source, module, *Random(place).choice(ways))
-        if mutant is not None:
-            yield mutant
+        operator, occurrence = Random(place).choice(ways)
+        after = _remembered(known, _mutate, texts[module], module, operator, occurrence)
+        if after is not None:
+            yield Mutant(module, operator, texts[module], after, _remembered(known, program_hash, after))
+
+
+def _remembered(known: MutableMapping[str, Any], function: Callable[..., Any], *arguments: str | int) -> Any:
+    """What the function gives: computed anew when an argument or the rules have changed."""
+    key = sha256(repr((_RULES, function.__name__, arguments)).encode()).hexdigest()
+    if key not in known:
+        known[key] = function(*arguments)
+    return known[key]
 
 
 def modules(source: Path) -> list[str]:
@@ -96,7 +111,7 @@ def modules(source: Path) -> list[str]:
     return sorted({path.relative_to(source).as_posix() for path in paths} - PICTURES)
 
 
-def _places(text: str) -> Iterator[tuple[str, list[tuple[str, int]]]]:
+def _places(text: str) -> list[tuple[str, list[tuple[str, int]]]]:
     """Each place that can be changed: its line cut in two, and how many such lines stand before it.
 
     With it the ways to change it: an operator and the number of its occurrence.
@@ -112,24 +127,25 @@ def _places(text: str) -> Iterator[tuple[str, list[tuple[str, int]]]]:
         for occurrence, start in enumerate(starts):
             ways[start].append((name, occurrence))
     lines = text.splitlines()
+    places = []
     for line, column in sorted(ways):
         before, after = lines[line - 1][:column].lstrip(), lines[line - 1][column:]
         earlier = lines[: line - 1].count(lines[line - 1])
-        yield f"{earlier}\n{before}\n{after}", ways[line, column]
+        places.append((f"{earlier}\n{before}\n{after}", ways[line, column]))
+    return places
 
 
-def _mutate(source: Path, module: str, operator: str, occurrence: int) -> Mutant | None:
-    """The mutant, or None if it is no Python or changes nothing that a test should notice."""
+def _mutate(before: str, module: str, operator: str, occurrence: int) -> str | None:
+    """The text of the mutant, or None if it is no Python or changes nothing that a test should notice."""
     from cosmic_ray.mutating import mutate_code
     from cosmic_ray.plugins import get_operator
 
-    before = (source / module).read_text("utf-8")
-    after = mutate_code(before, get_operator(f"core/{operator}")(), occurrence)
+    after: str = mutate_code(before, get_operator(f"core/{operator}")(), occurrence)
     try:
         unchanged = _behaviour(before, module) == _behaviour(after, module)
     except SyntaxError:
         return None
-    return None if unchanged else Mutant(module, operator, before, after)
+    return None if unchanged else after
 
 
 @lru_cache(maxsize=64)

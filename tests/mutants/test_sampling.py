@@ -47,16 +47,25 @@ def test_a_seed_gives_the_same_mutants_again(tmp_path: Path) -> None:
     pytest.importorskip("cosmic_ray")
     (tmp_path / "laws").mkdir()
     (tmp_path / "laws" / "law.py").write_text(WORDS, "utf-8")
-    first, second = ([mutant.change for mutant in sample(tmp_path, 7)] for _ in range(2))
+    first, second = ([mutant.change for mutant in sample(tmp_path, 7, {})] for _ in range(2))
     assert first == second and {before for before, _ in first} == {"if x < 0:"} and len(set(first)) == 3
+
+
+def test_what_is_known_of_a_module_holds_for_its_text_alone(tmp_path: Path) -> None:
+    pytest.importorskip("cosmic_ray")
+    (tmp_path / "laws").mkdir()
+    known: dict[str, object] = {}
+    for text in (WORDS, WORDS.replace("x < 0", "x > 0"), WORDS):
+        (tmp_path / "laws" / "law.py").write_text(text, "utf-8")
+        assert list(sample(tmp_path, 7, known)) == list(sample(tmp_path, 7, {}))
 
 
 def test_a_change_elsewhere_leaves_the_sample_as_it_is(tmp_path: Path) -> None:
     pytest.importorskip("cosmic_ray")
     (tmp_path / "laws").mkdir()
     (tmp_path / "laws" / "law.py").write_text(WORDS + "y = 1 + 2 + 3 + 4 + 5\n", "utf-8")
-    before = [mutant.change for mutant in sample(tmp_path, 7)]
+    before = [mutant.change for mutant in sample(tmp_path, 7, {})]
     (tmp_path / "laws" / "law.py").write_text("z = 0\n" + WORDS + "y = 1 + 2 + 3 + 4 + 5\n", "utf-8")
     (tmp_path / "laws" / "noise.py").write_text("x = 6 * 7\n", "utf-8")
-    after = [mutant.change for mutant in sample(tmp_path, 7)]
+    after = [mutant.change for mutant in sample(tmp_path, 7, {})]
     assert len(before) > 5 and [change for change in after if change in before] == before

@@ -119,11 +119,11 @@ def test_files_that_reach_the_mutant_go_first_and_the_others_as_they_are_given()
 
 @pytest.mark.parametrize(("old", "function"), [("2 * x", "double"), ("while x", "forever"), ("LIMIT = 3", None)])
 def test_the_function_with_the_mutant(old: str, function: str | None) -> None:
-    assert Mutant("laws/law.py", "", MODULE, MODULE.replace(old, "other")).function == function
+    assert Mutant("laws/law.py", "", MODULE, MODULE.replace(old, "other"), "").function == function
 
 
 def test_an_outcome_is_known_until_its_tests_change(tmp_path: Path) -> None:
-    mutant, other = (Mutant("laws/simplex.py", "", MODULE, MODULE.replace("3", new)) for new in "45")
+    mutant, other = (Mutant("laws/simplex.py", "", MODULE, MODULE.replace("3", new), new) for new in "45")
     for name in ("simplex", "release_query"):
         (tmp_path / "tests").mkdir(exist_ok=True)
         (tmp_path / "tests" / f"test_{name}.py").write_text("", "utf-8")

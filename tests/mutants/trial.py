@@ -127,6 +127,8 @@ def _run(copy: Path, tests: list[str], plugin: _Plugin) -> NoReturn:
     resource.setrlimit(resource.RLIMIT_DATA, (MEMORY, MEMORY))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     signal.alarm(PATIENCE)
+    # In the background of a shell it is ignored, also by the commands that tests start and interrupt.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     plugin.reached.follow()
     sys.path.insert(0, str(copy / "src"))
     with suppress(Exception):  # of the mutant, which pytest is to meet

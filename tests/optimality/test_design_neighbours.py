@@ -66,7 +66,7 @@ def test_without_epsilon_those_that_are_connected_are_answered_alike() -> None:
     ("options", "told"),
     [
         ({"neighbours": [("none", "severe")], "metric_privacy": True}, "neighbours and metric_privacy"),
-        ({"neighbours": [("none", "huge")]}, "no pair of declared labels"),
+        ({"neighbours": [("none", "huge")]}, "not a pair of declared labels"),
         ({"neighbours": np.eye(3, dtype=bool)}, "4 by 4"),
         ({"neighbours": []}, "at least one pair"),
     ],

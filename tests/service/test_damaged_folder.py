@@ -102,7 +102,7 @@ def test_a_damaged_ledger_leaves_the_other_tables(made):
     (made.root / "plans" / "two.toml").write_text(PLAN)
     (made.root / "ledgers" / "two.db").write_bytes(b"junk" * 1000)
     found = by_name(made, "/api/tables", made.carla)
-    assert "budget" in found["people"] and "no ledger" in found["two"]["error"]
+    assert "budget" in found["people"] and "not a ledger" in found["two"]["error"]
     assert str(made.root) not in found["two"]["error"] and told(made, "/", made.carla).status == 200
     listed = tools_of(dp.connect(f"http://127.0.0.1:{made.port}", made.carla))[0]()
     assert "private table people: columns sex" in listed and "private table two: cannot be used" in listed

@@ -61,9 +61,9 @@ def test_answers_that_read_rows_leave_at_ticks_and_stored_ones_at_once(tmp_path)
         body = {"sql": QUESTIONS[1], "epsilon": "0.1"}
         for _ in range(2):
             assert send(made, "POST", "/api/tables/people/ask", body, made.ann).status == 200
-        assert slept == [1.0]  # the second was stored
+        assert slept == [1.0, 1.0]  # the table was opened, and read; the second was stored
         refused = send(made, "POST", "/api/tables/people/ask", {**body, "epsilon": "1.5"}, made.ann)
-        assert refused.status == 409 and slept == [1.0, 1.0]
+        assert refused.status == 409 and slept == [1.0, 1.0, 1.0]
 
 
 def test_what_fails_is_told_without_its_text(tmp_path, monkeypatch, capfd):

@@ -158,8 +158,8 @@ def test_mechanisms_are_composed_by_their_laws() -> None:
     ("parts", "rule", "words"),
     [
         ([], "optimal", "there is none"),
-        ([COIN, 1], "optimal", "without promises beside"),
-        ([COIN], "basic", "by their laws alone"),
+        ([COIN, 1], "optimal", "give no promises beside"),
+        ([COIN], "basic", "by their laws"),
         ([1, 2], "advanced", "equal promises"),
         ([1], "best", "rule 'best' is not known"),
         ([dp.Privacy(1), dp.Privacy(1, neighbours="add-remove")], "optimal", "different neighbours"),

@@ -43,7 +43,7 @@ def test_a_curator_says_nothing_that_it_would_have_to_read(tmp_path: Path, monke
 
 @pytest.mark.parametrize(
     ("decimal", "low", "values", "what"),
-    [(",", 1000, ["65,000", "71,500"], "clamped"), (".", 0, ["65,000", "71,500"], "no numbers")],
+    [(",", 1000, ["65,000", "71,500"], "clamped"), (".", 0, ["65,000", "71,500"], "not numbers")],
 )
 def test_a_wrong_sign_in_numbers_is_hinted_at(
     tmp_path: Path, decimal: str, low: int, values: list[str], what: str

@@ -319,7 +319,7 @@ def test_a_misspelt_key_is_the_one_that_is_named() -> None:
 
 
 def test_only_near_names_are_suggested() -> None:
-    with pytest.raises(InputError, match=r"the function soundex cannot be asked.*; known are count, proportion, sum"):
+    with pytest.raises(InputError, match=r"the function soundex is not supported.*; known are count, proportion, sum"):
         SURVEY.query("SELECT soundex(age) FROM release")
     with pytest.raises(InputError, match="did you mean 'median'"):
         SURVEY.query("SELECT medain(age) FROM release")

@@ -27,7 +27,7 @@ _MOST = Fraction(1 << 90)  # the largest factor of a shape that is tried
 def noise_law(square: Fraction) -> Gaussian | GaussianSum:
     """The law of the noise on each number of a residual: N_Z(0, γ²) but for what `_RIPPLE` and `_CUT` charge."""
     if square < _LEAST:
-        raise InputError("so little noise cannot be charged as Gaussian noise: ask for a smaller epsilon")
+        raise InputError("the noise would be too narrow to be charged as Gaussian noise: ask for a smaller epsilon")
     return _law(square)
 
 

@@ -99,12 +99,12 @@ def best(answers: Answers, objective: Objective, solve: Callable[[Floats], Float
     least, chosen = np.inf, answers.costs(factors)
     for _ in range(_ROUNDS):
         costs = answers.costs(factors)
-        found = answers.variances(solve(costs))
-        if found.max() < least:
-            least, chosen = float(found.max()), costs
-        if found.max() <= (1 + _NEAR) * float(factors @ found):
+        variances = answers.variances(solve(costs))
+        if variances.max() < least:
+            least, chosen = float(variances.max()), costs
+        if variances.max() <= (1 + _NEAR) * float(factors @ variances):
             break
-        factors = factors * (found / found.max()) ** 1.5
+        factors = factors * (variances / variances.max()) ** 1.5
         factors /= factors.sum()
     return chosen
 

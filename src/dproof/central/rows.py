@@ -25,7 +25,7 @@ _BATCH = 1 / 200  # the part of the rows that is looked at; all of them may be c
 def made_up_rows(
     sizes: Sequence[int], targets: Mapping[Table, Floats], deviations: Mapping[Table, float], rows: int, coins: Coins
 ) -> Integers:
-    """So many rows of codes, one column for each size, whose tables come near the targets.
+    """Rows of codes, one column for each size, whose tables come near the targets.
 
     `deviations` are those of the noise on a cell of each target. A difference within one of them says little, and rows
     that follow it would repeat the noise: they follow what lies beyond. So columns stay independent of each other
@@ -73,14 +73,14 @@ def _move(
     counts = np.bincount(cells, minlength=target.size)
     difference = target.ravel() - counts
     difference = np.sign(difference) * np.maximum(np.abs(difference) - noise, 0.0) * step
-    whole = np.floor(difference + _uniform(len(difference), coins)).astype(np.int64)
-    surplus, deficit = np.maximum(-whole, 0), np.maximum(whole, 0)
+    change = np.floor(difference + _uniform(len(difference), coins)).astype(np.int64)
+    surplus, deficit = np.maximum(-change, 0), np.maximum(change, 0)
     moved = int(min(surplus.sum(), deficit.sum()))
     if not moved:
         return
-    changing = np.flatnonzero((whole != 0).take(cells))  # rows of cells that others leave or join; by cell:
+    changing = np.flatnonzero((change != 0).take(cells))  # rows of cells that others leave or join; by cell:
     ranked = changing[np.argsort(cells.take(changing).astype(np.min_scalar_type(target.size)), kind="stable")]
-    there = np.where(whole != 0, counts, 0)
+    there = np.where(change != 0, counts, 0)
     starts = np.concatenate([[0], np.cumsum(there)])
     gone = np.minimum(surplus, there)  # the first ones of each cell
     leaving = ranked[np.repeat(starts[:-1] - np.cumsum(gone) + gone, gone) + np.arange(gone.sum())]
@@ -119,24 +119,24 @@ def _settle(
         for place, column in enumerate(table):
             steps[n, column] = prod(sizes[i] for i in table[place + 1 :])
     within = {i: [n for n, table in enumerate(targets) if i in table] for i in range(columns) if sizes[i] > 1}
-    looked_at = {i: _Looked.at(i, sizes[i], own, starts, steps) for i, own in within.items() if own}
+    looked_at = {i: _Looked.at(i, sizes[i], tables, starts, steps) for i, tables in within.items() if tables}
     noise = {i: sqrt(sum(deviations[table] ** 2 for table in targets if i in table)) for i in looked_at}
     turns, together = [*looked_at] * _CHANGES, max(int(rows * _BATCH), 1)
     for turn, most in zip(turns, np.geomspace(together, 1, len(turns)).astype(np.int64).tolist(), strict=True):
-        own = looked_at[turn]
+        looked = looked_at[turn]
         batch = (_uniform(together, coins) * rows).astype(np.int64)
         values = made[:, batch]
-        first, now = own.starts + (own.steps @ values).astype(np.int64), values[turn]
+        first, now = looked.starts + (looked.steps @ values).astype(np.int64), values[turn]
         # Tables, then values, then rows: sums over tables run along rows.
-        cost = excess.take(first[:, None, :] + own.ladder).sum(axis=0)
+        cost = excess.take(first[:, None, :] + looked.ladder).sum(axis=0)
         best, every = cost.argmin(axis=0), np.arange(len(batch))
-        better = np.flatnonzero(cost[now, every] - cost[best, every] > len(own.starts) + noise[turn])[:most]
+        better = np.flatnonzero(cost[now, every] - cost[best, every] > len(looked.starts) + noise[turn])[:most]
         if len(better):
             _, once = np.unique(batch[better], return_index=True)  # a row may be there twice
             better = better[once]
             first, now, best = first[:, better], now[better], best[better]
-            np.subtract.at(excess, first + own.ladder[:, now, 0], 1)
-            np.add.at(excess, first + own.ladder[:, best, 0], 1)
+            np.subtract.at(excess, first + looked.ladder[:, now, 0], 1)
+            np.add.at(excess, first + looked.ladder[:, best, 0], 1)
             made[turn, batch[better]] = best
 
 

@@ -100,10 +100,12 @@ def compose(parts: Sequence[Promise | Mechanism], rule: Rule = "optimal") -> Com
         raise InputError("parts must be one or more promises or mechanisms, and there is none")
     mechanisms = [part for part in given if isinstance(part, Mechanism)]
     if mechanisms and (len(mechanisms) < len(given) or rule != "optimal"):
-        raise InputError("mechanisms are composed by their laws alone: without rule, and without promises beside them")
+        raise InputError("mechanisms are composed by their laws: leave rule out, and give no promises beside them")
     if mechanisms:
         if any(m.family.outputs is None and m.family.worst_pair() is None for m in mechanisms):
-            raise InputError("noise without end has no law that could be listed: clamp it, or compose promises")
+            raise InputError(
+                "noise with infinitely many values has no law that could be listed: clamp it, or compose promises"
+            )
         return _composition("privacy loss", compose_mechanisms(mechanisms))
     promises = [Privacy.of(part, "a part") for part in given]
     if rule == "basic":

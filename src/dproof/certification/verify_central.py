@@ -139,12 +139,15 @@ def lengths(column: dict[str, Any]) -> tuple[int, int, int]:
     if "curves" not in column:
         return column["reach"] ** 2, column["reach"], 1
     terms, radius, box = (column["curves"][key] for key in ("terms", "radius", "box"))
-    require((radius is None) != (box is None) and not column["reach"], "the region of curves is a ball or a box")
-    require(column["values"] <= 2, "of curves it is counted whether they are there")
+    require((radius is None) != (box is None) and not column["reach"], "the region of curves must be a ball or a box")
+    require(column["values"] <= 2, "a column of curves counts only which of them are missing")
     if box is None:
-        require(radius == REACH, "the ball of curves has another radius")
+        require(radius == REACH, "the ball of curves must have the radius of the lattice")
         return radius**2, isqrt(terms * radius**2), terms
-    require(len(box) == terms and max(box) == REACH, "the box of curves has other bounds")
+    require(
+        len(box) == terms and max(box) == REACH,
+        "the box of curves must have a bound for each term, the largest that of the lattice",
+    )
     return sum(bound**2 for bound in box), sum(box), terms
 
 
@@ -249,41 +252,41 @@ def delta(loss: Fraction, numbers: int, epsilon: Fraction) -> Fraction:
     return (profile * reading.exp_below(slack) + cut) * (1 + Fraction(1, 1 << 200)) + Fraction(1, 1 << 200)
 
 
-def check_measurements(found: dict[str, Any]) -> None:
+def check_measurements(parsed: dict[str, Any]) -> None:
     """What is measured must be tables of the columns, each once, with the noise of one kind."""
-    sizes, reach = [column["values"] for column in found["columns"]], [lengths(column) for column in found["columns"]]
+    sizes, reach = [column["values"] for column in parsed["columns"]], [lengths(column) for column in parsed["columns"]]
     measured: dict[Measured, dict[str, Any]] = {}
-    for measurement in found["measurements"]:
+    for measurement in parsed["measurements"]:
         table, number = tuple(measurement["columns"]), measurement["sum_of"]
         one = (table, number, measurement.get("contrast", False))
         known = all(i < len(sizes) for i in table) and list(table) == sorted(set(table))
         summed = number is None or (number < len(sizes) and reach[number][0] > 0 and number not in table)
-        new = known and summed and one not in measured and measurement["noise"] < len(found["noises"])
-        require(new, "a measurement is of no table of the columns, or of one that is there")
+        new = known and summed and one not in measured and measurement["noise"] < len(parsed["noises"])
+        require(new, "a measurement names unknown columns or noise, or is listed twice")
         if "contrast" in measurement:
-            pairs = one[2] and not found["delta"] and number is None and all(sizes[i] == 2 for i in table)
-            require(pairs, "a contrast is of columns with two values, with Laplace noise")
-        measured[one] = found["noises"][measurement["noise"]]
-    told = dict(zip(measured, (m["sensitivity"] for m in found["measurements"]), strict=True))
-    fits = all((noise["kind"] == "gaussian") == (found["delta"] > 0) for noise in found["noises"])
+            pairs = one[2] and not parsed["delta"] and number is None and all(sizes[i] == 2 for i in table)
+            require(pairs, "a contrast must have columns of two values each, and Laplace noise")
+        measured[one] = parsed["noises"][measurement["noise"]]
+    stated = dict(zip(measured, (m["sensitivity"] for m in parsed["measurements"]), strict=True))
+    fits = all((noise["kind"] == "gaussian") == (parsed["delta"] > 0) for noise in parsed["noises"])
     require(fits, "the noise does not fit delta")
-    (check_gaussian if found["delta"] else check_laplace)(found, sizes, reach, measured, told)
+    (check_gaussian if parsed["delta"] else check_laplace)(parsed, sizes, reach, measured, stated)
 
 
-def check_laplace(found: dict[str, Any], sizes: list[int], reach: Lengths, measured: Any, told: Any) -> None:
+def check_laplace(parsed: dict[str, Any], sizes: list[int], reach: Lengths, measured: Any, stated: Any) -> None:
     """The steps that a person moves all tables by, each at what it costs, must not cost more than ε."""
-    once, costs = 1 if found["neighbours"] == "add-remove" else 2, dict[Measured, Fraction]()
+    once, costs = 1 if parsed["neighbours"] == "add-remove" else 2, dict[Measured, Fraction]()
     for one, noise in measured.items():
-        column = {} if one[1] is None else found["columns"][one[1]]
+        column = {} if one[1] is None else parsed["columns"][one[1]]
         steps = 1 if one[1] is None or noise["kind"] == "k-norm" else reach[one[1]][1]
-        require(told[one] == once * steps, "a measurement has another sensitivity")
+        require(stated[one] == once * steps, "a measurement has another sensitivity than its columns give")
         bounded = step_odds(noise, column.get("curves")) <= reading.exp_below(noise["epsilon"])
-        require(bounded, "a step of the noise costs more than it says")
+        require(bounded, "a step of the noise costs more than the certificate says")
         costs[one] = steps * noise["epsilon"]
-    spent = found["rows_per_person"] * largest_cost(sizes, costs, found["neighbours"])
-    require(spent <= found["epsilon"], f"epsilon is larger than the promised {found['epsilon']}")
-    require(found["rho"] is None, "rho is of Gaussian noise alone")
-    require(not found["tight"]["delta"], "delta is 0 with Laplace noise")
+    spent = parsed["rows_per_person"] * largest_cost(sizes, costs, parsed["neighbours"])
+    require(spent <= parsed["epsilon"], f"epsilon is larger than the promised {parsed['epsilon']}")
+    require(parsed["rho"] is None, "rho goes with Gaussian noise alone")
+    require(not parsed["tight"]["delta"], "delta must be 0 with Laplace noise")
 
 
 def step_odds(noise: dict[str, Any], region: dict[str, Any] | None) -> Fraction:
@@ -293,9 +296,9 @@ def step_odds(noise: dict[str, Any], region: dict[str, Any] | None) -> Fraction:
     is replaced: so S is a whole number of cells s.
     """
     if noise["kind"] == "two-sided":
-        require(noise["reach"] is None, "the noise does not reach everywhere")
+        require(noise["reach"] is None, "the noise must not be cut off")
         return Fraction(reading.step_odds(noise))
-    require(region is not None and noise["terms"] == region["terms"], "K-norm noise is of curves alone")
+    require(region is not None and noise["terms"] == region["terms"], "K-norm noise is for curves alone")
     assert region is not None
     norm = "l2" if region["box"] is None else "linf"
     fits = noise["norm"] == norm and (norm == "linf" or region["terms"] <= 10) and REACH % int(noise["cell"]) == 0
@@ -316,41 +319,51 @@ def largest_cost(sizes: list[int], costs: dict[Measured, Fraction], neighbours: 
     return max(added, changed) if ((), None, True) in costs else changed
 
 
-def check_gaussian(found: dict[str, Any], sizes: list[int], reach: Lengths, measured: Any, told: Any) -> None:
+def check_gaussian(parsed: dict[str, Any], sizes: list[int], reach: Lengths, measured: Any, stated: Any) -> None:
     """The sensitivities, ρ and δ that the certificate states must be no less than what follows from the noise."""
     squares: dict[Measured, Fraction] = {}
-    neighbours, persons = found["neighbours"], found["rows_per_person"] ** 2
+    neighbours, persons = parsed["neighbours"], parsed["rows_per_person"] ** 2
     for one, noise in measured.items():
-        require(all(sizes[i] > 1 for i in one[0]), "a residual of a column with one value is measured")
-        require(told[one] == sensitivity(sizes, reach, one, neighbours), "a measurement has another sensitivity")
-        require(noise["draws"] > 1 or noise["step"] == 1, "a single draw of noise has a step")
+        require(
+            all(sizes[i] > 1 for i in one[0]), "a measurement has a column with a single value, which has no residual"
+        )
+        require(
+            stated[one] == sensitivity(sizes, reach, one, neighbours),
+            "a measurement has another sensitivity than its columns give",
+        )
+        require(noise["draws"] > 1 or noise["step"] == 1, "a single draw of noise must have the step 1")
         squares[one] = reading.summed_variance(noise)
-    require((ROWS in squares) == (found["release"]["rows"] is None), "the number of rows is measured, or it is public")
+    require(
+        (ROWS in squares) == (parsed["release"]["rows"] is None), "the number of rows must be either measured or public"
+    )
     loss = largest_loss(sizes, reach, {one: 1 / square for one, square in squares.items()}, neighbours) * persons
-    require(found["rho"] is not None and loss / 2 <= found["rho"], "rho is larger than it says")
-    require(loss / 2 == found["rho"], "rho is smaller than it says")
+    require(parsed["rho"] is not None and loss / 2 <= parsed["rho"], "rho is larger than the certificate says")
+    require(loss / 2 == parsed["rho"], "rho is smaller than the certificate says")
     smooth = largest_loss(sizes, reach, {one: 1 / (s - SMOOTH) for one, s in squares.items()}, neighbours)
     numbers = sum(prod(sizes[i] for i in t) * (1 if n is None else reach[n][2]) for t, n, _ in squares)
-    bound = delta(smooth * persons, numbers, found["epsilon"]) if squares else Fraction(0)
-    require(bound <= found["delta"], f"delta is larger than the promised {found['delta']}")
-    require(bound <= found["tight"]["delta"] * (1 + Fraction(1, 1 << 60)), "delta is larger than it says")
-    require(found["tight"]["delta"] <= bound * (1 + TIGHT), "delta is smaller than it says")
+    bound = delta(smooth * persons, numbers, parsed["epsilon"]) if squares else Fraction(0)
+    require(bound <= parsed["delta"], f"delta is larger than the promised {parsed['delta']}")
+    require(bound <= parsed["tight"]["delta"] * (1 + Fraction(1, 1 << 60)), "delta is larger than the certificate says")
+    require(parsed["tight"]["delta"] <= bound * (1 + TIGHT), "delta is smaller than the certificate says")
 
 
 def verify(certificate: dict[str, Any], folder: Path | None = None) -> list[str]:
     """Raise Refused unless the whole certificate holds; returns the files in the folder that are not checked."""
-    found = reading.opened(certificate, FORMAT, VERSION, CERTIFICATE)
-    public, alone = found["release"]["rows"] is not None, found["rows_per_person"] == 1
-    fits = (found["neighbours"] == "change-one" and alone) if public else True
+    parsed = reading.opened(certificate, FORMAT, VERSION, CERTIFICATE)
+    public, alone = parsed["release"]["rows"] is not None, parsed["rows_per_person"] == 1
+    fits = (parsed["neighbours"] == "change-one" and alone) if public else True
     require(fits, "the number of rows is public only under change-one, with one row for each person")
-    check_measurements(found)
+    check_measurements(parsed)
     unread = []
     if folder is not None:
-        unread = reading.check_files(found["release"], folder, STORED)
-        check_plan(found, reading.plan_in(folder))
-    used = list(dict.fromkeys(measurement["noise"] for measurement in found["measurements"]))
-    distinct = all(noise not in found["noises"][:n] for n, noise in enumerate(found["noises"]))
-    require(used == list(range(len(found["noises"]))) and distinct, "the noises are not in the order of their use")
+        unread = reading.check_files(parsed["release"], folder, STORED)
+        check_plan(parsed, reading.plan_in(folder))
+    used = list(dict.fromkeys(measurement["noise"] for measurement in parsed["measurements"]))
+    distinct = all(noise not in parsed["noises"][:n] for n, noise in enumerate(parsed["noises"]))
+    require(
+        used == list(range(len(parsed["noises"]))) and distinct,
+        "the noises must be listed once each, in the order of their use",
+    )
     return unread
 
 

@@ -27,25 +27,27 @@ def parts(table: Table) -> list[Table]:
     return [part for n in range(len(table) + 1) for part in combinations(table, n)]
 
 
-def check_plan(found: dict[str, Any], plan: dict[str, Any]) -> None:
+def check_plan(parsed: dict[str, Any], plan: dict[str, Any]) -> None:
     """The plan must make the promise that the certificate makes, for the same columns and tables."""
     promise, columns, release = plan["privacy"], plan["columns"], plan.get("release", {})
-    reading.check_promise(found, plan)
-    same = promise.get("rows_per_person", 1) == found["rows_per_person"] and promise.get("model") == "central"
+    reading.check_promise(parsed, plan)
+    same = promise.get("rows_per_person", 1) == parsed["rows_per_person"] and promise.get("model") == "central"
     require(same, "the certificate promises something else than the plan")
     axes = {name: axes_of(name, column) for name, column in columns.items() if not column.get("drop")}
     counted = [axis for own in axes.values() for axis in own]
     names = [name for name, *_ in counted]
-    require(names == [column["name"] for column in found["columns"]], "the certificate has other columns")
-    for column, (name, values, reach) in zip(found["columns"], counted, strict=True):
-        require(values in (None, column["values"]), f"{name!r} has another number of values in the plan")
-        require(reach == column["reach"], f"the sums of {name!r} have another reach in the plan")
-        check_curves(columns.get(name, {}), column.get("curves"))
-    made_up = found["release"]["made_up_rows"] is not None
-    require(made_up == release.get("rows", False), "the certificate and the plan disagree on made-up rows")
-    public = found["neighbours"] == "change-one" and found["rows_per_person"] == 1 and "person" not in promise
     require(
-        (found["release"]["rows"] is not None) == public,
+        names == [column["name"] for column in parsed["columns"]], "the certificate has other columns than the plan"
+    )
+    for column, (name, values, reach) in zip(parsed["columns"], counted, strict=True):
+        require(values in (None, column["values"]), f"{name!r} has another number of values than in the plan")
+        require(reach == column["reach"], f"the sums of {name!r} have another reach than in the plan")
+        check_curves(columns.get(name, {}), column.get("curves"))
+    made_up = parsed["release"]["made_up_rows"] is not None
+    require(made_up == release.get("rows", False), "the certificate and the plan disagree on made-up rows")
+    public = parsed["neighbours"] == "change-one" and parsed["rows_per_person"] == 1 and "person" not in promise
+    require(
+        (parsed["release"]["rows"] is not None) == public,
         "the certificate and the plan disagree on whether the number of rows is public",
     )
     if "questions" in plan and "tables" not in release:
@@ -58,12 +60,12 @@ def check_plan(found: dict[str, Any], plan: dict[str, Any]) -> None:
         listed = (product(*(places[name] for name in table["columns"])) for table in given)
         tables = [tuple(sorted(table)) for some in listed for table in some]
     sums = release.get("sums", False)
-    numbers = [i for i, c in enumerate(found["columns"]) if "curves" in c or (c["reach"] and sums)]
-    wanted = set(wanted_of(found, tables, None))
+    numbers = [i for i, c in enumerate(parsed["columns"]) if "curves" in c or (c["reach"] and sums)]
+    wanted = set(wanted_of(parsed, tables, None))
     for number in numbers:
         by = [tuple(i for i in table if i != number) for table in tables if number in table]
-        wanted |= set(wanted_of(found, by, number))
-    measured = {(tuple(m["columns"]), m["sum_of"], m.get("contrast", False)) for m in found["measurements"]}
+        wanted |= set(wanted_of(parsed, by, number))
+    measured = {(tuple(m["columns"]), m["sum_of"], m.get("contrast", False)) for m in parsed["measurements"]}
     require(measured == wanted, "the certificate has other tables than the plan")
 
 
@@ -79,26 +81,26 @@ def check_curves(column: dict[str, Any], region: dict[str, Any] | None) -> None:
     points = column["points"] if grid is None else len(grid)
     some = {4, 8, 16, 32} if "kernel" in column else {min(8, points)}
     allowed = {points, *([column["terms"]] if "terms" in column else some)}
-    require(region["terms"] in allowed, "the curves have another number of terms in the plan")
+    require(region["terms"] in allowed, "the curves have another number of terms than in the plan")
     # Coefficients lie in a box that is declared, values on the grid in a cube, and everything else in a ball.
     cube = ("radius" not in column or "kernel" in column) and region["box"] == [REACH] * points
     fits = region["box"] is not None if "box" in column else region["box"] is None or cube
-    require(fits, "the curves have another region in the plan")
+    require(fits, "the curves have another region than in the plan")
 
 
-def wanted_of(found: dict[str, Any], tables: list[Table], number: int | None) -> list[Measured]:
+def wanted_of(parsed: dict[str, Any], tables: list[Table], number: int | None) -> list[Measured]:
     """What has to be measured for some tables of counts, or of the sums of a number."""
-    several = {i for i, column in enumerate(found["columns"]) if column["values"] > 1}
+    several = {i for i, column in enumerate(parsed["columns"]) if column["values"] > 1}
     asked = [tuple(i for i in table if i in several) for table in tables]
-    contrasts = number is None and any("contrast" in measurement for measurement in found["measurements"])
-    if found["delta"]:
+    contrasts = number is None and any("contrast" in measurement for measurement in parsed["measurements"])
+    if parsed["delta"]:
         wanted = {(part, number, False) for table in asked for part in parts(table)}
     else:
         largest = {table for table in asked if not any(set(table) < set(other) for other in asked)}
-        pairs = {t for t in largest if contrasts and t and all(found["columns"][i]["values"] == 2 for i in t)}
+        pairs = {t for t in largest if contrasts and t and all(parsed["columns"][i]["values"] == 2 for i in t)}
         wanted = {(table, number, False) for table in largest - pairs}
         wanted |= {(part, None, True) for table in pairs for part in parts(table)}
-    public = number is None and found["release"]["rows"] is not None
+    public = number is None and parsed["release"]["rows"] is not None
     return [one for one in wanted if one[0] or not public]
 
 

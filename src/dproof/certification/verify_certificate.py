@@ -294,15 +294,18 @@ def alike(law: dict[str, Any], _: Fraction) -> Iterator[Pair]:
             require(max(one, zero) <= whole, "a law has a negative weight")
             own, other, total = one * (whole - zero), zero * (whole - one), whole**2
         case {"kind": "subset-selection", "size": k, "width": w, "high": high, "low": low}:
-            require(w <= k, "a set is larger than the values it is of")
+            require(w <= k, "a law has sets with more values than there are")
             sets = comb(k - 2, w - 1) if k > 1 else 0  # that hold one of them and not the other
             own, other, total = sets * high, sets * low, comb(k - 1, w - 1) * high + comb(k - 1, w) * low
         case {"kind": "plane-design", "order": q, "high": high, "low": low}:
-            require(is_prime(q) and law["size"] <= q * q + q + 1, "a projective plane does not exist")
+            require(is_prime(q) and law["size"] <= q * q + q + 1, "a law has a projective plane that does not exist")
             # Through two points goes one of the q + 1 lines through each.
             own, other, total = q * high, q * low, (q + 1) * high + q * q * low
         case {"prime": p, "classes": m, "taken": s, "high": high, "low": low}:
-            require(is_prime(p) and (p - 1) % m == 0 and s < m and law["size"] <= p, "a block design does not exist")
+            require(
+                is_prime(p) and (p - 1) % m == 0 and s < m and law["size"] <= p,
+                "a law has a block design that does not exist",
+            )
             w = s * (p - 1) // m  # values in a block; of m·p blocks two values share w(w − 1)m/(p − 1)
             own, other, total = s * (p - w) * high, s * (p - w) * low, m * (w * high + (p - w) * low)
     require(total > 0, "a law has no weight")
@@ -318,7 +321,9 @@ def rounded(law: dict[str, Any], odds: Fraction) -> Iterator[Pair]:
     """Between two coarse points the law of a number lies between theirs, so the numbers next to those are the worst."""
     rows, n, steps = law["law"]["rows"], law["size"] - 1, law["steps"]
     # A missing value has a row after those of the numbers.
-    require(steps <= n and len(rows) - steps - 1 in (0, 1), "a law has no row for each point of its coarse lattice")
+    require(
+        steps <= n and len(rows) - steps - 1 in (0, 1), "a law must have a row for each point of its coarse lattice"
+    )
     next(matrix(law["law"], odds), None)  # refuses rows that do not sum to their total
     codes = sorted({end for k in range(steps + 1) for end in (k * n // steps, -(-k * n // steps))})
     parts = [(*divmod(code * steps, n), 1) for code in codes] + [(k, 0, 0) for k in range(steps + 1, len(rows))]
@@ -396,7 +401,7 @@ def two_sided(noise: dict[str, Any], shift: int, odds: Fraction, terms: int = 1)
     ratio, reach = step_odds(noise), noise["reach"]
     if reach is None and power(ratio, shift, 1) <= odds:
         return Fraction(0)
-    require(ratio > 1, "a table of noise does not fall")
+    require(ratio > 1, "the weights in a table of noise must decrease")
     lower, top, both = tables(noise)
     sums, a = sum(both), 1 / ratio
 
@@ -536,7 +541,9 @@ def log_below(odds: Fraction) -> Fraction:
     for _ in range(2):
         x = Fraction(int((max(x, Fraction(0)) + odds / exp_below(max(x, Fraction(0))) - 1) * 2**200), 2**200)
     x -= Fraction(1, 2**120)
-    require(x <= 0 or exp_below(x) * (1 + Fraction(1, 2**200)) <= odds, "the logarithm of the odds is not found")
+    require(
+        x <= 0 or exp_below(x) * (1 + Fraction(1, 2**200)) <= odds, "the logarithm of the odds could not be bounded"
+    )
     return max(x, Fraction(0))
 
 
@@ -557,8 +564,8 @@ def coefficients(law: dict[str, Any], odds: Fraction, nearer: bool = False) -> F
     are larger than e, δ ≤ (e₀ − e)/(e₀ + 1), as of all noise with such odds.
     """
     terms, radius, box, noise = int(law["terms"]), law["radius"], law["box"], law["noise"]
-    require((radius is None) != (box is None), "the region is a ball or a box")
-    require(box is None or len(box) == terms, "the box has a bound for each term")
+    require((radius is None) != (box is None), "the region must be a ball or a box")
+    require(box is None or len(box) == terms, "the box must have a bound for each term")
     radii = 1 if nearer else 2
     sides = [radii * bound for bound in box or ()]
     square = sum(side * side for side in sides) if sides else (radii * radius) ** 2
@@ -592,7 +599,7 @@ def optional(law: dict[str, Any], odds: Fraction) -> Fraction:
     inner, whole = law["law"], law["whole"]
     bound = BOUNDS[inner["kind"]]
     p, q = Fraction(law["present"], whole), Fraction(law["missing"], whole)
-    require(q <= p < 1, "a missing value is shown more often than others, or all are")
+    require(q <= p < 1, "a missing value must be shown at most as often as others, and these not always")
 
     def apart(own: Fraction, other: Fraction) -> Fraction:
         ratio = odds * other / own
@@ -644,9 +651,9 @@ def check_law(part: dict[str, Any]) -> None:
     name, epsilon, delta, tight = part["name"], part["epsilon"], part["delta"], part["tight"]
     worst, i, j = largest(part, epsilon)
     require(worst <= delta, f"{name!r} is not ({epsilon}, {delta})-private: inputs {i} and {j} show it")
-    require(worst <= tight["delta"], f"{name!r} has a larger delta than it says")
+    require(worst <= tight["delta"], f"{name!r} has a larger delta than the certificate says")
     if tight["epsilon"] != "inf":
-        require(largest(part, tight["epsilon"])[0] <= delta, f"{name!r} has a larger epsilon than it says")
+        require(largest(part, tight["epsilon"])[0] <= delta, f"{name!r} has a larger epsilon than the certificate says")
 
 
 def check_work(laws: list[dict[str, Any]]) -> None:
@@ -677,7 +684,10 @@ def check_sum(laws: list[dict[str, Any]], name: str, promised: Fraction, sampled
 def check_sample(certificate: dict[str, Any]) -> None:
     """Every law must have a weight, and the weights must be all words that are drawn."""
     names = [" × ".join(each["columns"]) for each in certificate["sample"]]
-    require(names == [part["name"] for part in certificate["laws"]], "rows are asked for other laws than there are")
+    require(
+        names == [part["name"] for part in certificate["laws"]],
+        "the weights of the sample are for other laws than the certificate has",
+    )
     require(sum(each["weight"] for each in certificate["sample"]) == DRAWN, f"the weights must sum to {DRAWN}")
 
 
@@ -723,7 +733,7 @@ def check_files(release: dict[str, Any], folder: Path, stored: str = STORED) -> 
     """The plan and the stored table as they are recorded, and nothing else; returns what is there and not checked."""
     files = release["files"]
     named = all(name == "plan.toml" or re.fullmatch(stored, name) for name in files)
-    require(named, "a file of the release has a name that no release has, or lies elsewhere")
+    require(named, "the certificate names a file that is not part of a release, or is in another folder")
     require("plan.toml" in files and len(files) > 1, "the certificate must name the plan and the stored table")
     for name, digest in files.items():
         require((folder / name).is_file(), f"the file {name} of the release is missing")
@@ -734,7 +744,7 @@ def check_files(release: dict[str, Any], folder: Path, stored: str = STORED) -> 
     unread = {name for name in plain if re.fullmatch(UNREAD, name)}
     sums = plain & {f".{name}.crc" for name in (*files, "certificate.json", "report.html")}
     strange = min(rest - unread - sums, default=None)
-    require(strange is None, f"{strange!r} lies in the folder and is no part of the release: move it elsewhere")
+    require(strange is None, f"{strange!r} is in the folder and is not part of the release: move it elsewhere")
     return [*sorted(unread), *["Hadoop's .crc files"] * bool(sums)]
 
 
@@ -818,11 +828,14 @@ def check_plan(certificate: dict[str, Any], plan: dict[str, Any], others: Spaces
     joined = {name: joint["columns"] for joint in plan.get("joint", ()) for name in joint["columns"]}
     private = [name for name, column in columns.items() if not column.get("public") and not column.get("drop")]
     asked, spread = [each["columns"] for each in certificate.get("sample", ())], plan["privacy"].get("spread")
-    require(spread in ("auto", "sample" if asked else "split" if spread else None), "the plan spreads in another way")
+    require(
+        spread in ("auto", "sample" if asked else "split" if spread else None),
+        "the plan and the certificate disagree on `spread`",
+    )
     groups = {" × ".join(members): members for members in asked or (joined.get(name, [name]) for name in private)}
     named = [part["name"] for part in certificate["laws"]]
     every = {name for members in groups.values() for name in members} == set(private)
-    require(list(groups) == named and every, "the certificate has laws for other columns")
+    require(list(groups) == named and every, "the certificate has laws for other columns than the plan")
     for part, members in zip(certificate["laws"], groups.values(), strict=True):
         sizes = [declared(columns[name], others) for name in members]
         values = None if None in sizes else prod(size for size in sizes if size is not None)
@@ -840,24 +853,24 @@ def verify(
     `spaces` says of further spaces how many values a column has that the plan declares with them; `laws` reads laws of
     further kinds, whose `worst` gives their largest divergence at some odds and the pair of inputs that has it.
     """
-    found = opened(certificate, FORMAT, VERSION, certificate_with(laws or {}))
-    release = found["release"]
+    parsed = opened(certificate, FORMAT, VERSION, certificate_with(laws or {}))
+    release = parsed["release"]
     if release is not None:
-        one = found["neighbours"] == "change-one"
+        one = parsed["neighbours"] == "change-one"
         require(one, "a release shows how many rows it has, so it can only promise change-one")
-        every = not any("neighbours" in part["law"] or "distances" in part for part in found["laws"])
+        every = not any("neighbours" in part["law"] or "distances" in part for part in parsed["laws"])
         require(every, "the laws of a release must be private for every pair of values")
-    if "sample" in found:
-        check_sample(found)
+    if "sample" in parsed:
+        check_sample(parsed)
     for promise in ("epsilon", "delta"):
-        check_sum(found["laws"], promise, found[promise], "sample" in found)
-    check_work(found["laws"])
-    for part in found["laws"]:
+        check_sum(parsed["laws"], promise, parsed[promise], "sample" in parsed)
+    check_work(parsed["laws"])
+    for part in parsed["laws"]:
         check_law(part)
     if folder is None or release is None:
         return []
     unread = check_files(release, folder)
-    check_plan(found, plan_in(folder), spaces or {})
+    check_plan(parsed, plan_in(folder), spaces or {})
     return unread
 
 

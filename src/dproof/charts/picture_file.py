@@ -17,9 +17,9 @@ def picture_file(path: str | os.PathLike[str]) -> Path:
     Traceback (most recent call last):
     dproof.errors.InputError: a picture is written to a file that ends in .svg, .png or .html, not 'answer.gif'
     """
-    found = Path(path)
-    if found.suffix.lower() not in KINDS:
-        raise InputError(f"a picture is written to a file that ends in .svg, .png or .html, not {found.name!r}")
-    if not found.absolute().parent.is_dir():
-        raise InputError(f"the folder {str(found.absolute().parent)!r} is not there: make it first")
-    return found
+    file = Path(path)
+    if file.suffix.lower() not in KINDS:
+        raise InputError(f"a picture is written to a file that ends in .svg, .png or .html, not {file.name!r}")
+    if not file.absolute().parent.is_dir():
+        raise InputError(f"the folder {str(file.absolute().parent)!r} is not there: make it first")
+    return file

@@ -114,12 +114,16 @@ def _leave_with(error: BaseException) -> None:
             where = f"{error.filename}: " if error.filename else ""
             _leave(error, f"{where}{error.strerror or error}", 2)
         case MemoryError():
-            _leave(error, "this needs more memory than there is; a smaller problem or a larger machine would do", 2)
+            _leave(
+                error,
+                "there is not enough memory for this: make the problem smaller, or use a machine with more memory",
+                2,
+            )
         case Exception():
             # Whatever this is, its text might quote the data: it is told by its kind and place alone.
             place = extract_tb(error.__traceback__)[-1]
             what = f"{type(error).__name__} at {Path(place.filename).name}, line {place.lineno}"
-            _leave(error, f"a fault of dproof itself, not of yours: {what}; please report it with the command", 2)
+            _leave(error, f"an error in dproof itself, not in your input: {what}; please report it with the command", 2)
     raise error
 
 

@@ -7,7 +7,8 @@ from typing import Annotated
 
 from dproof.cli.init import Data, Table
 from dproof.cli.options import AsJson, option
-from dproof.cli.output import Page, emit, escape, pairs, several, table
+from dproof.cli.output import Page, emit, escape, pairs, table
+from dproof.exact import several
 from dproof.releases.inspection import CONFIDENTIAL, Inspection
 from dproof.releases.inspection import check as inspect
 
@@ -28,9 +29,9 @@ def check(
     emit(found.to_json(), as_json, lambda: _page(found, data.name))
 
 
-def _page(found: Inspection, name: str) -> Page:
+def _page(inspection: Inspection, name: str) -> Page:
     yield f"[bold red]{CONFIDENTIAL}[/bold red]\n"
-    yield f"{escape(name)} has {several(found.rows, 'row')}.\n"
+    yield f"{escape(name)} has {several(inspection.rows, 'row')}.\n"
     headings = ["column", "", "missing", "outside", "no number", "clamped"]
     rows = [
         [
@@ -38,20 +39,20 @@ def _page(found: Inspection, name: str) -> Page:
             column.kind,
             *(f"{n:,}" if n else "" for n in (column.missing, column.outside, column.no_number, column.clamped)),
         ]
-        for column in found.columns
+        for column in inspection.columns
     ]
     yield table(headings, rows, left=(0, 1))
-    strange = [column for column in found.columns if column.values]
+    strange = [column for column in inspection.columns if column.values]
     if strange:
         yield "\nWhat is outside or no number, most frequent first:\n"
     for column in strange:
         yield f"  {escape(column.name)}: " + ", ".join(f"'{escape(value)}' {n:,}" for value, n in column.values)
-    if found.persons is not None:
-        who = found.persons
+    if inspection.persons is not None:
+        who = inspection.persons
         yield (
             f"\n{escape(repr(who.column))} names {several(who.persons, 'person')}. The most rows of one: "
             f"{who.most_rows:,}. With more than {who.rows_per_person:,} (rows_per_person): {who.above:,}."
         )
-    if found.hints:
+    if inspection.hints:
         yield "\nLook at this:\n"
-        yield pairs((" -", escape(hint)) for hint in found.hints)
+        yield pairs((" -", escape(hint)) for hint in inspection.hints)

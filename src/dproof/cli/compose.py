@@ -12,9 +12,9 @@ from dproof.certification import composing
 from dproof.certification.composing import Composition
 from dproof.cli.matrix_file import read_law
 from dproof.cli.options import AsJson, Neighbours, argument, option
-from dproof.cli.output import Page, advise, emit, several, table
+from dproof.cli.output import Page, advise, emit, table
 from dproof.errors import InputError, TooLarge
-from dproof.exact import exact, float_above
+from dproof.exact import exact, float_above, several
 from dproof.mechanisms.mechanism import Mechanism
 from dproof.privacy import Privacy
 
@@ -26,10 +26,10 @@ _MOST_ROWS = 1_000
 
 def compose(
     parts: Annotated[list[str], argument("PART...", "ε, or ε,δ, or a file with a law; 10x0.1,1e-6 is ten of these.")],
-    delta: Annotated[str | None, option("D", "Tell ε at this δ; by default at the sum of the δ given.")] = None,
-    epsilon: Annotated[str | None, option("E", "Tell δ at this ε instead.")] = None,
+    delta: Annotated[str | None, option("D", "Report ε at this δ; by default at the sum of the δ given.")] = None,
+    epsilon: Annotated[str | None, option("E", "Report δ at this ε instead.")] = None,
     neighbours: Neighbours = "change-one",
-    rows: Annotated[int, option("N", "Tell it for N rows together too.", limits=(1, _MOST_ROWS))] = 1,
+    rows: Annotated[int, option("N", "Also report it for N rows together.", limits=(1, _MOST_ROWS))] = 1,
     as_json: AsJson = False,
 ) -> None:
     """Say what several guarantees or mechanisms cost together.
@@ -38,8 +38,8 @@ def compose(
     .npy holds a mechanism as `dproof certify` reads it; such laws are composed exactly, which costs less than their
     guarantees do.
 
-    Every rule that applies is told, each with whether it is tight, so that some mechanisms cost as much, or an upper
-    bound. With --neighbours add-remove it is read as change-one too.
+    Every rule that applies is shown, as tight if some mechanisms cost that much, else as an upper bound. With
+    --neighbours add-remove the result is also restated for change-one.
 
     With --json: rule, tight, epsilon and delta of the best rule; rules, all of them; group, for --rows; change_one. An
     ε that no rule gives is "inf".
@@ -52,16 +52,18 @@ def compose(
     asked = _asked(given, epsilon, delta, neighbours)
     rules = [_row(made, asked, epsilon is not None) for made in _rules(given)]
     best = min(rules, key=lambda row: (row["epsilon"] if epsilon is None else row["delta"], not row["tight"]))
-    whole = None if best["epsilon"] == inf else _privacy(best, neighbours)
+    guarantee = None if best["epsilon"] == inf else _privacy(best, neighbours)
     # What follows from a guarantee is attained where that is all that is known: from one as it was given, or at δ = 0.
-    tight = given == [whole] or (best["tight"] and best["delta"] == 0 and isinstance(given[0], Privacy))
+    tight = given == [guarantee] or (best["tight"] and best["delta"] == 0 and isinstance(given[0], Privacy))
     answer = {
         "parts": len(given),
         "neighbours": neighbours,
         **best,
         "rules": rules,
-        "group": None if whole is None or rows == 1 else {"rows": rows, **_derived(whole.for_group(rows), tight)},
-        "change_one": None if whole is None or neighbours == "change-one" else _changed(whole, tight),
+        "group": None
+        if guarantee is None or rows == 1
+        else {"rows": rows, **_derived(guarantee.for_group(rows), tight)},
+        "change_one": None if guarantee is None or neighbours == "change-one" else _changed(guarantee, tight),
     }
     emit(_finite(answer), as_json, lambda: _page(answer, given))
 
@@ -143,7 +145,7 @@ def _page(answer: dict[str, Any], given: Sequence[Any]) -> Page:
     derived = [] if group is None else [_figures(f"{group['rows']} rows together", group)]
     derived += [] if changed is None else [_figures("read as change-one", changed)]
     if derived:
-        yield f"\nFrom the rule [bold]{answer['rule']}[/bold] follows:\n"
+        yield f"\nBy the rule [bold]{answer['rule']}[/bold]:\n"
         yield table(("", "ε", "δ", ""), derived, left=(0, 3))
     yield ""
 

@@ -104,7 +104,7 @@ def demo(
     promises = {model: release.plan.privacy for model, release in releases.items()}
     models = {name: {"epsilon": float(p.epsilon), "delta": float(p.delta)} for name, p in promises.items()}
     answer = {"people": people, "folder": str(folder), "models": models, "answers": answers}
-    with having_done(f"what was made is in {folder}"):
+    with having_done(f"the demo is in {folder}"):
         emit(answer, as_json, lambda: _page(answer))
 
 
@@ -197,7 +197,7 @@ def _page(answer: dict[str, Any]) -> Page:
     yield f"\nQuery them, without limit:\n  dproof query {folder}/central 'SELECT … FROM release'"
     yield f"Verify them:\n  dproof verify {folder}/central"
     yield f"Read what was done:\n  {folder}/central/report.html\n  {folder}/local/report.html"
-    yield "Let others plan and ask at a page, without code:\n  dproof serve FOLDER\n"
+    yield "Let others plan and ask in a browser, without code:\n  dproof serve FOLDER\n"
 
 
 def _cells(row: dict[str, Any], digits: int) -> tuple[str, ...]:

@@ -61,7 +61,7 @@ def _sections(answer: dict[str, Any]) -> Iterator[tuple[str, Any]]:
     yield (
         "Chances",
         Group(
-            "Whatever may happen to you, its probability moves no further than this.\n",
+            "The probability of anything that may happen to you moves no further than this.\n",
             table(("from", "a belief moves to", "a chance moves to"), moves),
         ),
     )
@@ -81,8 +81,8 @@ def _sections(answer: dict[str, Any]) -> Iterator[tuple[str, Any]]:
     changed = answer["add_remove_read_as_change_one"]
     yield (
         "Neighbours",
-        f"Stated for add-remove, they mean ({_figure(changed['epsilon'])}, {_figure(changed['delta'])}) for "
-        "change-one, which is about two values of your row. Stated for change-one, they say nothing for add-remove: "
+        f"Stated for add-remove, this guarantee means ({_figure(changed['epsilon'])}, {_figure(changed['delta'])}) for "
+        "change-one, which is about two values of your row. Stated for change-one, it says nothing for add-remove: "
         "the number of rows is public.",
     )
 

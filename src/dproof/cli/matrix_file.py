@@ -87,16 +87,16 @@ def _from_npy(data: bytes) -> MatrixFile:
 def _from_json(text: str) -> MatrixFile:
     try:
         # Numbers stay text until `exact` reads them, so that 0.1 is one tenth and no size can hurt.
-        found = json.loads(text, parse_float=str, parse_int=str, parse_constant=str)
+        content = json.loads(text, parse_float=str, parse_int=str, parse_constant=str)
     except json.JSONDecodeError as error:
         raise InputError(f"line {error.lineno}, column {error.colno}: not JSON; {error.msg.lower()}") from None
     except RecursionError:
         raise InputError("the JSON is nested too deeply; it needs a list of rows") from None
-    if isinstance(found, dict):
-        if not isinstance(found.get("rows"), list):
+    if isinstance(content, dict):
+        if not isinstance(content.get("rows"), list):
             raise InputError('the JSON object has no list "rows"; give {"inputs": …, "outputs": …, "rows": [[…], …]}')
-        return _numbered(found["rows"], found.get("inputs"), found.get("outputs"))
-    return _numbered(found, None, None)
+        return _numbered(content["rows"], content.get("inputs"), content.get("outputs"))
+    return _numbered(content, None, None)
 
 
 def _numbered(rows: Any, inputs: Any, outputs: Any) -> MatrixFile:

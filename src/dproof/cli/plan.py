@@ -27,8 +27,8 @@ from dproof.privacy import Privacy
 
 _SHOWN = 8  # names of columns that are left out
 _CONDITIONS = {  # what to ask of a number, by whether it answers conditions
-    True: "Numbers that answer conditions: {}. Those in bins do at their edges, and their means hold the bins' width.",
-    False: "Numbers that answer sums and means only: {}. A condition on them tells little; `bins` in the plan helps.",
+    True: "Numbers for conditions: {}. With bins, conditions are at the edges, and a mean's ± includes their width.",
+    False: "Numbers for sums and means only: {}. A condition on them has a wide interval; `bins` in the plan helps.",
 }
 
 
@@ -46,7 +46,7 @@ def plan(
     For each column: its mechanism, its part of ε, the expected error of a value and the lower bound for any mechanism;
     with --rows, ± at 95% of a debiased count or mean, and what would make it smaller. For questions, given here or in
     the plan: ± from a release and from `dproof ask` at the same ε. A plan with add-remove neighbours can have no
-    release row by row: then it shows what `dproof ask` gives. Where the plan has `spread`: ± where ε is split over the
+    release of rows: then it shows what `dproof ask` gives. Where the plan has `spread`: ± where ε is split over the
     columns, and where each row answers for one thing.
 
     With model = "central": ± of a count in every table that is measured and of the plan's questions, which columns make
@@ -81,7 +81,7 @@ def plan(
 def _solved(plan: Plan, rows: int | None, half_width: str) -> Fraction:
     """The ε with which a count is right to ± half_width."""
     if rows is None:
-        raise InputError("--half-width needs --rows: how right a count is depends on how many rows there are")
+        raise InputError("--half-width needs --rows: how accurate a count is depends on how many rows there are")
     if not plan.has_row_law:
         raise InputError(
             "--half-width finds the ε of a release, which needs neighbours = 'change-one'; for this plan "
@@ -112,8 +112,8 @@ def _laws(law: RowLaw, rows: int | None) -> list[dict[str, Any]]:
     means = {} if rows is None else mean_half_widths(law, rows)
     missing = {} if rows is None else missing_half_widths(law, rows)
     hidden = {name: float(1 - shown) for name, (shown, _) in shown_chances(law).items()}
-    whole = sum((group.privacy.epsilon for group in law.groups), Fraction(0))
-    shares = [group.privacy.epsilon / whole if whole else None for group in law.groups]
+    total = sum((group.privacy.epsilon for group in law.groups), Fraction(0))
+    shares = [group.privacy.epsilon / total if total else None for group in law.groups]
     shares = shares if law.weights is None else list(law.chances)  # of ε, or of the rows
     return [
         {
@@ -160,7 +160,7 @@ def _page(answer: dict[str, Any], name: str) -> Page:
     yield (
         f"\n[bold]{escape(name)}[/bold]: one row may lose [bold]ε = {answer['epsilon']:.6g}, "
         f"δ = {answer['delta']:.6g}[/bold] ({answer['neighbours']})"
-        + (", the least that gives such counts." if answer["solved_epsilon"] else ".")
+        + (", the least ε for such counts." if answer["solved_epsilon"] else ".")
     )
     person = answer["person"]
     if person is not None and person["rows"] > 1:
@@ -218,8 +218,8 @@ def _columns(answer: dict[str, Any]) -> Page:
     if hidden:
         chances = ", ".join(f"{escape(name)} {chance:.0%}" for name, chance in hidden.items())
         yield (
-            "missing: the count of missing values. Keeping them costs this: a value that is there is shown as missing "
-            f"with probability {chances}."
+            "missing: the count of missing values. The price of keeping them: a value that is present is shown as "
+            f"missing with probability {chances}."
         )
 
 
@@ -234,12 +234,14 @@ def _spread(answer: dict[str, Any]) -> Page:
     why = ", which has the smaller total variance" if spread["asked"] == "auto" else ""
     yield f"\n{how}{why}."
     if spread["columns"]:
-        rows = [(escape(each["name"]), *map(_figure, (each["split"], each["sample"]))) for each in spread["columns"]]
+        rows = [
+            (escape(entry["name"]), *map(_figure, (entry["split"], entry["sample"]))) for entry in spread["columns"]
+        ]
         yield "± of the count of one value, or of the mean, both ways:\n"
         yield FittingTable(["column", "split", "sample"], rows, left=(0,))
-    for each in spread["questions"]:
-        widths = f"± {_figure(each['split'])} split, ± {_figure(each['sample'])} sample"
-        yield pairs([("•", f"{escape(each['question'])}: {escape(each['column'])} {widths}")])
+    for entry in spread["questions"]:
+        widths = f"± {_figure(entry['split'])} split, ± {_figure(entry['sample'])} sample"
+        yield pairs([("•", f"{escape(entry['question'])}: {escape(entry['column'])} {widths}")])
 
 
 def _questions(answer: dict[str, Any]) -> Page:

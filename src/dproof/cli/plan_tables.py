@@ -9,7 +9,7 @@ from typing import Any
 from dproof.central.workload import Residual
 from dproof.cli.output import Page, emit, escape, pairs
 from dproof.errors import InputError
-from dproof.exact import float_above, written
+from dproof.exact import float_above, several, written
 from dproof.plans import expectation
 from dproof.plans.plan import Plan
 from dproof.plans.row_law import certify_row
@@ -102,7 +102,7 @@ def _page(answer: dict[str, Any], name: str) -> Page:
     yield FittingTable(["table", "cells", "±"], list(_lines(answer["tables"])), left=(0,), spare=(1,))
     yield "\n±: a count, or a sum, of one cell is right to about this, 19 times out of 20, whatever the data.\n"
     if any("curves" in column for column in answer["columns"]):
-        yield "Of curves: a sum at one grid point; a mean, with --rows, at all grid points at once.\n"
+        yield "For curves: a sum at one grid point; a mean, with --rows, at all grid points at once.\n"
     yield from _worth(answer)
     yield from _questions(answer["questions"])
     columns = sorted(answer["columns"], key=lambda column: -column["share"])
@@ -112,9 +112,9 @@ def _page(answer: dict[str, Any], name: str) -> Page:
         heads.append("± if local")
         figures = [(*row, _or_nothing(c["local_half_width"])) for row, c in zip(figures, columns, strict=True)]
     yield FittingTable(heads, figures, left=(0,), spare=(1,))
-    yield "\npart of the cost: tables with this column; fewer values or bins of the first ones make every ± smaller."
+    yield "\npart of the cost: of tables with this column. Fewer values or bins in the first rows make every ± smaller."
     if told:
-        yield "± if local: of a count by this column alone, were every row sanitised by itself at the same ε."
+        yield "± if local: of a count by this column alone, if every row were sanitised by itself at the same ε."
     yield ""
     if answer["dropped"]:
         yield f"Left out: {escape(', '.join(answer['dropped']))}.\n"
@@ -158,9 +158,7 @@ def _lines(tables: Sequence[dict[str, Any]]) -> Page:
         by = len(one["columns"]) if len(tables) > _LISTED else tuple(one["columns"])
         kinds.setdefault((one["sum_of"], by), []).append(one)
     for (summed, by), alike in kinds.items():
-        name = (
-            " × ".join(by) or "all rows" if isinstance(by, tuple) else f"{len(alike):,} of {by} column{'s'[: by != 1]}"
-        )
+        name = " × ".join(by) or "all rows" if isinstance(by, tuple) else f"{len(alike):,} of {several(by, 'column')}"
         if summed is not None:
             name = f"sum of {summed}" + (f" by {name}" if by else "")
         cells, widths = [one["cells"] for one in alike], [one["half_width"] for one in alike]

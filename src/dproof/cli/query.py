@@ -21,10 +21,13 @@ def query(
     level: Annotated[float, option("L", "Confidence level of the intervals.")] = 0.95,
     method: Annotated[
         str,
-        option("M", "inverse, projection, likelihood, shrinkage or loglinear; of tables inverse, projection or model."),
+        option(
+            "M",
+            "inverse, projection, likelihood, shrinkage or loglinear; central: inverse, projection, model.",
+        ),
     ] = "inverse",
     target: Annotated[str, option("TARGET", "What the intervals cover: the table or the population.")] = "table",
-    assume: Annotated[str, option("A", "How numbers under wide noise are spread: nothing, or smooth.")] = "nothing",
+    assume: Annotated[str, option("A", "What to assume of numbers under wide noise: nothing, or smooth.")] = "nothing",
     simultaneous: Annotated[bool, flag("--simultaneous", "Simultaneous intervals, for each column.")] = False,
     raw: Annotated[bool, flag("--raw", "Query the sanitised rows without debiasing, in DuckDB's SQL.")] = False,
     every: EveryRow = False,

@@ -34,26 +34,26 @@ class Account:
     unpublished: dict[int, dict[str, Any]] = field(default_factory=dict)  # releases that were paid for
     published: list[dict[str, Any]] = field(default_factory=list)  # the same with their seals, once they are
 
-    def add(self, number: int, kind: str, told: Mapping[str, Any]) -> None:
+    def add(self, number: int, kind: str, entry: Mapping[str, Any]) -> None:
         """Take in one more entry."""
-        self.accounting = told.get("accounting", self.accounting)
-        price = paid(told)
+        self.accounting = entry.get("accounting", self.accounting)
+        price = paid(entry)
         if kind == "budget":
-            self.unit = Unit(told["neighbours"], told.get("person"), told.get("rows_per_person", 1))
+            self.unit = Unit(entry["neighbours"], entry.get("person"), entry.get("rows_per_person", 1))
             self.budget = Privacy(price.epsilon, price.delta, neighbours=self.unit.neighbours)
         elif kind == "analyst":
-            self.limits[told["analyst"]] = price
+            self.limits[entry["analyst"]] = price
         elif kind == "answer":
-            question = self.questions.pop(told["question"])
+            question = self.questions.pop(entry["question"])
             self.answers.setdefault(question["key"], []).append((paid(question), number))
         elif kind == "published":
-            self.published.append({**self.unpublished.pop(told["release"]), "seal": told.get("seal")})
+            self.published.append({**self.unpublished.pop(entry["release"]), "seal": entry.get("seal")})
         else:
-            self._spend(self.cost(told), told.get("analyst"))
+            self._spend(self.cost(entry), entry.get("analyst"))
             if kind == "question":
-                self.questions[number] = dict(told)
-            elif "plan" in told:
-                self.unpublished[number] = dict(told)
+                self.questions[number] = dict(entry)
+            elif "plan" in entry:
+                self.unpublished[number] = dict(entry)
 
     def _spend(self, cost: Cost, analyst: str | None) -> None:
         self.spent += cost
@@ -64,12 +64,12 @@ class Account:
     def in_rho(self) -> bool:
         return self.accounting == "zcdp"
 
-    def cost(self, told: Mapping[str, Any]) -> Cost:
+    def cost(self, entry: Mapping[str, Any]) -> Cost:
         """What an entry costs, in every way that this ledger counts."""
-        price = paid(told)
+        price = paid(entry)
         pure = self.in_rho and not price.delta
         rho = pure_rho(price.epsilon) if pure and price.rho is None else price.rho
-        return Cost(price.epsilon, price.delta, rho, Fraction(told.get("cut", 0)))
+        return Cost(price.epsilon, price.delta, rho, Fraction(entry.get("cut", 0)))
 
     def limit(self, whole: Amount) -> Limit:
         """A limit on what may be spent, kept as this ledger counts."""
@@ -96,7 +96,7 @@ def left_under(limits: Sequence[tuple[Limit, Cost]]) -> Amount:
     return reduce(Amount.at_most, (limit.left(spent) for limit, spent in limits))
 
 
-def paid(told: Mapping[str, Any]) -> Amount:
+def paid(entry: Mapping[str, Any]) -> Amount:
     """The price of an entry."""
-    rho = Fraction(told["rho"]) if "rho" in told else None
-    return Amount(Fraction(told.get("epsilon", 0)), Fraction(told.get("delta", 0)), rho)
+    rho = Fraction(entry["rho"]) if "rho" in entry else None
+    return Amount(Fraction(entry.get("epsilon", 0)), Fraction(entry.get("delta", 0)), rho)

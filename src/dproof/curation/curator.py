@@ -5,7 +5,8 @@ from __future__ import annotations
 import hashlib
 import os
 import threading
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
 from fractions import Fraction
 from functools import partial
@@ -23,7 +24,7 @@ from dproof.curation.price import Price
 from dproof.curation.released import answer_of, draw
 from dproof.curation.tally import counter_of, read_rows, tally
 from dproof.errors import InputError
-from dproof.exact import bisect, exact, level_of
+from dproof.exact import bisect, exact, int_or_float, level_of
 from dproof.mechanisms.noise import integer_laplace
 from dproof.plans.plan import Plan
 from dproof.plans.schema import schema_of, stand_ins
@@ -34,7 +35,7 @@ from dproof.questions.canonical import canonical
 from dproof.questions.curve_estimate import CurveEstimate
 from dproof.questions.declared import Declared, declare
 from dproof.questions.question import Question, columns
-from dproof.questions.schema import asks_for_curves, plain, resolve
+from dproof.questions.schema import asks_for_curves, resolve
 from dproof.tables import open_source, readable_again
 
 _LEAST, _MOST = Fraction(1, 1000), Fraction(100)
@@ -47,7 +48,7 @@ class Terms(NamedTuple):
     delta: Any
     accuracy: Any
     level: float
-    all_groups: bool
+    all_groups: bool = False
 
 
 class Curator:
@@ -159,11 +160,35 @@ class Curator:
         The order is: understand the question, debit the ledger, read the table, add noise, store the answer. More than
         1,000 groups are refused before the debit, unless `all_groups` asks for them.
         """
-        level = level_of(level)
-        measurement = self._measurement(asked, Terms(epsilon, delta, accuracy, level, all_groups))
-        measurement, released, notes = self._bought(measurement)
-        found = answer_of(measurement, released, level)
-        return replace(found, method=_method(measurement), notes=(*notes, *found.notes))
+        terms = Terms(epsilon, delta, accuracy, level_of(level), all_groups)
+        stored = self.stored(asked, terms)
+        if stored is not None:  # waits for no other question: how long that reads the table would show
+            return stored
+        with self.lock:
+            return self.begin(asked, terms)()
+
+    def stored(self, asked: Asked, terms: Terms) -> Answer | None:
+        """The answer that a question got before, which is free; None where the table has to be read for it."""
+        measurement = self._measurement(asked, terms)
+        found = None if measurement.free else self.ledger.find(self._key(measurement), measurement.privacy)
+        return None if found is None else self._answer(measurement, terms.level, found, free=True)
+
+    def begin(self, asked: Asked, terms: Terms) -> Callable[[], Answer]:
+        """Pay for a question and read the table; what comes back stores the answer and tells it.
+
+        Nobody sees that the table was read before the answer is stored: a server chooses when that is.
+        """
+        measurement = self._measurement(asked, terms)
+        fresh = partial(self._drawn, measurement)
+        if measurement.free:
+            return partial(self._answer, measurement, terms.level, fresh(), free=True)
+        store = self._read(self._key(measurement), measurement.price, fresh, measurement.cut)
+
+        def tell() -> Answer:
+            released, free = store()
+            return self._answer(measurement, terms.level, released, free=free)
+
+        return tell
 
     def curves(
         self, asked: Asked, *, epsilon: Any, delta: Any = 0, level: float = 0.95, all_groups: bool = False
@@ -173,7 +198,9 @@ class Curator:
         measurement = self._measurement(asked, Terms(epsilon, delta, None, level, all_groups))
         if measurement.curves is None or measurement.curves.is_covariance:
             raise InputError("the question asks for no curve: ask for AVG or SUM of a curve column")
-        measurement, released, notes = self._bought(measurement)
+        fresh = partial(self._drawn, measurement)
+        released, free = self.buy(self._key(measurement), measurement.price, fresh, cut=measurement.cut)
+        measurement, notes = self._sold(measurement, released, free=free)
         found = NoisyCurves(measurement, released, level)
         functions = [replace(function, notes=notes) for function in found.functions]
         return list(zip(found.labels, functions, strict=True))
@@ -207,45 +234,55 @@ class Curator:
         noise = integer_laplace(noise.size, self.paid(kept).privacy)
         value, half = query.step * kept["whole"], query.step * noise.quantile(repr(level))
         spread = float(query.step) * noise.variance**0.5
-        cell = Cell(plain(value), float(value - half), float(value + half), spread, plain(value))
+        cell = Cell(int_or_float(value), float(value - half), float(value + half), spread, int_or_float(value))
         declared = "The sensitivity is declared by the author of the query and was only tested, not proven."
         notes = (*self.receipt(self.paid(kept), kept, free), declared, *stand_ins(self.plan, known))
         return Answer((query.name,), [{query.name: cell}], level, notes, "Laplace noise, sensitivity declared")
 
-    def _bought(self, measurement: Measurement) -> tuple[Measurement, Released, tuple[str, ...]]:
-        """What the table tells, at which price, and the notes on that: a stored answer may have been paid better."""
-        if measurement.free:
-            released, free = self._drawn(measurement), True
-        else:
-            fresh = partial(self._drawn, measurement)
-            released, free = self.buy(self._key(measurement), measurement.price, fresh, cut=measurement.cut)
-            if self.paid(released) != measurement.price:
-                measurement = self._measure(measurement.question, self.paid(released))
+    def _answer(self, measurement: Measurement, level: float, released: Released, *, free: bool) -> Answer:
+        measurement, notes = self._sold(measurement, released, free=free)
+        found = answer_of(measurement, released, level)
+        return replace(found, method=_method(measurement), notes=(*notes, *found.notes))
+
+    def _sold(self, measurement: Measurement, released: Released, *, free: bool) -> tuple[Measurement, tuple[str, ...]]:
+        """At which price something was bought, and the notes on that: a stored answer may have been paid better."""
+        if not measurement.free and self.paid(released) != measurement.price:
+            measurement = self._measure(measurement.question, self.paid(released))
         notes = [*self.receipt(measurement.price, released, free), *self._stand_ins(measurement)]
         if measurement.curves is not None:
             notes.append("The guarantee is for the whole curve of a row, not for one point of it.")
-        return measurement, released, tuple(notes)
+        return measurement, tuple(notes)
 
     def buy(
         self, key: str, price: Price, fresh: Callable[[], Released], *, cut: Fraction = Fraction(0)
     ) -> tuple[Released, bool]:
-        """What the table tells, bought once, and whether it was free; a stored answer that was paid better counts."""
-        cost, rho = price.privacy, price.rho
-        stored = self.ledger.find(key, cost)
-        if stored is not None:  # waits for no other question: how long that reads the table would show
+        """The answer under a key, paid for once, and whether it was free: stored at this price or a higher one."""
+        stored = self.ledger.find(key, price.privacy)
+        if stored is not None:  # waits for no other question, as in `ask`
             return stored, True
+        with self.lock:
+            return self._read(key, price, fresh, cut)()
+
+    def _read(
+        self, key: str, price: Price, fresh: Callable[[], Released], cut: Fraction
+    ) -> Callable[[], tuple[Released, bool]]:
+        """Pay and read, unless an answer is stored; what comes back stores it, and gives it as `buy` does."""
+        cost, rho = price.privacy, price.rho
         with self.lock:
             stored = self.ledger.find(key, cost)
             if stored is not None:
-                return stored, True
+                return lambda: (stored, True)
             number = self.ledger.debit(key, cost, analyst=self.analyst, rho=rho, cut=cut)
             paid = {"epsilon": str(cost.epsilon), "delta": str(cost.delta)}
             paid |= {} if rho is None else {"rho": str(rho)}
-            try:
-                return self.ledger.store(number, {**fresh(), **paid}), False
-            except BaseException as error:
-                error.add_note("the question was paid for and not answered: asked again, it is paid again")
-                raise
+            with _paid_for():
+                released = {**fresh(), **paid}
+
+        def store() -> tuple[Released, bool]:
+            with _paid_for():
+                return self.ledger.store(number, released), False
+
+        return store
 
     def paid(self, released: Released) -> Price:
         """The price of a stored answer: its noise was made for that."""
@@ -296,10 +333,10 @@ class Curator:
         return self._accurate(question, exact(terms.accuracy, "accuracy"), terms.delta, terms.level)
 
     def price(self, epsilon: Any, delta: Any) -> Privacy:
-        """A price for which something can be bought."""
+        """ε and δ as exact numbers, under the plan's neighbours; refused where both are 0."""
         cost = Privacy(epsilon, delta, neighbours=self.plan.privacy.neighbours)
         if not cost.epsilon and not cost.delta:
-            raise InputError("epsilon 0 buys no answer: it would have to be the same for every table")
+            raise InputError("at epsilon 0 there is no answer: it would have to be the same for every table")
         return cost
 
     def _priced(self, cost: Privacy) -> Price:
@@ -322,14 +359,14 @@ class Curator:
             unknown = next((name for name, width in widths.items() if width is None), None)
             if unknown is not None:
                 raise InputError(
-                    f"how wide the interval of {unknown!r} is depends on the table, so no price can promise it: name "
-                    "a price ε instead of an accuracy; it is known of counts, sums, and means of a public number of "
+                    f"the width of the interval of {unknown!r} depends on the table, so no price can promise it: give "
+                    "ε instead of an accuracy; the width is known for counts, sums, and means of a public number of "
                     "values (the plan must say what stands for a missing one)"
                 )
             return made, all(Fraction(width) <= wanted for width in widths.values() if width is not None)
 
         if wanted <= 0 or not at(_MOST)[1]:
-            raise InputError("no epsilon up to 100 gives that accuracy: ask for less")
+            raise InputError("no epsilon up to 100 gives that accuracy: ask for a larger ±")
         epsilon = bisect(lambda it: at(it)[1], _LEAST, _MOST, lambda low, high: high - low <= max(_LEAST, low / 200))
         return at(Fraction(-(-epsilon * 1000 // 1), 1000))[0]
 
@@ -337,6 +374,16 @@ class Curator:
     def public_rows(self) -> int | None:
         """The number of rows, where that is public and known."""
         return self.source.rows if self.plan.rows_are_public else None
+
+
+@contextmanager
+def _paid_for() -> Iterator[None]:
+    """What fails in here fails after the debit."""
+    try:
+        yield
+    except BaseException as error:
+        error.add_note("the question was paid for and not answered: asking it again costs again")
+        raise
 
 
 def _method(measurement: Measurement) -> str:

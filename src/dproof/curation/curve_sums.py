@@ -105,10 +105,10 @@ def _noise(
     if price.rho is None or split != "gaussian":
         return vector_noise(split, moved, terms, spent, ball=ball, vectors=groups)
     if not price.rho:
-        raise InputError("so small an epsilon and delta buy no Gaussian noise: allow more of one of them")
+        raise InputError("epsilon and delta are too small for Gaussian noise: allow more of one of them")
     noise = VectorNoise(split, gaussian_sum(Fraction(ceil(moved / (2 * price.rho)))), moved, terms)
     if not covers_cut(price.privacy.epsilon, price.privacy.delta, _cut(noise)):
-        raise InputError("so small a delta is not proven for Gaussian noise: allow more of it")
+        raise InputError("delta is too small for Gaussian noise to be proven: allow more of it")
     return noise
 
 
@@ -177,7 +177,7 @@ def _covariance_size(lattice: CurveLattice, split: Split, two: int, public: bool
         first = isqrt(length) // 2
         left = first**2 * (two - length) + length**2
         return first**2 * two + 2 * length**2, 0 if public else isqrt(left), first
-    whole = lattice.size("l1", "add-remove")
-    first = whole // 2
-    left = first * (two - whole) + (whole**2 + length) // 2
-    return first * two + whole**2 + length, 0 if public else left, first
+    l1_length = lattice.size("l1", "add-remove")
+    first = l1_length // 2
+    left = first * (two - l1_length) + (l1_length**2 + length) // 2
+    return first * two + l1_length**2 + length, 0 if public else left, first

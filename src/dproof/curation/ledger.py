@@ -35,7 +35,7 @@ from dproof.privacy import Neighbours, Privacy, Promise, Unit
 
 # Why a cost is refused that looks smaller than what is left.
 _PURE = ", and with a delta above 0 the same epsilon costs less rho"
-_NO_RHO = ", but no rho is known of this: pay it before anything else, or from a ledger of its own"
+_NO_RHO = ", but the rho of this cost is not known: pay it before anything else, or from a ledger of its own"
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,26 +89,26 @@ class Ledger:
         with self._transaction(writing=bool(budget or limits)) as (database, account):
             if begun := account.budget is None:
                 if budget is None:
-                    raise InputError(f"{self.path.name!r} is no ledger: it is empty")
+                    raise InputError(f"{self.path.name!r} is not a ledger: it is empty")
                 # In version 1 nothing is said of the accounting: it is basic.
                 version, kept = (CONCENTRATED, {"accounting": "zcdp"}) if budget.delta else (BASIC, {})
                 make_tables(database, version)
                 self._begin(version)
                 told = {**(unit or Unit()).to_json(), "neighbours": budget.neighbours, **kept}
-                self._append(database, "budget", {**_told(budget), **told})
+                self._append(database, "budget", {**_written(budget), **told})
             elif budget is not None and budget != account.budget:
                 raise InputError(f"the ledger was begun with {account.budget}, and that cannot be changed to {budget}")
             if unit not in (None, account.unit):
                 raise InputError(
-                    f"the ledger counts {account.unit}, and the plan {unit}: these do not add up, "
-                    "so let the plan say what the ledger says"
+                    f"the ledger counts {account.unit}, and the plan {unit}: costs of different "
+                    "units do not add up, so write into the plan what the ledger counts"
                 )
             for name, limit in limits.items():
                 known = account.limits.get(name)
                 if known not in (None, amount(limit)):
                     raise InputError(f"the budget of analyst {name!r} is {known}, and that cannot be changed")
                 if name not in account.limits:
-                    self._append(database, "analyst", {"analyst": name, **_told(limit)})
+                    self._append(database, "analyst", {"analyst": name, **_written(limit)})
             if mark is not None and mark not in self._marks:
                 raise VerificationFailed(
                     f"the mark is not in {self.path.name!r}: this is an older copy, or the ledger of another table"
@@ -140,7 +140,7 @@ class Ledger:
             return account.in_rho
 
     def standing(self) -> Standing:
-        """Of the whole, whoever spends it."""
+        """The budget, what is spent of it and what is left, over all analysts."""
         with self._transaction() as (_, account):
             limit = account.limit(amount(self.budget))
             return Standing(limit.whole, limit.spent(account.spent), left_under(account.roof(self.ceiling)))
@@ -162,7 +162,7 @@ class Ledger:
     ) -> int:
         """How many times a cost may still be paid, by anyone or by one analyst."""
         with self._transaction() as (_, account):
-            each = account.cost({**_told(cost), **_noise(rho, cut)})
+            each = account.cost({**_written(cost), **_noise(rho, cut)})
             return min(limit.times(spent, each) for limit, spent in account.limits_of(analyst, self.ceiling))
 
     @property
@@ -228,18 +228,18 @@ class Ledger:
 
     def unpublished(self, cost: Privacy, description: str, plan: str) -> int | None:
         """The number of such a release that was paid for and never published, if there is one."""
-        told = {"description": description, "plan": plan, **_told(cost)}
+        told = {"description": description, "plan": plan, **_written(cost)}
         with self._transaction() as (_, account):
             return next((n for n, paid_for in account.unpublished.items() if told.items() <= paid_for.items()), None)
 
     def published(self, cost: Privacy, description: str, plan: str) -> set[str]:
         """The seals of such releases that were published."""
-        told = {"description": description, "plan": plan, **_told(cost)}
+        told = {"description": description, "plan": plan, **_written(cost)}
         with self._transaction() as (_, account):
             return {done["seal"] for done in account.published if done["seal"] and told.items() <= done.items()}
 
     def publish(self, number: int, seal: str | None = None) -> None:
-        """Take down, before anybody can see it, that a release is published: once for each that was paid for."""
+        """Record that a release is published, before anybody can see it; once for each that was paid for."""
         with self._transaction(writing=True) as (database, account):
             if number not in account.unpublished:
                 raise InputError("another run has published this release meanwhile: nothing was written")
@@ -260,7 +260,7 @@ class Ledger:
                 f"the ledger counts {self.budget.neighbours} neighbours and this costs {cost.neighbours} ones: "
                 "the two do not add up"
             )
-        body = {**body, **_told(cost)}
+        body = {**body, **_written(cost)}
         more = self._account.cost(body)
         if all(limit.allows(spent + more) for limit, spent in limits):
             return self._append(database, kind, body)
@@ -355,7 +355,7 @@ def _find(database: sqlite3.Connection, account: Account, key: str, cost: Amount
     return None
 
 
-def _told(privacy: Privacy) -> dict[str, str]:
+def _written(privacy: Privacy) -> dict[str, str]:
     return {"epsilon": str(privacy.epsilon), "delta": str(privacy.delta)}
 
 

@@ -77,7 +77,7 @@ class LedgerFile:
         _OPEN.add(self)
         made = database.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
         if made and database.execute("PRAGMA application_id").fetchone()[0] != _KIND:
-            raise InputError(f"{self.path.name!r} is no ledger")
+            raise InputError(f"{self.path.name!r} is not a ledger")
         version = database.execute("PRAGMA user_version").fetchone()[0]
         if made and version not in (BASIC, CONCENTRATED):
             raise InputError(
@@ -148,7 +148,7 @@ def _said(error: sqlite3.Error, path: Path) -> DproofError:
 
 
 _TROUBLES = {
-    "SQLITE_NOTADB": "{} is no ledger",
+    "SQLITE_NOTADB": "{} is not a ledger",
     "SQLITE_BUSY": "the ledger {} is held by another process: try again",
     "SQLITE_CANTOPEN": "the ledger {} cannot be opened: is it a file, in a folder that you may write in?",
     "SQLITE_READONLY": "the ledger {} cannot be written to, so nothing can be paid from it",

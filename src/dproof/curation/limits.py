@@ -30,7 +30,7 @@ _MANY = 10**9  # times that nothing can be paid
 
 @dataclass(frozen=True, slots=True)
 class Amount:
-    """So much ε and so much δ; and ρ, where that is what is counted."""
+    """An amount of ε and δ, and of ρ where the ledger counts in ρ."""
 
     epsilon: Fraction = Fraction(0)
     delta: Fraction = Fraction(0)

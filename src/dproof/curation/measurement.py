@@ -27,7 +27,7 @@ from dproof.mechanisms.noise import Noise, demand_noise, integer_laplace
 from dproof.privacy import Privacy, Unit
 from dproof.questions.aggregates import Frequent
 from dproof.questions.canonical import expression, normalise
-from dproof.questions.effects import Coordinate, Effects, Part, effects
+from dproof.questions.effects import Coordinate, Effects, Grouped, effects
 from dproof.questions.predicates import both
 from dproof.questions.question import (
     Aggregate,
@@ -173,7 +173,7 @@ def _measured_curves(
     column = aggregate.columns[0]
     if more or aggregate.where is not None:
         raise InputError(
-            f"of the curves {column!r} one of AVG({column}), SUM({column}) and COVAR({column}, {column}) can be asked "
+            f"ask one of AVG({column}), SUM({column}) and COVAR({column}, {column}) of the curves {column!r} "
             "at a time, with WHERE for a condition"
         )
     # Only the curves that are there are measured; then how many these are is private.
@@ -202,18 +202,20 @@ def check_groups(keys: Iterable[Key], schema: Schema) -> None:
         )
 
 
-def _check_numbers(whole: Expression, schema: Schema, *, alone: bool = False) -> None:
+def _check_numbers(calculation: Expression, schema: Schema, *, alone: bool = False) -> None:
     """Refuse a calculation or a comparison with what is no number; `alone` lets anything stand on its own."""
-    if alone and not isinstance(whole, Arithmetic):
+    if alone and not isinstance(calculation, Arithmetic):
         return
-    for part in parts_of(whole):
-        if isinstance(part, Key) and (not schema.spaces[part.column].has_numbers or isinstance(whole, Arithmetic)):
+    for part in parts_of(calculation):
+        if isinstance(part, Key) and (
+            not schema.spaces[part.column].has_numbers or isinstance(calculation, Arithmetic)
+        ):
             raise InputError("a calculation takes aggregates and numbers, not the columns of GROUP BY")
         chosen = part.definition.chosen if isinstance(part, Aggregate) else None
         if isinstance(part, Aggregate) and isinstance(chosen, Frequent):
             if not chosen.several and schema.spaces[part.columns[0]].has_numbers:
                 continue
-            raise InputError("a mode or a top list is no number to calculate with: ask for it on its own")
+            raise InputError("a mode or a top list is not a number to calculate with: ask for it on its own")
 
 
 def _linear(
@@ -230,16 +232,16 @@ def _linear(
         return [], Fraction(0)
     neighbours, rows = unit.neighbours, unit.rows_per_person
     coordinates = [Coordinate(0, ((Fraction(1), term),)) for term in needed]
-    found = effects(schema, [Part(question.where, question.group_by)], coordinates)
+    row_effects = effects(schema, [Grouped(question.where, question.group_by)], coordinates)
     if not unit.row_is_person:
-        found = _with_none(found)  # a person may also have fewer rows, or none
-    alone = [found.largest(neighbours, weights=_only(n, needed))[0] for n in range(len(needed))]
+        row_effects = _with_none(row_effects)  # a person may also have fewer rows, or none
+    alone = [row_effects.largest(neighbours, weights=_only(n, needed))[0] for n in range(len(needed))]
     moving = [n for n, size in enumerate(alone) if size]
     if not moving:
         return [Noisy(term, 0, None) for term in needed], Fraction(0)
     shares = _shares(needed, sums, schema, moving)
     weights = [shares[n] / size if size else Fraction(0) for n, size in enumerate(alone)]
-    joint = found.largest(neighbours, weights=weights)[0]
+    joint = row_effects.largest(neighbours, weights=weights)[0]
     sizes, epsilon = [int(size) * rows for size in alone], price.pure.epsilon
     best = Noises(
         {
@@ -249,17 +251,17 @@ def _linear(
         }
     )
     if price.privacy.delta:
-        squares = {n: int(found.largest(neighbours, power=2, weights=_only(n, needed))[0]) for n in moving}
-        relaxed = _relaxed(found, price, shares, sizes, squares, rows, cells)
+        squares = {n: int(row_effects.largest(neighbours, power=2, weights=_only(n, needed))[0]) for n in moving}
+        relaxed = _relaxed(row_effects, price, shares, sizes, squares, rows, cells)
         if relaxed and (not best or _spread(relaxed, alone) < _spread(best, alone)):
             best = relaxed
     if not best:
-        raise InputError("epsilon and delta are both 0: no question can be bought for that")
+        raise InputError("epsilon and delta are both 0: no question can be answered for that")
     return [Noisy(term, sizes[n], best.of.get(n)) for n, term in enumerate(needed)], best.cut
 
 
 def _relaxed(
-    found: Effects,
+    row_effects: Effects,
     price: Price,
     shares: Mapping[int, Fraction],
     sizes: Sequence[int],
@@ -274,7 +276,7 @@ def _relaxed(
     # σ² of a sum in proportion to its squared move, over its share.
     weights = {n: root_above(shares[n] / square, 32) for n, square in squares.items()}
     given = [weights.get(n, Fraction(0)) for n in range(len(sizes))]
-    moved = found.largest(price.privacy.neighbours, power=2, weights=given)[0] * rows**2
+    moved = row_effects.largest(price.privacy.neighbours, power=2, weights=given)[0] * rows**2
     return price.gaussian(weights, moves, moved, cells)
 
 
@@ -289,10 +291,15 @@ def _shares(needed: list[Term], sums: list[Aggregate], schema: Schema, moving: l
     return {n: Fraction(weight, sum(weights.values())) for n, weight in weights.items()}
 
 
-def _with_none(found: Effects) -> Effects:
-    nothing = np.zeros((1, found.values.shape[1]), object)
-    groups = np.concatenate([found.groups, found.groups[:1]])
-    return replace(found, records=[*found.records, {}], groups=groups, values=np.concatenate([found.values, nothing]))
+def _with_none(row_effects: Effects) -> Effects:
+    nothing = np.zeros((1, row_effects.values.shape[1]), object)
+    groups = np.concatenate([row_effects.groups, row_effects.groups[:1]])
+    return replace(
+        row_effects,
+        records=[*row_effects.records, {}],
+        groups=groups,
+        values=np.concatenate([row_effects.values, nothing]),
+    )
 
 
 def _only(place: int, needed: list[Term]) -> list[Fraction]:

@@ -18,14 +18,14 @@ from dproof.curation.measurement import WAYS_OUT, Measurement, Noisy
 from dproof.curation.noisy_curves import NoisyCurves
 from dproof.curation.noisy_sums import Statistics, is_affine, value_of
 from dproof.errors import InputError
-from dproof.exact import float_above, written
+from dproof.exact import float_above, int_or_float, several, written
 from dproof.privacy import Privacy
 from dproof.questions.canonical import canonical, condition, expression
 from dproof.questions.functions import changes_widths
 from dproof.questions.possible import possible
 from dproof.questions.question import Aggregate, Expression, aggregates_of, measured_parts
 from dproof.questions.ranges import Range
-from dproof.questions.schema import Schema, plain
+from dproof.questions.schema import Schema
 from dproof.questions.sensitivity import Sensitivity, sensitivity_of
 from dproof.questions.sums import Term, terms
 
@@ -69,12 +69,12 @@ class Preview:
         if self.remaining is not None:
             yield f"left to spend: {self.remaining}"
         if self.times is not None and not self.free:
-            yield f"  enough for {self.times:,} question{'' if self.times == 1 else 's'} at this price"
-        found = self.sensitivity
-        if found is not None and found.l1 is not None:
-            yield f"sensitivity ({found.neighbours}, {found.kind}): {plain(found.l1)}"
-            if found.witness is not None and found.l1:
-                yield f"  attained by {_table(found.witness.before)} and {_table(found.witness.after)}"
+            yield f"  enough for {several(self.times, 'question')} at this price"
+        sensitivity = self.sensitivity
+        if sensitivity is not None and sensitivity.l1 is not None:
+            yield f"sensitivity ({sensitivity.neighbours}, {sensitivity.kind}): {int_or_float(sensitivity.l1)}"
+            if sensitivity.witness is not None and sensitivity.l1:
+                yield f"  attained by {_table(sensitivity.witness.before)} and {_table(sensitivity.witness.after)}"
         yield from (f"mechanism: {text}" for text in self.mechanisms)
         for name, width in self.half_widths.items():
             if name in self.chosen:
@@ -92,7 +92,7 @@ class Preview:
 
     def to_json(self) -> dict[str, Any]:
         """One JSON object."""
-        found = self.sensitivity
+        sensitivity = self.sensitivity
         left = self.remaining
         rho = {} if self.rho is None else {"rho": float_above(self.rho)}
         return {
@@ -102,14 +102,14 @@ class Preview:
             "remaining": None if left is None else left.to_json(),
             "neighbours": self.cost.neighbours,
             "sensitivity": None
-            if found is None or found.l1 is None or found.l2_squared is None
+            if sensitivity is None or sensitivity.l1 is None or sensitivity.l2_squared is None
             else {
-                "l1": plain(found.l1),
-                "l2_squared": plain(found.l2_squared),
-                "kind": found.kind,
+                "l1": int_or_float(sensitivity.l1),
+                "l2_squared": int_or_float(sensitivity.l2_squared),
+                "kind": sensitivity.kind,
                 "witness": None
-                if found.witness is None
-                else {"before": _json(found.witness.before), "after": _json(found.witness.after)},
+                if sensitivity.witness is None
+                else {"before": _json(sensitivity.witness.before), "after": _json(sensitivity.witness.after)},
             },
             "mechanisms": list(self.mechanisms),
             "half_widths": self.half_widths,
@@ -142,7 +142,7 @@ def preview(
     if measurement.curves is not None:
         mechanisms += [f"{alias}: {measurement.curves.method}" for alias in spread]
     mechanisms += [
-        f"{promise(c, level, question)} ({c.mechanism}, rate {plain(c.rate):.6g})" for c in measurement.chosen
+        f"{promise(c, level, question)} ({c.mechanism}, rate {int_or_float(c.rate):.6g})" for c in measurement.chosen
     ]
     asked = canonical(question)
     # A band that is too wide at one point may still tell something at another.
@@ -187,14 +187,14 @@ def _term_text(term: Term) -> str:
 
 
 def _spread(
-    part: Expression, measurement: Measurement, level: float, rows: int | None
+    calculation: Expression, measurement: Measurement, level: float, rows: int | None
 ) -> tuple[float | None, float | None]:
     """The half-width and the expected absolute error of a multiple of one noisy number; None for anything else."""
     if measurement.curves is not None:
         return _curve_spread(measurement, measurement.curves, level, rows)
     schema = measurement.schema
     noise = {noisy.statistic: noisy.noise for noisy in measurement.noisy}
-    aggregates = aggregates_of(part)
+    aggregates = aggregates_of(calculation)
     if any(a.definition.chosen for a in aggregates):
         return None, None
     needed = list(dict.fromkeys(s for a in aggregates for s in (terms(a, schema) or (a,))))
@@ -202,14 +202,14 @@ def _spread(
     fixed = [s for s in needed if noise[s] is None]
     if not random and rows is not None:
         return 0.0, 0.0
-    if len(random) != 1 or (fixed and rows is None) or not is_affine(part, schema, lambda s: noise[s] is None):
+    if len(random) != 1 or (fixed and rows is None) or not is_affine(calculation, schema, lambda s: noise[s] is None):
         return None, None
     law = noise[random[0]]
     assert law is not None
     # What no row can change is the number of all rows, and the sums that only depend on it do not matter for a slope.
     stats: Statistics = {s: np.array([float(rows or 0)]) for s in fixed} | {random[0]: np.zeros(1)}
-    start = value_of(part, stats, schema, clip=False)
-    slope = float(abs(value_of(part, stats | {random[0]: np.ones(1)}, schema, clip=False) - start)[0])
+    start = value_of(calculation, stats, schema, clip=False)
+    slope = float(abs(value_of(calculation, stats | {random[0]: np.ones(1)}, schema, clip=False) - start)[0])
     return law.quantile(repr(level)) * slope, law.absolute * slope
 
 
@@ -240,7 +240,7 @@ def _alike(rows: tuple[dict[str, Any], ...]) -> list[tuple[dict[str, Any], int]]
 def _value(value: Any) -> str:
     if isinstance(value, frozenset):
         return "{" + ", ".join(sorted(map(str, value))) + "}"
-    return str(plain(value)) if isinstance(value, Fraction) else str(value)
+    return str(int_or_float(value)) if isinstance(value, Fraction) else str(value)
 
 
 def _json(rows: tuple[dict[str, Any], ...]) -> list[dict[str, Any]]:

@@ -21,11 +21,11 @@ from dproof.curation.measurement import WAYS_OUT, Measurement, Noisy, Released
 from dproof.curation.noisy_curves import NoisyCurves, covariances
 from dproof.curation.noisy_sums import Floats, Statistics, is_affine, value_of
 from dproof.curation.simulation import public_seed, simulated_interval
+from dproof.exact import int_or_float
 from dproof.questions.answer import Answer, Cell
 from dproof.questions.counting import Tally
 from dproof.questions.measured import answer
 from dproof.questions.question import Aggregate, Expression, aggregates, aggregates_of
-from dproof.questions.schema import plain
 from dproof.questions.sums import Term, terms
 
 _AS_DRAWN = "This costs nothing. The numbers as drawn are in the cell's `raw` (on the command line: with --json)."
@@ -105,10 +105,10 @@ class MeasuredTable:
     def __init__(self, measurement: Measurement, released: Released, level: float) -> None:
         self.question, self.schema = measurement.question, measurement.schema
         self.measurement, self.level = measurement, level
-        self.noise: dict[Any, Noisy] = {part.statistic: part for part in measurement.noisy}
+        self.noise: dict[Any, Noisy] = {noisy.statistic: noisy for noisy in measurement.noisy}
         self.released = {
-            part.statistic: np.array(values, object)
-            for part, values in zip(measurement.noisy, released["noisy"], strict=True)
+            noisy.statistic: np.array(values, object)
+            for noisy, values in zip(measurement.noisy, released["noisy"], strict=True)
         }
         self.chosen = {
             choice.aggregate: self._labels(choice.aggregate, codes)
@@ -187,11 +187,11 @@ class MeasuredTable:
 
     def _stats(self, parts: Sequence[Aggregate], places: NDArray[np.int64]) -> Statistics:
         """The released numbers that some aggregates are calculated from, and the chosen ones among these."""
-        needed = dict.fromkeys(s for part in parts if part not in self.chosen for s in self._statistics(part))
+        needed = dict.fromkeys(s for wanted in parts if wanted not in self.chosen for s in self._statistics(wanted))
         fixed = {
-            part: np.array([float(self.chosen[part][place]) for place in places])
-            for part in parts
-            if part in self.chosen
+            wanted: np.array([float(self.chosen[wanted][place]) for place in places])
+            for wanted in parts
+            if wanted in self.chosen
         }
         return {s: self.released[s][places].astype(float) for s in needed} | fixed
 
@@ -202,8 +202,10 @@ class MeasuredTable:
 
         What divides a mean is as it was drawn.
         """
-        counts = [(part, self._statistics(part)[0]) for part in parts if part.definition.counts == "rows"]
-        adjusted = {part: self.consistent[term][places] for part, term in counts if term in self.consistent}
+        counts = [
+            (aggregate, self._statistics(aggregate)[0]) for aggregate in parts if aggregate.definition.counts == "rows"
+        ]
+        adjusted = {aggregate: self.consistent[term][places] for aggregate, term in counts if term in self.consistent}
         return value_of(expression, stats | adjusted, self.schema)
 
     def _interval(
@@ -244,4 +246,4 @@ class MeasuredTable:
             return None
         (statistic,) = self._statistics(expression)
         unit = statistic.unit(self.schema) if isinstance(statistic, Term) else Fraction(1)
-        return [plain(unit * int(value)) for value in self.released[statistic][places]]
+        return [int_or_float(unit * int(value)) for value in self.released[statistic][places]]

@@ -148,12 +148,12 @@ def _correlated(correlation: Aggregate, sums: Statistics, noises: dict[Any, Nois
     product of two such sums.
     """
     needed = terms(correlation, schema)
-    found = {term.columns: sums[term] for term in needed}
-    n, (x, y) = np.maximum(found[()], 1), correlation.columns
+    moments = {term.columns: sums[term] for term in needed}
+    n, (x, y) = np.maximum(moments[()], 1), correlation.columns
     for column in (x, y):
-        found[column, column] = np.maximum(found[column, column], found[column,] ** 2 / n + 0.5)
+        moments[column, column] = np.maximum(moments[column, column], moments[column,] ** 2 / n + 0.5)
     if x != y:
-        middle = found[x,] * found[y,] / n
-        most = np.sqrt((found[x, x] - found[x,] ** 2 / n) * (found[y, y] - found[y,] ** 2 / n))
-        found[x, y] = np.clip(found[x, y], middle - most, middle + most)
-    return {term: found[term.columns] for term in needed if term in noises}
+        middle = moments[x,] * moments[y,] / n
+        most = np.sqrt((moments[x, x] - moments[x,] ** 2 / n) * (moments[y, y] - moments[y,] ** 2 / n))
+        moments[x, y] = np.clip(moments[x, y], middle - most, middle + most)
+    return {term: moments[term.columns] for term in needed if term in noises}

@@ -180,9 +180,9 @@ def _counted(measurement: Measurement, batches: Iterator[tuple[int, Codes]]) -> 
     counter = counter_of(measurement)
     for rows, codes in batches:
         counter.add(rows, codes)
-    found = counter.finish()
-    histograms = [[list(group.items()) for group in groups] for groups in found.histograms.values()]
-    return [list(found.sums.values()), histograms, found.rows, found.vectors]
+    counted = counter.finish()
+    histograms = [[list(group.items()) for group in groups] for groups in counted.histograms.values()]
+    return [list(counted.sums.values()), histograms, counted.rows, counted.vectors]
 
 
 def _added(empty: Tally, parts: Sequence[Any]) -> Tally:

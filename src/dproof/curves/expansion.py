@@ -163,17 +163,17 @@ class Expansion(ColumnSpace):
 def _eigenbases(expansion: Expansion) -> tuple[Expansion, ...]:
     """The expansion with each of some numbers of terms, up to where the kernel's eigenvalues are rounding noise; with
     all that the grid tells, by the kernel's matrix there; and that without the kernel."""
-    space, found = expansion.space, list[Expansion]()
+    space, expansions = expansion.space, list[Expansion]()
     for terms in _TERMS:
         try:
-            found.append(replace(expansion, terms=terms, open_terms=False))
+            expansions.append(replace(expansion, terms=terms, open_terms=False))
         except InputError:
             break
     if space.points <= MOST_HATS:
         with suppress(InputError):  # too smooth a kernel
-            found.append(replace(expansion, basis=HAT, terms=space.points, open_terms=False))
-        found.append(Expansion(space, HAT, space.points))
-    return tuple(found)
+            expansions.append(replace(expansion, basis=HAT, terms=space.points, open_terms=False))
+        expansions.append(Expansion(space, HAT, space.points))
+    return tuple(expansions)
 
 
 @lru_cache(maxsize=64)
@@ -367,7 +367,7 @@ def expand(
     length: Any = None,
     centre: Sequence[Any] | None = None,
 ) -> Expansion:
-    """An expansion from plain values: of all that the grid tells, where nothing is said of a basis.
+    """An expansion from plain values; without a basis, terms, box or kernel it keeps all values on the grid.
 
     >>> expand(Curves(0, 1, 9, 0, 1)).basis, expand(Curves(0, 1, 9, 0, 1), terms=5).basis
     ('hat', 'cosine')

@@ -23,11 +23,11 @@ from dproof.curves.bands import points_quantile, tube_quantile
 from dproof.curves.expansion import CurveLattice
 from dproof.errors import InputError
 from dproof.estimation.central_weights import covariances, measured_sum
+from dproof.estimation.curves import MeasuredCurves
 from dproof.estimation.estimated import Options
 from dproof.laws.scores import Array
 from dproof.plans.question_sums import QuestionSums
 from dproof.plans.table_law import TableLaw
-from dproof.questions.answer import Cell
 from dproof.questions.curve_estimate import CurveEstimate, basis_notes
 from dproof.questions.question import Expression, Question, aggregates, aggregates_of
 from dproof.questions.schema import Schema
@@ -40,7 +40,7 @@ _OF_COUNT = laplace_law(Fraction(1, 64))  # the shape of the noise of a count
 _SEED = bytes(32)  # of the noise that the width of a band is read from: public, and the same for every answer
 
 
-class TableCurves:
+class TableCurves(MeasuredCurves):
     """AVG and SUM of a curve column on the measured tables of a release (see `Measured`)."""
 
     ways_out = "a release with a larger ε, or fewer tables"
@@ -57,26 +57,18 @@ class TableCurves:
         self.place, _ = self.asked.axes[aggregates(question)[0].columns[0]]
         self.lattice: CurveLattice = release.law.lattices[self.place]
         self.shown = self.asked.occurring()
-        self.found: dict[Expression, list[CurveEstimate | None]] = {}
-
-    def estimates(self, expression: Expression) -> Sequence[Cell]:
-        return self.cells(expression, range(len(self.labels)))
-
-    def cells(self, expression: Expression, groups: Sequence[int]) -> Sequence[Cell]:
-        functions = self.functions(expression, groups)
-        return [Cell(None, informative=False) if found is None else found.cell() for found in functions]
 
     def functions(self, expression: Expression, groups: Sequence[int]) -> Sequence[CurveEstimate | None]:
         """The mean or the total of some groups; None where their number of rows may be 0, so that no mean is known."""
         (aggregate,) = aggregates_of(expression)
         rows, curves = centred_terms(aggregate, self.question.where, self.asked.schema)
         counts, sums = (measured_sum(self.release, self.asked.weights(term)) for term in (rows, curves))
-        told, every = self.release.estimates, len(self.labels)
+        estimates, every = self.release.estimates, len(self.labels)
         totals = np.zeros((every, self.lattice.terms))
-        by_cell = told[self.place].table(sums.table).reshape(-1, self.lattice.terms)
+        by_cell = estimates[self.place].table(sums.table).reshape(-1, self.lattice.terms)
         np.add.at(totals, sums.groups, sums.weights[:, None] * by_cell)
-        numbers = np.bincount(counts.groups, counts.weights * told[None].table(counts.table).ravel(), every)
-        spread = np.sqrt(np.maximum(covariances(told, [counts, sums], every), 0.0))
+        numbers = np.bincount(counts.groups, counts.weights * estimates[None].table(counts.table).ravel(), every)
+        spread = np.sqrt(np.maximum(covariances(estimates, [counts, sums], every), 0.0))
         is_total, law = aggregate.definition.shape == "linear", self.release.law
         return [
             curve_function(
@@ -170,5 +162,5 @@ def _quantile(law: TableLaw, place: int, loadings: Array, level: float, at_point
 def _drawn(noise: Any, terms: int) -> Array:
     """The noise of so many coefficients and of a count, each number with variance 1, again and again."""
     coins, laws = Coins(_SEED, private=False), ((noise, terms), (_OF_COUNT, 1))
-    drawn = [own.draw(_DRAWS * n, coins).reshape(_DRAWS, n) / float(own.variance) ** 0.5 for own, n in laws]
+    drawn = [law.draw(_DRAWS * n, coins).reshape(_DRAWS, n) / float(law.variance) ** 0.5 for law, n in laws]
     return np.hstack(drawn)

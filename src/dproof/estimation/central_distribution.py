@@ -41,7 +41,7 @@ class Distribution:
         return [self._cell(*group, share, level) for group in zip(fitted, totals, halves, strict=True)]
 
     def _steps(self, share: float) -> Iterator[tuple[Array, Array, Array]]:
-        """Of each bin (rows up to its end) − share · (all rows), in every group: told, unbiased, and its variance."""
+        """For each bin (rows up to its end) − share · (all rows), by group: as shown, unbiased, and its variance."""
         for last in range(len(self._ends())):
             moved = self.counts.up_to(self.place, last, share)
             variance = covariances(self.estimates, [moved], self.groups)[:, 0, 0]

@@ -19,15 +19,15 @@ _SETTLED = 1e-3  # of the rows that a cell has in the mean, and of one row: what
 _ROUNDING = 1e-9  # rows: residuals that cancel leave a little less than 0
 
 
-def projection(found: Estimates, tables: Iterable[Table]) -> Estimates:
+def projection(estimates: Estimates, tables: Iterable[Table]) -> Estimates:
     """The estimates with less noise (see `shrunk`), moved to the nearest tables without a negative count."""
-    listed, k = list(tables), found.sizes
+    listed, k = list(tables), estimates.sizes
     if sum(prod(k[i] for i in table) for table in maximal(listed)) > _MOST_CELLS:
         raise TooLarge(f"projection takes tables of {_MOST_CELLS:,} cells at most: leave the method out")
-    return nearest(shrunk(found, listed), listed)
+    return nearest(shrunk(estimates, listed), listed)
 
 
-def nearest(found: Estimates, tables: Iterable[Table]) -> Estimates:
+def nearest(estimates: Estimates, tables: Iterable[Table]) -> Estimates:
     """The estimates with the least Σ (change of a cell)² over these tables that have no negative cell in any of them.
 
     Tables stay sums of residuals, so they agree on what they share; the total stays, and is 0 at least. Solved from the
@@ -40,9 +40,9 @@ def nearest(found: Estimates, tables: Iterable[Table]) -> Estimates:
     >>> found.table((0,)).tolist(), nearest(found, [(0,)]).table((0,)).round(2).tolist()
     ([8.0, -1.0, 2.0], [7.5, 0.0, 1.5])
     """
-    largest, k = maximal(tables), found.sizes
+    largest, k = maximal(tables), estimates.sizes
     cells = max(prod(k[i] for i in table) for table in largest)
-    settled = _SETTLED * min(1.0, max(float(found.residuals[()]), 0.0) / cells)
+    settled = _SETTLED * min(1.0, max(float(estimates.residuals[()]), 0.0) / cells)
     inside = {part: [table for table in largest if set(part) <= set(table)] for part in parts(largest) if part}
 
     def outside(table: Table, part: Table) -> int:
@@ -51,11 +51,11 @@ def nearest(found: Estimates, tables: Iterable[Table]) -> Estimates:
     weights = {part: 1 / sum(1 / outside(table, part) for table in within) for part, within in inside.items()}
 
     def lifted(raised: dict[Table, Array]) -> Estimates:
-        residuals: dict[Table, Array] = {(): np.maximum(found.residuals[()], 0.0)}
+        residuals: dict[Table, Array] = {(): np.maximum(estimates.residuals[()], 0.0)}
         for part, within in inside.items():
             carried = sum(_margin(raised[table], table, part) / outside(table, part) for table in within)
-            residuals[part] = found.residuals[part] + weights[part] * projected(np.asarray(carried), len(part))
-        return Estimates(k, residuals, found.variances)
+            residuals[part] = estimates.residuals[part] + weights[part] * projected(np.asarray(carried), len(part))
+        return Estimates(k, residuals, estimates.variances)
 
     raised = {table: np.zeros(tuple(k[i] for i in table)) for table in largest}
     ahead, pace = raised, 1.0
@@ -75,12 +75,12 @@ def _margin(values: Array, table: Table, part: Table) -> Array:
     return np.asarray(values.sum(axis=tuple(n for n, i in enumerate(table) if i not in part)))
 
 
-def _without_negative(found: Estimates, tables: Iterable[Table]) -> Estimates:
+def _without_negative(estimates: Estimates, tables: Iterable[Table]) -> Estimates:
     """A mean of the tables and of those with equal cells, as little of these as leaves no cell below 0."""
-    total, most = float(found.residuals[()]), 0.0
+    total, most = float(estimates.residuals[()]), 0.0
     for table in tables:
-        cells = found.table(table)
+        cells = estimates.table(table)
         below = max(0.0, _ROUNDING - float(cells.min()))
         most = max(most, below / (below + total / cells.size) if below else 0.0)
-    kept = {part: values * (1 - most) if part else values for part, values in found.residuals.items()}
-    return Estimates(found.sizes, kept, found.variances)
+    kept = {part: values * (1 - most) if part else values for part, values in estimates.residuals.items()}
+    return Estimates(estimates.sizes, kept, estimates.variances)

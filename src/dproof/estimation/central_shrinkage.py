@@ -28,7 +28,7 @@ _LEAST = 0.01  # of the variance of the noise: a deviation of which nothing is k
 _TOGETHER = 1 << 16  # cells that are looked at together
 
 
-def shrunk(found: Estimates, tables: Iterable[Table]) -> Estimates:
+def shrunk(estimates: Estimates, tables: Iterable[Table]) -> Estimates:
     """The estimates with the residual of every table of several columns drawn towards what smaller tables say.
 
     >>> noise = {(): 1.0, (0,): 1.0, (1,): 1.0, (0, 1): 400.0}
@@ -36,18 +36,18 @@ def shrunk(found: Estimates, tables: Iterable[Table]) -> Estimates:
     >>> shrunk(Estimates((4, 4), told, noise), [(0, 1)]).table((0, 1)).round(0)[0].tolist()
     [25.0, 25.0, 25.0, 25.0]
     """
-    total = float(found.residuals[()])
+    total = float(estimates.residuals[()])
     if total <= 0:
-        return found
-    residuals, likely = dict(found.residuals), dict[Table, Array]()
+        return estimates
+    residuals, likely = dict(estimates.residuals), dict[Table, Array]()
     for part in parts(tables):
-        cells = found.table(part)
-        if len(part) > 1 and found.variances[part]:
+        cells = estimates.table(part)
+        if len(part) > 1 and estimates.variances[part]:
             expected = _expected(part, likely, total)
-            cells = expected + _kept(cells - expected, expected, found.cell_variance(part))
+            cells = expected + _kept(cells - expected, expected, estimates.cell_variance(part))
             residuals[part] = projected(cells, len(part))
         likely[part] = on_simplex(cells.reshape(1, -1), np.array([total])).reshape(cells.shape)
-    return replace(found, residuals=residuals)
+    return replace(estimates, residuals=residuals)
 
 
 def _expected(table: Table, smaller: Mapping[Table, Array], total: float) -> Array:
@@ -58,11 +58,13 @@ def _expected(table: Table, smaller: Mapping[Table, Array], total: float) -> Arr
     logarithm = np.zeros((1,) * len(table))
     with np.errstate(divide="ignore"):
         for part in parts([table])[:-1]:
-            own = np.log(smaller[part]).reshape([smaller[part].shape[part.index(i)] if i in part else 1 for i in table])
+            logs = np.log(smaller[part]).reshape(
+                [smaller[part].shape[part.index(i)] if i in part else 1 for i in table]
+            )
             # Where a smaller table has nobody, neither has this one, whatever the sign.
-            logarithm = logarithm + np.where(np.isfinite(own), own * (-1) ** (len(table) - len(part) + 1), -np.inf)
-    found = np.exp(logarithm - logarithm.max()) if np.isfinite(logarithm.max()) else np.ones(logarithm.shape)
-    return np.asarray(found * (total / found.sum()))
+            logarithm = logarithm + np.where(np.isfinite(logs), logs * (-1) ** (len(table) - len(part) + 1), -np.inf)
+    product = np.exp(logarithm - logarithm.max()) if np.isfinite(logarithm.max()) else np.ones(logarithm.shape)
+    return np.asarray(product * (total / product.sum()))
 
 
 def _kept(deviations: Array, expected: Array, variance: float) -> Array:
@@ -91,7 +93,7 @@ def _scales(noisy: Array, sizes: Array, variance: float) -> Array:
 
 
 def _components(noisy: Array, counts: Array, scales: Sequence[Array], variance: float) -> tuple[Array, Array]:
-    """Of every cell and component, the first without deviations: the part that it keeps, and its likelihood."""
+    """For every cell and component, the first without deviations: the part that it keeps, and its likelihood."""
     columns = [np.zeros((len(noisy), 1))]
     columns += [counts[:, None] ** power * own for power, own in zip(_POWERS, scales, strict=True)]
     true = np.concatenate(columns, axis=1)

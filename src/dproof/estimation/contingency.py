@@ -70,9 +70,9 @@ class Estimates:
         population = squares - values[:, :, None] * values[:, None, :] / max(self.rows, 1)
         table = squares - self.products[groups]
         # Where f² has no estimate, (Σ f)²/n is below Σ f²: the variance is then too large rather than too small.
-        found = population if target == "population" else np.where(np.isnan(table), population, table)
-        own = np.sqrt(np.abs(np.einsum("gii->gi", squares)))
-        return np.where(np.abs(found) <= _ROUNDING * own[:, :, None] * own[:, None, :], 0.0, found)
+        covariances = population if target == "population" else np.where(np.isnan(table), population, table)
+        scales = np.sqrt(np.abs(np.einsum("gii->gi", squares)))
+        return np.where(np.abs(covariances) <= _ROUNDING * scales[:, :, None] * scales[:, None, :], 0.0, covariances)
 
 
 @dataclass(slots=True, eq=False)
@@ -132,17 +132,17 @@ class Contingency:
         """The sum of every group, from the sums of all blocks."""
         return Layout(self, groups).total(blocks, each)[groups.order]
 
-    def likely_bias(self, each: Sum, groups: Groups) -> Array:
+    def likely_bias(self, wanted: Sum, groups: Groups) -> Array:
         """The bias of the estimate of a sum in every group, for the likely nodes of rough axes."""
-        factor = _Factor(Layout(self, groups), each)
-        return factor.layout.bias(self.nodes(each.powers, cautiously=True), factor)[groups.order]
+        factor = _Factor(Layout(self, groups), wanted)
+        return factor.layout.bias(self.nodes(wanted.powers, cautiously=True), factor)[groups.order]
 
     def estimates(self, sums: Sequence[Sum], groups: Groups) -> Estimates:
         """The estimates of these sums in every group."""
         layout, m = Layout(self, groups), len(sums)
-        factors = [_Factor(layout, each) for each in sums]
-        values = np.stack([layout.total(self.blocks(each.powers), each) for each in sums], axis=1)
-        naive = np.stack([layout.total(self.blocks(each.powers, naive=True), each) for each in sums], axis=1)
+        factors = [_Factor(layout, wanted) for wanted in sums]
+        values = np.stack([layout.total(self.blocks(wanted.powers), wanted) for wanted in sums], axis=1)
+        naive = np.stack([layout.total(self.blocks(wanted.powers, naive=True), wanted) for wanted in sums], axis=1)
         heaviest = np.stack([factor.heaviest() for factor in factors], axis=1)
         doubts = np.stack(
             [layout.doubt(self.nodes(factor.powers, cautiously=True), factor) for factor in factors], axis=1
@@ -177,8 +177,8 @@ class Layout:
         """An array over all blocks, as a matrix of fixed cells by other cells."""
         return np.broadcast_to(blocks, self.shape).transpose(self.order).reshape(self.cells, -1)
 
-    def total(self, blocks: Array, each: Sum) -> Array:
-        matrix = self.split(np.where(each.weights == 0, 0.0, blocks * each.weights))
+    def total(self, blocks: Array, wanted: Sum) -> Array:
+        matrix = self.split(np.where(wanted.weights == 0, 0.0, blocks * wanted.weights))
         return np.asarray(matrix @ self.chosen.T).reshape(-1)
 
     def product(self, nodes: Array, a: _Factor, b: _Factor) -> Array:
@@ -197,12 +197,12 @@ class Layout:
 
     def _by_pattern(self, a: _Factor, b: _Factor, nodes: Array, weigh: Callable[[int, int], Array]) -> Array:
         matrix = nodes.transpose(self.order).reshape(self.cells, -1)
-        found = np.zeros((self.cells, len(self.chosen)))
+        totals = np.zeros((self.cells, len(self.chosen)))
         for cells, one, other in self._patterns(a, b):
             weights = weigh(one, other)
             used = weights.any(axis=0)  # what has no weight may have no estimate either
-            found[cells] = (matrix[cells][:, used]) @ weights[:, used].T
-        return found.reshape(-1)
+            totals[cells] = (matrix[cells][:, used]) @ weights[:, used].T
+        return totals.reshape(-1)
 
     def _patterns(self, a: _Factor, b: _Factor) -> Iterator[tuple[Array, int, int]]:
         """The cells of the fixed axes in which two sums have the same weights on the others."""
@@ -212,23 +212,23 @@ class Layout:
 
     def square(self, a: _Factor, b: _Factor) -> Array:
         """Σ_y counts(y) s_a(y) s_b(y) for every group."""
-        found = np.zeros((self.cells, len(self.chosen)))
+        totals = np.zeros((self.cells, len(self.chosen)))
         for cells, one, other in self._patterns(a, b):
             weights = a.rest(one) * b.rest(other)
             if weights.any():
                 part = (self.counts @ weights.T).reshape(*self.fixed_states, -1)
                 part = gather((a.scores[axis].times(b.scores[axis]) for axis in self.fixed), part)
-                found[cells] = part.reshape(self.cells, -1)[cells]
-        return found.reshape(-1)
+                totals[cells] = part.reshape(self.cells, -1)[cells]
+        return totals.reshape(-1)
 
 
 class _Factor:
     """The score of a row for one sum, as scores of the fixed axes times a few functions of the other states."""
 
-    def __init__(self, layout: Layout, each: Sum) -> None:
-        self.layout, self.powers = layout, each.powers
-        self.scores = [axis.scores(p) for axis, p in zip(layout.axes, each.powers, strict=True)]
-        weights = layout.split(each.weights).astype(float)
+    def __init__(self, layout: Layout, wanted: Sum) -> None:
+        self.layout, self.powers = layout, wanted.powers
+        self.scores = [axis.scores(p) for axis, p in zip(layout.axes, wanted.powers, strict=True)]
+        weights = layout.split(wanted.weights).astype(float)
         if len(weights) > 1 and (weights == weights[0]).all():
             weights = weights[:1]  # nearly always: the conditions do not depend on the group
         self.patterns, pattern = np.unique(weights, axis=0, return_inverse=True)
@@ -238,12 +238,14 @@ class _Factor:
     def rest(self, pattern: int) -> Array:
         """The score of every state of the other axes, for each chosen set: (sets, states)."""
         if pattern not in self._rest:
-            part = self._blocks(pattern)
-            if len(part) * prod(self.layout.axes[n].states for n in self.layout.rest) > _MOST_SCORES:
-                raise TooLarge("the question has too many groups for codes as many as these: group by fewer columns")
+            scores = self._blocks(pattern)
+            if len(scores) * prod(self.layout.axes[n].states for n in self.layout.rest) > _MOST_SCORES:
+                raise TooLarge(
+                    "the question has too many groups for a column with so many codes: group by fewer columns"
+                )
             for place, axis in enumerate(self.layout.rest):
-                part = self.scores[axis].spread(part, place + 1)
-            self._rest[pattern] = part.reshape(len(part), -1)
+                scores = self.scores[axis].spread(scores, place + 1)
+            self._rest[pattern] = scores.reshape(len(scores), -1)
         return self._rest[pattern]
 
     def means(self, pattern: int) -> Array:
@@ -256,12 +258,12 @@ class _Factor:
         return np.where(np.abs(bias) < _ATTAINED, 0.0, bias)
 
     def _on_nodes(self, pattern: int, values: Callable[[Mixed, Powers], Dense]) -> Array:
-        part = self._blocks(pattern)
+        weights = self._blocks(pattern)
         for place, n in enumerate(self.layout.rest):
             axis = self.layout.axes[n]
             if isinstance(axis, Mixed) and axis.rough:
-                part = values(axis, self.powers[n]).spread(part, place + 1)
-        return part.reshape(len(part), -1)
+                weights = values(axis, self.powers[n]).spread(weights, place + 1)
+        return weights.reshape(len(weights), -1)
 
     def _blocks(self, pattern: int) -> Array:
         """The weight of every block of the other axes, for each chosen set."""

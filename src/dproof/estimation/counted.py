@@ -16,7 +16,6 @@ from dproof.estimation.stored import AxisReader, count, integers, readers_of
 from dproof.laws.debias import Axis, Mixed, Moments, Scale, is_rough, public
 from dproof.laws.scores import Array
 from dproof.plans.row_law import RowLaw
-from dproof.plans.schema import schema_of
 from dproof.questions.aggregates import Values
 from dproof.questions.canonical import condition, literal, name
 from dproof.questions.cells import MOST_CELLS, cut, numbered
@@ -66,7 +65,7 @@ class Counting:
         keys: Sequence[Key] = (),
         spelled: Iterable[str] = (),
     ) -> None:
-        self.schema, self.keys = schema_of(law.plan, "release"), tuple(keys)
+        self.schema, self.keys = law.schema, tuple(keys)
         # The highest power of each number within one sum, and the columns whose values are known as they are.
         degrees = {c: max(other.columns.count(c) for other in needed) for term in needed for c in term.columns}
         known = self.schema.open_columns
@@ -185,10 +184,10 @@ class Counting:
         fitted: list[Axis] = []
         for n, axis in enumerate(axes):
             if isinstance(axis, Mixed) and axis.is_fitted:
-                own = np.moveaxis(counts, n, 0)
+                marginal = np.moveaxis(counts, n, 0)
                 for other in reversed([*axes[:n], *axes[n + 1 :]]):
-                    own = own[..., 0] if isinstance(other, Moments) else own.sum(axis=-1)
-                axis = axis.fit(own)
+                    marginal = marginal[..., 0] if isinstance(other, Moments) else marginal.sum(axis=-1)
+                axis = axis.fit(marginal)
             fitted.append(axis)
         return Contingency(fitted, counts, rows)
 
@@ -200,28 +199,28 @@ class Counting:
         for n, (column, matrix) in enumerate((takes or {}).items(), len(self.keys)):
             choices.append(Choice(column, [(row,) for row in range(len(matrix))], (n,), matrix))
         places = tuple(n for n, key in enumerate(self.keys) if key in self._public_keys)
-        held: list[Choice] = []
+        fixed_choices: list[Choice] = []
         fixed: list[int] = []
         rest: list[str] = []  # the columns of all other axes
         axis = 0
         for reader in self.readers:
-            own = [choice for column in reader.columns for choice in choices if choice.column == column]
-            if _is_fixed(reader, own):
-                held += own
+            of_reader = [choice for column in reader.columns for choice in choices if choice.column == column]
+            if _is_fixed(reader, of_reader):
+                fixed_choices += of_reader
                 fixed += range(axis, axis + len(reader.axes))
             else:
                 rest += reader.columns
             axis += len(reader.axes)
-        held.append(Choice(None, combos, places, np.arange(len(combos))))
-        free = [choice for choice in choices if choice not in held]
+        fixed_choices.append(Choice(None, combos, places, np.arange(len(combos))))
+        free = [choice for choice in choices if choice not in fixed_choices]
         # Estimates stand by held and free choices; rows by keys, those of all public keys where the first of them is.
-        stand = [*held, *free]
+        stand = [*fixed_choices, *free]
         wanted = sorted(stand, key=lambda choice: choice.places[:1])
         sizes = [len(choice.labels) for choice in stand]
         order = np.arange(prod(sizes)).reshape(sizes).transpose([stand.index(choice) for choice in wanted]).reshape(-1)
         spots = np.argsort([place for choice in wanted for place in choice.places]).tolist()
-        found = ([label for part in parts for label in part] for parts in product(*(c.labels for c in wanted)))
-        labels = [tuple(row[spot] for spot in spots) for row in found]
+        label_rows = ([label for part in parts for label in part] for parts in product(*(c.labels for c in wanted)))
+        labels = [tuple(row[spot] for spot in spots) for row in label_rows]
         return Groups(labels, order, (*fixed, axis), self._chosen(free, rest))
 
     def _choice(self, key: Key, place: int) -> Choice:
@@ -249,14 +248,16 @@ class Counting:
         return np.asarray(possible)
 
 
-def _is_fixed(reader: AxisReader, own: Sequence[Choice]) -> bool:
+def _is_fixed(reader: AxisReader, choices: Sequence[Choice]) -> bool:
     """Whether a group has one block of each of these axes; the bias of a rough one depends on all blocks together."""
     if any(map(is_rough, reader.axes)):
         return False
-    if all(axis.blocks == 1 for axis in reader.axes) and not own:
+    if all(axis.blocks == 1 for axis in reader.axes) and not choices:
         return True
     together = len(reader.columns) == 1 or len(reader.axes) == 1
-    return together and reader.columns == tuple(c.column for c in own) and all(choice.is_block() for choice in own)
+    return (
+        together and reader.columns == tuple(c.column for c in choices) and all(choice.is_block() for choice in choices)
+    )
 
 
 def fits(cells: int) -> None:

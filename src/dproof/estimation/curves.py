@@ -44,10 +44,20 @@ _FEW = 30  # rows below which a mean of noise is not yet normal
 
 
 class MeasuredCurves(Protocol):
-    """A question about one curve column, once it was measured."""
+    """A question about one curve column, once it was measured (see `Measured`)."""
+
+    labels: Sequence[tuple[Any, ...]]
 
     def functions(self, expression: Expression, groups: Sequence[int]) -> Sequence[CurveEstimate | None]:
         """AVG or SUM of the curves of each of some groups; None where there may be none to take a mean of."""
+        ...
+
+    def estimates(self, expression: Expression) -> Sequence[Cell]:
+        return self.cells(expression, range(len(self.labels)))
+
+    def cells(self, expression: Expression, groups: Sequence[int]) -> Sequence[Cell]:
+        functions = self.functions(expression, groups)
+        return [Cell(None, informative=False) if function is None else function.cell() for function in functions]
 
 
 def mean_curve(
@@ -61,13 +71,13 @@ def mean_curve(
     asked = Aggregate("sum" if flag(total, "total") else "avg", (column,))
     condition = None if where is None else parse_predicate(where)
     question = resolve(Question("release", (Item("curve", asked),), condition), schema)
-    (found,) = measured(question, schema).functions(question.select[0].expression, [0])
-    if found is None:
-        raise InputError("by the estimate no rows may be left to take a mean of: choose more of them")
-    return found
+    (curve,) = measured(question, schema).functions(question.select[0].expression, [0])
+    if curve is None:
+        raise InputError("the condition may select no rows, so there may be no mean: choose more rows")
+    return curve
 
 
-class ReleaseCurves:
+class ReleaseCurves(MeasuredCurves):
     """AVG and SUM of a curve column on the stored rows of a release (see `Measured`)."""
 
     ways_out = WAYS_OUT
@@ -84,13 +94,6 @@ class ReleaseCurves:
     @property
     def method(self) -> str:
         return f"mean of the released curves (unbiased); simultaneous bands for the {self.options.target}"
-
-    def estimates(self, expression: Expression) -> Sequence[Cell]:
-        return self.cells(expression, range(len(self.labels)))
-
-    def cells(self, expression: Expression, groups: Sequence[int]) -> Sequence[Cell]:
-        functions = self.functions(expression, groups)
-        return [Cell(None, informative=False) if found is None else found.cell() for found in functions]
 
     def functions(self, expression: Expression, groups: Sequence[int]) -> Sequence[CurveEstimate | None]:
         """The means or totals of some groups; None where by the estimate there are no rows.
@@ -143,8 +146,8 @@ def _functions(
     release, counting, table, groups = counted.release, counted.counting, counted.table, counted.groups
     if any(map(is_rough, counting.axes)):
         raise InputError(
-            "a mean curve cannot be asked by numbers under noise, which do not tell its rows apart: "
-            "choose its rows by public columns, categories or sets"
+            "the rows of a mean curve cannot be chosen by numbers under noise, which do not tell them apart: "
+            "choose them by public columns, categories or sets"
         )
     part = release.rows != release.whole
     exact = all(isinstance(axis, Kept) and axis.exact for axis in counting.axes)
@@ -169,11 +172,11 @@ def _functions(
             continue  # a band at grid points needs no covariance of two values
         # Estimates are linear in the counts, so that other sums over the rows may stand in their place.
         other = Contingency(table.axes, sums[:, i, j].reshape(table.counts.shape), release.rows)
-        found = other.estimates(chosen, groups)
+        estimates = other.estimates(chosen, groups)
         left, right = (-1 if place else 0 for place in (i, j))  # 1 is counted, z is summed
-        second[:, i, j] = second[:, j, i] = found.squares[:, left, right]
+        second[:, i, j] = second[:, j, i] = estimates.squares[:, left, right]
         if i == 0:
-            first[:, j] = found.values[:, right]
+            first[:, j] = estimates.values[:, right]
     totalled = (release.whole / max(release.rows, 1)) if total else None
     return [_function(mechanism.lattice, first[n], second[n], noise, totalled, options.level) for n in shown]
 

@@ -35,7 +35,7 @@ _MOST_CHECKED = 1000  # blocks whose scores are looked through for a bias
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Part:
+class ChosenRows:
     """Rows that other columns choose: the cells of these, and the weights of the number's blocks in each sum."""
 
     cells: Array
@@ -66,11 +66,11 @@ class Condition:
         cuts = np.flatnonzero(np.diff(self.points.block)) + 1
         few = len(cuts) <= _MOST_CUTS
         count = _EVEN if few else _MANY
-        found = [np.searchsorted(np.cumsum(self.axis.evenly()), (np.arange(count) + 0.5) / count)]
+        thresholds = [np.searchsorted(np.cumsum(self.axis.evenly()), (np.arange(count) + 0.5) / count)]
         if few:
             laws = self.points.matrix[self.points.start[cuts]]
-            found += [np.searchsorted(np.cumsum(law), _AROUND) for law in laws]
-        return np.unique(np.clip(np.concatenate([*found, [self.axis.states - 2]]) + 1, 1, self.axis.states - 1))
+            thresholds += [np.searchsorted(np.cumsum(law), _AROUND) for law in laws]
+        return np.unique(np.clip(np.concatenate([*thresholds, [self.axis.states - 2]]) + 1, 1, self.axis.states - 1))
 
     def _blocks(self, group: int) -> Array:
         """The weights of a group: by sums, blocks of the number, and those of each other column."""
@@ -79,7 +79,7 @@ class Condition:
         weights = np.stack([(split[cell] * self.layout.chosen[chosen]).reshape(shape) for split in self._weights])
         return np.moveaxis(weights, self.layout.rest.index(self.number) + 1, 1)
 
-    def parts(self, group: int, largest: Array) -> list[Part]:
+    def parts(self, group: int, largest: Array) -> list[ChosenRows]:
         """The rows of a group, apart where sums weigh the number in different ways.
 
         Where other numbers are under wide noise too, a sum has the `largest` weight over all of their blocks, or the
@@ -92,15 +92,15 @@ class Condition:
                 weights = np.where(largest.reshape(-1, *[1] * (weights.ndim - 1)), ends[0], ends[1])
         columns, kind = _distinct(weights.reshape(-1, weights[0, 0].size))
         shaped = columns.reshape(-1, len(self.sums), self.axis.blocks)
-        return [Part(kind == n, each) for n, each in enumerate(shaped) if each.any()]
+        return [ChosenRows(kind == n, each) for n, each in enumerate(shaped) if each.any()]
 
-    def around(self, part: Part, each: int) -> Array | None:
+    def around(self, part: ChosenRows, place: int) -> Array | None:
         """The one or two points of the grid between which all codes lie that a count takes; None where it takes more.
 
         Only where there are more blocks than nodes, of which several then share a programme.
         """
-        weights, points = part.weights[each], self.points
-        if self.axis.blocks <= len(self.axis.matrix) or any(map(any, self.sums[each].powers)):
+        weights, points = part.weights[place], self.points
+        if self.axis.blocks <= len(self.axis.matrix) or any(map(any, self.sums[place].powers)):
             return None
         taken = weights[points.block] != 0
         first, last = points.start[taken].min(), (points.start + ~points.on_grid)[taken].max()
@@ -115,12 +115,12 @@ class Condition:
 
     def attained(self, group: int) -> Array:
         """Which sums have scores without a bias in a group, wherever between two nodes a number lies."""
-        found = np.ones(len(self.sums), bool)
-        for n, (each, weights) in enumerate(zip(self.sums, self._blocks(group), strict=True)):
-            powers = each.powers[self.number]
+        attained = np.ones(len(self.sums), bool)
+        for n, (wanted, weights) in enumerate(zip(self.sums, self._blocks(group), strict=True)):
+            powers = wanted.powers[self.number]
             columns, _ = _distinct(weights.reshape(self.axis.blocks, -1))
-            found[n] = all(self._is_attained(column, powers) for column in columns)
-        return found
+            attained[n] = all(self._is_attained(column, powers) for column in columns)
+        return attained
 
     def _is_attained(self, weights: Array, powers: Powers) -> bool:
         if not any(powers) and (weights == weights[0]).all():
@@ -148,14 +148,14 @@ class Condition:
         """The powers of a count."""
         return tuple((0,) * len(p) for p in self.sums[0].powers)
 
-    def measured(self, part: Part, powers: tuple[Powers, ...]) -> Estimates:
+    def measured(self, part: ChosenRows, powers: tuple[Powers, ...]) -> Estimates:
         """The sums of all tests over the rows of a part times powers of other numbers, in each cell of fixed axes."""
         key = part.cells.tobytes(), powers
         if key not in self._measured:
             self._measured[key] = self._sums(part, powers, self.tests)
         return self._measured[key]
 
-    def _sums(self, part: Part, powers: tuple[Powers, ...], tests: Array) -> Estimates:
+    def _sums(self, part: ChosenRows, powers: tuple[Powers, ...], tests: Array) -> Estimates:
         axes = list(self.table.axes)
         for n, axis in enumerate(axes):
             if isinstance(axis, Mixed) and axis.rough:
@@ -172,15 +172,15 @@ class Condition:
         cell = int(self.groups.order[group]) // len(self.layout.chosen)
         return slice(cell * tests, (cell + 1) * tests)
 
-    def counts(self, group: int, part: Part) -> Array:
+    def counts(self, group: int, part: ChosenRows) -> Array:
         """The estimated rows of a part of a group in each bin."""
         upto = self.measured(part, self.plain).values[self.rows(group, self.tests.shape[1]), 0]
         return np.asarray(np.diff(upto, prepend=0.0)[self.occur])
 
-    def scored(self, group: int, part: Part, scores: Array, target: Target) -> tuple[Array, ...]:
+    def scored(self, group: int, part: ChosenRows, scores: Array, target: Target) -> tuple[Array, ...]:
         """The sum of scores of the bins over a part of a group, its variance, and the largest score of one row."""
-        found, row = self._sums(part, self.plain, self.bins @ scores[:, None]), self.rows(group, 1)
-        return found.values[row, 0], found.covariance(target, row)[:, 0, 0], found.heaviest[row, 0]
+        estimates, row = self._sums(part, self.plain, self.bins @ scores[:, None]), self.rows(group, 1)
+        return estimates.values[row, 0], estimates.covariance(target, row)[:, 0, 0], estimates.heaviest[row, 0]
 
 
 def _distinct(matrix: Array) -> tuple[Array, Array]:
@@ -197,18 +197,18 @@ def _distinct(matrix: Array) -> tuple[Array, Array]:
 class DistributionFree:
     """Which sums of which groups need these intervals, and the intervals."""
 
-    def __init__(self, table: Contingency, sums: Sequence[Sum], groups: Groups, found: Estimates) -> None:
+    def __init__(self, table: Contingency, sums: Sequence[Sum], groups: Groups, estimates: Estimates) -> None:
         numbers = [n for n, axis in enumerate(table.axes) if is_rough(axis)]
-        self.found, self.conditions = found, [Condition(table, sums, groups, number) for number in numbers]
+        self.estimates, self.conditions = estimates, [Condition(table, sums, groups, number) for number in numbers]
         self._most: dict[tuple[Any, ...], float] = {}
 
     @cached_property
     def biased(self) -> Array:
         """Which sums have a score with a bias, by groups."""
-        found = np.zeros(self.found.values.shape, bool)
+        biased = np.zeros(self.estimates.values.shape, bool)
         for condition in self.conditions:
-            found |= ~np.stack([condition.attained(group) for group in range(len(found))])
-        return found
+            biased |= ~np.stack([condition.attained(group) for group in range(len(biased))])
+        return biased
 
     def _concerned(self, group: int, used: Array) -> list[Condition]:
         """The numbers that some of the sums depend on; all rows of a group may be counted by any of them."""
@@ -218,7 +218,7 @@ class DistributionFree:
 
     def can_reach(self, group: int, sign: int, least: float, level: float, target: Target) -> bool:
         """Whether sign · (the first sum of a group) ≥ `least` for some distribution that fits the rows."""
-        conditions = self._concerned(group, np.arange(self.found.values.shape[1]) == 0)
+        conditions = self._concerned(group, np.arange(self.estimates.values.shape[1]) == 0)
         level = 1 - (1 - level) / len(conditions)
         return all(
             can_reach(condition, group, condition.parts(group, np.array([sign > 0])), sign, least, level, target)
@@ -247,17 +247,24 @@ class DistributionFree:
             ranges = []
             for largest in (True,) if alone else (False, True):
                 parts = condition.parts(group, (top.coefficients > 0) == largest)
-                measures = Measures(condition, group, parts, self.found, target)
+                measures = Measures(condition, group, parts, self.estimates, target)
                 ranges.append(measures.interval(top, bottom, level, alone=alone))
             low, high = max(low, ranges[0][0]), min(high, ranges[-1][1])
         return low, high
 
     def _most_around(
-        self, condition: Condition, group: int, part: Part, around: Array, used: Array, level: float, target: Target
+        self,
+        condition: Condition,
+        group: int,
+        part: ChosenRows,
+        around: Array,
+        used: Array,
+        level: float,
+        target: Target,
     ) -> float:
         """How many rows of a group may lie around points of the grid; one answer serves all values there."""
         key = condition.number, condition.rows(group, 1).start, part.cells.tobytes(), around.tobytes(), level, target
         if key not in self._most:
-            measures = Measures(condition, group, [part], self.found, target, around)
+            measures = Measures(condition, group, [part], self.estimates, target, around)
             self._most[key] = measures.interval(Linear(used.astype(float)), None, level, alone=True)[1]
         return self._most[key]

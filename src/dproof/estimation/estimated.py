@@ -82,10 +82,10 @@ def options_of(given: Mapping[str, Any]) -> Options:
 
 
 def warned(
-    question: Question, found: Mapping[Expression, tuple[Any, Warnings]], groups: Sequence[int], private: bool
+    question: Question, cells: Mapping[Expression, tuple[Any, Warnings]], groups: Sequence[int], private: bool
 ) -> Iterator[str]:
     """What to say about these groups, of all expressions of a question that were asked for."""
-    warnings = [warning for part in expressions(question) if part in found for warning in found[part][1]]
+    warnings = [warning for part in expressions(question) if part in cells for warning in cells[part][1]]
     yield from (note for n in groups for note, which in warnings if which[n])
     if not private:
         yield NOT_PRIVATE
@@ -108,7 +108,7 @@ class Estimated:
     needed: list[Term]
     where: Predicate | None
     options: Options
-    found: Estimates
+    estimates: Estimates
     fitted: Array | None  # by another method than the inverse
     covariance: Array
     free: DistributionFree | None  # where a condition may have a bias, and no distribution is assumed
@@ -117,7 +117,7 @@ class Estimated:
     @property
     def best(self) -> Array:
         """The estimated sums, by the method that was asked for."""
-        return self.found.values if self.fitted is None else self.fitted
+        return self.estimates.values if self.fitted is None else self.fitted
 
     def value(self, expression: Expression, values: Array) -> Value:
         """An expression of the sums."""
@@ -132,29 +132,29 @@ class Estimated:
             if formula is None:
                 raise KeyError(aggregate)
             terms = centred_terms(aggregate, self.where, self.counting.schema)
-            own = Sums({term.columns: sums[term] for term in terms}, self.counting.values)
-            found: Value = formula(own, aggregate.columns, aggregate.argument)
-            return found
+            terms_of_aggregate = Sums({term.columns: sums[term] for term in terms}, self.counting.values)
+            result: Value = formula(terms_of_aggregate, aggregate.columns, aggregate.argument)
+            return result
 
-        found = evaluate(expression, value)
-        return found if isinstance(found, Value) else sums[self.needed[0]].constant(found)
+        result = evaluate(expression, value)
+        return result if isinstance(result, Value) else sums[self.needed[0]].constant(result)
 
     def cells(self, expression: Expression) -> tuple[list[Cell], Warnings]:
         """The estimates of an expression in every group, with their intervals; and what to say about which of them.
 
         Whatever the method, an interval is that of the unbiased estimate, and holds the other one too.
         """
-        found = self.value(expression, self.found.values)
-        spread = self.spread(found)
+        value = self.value(expression, self.estimates.values)
+        spread = self.spread(value)
         low, high, exact = spread.low, spread.high, spread.exact
         count = isinstance(expression, Aggregate) and expression.definition.counts == "rows"
-        estimates = found.value
+        estimates = value.value
         if self.fitted is not None:
             estimates = self.value(expression, self.fitted).value
             low, high = np.minimum(low, estimates), np.maximum(high, estimates)
         elif self.free is not None:
             estimates = np.where(spread.rough, np.clip(estimates, low, high), estimates)
-        naive = self.value(expression, self.found.naive).value
+        naive = self.value(expression, self.estimates.naive).value
         cells = []
         for n, estimate in enumerate(estimates):
             stderr = None if np.isnan(spread.stderr[n]) else float(spread.stderr[n])
@@ -176,51 +176,51 @@ class Estimated:
         """What to say about groups whose estimates wide noise leaves a bias in."""
         return ((SMOOTH if self.free is None else ROUGH, groups),)
 
-    def spread(self, found: Value) -> Spread:
+    def spread(self, value: Value) -> Spread:
         """The interval of a value in every group."""
         level = self.options.level
         if self.options.simultaneous:
-            level = simultaneous(level, int((found.variance != 0).sum()))
-        if found.root_of is not None:
+            level = simultaneous(level, int((value.variance != 0).sum()))
+        if value.root_of is not None:
             # The root of an interval of the square covers as often, and needs no square that is far from zero.
             # Below zero it is moved there first, as `Range` moves what is not possible.
-            root, square = found.root_of, self.spread(found.root_of.square)
+            root, square = value.root_of, self.spread(value.root_of.square)
             half = np.where(np.isfinite(square.low), (square.high - square.low) / 2, 0.0)
             ends = (np.sqrt(np.maximum(end, 0.0)) for end in (square.low, np.maximum(square.high, half)))
             low, high = (root.shift + root.factor * end for end in ends)
-            stderr = self._near(found, level).stderr
+            stderr = self._near(value, level).stderr
             return square._replace(low=np.minimum(low, high), high=np.maximum(low, high), stderr=stderr)
-        is_variance = found.ratio is not None and found.ratio.top.parabola is not None and found.ratio.bottom.linear
-        spread = self._of_tangents(found, level) if is_variance else self._near(found, level)
-        return spread if self.free is None else self._for_every_distribution(found, spread, self.free, level)
+        is_variance = value.ratio is not None and value.ratio.top.parabola is not None and value.ratio.bottom.linear
+        spread = self._of_tangents(value, level) if is_variance else self._near(value, level)
+        return spread if self.free is None else self._for_every_distribution(value, spread, self.free, level)
 
-    def _near(self, found: Value, level: float) -> Spread:
+    def _near(self, value: Value, level: float) -> Spread:
         """The interval of a value that is linear in the sums, or the ratio of two such, near to what was estimated."""
-        variance = found.variance
-        widths = half_widths(variance, np.einsum("gi,gi->g", np.abs(found.gradient), self.found.heaviest), level)
+        variance = value.variance
+        widths = half_widths(variance, np.einsum("gi,gi->g", np.abs(value.gradient), self.estimates.heaviest), level)
         stderr = np.where(np.isnan(variance), np.nan, widths.stderr)
-        doubt = np.einsum("gi,gi->g", np.abs(found.gradient), self.found.doubts)
-        low, high = found.value - widths.half - doubt, found.value + widths.half + doubt
+        doubt = np.einsum("gi,gi->g", np.abs(value.gradient), self.estimates.doubts)
+        low, high = value.value - widths.half - doubt, value.value + widths.half + doubt
         exact = widths.half + doubt == 0
-        unsure = found.unsure & ~exact
-        if found.ratio is not None:
+        unsure = value.unsure & ~exact
+        if value.ratio is not None:
             plain = ~widths.few & (doubt == 0) & (variance != 0)
-            ends = found.ratio.interval(normal_quantile(level))
+            ends = value.ratio.interval(normal_quantile(level))
             low, high = (np.where(plain, end, other) for end, other in zip(ends, (low, high), strict=True))
             unsure = np.where(plain, ~np.isfinite(low), unsure)
         return Spread(low, high, stderr, exact, doubt > 0, widths.few, unsure)
 
-    def _of_tangents(self, found: Value, level: float) -> Spread:
+    def _of_tangents(self, value: Value, level: float) -> Spread:
         """The interval of a variance: of the mean square around every number that the mean could be.
 
         Around the true mean it is the variance, and linear in the sums. Around the estimated one it has no noise where
         the mean lies in the middle of numbers that heap at both ends: that interval would be a point, beside the truth.
         """
-        ratio = found.ratio
+        ratio = value.ratio
         assert ratio is not None and ratio.top.parabola is not None
         missed = (1 - level) * _MEAN_MISSED
         mean = self._near(ratio.top.parabola.x / ratio.top.parabola.divisor, 1 - missed)
-        spread, lows, highs = self._near(found, level), [], []
+        spread, lows, highs = self._near(value, level), [], []
         for part in np.linspace(0, 1, _TANGENTS):
             with np.errstate(invalid="ignore"):
                 top = ratio.top.tangent((1 - part) * mean.low + part * mean.high)
@@ -231,32 +231,32 @@ class Estimated:
         unsure = spread.unsure | (mean.unsure & ~mean.exact)
         return spread._replace(low=low, high=high, exact=spread.exact & mean.exact, unsure=unsure)
 
-    def _for_every_distribution(self, found: Value, spread: Spread, free: DistributionFree, level: float) -> Spread:
+    def _for_every_distribution(self, value: Value, spread: Spread, free: DistributionFree, level: float) -> Spread:
         """The intervals that are right whatever the distribution, where the scores of a condition have a bias."""
-        rough = (free.biased & (found.gradient != 0)).any(axis=1)
+        rough = (free.biased & (value.gradient != 0)).any(axis=1)
         # A part of the rows stands for all as for a population; that it is a large part is not made use of.
         target = self.options.target if self.scale == 1 else "population"
         low, high, unsure = spread.low.copy(), spread.high.copy(), spread.unsure & ~rough
         for n in np.flatnonzero(rough).tolist():
             low[n], high[n] = -np.inf, np.inf
-            if found.linear:
-                low[n], high[n] = free.interval(n, self._linear(found, n), None, level, target)
-            elif found.ratio is not None and found.ratio.top.linear and found.ratio.bottom.linear:
-                top, bottom = (self._linear(side, n) for side in (found.ratio.top, found.ratio.bottom))
+            if value.linear:
+                low[n], high[n] = free.interval(n, self._linear(value, n), None, level, target)
+            elif value.ratio is not None and value.ratio.top.linear and value.ratio.bottom.linear:
+                top, bottom = (self._linear(side, n) for side in (value.ratio.top, value.ratio.bottom))
                 ends = free.interval(n, top, bottom, level, target)
                 unsure[n] = not np.isfinite(ends).all()
-                low[n], high[n] = sorted(found.ratio.shift + found.ratio.factor * end for end in ends)
-            elif found.ratio is not None and _is_concave(found.ratio):
+                low[n], high[n] = sorted(value.ratio.shift + value.ratio.factor * end for end in ends)
+            elif value.ratio is not None and _is_concave(value.ratio):
                 # A variance, Σz² − (Σz)²/n over n, is at most what its tangent is, which is linear in the sums.
-                top, bottom = (self._linear(side, n) for side in (found.ratio.top, found.ratio.bottom))
+                top, bottom = (self._linear(side, n) for side in (value.ratio.top, value.ratio.bottom))
                 _, end = free.interval(n, top, bottom, 2 * level - 1, self.options.target)
                 unsure[n] = not np.isfinite(end)
-                high[n] = found.ratio.shift + found.ratio.factor * end
+                high[n] = value.ratio.shift + value.ratio.factor * end
         return spread._replace(low=low, high=high, exact=spread.exact & ~rough, rough=rough, unsure=unsure)
 
     def _linear(self, value: Value, group: int) -> Linear:
         slope = value.gradient[group]
-        return Linear(slope * self.scale, float(value.value[group] - slope @ self.found.values[group]))
+        return Linear(slope * self.scale, float(value.value[group] - slope @ self.estimates.values[group]))
 
 
 class Spread(NamedTuple):
@@ -288,44 +288,46 @@ def estimate(
     needed: list[Term],
     question: Question,
     options: Options,
-    whole: int | None = None,
+    all_rows: int | None = None,
 ) -> Estimated:
-    """The sums of a question in every group; over `whole` rows, where the table has a random part of them."""
+    """The sums of a question in every group; over `all_rows`, where the table has a random part of them."""
     sums = list(map(counting.sum_of, needed))
-    found, fitted = table.estimates(sums, groups), None
+    estimates, fitted = table.estimates(sums, groups), None
     if options.method == "loglinear":
-        refuse_singular(counting, found.values)
+        refuse_singular(counting, estimates.values)
         # A part of the rows stands for all as for a population; that it is a large part is not made use of.
-        is_part = whole is not None and whole != table.rows
+        is_part = all_rows is not None and all_rows != table.rows
         shrunk = shrink(table, sums, groups, options.level, "population" if is_part else options.target)
-        found = replace(found, values=shrunk.values, heaviest=shrunk.heaviest)
-        if whole is None or not is_part:
-            return Estimated(counting, needed, question.where, options, found, None, shrunk.covariance, None)
-        squares = shrunk.covariance + np.einsum("gi,gj->gij", found.values, found.values) / max(table.rows, 1)
-        found = of_whole(replace(found, squares=squares, products=np.full_like(squares, np.nan)), whole)
-        return Estimated(counting, needed, question.where, options, found, None, found.covariance("population"), None)
+        estimates = replace(estimates, values=shrunk.values, heaviest=shrunk.heaviest)
+        if all_rows is None or not is_part:
+            return Estimated(counting, needed, question.where, options, estimates, None, shrunk.covariance, None)
+        squares = shrunk.covariance + np.einsum("gi,gj->gij", estimates.values, estimates.values) / max(table.rows, 1)
+        estimates = of_whole(replace(estimates, squares=squares, products=np.full_like(squares, np.nan)), all_rows)
+        return Estimated(
+            counting, needed, question.where, options, estimates, None, estimates.covariance("population"), None
+        )
     if options.method != "inverse":
         cells = _FITS[options.method](table)
         refuse_singular(counting, cells)
-        fitted = np.stack([table.total(fold(table, cells, each), each, groups) for each in sums], axis=1)
+        fitted = np.stack([table.total(fold(table, cells, wanted), wanted, groups) for wanted in sums], axis=1)
     else:
-        refuse_singular(counting, found.values)
-    free = DistributionFree(table, sums, groups, found) if options.assume == "nothing" else None
+        refuse_singular(counting, estimates.values)
+    free = DistributionFree(table, sums, groups, estimates) if options.assume == "nothing" else None
     scale = 1.0
-    if whole is not None and whole != table.rows:
-        found, scale = of_whole(found, whole), scale_up(found, whole)
+    if all_rows is not None and all_rows != table.rows:
+        estimates, scale = of_whole(estimates, all_rows), scale_up(estimates, all_rows)
         fitted = None if fitted is None else fitted * scale
-    covariance = found.covariance(options.target)
-    return Estimated(counting, needed, question.where, options, found, fitted, covariance, free, scale)
+    covariance = estimates.covariance(options.target)
+    return Estimated(counting, needed, question.where, options, estimates, fitted, covariance, free, scale)
 
 
 _FITS = {"likelihood": likelihood, "projection": projection, "shrinkage": shrinkage}
 
 
-def refuse_singular(counting: Counting, found: Array) -> None:
+def refuse_singular(counting: Counting, values: Array) -> None:
     """Say which law cannot be undone, if something was not found."""
-    if np.isnan(found).any():
+    if np.isnan(values).any():
         for axis in counting.axes:
             if isinstance(axis, Mixed):
                 axis.refuse()
-        raise InputError("the law of these columns cannot be undone; raw(...) shows the rows as they are")
+        raise InputError("the law of these columns cannot be inverted; raw(...) shows the rows as they are")

@@ -24,7 +24,7 @@ from dproof.estimation.intervals import half_widths
 from dproof.laws.scores import Array
 
 if TYPE_CHECKING:
-    from dproof.estimation.distribution_free import Condition, Part
+    from dproof.estimation.distribution_free import ChosenRows, Condition
 
 _FEW_STEPS = 20  # of the fit to the rows
 _ANYWHERE = 0.02  # of the rows may lie anywhere, whatever the fit says
@@ -33,7 +33,7 @@ _ROUNDS, _SETTLED, _TINY = 200, 1e-9, 1e-12  # of the least squares within the h
 
 
 def can_reach(
-    condition: Condition, group: int, parts: list[Part], sign: int, least: float, level: float, target: Target
+    condition: Condition, group: int, parts: list[ChosenRows], sign: int, least: float, level: float, target: Target
 ) -> bool:
     """Whether sign · (the first sum of a group) ≥ `least` for some distribution that fits the rows."""
     if not parts:
@@ -52,8 +52,8 @@ def can_reach(
     # Where in a node its rows lie is not known; the variance of a population is larger, wherever they do.
     target = "population" if condition.points.even else target
     pairs = zip(parts, scores + shift, strict=True)
-    found = [condition.scored(group, part, score, target) for part, score in pairs]
-    totals, variances, heaviest = (np.concatenate(each) for each in zip(*found, strict=True))
+    scored = [condition.scored(group, part, score, target) for part, score in pairs]
+    totals, variances, heaviest = (np.concatenate(numbers) for numbers in zip(*scored, strict=True))
     # The parts are of the same rows: at worst their errors are those of one.
     variance = np.array([np.sqrt(np.abs(variances)).sum() ** 2])
     half = half_widths(variance, np.array([heaviest.sum()]), level).half

@@ -129,10 +129,10 @@ class _Model:
 
     def scores(self, weights: Array) -> Array:
         """The score of every state, for functions of the unbiased counts: (groups, sums, states)."""
-        found = weights.reshape(-1, *self.shape)
+        spread = weights.reshape(-1, *self.shape)
         for n, scores in enumerate(self.inverses):
-            found = scores.spread(found, n + 1)
-        return found.reshape(*weights.shape[:2], -1)
+            spread = scores.spread(spread, n + 1)
+        return spread.reshape(*weights.shape[:2], -1)
 
     def covariance(self, weights: Array, scores: Array) -> Array:
         """The covariances of functions of the unbiased counts, in every group."""
@@ -169,13 +169,13 @@ def _indicators(shape: tuple[int, ...], axes: tuple[int, ...]) -> Array:
     return np.eye(prod(sizes))[np.ravel_multi_index(tuple(codes[list(axes)]), sizes)] if axes else np.ones((1, 1))
 
 
-def _cell_weights(table: Contingency, each: Sum, groups: Groups) -> Array:
+def _cell_weights(table: Contingency, wanted: Sum, groups: Groups) -> Array:
     """How much every group takes of each true cell, for a sum."""
     layout = Layout(table, groups)
     cell, chosen = np.divmod(groups.order, len(groups.chosen))
     taken = np.eye(layout.cells)[cell][:, :, None] * groups.chosen[chosen][:, None, :]
     taken = taken.reshape(-1, *(layout.shape[n] for n in layout.order))
-    taken = taken.transpose(0, *(np.argsort(layout.order) + 1)) * each.weights
-    for n, (axis, powers) in enumerate(zip(table.axes, each.powers, strict=True)):
+    taken = taken.transpose(0, *(np.argsort(layout.order) + 1)) * wanted.weights
+    for n, (axis, powers) in enumerate(zip(table.axes, wanted.powers, strict=True)):
         taken = finite(axis).wanted(powers).spread(taken, n + 1)
     return np.asarray(taken.reshape(len(groups.order), -1))

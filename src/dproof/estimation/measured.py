@@ -16,7 +16,6 @@ from dproof.estimation.order_statistics import OrderStatistics
 from dproof.estimation.stored import count
 from dproof.estimation.subsamples import StoredRows, all_rows, pooled, rows_that_answer
 from dproof.laws.debias import is_rough
-from dproof.plans.schema import schema_of
 from dproof.questions.answer import Cell
 from dproof.questions.canonical import condition
 from dproof.questions.measured import Measured, refuse_calculation
@@ -61,15 +60,15 @@ class MeasuredRelease:
         self, parts: Sequence[StoredRows], question: Question, options: Options, combos: Combos | None = None
     ) -> None:
         self.question, self.rows, self.private = question, parts[0].whole, parts[0].private
-        schema, asked = schema_of(parts[0].plan, "release"), aggregates(question)
+        schema, asked = parts[0].law.schema, aggregates(question)
         _check_groups(question, schema)
         formulas = [a for a in asked if a.definition.formula] or [Aggregate("count")]
         needed = list(dict.fromkeys(term for a in formulas for term in centred_terms(a, question.where, schema)))
         chosen = sharpest(parts, needed, question)
         estimates = []
         for part in chosen:
-            table, found = part.counting.read(part.stored.data, part.stored.rows, combos)
-            groups = part.counting.groups(found)
+            table, combos_read = part.counting.read(part.stored.data, part.stored.rows, combos)
+            groups = part.counting.groups(combos_read)
             estimates.append(estimate(part.counting, table, groups, needed, question, options, self.rows))
         self.labels, self.shown = groups.labels, [0]
         if question.group_by:
@@ -78,17 +77,17 @@ class MeasuredRelease:
         self.estimated = pool(estimates, [part.weight for part in chosen])
         self.statistics = OrderStatistics(chosen[0].stored, question, options, groups.labels, combos)
         self.special = {a: self.statistics.cells(a) for a in asked if a.definition.formula is None}
-        self.found: dict[Expression, tuple[Sequence[Cell], Warnings]] = {}
+        self.answered: dict[Expression, tuple[Sequence[Cell], Warnings]] = {}
 
     def _found(self, expression: Expression) -> tuple[Sequence[Cell], Warnings]:
         """The cells of all groups, and what to say about them."""
-        if expression not in self.found:
+        if expression not in self.answered:
             if isinstance(expression, Aggregate) and expression in self.special:
-                self.found[expression] = self.special[expression], self.estimated.rough_note(self.statistics.rough)
+                self.answered[expression] = self.special[expression], self.estimated.rough_note(self.statistics.rough)
             else:
                 refuse_calculation(expression, self.special)
-                self.found[expression] = self.estimated.cells(expression)
-        return self.found[expression]
+                self.answered[expression] = self.estimated.cells(expression)
+        return self.answered[expression]
 
     def estimates(self, expression: Expression) -> Sequence[Any]:
         return self._found(expression)[0]
@@ -98,7 +97,7 @@ class MeasuredRelease:
         return [cells[n] for n in groups]
 
     def notes(self, groups: Sequence[int]) -> Iterator[str]:
-        yield from warned(self.question, self.found, groups, self.private)
+        yield from warned(self.question, self.answered, groups, self.private)
 
 
 class Dispatched:
@@ -142,7 +141,7 @@ class MeasuredSample(Dispatched):
 
     def __init__(self, release: Any, question: Question, options: Options) -> None:
         super().__init__(release)
-        schema = schema_of(release.law.plan, "release")
+        schema = release.law.schema
         self.places = [n for n, key in enumerate(question.group_by) if schema.is_open(key.column)]
         public = [question.group_by[n] for n in self.places]
         combos, self.occurring = _public_combos(release, public), set(_public_combos(release, public, question.where))
@@ -188,7 +187,7 @@ def _public_combos(release: Any, keys: Sequence[Key], where: Predicate | None = 
     """The groups of public keys that rows of the whole release have, under what a condition says of public columns."""
     if not keys:
         return [()]
-    schema = schema_of(release.law.plan, "release")
+    schema = release.law.schema
     reduced = None if where is None else normal(where)
     parts = reduced.parts if isinstance(reduced, And) else () if reduced is None else (reduced,)
     known = [part for part in parts if all(schema.is_open(leaf.column) for leaf in leaves(part))]
@@ -199,7 +198,7 @@ def _public_combos(release: Any, keys: Sequence[Key], where: Predicate | None = 
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Part:
+class WeightedRows:
     """Stored rows that answer a question, what is counted in them, and their weight beside other parts."""
 
     stored: StoredRows
@@ -207,7 +206,7 @@ class Part:
     weight: float
 
 
-def sharpest(parts: Sequence[StoredRows], needed: list[Term], question: Question) -> list[Part]:
+def sharpest(parts: Sequence[StoredRows], needed: list[Term], question: Question) -> list[WeightedRows]:
     """The parts of a release, the sharpest first, with weights that are inverse to their variances.
 
     These are the variances for evenly spread values, which do not depend on the rows, and so do not bias what is
@@ -215,14 +214,14 @@ def sharpest(parts: Sequence[StoredRows], needed: list[Term], question: Question
     """
     countings = [Counting(part.law, needed, question.group_by) for part in parts]
     if len(parts) == 1:
-        return [Part(parts[0], countings[0], 1.0)]
-    precisions = [part.rows * _precision(each, needed) for part, each in zip(parts, countings, strict=True)]
+        return [WeightedRows(parts[0], countings[0], 1.0)]
+    precisions = [part.rows * _precision(counting, needed) for part, counting in zip(parts, countings, strict=True)]
     order = np.argsort(precisions)[::-1].tolist()
-    if any(is_rough(axis) for each in countings for axis in each.axes) or not precisions[order[0]]:
+    if any(is_rough(axis) for counting in countings for axis in counting.axes) or not precisions[order[0]]:
         order = order[:1]
     total = sum(precisions[n] for n in order)
     return [
-        Part(parts[n], countings[n], precisions[n] / total if total else 1.0)
+        WeightedRows(parts[n], countings[n], precisions[n] / total if total else 1.0)
         for n in order
         if precisions[n] or not total
     ]
@@ -241,13 +240,13 @@ def pool(parts: Sequence[Estimated], weights: Sequence[float]) -> Estimated:
     first = parts[0]
     if len(parts) == 1:
         return first
-    found = pooled([part.found for part in parts], weights)
+    estimates = pooled([part.estimates for part in parts], weights)
     fits = [part.fitted for part in parts]
     fitted = None
     if all(fit is not None for fit in fits):
         fitted = np.sum([weight * fit for weight, fit in zip(weights, fits, strict=True) if fit is not None], axis=0)
-    covariance = found.covariance(first.options.target)
-    return replace(first, found=found, fitted=fitted, covariance=covariance, free=None, scale=1.0)
+    covariance = estimates.covariance(first.options.target)
+    return replace(first, estimates=estimates, fitted=fitted, covariance=covariance, free=None, scale=1.0)
 
 
 def _check_groups(question: Question, schema: Schema) -> None:

@@ -14,7 +14,7 @@ from dproof.laws.debias import Moments
 from dproof.laws.scores import Array, Powers
 
 if TYPE_CHECKING:
-    from dproof.estimation.distribution_free import Condition, Part
+    from dproof.estimation.distribution_free import ChosenRows, Condition
 
 NOTHING = -np.inf, np.inf
 _WIDER = (1.0, 1.5, 3.0, 10.0)  # factors of the radii, until some measure fits
@@ -49,16 +49,16 @@ class Measures:
         self,
         condition: Condition,
         group: int,
-        parts: list[Part],
-        found: Estimates,
+        parts: list[ChosenRows],
+        estimates: Estimates,
         target: Target,
         around: Array | None = None,
     ) -> None:
-        self.condition, self.group, self.parts, self.found, self.target = condition, group, parts, found, target
+        self.condition, self.group, self.parts, self.estimates, self.target = condition, group, parts, estimates, target
         self.around = around
         self.rows = max(condition.table.rows, 1)
-        self.powers = [each.powers[condition.number] for each in condition.sums]
-        self.others = [condition.other_powers(each) for each in condition.sums]
+        self.powers = [wanted.powers[condition.number] for wanted in condition.sums]
+        self.others = [condition.other_powers(wanted) for wanted in condition.sums]
         self.plain = tuple((0,) * len(p) for p in self.others[0])
         weights = np.concatenate([np.zeros((1, condition.axis.blocks)), *(part.weights for part in parts)])
         jump = np.pad(np.diff(weights[:, condition.points.block], axis=1).any(axis=0), 1)
@@ -86,9 +86,9 @@ class Measures:
         else:
             bounds = list(self._tests(level))
         for factor in _WIDER:
-            found = self._extremes(bounds, factor, top, bottom)
-            if found is not None:
-                return found
+            extremes = self._extremes(bounds, factor, top, bottom)
+            if extremes is not None:
+                return extremes
         return NOTHING
 
     def _is_bounded(self, each: int, alone: bool) -> bool:
@@ -105,22 +105,22 @@ class Measures:
     def _spread(self, measure: Measure, values: Array) -> Array:
         """∫ values d(measure) as a function of the variables; values may be several, by columns."""
         kept = values[self.kept].T
-        found = np.zeros((*kept.shape[:-1], len(self.measures), kept.shape[-1]))
-        found[..., self.measures.index(measure), :] = kept
+        placed = np.zeros((*kept.shape[:-1], len(self.measures), kept.shape[-1]))
+        placed[..., self.measures.index(measure), :] = kept
         if measure[1] != self.plain:
-            found[..., self.measures.index((measure[0], self.plain)), :] = -kept
-        return found.reshape(*kept.shape[:-1], -1)
+            placed[..., self.measures.index((measure[0], self.plain)), :] = -kept
+        return placed.reshape(*kept.shape[:-1], -1)
 
     def _function(self, linear: Linear) -> Array:
         """Σ coefficients · sums as a function of the variables."""
-        found = np.zeros(len(self.measures) * int(self.kept.sum()))
+        coefficients = np.zeros(len(self.measures) * int(self.kept.sum()))
         for m, part in enumerate(self.parts):
             for j in np.flatnonzero(linear.coefficients):
                 wanted = self.around
                 if wanted is None:
                     wanted = self.condition.wanted(part.weights[j], self.powers[j])
-                found += linear.coefficients[j] * self._spread((m, self.others[j]), wanted)
-        return found
+                coefficients += linear.coefficients[j] * self._spread((m, self.others[j]), wanted)
+        return coefficients
 
     def _tests(self, level: float) -> Iterator[Bounds]:
         """How many rows of each measure lie below the thresholds."""
@@ -128,12 +128,14 @@ class Measures:
         rows = condition.rows(self.group, size)
         # Where in a node its rows lie is not known; the variance of a population is larger, wherever they do.
         target: Target = "population" if condition.points.even else self.target
-        each = 1 - (1 - level) / (len(self.measures) * size)
+        level_each = 1 - (1 - level) / (len(self.measures) * size)
         for m, powers in self.measures:
-            found = condition.measured(self.parts[m], powers)
-            half = half_widths(found.covariance(target, rows)[:, 0, 0], found.heaviest[rows, 0], each).half
+            estimates = condition.measured(self.parts[m], powers)
+            half = half_widths(
+                estimates.covariance(target, rows)[:, 0, 0], estimates.heaviest[rows, 0], level_each
+            ).half
             matrix = self._spread((m, powers), condition.test_means)
-            yield Bounds(matrix, found.values[rows, 0] / self.rows, half / self.rows + condition.test_gaps)
+            yield Bounds(matrix, estimates.values[rows, 0] / self.rows, half / self.rows + condition.test_gaps)
 
     def _scores(self, asked: list[Linear], level: float) -> Bounds:
         """The estimates of the functions that are asked for, as they are without what is added for their bias."""
@@ -150,25 +152,25 @@ class Measures:
             matrix.append(row)
         a = np.stack([linear.coefficients for linear in asked])
         variance = np.einsum(
-            "ni,ij,nj->n", a, self.found.covariance(self.target, slice(self.group, self.group + 1))[0], a
+            "ni,ij,nj->n", a, self.estimates.covariance(self.target, slice(self.group, self.group + 1))[0], a
         )
-        heaviest = np.abs(a) @ self.found.heaviest[self.group]
+        heaviest = np.abs(a) @ self.estimates.heaviest[self.group]
         half = half_widths(variance, heaviest, 1 - (1 - level) / len(asked)).half
-        return Bounds(np.stack(matrix), a @ self.found.values[self.group] / self.rows, half / self.rows + gaps)
+        return Bounds(np.stack(matrix), a @ self.estimates.values[self.group] / self.rows, half / self.rows + gaps)
 
     def _extremes(
         self, bounds: list[Bounds], factor: float, top: Linear, bottom: Linear | None
     ) -> tuple[float, float] | None:
         """The least and the greatest, None where no measure fits."""
-        matrix, values, radii = (np.concatenate(each) for each in zip(*bounds, strict=True))
+        matrix, values, radii = (np.concatenate(arrays) for arrays in zip(*bounds, strict=True))
         twice = self._at_most_twice()
         matrix = np.concatenate([matrix, twice])
         lower = np.concatenate([values - factor * radii, np.full(len(twice), -np.inf)])
         upper = np.concatenate([values + factor * radii, np.zeros(len(twice))])
         constraints, function = Constraints(matrix, lower, upper), self._function(top)
         if bottom is None:
-            found = constraints.range(function)
-            return None if found is None else _wider(found, self.rows, top.shift)
+            extremes = constraints.range(function)
+            return None if extremes is None else _wider(extremes, self.rows, top.shift)
         divisor = self._function(bottom)
         sizes = constraints.range(divisor)
         if sizes is None or _wider(sizes, self.rows, bottom.shift)[0] <= 0:
@@ -181,8 +183,8 @@ class Measures:
             [[*divisor, bottom.shift / self.rows]],
         ])  # fmt: skip
         ends = np.append(np.zeros(len(scaled) - 1), 1.0), np.append(np.full(len(scaled) - 1, np.inf), 1.0)
-        found = Constraints(scaled, *ends).range(np.append(function, top.shift / self.rows))
-        return None if found is None else _wider(found, 1.0, 0.0)
+        extremes = Constraints(scaled, *ends).range(np.append(function, top.shift / self.rows))
+        return None if extremes is None else _wider(extremes, 1.0, 0.0)
 
     def _at_most_twice(self) -> Array:
         """G − 2F ≤ 0 at each point."""

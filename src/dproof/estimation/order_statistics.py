@@ -17,14 +17,13 @@ from dproof.estimation.distribution_free import DistributionFree
 from dproof.estimation.estimated import Options, estimate, refuse_singular
 from dproof.estimation.intervals import half_widths, normal_quantile
 from dproof.estimation.subsamples import StoredRows, of_whole, scale_up
+from dproof.exact import int_or_float
 from dproof.laws.lattice import NODES
 from dproof.laws.scores import Array
-from dproof.plans.schema import schema_of
 from dproof.questions.aggregates import Frequent, Rank
 from dproof.questions.answer import Cell
 from dproof.questions.predicates import Compare, Contains, Predicate, both
 from dproof.questions.question import Aggregate, Key, Question
-from dproof.questions.schema import plain
 from dproof.questions.sums import Term, present, undeclared_missing
 
 _MOST_STEPS = 512  # thresholds at which a distribution is estimated
@@ -51,7 +50,7 @@ class OrderStatistics:
     ) -> None:
         self.combos = combos
         self.law, self.data, self.rows, self.whole = stored.law, stored.data, stored.rows, stored.whole
-        self.schema = schema_of(stored.law.plan, "release")
+        self.schema = stored.law.schema
         self.question, self.options, self.labels = question, options, labels
         self.rough = np.zeros(len(labels), bool)  # groups with a distribution that wide noise hides
         self.tables: dict[Any, tuple[Counting, Contingency, Combos]] = {}  # by column and condition
@@ -90,14 +89,14 @@ class OrderStatistics:
         marks = np.unique(np.linspace(0, len(order) - 1, min(len(order), _MOST_STEPS)).astype(np.int64))
         takes = (np.argsort(order)[None, :] <= marks[:, None]) - _share(aggregate)
         sums, groups = [counting.sum_of(Term((), where))], counting.groups(combos, {column: takes})
-        found = table.estimates(sums, groups)
-        refuse_singular(counting, found.values)
-        free = DistributionFree(table, sums, groups, found)
-        scale, found = scale_up(found, self.whole), of_whole(found, self.whole)
-        variance = found.covariance(options.target)[:, 0, 0]
-        half = half_widths(variance, found.heaviest[:, 0], options.level).half
-        half += scale * np.abs(table.likely_bias(sums[0], groups)) + _LEFT * found.doubts[:, 0]
-        total, naive = (each[:, 0].reshape(-1, len(marks)) for each in (found.values, found.naive))
+        estimates = table.estimates(sums, groups)
+        refuse_singular(counting, estimates.values)
+        free = DistributionFree(table, sums, groups, estimates)
+        scale, estimates = scale_up(estimates, self.whole), of_whole(estimates, self.whole)
+        variance = estimates.covariance(options.target)[:, 0, 0]
+        half = half_widths(variance, estimates.heaviest[:, 0], options.level).half
+        half += scale * np.abs(table.likely_bias(sums[0], groups)) + _LEFT * estimates.doubts[:, 0]
+        total, naive = (numbers[:, 0].reshape(-1, len(marks)) for numbers in (estimates.values, estimates.naive))
         half = half.reshape(total.shape)
         biased = np.asarray(free.biased.reshape(total.shape).any(axis=1))
         self.rough |= biased
@@ -144,9 +143,14 @@ class OrderStatistics:
         counting = Counting(self.law, [Term((), where)], [*self.question.group_by, Key(column)])
         table, combos = counting.read(self.data, self.rows)
         inner = counting.groups(combos)
-        found = table.estimates([counting.sum_of(Term((), where))], inner)
+        estimates = table.estimates([counting.sum_of(Term((), where))], inner)
         parts: dict[tuple[Any, ...], list[tuple[float, ...]]] = {labels: [] for labels in self.labels}
-        by_value = (found.values[:, 0], found.naive[:, 0], found.squares[:, 0, 0], found.products[:, 0, 0])
+        by_value = (
+            estimates.values[:, 0],
+            estimates.naive[:, 0],
+            estimates.squares[:, 0, 0],
+            estimates.products[:, 0, 0],
+        )
         for (*group, value), row in zip(inner.labels, np.stack(by_value, axis=1).tolist(), strict=True):
             if isinstance(value, (int, float, Decimal)):
                 parts[tuple(group)].append((float(value), *row))
@@ -155,8 +159,8 @@ class OrderStatistics:
                     f"{aggregate.kind.upper()} needs numbers, and column {column!r} has other values: COUNT it"
                 )
         for rows in parts.values():
-            each = np.array(sorted(rows, reverse=_end(aggregate) == "greatest")).reshape(-1, 5)
-            q, upto, all_of = _share(aggregate), np.cumsum(each, axis=0), each.sum(axis=0)
+            steps = np.array(sorted(rows, reverse=_end(aggregate) == "greatest")).reshape(-1, 5)
+            q, upto, all_of = _share(aggregate), np.cumsum(steps, axis=0), steps.sum(axis=0)
             _, total, naive, *_ = (upto - q * all_of).T
             # Rows with different public values are different rows, so their squares add up: (1 − q)² before t, q²
             # behind.
@@ -164,26 +168,26 @@ class OrderStatistics:
             exact = options.target == "table" and self.whole == self.rows
             less = product if exact else total**2 / max(self.rows, 1)
             variance = np.where(np.abs(square - less) < 1e-9 * np.abs(square), 0.0, square - less)
-            half = half_widths(variance, np.zeros(len(each)), options.level).half
-            yield each[:, 0], (each[:, 0], each[:, 0]), total, (total - half, total + half), naive
+            half = half_widths(variance, np.zeros(len(steps)), options.level).half
+            yield steps[:, 0], (steps[:, 0], steps[:, 0]), total, (total - half, total + half), naive
 
     def _most_frequent(self, aggregate: Aggregate, several: bool, where: Predicate | None) -> list[Cell]:
         """The values or items of the largest estimated counts."""
         (column,) = aggregate.columns
-        found: list[tuple[tuple[Any, ...], tuple[float, float, Any]]]
+        grouped: list[tuple[tuple[Any, ...], tuple[float, float, Any]]]
         if self.schema.spaces[column].items is not None:
             space = self.schema.declared(column)
-            found = [
+            grouped = [
                 (labels, (*counts, item))
                 for item in map(space.candidate, range(space.candidates))
                 for labels, counts in self._counts(both(where, Contains(column, item)), ())
             ]
         else:
-            found = [
+            grouped = [
                 (tuple(group), (*counts, value)) for (*group, value), counts in self._counts(where, (Key(column),))
             ]
         counted: dict[tuple[Any, ...], list[tuple[float, float, Any]]] = {labels: [] for labels in self.labels}
-        for group, row in found:
+        for group, row in grouped:
             if row[2] is not None:
                 counted[group].append(row)
         cells = []
@@ -203,7 +207,7 @@ class OrderStatistics:
         table, combos = counting.read(self.data, self.rows)
         groups = counting.groups(combos)
         estimated = estimate(counting, table, groups, needed, self.question, self.options, self.whole)
-        numbers = zip(estimated.best[:, 0].tolist(), estimated.found.naive[:, 0].tolist(), strict=True)
+        numbers = zip(estimated.best[:, 0].tolist(), estimated.estimates.naive[:, 0].tolist(), strict=True)
         yield from zip(groups.labels, numbers, strict=True)
 
 
@@ -239,7 +243,7 @@ def _first(holds: Array, last: int) -> int:
 
 
 def _number(value: float) -> int | float:
-    return plain(Fraction(float(value)))
+    return int_or_float(Fraction(float(value)))
 
 
 def _share(aggregate: Aggregate) -> float:

@@ -56,9 +56,9 @@ class Answering:
         if wanted not in self.counted:
             self.counted[wanted] = count(self.data, [quoted(ASKED), *keys], sums)
         (asked, *values), numbers, totals = self.counted[wanted]
-        own = pc.equal(asked.cast(pa.string()), self.group)
-        chosen = as_numpy(own).astype(bool)
-        return [array.filter(own) for array in values], numbers[chosen], [total[chosen] for total in totals]
+        is_asked = pc.equal(asked.cast(pa.string()), self.group)
+        chosen = as_numpy(is_asked).astype(bool)
+        return [array.filter(is_asked) for array in values], numbers[chosen], [total[chosen] for total in totals]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -96,11 +96,11 @@ def relation(database: Any, data: Any) -> Any:
     try:
         if isinstance(data, Answering):
             return relation(database, data.data).filter(f"{quoted(ASKED)} = {text_literal(data.group)}")
-        found = relation_of(database, data)
+        rows = relation_of(database, data)
     except duckdb.Error:
         raise InputError("the stored table of the release cannot be read: dproof verify says what is wrong") from None
-    if found is not None:
-        return found
+    if rows is not None:
+        return rows
     import pyarrow.parquet
 
     return database.from_arrow(pyarrow.concat_tables(pyarrow.parquet.read_table(path) for path in data))
@@ -116,11 +116,11 @@ def count(data: Any, keys: Sequence[str], sums: Sequence[str]) -> Counted:
     named = {f"s{n}": f"coalesce(sum({number}), 0)::DOUBLE" for n, number in enumerate(sums)}
     if isinstance(data, Parts):
         counted = data.each(lambda part: _packed(_counted(part, keys, named)))
-        found = pa.concat_tables(pa.ipc.open_stream(part).read_all() for part in counted)
+        table = pa.concat_tables(pa.ipc.open_stream(part).read_all() for part in counted)
     else:
-        found = _counted(data, keys, named)
-    columns = [found.column(n).combine_chunks() for n in range(len(keys))]
-    return columns, as_numpy(found.column("n")).astype(float), [as_numpy(found.column(name)) for name in named]
+        table = _counted(data, keys, named)
+    columns = [table.column(n).combine_chunks() for n in range(len(keys))]
+    return columns, as_numpy(table.column("n")).astype(float), [as_numpy(table.column(name)) for name in named]
 
 
 def _counted(data: Any, keys: Sequence[str], sums: Mapping[str, str]) -> Any:
@@ -218,16 +218,18 @@ def _unmix_bins(law: Law, seen: list[Seen], bins: list[ColumnBins | None], other
 
     A condition at the edges is a count of bins, and as exact as a condition on categories.
     """
-    at_edges = [column if own is None else _at_edges(column, own, name) for column, own in zip(seen, bins, strict=True)]
-    found = [column for column in at_edges if column is not None]
-    if len(found) == len(seen):
-        return law.unmix(found, others, name)
-    (column, *more), (own, *_) = seen, bins
-    if more or others > 1 or own is None:
+    at_edges = [
+        column if edges is None else _at_edges(column, edges, name) for column, edges in zip(seen, bins, strict=True)
+    ]
+    counted = [column for column in at_edges if column is not None]
+    if len(counted) == len(seen):
+        return law.unmix(counted, others, name)
+    (column, *more), (edges, *_) = seen, bins
+    if more or others > 1 or edges is None:
         raise InputError(
             f"{name} were sanitised together, numbers by their bins: ask for counts at their edges, not for sums"
         )
-    return _between_edges(law, column, own, name)
+    return _between_edges(law, column, edges, name)
 
 
 def _at_edges(column: Seen, bins: ColumnBins, name: str) -> Seen | None:

@@ -75,47 +75,49 @@ def rows_to_expect(law: RowLaw, columns: frozenset[str], rows: int) -> list[Stor
 
 def _holding(law: RowLaw, private: frozenset[str]) -> list[tuple[str, RowLaw, Any]]:
     """The groups that hold all of these columns, each as a law of its own, and how likely a row is asked for it."""
-    found = [
+    holding = [
         (group.name, RowLaw(law.plan, (group,)), chance)
         for group, chance in zip(law.groups, law.chances, strict=True)
         if private <= {column.name for column in group.columns}
     ]
-    if not found:
+    if not holding:
         together = ", ".join(f'"{column.name}"' for column in law.plan.columns if column.name in private)
         raise InputError(
             f"no row was asked for these columns together: declare [[joint]] columns = [{together}] in the plan, or a "
             "question that needs them in [[questions]], and sanitise again"
         )
-    return found
+    return holding
 
 
-def scale_up(found: Estimates, whole: int) -> float:
+def scale_up(estimates: Estimates, whole: int) -> float:
     """How many rows one row of a part stands for."""
-    return whole / max(found.rows, 1)
+    return whole / max(estimates.rows, 1)
 
 
-def of_whole(found: Estimates, whole: int) -> Estimates:
+def of_whole(estimates: Estimates, whole: int) -> Estimates:
     """The sums over all rows, from estimates for a random part of them.
 
     A score that was the same in all rows of the part shows no variance; unless it is 1 whatever a row holds, it has
     that of one row at least.
     """
-    if found.rows == whole:
-        return found
-    scale, population = scale_up(found, whole), found.covariance("population").copy()
-    certain = np.abs(found.values - found.rows) + np.abs(found.heaviest - 1) <= _SAME * max(found.rows, 1)
+    if estimates.rows == whole:
+        return estimates
+    scale, population = scale_up(estimates, whole), estimates.covariance("population").copy()
+    certain = np.abs(estimates.values - estimates.rows) + np.abs(estimates.heaviest - 1) <= _SAME * max(
+        estimates.rows, 1
+    )
     places = np.arange(population.shape[1])
-    own = population[:, places, places]
-    population[:, places, places] = np.where((own == 0) & ~certain, found.heaviest**2, own)
-    values = scale * found.values
+    variances = population[:, places, places]
+    population[:, places, places] = np.where((variances == 0) & ~certain, estimates.heaviest**2, variances)
+    values = scale * estimates.values
     return replace(
-        found,
+        estimates,
         values=values,
-        naive=scale * found.naive,
-        heaviest=scale * found.heaviest,
-        doubts=scale * found.doubts,
+        naive=scale * estimates.naive,
+        heaviest=scale * estimates.heaviest,
+        doubts=scale * estimates.doubts,
         squares=scale**2 * population + _outer(values) / max(whole, 1),
-        products=scale * found.products,
+        products=scale * estimates.products,
         rows=whole,
     )
 
@@ -123,17 +125,17 @@ def of_whole(found: Estimates, whole: int) -> Estimates:
 def pooled(parts: Sequence[Estimates], weights: Sequence[float]) -> Estimates:
     """The sums over all rows, from the estimates of several disjoint random parts of them; the weights sum to 1."""
     first, rows = parts[0], max(parts[0].rows, 1)
-    each = list(zip(weights, parts, strict=True))
-    values = np.sum([w * part.values for w, part in each], axis=0)
-    population = np.sum([w**2 * (part.squares - _outer(part.values) / rows) for w, part in each], axis=0)
+    weighted = list(zip(weights, parts, strict=True))
+    values = np.sum([w * part.values for w, part in weighted], axis=0)
+    population = np.sum([w**2 * (part.squares - _outer(part.values) / rows) for w, part in weighted], axis=0)
     return replace(
         first,
         values=values,
-        naive=np.sum([w * part.naive for w, part in each], axis=0),
-        heaviest=np.max([w * part.heaviest for w, part in each], axis=0),
-        doubts=np.sum([w * part.doubts for w, part in each], axis=0),
+        naive=np.sum([w * part.naive for w, part in weighted], axis=0),
+        heaviest=np.max([w * part.heaviest for w, part in weighted], axis=0),
+        doubts=np.sum([w * part.doubts for w, part in weighted], axis=0),
         squares=population + _outer(values) / rows,
-        products=np.sum([w * part.products for w, part in each], axis=0),
+        products=np.sum([w * part.products for w, part in weighted], axis=0),
     )
 
 

@@ -169,7 +169,7 @@ class CyclicDesign(Law):
         return np.asarray(moved + starts.take(chosen, mode="clip"))
 
     def _chosen(self, count: int, coins: Coins) -> tuple[NDArray[Any], NDArray[Any]]:
-        """So many times a number j below m, and a place among the v residues: each of the first w has weight `high`,
+        """`count` times a number j below m, and a place among the v residues: each of the first w has weight `high`,
         and each other one `low`."""
         words = uniform_below(np.broadcast_to(np.uint64(self.total), count), coins)
         j, word = np.divmod(words, self.total // self.bases)

@@ -9,8 +9,8 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from dproof.errors import InputError, TooLarge
-from dproof.laws.scores import Array, Powers, Transform
+from dproof.errors import TooLarge
+from dproof.laws.scores import Array, Powers, Transform, refuse_flat
 
 _MOST_PRODUCTS = 1 << 30  # of scores, which are written out so many at a time
 _WRITTEN_OUT = 1 << 22
@@ -51,7 +51,7 @@ class Classes:
 
     @property
     def _length(self) -> int:
-        """Of the transforms: a prime one would be slow, and twice the residues leave room for what goes round."""
+        """The length of the transforms: a prime would be slow, and twice the residues leave room to wrap around."""
         return min(odd << ((2 * self.prime - 1) // odd).bit_length() for odd in (1, 3, 5))
 
     @property
@@ -66,22 +66,22 @@ class Classes:
 
     def count(self, counts: Array) -> Array:
         by_class = counts.reshape(*counts.shape[:-1], self.classes, self.prime)
-        found = np.zeros((*counts.shape[:-1], self._length // 2 + 1), complex)
+        spectrum = np.zeros((*counts.shape[:-1], self._length // 2 + 1), complex)
         for part in self._parts:
             moved = np.fft.rfft(by_class[..., part, :], self._length)
-            found += np.einsum("...jf,jf->...f", moved, self._transforms[part].conj())
-        differences = np.fft.irfft(found, self._length)
+            spectrum += np.einsum("...jf,jf->...f", moved, self._transforms[part].conj())
+        differences = np.fft.irfft(spectrum, self._length)
         before = self._length - self.prime
         return np.asarray(differences[..., : self.size] + differences[..., before : before + self.size])
 
     def add(self, weights: Array) -> Array:
         padded = np.fft.rfft(weights, self._length)[..., None, :]
-        found = np.empty((*weights.shape[:-1], self.classes, self.prime))
+        added = np.empty((*weights.shape[:-1], self.classes, self.prime))
         for part in self._parts:
             sums = np.fft.irfft(padded * self._transforms[part], self._length)
-            found[..., part, :] = sums[..., : self.prime]
-            found[..., part, :-1] += sums[..., self.prime : 2 * self.prime - 1]
-        return found.reshape(*weights.shape[:-1], self.states)
+            added[..., part, :] = sums[..., : self.prime]
+            added[..., part, :-1] += sums[..., self.prime : 2 * self.prime - 1]
+        return added.reshape(*weights.shape[:-1], self.states)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -97,23 +97,23 @@ class Shifts:
         return self.modulus * len(self.residues)
 
     def count(self, counts: Array) -> Array:
-        found = np.zeros((*counts.shape[:-1], self.size))
+        counted = np.zeros((*counts.shape[:-1], self.size))
         for j, row in enumerate(self.residues.tolist()):
-            own = counts[..., j * self.modulus : (j + 1) * self.modulus]
-            twice = np.concatenate([own, own[..., : self.size]], axis=-1)  # residues go round
+            shifted = counts[..., j * self.modulus : (j + 1) * self.modulus]
+            twice = np.concatenate([shifted, shifted[..., : self.size]], axis=-1)  # residues go round
             for d in row:
-                found += twice[..., d : d + self.size]
-        return found
+                counted += twice[..., d : d + self.size]
+        return counted
 
     def add(self, weights: Array) -> Array:
-        found = np.zeros((*weights.shape[:-1], len(self.residues), self.modulus))
+        added = np.zeros((*weights.shape[:-1], len(self.residues), self.modulus))
         for j, row in enumerate(self.residues.tolist()):
             twice = np.zeros((*weights.shape[:-1], self.modulus + self.size))
             for d in row:
                 twice[..., d : d + self.size] += weights
             twice[..., : self.size] += twice[..., self.modulus :]
-            found[..., j, :] = twice[..., : self.modulus]
-        return found.reshape(*weights.shape[:-1], self.states)
+            added[..., j, :] = twice[..., : self.modulus]
+        return added.reshape(*weights.shape[:-1], self.states)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -131,21 +131,21 @@ class Held:
 
     def gather(self, counts: Array, axis: int) -> Array:
         counts = np.moveaxis(counts, axis, -1)
-        held, total = self.incidence.count(counts), counts.sum(axis=-1, keepdims=True)
+        counted, total = self.incidence.count(counts), counts.sum(axis=-1, keepdims=True)
         if not self._is_single:
-            held = Folded(self.block_of, np.ones(len(self.block_of)), len(self.own)).gather(held, -1)
-        found = self.own * held + self.flat * total
+            counted = Folded(self.block_of, np.ones(len(self.block_of)), len(self.own)).gather(counted, -1)
+        estimates = self.own * counted + self.flat * total
         if self.rest is not None:
-            others = found.sum(axis=-1) - found[..., self.rest]
-            found[..., self.rest] = total[..., 0] - others
-        return np.moveaxis(found, -1, axis)
+            others = estimates.sum(axis=-1) - estimates[..., self.rest]
+            estimates[..., self.rest] = total[..., 0] - others
+        return np.moveaxis(estimates, -1, axis)
 
     def spread(self, weights: Array, axis: int) -> Array:
         weights = np.moveaxis(weights, axis, -1)
         shift = np.zeros((*weights.shape[:-1], 1)) if self.rest is None else weights[..., self.rest, None]
-        found = self.incidence.add((self.own * (weights - shift))[..., self.block_of])
-        found += shift + (self.flat * (weights - shift)).sum(axis=-1, keepdims=True)
-        return np.moveaxis(found, -1, axis)
+        scores = self.incidence.add((self.own * (weights - shift))[..., self.block_of])
+        scores += shift + (self.flat * (weights - shift)).sum(axis=-1, keepdims=True)
+        return np.moveaxis(scores, -1, axis)
 
     @property
     def _is_single(self) -> bool:
@@ -160,12 +160,12 @@ class Held:
 
     def largest(self) -> Array:
         many = np.bincount(self.block_of, minlength=len(self.own))
-        found = np.maximum(np.abs(self.own * many + self.flat), np.abs(self.flat))
+        largest = np.maximum(np.abs(self.own * many + self.flat), np.abs(self.flat))
         if self.rest is not None:  # where the block holds none of the other values, or all of them
-            others = np.arange(len(found)) != self.rest
+            others = np.arange(len(largest)) != self.rest
             none = 1 - self.flat[others].sum()
-            found[self.rest] = max(abs(none), abs(none - (self.own * many)[others].sum()))
-        return np.asarray(found)
+            largest[self.rest] = max(abs(none), abs(none - (self.own * many)[others].sum()))
+        return np.asarray(largest)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -206,9 +206,9 @@ class Folded:
 
     def gather(self, counts: Array, axis: int) -> Array:
         moved = np.moveaxis(counts, axis, 0)
-        found = np.zeros((self.blocks, *moved.shape[1:]))
-        np.add.at(found, self.block_of, moved * self.values.reshape(-1, *[1] * (moved.ndim - 1)))
-        return np.moveaxis(found, 0, axis)
+        folded = np.zeros((self.blocks, *moved.shape[1:]))
+        np.add.at(folded, self.block_of, moved * self.values.reshape(-1, *[1] * (moved.ndim - 1)))
+        return np.moveaxis(folded, 0, axis)
 
     def spread(self, weights: Array, axis: int) -> Array:
         moved = np.moveaxis(weights, axis, -1)
@@ -272,8 +272,7 @@ class Blocked:
 
     def scores(self, powers: Powers) -> Held:
         if self.hit == self.miss:
-            why = "its law is the same for every value, so nothing but the number of rows can be estimated"
-            raise InputError(f"{self.name} cannot be debiased: {why}; raw(...) shows the rows as they are")
+            refuse_flat(self.name)
         sizes = np.bincount(self.block_of, minlength=self.blocks)
         own = self._values(powers) / (self.hit - self.miss)
         # The variance of a group goes with its size: more than half of the values are counted by the others.

@@ -29,6 +29,7 @@ from dproof.laws.scores import (
     cautious_nodes,
     explain_singular,
     likely_nodes,
+    refuse_flat,
     smoothed,
     solve,
     unmixed_powers,
@@ -73,8 +74,7 @@ class Kept:
 
     def scores(self, powers: Powers) -> Scores:
         if self.keep == self.other:
-            why = "its law is the same for every value, so nothing but the number of rows can be estimated"
-            raise InputError(f"{self.name} cannot be debiased: {why}; raw(...) shows the rows as they are")
+            refuse_flat(self.name)
         own = self.wanted(powers).own / (self.keep - self.other)
         return Spiked(own, -self.other * self.weights * own)
 
@@ -215,7 +215,7 @@ class Shown(Mixed):
         return Dense(self.wanted(powers).matrix / self.matrix[0, 0]) if any(powers) else Mixed.scores(self, powers)
 
     def evenly(self) -> Array:
-        """As where nothing is missing."""
+        """The same as where nothing is missing."""
         return np.asarray(self.matrix[0])
 
 
@@ -247,7 +247,7 @@ class Moments:
     def evenly(self) -> Array:
         """E (x + Z)^k for x spread evenly over [−1, 1] and noise with the moments of Laplace's law."""
         if not self.reach:
-            raise InputError("numbers of a public column are not declared, so nothing can be expected of them")
+            raise InputError("the numbers of a public column are not declared, so their ± cannot be predicted")
         spread = self.noise[1]
         noise = [1.0, 0.0, spread, 0.0, 6 * spread**2]
         even = [0.0 if k % 2 else 1 / (k + 1) for k in range(5)]

@@ -70,14 +70,14 @@ def plane_set(q: int) -> NDArray[np.int64]:
     while len(powers) < min(v, _CHUNK):
         powers.append(_times(powers[-1], x, cubic, q))
     first = np.array(powers, np.int64)
-    found, start, step = [], (1, 0, 0), _power(x, len(powers), cubic, q)
+    chunks, start, step = [], (1, 0, 0), _power(x, len(powers), cubic, q)
     for n in range(0, v, len(powers)):
         # The last coefficient of xⁿ⁺ⁱ is linear in those of xⁱ.
         last = [_times(start, unit, cubic, q)[2] for unit in ((1, 0, 0), (0, 1, 0), (0, 0, 1))]
-        found.append(n + np.flatnonzero(first @ np.array(last) % q == 0))
+        chunks.append(n + np.flatnonzero(first @ np.array(last) % q == 0))
         start = _times(start, step, cubic, q)
-    held = np.concatenate(found)
-    return held[held < v]
+    residues = np.concatenate(chunks)
+    return residues[residues < v]
 
 
 def _cubic(q: int) -> Polynomial:

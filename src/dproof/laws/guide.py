@@ -77,7 +77,7 @@ class Guide:
         return drawn
 
     def sample(self, count: int, coins: Coins) -> NDArray[Any]:
-        """So many outcomes of the one law of a guide with a single row."""
+        """`count` outcomes of the one law of a guide with a single row."""
         return self.draw(np.broadcast_to(np.uint8(0), count), coins)
 
     def naming(self, values: NDArray[Any]) -> Guide:

@@ -110,7 +110,7 @@ class KNorm:
 
     @cached_property
     def _guides(self) -> tuple[Guide, Guide]:
-        """Of j, and of a geometric number, whose last outcome adds a block and draws again."""
+        """The guides of j and of a geometric number, whose last outcome adds a block and draws again."""
         a, b = self.fall.numerator, self.fall.denominator
         block = [(b - a) * a**n * b ** (_BLOCK - 1 - n) for n in range(_BLOCK)]
         return guide([self._heads], sum(self._heads)), guide([[*block, a**_BLOCK]], b**_BLOCK)
@@ -129,7 +129,7 @@ class KNorm:
         return last, guide([[*table, whole - sum(table)]], whole)
 
     def _cells(self, count: int, coins: Coins) -> NDArray[np.int64]:
-        """So many T: of a table, or, where that ends, of sums until one lies beyond it."""
+        """`count` draws of T: from a table or, where that ends, from sums until one lies beyond it."""
         last, table = self._table
         if table is None:
             return self._summed(count, coins)
@@ -141,7 +141,7 @@ class KNorm:
         return drawn
 
     def _summed(self, count: int, coins: Coins) -> NDArray[np.int64]:
-        """So many T, as sums of geometric numbers and of one that has its own weights."""
+        """`count` draws of T, as sums of geometric numbers and of one that has its own weights."""
         head, digit = self._guides
 
         def fresh(count: int) -> NDArray[np.int64]:
@@ -153,13 +153,13 @@ class KNorm:
         return np.asarray(head.sample(count, coins) + drawn.reshape(count, -1).sum(axis=1))
 
     def _cube(self, count: int, coins: Coins) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """So many vectors of their cubes, and how far these reach."""
+        """`count` vectors, each uniform in a cube, and how far the cubes reach."""
         reach = self.cell * self._cells(count, coins)
         x = uniform_below(np.repeat(2 * reach + 1, self.terms), coins).reshape(count, self.terms)
         return x - reach[:, None], reach
 
     def draw(self, count: int, coins: Coins) -> NDArray[np.int64]:
-        """So many numbers, of vectors one after another."""
+        """`count` numbers: the vectors one after another."""
         vectors = count // self.terms
         if vectors * self.terms != count:
             raise InputError(f"K-norm noise comes in vectors of {self.terms} numbers")

@@ -353,7 +353,7 @@ def _room(width: float, cells: int) -> int:
 def _top(
     fall: Fraction, ratio: Fraction, width: float, scales: int, slack: float
 ) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """The top digit by sign: a block of so many scales, then the escape."""
+    """The top digit by sign: a block of `scales` scales, then the escape."""
     cells = ceil(scales * width) + 1
     first = int(_room(width, cells) / (1 + 1 / float(min(ratio, Fraction(1 << 900)))) * (1 - slack))
     positive = falling(first, fall, cells)
@@ -368,7 +368,7 @@ def _top(
 
 
 def _steepest(table: Sequence[int]) -> Iterable[tuple[int, int]]:
-    """Of all neighbours in a table those with the largest quotient and those with the least; none of one entry alone.
+    """The neighbours in a table with the largest quotient and those with the least; none where there is one entry.
 
     >>> _steepest([9, 6, 2, 1])
     ((6, 2), (9, 6))

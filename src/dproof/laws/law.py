@@ -241,11 +241,11 @@ class Law(Protocol):
         (column,) = seen
         inputs, outputs, total = listed(self)
         if inputs * outputs > _LARGEST_UNDONE:
-            raise TooLarge(f"{name} has a law of {inputs} by {outputs}, too large to be undone")
+            raise TooLarge(f"{name} has a law of {inputs} by {outputs}, too large to be inverted")
         matrix = np.asarray(np.array([self.weights(n) for n in range(inputs)]) / total, float)
-        told = presence_alone(column, matrix, name)
-        if told is not None:
-            return told
+        by_presence = presence_alone(column, matrix, name)
+        if by_presence is not None:
+            return by_presence
         codes, member = np.arange(inputs), np.eye(column.blocks.blocks)[column.blocks.of(np.arange(inputs))]
         line = column.space.line
         if line is None:

@@ -88,10 +88,12 @@ class OneItem(Law):
             )
         nodes = np.array([0, *(1 << bit for bit in bits)])  # the item is not in the set, and it is
         member = np.eye(column.blocks.blocks)[column.blocks.of(nodes)]
-        part = 1 / self.bits
-        law = np.array([[1 - part, part * p, part * (1 - p)], [1 - part, part * (1 - p), part * p]])[: len(nodes)]
+        chance = 1 / self.bits
+        law = np.array([[1 - chance, chance * p, chance * (1 - p)], [1 - chance, chance * (1 - p), chance * p]])[
+            : len(nodes)
+        ]
         shown = np.vstack([np.zeros(column.blocks.blocks), *member, *member[: 2 - len(nodes)]])
-        axis = Drawn(name, law, member, np.zeros(len(nodes)), shown, np.zeros(3), asked=part, kept=p)
+        axis = Drawn(name, law, member, np.zeros(len(nodes)), shown, np.zeros(3), asked=chance, kept=p)
         (bit,) = bits or (0,)
 
         def state(released: Sequence[Array]) -> Array:

@@ -87,7 +87,7 @@ class OptionalLaw(Law):
 
     def __post_init__(self) -> None:
         if not 0 < self.missing <= self.present < self.whole:
-            raise InputError("a value must be shown at least as often where it is there, and neither always nor never")
+            raise InputError("a value must be shown at least as often as a missing one, and neither always nor never")
 
     @property
     def inputs(self) -> int | None:
@@ -151,9 +151,9 @@ class OptionalLaw(Law):
         pure = None
         if values.value is not None and one is not None:
             pure = max(values.value, one * self.present / self.missing, hidden)
-        found = profile_odds(lambda odds: self.worst(odds).value, pure, delta)
-        worst = self.worst(max(Fraction(1), (found or Fraction(1)) * (1 - Fraction(1, 1 << 40))))
-        return Odds(found, worst.source, worst.target)
+        odds_at_delta = profile_odds(lambda odds: self.worst(odds).value, pure, delta)
+        worst = self.worst(max(Fraction(1), (odds_at_delta or Fraction(1)) * (1 - Fraction(1, 1 << 40))))
+        return Odds(odds_at_delta, worst.source, worst.target)
 
     # What it does to values ------------------------------------------------------------------------------------------
 
@@ -163,8 +163,8 @@ class OptionalLaw(Law):
     def chances(self) -> tuple[str, Mapping[str, float]]:
         p, q = self.present / self.whole, self.missing / self.whole
         return "a value is", {
-            "there, and shown with noise": p,
-            "there, and shown as missing": 1 - p,
+            "present, and shown with noise": p,
+            "present, and shown as missing": 1 - p,
             "missing, and shown as missing": 1 - q,
             "missing, and shown as the middle with noise": q,
         }
@@ -217,9 +217,9 @@ class OptionalLaw(Law):
         inside = replace(column, blocks=PresentBlocks(column.blocks, absent), space=space)
         moments = self.inner.moments_of(inside)
         if moments is not None or column.scale is None:
-            found = presence(column, chances, name, moments)
-            if found is not None:
-                return found
+            by_presence = presence(column, chances, name, moments)
+            if by_presence is not None:
+                return by_presence
         unmixed = self.inner.unmix([inside], others, name)
         (axis,), state = unmixed.axes, unmixed.state
         assert isinstance(axis, Mixed) and state is not None
@@ -286,13 +286,13 @@ def optional_law(inner: Centred, epsilon: Fraction, delta: Fraction) -> Optional
     """
     odds = exp_below(epsilon)
 
-    def law(part: Fraction) -> OptionalLaw:
-        """With q/p at least this part, both rounded towards more privacy."""
-        missing = ceil(_WHOLE * (odds - 1) / (odds / part - 1))
-        return OptionalLaw(inner, floor(min(missing / part, _WHOLE - (_WHOLE - missing) / odds)), missing, _WHOLE)
+    def law(ratio: Fraction) -> OptionalLaw:
+        """With q/p at least this ratio, both rounded towards more privacy."""
+        missing = ceil(_WHOLE * (odds - 1) / (odds / ratio - 1))
+        return OptionalLaw(inner, floor(min(missing / ratio, _WHOLE - (_WHOLE - missing) / odds)), missing, _WHOLE)
 
-    def keeps(part: Fraction) -> bool:
-        return law(part).worst(odds).value <= delta
+    def keeps(ratio: Fraction) -> bool:
+        return law(ratio).worst(odds).value <= delta
 
     least, most = 1 / odds, 1 - _LEAST_GAP
     if odds == 1 or not keeps(most):

@@ -98,13 +98,13 @@ class Rounded(Law):
 
     def worst(self, odds: Fraction) -> Worst:
         codes, law = self._ends
-        found = law.worst(odds)
-        return Worst(found.value, codes[found.source], codes[found.target])
+        worst = law.worst(odds)
+        return Worst(worst.value, codes[worst.source], codes[worst.target])
 
     def odds(self, delta: Fraction) -> Odds:
         codes, law = self._ends
-        found = law.odds(delta)
-        return Odds(found.value, codes[found.source], codes[found.target])
+        odds = law.odds(delta)
+        return Odds(odds.value, codes[odds.source], codes[odds.target])
 
     def maximal_expectation(self, losses: Callable[[int], Any]) -> Fraction:
         """Between two coarse points E|Y_c − c| and E(Y_c − c)² are quadratic in c, as outputs lie on that lattice. So
@@ -145,9 +145,9 @@ class Rounded(Law):
         """The coarse points are nodes; a number between two of them has a law between theirs, exactly."""
         (column,) = seen
         matrix = np.asarray(self.inner.rows / self.inner.total, float)
-        told = presence_alone(column, matrix, name)
-        if told is not None:
-            return told
+        by_presence = presence_alone(column, matrix, name)
+        if by_presence is not None:
+            return by_presence
         blocks, scale = column.blocks, column.scale or Scale()
         near = np.arange(self.steps + 1) * (self.size - 1) / self.steps
         coarse = np.unique([np.floor(near), np.ceil(near)]).astype(np.int64)

@@ -16,10 +16,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from math import comb
-from typing import Any, Protocol
+from typing import Any, NoReturn, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
+
+from dproof.errors import InputError
 
 Array = NDArray[Any]
 Powers = tuple[int, ...]  # of each number that an axis carries
@@ -215,6 +217,12 @@ def _ever_sharper(matrix: Array, wanted: Array, shares: Array) -> Iterator[Array
         yield level + (scaled.T @ rest) / np.sqrt(states)[:, None]
 
 
+def refuse_flat(name: str) -> NoReturn:
+    """Refuse to debias what shows every value alike."""
+    why = "its law is the same for every value, so nothing but the number of rows can be estimated"
+    raise InputError(f"{name} cannot be debiased: {why}; raw(...) shows the rows as they are")
+
+
 def explain_singular(law: Array, labels: Sequence[Any]) -> str:
     """Why a law cannot be undone, and what of it can: values that look alike, and what can be told nevertheless."""
     rank = int(np.linalg.matrix_rank(law, tol=_TINY * len(law)))
@@ -223,8 +231,8 @@ def explain_singular(law: Array, labels: Sequence[Any]) -> str:
         items = sorted({item for label in labels for item in label}, key=str)
         alone = {f"sets with {item!r}": np.array([float(item in label) for label in labels]) for item in items}
     solved = ~np.isnan(solve(law, np.stack(list(alone.values()), axis=1)).sum(axis=0))
-    told = [text for text, can in zip(alone, solved, strict=True) if can][:5]
-    part = f"; {', '.join(told)} can be asked for" if told else ""
+    answerable = [text for text, can in zip(alone, solved, strict=True) if can][:5]
+    part = f"; {', '.join(answerable)} can be asked for" if answerable else ""
     _, groups = np.unique(law.round(12), axis=0, return_inverse=True)
     groups = groups.reshape(-1)
     twins = np.flatnonzero(np.bincount(groups) > 1)

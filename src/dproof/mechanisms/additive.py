@@ -38,7 +38,7 @@ def laplace(interval: Interval, privacy: Promise | None = None, *, scale: Any = 
     b = diam/ε at δ = 0, and about diam/(ε − 2 ln(1 − δ)) with δ, the least scale that the exact lattice profile
     allows; HLM15, Example 5 has diam/(ε − ln(1 − δ)), which is enough but not needed.
     Outputs lie on all of the lattice, or in the interval with `clamp`, which costs no privacy. With `scale` instead of
-    a promise b is given; `epsilon()` tells what it keeps.
+    a promise b is given; `epsilon()` gives what it keeps.
 
     Why it is private: see `integer_laplace`, with the diameter in steps as the sensitivity.
 

@@ -50,7 +50,7 @@ def unary_encoding(
 
     δ(ε) = p(1−q) − e^ε q(1−p). "optimised", the default, has p = 1/2 and the least q, "symmetric" has q = 1 − p and
     the largest p, which is the permanent response of RAPPOR. With `p` and `q` instead of a promise both are given;
-    `epsilon()` tells what they keep. Wang, Blocki, Li and Jha 2017; Erlingsson, Pihur and Korolova 2014.
+    `epsilon()` gives what they keep. Wang, Blocki, Li and Jha 2017; Erlingsson, Pihur and Korolova 2014.
 
     Why it is private: two values differ in the law of two bits only; p and q meet the inequality in whole numbers.
 
@@ -85,7 +85,7 @@ def unary_encoding(
 
 def _given_chances(space: Categories, p: Any, q: Any, privacy: Any, form: Any) -> Mechanism:
     if p is None or q is None or privacy is not None or form is not None:
-        raise InputError("give p and q, both, or a promise and perhaps a form: the one or the other")
+        raise InputError("give both p and q, or a promise with an optional form, but not a mixture")
     own, other = exact(p, "p"), exact(q, "q")
     if not (0 <= own <= 1 and 0 <= other <= 1):
         raise InputError("p and q must lie between 0 and 1: they are probabilities")
@@ -124,7 +124,7 @@ def subset_selection(space: Categories, privacy: Promise, *, width: int | None =
 
 
 def one_item(space: Subsets, privacy: Promise) -> Mechanism:
-    """One item of the set, drawn whatever the set is, and whether the set holds it, told with all of ε.
+    """One item, drawn whatever the set is, and whether the set holds it, answered with all of ε.
 
     With h items the count of one has the variance h·e^ε/(e^ε − 1)² and a little more, where an answer for every item at
     ε/h has e^(ε/h)/(e^(ε/h) − 1)², about h²/ε². Nothing can be told about two items together.
@@ -150,7 +150,7 @@ def frequency(space: Categories | Rows, privacy: Promise) -> Mechanism:
     randomised response has (e^ε + k − 2)/(e^ε − 1)²; each row is one code of 32 bits (`BlockDesign`). The promise's δ
     is not used.
 
-    Why it is private: as each of these.
+    Why it is private: it is one of these laws, each of which is.
 
     >>> m = frequency(Categories(list(range(100))), Privacy(1))
     >>> m.name, m.epsilon() <= 1, round(even_variance(m.family, 100), 2)

@@ -165,8 +165,8 @@ class Mechanism:
         return None if steps is None or line is None else steps * float(line.step)
 
     def bias_and_variance(self) -> BiasAndVariance | None:
-        """Of a released number, the largest of each over the true numbers; None where no numbers are released, or some
-        may be missing.
+        """The bias and variance of a released number, each at its worst true number; None where no numbers are
+        released, or some may be missing.
 
         >>> from dproof import Interval, Privacy, laplace
         >>> of = laplace(Interval(0, 1, "0.01"), Privacy(1)).bias_and_variance()
@@ -180,7 +180,7 @@ class Mechanism:
         return None if found is None else BiasAndVariance(*found)
 
     def with_missing(self, privacy: Promise) -> Mechanism:
-        """The mechanism for values that may be missing, with None for those; as private as this one must be.
+        """The mechanism for values that may be missing, written None, which keeps the same promise.
 
         >>> from dproof import Interval, laplace
         >>> m = laplace(Interval(0, 100, 1), Privacy(1)).with_missing(Privacy(1))

@@ -45,7 +45,7 @@ def as_neighbours(neighbours: Any, space: Space) -> NDArray[np.bool_] | None:
     matrix = np.zeros((k, k), bool)
     for pair in rows:
         if not _is_pair(pair, space):
-            raise InputError(f"neighbours must be {_WHAT}: one of them is no pair of declared labels")
+            raise InputError(f"neighbours must be {_WHAT}: one of them is not a pair of declared labels")
         i, j = (space.code(label) for label in pair)
         if i == j:
             raise InputError("neighbours are two different inputs: one of the pairs names the same label twice")

@@ -164,12 +164,12 @@ def _always_there(columns: Sequence[Column]) -> set[str]:
 def _counted(tables: Listed, columns: Sequence[Column]) -> Listed:
     """The tables of counts; where there are none, all rows are counted, for the mean of the curves."""
     left_out = _always_there(columns)
-    found: dict[tuple[str, ...], Fraction] = {}
+    weights: dict[tuple[str, ...], Fraction] = {}
     for table, weight in tables:
-        found.setdefault(tuple(name for name in table if name not in left_out), weight)
-    if len(found) > 1 and left_out:
-        found.pop((), None)
-    return tuple(found.items())
+        weights.setdefault(tuple(name for name in table if name not in left_out), weight)
+    if len(weights) > 1 and left_out:
+        weights.pop((), None)
+    return tuple(weights.items())
 
 
 def _sums(
@@ -216,24 +216,24 @@ def _read_tables(release: Reader, columns: Sequence[Column]) -> Listed:
     A set in a listed table stands for each of its items, one at a time.
     """
     axes = {column.name: [axis.name for axis in axes_of(column)] for column in columns}
-    names = [name for own in axes.values() for name in own]
+    names = [name for axis_names in axes.values() for name in axis_names]
     twice = next((name for name, times in Counter(names).items() if times > 1), None)
     if twice is not None:
-        raise Misplaced(("columns", twice), "has the name of an item of a set: call one of them otherwise")
+        raise Misplaced(("columns", twice), "has the name of an item of a set: rename one of them")
     given = release.value("tables", _USUAL)
     if not isinstance(given, list):
         most = release.integer("tables", _USUAL)
         if most < 1:
-            raise release.wrong("tables", "must be at least 1: all tables of up to so many columns")
+            raise release.wrong("tables", "must be at least 1: all tables of up to that many columns are measured")
         sizes = range(1, min(most, len(names)) + 1)
         if sum(comb(len(names), size) for size in sizes) > _MOST_TABLES:
             raise release.wrong("tables", f"makes over {_MOST_TABLES:,} tables: list fewer with [[release.tables]]")
         return tuple((table, Fraction(1)) for size in sizes for table in combinations(names, size))
-    found: dict[tuple[str, ...], Fraction] = {}
+    weights: dict[tuple[str, ...], Fraction] = {}
     for table in release.tables("tables"):
         for name in table.texts("columns"):
             if name not in axes:
-                problem = f"names {name!r}, which is no column that the plan counts{did_you_mean(name, axes)}"
+                problem = f"names {name!r}, which is not a column that the plan counts{did_you_mean(name, axes)}"
                 raise table.wrong("columns", problem)
         weight = table.number("weight", Fraction(1))
         if weight <= 0:
@@ -242,15 +242,17 @@ def _read_tables(release: Reader, columns: Sequence[Column]) -> Listed:
             raise table.wrong("weight", "must lie between 1e-9 and 1e9: leave out a table that counts for nothing")
         chosen = sorted(table.texts("columns"), key=list(axes).index)
         for key in product(*(axes[name] for name in chosen)):
-            if key in found:
+            if key in weights:
                 raise table.wrong("columns", "names a table that is listed already")
-            found[key] = weight
+            weights[key] = weight
         table.finish()
-    if len(found) > _MOST_TABLES:
+    if len(weights) > _MOST_TABLES:
         raise release.wrong("tables", f"lists more than {_MOST_TABLES:,} tables")
-    if not found:
+    if not weights:
         raise release.wrong("tables", "lists no table: write tables = 2 for all tables of up to two columns")
-    left = next((name for name, own in axes.items() if not any(own[0] in table for table in found)), None)
+    left = next(
+        (name for name, axis_names in axes.items() if not any(axis_names[0] in table for table in weights)), None
+    )
     if left is not None:
         raise release.wrong("tables", f"lists no table with the column {left!r}: add one, or drop the column")
-    return tuple(found.items())
+    return tuple(weights.items())

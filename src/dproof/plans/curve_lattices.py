@@ -28,13 +28,13 @@ def lattice_of(expansion: Expansion, privacy: Privacy) -> CurveLattice:
     The noise of all measurements is chosen together, and needs to know the lattices first. So of the expansions that
     the plan allows that one is taken which would be best with all of the promise, were there no lattice.
     """
-    declared, found = expansion.present or expansion, list[CurveLattice]()
+    declared, lattices = expansion.present or expansion, list[CurveLattice]()
     split: Split = "gaussian" if privacy.delta else "k_norm"
     for candidate in declared.candidates:
         with suppress(InputError):  # a region that is too small beside the range: another may do
-            found.append(candidate.lattice(split))
-    if len(found) < 2:
-        return found[0] if found else declared.candidates[0].lattice(split)
+            lattices.append(candidate.lattice(split))
+    if len(lattices) < 2:
+        return lattices[0] if lattices else declared.candidates[0].lattice(split)
     deviation = _normal_deviation(privacy) if privacy.delta else 0.0
 
     def error(lattice: CurveLattice) -> float:
@@ -44,7 +44,7 @@ def lattice_of(expansion: Expansion, privacy: Privacy) -> CurveLattice:
         noise = (deviation**2 * added.square + pure) * float(squares.sum())
         return noise / FEW_ROWS**2 + l2_left_out(lattice) ** 2
 
-    return min(found, key=error)
+    return min(lattices, key=error)
 
 
 def _normal_deviation(privacy: Privacy) -> float:

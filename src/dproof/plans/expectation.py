@@ -23,7 +23,7 @@ _BIAS = 1e-9  # of the interval's length, which rounding floats may feign
 
 
 def half_widths(law: RowLaw, rows: int) -> dict[str, float | None]:
-    """For each group, ± at 95% of a debiased count over so many rows, at its worst; None where none can be had.
+    """For each group, ± at 95% of a debiased count over `rows` rows, at its worst; None where it cannot be had.
 
     For sets it is the count of rows that hold an item.
 
@@ -62,7 +62,7 @@ def answers_conditions(group: Group) -> bool | None:
 
 
 def mean_half_widths(law: RowLaw, rows: int) -> dict[str, float]:
-    """For each column of numbers under an unbiased law, ± at 95% of their mean over so many rows, at its worst."""
+    """For each column of numbers under an unbiased law, ± at 95% of their mean over `rows` rows, at its worst."""
     widths = {}
     for group, chance in zip(law.groups, law.chances, strict=True) if rows > 0 else ():
         released = group.mechanism.bias_and_variance()
@@ -76,7 +76,7 @@ def mean_half_widths(law: RowLaw, rows: int) -> dict[str, float]:
 
 
 def missing_half_widths(law: RowLaw, rows: int) -> dict[str, float]:
-    """For each column that keeps missing values apart, ± at 95% of their debiased count over so many rows."""
+    """For each column that keeps missing values apart, ± at 95% of their debiased count over `rows` rows."""
     widths, asked = {}, {group.name: chance for group, chance in zip(law.groups, law.chances, strict=True)}
     for name, chances in shown_chances(law).items():
         apart = float(chances[0] - chances[1])
@@ -97,13 +97,13 @@ def shown_chances(law: RowLaw) -> dict[str, tuple[Fraction, Fraction]]:
 
 
 def count_half_width(group: Wanted, part: Privacy, rows: int) -> float | None:
-    """± at 95% of a debiased count over so many rows, for columns with this part of the promise; None without one."""
+    """± at 95% of a debiased count over `rows` rows, for columns with this part of the promise; None without one."""
     variance = choose(group.space, part, group.mechanism, group.uses).family.count_variance(group.space)
     return None if variance is None else _Z * sqrt(rows * variance)
 
 
 def epsilon_for(plan: Plan, rows: int, half_width: Any) -> Fraction:
-    """The least ε, to three digits, with which every count over so many rows is right to ± the half-width.
+    """The least ε, to three digits, with which every count over `rows` rows is accurate to ± the half-width.
 
     Counted are categories, sets and joined columns. The shares, δ and everything else stay as the plan has them.
     """
@@ -129,8 +129,8 @@ def epsilon_for(plan: Plan, rows: int, half_width: Any) -> Fraction:
 
     if not enough(Fraction(_LARGEST_EPSILON)):
         raise InputError(
-            f"no epsilon up to {_LARGEST_EPSILON} makes every count over {rows} rows right to ± {half_width}: "
-            "ask for less, or give the plan fewer columns"
+            f"no epsilon up to {_LARGEST_EPSILON} makes every count over {rows} rows accurate to ± {half_width}: "
+            "ask for a larger ±, or give the plan fewer columns"
         )
     least = bisect(enough, Fraction(0), Fraction(_LARGEST_EPSILON), lambda low, high: high - low <= high / 10_000)
     return Fraction(_THREE_DIGITS.divide(least.numerator, least.denominator))

@@ -50,7 +50,7 @@ def read_layout(table: Reader) -> Layout:
     if known not in ENCODINGS:
         raise table.wrong(
             "encoding",
-            "is no known encoding in which every value can be read by itself: write "
+            "is not a known encoding in which every value can be read by itself: write "
             '"utf-8", "cp1252" (Windows), "latin-1" or "utf-16"',
         )
     if known in _EAST_ASIAN and separator is not None and separator not in _NEVER_SECOND:

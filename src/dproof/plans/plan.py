@@ -144,7 +144,7 @@ class Plan:
 
     @classmethod
     def parse(cls, text: str, *, name: str = "plan") -> Plan:
-        """The plan in a TOML text; a mistake is told with its key and line."""
+        """The plan in a TOML text; a mistake is reported with its key and line."""
         expect(text, str, "text", "the TOML text of a plan")
         expect(name, str, "name", "a text: what the plan is called in messages")
         return read_toml(text, name, lambda top: _plan(top, text))
@@ -298,7 +298,7 @@ def _groups(top: Reader, columns: tuple[Column, ...], spread: Spread | None) -> 
         for name in names:
             if name not in known:
                 raise table.wrong(
-                    "columns", f"names {name!r}, which is no column of the plan{did_you_mean(name, known)}"
+                    "columns", f"names {name!r}, which is not a column of the plan{did_you_mean(name, known)}"
                 )
             if not known[name].private or known[name].space.holds_curves:
                 raise table.wrong("columns", f"names {name!r}, which has no finite space to join")
@@ -340,7 +340,8 @@ def _check(columns: tuple[Column, ...], person: str | None) -> None:
         named = [column for column in columns if person in column.sources]
         if not named:
             raise Misplaced(
-                ("privacy", "person"), f"names {person!r}, which is no column of the plan{did_you_mean(person, uses)}"
+                ("privacy", "person"),
+                f"names {person!r}, which is not a column of the plan{did_you_mean(person, uses)}",
             )
         if named[0].kind != "drop":
             raise Misplaced(("columns", named[0].name), "names the person of each row, so it must have drop = true")

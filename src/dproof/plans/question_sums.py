@@ -188,15 +188,15 @@ class QuestionSums:
         sizes = tuple(axis.size for axis in several)
         return Weights(None if number is None else place, table, np.ravel(weights), np.ravel(group), sizes)
 
-    def _blocks(self, part: Cut) -> tuple[list[Axis], NDArray[np.int64]]:
+    def _blocks(self, column_cut: Cut) -> tuple[list[Axis], NDArray[np.int64]]:
         """The axes of a column of a question, and the block of each of their cells."""
-        if part.bits is None:
-            axis = self.axes[part.column][1]
-            _refuse_cut(axis, part)
-            return [axis], part.of(np.array(axis.bins.starts))
-        items = {axis.item: axis for _, axis in self.axes.values() if axis.column.name == part.column}
-        places = np.indices((2,) * len(part.bits))
-        return [items[bit] for bit in part.bits], np.asarray(sum(place << n for n, place in enumerate(places)))
+        if column_cut.bits is None:
+            axis = self.axes[column_cut.column][1]
+            _refuse_cut(axis, column_cut)
+            return [axis], column_cut.of(np.array(axis.bins.starts))
+        items = {axis.item: axis for _, axis in self.axes.values() if axis.column.name == column_cut.column}
+        places = np.indices((2,) * len(column_cut.bits))
+        return [items[bit] for bit in column_cut.bits], np.asarray(sum(place << n for n, place in enumerate(places)))
 
     def _summed(self, term: Term) -> tuple[int, Axis] | None:
         """The number in bins or the curve that a sum adds up, with its place; None where the values of all numbers are

@@ -81,7 +81,7 @@ def _refuse_unlisted(plan: Plan, n: int, names: tuple[str, ...], number: str | N
         by = f" by {' × '.join(names)}" if number is not None and names else ""
         raise Misplaced(
             ("questions", str(n + 1), "sql"),
-            f"needs {what}{by}, which [release] does not list: add it, or leave `tables` out, and the questions choose",
+            f"needs {what}{by}, which [release] does not list: add it, or leave `tables` out: then questions choose",
         )
 
 

@@ -124,7 +124,7 @@ def _written(value: Any, path: Keys) -> Any:
         return number if isinstance(number, (int, float)) else str(number)
     if isinstance(value, (str, int, float, date)):
         return value
-    raise InputError(f"{'.'.join(path)} must be a text, a number or what else TOML has, not {described(value)}")
+    raise InputError(f"{'.'.join(path)} must be a text, a number or another value of TOML, not {described(value)}")
 
 
 class Misplaced(Exception):

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import cached_property
 from math import inf
 from typing import Any
 
@@ -19,8 +20,10 @@ from dproof.errors import InputError, NotPrivate, TooLarge
 from dproof.exact import exact, float_above, log_above
 from dproof.mechanisms.mechanism import Mechanism
 from dproof.plans.plan import ASKED, Plan, Wanted, split
+from dproof.plans.schema import schema_of
 from dproof.plans.spread import best_shares, best_weights, needs, sample_variance, split_variance, things
 from dproof.privacy import Privacy
+from dproof.questions.schema import Schema
 from dproof.spaces.codes import Codes
 from dproof.spaces.column import Column
 from dproof.spaces.space import narrowest
@@ -89,7 +92,7 @@ class Tight:
         return {"epsilon": "inf" if self.epsilon == inf else self.epsilon, "delta": self.delta, "exact": self.exact}
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class RowLaw:
     """What happens to a row, and the proof of what it may lose.
 
@@ -101,6 +104,11 @@ class RowLaw:
     plan: Plan
     groups: tuple[Group, ...]
     weights: tuple[int, ...] | None = None
+
+    @cached_property
+    def schema(self) -> Schema:
+        """What a question may ask of the release."""
+        return schema_of(self.plan, "release")
 
     @property
     def stored(self) -> tuple[str, ...]:
@@ -121,7 +129,7 @@ class RowLaw:
         return tuple(group.part for group in self.groups)
 
     def promise(self, rows: int = 1) -> Privacy:
-        """What is promised to somebody who owns so many rows: rows are independent, so their promises add up."""
+        """What is promised to somebody who owns `rows` rows: rows are independent, so their promises add up."""
         one = self.plan.privacy
         return Privacy(rows * one.epsilon, min(Fraction(1), rows * one.delta), neighbours=one.neighbours)
 
@@ -137,7 +145,7 @@ class RowLaw:
         return {"rows": rows, "epsilon": epsilon, "delta": delta, "tight": self.tight(rows).to_json()}
 
     def tight(self, rows: int = 1) -> Tight:
-        """What so many rows lose at most, by the laws themselves.
+        """What `rows` rows of a person lose at most, by the laws themselves.
 
         At δ = 0 it is exact: independent columns and rows can all be at their worst at once, so the odds multiply.
         With δ it is the exact composition where the laws have a short one, else the sum of their tight values.
@@ -161,7 +169,7 @@ class RowLaw:
         return Tight(float_above(epsilon), float_above(min(spent, Fraction(1))), exact=False)
 
     def _tight_of_one(self, rows: int, promise: Privacy) -> Tight:
-        """Of rows that answer for one group each: the largest of their tight ε, and the mean of their tight δ.
+        """Tight values of rows that answer for one group each: the largest ε of the groups, and the mean of their δ.
 
         What was drawn is told, so for two rows P(A) ≤ e^ε P'(A) + Σ w_t δ_t(ε). At δ = 0 the largest ε is attained.
         """

@@ -51,18 +51,20 @@ def needs(plan: Plan) -> list[Need]:
     [['a', 'b'], ['a', 'c'], ['b', 'c']]
     """
     private = {column.name: column for column in plan.columns if column.private}
-    found: dict[frozenset[str], Fraction] = {}
+    weights: dict[frozenset[str], Fraction] = {}
     for columns, weight in _questioned(plan):
-        own = columns.intersection(private)
-        if own:
-            found[own] = found.get(own, Fraction(0)) + weight
+        asked = columns.intersection(private)
+        if asked:
+            weights[asked] = weights.get(asked, Fraction(0)) + weight
     joints = [group.names for group in plan.groups if len(group.columns) > 1]
-    found = dict.fromkeys(joints, Fraction(1)) | found
+    weights = dict.fromkeys(joints, Fraction(1)) | weights
     pairs = [frozenset(pair) for pair in combinations(private, 2)]
-    if not found and pairs and len(pairs) <= _MOST_PAIRS and all(_fits(plan, pair) for pair in pairs):
-        found = dict.fromkeys(pairs, Fraction(1))
-    held = frozenset[str]().union(*found)
-    return [Need(*each) for each in (found | {frozenset([c]): Fraction(1) for c in private if c not in held}).items()]
+    if not weights and pairs and len(pairs) <= _MOST_PAIRS and all(_fits(plan, pair) for pair in pairs):
+        weights = dict.fromkeys(pairs, Fraction(1))
+    covered = frozenset[str]().union(*weights)
+    return [
+        Need(*item) for item in (weights | {frozenset([c]): Fraction(1) for c in private if c not in covered}).items()
+    ]
 
 
 def _questioned(plan: Plan) -> Iterable[tuple[frozenset[str], Fraction]]:
@@ -93,7 +95,7 @@ def _fits(plan: Plan, pair: Iterable[str]) -> bool:
 def things(plan: Plan) -> tuple[Wanted, ...]:
     """What a row may be asked: the declared joints, and what else is needed and no joint holds."""
     declared = tuple(group for group in plan.groups if len(group.columns) > 1)
-    found, needed = list(declared), _uses(plan)
+    wanted, needed = list(declared), _uses(plan)
     for need in needs(plan):
         if any(need.columns <= thing.names for thing in declared):
             continue
@@ -105,12 +107,12 @@ def things(plan: Plan) -> tuple[Wanted, ...]:
                 "leave that question out, or write spread = 'split'"
             )
         mechanism = columns[0].mechanism if len(columns) == 1 else "auto"
-        found.append(Wanted(columns, Fraction(1), mechanism, uses_of(need.columns, needed)))
-    if len({thing.name for thing in found}) < len(found):
+        wanted.append(Wanted(columns, Fraction(1), mechanism, uses_of(need.columns, needed)))
+    if len({thing.name for thing in wanted}) < len(wanted):
         raise InputError("two things that a row may be asked have the same name: rename a column with × in its name")
-    if len(found) > _MOST_THINGS:
+    if len(wanted) > _MOST_THINGS:
         raise InputError(f"a row can be asked one of {_MOST_THINGS} things at most: leave questions or columns out")
-    return tuple(found)
+    return tuple(wanted)
 
 
 # Variances -----------------------------------------------------------------------------------------------------------
@@ -240,16 +242,16 @@ def best_shares(plan: Plan, calibrate: Callable[[Wanted, Privacy], Mechanism]) -
     units = [_UNITS] * len(groups)
     known: dict[tuple[int, int], float | None] = {}
 
-    def part(place: int, own: int) -> float | None:
-        if (place, own) not in known:
-            share, promise = Fraction(own, _UNITS * len(groups)), plan.privacy
+    def part(place: int, share_units: int) -> float | None:
+        if (place, share_units) not in known:
+            share, promise = Fraction(share_units, _UNITS * len(groups)), plan.privacy
             given = Privacy(promise.epsilon * share, promise.delta * share)
-            known[place, own] = noise(groups[place].columns, calibrate(groups[place], given))
-        return known[place, own]
+            known[place, share_units] = noise(groups[place].columns, calibrate(groups[place], given))
+        return known[place, share_units]
 
     def total(moved: dict[int, int]) -> float:
-        each = [(g.columns, part(n, units[n] + moved.get(n, 0)) or 0.0) for n, g in enumerate(groups)]
-        return _product_total(wanted, each) or 0.0
+        noises = [(g.columns, part(n, units[n] + moved.get(n, 0)) or 0.0) for n, g in enumerate(groups)]
+        return _product_total(wanted, noises) or 0.0
 
     movable = [n for n in range(len(groups)) if part(n, _UNITS) is not None]
     now = total({})
@@ -263,7 +265,7 @@ def best_shares(plan: Plan, calibrate: Callable[[Wanted, Privacy], Mechanism]) -
             break
         now = then
         units[to], units[giver] = units[to] + 1, units[giver] - 1
-    return [Fraction(own, _UNITS * len(groups)) for own in units]
+    return [Fraction(share_units, _UNITS * len(groups)) for share_units in units]
 
 
 def _gives_shares(plan: Plan) -> bool:

@@ -87,13 +87,13 @@ def root(number: Number) -> Number:
 
 def total(sums: Sums, *columns: str) -> Number:
     """Σ of the product of the numbers as they are: ∏ (middle + unit·z), multiplied out."""
-    values, found = [sums.values[column] for column in columns], None
+    values, result = [sums.values[column] for column in columns], None
     for taken in product((True, False), repeat=len(columns)):
         factor = prod((v.unit if is_taken else v.middle for v, is_taken in zip(values, taken, strict=True)), start=1.0)
         if factor:
-            part = sums[tuple(c for c, is_taken in zip(columns, taken, strict=True) if is_taken)] * factor
-            found = part if found is None else found + part
-    return found
+            summand = sums[tuple(c for c, is_taken in zip(columns, taken, strict=True) if is_taken)] * factor
+            result = summand if result is None else result + summand
+    return result
 
 
 def mean(sums: Sums, x: str) -> Number:

@@ -10,6 +10,7 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
+from dproof.exact import int_or_float
 from dproof.spaces.space import Space
 
 _SHOWN = 4  # points of a curve that a line of text shows
@@ -205,7 +206,7 @@ def _json(value: Any) -> Any:
     if isinstance(value, Cell):
         return value.to_json()
     if isinstance(value, Fraction):
-        return int(value) if value.denominator == 1 else float(value)
+        return int_or_float(value)
     if isinstance(value, (set, frozenset)):
         return sorted((_json(item) for item in value), key=str)
     if isinstance(value, Mapping):

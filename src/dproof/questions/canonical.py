@@ -67,11 +67,11 @@ def _ordered(predicate: Predicate) -> Predicate:
             return Not(_ordered(part))
         case And(parts) | Or(parts):
             joiner = type(predicate)
-            found: dict[str, Predicate] = {}
+            by_text: dict[str, Predicate] = {}
             for part in map(_ordered, parts):
                 for piece in part.parts if isinstance(part, joiner) else (part,):
-                    found[_written(piece)] = piece
-            ordered = tuple(found[text] for text in sorted(found))
+                    by_text[_written(piece)] = piece
+            ordered = tuple(by_text[text] for text in sorted(by_text))
             return ordered[0] if len(ordered) == 1 else joiner(ordered)
         case _:
             return predicate
@@ -122,7 +122,7 @@ def expression(part: Expression) -> str:
             text = f"{function}({'DISTINCT ' if definition.counts == 'values' else ''}{inside})"
             return text if where is None else f"{text} FILTER (WHERE {condition(where)})"
         case Unnest() | Applied():
-            raise AssertionError("neither is measured: see `measured_parts`")
+            raise AssertionError("items and functions are not measured: see `measured_parts`")
 
 
 def _label(case: Case) -> str:

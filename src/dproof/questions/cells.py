@@ -67,15 +67,15 @@ class Cut:
 
     def of(self, codes: NDArray[Any]) -> NDArray[np.int64]:
         """The block of each code."""
-        found = np.asarray(codes).astype(np.int64)
-        if found.ndim > 1:
-            found = found[:, 0]  # a curve has all its places, or none
+        places = np.asarray(codes).astype(np.int64)
+        if places.ndim > 1:
+            places = places[:, 0]  # a curve has all its places, or none
         if self.bits is None:
-            return self.block[np.searchsorted(self.first, found, side="right") - 1]
-        block = np.zeros_like(found)
+            return self.block[np.searchsorted(self.first, places, side="right") - 1]
+        block = np.zeros_like(places)
         for n, bit in enumerate(self.bits):
-            block |= (found >> bit & 1) << n
-        return np.where(found == MISSING, self.blocks - 1, block)
+            block |= (places >> bit & 1) << n
+        return np.where(places == MISSING, self.blocks - 1, block)
 
     def places(self, codes: NDArray[Any]) -> Places:
         """The block of each code, or that of all codes where a look at the least and the greatest tells it."""
@@ -167,9 +167,9 @@ def _gap(column: str, schema: Schema) -> list[int]:
 
 def _bit_axis(column: str, schema: Schema, regions: Sequence[Region]) -> Cut:
     """Blocks of codes that agree in all bits that a condition looks at."""
-    bits = tuple(sorted({bit for found in regions if isinstance(found, Bit) for bit in found.bits}))
+    bits = tuple(sorted({bit for region in regions if isinstance(region, Bit) for bit in region.bits}))
     if len(bits) > _MOST_ITEMS:
-        raise TooLarge(f"column {column!r} meets {len(bits)} conditions at once: ask for fewer")
+        raise TooLarge(f"column {column!r} has conditions on {len(bits)} items, too many at once: ask for fewer")
     patterns = [sum(1 << bit for n, bit in enumerate(bits) if p >> n & 1) for p in range(1 << len(bits))]
     each = 1.0 if schema.is_open(column) else schema.declared(column).size / len(patterns)
     first = np.array([*patterns, *_gap(column, schema)])
@@ -186,11 +186,11 @@ def _axis(column: str, schema: Schema, regions: Sequence[Region], keys: Sequence
         first = np.concatenate([np.array(_gap(column, schema), np.int64), np.arange(space.size)])
         block = np.arange(len(first))
     else:
-        ends = {0, *(end for found in regions if isinstance(found, Runs) for end in found.ends)}
-        ends |= {start for found in groups for start in found.starts.tolist()}
+        ends = {0, *(end for region in regions if isinstance(region, Runs) for end in region.ends)}
+        ends |= {start for group in groups for start in group.starts.tolist()}
         first = np.array([*_gap(column, schema), *sorted(end for end in ends if 0 <= end < size_of(space))])
         # The groups decide first, so that their blocks come in their order.
-        marks = [*(found.of(first) for found in groups), *(found.holds(first) for found in regions), first * 0]
+        marks = [*(group.of(first) for group in groups), *(region.holds(first) for region in regions), first * 0]
         block = np.unique(np.stack(marks), axis=1, return_inverse=True)[1].reshape(-1)
     last = np.append(first[1:], size_of(space)) - 1
     return Cut(column, first, last, block, np.bincount(block, last - first + 1.0))

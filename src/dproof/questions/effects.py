@@ -37,7 +37,7 @@ class Coordinate:
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class Grouped:
     """One question of several that are answered together: its condition and its groups."""
 
     where: Predicate | None
@@ -78,14 +78,14 @@ class Effects:
         if int(max(abs(scaled.max(initial=0)), abs(scaled.min(initial=0)))) ** power * 4 * (len(used) + 1) < 1 << 62:
             scaled = scaled.astype(np.int64)
         sizes = np.abs(scaled) ** power
-        own = sizes.sum(axis=1)
-        top = int(np.argmax(own))
+        row_sizes = sizes.sum(axis=1)
+        top = int(np.argmax(row_sizes))
         if neighbours == "add-remove":
-            return int(own[top]) * worth**power, (kinds[top],) * 2, True
-        if len(own) > _MOST_EFFECTS or not self.complete:
-            return _bound(scaled, groups, own, power) * worth**power, None, False
+            return int(row_sizes[top]) * worth**power, (kinds[top],) * 2, True
+        if len(row_sizes) > _MOST_EFFECTS or not self.complete:
+            return _bound(scaled, groups, row_sizes, power) * worth**power, None, False
         most, pair = 0, (0, 0)
-        for first in range(len(own)):
+        for first in range(len(row_sizes)):
             moved = np.abs(scaled - scaled[first]) ** power
             total = np.where(groups != groups[first], sizes + sizes[first], moved).sum(axis=1)
             second = int(np.argmax(total))
@@ -109,12 +109,12 @@ def _bound(scaled: NDArray[Any], groups: NDArray[np.int64], own: NDArray[Any], p
     return max(spread, apart) if one_part or power == 1 else spread + apart
 
 
-def effects(schema: Schema, parts: Sequence[Part], coordinates: Sequence[Coordinate]) -> Effects:
+def effects(schema: Schema, parts: Sequence[Grouped], coordinates: Sequence[Coordinate]) -> Effects:
     """Every different effect of one row on the coordinates of these parts.
 
     >>> from dproof.spaces import Categories
     >>> table = Schema("data", {"sex": Categories(["f", "m"])})
-    >>> found = effects(table, [Part(None, (Key("sex"),))], [Coordinate(0, ((Fraction(1), Term((), None)),))])
+    >>> found = effects(table, [Grouped(None, (Key("sex"),))], [Coordinate(0, ((Fraction(1), Term((), None)),))])
     >>> found.largest("add-remove")[0], found.largest("change-one")[0]
     (Fraction(1, 1), Fraction(2, 1))
     """
@@ -125,8 +125,8 @@ def effects(schema: Schema, parts: Sequence[Part], coordinates: Sequence[Coordin
     }
     chosen, complete, grid = _candidates(schema, parts, list(wheres.values()), [term for _, term in wheres])
     meshed = np.meshgrid(*(np.array(codes) for codes in chosen.values()), indexing="ij")
-    codes = {column: found.ravel() for column, found in zip(chosen, meshed, strict=True)}
-    count = math.prod(len(found) for found in chosen.values())
+    codes = {column: mesh.ravel() for column, mesh in zip(chosen, meshed, strict=True)}
+    count = math.prod(map(len, chosen.values()))
     blocks = tuple(axis.of(codes[axis.column]) for axis in grid.axes)
     groups = np.zeros((count, len(parts)), np.int64)
     for n, part in enumerate(parts):
@@ -144,12 +144,12 @@ def effects(schema: Schema, parts: Sequence[Part], coordinates: Sequence[Coordin
                 product = product * term.scale(column, schema).whole(codes[column]).astype(object)
             values[:, n] += product
     kept = _different(groups, values)
-    records = [{column: int(found[n]) for column, found in codes.items()} for n in kept]
+    records = [{column: int(places[n]) for column, places in codes.items()} for n in kept]
     return Effects(records, groups[kept], values[kept], tuple(units), tuple(c.part for c in coordinates), complete)
 
 
 def _candidates(
-    schema: Schema, parts: Sequence[Part], wheres: Sequence[Predicate | None], used: Sequence[Term]
+    schema: Schema, parts: Sequence[Grouped], wheres: Sequence[Predicate | None], used: Sequence[Term]
 ) -> tuple[dict[str, Sequence[int]], bool, Grid]:
     """Codes of each column whose combinations show every effect; whether they do, or only all extremes; the grid."""
     summed = {column: [term for term in used if column in term.columns] for term in used for column in term.columns}

@@ -49,7 +49,7 @@ def check(expression: Expression) -> None:
         expression = expression.inner
         for aggregate in aggregates_of(expression):
             if isinstance(aggregate.definition.chosen, Frequent):
-                raise InputError("a mode or a top list is no number to calculate with: ask for it on its own")
+                raise InputError("a mode or a top list is not a number to calculate with: ask for it on its own")
 
 
 def changes_widths(expression: Expression) -> bool:

@@ -12,6 +12,7 @@ from fractions import Fraction
 from typing import Any, Protocol
 
 from dproof.errors import InputError
+from dproof.exact import int_or_float
 from dproof.questions.answer import Answer, Cell, as_values, cautions
 from dproof.questions.functions import apply
 from dproof.questions.possible import possible
@@ -25,7 +26,7 @@ from dproof.questions.question import (
     aggregates_of,
     measured_parts,
 )
-from dproof.questions.schema import Schema, plain, shown_as
+from dproof.questions.schema import Schema, shown_as
 from dproof.spaces.space import COMPARISONS
 
 
@@ -75,19 +76,21 @@ def answer(question: Question, schema: Schema, measured: Measured, level: float,
         if isinstance(expression, (Key, Unnest)):
             return keys(expression, range(len(measured.labels) * len(items)))
         parts = [measured.estimates(part) for part in measured_parts(expression, question.unnest)]
-        found = [parts[item % len(parts)][n] for n in range(len(measured.labels)) for item in range(len(items))]
-        return [apply(expression, _plain(value)) for value in found] if isinstance(expression, Applied) else found
+        estimates = [parts[item % len(parts)][n] for n in range(len(measured.labels)) for item in range(len(items))]
+        return (
+            [apply(expression, _plain(value)) for value in estimates] if isinstance(expression, Applied) else estimates
+        )
 
     def column(expression: Expression, rows: Sequence[int]) -> list[Any]:
         if isinstance(expression, (Key, Unnest)):
             return keys(expression, rows)
-        parts, found = measured_parts(expression, question.unnest), dict[int, Any]()
+        parts, values = measured_parts(expression, question.unnest), dict[int, Any]()
         for item, part in enumerate(parts):
-            own = [row for row in rows if row % len(items) % len(parts) == item]
+            of_item = [row for row in rows if row % len(items) % len(parts) == item]
             reach, space = possible(part, question, schema, measured.rows), shown_as(part, schema)
-            for row, value in zip(own, measured.cells(part, [row // len(items) for row in own]), strict=True):
-                found[row] = as_values(reach.cut(value), space) if isinstance(value, Cell) else value
-        return [apply(expression, found[row]) for row in rows]
+            for row, value in zip(of_item, measured.cells(part, [row // len(items) for row in of_item]), strict=True):
+                values[row] = as_values(reach.cut(value), space) if isinstance(value, Cell) else value
+        return [apply(expression, values[row]) for row in rows]
 
     sides = [side for test in question.having for side in (test.left, test.right)]
     ordered = [order.expression for order in question.order_by]
@@ -108,7 +111,7 @@ def refuse_calculation(expression: Expression, chosen: Container[Aggregate]) -> 
 
 
 def _label(item: Any) -> Any:
-    return plain(item) if isinstance(item, Fraction) else item
+    return int_or_float(item) if isinstance(item, Fraction) else item
 
 
 def arranged(question: Question, columns: Mapping[Expression, Sequence[Any]], rows: Iterable[int]) -> list[int]:
@@ -127,7 +130,7 @@ def _passes(question: Question, columns: Mapping[Expression, Sequence[Any]], n: 
             if left is None or right is None or not COMPARISONS[test.operator](left, right):
                 return False
         except TypeError:
-            problem = "HAVING compares things of different kinds: numbers with numbers, texts with texts"
+            problem = "HAVING compares values of different kinds: compare numbers with numbers, texts with texts"
             raise InputError(problem) from None
     return True
 

@@ -228,5 +228,5 @@ def columns_needed(question: Question) -> list[frozenset[str]]:
     [['age'], []]
     """
     alone = (replace(question, select=(Item("", part),), having=(), order_by=()) for part in expressions(question))
-    found = [frozenset(columns(part)) for part in alone if aggregates(part)]
-    return list(dict.fromkeys(found)) or [frozenset(columns(question))]
+    needed = [frozenset(columns(part)) for part in alone if aggregates(part)]
+    return list(dict.fromkeys(needed)) or [frozenset(columns(question))]

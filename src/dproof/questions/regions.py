@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dproof.errors import InputError, TooLarge
+from dproof.exact import int_or_float
 from dproof.questions.predicates import (
     Among,
     And,
@@ -28,7 +29,7 @@ from dproof.questions.predicates import (
     normal,
 )
 from dproof.questions.question import Key
-from dproof.questions.schema import Schema, plain
+from dproof.questions.schema import Schema
 from dproof.spaces import Space
 from dproof.spaces.line import Line
 
@@ -202,7 +203,7 @@ def _cases(key: Key, schema: Schema, space: Space) -> Grouping:
 
 
 def _shown(label: Value | None) -> Any:
-    return plain(label) if isinstance(label, Fraction) else label
+    return int_or_float(label) if isinstance(label, Fraction) else label
 
 
 def declared_labels(key: Key, schema: Schema) -> tuple[Any, ...]:
@@ -210,15 +211,15 @@ def declared_labels(key: Key, schema: Schema) -> tuple[Any, ...]:
 
     So a group NULL, always the last, is left out where it has nothing but missing values that were not declared.
     """
-    found = grouping(key, schema)
-    undeclared = key.column in schema.nullable - schema.null_groups and found.labels[-1] is None
-    only_missing = bool((found.starts[found.groups == len(found.labels) - 1] == MISSING).all())
-    return found.labels[:-1] if undeclared and only_missing else found.labels
+    groups = grouping(key, schema)
+    undeclared = key.column in schema.nullable - schema.null_groups and groups.labels[-1] is None
+    only_missing = bool((groups.starts[groups.groups == len(groups.labels) - 1] == MISSING).all())
+    return groups.labels[:-1] if undeclared and only_missing else groups.labels
 
 
 def _edge(label: Any, width: Fraction | None) -> Any:
     """The group of a value: itself, or the lower edge of its bin."""
-    return label if label is None or width is None else plain(math.floor(Fraction(label) / width) * width)
+    return label if label is None or width is None else int_or_float(math.floor(Fraction(label) / width) * width)
 
 
 def _bins(key: Key, line: Line, size: int, width: Fraction) -> tuple[list[Any], NDArray[np.int64]]:
@@ -230,7 +231,7 @@ def _bins(key: Key, line: Line, size: int, width: Fraction) -> tuple[list[Any], 
     unit = math.lcm(low.denominator, step.denominator, width.denominator)
     bottom, one, wide = int(low * unit), int(step * unit), int(width * unit)
     starts = [max(0, -((bottom - n * wide) // one)) for n in range(first, last + 1)]
-    return [plain(n * width) for n in range(first, last + 1)], np.array(starts)
+    return [int_or_float(n * width) for n in range(first, last + 1)], np.array(starts)
 
 
 def _fits(key: Key, groups: int) -> None:

@@ -49,7 +49,7 @@ _ALONE = "column {0!r} holds curves: ask for AVG({0}) or SUM({0}) by itself"
 class Open:
     """A column whose values nobody declared: a public one, or numbers without bounds (but for `low`).
 
-    A question may ask anything of it; whether it has an answer, those decide who would have to know its values.
+    A question may ask anything of it. Whether it has an answer is decided where its values would be needed.
     """
 
     low: Fraction | None = None
@@ -118,10 +118,10 @@ class Schema:
         same = [known for known in self.spaces if known.casefold() == column.casefold()]
         if column not in self.spaces and len(same) != 1:
             raise InputError(f"there is no column {column!r}{did_you_mean(column, self.spaces)}")
-        found = column if column in self.spaces else same[0]
-        if self.spaces[found].holds_curves and not curves and not (gaps and self.may_be_missing(found)):
-            raise InputError(_ALONE.format(found))
-        return found
+        name = column if column in self.spaces else same[0]
+        if self.spaces[name].holds_curves and not curves and not (gaps and self.may_be_missing(name)):
+            raise InputError(_ALONE.format(name))
+        return name
 
     def may_be_missing(self, column: str) -> bool:
         """Whether a value of a declared column may be missing: not there, or a value of its own."""
@@ -186,7 +186,7 @@ def resolve(question: Question, schema: Schema) -> Question:
     tested = [side for test in checked.having for side in (test.left, test.right)]
     inside = [part for whole in (*wholes, *expressions(checked)) for part in parts_of(whole) if part is not whole]
     if any(shown_as(expression, schema) is not None for expression in (*tested, *inside)):
-        raise InputError("dates are not calculated with, nor compared in HAVING: select them by themselves")
+        raise InputError("dates cannot be used in calculations or in HAVING: select them by themselves")
     aliases = [item.alias for item in checked.select]
     for alias in aliases:
         if aliases.count(alias) > 1:
@@ -237,20 +237,20 @@ def _unnest(unnest: Unnest, schema: Schema) -> Unnest:
     return Unnest(column, tuple(item if isinstance(item, (str, bool)) else exact(item) for item in items))
 
 
-def _expression(part: Expression, schema: Schema) -> Expression:
-    match part:
+def _expression(expression: Expression, schema: Schema) -> Expression:
+    match expression:
         case Key():
-            return _key(part, schema)
+            return _key(expression, schema)
         case Unnest():
-            return _unnest(part, schema)
+            return _unnest(expression, schema)
         case Applied(inner=inner):
-            return replace(part, inner=_expression(inner, schema))
+            return replace(expression, inner=_expression(inner, schema))
         case Arithmetic(operator, left, right):
             return Arithmetic(operator, _expression(left, schema), _expression(right, schema))
         case Aggregate():
-            return _aggregate(part, schema)
+            return _aggregate(expression, schema)
         case _:
-            return part
+            return expression
 
 
 def _aggregate(aggregate: Aggregate, schema: Schema) -> Aggregate:
@@ -286,16 +286,16 @@ def _checked(predicate: Predicate, schema: Schema) -> Predicate:
         case Missing(column):
             return Missing(schema.find(column, gaps=True))
         case Contains(column, item):
-            found = schema.find(column)
-            if schema.spaces[found].items is None and not schema.is_open(found):
-                raise InputError(f"column {found!r} does not hold sets: compare it with =")
-            return Contains(found, _declared(item, found, schema.spaces[found]))
+            name = schema.find(column)
+            if schema.spaces[name].items is None and not schema.is_open(name):
+                raise InputError(f"column {name!r} does not hold sets: compare it with =")
+            return Contains(name, _declared(item, name, schema.spaces[name]))
         case Among(column, values):
-            found = schema.find(column)
-            return Among(found, tuple(_compared(value, "=", found, schema.spaces[found]) for value in values))
+            name = schema.find(column)
+            return Among(name, tuple(_compared(value, "=", name, schema.spaces[name]) for value in values))
         case Compare(column, operator, value):
-            found = schema.find(column)
-            return Compare(found, operator, _compared(value, operator, found, schema.spaces[found]))
+            name = schema.find(column)
+            return Compare(name, operator, _compared(value, operator, name, schema.spaces[name]))
 
 
 def _compared(value: Value, operator: Operator, column: str, space: Space | Open) -> Value:
@@ -314,8 +314,3 @@ def _declared(value: Value, column: str, space: Space | Open, *, ordered: bool =
     if why is not None:
         raise InputError(f"column {column!r} {why}")
     return value
-
-
-def plain(number: Fraction) -> int | float:
-    """A number as it is shown: whole as an int."""
-    return int(number) if number.denominator == 1 else float(number)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any
 
 import sqlglot
@@ -16,6 +17,7 @@ from sqlglot.errors import SqlglotError
 
 from dproof.arguments import expect
 from dproof.errors import InputError, did_you_mean
+from dproof.exact import several
 from dproof.questions.aggregates import AGGREGATES, GIVEN, named
 from dproof.questions.predicates import Compare, Predicate, Value, both, leaves
 from dproof.questions.question import (
@@ -57,6 +59,7 @@ _LONGEST = 20_000  # characters: far beyond any question, short of any trouble
 _DEEPEST = 100
 
 
+@lru_cache(maxsize=256)  # who asks has often previewed the same, or asked it before
 def parse(text: str) -> Question:
     """One SELECT as a question; names and values are still to be checked against a schema (`resolve`).
 
@@ -118,7 +121,7 @@ def read_statement(text: str, wanted: str, longest: int = _LONGEST) -> Node:
     if not isinstance(text, str) or len(text) > longest:
         raise InputError(f"a question is a text of at most {longest} characters: {wanted}")
     if re.match(r"\s*select\s+top\s*\(?\s*\d+\s", text, flags=re.IGNORECASE):
-        raise InputError("SELECT TOP n cannot be asked: write LIMIT n at the end of the question")
+        raise InputError("SELECT TOP n is not supported: write LIMIT n at the end of the question")
     try:
         trees = [tree for tree in sqlglot.parse(text, dialect="duckdb") if tree is not None]
     except (SqlglotError, RecursionError) as error:
@@ -311,12 +314,12 @@ def _aggregate(node: Node) -> Expression:
     if found is None:
         known = ("count", "proportion", *(name for each in AGGREGATES.values() for name in each.names))
         advice = did_you_mean(called or kind(node).casefold(), dict.fromkeys(known))
-        refuse(node, f"only aggregates of columns can{advice}")
+        refuse(node, f"only aggregates of columns are{advice}")
     (aggregate, argument), arguments = found, arguments_of(node)
     columns = AGGREGATES[aggregate].columns
     takes = columns + (argument is GIVEN)
     if len(arguments) != takes:
-        raise InputError(f"{called.upper()} takes {takes} argument{'s'[: takes - 1]}, and got {len(arguments)}")
+        raise InputError(f"{called.upper()} takes {several(takes, 'argument')}, and got {len(arguments)}")
     if argument is GIVEN:
         argument = constant_of(arguments[-1])
         if argument is None:
@@ -327,14 +330,14 @@ def _aggregate(node: Node) -> Expression:
 def _conditional(called: str, node: Node, where: Predicate | None) -> Expression:
     """SUM, COUNT or AVG of CASE WHEN condition THEN 1 or a column, ELSE nothing or 0: those rows, counted or summed."""
     advice = f"{called.upper()} of a CASE takes one WHEN, THEN 1 or a column, and ELSE 0 or nothing: or use FILTER"
-    part, default = node.args["ifs"][0], node.args.get("default")
+    branch, default = node.args["ifs"][0], node.args.get("default")
     nothing = default is None or isinstance(default, exp.Null)
-    value, otherwise = constant_of(part.args["true"]), None if nothing else constant_of(default)
-    chosen = both(where, _when(node, part))
-    is_column = isinstance(part.args["true"], exp.Column)
+    value, otherwise = constant_of(branch.args["true"]), None if nothing else constant_of(default)
+    chosen = both(where, _when(node, branch))
+    is_column = isinstance(branch.args["true"], exp.Column)
     if len(node.args["ifs"]) > 1 or not (is_column or value == 1) or not (nothing or otherwise == 0):
         raise InputError(advice)
-    columns = (column_of(part.args["true"]),) if is_column else ()
+    columns = (column_of(branch.args["true"]),) if is_column else ()
     if called == "count" and nothing:
         return Aggregate("count", columns, where=chosen)
     if called == "sum":

@@ -23,7 +23,7 @@ _MIRRORED: dict[Operator, Operator] = {"=": "=", "<>": "<>", "<": ">", "<=": ">=
 
 def refuse(node: Node, advice: str) -> NoReturn:
     called = "" if node is None else f"the function {function_name(node)[:40]}" if function_name(node) else kind(node)
-    raise InputError(f"{called} cannot be asked: {advice}" if called else advice)
+    raise InputError(f"{called} is not supported: {advice}" if called else advice)
 
 
 def function_name(node: Node) -> str:
@@ -42,7 +42,7 @@ def only(node: Node, *allowed: str) -> None:
     for key, value in node.args.items():
         if value not in (None, False, []) and key not in allowed:
             clause = key.rstrip("_").replace("_", " ").upper()
-            raise InputError(f"{clause} in {kind(node)} cannot be asked: leave it out")
+            raise InputError(f"{clause} in {kind(node)} is not supported: leave it out")
 
 
 def constant_of(node: Node) -> Fraction | None:

@@ -48,7 +48,7 @@ def _subquery(select: Node, known: Mapping[str, Rows]) -> Rows:
         refuse(select, _PLAIN)
     for clause, value in select.args.items():
         if value and clause not in ("expressions", "from_", "from", "where", "with_", "with"):
-            raise InputError(f"{clause.rstrip('_').upper()} in a subquery cannot be asked: {_PLAIN}")
+            raise InputError(f"{clause.rstrip('_').upper()} in a subquery is not supported: {_PLAIN}")
     inside = _written_out(select, _with(select, known))
     where = select.args.get("where")
     conditions = () if where is None else (where.this,)

@@ -44,10 +44,10 @@ class WholeScale:
 
     def whole(self, codes: NDArray[Any]) -> NDArray[np.int64]:
         """The whole number of each code; 0 for a missing value, which adds nothing to any sum."""
-        found = np.asarray(codes).astype(np.int64)
+        integers = np.asarray(codes).astype(np.int64)
         if self.table is not None:
-            return np.where(found == MISSING, 0, np.array(self.table, np.int64)[found])
-        return np.where(found == MISSING, 0, self.shift + self.factor * found)
+            return np.where(integers == MISSING, 0, np.array(self.table, np.int64)[integers])
+        return np.where(integers == MISSING, 0, self.shift + self.factor * integers)
 
     def value(self, whole: int) -> Fraction:
         return self.origin + self.unit * whole

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from dproof.arguments import as_path
 from dproof.central.residuals import Estimates
-from dproof.coins import NOT_PRIVATE, Coins, fresh_key
+from dproof.coins import Coins, fresh_key
 from dproof.errors import InputError, VerificationFailed
 from dproof.plans.plan import Plan
 from dproof.plans.table_law import TableLaw
@@ -66,11 +66,9 @@ class CentralRelease(Release):
             raise InputError(_NO_ROWS)
         return self.table if self.folder is None else (Path(self.folder) / ROWS,)
 
-    def __repr__(self) -> str:
-        where = "in memory" if self.folder is None else f"in {str(self.folder)!r}"
-        promise = f"epsilon = {self.plan.privacy.epsilon}, delta = {self.plan.privacy.delta}"
-        stamp = "" if self.private else f", {NOT_PRIVATE}"
-        return f"<release of {len(self.law.tables)} tables {where}, {promise}{stamp}>"
+    @property
+    def _content(self) -> str:
+        return f"{len(self.law.tables)} tables"
 
     def _repr_html_(self) -> str:
         """The release as a notebook shows it."""
@@ -204,20 +202,20 @@ def _read(file: Path, law: TableLaw, rows: int | None, private: bool) -> NDArray
     try:
         with pa.parquet.ParquetFile(file) as stored:
             check_metadata(stored, [])
-            found = stored.read()
+            table = stored.read()
     except (pa.ArrowException, OSError, ValueError):
         raise VerificationFailed("the stored tables cannot be read") from None
-    if private and (found.schema.metadata or {}).keys() & SEEDED.keys():
+    if private and (table.schema.metadata or {}).keys() & SEEDED.keys():
         raise VerificationFailed("the stored tables were drawn with seeded coins, and the certificate does not say so")
-    if found.schema.names != _SCHEMA.names or found.schema.types != _SCHEMA.types or found["measured"].null_count:
+    if table.schema.names != _SCHEMA.names or table.schema.types != _SCHEMA.types or table["measured"].null_count:
         raise VerificationFailed("the stored tables are not as the plan determines them")
-    numbers = found["measured"].to_numpy()
+    numbers = table["measured"].to_numpy()
     if rows is not None:
         if not len(numbers) or numbers[0] != rows:
             raise VerificationFailed("the stored tables have another number of rows than the certificate")
         numbers = numbers[1:]
     if len(numbers) != sum(map(law.domain.count, law.noise)):
         raise VerificationFailed("the stored tables have other cells than the certificate")
-    if not _stored(law, numbers, rows, True).equals(found.replace_schema_metadata(None)):
+    if not _stored(law, numbers, rows, True).equals(table.replace_schema_metadata(None)):
         raise VerificationFailed("the stored tables are not in the order that the plan determines")
     return np.asarray(numbers)

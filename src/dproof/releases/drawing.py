@@ -33,7 +33,7 @@ def stored_draws(group: Group, codes: NDArray[Any], coins: Coins) -> dict[str, A
 
 
 def first_codes(space: Any, count: int) -> NDArray[np.int64]:
-    """So many codes of the first value of a space."""
+    """`count` codes of the first value of a space."""
     return np.zeros((count, *space.code_shape), np.int64)
 
 

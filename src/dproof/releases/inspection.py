@@ -118,11 +118,11 @@ def check(
     rows, owners = 0, list[Any]()
     for batch in _batches(opened, [*chosen.sources, *([] if chosen.person is None else [chosen.person])]):
         rows += batch.num_rows
-        for part in counting:
-            part.add([batch.column(name) for name in part.column.sources])
+        for counter in counting:
+            counter.add([batch.column(name) for name in counter.column.sources])
         if chosen.person is not None:
             owners.append(_flat(batch.column(chosen.person)).value_counts())
-    columns = tuple(part.finish() for part in counting)
+    columns = tuple(counter.finish() for counter in counting)
     persons = None if chosen.person is None else _persons(owners, chosen.person, chosen.rows_per_person)
     return Inspection(rows, columns, persons, tuple(_hints(chosen, rows, columns, persons)))
 
@@ -231,36 +231,36 @@ def _persons(owners: Sequence[Any], column: str, rows_per_person: int) -> Person
 def _hints(plan: Plan, rows: int, columns: Sequence[ColumnInspection], persons: Persons | None) -> list[str]:
     """What to look at, in words."""
     hints = [] if rows else ["The table has no rows."]
-    for found in columns:
-        column, name, present = plan.column(found.name), repr(found.name), rows - found.missing
+    for counts in columns:
+        column, name, present = plan.column(counts.name), repr(counts.name), rows - counts.missing
         flags = column.private and column.space.flags(column)
         signed = column.private and column.space.line is not None and column.space.has_sums  # plain numbers, no dates
-        if found.undecodable:
+        if counts.undecodable:
             hints.append(
-                f"Values of {name} are no {plan.file.encoding} text: is `encoding` under [file] right? "
+                f"Some values of {name} are not {plan.file.encoding} text: is `encoding` under [file] right? "
                 'Files from Windows often have "cp1252".'
             )
         elif flags:
-            if found.outside or found.clamped:
+            if counts.outside or counts.clamped:
                 hints.append(
-                    f"Flags of {name} are neither ticked nor not: {HOW_FLAGS_ARE_READ}. Write the text of each option "
-                    "in `values`, in the order of `columns`."
+                    f"Some flags of {name} are neither ticked nor unticked: {HOW_FLAGS_ARE_READ}. Write the text of "
+                    "each option in `values`, in the order of `columns`."
                 )
-        elif found.outside > present / 2:
+        elif counts.outside > present / 2:
             asked = _SIGNS if signed else "are all values in the plan, and is the encoding right?"
             hints.append(f"Most values of {name} are outside: {asked}")
-        if found.no_number:
-            hints.append(f"Values of {name} are no {column.space.noun}s: {column.space.unreadable_advice}")
-        if found.clamped > present / 2 and not flags:
+        if counts.no_number:
+            hints.append(f"Some values of {name} are not {column.space.noun}s: {column.space.unreadable_advice}")
+        if counts.clamped > present / 2 and not flags:
             asked = _SIGNS if signed else "does the plan have the right bounds or values?"
             hints.append(f"Most values of {name} are clamped: {asked}")
-        if rows and found.missing == rows:
+        if rows and counts.missing == rows:
             hints.append(f"All values of {name} are missing.")
-        if column.private and found.missing + found.no_number and column.missing is None:
+        if column.private and counts.missing + counts.no_number and column.missing is None:
             hints.append(f"Missing values of {name} stop `sanitise`: say what stands for them, with `missing`.")
-        if column.private and found.outside and column.outside is None and not flags:
+        if column.private and counts.outside and column.outside is None and not flags:
             ways = [f', or set outside = "{way}"' for way in column.space.outside_ways if way != "refuse"]
-            hints.append(f"Values of {name} outside stop `sanitise`: declare them{''.join(ways)}.")
+            hints.append(f"Values of {name} outside its space stop `sanitise`: declare them{''.join(ways)}.")
     if persons is not None and persons.above:
         hints.append("Some persons have more rows than rows_per_person, which is what a release protects: raise it.")
     return hints

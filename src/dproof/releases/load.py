@@ -47,7 +47,7 @@ def opened(folder: Path) -> Release:
     if not isinstance(certificate.get("release"), dict):
         raise VerificationFailed("the certificate is not one of a release")
     if plan.model == "central":
-        from dproof.releases.central import opened_tables  # a release row by row needs none of it
+        from dproof.releases.central import opened_tables  # a release of rows needs none of it
 
         return opened_tables(folder, plan, certificate)
     return Release(recorded_row_law(plan, certificate), certificate, folder)

@@ -112,7 +112,7 @@ def _sanitised(rows: _Rows, law: RowLaw, coins: Coins) -> Any:
 
 
 def made_up_rows(law: RowLaw, count: int, coins: Coins) -> Any:
-    """So many sanitised rows of a table that does not exist: every value the first of its space."""
+    """Sanitised rows of a table that does not exist: every value is the first of its space."""
     codes = [reading.joined([first_codes(c.space, count) for c in reading.columns]) for reading in _readings(law)]
     return _sanitised([*codes, *(pa.nulls(count, pa.string()) for _ in law.plan.named("public"))], law, coins)
 
@@ -138,7 +138,7 @@ def _plain(name: str, array: Any) -> Any:
         return array.cast(pa.string()) if any(check(array.type) for check in some) else array
     except pa.ArrowException:
         raise InputError(
-            f"the public column {name!r} holds bytes that are no UTF-8 text: drop it, or mend them"
+            f"the public column {name!r} holds bytes that are not UTF-8 text: drop it, or mend them"
         ) from None
 
 

@@ -68,11 +68,13 @@ def verify(path: str | os.PathLike[str]) -> Release | None:
         raise InputError(f"there is no file or folder {str(place)!r}")
     file = place / CERTIFICATE if place.is_dir() else place
     if place.is_dir() and is_unfinished(place):
-        raise VerificationFailed(f"{str(place)!r} was left by a run that did not finish: it is no release")
+        raise VerificationFailed(f"{str(place)!r} was left by a run that did not finish: it is not a release")
     if not file.is_file():
-        raise InputError(f"{str(place)!r} is no release: there is no {CERTIFICATE} in it")
+        raise InputError(f"{str(place)!r} is not a release: there is no {CERTIFICATE} in it")
     if place.is_file() and (place.stat().st_size > LARGEST_FILE or not _is_named(place)):
-        raise InputError(f"{str(place)!r} is no certificate: give the folder of a release, or the {CERTIFICATE} in it")
+        raise InputError(
+            f"{str(place)!r} is not a certificate: give the folder of a release, or the {CERTIFICATE} in it"
+        )
     return check(place)
 
 

@@ -140,7 +140,7 @@ def advise(
     rows: int,
     questions: str | Sequence[str] | None = None,
 ) -> Advice:
-    """Compare a release with a curator, for the same promise, the same questions and a table of so many rows.
+    """Compare a release with a curator, for the same promise, the same questions and a table of `rows` rows.
 
     The questions are the plan's own [[questions]] where none are given; each asks FROM data or FROM release. A release
     costs the same whatever is asked of it, and errs by the noise of every row; a curator errs by the noise of one
@@ -216,7 +216,7 @@ def _compared(
     items = [item for item in parsed.select if aggregates_of(item.expression)]
     unknown = [Comparison(one.sql, item.alias, one.weight, None, None, None) for item in items]
     data_schema = schema_of(plan)
-    schema = data_schema if law is None else schema_of(plan, "release")
+    schema = data_schema if law is None else law.schema
     curves = [column for column in columns(parsed) if schema.spaces[column].holds_curves]
     if asks_for_curves(parsed, schema) or not all(map(schema.may_be_missing, curves)):
         return unknown  # a band, not one ±; or whether a curve is missing, where a release does not tell
@@ -233,20 +233,20 @@ def _compared(
     with suppress(InputError):  # a law that cannot be undone, or too large a table of counts
         measured = None if law is None else _expected(law, release, rows, terms)
     public_rows = rows if plan.rows_are_public else None
-    found = []
+    compared = []
     for place, item in enumerate(release.select):
         if not aggregates_of(item.expression):
             continue
         if changes_widths(item.expression):
-            found.append(Comparison(one.sql, item.alias, one.weight, None, None, None))
+            compared.append(Comparison(one.sql, item.alias, one.weight, None, None, None))
             continue
-        own = measured
+        expected = measured
         if law is not None and law.weights is not None:  # each is told by the rows that answer for what it needs
             alone = replace(release, select=(item,), having=(), order_by=())
             with suppress(InputError):
-                own = _expected(law, alone, rows, [])
+                expected = _expected(law, alone, rows, [])
         expression = measured_parts(item.expression, release.unnest)[0]  # all items of a set are alike
-        width, error = (None, None) if own is None else _of_release(expression, own)
+        width, error = (None, None) if expected is None else _of_release(expression, expected)
         asked: list[Spread] = [(None, None), (None, None)]
         estimated = False
         if data is not None and noises:
@@ -255,13 +255,13 @@ def _compared(
             estimated = spreads(noises[0], _LEVEL, public_rows)[item.alias][0] is None and asked[0][0] is not None
         (ask, own_error), (ask_shared, _) = asked
         ratio = error / own_error if error and own_error else None
-        found.append(Comparison(one.sql, item.alias, one.weight, width, ask, ask_shared, ratio, estimated))
-    return found
+        compared.append(Comparison(one.sql, item.alias, one.weight, width, ask, ask_shared, ratio, estimated))
+    return compared
 
 
 def _expected(law: RowLaw, question: Question, rows: int, terms: list[Term]) -> Estimated:
     """What a release of evenly spread values would be measured as; with the curator's sums as well."""
-    needed = [s for a in aggregates(question) for s in centred_terms(a, question.where, schema_of(law.plan, "release"))]
+    needed = [s for a in aggregates(question) for s in centred_terms(a, question.where, law.schema)]
     needed += [_estimated(term, part, question) for term in terms for part in multiplied_out(term.columns)]
     needed = list(dict.fromkeys(needed))
     parts = sharpest(rows_to_expect(law, frozenset(columns(question)), rows), needed, question)
@@ -275,7 +275,7 @@ def _expected(law: RowLaw, question: Question, rows: int, terms: list[Term]) -> 
 
 
 def expected_width(law: RowLaw, question: Question, rows: int) -> float | None:
-    """± of the one thing that a question selects, from a release of so many rows; None where it tells nothing."""
+    """± of the one thing that a question selects, from a release of `rows` rows; None where it says nothing."""
     with suppress(InputError):  # a law that cannot be undone, or columns that no row is asked for together
         return _of_release(question.select[-1].expression, _expected(law, question, rows, []))[0]
     return None
@@ -288,8 +288,8 @@ def _estimated(term: Term, columns: tuple[str, ...], question: Question) -> Term
 
 def _of_release(expression: Expression, measured: Estimated) -> Spread:
     """± of the release's interval, as a query of it would tell, and the standard error."""
-    value = measured.value(expression, measured.found.values)
-    heaviest = np.einsum("gi,gi->g", np.abs(value.gradient), measured.found.heaviest)
+    value = measured.value(expression, measured.estimates.values)
+    heaviest = np.einsum("gi,gi->g", np.abs(value.gradient), measured.estimates.heaviest)
     half = half_widths(value.variance, heaviest, _LEVEL).half
     spread = measured.spread(value)
     # What a condition on a number under wide noise cannot tell is no standard error, and is most of its interval.
@@ -311,7 +311,7 @@ def _of_curator(
         return exact, None
     noisy = {n.statistic: n.noise for n in noise.noisy if isinstance(n.statistic, Term)}
     expected = {term: _whole(term, measured, question, noise.schema) for term in noisy}
-    variance = np.zeros(len(measured.found.values))
+    variance = np.zeros(len(measured.estimates.values))
     for term, law in noisy.items():
         if law is not None:  # the delta method, one noisy sum after another
             step = law.variance**0.5
@@ -325,7 +325,7 @@ def _of_curator(
 def _whole(term: Term, measured: Estimated, question: Question, schema: Schema) -> Array:
     """A curator's sum in its own units, from the same sum of the release."""
     places = {part: measured.needed.index(_estimated(term, part, question)) for part in multiplied_out(term.columns)}
-    sums = Sums({part: measured.found.values[:, place] for part, place in places.items()}, measured.counting.values)
+    sums = Sums({part: measured.estimates.values[:, place] for part, place in places.items()}, measured.counting.values)
     units = [measured.counting.values[column].unit for column in term.columns]
     found = sums[term.columns] * prod(units) if term.centred else total(sums, *term.columns)
     return np.asarray(found / float(term.unit(schema)))
@@ -334,5 +334,5 @@ def _whole(term: Term, measured: Estimated, question: Question, schema: Schema) 
 def _mean_square(widths: Array) -> float | None:
     """The root of the mean square over the groups; None where none is known."""
     finite = widths[np.isfinite(widths)]
-    found = float(np.sqrt((finite**2).mean())) if len(finite) else None
-    return found if found is None or isfinite(found) else None
+    root = float(np.sqrt((finite**2).mean())) if len(finite) else None
+    return root if root is None or isfinite(root) else None

@@ -106,15 +106,15 @@ def question_half_widths(law: TableLaw, rows: int | None) -> list[Expected]:
     Of counts and sums it is the same whatever the data are. That of means and shares depends on how many rows there
     are in a group: it is told for rows that are spread evenly, and without their number it is not known.
     """
-    found = []
+    expected = []
     tables = [even_table(law, count) for count in ((_FEW, _MANY) if rows is None else (rows,))]
     for question in law.plan.questions:
         asked = question.sql
-        told = [_half_widths(query(table, _of_release(asked)).rows, law) for table in tables]
-        for column, widths in told[0].items():
-            same = all(np.allclose(other[column] or 0, widths or 0, rtol=1e-6) for other in told[1:])
-            found.append(Expected(asked, float(question.weight), column, widths if same else None))
-    return found
+        by_rows = [_half_widths(query(table, _of_release(asked)).rows, law) for table in tables]
+        for column, widths in by_rows[0].items():
+            same = all(np.allclose(other[column] or 0, widths or 0, rtol=1e-6) for other in by_rows[1:])
+            expected.append(Expected(asked, float(question.weight), column, widths if same else None))
+    return expected
 
 
 def _of_release(sql: str) -> Any:
@@ -126,14 +126,14 @@ def _of_release(sql: str) -> Any:
 
 def _half_widths(rows: Sequence[Mapping[str, Any]], law: TableLaw) -> dict[str, tuple[float, float] | None]:
     """The least and the greatest ± of every estimated column of an answer."""
-    found: dict[str, tuple[float, float] | None] = {}
+    widths: dict[str, tuple[float, float] | None] = {}
     for name in (name for name, cell in (rows[0] if rows else {}).items() if isinstance(cell, Cell)):
         cells = [row[name] for row in rows]
         halves = [deviations(law) * cell.stderr for cell in cells if isinstance(cell.stderr, float)]
         halves += [_band(cell) for cell in cells if isinstance(cell.stderr, list)]
         halves = [half for half in halves if isfinite(half)]
-        found[name] = (min(halves), max(halves)) if halves else None
-    return found
+        widths[name] = (min(halves), max(halves)) if halves else None
+    return widths
 
 
 def _band(cell: Cell) -> float:
@@ -147,14 +147,16 @@ def mean_half_widths(law: TableLaw, rows: int) -> dict[Residual, float]:
     That is of a mean at an end of the range, where the noise of the number of rows weighs most. Of curves it is ± of
     the band for the whole curve where it is widest.
     """
-    found, domain, widths = law.precisions, law.domain, dict[Residual, float]()
+    precisions, domain, widths = law.precisions, law.domain, dict[Residual, float]()
     for key in law.sums:
         axis, cells = law.axes[key.number or 0], domain.cells(key.table)
         if axis.has_curves:
             half = _mean_curve_half_width(law, key, rows / cells)
             widths |= {} if half is None else {key: half}
             continue
-        variance = found[key.number].cell_variance(key.table) + found[None].cell_variance(key.table) * axis.reach**2
+        variance = (
+            precisions[key.number].cell_variance(key.table) + precisions[None].cell_variance(key.table) * axis.reach**2
+        )
         if rows >= cells:
             widths[key] = float(deviations(law) * float(axis.unit) * variance**0.5 * cells / rows)
     return widths
@@ -162,9 +164,9 @@ def mean_half_widths(law: TableLaw, rows: int) -> dict[Residual, float]:
 
 def _mean_curve_half_width(law: TableLaw, key: Residual, rows: float) -> float | None:
     """± of the mean of so many curves, all at one end of their range; None where nothing would be known of it."""
-    place, found = key.number or 0, law.precisions
-    count = found[None].cell_variance(key.table) ** 0.5
-    deviations = count, found[place].cell_variance(key.table) ** 0.5
+    place, precisions = key.number or 0, law.precisions
+    count = precisions[None].cell_variance(key.table) ** 0.5
+    deviations = count, precisions[place].cell_variance(key.table) ** 0.5
     lattice = law.lattices[place]
     made = curve_function(law, place, np.zeros(lattice.terms), rows, deviations, 0.95)
     if made is None:

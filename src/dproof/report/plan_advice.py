@@ -30,7 +30,7 @@ _CLEARLY = 0.9  # of the ± of the plan: a change that leaves more is not worth 
 _MANY_COLUMNS, _KEPT_COLUMNS = 8, 5  # from so many on, what keeping a few would give
 _COUNTING = {  # laws for counts alone, and what they do
     "frequency": "makes its counts",
-    "one_item": "leaves single items alone to be asked for, and makes their counts",
+    "one_item": "allows questions about single items only, and makes their counts",
 }
 _MANY_VALUES, _KEPT_VALUES = 12, 6  # the same for the values of a column
 
@@ -81,8 +81,8 @@ def plan_advice(law: RowLaw, rows: int) -> PlanAdvice:
         return PlanAdvice(None)
     if law.plan.spread is not None:
         return _of_spread(law, rows)
-    found = _of_columns(law, rows)
-    return replace(found, hints=(*_of_bins(law.plan, rows), *found.hints)[:_MOST])
+    advice = _of_columns(law, rows)
+    return replace(advice, hints=(*_of_bins(law.plan, rows), *advice.hints)[:_MOST])
 
 
 def _of_bins(plan: Plan, rows: int) -> Iterator[Hint]:
@@ -91,8 +91,8 @@ def _of_bins(plan: Plan, rows: int) -> Iterator[Hint]:
     asked = advise(plan, rows=rows).comparisons if chosen else ()
     prices = Prices(plan, rows)
     for name, edges in chosen.items():
-        own = [each for each in asked if name in columns(checked_question(each.question, plan.columns))]
-        before = [each.release for each in own if each.release is not None]
+        on_number = [one for one in asked if name in columns(checked_question(one.question, plan.columns))]
+        before = [one.release for one in on_number if one.release is not None]
         column = plan.column(name)
         binned = replace(column, bins=bins_between(column.space.present or column.space, edges))
         groups = [replace(group, columns=(binned,)) if group.columns == (column,) else group for group in plan.groups]
@@ -187,7 +187,7 @@ def _part_left(hint: Hint) -> float:
 
 def _unbiased(law: RowLaw, rows: int) -> Iterator[Hint]:
     """The law of least variance for the number whose mean gains most by it, where the plan leaves the choice."""
-    means, found = mean_half_widths(law, rows), []
+    means, hints = mean_half_widths(law, rows), []
     for group, want in zip(law.groups, law.plan.groups, strict=True):
         before, name = means.get(group.name), group.name
         if before is None or want.mechanism != "auto" or before < _SHARP * float(group.mechanism.inputs.diameter):
@@ -199,10 +199,10 @@ def _unbiased(law: RowLaw, rows: int) -> Iterator[Hint]:
             after = mean_half_widths(other, rows).get(name, before)
             text = (
                 f'mechanism = "unbiased_design" in {name!r} makes its mean ± {written(after)} instead of '
-                f"± {written(before)}, and leaves sums and means of it alone to be asked for"
+                f"± {written(before)}, and allows questions about its sums and means only"
             )
-            found.append(Hint("mechanism", (name,), before, after, text))
-    yield from sorted((hint for hint in found if _part_left(hint) <= _CLEARLY), key=_part_left)[:1]
+            hints.append(Hint("mechanism", (name,), before, after, text))
+    yield from sorted((hint for hint in hints if _part_left(hint) <= _CLEARLY), key=_part_left)[:1]
 
 
 def _verdict(told: str, part: float, whole: str) -> str | None:
@@ -239,15 +239,15 @@ class Prices:
 
     def widths(self, groups: Sequence[Wanted]) -> dict[str, float]:
         """± of the counts of each group, where ε is split over these groups; those without counts are left out."""
-        found = {}
+        widths = {}
         for group, part in zip(groups, split(self.plan.privacy, groups), strict=True):
             if group.space.is_counted:
                 key = (group.columns, group.mechanism, part)
                 if key not in self._known:
                     self._known[key] = count_half_width(group, part, self.rows)
                 if (width := self._known[key]) is not None:
-                    found[group.name] = width
-        return found
+                    widths[group.name] = width
+        return widths
 
     @cached_property
     def now(self) -> dict[str, float]:
@@ -256,11 +256,11 @@ class Prices:
 
     def changes(self) -> list[Hint]:
         """The changes that help clearly, the best first; of each kind the best alone."""
-        found = []
+        changes = []
         for kind in (self._drops, self._keeps, self._fewer_values, self._flags, self._laws):
             helping = [hint for hint in kind() if hint.after <= _CLEARLY * hint.before]
-            found += sorted(helping, key=lambda hint: round(hint.after / hint.before, 1))[:1]
-        return sorted(found, key=lambda hint: hint.after / hint.before)
+            changes += sorted(helping, key=lambda hint: round(hint.after / hint.before, 1))[:1]
+        return sorted(changes, key=lambda hint: hint.after / hint.before)
 
     def hint(self, kind: str, columns: tuple[str, ...], before: float, after: float, text: str) -> Hint:
         widths = f"± {_percent(after / self.rows)} instead of ± {_percent(before / self.rows)}"

@@ -77,9 +77,9 @@ def _answers(plan: Plan) -> Iterator[tuple[str, Question]]:
     for planned in plan.questions:
         parsed = replace(checked_question(planned.sql, plan.columns), table=schema.table)
         with suppress(InputError):
-            whole = resolve(parsed, schema)
-            if asks_for_curves(whole, schema) or any(a.definition.formula is None for a in aggregates(whole)):
+            resolved = resolve(parsed, schema)
+            if asks_for_curves(resolved, schema) or any(a.definition.formula is None for a in aggregates(resolved)):
                 continue
-            for item in whole.select:
+            for item in resolved.select:
                 if aggregates_of(item.expression):
-                    yield planned.sql, replace(whole, select=(item,), having=(), order_by=(), limit=None)
+                    yield planned.sql, replace(resolved, select=(item,), having=(), order_by=(), limit=None)

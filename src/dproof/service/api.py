@@ -16,9 +16,8 @@ from dproof.charts import rendering
 from dproof.errors import InputError
 from dproof.privacy import Privacy
 from dproof.questions.answer import Answer
-from dproof.service.desk import Askable, Desk
 from dproof.service.requests import Drafted, Given, HalfWidth, Priced, Queried, Wanted
-from dproof.service.state import Custodian, Known, Leaving, TheDesk, TheService
+from dproof.service.state import Custodian, Known, TheDesk, TheService
 from dproof.service.tokens import Holder
 from dproof.service.uploads import save_upload
 
@@ -44,8 +43,8 @@ async def table(name: str, desk: TheDesk, who: Known) -> dict[str, Any]:
 @router.post("/tables/{name}/preview")
 async def preview(name: str, asked: Priced, service: TheService, who: Known) -> Response:
     """What a question would cost and how good its answer would be: free, and no row is read."""
-    async with service.leaving() as leaving:
-        return JSONResponse((await run_in_threadpool(_previewed, service.desk, who, name, asked, leaving))[1])
+    table = await service.opened(who, name)
+    return JSONResponse(await service.working(who, partial(service.desk.preview, table, asked.sql, **asked.price())))
 
 
 @router.post("/tables/{name}/ask")
@@ -54,16 +53,13 @@ async def ask(
 ) -> Response:
     """Answer a question: it is paid for first. Asked again it is free, and the answer is the same."""
     desk = service.desk
-    async with service.leaving() as leaving:
-        table, previewed = await run_in_threadpool(_previewed, desk, who, name, asked, leaving)
-        leaving.at_tick = True
-        answering = partial(desk.ask, table, asked.sql, **asked.price())
-        answer = await (run_in_threadpool(answering) if previewed["free"] else service.reading(who, name, answering))
-        stored = previewed["free"] and not answer.method.startswith("exact")
-        leaving.at_tick = not stored or not table.is_open
+    table = await service.opened(who, name)
+    answer = await service.working(who, partial(desk.stored, table, asked.sql, **asked.price()))
+    if answer is None:
+        answer = await service.reading(who, name, partial(desk.ask, table, asked.sql, **asked.price()))
     left = await run_in_threadpool(desk.budget, who, name)
     more = {"budget": left, "command": _ask_command(name, asked, who)}
-    return await run_in_threadpool(_answered, answer, accept, asked.chart, more)
+    return await service.working(who, partial(_answered, answer, accept, asked.chart, more))
 
 
 @router.get("/tables/{name}/budget")
@@ -80,10 +76,10 @@ async def history(name: str, desk: TheDesk, who: Known) -> list[dict[str, Any]]:
 
 @router.get("/tables/{name}/dummy")
 async def dummy(
-    name: str, desk: TheDesk, who: Known, rows: int = 100, accept: Annotated[str, Header()] = ""
+    name: str, service: TheService, who: Known, rows: int = 100, accept: Annotated[str, Header()] = ""
 ) -> Response:
     """Made-up rows of the declared spaces, to try things on."""
-    table = await run_in_threadpool(desk.dummy, who, name, rows)
+    table = await service.working(who, partial(service.desk.dummy, who, name, rows))
     return _arrow(table) if ARROW in accept else JSONResponse(_plain(table))
 
 
@@ -101,12 +97,13 @@ async def release(name: str, desk: TheDesk, who: Known) -> dict[str, Any]:
 
 @router.post("/releases/{name}/query")
 async def query(
-    name: str, asked: Queried, desk: TheDesk, who: Known, accept: Annotated[str, Header()] = ""
+    name: str, asked: Queried, service: TheService, who: Known, accept: Annotated[str, Header()] = ""
 ) -> Response:
     """Ask a release, at no cost."""
-    answer = await run_in_threadpool(desk.query, name, asked.sql, **asked.model_dump(exclude={"sql", "chart"}))
+    options = asked.model_dump(exclude={"sql", "chart"})
+    answer = await service.working(who, partial(service.desk.query, name, asked.sql, **options))
     more = {"command": f"dproof query releases/{name} {shlex.quote(asked.sql)}"}
-    return await run_in_threadpool(_answered, answer, accept, asked.chart, more)
+    return await service.working(who, partial(_answered, answer, accept, asked.chart, more))
 
 
 # For custodians ------------------------------------------------------------------------------------------------------
@@ -195,13 +192,6 @@ async def give(given: Given, desk: TheDesk, who: Custodian) -> dict[str, Any]:
 async def revoke(number: int, desk: TheDesk, who: Custodian) -> None:
     """For custodians: end a token now."""
     await run_in_threadpool(desk.revoke, who, number)
-
-
-def _previewed(desk: Desk, who: Holder, name: str, asked: Priced, leaving: Leaving) -> tuple[Askable, dict[str, Any]]:
-    """A table to ask, and what the question would cost; how long it took to open the table shows in nothing."""
-    table = desk.askable(who, name)
-    leaving.at_tick = not table.is_open
-    return table, desk.preview(table, asked.sql, **asked.price())
 
 
 def _ask_command(name: str, asked: Priced, who: Holder) -> str:

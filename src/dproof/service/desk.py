@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+from dproof.curation.curator import Terms
 from dproof.curation.ledger import Ledger, Standing
 from dproof.curation.ledger_file import is_begun
 from dproof.curation.limits import Amount, amount, rho_for
@@ -35,11 +36,10 @@ class NotAllowed(InputError):
 
 @dataclass(frozen=True, slots=True)
 class Askable:
-    """A table that somebody may ask now, whose share pays for it, and whether it is open for them already."""
+    """A table that somebody may ask now, and whose share pays for it."""
 
     table: Table
     spender: str | None
-    is_open: bool
 
 
 class Desk:
@@ -98,7 +98,15 @@ class Desk:
                 )
         elif not is_checked(self.folder, name, table.state):
             raise NotAllowed(f"the table {name!r} is new or was changed: its custodian has to check it first")
-        return Askable(table, spender, self._opened.has_curator(table, spender))
+        return Askable(table, spender)
+
+    def is_open(self, asked: Askable) -> bool:
+        """Whether a table is open for who asks it."""
+        return self._opened.has_curator(asked.table, asked.spender)
+
+    def open(self, asked: Askable) -> None:
+        """Open a table for who asks it: how long that takes may depend on its rows."""
+        self._opened.curator(asked.table, asked.spender)
 
     def preview(self, asked: Askable, sql: str, **price: Any) -> dict[str, Any]:
         """What a question would cost and how good its answer would be: free, and no row is read.
@@ -114,9 +122,24 @@ class Desk:
 
         return self._previews.get((asked.table.name, asked.spender, sql, *price.items()), state, told)
 
-    def ask(self, asked: Askable, sql: str, **price: Any) -> Answer:
-        """Answer a question; it is paid for first."""
-        return self._opened.curator(asked.table, asked.spender).ask(sql, **price)
+    def stored(self, asked: Askable, sql: str, **price: Any) -> Answer | None:
+        """The answer that a question got before; None where the table has to be read for it."""
+        return self._opened.curator(asked.table, asked.spender).stored(sql, Terms(**price))
+
+    def ask(self, asked: Askable, sql: str, **price: Any) -> Callable[[], Answer]:
+        """Pay for a question and read the table; what comes back stores the answer and tells it.
+
+        If the table was changed meanwhile, that is all an analyst is told: nobody has checked what was read.
+        """
+        curator, name = self._opened.curator(asked.table, asked.spender), asked.table.name
+        try:
+            return curator.begin(sql, Terms(**price))
+        finally:
+            if asked.spender is not None and self.folder.state(name) != asked.table.state:
+                raise NotAllowed(
+                    f"the table {name!r} was changed while it was asked: its custodian has to check it first; "
+                    "the question may have been paid for"
+                )
 
     def budget(self, holder: Holder, name: str) -> dict[str, Any]:
         """What somebody may still spend on a table, as numbers and in words."""

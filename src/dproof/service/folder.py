@@ -170,14 +170,17 @@ class Folder:
 
 
 def state_of(path: Path) -> Any:
-    """What changes when a file does, or a file in a folder."""
+    """What changes when a file does, or a file in a folder.
+
+    Its time and size can be those of another file: `cp -p` and `touch -r` set the time. No program sets `st_ctime`.
+    """
     try:
         found = {"": os.stat(path)}
         if stat.S_ISDIR(found[""].st_mode):
             found = {name: os.stat(path / name) for name in sorted(os.listdir(path))}
     except OSError:
         raise InputError(f"{path.name!r} is not there, or cannot be read") from None
-    return [[name, one.st_mtime_ns, one.st_size] for name, one in found.items()]
+    return [[name, one.st_ino, one.st_size, one.st_mtime_ns, one.st_ctime_ns] for name, one in found.items()]
 
 
 def write_whole(place: Path, text: str, what: str) -> None:

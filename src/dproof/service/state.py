@@ -3,24 +3,28 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import time
-from collections import defaultdict
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from collections import Counter, defaultdict
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
-from typing import Annotated, TypeVar
+from typing import Annotated, Any, TypeVar
 
 from anyio import CapacityLimiter, to_thread
 from fastapi import Depends, Request
+from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 
-from dproof.service.desk import Desk, need_custodian
+from dproof.service.desk import Askable, Desk, need_custodian
 from dproof.service.pace import Rate, until_tick
 from dproof.service.sessions import COOKIE, Sessions
 from dproof.service.tokens import Holder
 
-_Read = TypeVar("_Read")
+_Done = TypeVar("_Done")
 _READERS = 4  # questions that read a table at once
+_WORKERS = 4  # other requests of a token that are worked on at once
+_MOST_UNDER_WAY = 32  # requests of a token
 
 
 class Unknown(Exception):
@@ -39,11 +43,22 @@ class Settings:
     secure: bool = False  # whether people come by TLS, so that the cookie goes no other way
 
 
-@dataclass(slots=True)
-class Leaving:
-    """When an answer leaves: at once, or at a tick, so that it shows to nobody how long a table was read."""
+class UnderWay:
+    """How many requests of each token are under way, with those that wait: each keeps a connection from others."""
 
-    at_tick: bool = False
+    def __init__(self) -> None:
+        self._count: Counter[int] = Counter()
+
+    @contextmanager
+    def counted(self, holder: Holder) -> Iterator[None]:
+        """One more for as long as this lasts, or refused where there are many already."""
+        if self._count[holder.number] >= _MOST_UNDER_WAY:
+            raise HTTPException(429, "too many requests at once: wait for their answers")
+        self._count[holder.number] += 1
+        try:
+            yield
+        finally:
+            self._count[holder.number] -= 1
 
 
 class Service:
@@ -53,26 +68,59 @@ class Service:
         self.desk, self.settings, self.sessions = desk, settings, Sessions()
         self._requests = Rate(settings.per_second, settings.at_once, settings.clock)
         self._guesses = Rate(1.0, 20, settings.clock)  # of tokens, for each address
-        self._turns: defaultdict[int, asyncio.Lock] = defaultdict(asyncio.Lock)
+        self._under_way = UnderWay()
+        self._workers: defaultdict[int, CapacityLimiter] = defaultdict(lambda: CapacityLimiter(_WORKERS))
+        self._turns: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
         self._readers: defaultdict[str, CapacityLimiter] = defaultdict(lambda: CapacityLimiter(_READERS))
+        self._reading = CapacityLimiter(math.inf)  # threads: as many as have a turn
+        self._opened: dict[tuple[str, str | None], Any] = {}  # in which state a table is known to be open to somebody
 
-    async def reading(self, holder: Holder, table: str, read: Callable[[], _Read]) -> _Read:
-        """Read a table in a thread: one question of a person at a time, and of each table so many.
+    async def working(self, holder: Holder, work: Callable[[], _Done]) -> _Done:
+        """Do something for a person that reads no private row: a few of these at a time, and no thread of others."""
+        with self._under_way.counted(holder):
+            return await to_thread.run_sync(work, limiter=self._workers[holder.number])
 
-        Who asks many at once waits, and so do those who ask a slow table; the threads that serve others stay free.
-        """
-        async with self._turns[holder.number]:
-            return await to_thread.run_sync(read, limiter=self._readers[table])
+    async def reading(self, holder: Holder, table: str, read: Callable[[], Callable[[], _Done]]) -> _Done:
+        """Read a table, and tell what comes of it at a tick."""
+        with self._under_way.counted(holder):
+            async with self._turn(holder, table):
+                async with self._whole_ticks():
+                    tell = await to_thread.run_sync(read, limiter=self._reading)
+                return await run_in_threadpool(tell)
+
+    async def opened(self, holder: Holder, name: str) -> Askable:
+        """A table for somebody to ask. Where it has to be opened, that takes whole ticks for all who wait for it."""
+        table = await run_in_threadpool(self.desk.askable, holder, name)
+        if not self._is_open(table):
+            with self._under_way.counted(holder):
+                async with self._turn(holder, name):
+                    if not self._is_open(table):
+                        async with self._whole_ticks():
+                            await to_thread.run_sync(self.desk.open, table, limiter=self._reading)
+                        self._opened[name, table.spender] = table.table.state
+        return table
 
     @asynccontextmanager
-    async def leaving(self) -> AsyncIterator[Leaving]:
-        """What comes of a question leaves when it may, be it an answer or a refusal."""
-        came, found = self.settings.clock(), Leaving()
+    async def _turn(self, holder: Holder, table: str) -> AsyncIterator[None]:
+        """Wait for a turn: one question of a person, and a few of each table, which keep their turns until they leave.
+
+        If a turn ended when its question is read, who asks many at once would see how many are read in a tick.
+        """
+        async with self._turns[holder.name], self._readers[table]:
+            yield
+
+    def _is_open(self, table: Askable) -> bool:
+        known = self._opened.get((table.table.name, table.spender))
+        return known == table.table.state and self.desk.is_open(table)
+
+    @asynccontextmanager
+    async def _whole_ticks(self) -> AsyncIterator[None]:
+        """What is done in here takes a whole number of ticks, be it done or refused."""
+        began = self.settings.clock()
         try:
-            yield found
+            yield
         finally:
-            if found.at_tick:
-                await self.settings.sleep(until_tick(self.settings.clock() - came, self.settings.tick))
+            await self.settings.sleep(until_tick(self.settings.clock() - began, self.settings.tick))
 
     def known(self, request: Request, token: str) -> Holder | None:
         """Who holds a token; an address that guesses is slowed down."""
@@ -80,7 +128,7 @@ class Service:
         found = self.desk.tokens.holder(token)
         if found is None and not self._guesses.allows(address):
             raise HTTPException(429, "too many unknown tokens: wait a moment")
-        return found
+        return self._paced(found)
 
     def holder(self, request: Request) -> Holder:
         """Who sends a request: by a token in its header, or signed in at the page."""
@@ -89,12 +137,16 @@ class Service:
             found = self.known(request, header.removeprefix("Bearer ").strip())
         else:
             number = self.sessions.number(request.cookies.get(COOKIE))
-            found = None if number is None else self.desk.tokens.by_number(number)
+            found = None if number is None else self._paced(self.desk.tokens.by_number(number))
         if found is None:
             raise Unknown
-        if not self._requests.allows(str(found.number)):
-            raise HTTPException(429, "too many requests: wait a moment")
         return found
+
+    def _paced(self, holder: Holder | None) -> Holder | None:
+        """Somebody who does not come too often."""
+        if holder is not None and not self._requests.allows(str(holder.number)):
+            raise HTTPException(429, "too many requests: wait a moment")
+        return holder
 
 
 # A function that is not asynchronous is called in a thread, as it should be where it reads a file, and not elsewhere.

@@ -56,7 +56,7 @@ class Answers(Space):
         item, _, said = str(value).rpartition(": ")
         names = [str(known) for known in self.about]
         if item not in names or said not in _SAID:
-            raise InputError("a value is no answer about an item")
+            raise InputError("a value is not an answer about an item")
         return 2 * names.index(item) + _SAID.index(said)
 
     def label(self, code: int) -> str:

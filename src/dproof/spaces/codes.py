@@ -50,7 +50,7 @@ class Codes(Space):
 
     def code(self, value: Any) -> int:
         if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or not 0 <= value < self.count:
-            raise InputError(f"a value is no code from 0 to {self.count - 1}")
+            raise InputError(f"a value is not a code from 0 to {self.count - 1}")
         return int(value)
 
     def label(self, code: int) -> int:

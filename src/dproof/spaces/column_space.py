@@ -151,7 +151,7 @@ class ColumnSpace:
         return [store_labels(_stored_labels(self), self.size, codes)]
 
     def restore(self, column: Column, arrays: Sequence[Any]) -> NDArray[np.int64]:
-        """The codes that stored arrays stand for, read by the encoder that sanitises; −1 for what is none."""
+        """The codes that stored arrays stand for, read by the encoder that sanitises; −1 for what is not a value."""
         return self.encode_arrow(arrays[0]).astype(np.int64)
 
     def possible(

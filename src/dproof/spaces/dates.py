@@ -36,7 +36,7 @@ _EXAMPLE = "such as 2024-01-31"
 
 
 def day_of(value: Any) -> int | None:
-    """The day of a date, a time or a text in ISO 8601; None for what is none. A time with a zone has the day that it
+    """The day of a date, a time or a text in ISO 8601; None for anything else. A time with a zone has the day that it
     is in UTC.
 
     >>> [day_of(value) for value in ("0001-01-01", "0001-01-01 23:30:00-01:00", date(1, 1, 8), "1.1.2024", 7)]
@@ -107,7 +107,9 @@ class Dates(Interval):
         rest = (last - first) % days
         if first < last and rest:
             before, after = date_of(last - rest), date_of(last - rest + days)
-            raise InputError(f"from {low} to {high} is no whole number of {days} days; end on {before} or {after}")
+            raise InputError(
+                f"from {low} to {high} is not a whole number of steps of {days} days; end on {before} or {after}"
+            )
         Interval.__init__(self, first, last, days)
 
     def __repr__(self) -> str:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from dproof.arguments import COLUMN
 from dproof.errors import InputError, TooLarge
-from dproof.exact import exact
+from dproof.exact import exact, int_or_float
 from dproof.spaces.arrow import as_numpy, is_arrow
 from dproof.spaces.bins import bins_between
 from dproof.spaces.column import Column, Encode, Lookup, accepted, settled
@@ -62,8 +62,8 @@ class Interval(Space):
             last = bottom + length // chosen * chosen
             start, end, one, before, after = map(plain_number, (bottom, top, chosen, last, last + chosen))
             raise InputError(
-                f"from {start} to {end} is no whole number of steps of {one}; end at {before} or {after}, or leave the "
-                "step out"
+                f"from {start} to {end} is not a whole number of steps of {one}; end at {before} or {after}, or "
+                "leave the step out"
             )
         if length / chosen >= _LARGEST:
             raise TooLarge("the interval has too many lattice points; use a coarser step")
@@ -124,7 +124,7 @@ class Interval(Space):
         return steps * int(self.step) if whole else steps.astype(object) * self.step
 
     def number(self, value: Any) -> Fraction:
-        """The number that a value stands for; what is none is refused without being named."""
+        """The number that a value stands for; what is not a number is refused without being named."""
         return exact_number(value)
 
     def code(self, value: Any) -> int:
@@ -158,7 +158,7 @@ class Interval(Space):
         """The codes of a column: the nearest lattice points, exactly.
 
         A value outside the interval is refused without being named, or with `clamp` stands for the nearer end; one
-        that is no number is refused in any case.
+        that is not a number is refused in any case.
         """
         if is_arrow(values):
             codes = self.encode_arrow(values, clamp=clamp)
@@ -290,7 +290,7 @@ class Interval(Space):
 
     def stand_in(self, code: int) -> str:
         number = self.line.origin + self.line.step * code
-        return f"{int(number) if number.denominator == 1 else float(number):,}"
+        return f"{int_or_float(number):,}"
 
     def lookup(self, column: Column) -> Lookup:
         def look_up(value: Any) -> int:
@@ -304,7 +304,7 @@ class Interval(Space):
         return look_up
 
     def read_number(self, value: Any, numerals: Numerals) -> Fraction | float | None:
-        """The number that a value of a source is written as, or infinity; None for what is none."""
+        """The number that a value of a source is written as, or infinity; None for what is not a number."""
         number, sign = number_of(value, numerals), infinite_sign(value)
         return sign * inf if sign else number
 

@@ -66,7 +66,7 @@ class Line:
     def code(self, value: Any) -> int:
         place = (exact_number(value) - self.origin) / self.step
         if place.denominator != 1:
-            raise InputError("a value is no point of the lattice; round it to a multiple of the step")
+            raise InputError("a value is not a point of the lattice; round it to a multiple of the step")
         return place.numerator
 
     def label(self, code: int) -> Any:
@@ -162,7 +162,7 @@ def _largest(numbers: NDArray[Any]) -> int:
 
 
 def exact_number(value: Any) -> Fraction:
-    """The number a value stands for; what is none is refused without being named."""
+    """The number a value stands for; what is not a number is refused without being named."""
     try:
         return exact(value)
     except InputError:

@@ -53,12 +53,12 @@ def object_array(values: Iterable[Any]) -> Any:
     >>> single(array).to_pylist(), listed(array).to_pylist()[-1]
     ([b'true', b'x', b'1', None, b'\\xff'], [b'a', b'2'])
     """
-    found = _unwrapped(list(values))
-    lists: list[Any] = [None] * len(found)
-    if not set(map(type, found)) <= _SINGLE:
-        lists = [_elements(value) for value in found]
-        found = [value if items is None else _NO_TEXT for value, items in zip(found, lists, strict=True)]
-    storage = pa.StructArray.from_arrays([_singles(found), _items(lists)], ["text", "items"])
+    objects = _unwrapped(list(values))
+    lists: list[Any] = [None] * len(objects)
+    if not set(map(type, objects)) <= _SINGLE:
+        lists = [_elements(value) for value in objects]
+        objects = [value if items is None else _NO_TEXT for value, items in zip(objects, lists, strict=True)]
+    storage = pa.StructArray.from_arrays([_singles(objects), _items(lists)], ["text", "items"])
     return pa.ExtensionArray.from_storage(Objects(storage.type), storage)
 
 
@@ -68,7 +68,7 @@ def single(array: Any) -> Any:
 
 
 def listed(array: Any) -> Any:
-    """The list of each row where objects are meant to be lists, null for what is none; others as they are stored."""
+    """The list of each row where objects are meant to be lists, null for others; other columns as they are stored."""
     return array.storage.field("items") if isinstance(array.type, Objects) else _stored(array)
 
 

@@ -72,7 +72,7 @@ def list_encoder(items: Items, column: Column) -> Encode:
             array = array.cast(pa.large_list(pa.string() if pa.types.is_null(array.type) else array.type.value_type))
         except (pa.ArrowException, AttributeError):
             raise InputError(
-                f"column {column.name!r} is no list: give the plan a separator, or the columns of its flags"
+                f"column {column.name!r} is not a list: give the plan a separator, or the columns of its flags"
             ) from None
         texts = as_dictionary(column, array.flatten())
         codes = [item_codes.get(text_of(v) if v is not None else None, OUTSIDE) for v in dictionary_values(texts)]

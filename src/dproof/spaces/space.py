@@ -128,7 +128,7 @@ class Space(ColumnSpace, ABC):
     @property
     def ends(self) -> tuple[Fraction, Fraction]:
         """The least and the greatest number."""
-        raise InputError("the values of this space are no numbers")
+        raise InputError("the values of this space are not numbers")
 
     @property
     def middle(self) -> Fraction:
@@ -141,7 +141,7 @@ class Space(ColumnSpace, ABC):
         return self.has_numbers
 
     def shown(self, number: Any) -> Any:
-        """A number of the space, such as a mean or a quantile, as people are shown it; None for what is none."""
+        """A number of the space, such as a mean or a quantile, as people are shown it; None for not a number."""
         return number
 
     def refusal(self, value: Any, *, ordered: bool = False) -> str | None:
@@ -179,7 +179,7 @@ class Space(ColumnSpace, ABC):
 
     def values_of(self, codes: NDArray[Any]) -> NDArray[np.float64]:
         """The numbers that codes stand for, on a lattice also between and beyond them; 0 for a missing one."""
-        raise InputError("the values of this space are no numbers")
+        raise InputError("the values of this space are not numbers")
 
     @property
     def is_discrete(self) -> bool:

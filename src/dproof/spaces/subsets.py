@@ -233,8 +233,8 @@ class Subsets(Space):
         if column.form != "flags":
             return super().outside_refusal(column)
         return (
-            f"a flag that is neither ticked nor not ({HOW_FLAGS_ARE_READ}): write the text of each option in `values`; "
-            "`dproof check` shows what is outside"
+            f"a flag that is neither ticked nor unticked ({HOW_FLAGS_ARE_READ}): write the text of each option in "
+            "`values`; `dproof check` shows what is outside"
         )
 
 

@@ -108,7 +108,7 @@ def text_of(value: Any) -> str | None:
 
 
 def number_of(value: Any, numerals: Numerals = PLAIN) -> Fraction | None:
-    """The number that a value is or is written as, with the signs of the plan's file; None for what is none."""
+    """The number that a value is or is written as, with the signs of the plan's file; None for anything else."""
     if isinstance(value, bool):
         return Fraction(value)
     if isinstance(value, (bytes, str)):
@@ -132,7 +132,7 @@ def infinite_sign(value: Any) -> int:
 
 
 def truth_of(value: Any) -> bool | None:
-    """The truth value that a value is or is written as; None for what is none."""
+    """The truth value that a value is or is written as; None for anything else."""
     if isinstance(value, (str, bytes)):
         return _TRUTHS.get((text_of(value) or "").lower())
     return bool(value) if isinstance(value, (bool, int, float)) and value in (0, 1) else None

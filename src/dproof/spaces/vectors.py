@@ -28,7 +28,7 @@ class Vectors(Space):
     """The grid of vectors whose coordinates are the points of given intervals, the last varying fastest.
 
     `metric` is "l1", Σ|x_i − y_i|; "l2", √Σ(x_i − y_i)²; or "sup", max|x_i − y_i|. Distances are exact, but for roots
-    that are no fractions: these are told a little too small, which is on the side of privacy where ε is multiplied by
+    that are no fractions: these are rounded down a little, which is on the side of privacy where ε is multiplied by
     them, and so that the triangle inequality holds: the ceiling of √s·(2^96 − 64), over 2^96, is subadditive.
 
     >>> plane = Vectors([Interval(0, 2, 1), Interval(0, 1, "0.5")], metric="l1")
@@ -100,15 +100,15 @@ class Vectors(Space):
             step * abs(np.arange(axis.size) - at).astype(object)
             for axis, step, at in zip(self.axes, steps, here, strict=True)
         )
-        found = np.zeros(1, object)
+        distances = np.zeros(1, object)
         for way in ways:
             if self.metric == "sup":
-                found = np.maximum.outer(found, way).reshape(-1)
+                distances = np.maximum.outer(distances, way).reshape(-1)
             else:
-                found = np.add.outer(found, way**2 if self.metric == "l2" else way).reshape(-1)
+                distances = np.add.outer(distances, way**2 if self.metric == "l2" else way).reshape(-1)
         if self.metric != "l2":
-            return np.asarray(found * Fraction(1, self._unit))
-        squares, places = np.unique(found, return_inverse=True)
+            return np.asarray(distances * Fraction(1, self._unit))
+        squares, places = np.unique(distances, return_inverse=True)
         return np.array([self._root(int(square)) for square in squares], object)[places.reshape(-1)]
 
     def _codes(self, value: Any) -> tuple[int, ...]:

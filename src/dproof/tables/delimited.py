@@ -17,6 +17,7 @@ import pyarrow as pa
 import pyarrow.csv
 
 from dproof.errors import InputError
+from dproof.exact import several
 from dproof.tables.arrow import batches
 from dproof.tables.layout import Layout, ending
 from dproof.tables.source import Source, refusing
@@ -37,7 +38,7 @@ def open_delimited(path: Path, layout: Layout) -> Source:
         text = head.split(b"\r")[0].decode("utf-8-sig")
     except UnicodeDecodeError:
         raise InputError(
-            f'the header of {path.name!r} is no UTF-8 text: write encoding = "cp1252", or whichever it has, under '
+            f'the header of {path.name!r} is not UTF-8 text: write encoding = "cp1252", or whichever it has, under '
             "[file] in the plan"
         ) from None
     separator, seen = layout.separator or usual_separator(path), separator_of(text, path)
@@ -50,7 +51,7 @@ def open_delimited(path: Path, layout: Layout) -> Source:
     between = SEPARATORS.get(separator, repr(separator))
     why = (
         f"each line needs as many fields as the first, {between} between them, and quotes around text that has any; "
-        "`dproof check` tells which line has not"
+        "`dproof check` shows which line differs"
     )
 
     def reader(text: Any, columns: Sequence[str], *, blank_lines: bool = False) -> Any:
@@ -153,7 +154,7 @@ def _first_fault(path: Path, encoding: str, separator: str) -> str | None:
         for record in records:
             fields = fields or len(record)
             if record and len(record) != fields:
-                found = f"{len(record):,} field{'s' if len(record) > 1 else ''} and the header {fields:,}"
+                found = f"{several(len(record), 'field')} and the header {fields:,}"
                 return f"{path.name!r} cannot be read: line {line:,} has {found}; {_MENDING}"
             line = records.line_num + 1
     except csv.Error:

@@ -30,7 +30,7 @@ def open_file(path: Path, table: str | None, layout: Layout) -> Source:
     if path.is_dir():
         return _open_folder(path, layout)
     if ending(path) not in FILES:
-        raise InputError(f"{path.name!r} ends in no known way: expected one of {', '.join(FILES)}, or a folder")
+        raise InputError(f"{path.name!r} is not of a known file type: expected one of {', '.join(FILES)}, or a folder")
     if table is not None and ending(path) not in _WITH_TABLES:
         raise InputError(NO_TABLES)
     with refusing(f"{path.name!r} cannot be opened", *_BROKEN):

@@ -41,8 +41,10 @@ def _read_lazy(frame: Any, columns: Sequence[str]) -> Iterator[Any]:
             yield from batches(_arrow(part).to_batches(), columns, "the lazy frame")
 
 
-def _arrow(part: Any) -> Any:
+def _arrow(frame: Any) -> Any:
     """A frame as Arrow; of objects Polars would hand over where they lie in memory, so they are read one by one."""
-    typed = {name for name, kind in part.schema.items() if kind != polars.Object}
-    known = part.select(column for column in part.columns if column in typed).to_arrow()
-    return pa.table([known[name] if name in typed else object_array(part[name]) for name in part.columns], part.columns)
+    typed = {name for name, kind in frame.schema.items() if kind != polars.Object}
+    known = frame.select(column for column in frame.columns if column in typed).to_arrow()
+    return pa.table(
+        [known[name] if name in typed else object_array(frame[name]) for name in frame.columns], frame.columns
+    )

@@ -87,13 +87,16 @@ def _name_faults(names: Sequence[str]) -> list[str]:
     for place, name in enumerate(names, 1):
         places.setdefault(name, []).append(f"{place}")
     nameless = places.pop("", [])
-    shared = [(_listed(found), _cut(name)) for name, found in places.items() if len(found) > 1]
+    shared = [(_listed(columns), _cut(name)) for name, columns in places.items() if len(columns) > 1]
     faults = [f"columns {_listed(nameless)} have no name: name all but one"] if len(nameless) > 1 else []
     if shared:
         (first, name), *others = shared
-        told = [f"columns {first} share the name {name!r}", *(f"{found} the name {name!r}" for found, name in others)]
-        more = f", and {len(told) - _SHOWN} more" if len(told) > _SHOWN else ""
-        faults.append(f"{', '.join(told[:_SHOWN])}{more}: rename all but one")
+        said = [
+            f"columns {first} share the name {name!r}",
+            *(f"{columns} the name {name!r}" for columns, name in others),
+        ]
+        more = f", and {len(said) - _SHOWN} more" if len(said) > _SHOWN else ""
+        faults.append(f"{', '.join(said[:_SHOWN])}{more}: rename all but one")
     return faults
 
 

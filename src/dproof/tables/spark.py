@@ -108,7 +108,9 @@ def _store(
             drawn.observe(seen, rows).write.option(_UNMARKED, "false").parquet(uri)
             reader = session.read.option(*_DATA)
             if reader.parquet(uri).count() != seen.get["rows"]:
-                raise InputError("there are other rows than Spark's tasks have drawn: something else wrote there")
+                raise InputError(
+                    "the folder holds other rows than Spark's tasks have drawn: another program wrote there"
+                )
             hashes = reader.format("binaryFile").load(uri).select(functions.sha2("content", 256), "path").collect()
             yield (
                 seen.get["rows"],

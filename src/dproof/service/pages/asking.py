@@ -71,11 +71,11 @@ async def asked_table(name: str, request: Request, service: TheService, who: Kno
 
 
 @router.get("/tables/{name}/dummy.csv")
-async def dummy(name: str, desk: TheDesk, who: Known, rows: int = 100) -> Response:
+async def dummy(name: str, service: TheService, who: Known, rows: int = 100) -> Response:
     """Dummy rows as a file; lists have their items joined by a semicolon."""
-    made = await run_in_threadpool(desk.dummy, who, name, rows)
+    made = await service.working(who, lambda: _csv(service.desk.dummy(who, name, rows)))
     headers = {"content-disposition": f'attachment; filename="{name}-dummy.csv"'}
-    return Response(await run_in_threadpool(_csv, made), media_type="text/csv; charset=utf-8", headers=headers)
+    return Response(made, media_type="text/csv; charset=utf-8", headers=headers)
 
 
 @router.get("/releases/{name}")
@@ -85,15 +85,15 @@ async def shown_release(name: str, desk: TheDesk, who: Known) -> HTMLResponse:
 
 
 @router.post("/releases/{name}")
-async def queried_release(name: str, request: Request, desk: TheDesk, who: Known) -> HTMLResponse:
-    form = await Fields.of(request)
+async def queried_release(name: str, request: Request, service: TheService, who: Known) -> HTMLResponse:
+    desk, form = service.desk, await Fields.of(request)
     asked = {key: form.text(key) for key in ("sql", *_CHOSEN)}
     answer, error = None, None
     try:
         if form.text("do") == "build":
             asked["sql"] = built(await run_in_threadpool(_release_columns, desk, name), "release", asked)
         else:
-            response = await api.query(name, checked(Queried, sql=asked["sql"], chart=True), desk, who)
+            response = await api.query(name, checked(Queried, sql=asked["sql"], chart=True), service, who)
             call = f'.release("{name}").query({json.dumps(asked["sql"], ensure_ascii=False)})'
             answer = _answer(json.loads(bytes(response.body)), _python(request, call), with_command=True)
     except DproofError as refused:
