@@ -79,7 +79,8 @@ def expected(draft: Draft, rows: int) -> dict[str, Any]:
             {
                 "name": name,
                 "what": "mean" if _is_averaged(plan, name) else "count",
-                "unit": "days" if plan.column(name).kind == "date" and _is_averaged(plan, name) else None,
+                # A mean of what cannot be added up is one of dates.
+                "unit": "days" if _is_averaged(plan, name) and not plan.column(name).space.has_sums else None,
                 "share": costs["shares"].get(name),
                 **told(("", name)),
             }
