@@ -8,7 +8,7 @@ top lists are chosen by how many rows miss the mark. Different aggregates share 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import product
@@ -192,9 +192,10 @@ def _measured_curves(
     return Measurement(question, keys, schema, price, unit, (), (), sums, sums.cut)
 
 
-def check_groups(keys: Iterable[Key], schema: Schema) -> None:
+def check_groups(question: Question, schema: Schema) -> None:
     """Refuse groups that nobody would read, as every set of many items is: each gets noise, and is paid for."""
-    groups = math.prod(len(declared_labels(key, schema)) for key in keys)
+    items = 1 if question.unnest is None else len(question.unnest.items)
+    groups = items * math.prod(len(declared_labels(key, schema)) for key in question.group_by)
     if groups > _MOST_GROUPS:
         raise InputError(
             f"the question has {groups:,} groups, and more than {_MOST_GROUPS:,} are answered only with --all (in "
@@ -202,14 +203,12 @@ def check_groups(keys: Iterable[Key], schema: Schema) -> None:
         )
 
 
-def _check_numbers(calculation: Expression, schema: Schema, *, alone: bool = False) -> None:
+def _check_numbers(formula: Expression, schema: Schema, *, alone: bool = False) -> None:
     """Refuse a calculation or a comparison with what is no number; `alone` lets anything stand on its own."""
-    if alone and not isinstance(calculation, Arithmetic):
+    if alone and not isinstance(formula, Arithmetic):
         return
-    for part in parts_of(calculation):
-        if isinstance(part, Key) and (
-            not schema.spaces[part.column].has_numbers or isinstance(calculation, Arithmetic)
-        ):
+    for part in parts_of(formula):
+        if isinstance(part, Key) and (not schema.spaces[part.column].has_numbers or isinstance(formula, Arithmetic)):
             raise InputError("a calculation takes aggregates and numbers, not the columns of GROUP BY")
         chosen = part.definition.chosen if isinstance(part, Aggregate) else None
         if isinstance(part, Aggregate) and isinstance(chosen, Frequent):

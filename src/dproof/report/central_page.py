@@ -143,19 +143,17 @@ def _label(label: Any) -> str:
 
 def _pairs(law: TableLaw, counts: Estimates) -> str:
     """The tables of two columns that depend on each other most: the stronger the colour, the more rows."""
-    pairs = [t for t in law.tables if len(t) == 2 and min(sizes := _sizes(law, t)) > 1 and max(sizes) <= _WIDE]
+    shown = {place for place, axis in enumerate(law.axes) if 1 < axis.size <= _WIDE}
+    pairs = [table for table in law.tables if len(table) == 2 and shown.issuperset(table)]
     if not pairs:
         return ""
     chosen = sorted(pairs, key=lambda pair: -_dependence(counts, pair))[:_PAIRS]
     maps = "".join(_heat_map(law, counts, pair) for pair in chosen)
     return (
         "<section><h2>Two columns together</h2><p>The stronger the colour of a cell, the more rows have both values. "
-        f"These are the tables whose columns depend on each other most; all others can be asked too.</p>{maps}</section>"
+        "These are the tables whose columns depend on each other most; all others can be asked too.</p>"
+        f"{maps}</section>"
     )
-
-
-def _sizes(law: TableLaw, table: Table) -> list[int]:
-    return [law.axes[place].size for place in table]
 
 
 def _dependence(counts: Estimates, pair: Table) -> float:

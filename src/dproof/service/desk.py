@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from dproof.curation.curator import Terms
+from dproof.curation.curator import Begun, Terms
 from dproof.curation.ledger import Ledger, Standing
 from dproof.curation.ledger_file import is_begun
 from dproof.curation.limits import Amount, amount, rho_for
@@ -126,8 +126,8 @@ class Desk:
         """The answer that a question got before; None where the table has to be read for it."""
         return self._opened.curator(asked.table, asked.spender).stored(sql, Terms(**price))
 
-    def ask(self, asked: Askable, sql: str, **price: Any) -> Callable[[], Answer]:
-        """Pay for a question and read the table; what comes back stores the answer and tells it.
+    def ask(self, asked: Askable, sql: str, **price: Any) -> Begun:
+        """Pay for a question and read the table; what comes back stores the answer, and gives what tells it.
 
         If the table was changed meanwhile, that is all an analyst is told: nobody has checked what was read.
         """

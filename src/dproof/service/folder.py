@@ -118,6 +118,8 @@ class Folder:
         """Where a table of that name will lie."""
         if checked_name(name, "table") in self.files:
             raise InputError(f"there is a table {name!r} already: choose another name")
+        if self.ledger(name).exists():  # its answers would be told of other rows
+            raise InputError(f"there is a ledger of an earlier table {name!r}: choose another name")
         return self.root / _TABLES / f"{name}{ending}"
 
     def table(self, name: str) -> Path:

@@ -16,6 +16,8 @@ from fastapi import Depends, Request
 from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 
+from dproof.curation.curator import Begun
+from dproof.questions.answer import Answer
 from dproof.service.desk import Askable, Desk, need_custodian
 from dproof.service.pace import Rate, until_tick
 from dproof.service.sessions import COOKIE, Sessions
@@ -68,7 +70,7 @@ class Service:
         self.desk, self.settings, self.sessions = desk, settings, Sessions()
         self._requests = Rate(settings.per_second, settings.at_once, settings.clock)
         self._guesses = Rate(1.0, 20, settings.clock)  # of tokens, for each address
-        self._under_way = UnderWay()
+        self.under_way = UnderWay()
         self._workers: defaultdict[int, CapacityLimiter] = defaultdict(lambda: CapacityLimiter(_WORKERS))
         self._turns: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
         self._readers: defaultdict[str, CapacityLimiter] = defaultdict(lambda: CapacityLimiter(_READERS))
@@ -77,27 +79,25 @@ class Service:
 
     async def working(self, holder: Holder, work: Callable[[], _Done]) -> _Done:
         """Do something for a person that reads no private row: a few of these at a time, and no thread of others."""
-        with self._under_way.counted(holder):
-            return await to_thread.run_sync(work, limiter=self._workers[holder.number])
+        return await to_thread.run_sync(work, limiter=self._workers[holder.number])
 
-    async def reading(self, holder: Holder, table: str, read: Callable[[], Callable[[], _Done]]) -> _Done:
-        """Read a table, and tell what comes of it at a tick."""
-        with self._under_way.counted(holder):
-            async with self._turn(holder, table):
-                async with self._whole_ticks():
-                    tell = await to_thread.run_sync(read, limiter=self._reading)
-                return await run_in_threadpool(tell)
+    async def reading(self, holder: Holder, table: str, read: Callable[[], Begun]) -> Answer:
+        """Read a table, and answer at a tick."""
+        async with self._turn(holder, table):
+            async with self._whole_ticks():
+                store = await to_thread.run_sync(read, limiter=self._reading)
+            tell = await run_in_threadpool(store)
+        return await self.working(holder, tell)
 
     async def opened(self, holder: Holder, name: str) -> Askable:
         """A table for somebody to ask. Where it has to be opened, that takes whole ticks for all who wait for it."""
         table = await run_in_threadpool(self.desk.askable, holder, name)
         if not self._is_open(table):
-            with self._under_way.counted(holder):
-                async with self._turn(holder, name):
-                    if not self._is_open(table):
-                        async with self._whole_ticks():
-                            await to_thread.run_sync(self.desk.open, table, limiter=self._reading)
-                        self._opened[name, table.spender] = table.table.state
+            async with self._turn(holder, name):
+                if not self._is_open(table):
+                    async with self._whole_ticks():
+                        await to_thread.run_sync(self.desk.open, table, limiter=self._reading)
+                    self._opened[name, table.spender] = table.table.state
         return table
 
     @asynccontextmanager

@@ -73,7 +73,8 @@ async def asked_table(name: str, request: Request, service: TheService, who: Kno
 @router.get("/tables/{name}/dummy.csv")
 async def dummy(name: str, service: TheService, who: Known, rows: int = 100) -> Response:
     """Dummy rows as a file; lists have their items joined by a semicolon."""
-    made = await service.working(who, lambda: _csv(service.desk.dummy(who, name, rows)))
+    with service.under_way.counted(who):
+        made = await service.working(who, lambda: _csv(service.desk.dummy(who, name, rows)))
     headers = {"content-disposition": f'attachment; filename="{name}-dummy.csv"'}
     return Response(made, media_type="text/csv; charset=utf-8", headers=headers)
 
