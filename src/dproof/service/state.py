@@ -11,7 +11,7 @@ from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from typing import Annotated, Any, TypeVar
 
-from anyio import CapacityLimiter, to_thread
+from anyio import CancelScope, CapacityLimiter, to_thread
 from fastapi import Depends, Request
 from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
@@ -84,9 +84,10 @@ class Service:
     async def reading(self, holder: Holder, table: str, read: Callable[[], Begun]) -> Answer:
         """Read a table, and answer at a tick."""
         async with self._turn(holder, table):
-            async with self._whole_ticks():
-                store = await to_thread.run_sync(read, limiter=self._reading)
-            tell = await run_in_threadpool(store)
+            with CancelScope(shield=True):  # what is paid for is stored, also where who asked has gone meanwhile
+                async with self._whole_ticks():
+                    store = await to_thread.run_sync(read, limiter=self._reading)
+                tell = await run_in_threadpool(store)
         return await self.working(holder, tell)
 
     async def opened(self, holder: Holder, name: str) -> Askable:
