@@ -142,7 +142,7 @@ def _label(label: Any) -> str:
 
 
 def _pairs(law: TableLaw, counts: Estimates) -> str:
-    """The tables of two columns that depend on each other most: the darker a cell, the more rows."""
+    """The tables of two columns that depend on each other most: the stronger the colour, the more rows."""
     shown = {place for place, axis in enumerate(law.axes) if 1 < axis.size <= _WIDE}
     pairs = [table for table in law.tables if len(table) == 2 and shown.issuperset(table)]
     if not pairs:
@@ -150,8 +150,9 @@ def _pairs(law: TableLaw, counts: Estimates) -> str:
     chosen = sorted(pairs, key=lambda pair: -_dependence(counts, pair))[:_PAIRS]
     maps = "".join(_heat_map(law, counts, pair) for pair in chosen)
     return (
-        "<section><h2>Two columns together</h2><p>The darker a cell, the more rows have both values. These are the "
-        f"tables whose columns depend on each other most; all others can be asked too.</p>{maps}</section>"
+        "<section><h2>Two columns together</h2><p>The stronger the colour of a cell, the more rows have both values. "
+        "These are the tables whose columns depend on each other most; all others can be asked too.</p>"
+        f"{maps}</section>"
     )
 
 
