@@ -29,8 +29,8 @@ CONCERNED = {
     "samplers certificate_ranges noise_records release_query_designs release_query",
     "laws/matrix.py": "matrix_odds matrix_variance mean_variance families worst_pairs certify rounding "
     "estimation_scores matrix_file certificate samplers optional missing_release",
-    "laws/optional.py": "optional_pairs points mean_variance what_a_law_says optional optional_curves missing_release "
-    "worst_pairs certificate_ranges",
+    "laws/optional.py": "optional_pairs points mean_variance no_mean_variance what_a_law_says optional optional_curves "
+    "missing_release worst_pairs certificate_ranges",
     "laws/points.py": "points_on_grid points release_query_numbers",
     "laws/one_item.py": "one_item worst_pairs best_laws",
     "laws/rounded.py": "rounded mean_variance certificate_ranges best_laws",

@@ -25,8 +25,8 @@ def check(
     frequent values outside; with `person` in the plan, how many rows a person has. Use it to find a wrong encoding or a
     forgotten value. No noise protects these figures: do not pass them on.
     """
-    found = inspect(data, plan, table=table)
-    emit(found.to_json(), as_json, lambda: _page(found, data.name))
+    inspection = inspect(data, plan, table=table)
+    emit(inspection.to_json(), as_json, lambda: _page(inspection, data.name))
 
 
 def _page(inspection: Inspection, name: str) -> Page:

@@ -64,9 +64,7 @@ def choice_of(aggregate: Aggregate, schema: Schema, privacy: Privacy, rows: int,
     if isinstance(chosen, Frequent):
         rounds = int(aggregate.argument or 1)
         if candidates > _MOST_VALUES:
-            raise TooLarge(
-                f"the column has {candidates} values, too many to choose from: ask for counts in groups by BIN instead"
-            )
+            raise TooLarge(f"{candidates} values are too many to choose from: ask for counts by BIN instead")
         if rounds > candidates:
             raise InputError(f"TOP asks for {rounds} values, and the column has {candidates}: ask for fewer")
         if groups * rounds * candidates > _MOST_SCORES:
@@ -112,10 +110,10 @@ def choose(choice: Chosen, histogram: Mapping[int, int], schema: Schema, coins: 
 def _top(choice: Chosen, scores: Mapping[int, int], rounds: int, coins: Coins) -> list[int]:
     """The best, then the best of the others, and so on."""
     left = list(scores)
-    found = []
+    top = []
     for _ in range(rounds):
-        found.append(left.pop(permute_and_flip([1] * len(left), [-scores[code] for code in left], choice.rate, coins)))
-    return found
+        top.append(left.pop(permute_and_flip([1] * len(left), [-scores[code] for code in left], choice.rate, coins)))
+    return top
 
 
 def rungs(space: Space) -> list[int] | None:

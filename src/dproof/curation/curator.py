@@ -205,9 +205,9 @@ class Curator:
         fresh = partial(self._drawn, measurement)
         released, free = self.buy(self._key(measurement), measurement.price, fresh, cut=measurement.cut)
         measurement, notes = self._sold(measurement, released, free=free)
-        found = NoisyCurves(measurement, released, level)
-        functions = [replace(function, notes=notes) for function in found.functions]
-        return list(zip(found.labels, functions, strict=True))
+        curves = NoisyCurves(measurement, released, level)
+        functions = [replace(function, notes=notes) for function in curves.functions]
+        return list(zip(curves.labels, functions, strict=True))
 
     def ask_declared(self, query: Declared, *, epsilon: Any, level: float = 0.95) -> Answer:
         """Answer a query of the user's own at the price ε, with noise for the sensitivity that its author declares."""

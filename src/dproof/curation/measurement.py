@@ -203,14 +203,12 @@ def check_groups(question: Question, schema: Schema) -> None:
         )
 
 
-def _check_numbers(calculation: Expression, schema: Schema, *, alone: bool = False) -> None:
+def _check_numbers(formula: Expression, schema: Schema, *, alone: bool = False) -> None:
     """Refuse a calculation or a comparison with what is no number; `alone` lets anything stand on its own."""
-    if alone and not isinstance(calculation, Arithmetic):
+    if alone and not isinstance(formula, Arithmetic):
         return
-    for part in parts_of(calculation):
-        if isinstance(part, Key) and (
-            not schema.spaces[part.column].has_numbers or isinstance(calculation, Arithmetic)
-        ):
+    for part in parts_of(formula):
+        if isinstance(part, Key) and (not schema.spaces[part.column].has_numbers or isinstance(formula, Arithmetic)):
             raise InputError("a calculation takes aggregates and numbers, not the columns of GROUP BY")
         chosen = part.definition.chosen if isinstance(part, Aggregate) else None
         if isinstance(part, Aggregate) and isinstance(chosen, Frequent):

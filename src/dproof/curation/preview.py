@@ -132,10 +132,10 @@ def preview(
 ) -> Preview:
     """Say all that is public about an answer; `rows` is their public number, if it is public."""
     question, schema, privacy = measurement.question, measurement.schema, measurement.privacy
-    found = None
+    sensitivity = None
     if measurement.unit.row_is_person and measurement.curves is None:  # what a row can do is not all that a person can
         with suppress(InputError):  # a ratio, or several statistics of which one is no sum: its parts have one each
-            found = sensitivity_of([question], schema, privacy.neighbours, rows or 1)
+            sensitivity = sensitivity_of([question], schema, privacy.neighbours, rows or 1)
     spread = spreads(measurement, level, rows)
     widths, errors = ({alias: pair[n] for alias, pair in spread.items()} for n in (0, 1))
     mechanisms = [*(_noise_text(noisy, schema) for noisy in measurement.noisy)]
@@ -152,7 +152,9 @@ def preview(
     useless = {name: reach for name, reach in reached.items() if 0 < reach.high - reach.low <= (widths[name] or 0)}
     picked = tuple(i.alias for i in question.select if any(c.aggregate == i.expression for c in measurement.chosen))
     facts = (tuple(mechanisms), widths, errors, level, notes)
-    return Preview(asked, privacy, stored, remaining, found, *facts, useless, picked, measurement.price.rho, times)
+    return Preview(
+        asked, privacy, stored, remaining, sensitivity, *facts, useless, picked, measurement.price.rho, times
+    )
 
 
 def spreads(measurement: Measurement, level: float, rows: int | None) -> dict[str, tuple[float | None, float | None]]:

@@ -80,12 +80,12 @@ def adding_up(counts: Sequence[int], total: int) -> list[int]:
     # θ = (y_1 + … + y_k − total)/k for the last k whose own count is still above it.
     surplus = [partial - total for partial in accumulate(ordered)]
     kept = sum(y * k > more for k, (y, more) in enumerate(zip(ordered, surplus, strict=True), 1))
-    found = [0] * len(counts)
+    adjusted = [0] * len(counts)
     if kept:
         less, rest = divmod(surplus[kept - 1], kept)
         for place, n in enumerate(order[:kept]):
-            found[n] = counts[n] - less - (place < rest)
-    return found
+            adjusted[n] = counts[n] - less - (place < rest)
+    return adjusted
 
 
 def answer_of(measurement: Measurement, released: Released, level: float) -> Answer:

@@ -255,9 +255,7 @@ def _is_fixed(reader: AxisReader, choices: Sequence[Choice]) -> bool:
     if all(axis.blocks == 1 for axis in reader.axes) and not choices:
         return True
     together = len(reader.columns) == 1 or len(reader.axes) == 1
-    return (
-        together and reader.columns == tuple(c.column for c in choices) and all(choice.is_block() for choice in choices)
-    )
+    return together and reader.columns == tuple(c.column for c in choices) and all(c.is_block() for c in choices)
 
 
 def fits(cells: int) -> None:

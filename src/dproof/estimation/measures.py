@@ -128,12 +128,10 @@ class Measures:
         rows = condition.rows(self.group, size)
         # Where in a node its rows lie is not known; the variance of a population is larger, wherever they do.
         target: Target = "population" if condition.points.even else self.target
-        level_each = 1 - (1 - level) / (len(self.measures) * size)
+        one_level = 1 - (1 - level) / (len(self.measures) * size)
         for m, powers in self.measures:
             estimates = condition.measured(self.parts[m], powers)
-            half = half_widths(
-                estimates.covariance(target, rows)[:, 0, 0], estimates.heaviest[rows, 0], level_each
-            ).half
+            half = half_widths(estimates.covariance(target, rows)[:, 0, 0], estimates.heaviest[rows, 0], one_level).half
             matrix = self._spread((m, powers), condition.test_means)
             yield Bounds(matrix, estimates.values[rows, 0] / self.rows, half / self.rows + condition.test_gaps)
 

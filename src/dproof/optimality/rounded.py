@@ -50,9 +50,9 @@ def coarse_steps(space: Interval, privacy: Privacy) -> int:
     wanted = max(_LEAST, ceil(_BASE * exp(min(_GROWTH * float(privacy.epsilon), 10.0))))
     # Outputs must lie on the coarse lattice, and with little ε they reach far beyond the interval.
     most = min(_MOST, finest_outputs(spread(privacy.epsilon)))
-    wanted, own = min(wanted, most), space.size - 1
-    dividing = (steps for steps in range(wanted, min(2 * wanted, most + 1)) if own % steps == 0)
-    return min(own, next(dividing, wanted))
+    wanted, fine = min(wanted, most), space.size - 1
+    dividing = (steps for steps in range(wanted, min(2 * wanted, most + 1)) if fine % steps == 0)
+    return min(fine, next(dividing, wanted))
 
 
 @lru_cache(maxsize=64)

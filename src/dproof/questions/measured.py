@@ -76,10 +76,8 @@ def answer(question: Question, schema: Schema, measured: Measured, level: float,
         if isinstance(expression, (Key, Unnest)):
             return keys(expression, range(len(measured.labels) * len(items)))
         parts = [measured.estimates(part) for part in measured_parts(expression, question.unnest)]
-        estimates = [parts[item % len(parts)][n] for n in range(len(measured.labels)) for item in range(len(items))]
-        return (
-            [apply(expression, _plain(value)) for value in estimates] if isinstance(expression, Applied) else estimates
-        )
+        values = [parts[item % len(parts)][n] for n in range(len(measured.labels)) for item in range(len(items))]
+        return [apply(expression, _plain(value)) for value in values] if isinstance(expression, Applied) else values
 
     def column(expression: Expression, rows: Sequence[int]) -> list[Any]:
         if isinstance(expression, (Key, Unnest)):

@@ -96,9 +96,7 @@ def sensitivity_of(questions: Sequence[Question], schema: Schema, neighbours: Ne
     """The same for questions that are checked already."""
     wholes = [(n, item.expression) for n, question in enumerate(questions) for item in question.select]
     if any(isinstance(expression, Applied) for _, expression in wholes):
-        raise InputError(
-            "a function such as ROUND is applied after the noise: ask for the sensitivity of what is inside it"
-        )
+        raise InputError("ROUND and the like are applied after the noise: ask for the sensitivity of what is inside")
     items = [(n, part) for n, whole in wholes for part in measured_parts(whole, questions[n].unnest)]
     measured = [(n, expression) for n, expression in items if aggregates_of(expression)]
     for _, expression in measured:
@@ -113,12 +111,12 @@ def sensitivity_of(questions: Sequence[Question], schema: Schema, neighbours: Ne
     return _of_effects(found, schema, neighbours)
 
 
-def _of_effects(found: Effects, schema: Schema, neighbours: Neighbours) -> Sensitivity:
-    l1, pair, exact = found.largest(neighbours)
-    l2_squared, _, also = found.largest(neighbours, power=2)
+def _of_effects(row_effects: Effects, schema: Schema, neighbours: Neighbours) -> Sensitivity:
+    l1, pair, exact = row_effects.largest(neighbours)
+    l2_squared, _, also = row_effects.largest(neighbours, power=2)
     witnesses: tuple[Witness, ...] = ()
     if pair is not None:
-        before, after = (_row(found.records[n], schema) for n in pair)
+        before, after = (_row(row_effects.records[n], schema) for n in pair)
         witnesses = (Witness(() if neighbours == "add-remove" else (before,), (after,), l1),)
     return Sensitivity(neighbours, l1, l2_squared, "exact" if exact and also else "bound", witnesses)
 

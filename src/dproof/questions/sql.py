@@ -310,12 +310,12 @@ def _aggregate(node: Node) -> Expression:
             raise InputError("PROPORTION takes one condition, as in PROPORTION(hobby = 'Cars')")
         chosen = Aggregate("count", where=both(where, predicate_of(arguments[0])))
         return Arithmetic("/", chosen, Aggregate("count", where=where))
-    found = named(called)
-    if found is None:
-        known = ("count", "proportion", *(name for each in AGGREGATES.values() for name in each.names))
+    entry = named(called)
+    if entry is None:
+        known = ("count", "proportion", *(name for definition in AGGREGATES.values() for name in definition.names))
         advice = did_you_mean(called or kind(node).casefold(), dict.fromkeys(known))
         refuse(node, f"only aggregates of columns are{advice}")
-    (aggregate, argument), arguments = found, arguments_of(node)
+    (aggregate, argument), arguments = entry, arguments_of(node)
     columns = AGGREGATES[aggregate].columns
     takes = columns + (argument is GIVEN)
     if len(arguments) != takes:

@@ -143,7 +143,8 @@ def _label(label: Any) -> str:
 
 def _pairs(law: TableLaw, counts: Estimates) -> str:
     """The tables of two columns that depend on each other most: the darker a cell, the more rows."""
-    pairs = [t for t in law.tables if len(t) == 2 and min(sizes := _sizes(law, t)) > 1 and max(sizes) <= _WIDE]
+    shown = {place for place, axis in enumerate(law.axes) if 1 < axis.size <= _WIDE}
+    pairs = [table for table in law.tables if len(table) == 2 and shown.issuperset(table)]
     if not pairs:
         return ""
     chosen = sorted(pairs, key=lambda pair: -_dependence(counts, pair))[:_PAIRS]
@@ -152,10 +153,6 @@ def _pairs(law: TableLaw, counts: Estimates) -> str:
         "<section><h2>Two columns together</h2><p>The darker a cell, the more rows have both values. These are the "
         f"tables whose columns depend on each other most; all others can be asked too.</p>{maps}</section>"
     )
-
-
-def _sizes(law: TableLaw, table: Table) -> list[int]:
-    return [law.axes[place].size for place in table]
 
 
 def _dependence(counts: Estimates, pair: Table) -> float:

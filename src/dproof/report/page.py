@@ -128,7 +128,8 @@ def denial(privacy: Privacy) -> str:
         "<section><h2>What a person in the table can deny</h2>"
         f"<p>Suppose an observer wonders {_WONDERED[privacy.neighbours]} with some "
         "probability before seeing the table. Afterwards the belief lies within this range:</p>"
-        "<table><thead><tr><th>belief before</th><th>belief after</th><th></th></tr></thead>"
+        '<table aria-label="What an observer believes, before and after"><thead><tr><th scope="col">belief before</th>'
+        '<th scope="col">belief after</th><td></td></tr></thead>'
         f"<tbody>{rows}</tbody></table>"
         f"<p>An attacker guessing {GUESSED[privacy.neighbours]} is right at most <b>{_percent(right)}</b> of the "
         "time; tossing a coin gives 50%.</p></section>"

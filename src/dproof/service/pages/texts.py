@@ -47,7 +47,7 @@ TEXTS = {
     "plan_new": "There is no plan yet. A column is left out until you choose its kind.",
     "plan_saved": "The form shows the plan that is saved.",
     "plan_comments": "Comments in the file are lost when you save.",
-    "plan_fixed": "The plan is fixed, because the table has a ledger that counts by it.",
+    "plan_fixed": "The table has a ledger, which counts by this plan: it can be changed by hand only, in its file.",
     "plan_wrong": "The saved plan has a mistake: ",
     "kept": "The saved plan has these, which the form has no fields for. They are kept as they are while ticked.",
     "as_saved": "It is kept as the saved plan has it: the form has no fields for it.",
@@ -60,11 +60,11 @@ TEXTS = {
     "promise": "ε bounds how much anybody can learn about one person: a smaller ε protects better and makes every ± "
     "wider. δ is the probability that the bound fails: keep it far below 1 divided by the number of people.",
     "rows": "Rows of the table, about: only for the ± on this page",
-    "questions": "Questions that matter, one a line; empty: all alike",
+    "questions": "Questions that matter, one a line; empty: all columns alike",
     "questions_central": "Where the questions choose what a central release measures, leave out every column that no "
     "question is about.",
     "release_tables": "A central release measures",
-    "release_sums": "with sums of numbers, for means; questions that choose what is measured choose them, too",
+    "release_sums": "with sums of numbers, for means (questions choose their own)",
     "release_rows": "with made-up (synthetic) rows",
     "incomplete": "Nothing can be told yet: ",
     "choose_kind": "Choose the kind of a column to see what the plan would give.",
