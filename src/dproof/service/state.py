@@ -25,7 +25,7 @@ from dproof.service.tokens import Holder
 
 _Done = TypeVar("_Done")
 _READERS = 4  # questions that read a table at once
-_WORKERS = 4  # other requests of a token that are worked on at once
+_WORKERS = 2  # other requests of a token that are worked on at once: some take much memory
 _MOST_UNDER_WAY = 32  # requests of a token
 
 
