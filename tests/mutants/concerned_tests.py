@@ -72,8 +72,8 @@ CONCERNED = {
     "curation/released.py": "moved_intervals what_leaves curator_stderr curve_answers curator_consistency "
     "curator_missing exact_count_intervals curator_counts curator_moments",
     "curation/selection.py": "curator_selection curator_price",
-    "curation/simulation.py": "impossible_candidates unknown_aggregates curator_consistency curator_price "
-    "curator_moments",
+    "curation/simulation.py": "impossible_candidates correlated_candidates unknown_aggregates curator_consistency "
+    "curator_price curator_moments",
     "curation/statement.py": "ledger budget_rho ask",
     "curation/tally.py": "counting curator_missing curator_distinct curator_consistency curator_session checkboxes "
     "curator_counts curator_moments",
