@@ -21,8 +21,8 @@ CONCERNED = {
     "laws/k_norm.py": "k_norm k_norm_terms curves_choice curves_release",
     "laws/keep_or_other.py": "count_variance what_a_law_says families worst_pairs certify release_query "
     "frequency_protocols samplers 2016_theorem_10",
-    "laws/lattice.py": "what_a_law_says summed_numbers lattice_nodes lattice_clamped clamped_error lattice new_law "
-    "certificate_ranges lattice_certificates release_query_numbers lattice_sampling noise_records",
+    "laws/lattice.py": "what_a_law_says summed_numbers lattice_nodes lattice_states lattice_clamped clamped_error "
+    "lattice new_law certificate_ranges lattice_certificates release_query_numbers lattice_sampling noise_records",
     "laws/laplace.py": "laplace_tables steepest_ratio clamped_error scale uneven_noise lattice wide_noise noise "
     "noise_records certificate_ranges lattice_sampling",
     "laws/law.py": "read_numbers law_as_matrix count_variance points what_a_law_says new_law families worst_pairs "
