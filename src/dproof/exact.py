@@ -262,6 +262,20 @@ def float_below(x: Fraction) -> float:
     return -float_above(-x)
 
 
+def int_or_float(number: Fraction) -> int | float:
+    """A number as it is shown: whole as an int."""
+    return int(number) if number.denominator == 1 else float(number)
+
+
+def several(count: int, noun: str) -> str:
+    """A count with its noun, in the plural unless it is one.
+
+    >>> several(1, "row"), several(2000, "row")
+    ('1 row', '2,000 rows')
+    """
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
+
+
 def written(number: Any, digits: int = 3) -> str:
     """A number as people write it: short decimals as they are, others to some digits, thousands apart, no e+06.
 

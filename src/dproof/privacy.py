@@ -11,7 +11,7 @@ import numpy as np
 
 from dproof.arguments import choice, described, whole
 from dproof.errors import InputError
-from dproof.exact import exact, exp_above
+from dproof.exact import exact, exp_above, several
 
 Neighbours = Literal["change-one", "add-remove"]
 _LARGEST_EPSILON = 1000
@@ -130,8 +130,7 @@ class Unit:
         if self.row_is_person:
             return f"{self.neighbours} neighbours, per row"
         named = "" if self.person is None else f" ({self.person!r})"
-        rows = "1 row" if self.rows_per_person == 1 else f"{self.rows_per_person} rows"
-        return f"{self.neighbours} neighbours, per person{named} with at most {rows}"
+        return f"{self.neighbours} neighbours, per person{named} with at most {several(self.rows_per_person, 'row')}"
 
     def to_json(self) -> dict[str, Any]:
         return {"neighbours": self.neighbours, "person": self.person, "rows_per_person": self.rows_per_person}

@@ -103,14 +103,14 @@ def test_a_file_that_is_no_part_of_the_release_is_refused(
     folder: Path, name: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (folder / name).write_text(ANN, "utf-8")
-    refused_by_both(folder, capsys, f"'{re.escape(name)}' lies in the folder and is no part of the release")
+    refused_by_both(folder, capsys, f"'{re.escape(name)}' is in the folder and is not part of the release")
 
 
 @pytest.mark.parametrize("name", ["more", "_SUCCESS", f".{DATA}.crc"])
 def test_a_folder_in_the_folder_is_refused(folder: Path, name: str, capsys: pytest.CaptureFixture[str]) -> None:
     (folder / name).mkdir()
-    refused_by_both(folder, capsys, f"'{re.escape(name)}' lies in the folder")
-    with pytest.raises(VerificationFailed, match="lies in the folder"):
+    refused_by_both(folder, capsys, f"'{re.escape(name)}' is in the folder")
+    with pytest.raises(VerificationFailed, match="is in the folder"):
         dp.verify(folder.as_uri())
 
 

@@ -98,7 +98,7 @@ def test_a_plan_that_spreads_in_another_way_is_refused(folder: Path, spread: str
     plan = (folder / PLAN).read_text("utf-8")
     (folder / PLAN).write_text(plan.replace('spread = "sample"', spread), "utf-8")
     forge(folder)
-    with pytest.raises(VerificationFailed, match="spreads"):
+    with pytest.raises(VerificationFailed, match="`spread`"):
         dp.verify(folder)
     assert verify_certificate.main([str(folder / CERTIFICATE)]) == 1
 
@@ -110,7 +110,7 @@ def test_a_split_certificate_under_a_plan_that_samples_is_refused(tmp_path: Path
     file = tmp_path / "out" / PLAN
     file.write_text(file.read_text("utf-8").replace('"split"', '"sample"'), "utf-8")
     forge(tmp_path / "out")
-    with pytest.raises(VerificationFailed, match="spreads"):
+    with pytest.raises(VerificationFailed, match="`spread`"):
         dp.verify(tmp_path / "out")
     assert verify_certificate.main([str(tmp_path / "out" / CERTIFICATE)]) == 1
 

@@ -126,7 +126,7 @@ def test_what_is_no_release_is_told_by_the_name_that_was_given(
 ) -> None:
     monkeypatch.chdir(folder)
     assert refused("verify", ".").startswith("'.' is not a release")
-    assert "give the folder of a release" in refused("verify", "data.csv")
+    assert "give a release's folder" in refused("verify", "data.csv")
 
 
 def test_unreadable_sql_is_shown_up_to_where_it_was_read(folder: Path, refused: Callable[..., str]) -> None:

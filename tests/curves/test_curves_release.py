@@ -70,8 +70,6 @@ def test_the_row_is_charged_for_the_whole_curve() -> None:
     (group,) = law.groups
     assert isinstance(group.mechanism, CurveMechanism)
     assert group.privacy.epsilon == 4 and law.parts[0].epsilon > 3.999
-    low, high = group.mechanism.audit_pair()
-    assert all(a != b for a, b in zip(low, high, strict=True))
 
 
 def test_stored_loaded_verified(tmp_path: Path) -> None:

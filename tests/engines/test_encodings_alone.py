@@ -76,6 +76,6 @@ def test_no_separator_is_half_a_character(encoding: str) -> None:
 )
 def test_an_encoding_with_a_memory_is_refused(encoding: str) -> None:
     with pytest.raises(
-        InputError, match=r"file.encoding is no known encoding in which every value can be read by itself"
+        InputError, match=r"file.encoding is not a known encoding in which every value can be read by itself"
     ):
         _plan(encoding=encoding)

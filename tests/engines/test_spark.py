@@ -127,7 +127,7 @@ def test_a_part_added_removed_or_changed_is_found(spark: SparkSession, tmp_path:
     dp.sanitise(table(spark), plan(), tmp_path / "out")
     first, second = (tmp_path / "out" / f"part-00000{n}.parquet" for n in (0, 1))
     shutil.copy(first, tmp_path / "out" / "part-000009.parquet")
-    with pytest.raises(VerificationFailed, match=r"'part-000009\.parquet' lies in the folder"):
+    with pytest.raises(VerificationFailed, match=r"'part-000009\.parquet' is in the folder"):
         dp.verify(tmp_path / "out")
     (tmp_path / "out" / "part-000009.parquet").rename(second)
     with pytest.raises(VerificationFailed, match="has changed"):

@@ -82,7 +82,7 @@ def test_what_is_no_plane_is_refused(wrong: tuple[int, ...]) -> None:
 def test_the_verifier_knows_which_planes_exist(wrong: dict[str, int]) -> None:
     law = {"kind": "plane-design", "size": 7, "order": 2, "high": 3, "low": 1}
     assert list(alike(law, Fraction(1))) == [(0, 1, [6, 2], [2, 6], 13)]
-    with pytest.raises(Refused, match="plane that does not exist"):
+    with pytest.raises(Refused, match="no such projective plane"):
         list(alike(law | wrong, Fraction(1)))
 
 

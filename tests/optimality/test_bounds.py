@@ -13,7 +13,7 @@ from dproof import Categories, Curves, Interval, Privacy, Rows, Subsets, design,
 from dproof.optimality.bounds import _tight_span
 from tests.strategies import metrics
 
-pytestmark = pytest.mark.filterwarnings("ignore:this design answers")
+pytestmark = pytest.mark.filterwarnings("ignore:this design cannot be inverted")
 
 
 LINE, SPAN = "linear programme on a line, every space of outputs", "tight span, every space of outputs"

@@ -37,7 +37,7 @@ from tests.strategies import metrics
 EPSILONS = st.sampled_from(["0.01", "0.3", "1", "2.5", "7"])
 
 pytestmark = [
-    pytest.mark.filterwarnings("ignore:this design answers"),
+    pytest.mark.filterwarnings("ignore:this design cannot be inverted"),
     pytest.mark.filterwarnings("ignore:this design is proven"),
 ]
 

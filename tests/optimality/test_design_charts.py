@@ -11,7 +11,7 @@ from dproof.charts.style import svg
 from dproof.optimality.design import Problem
 from dproof.report.law_charts import heat_map
 
-pytestmark = pytest.mark.filterwarnings("ignore:this design answers")
+pytestmark = pytest.mark.filterwarnings("ignore:this design cannot be inverted")
 
 
 @pytest.mark.parametrize("epsilon", ["0.5", "2"])

@@ -72,7 +72,7 @@ def test_a_larger_weight_makes_a_table_sharper() -> None:
         ({"release": {"tables": "two"}}, "must be a whole number"),
         ({"release": {"tables": []}}, "lists no table"),
         ({"release": {"tables": [{"columns": ["a", "b"]}]}}, "lists no table with the column 'c'"),
-        ({"release": {"tables": [{"columns": ["a", "zz"]}]}}, "names 'zz', which is no column"),
+        ({"release": {"tables": [{"columns": ["a", "zz"]}]}}, "names 'zz', which is not a column"),
         ({"release": {"tables": [{"columns": ["a"]}, {"columns": ["a"]}]}}, "is listed already"),
         ({"release": {"tables": [{"columns": ["a"], "weight": 0}]}}, "must be positive"),
         ({"release": {"row": True}}, r"release\.row is not a known key"),

@@ -51,7 +51,7 @@ def test_not_ticked(text: str) -> None:
 def test_anything_else_is_outside(text: str) -> None:
     assert codes(answerable(column()), [text], ["x"]) == [-1]
     assert codes(column(outside="clamp"), [text], ["x"]) == [2]
-    with pytest.raises(InputError, match="'sides' has a flag that is neither ticked nor not") as refused:
+    with pytest.raises(InputError, match="'sides' has a flag that is neither ticked nor unticked") as refused:
         codes(column(), [text], ["x"])
     assert f" {text}:" not in str(refused.value) and "Cron" not in str(refused.value)
 
@@ -123,5 +123,5 @@ def test_the_custodian_sees_texts_that_are_neither() -> None:
         assert (sides.missing, sides.outside + sides.clamped) == (1, 2)
         assert sides.values == (("Maize", 2), ("Yams", 1))
         (hint,) = found.hints
-        assert hint.startswith("Flags of 'sides' are neither ticked nor unticked: ticked is the item's own text")
+        assert hint.startswith("Some flags of 'sides' are neither ticked nor unticked: ticked is the item's own text")
         assert "encoding" not in hint and "clamp" not in hint

@@ -64,7 +64,7 @@ def test_numbers_that_a_float_writes_stay_numbers_among_values() -> None:
 
 
 def test_what_toml_has_not_is_refused_with_its_place() -> None:
-    with pytest.raises(InputError, match=r"columns\.x\.missing must be a text, a number or what else TOML has"):
+    with pytest.raises(InputError, match=r"columns\.x\.missing must be a text, a number or another value of TOML"):
         _plan(space="categories", values=["a"], missing=None)
     with pytest.raises(InputError, match="each key of a plan must be a text"):
         Plan.from_dict({"privacy": {"epsilon": 1}, "columns": {3: {"drop": True}}})

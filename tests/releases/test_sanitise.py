@@ -312,7 +312,7 @@ def test_public_columns_have_one_type_of_text_whatever_the_engine() -> None:
 def test_public_columns_that_cannot_be_stored_are_refused_in_words(tmp_path: Path) -> None:
     plan = plan_for({"read": {"space": "categories", "values": [0, 1]}, "word": {"public": True}})
     (tmp_path / "x.csv").write_bytes(b"read,word\n0,\xff\n")
-    with pytest.raises(InputError, match="'word' holds bytes that are no UTF-8"):
+    with pytest.raises(InputError, match="'word' holds bytes that are not UTF-8"):
         dp.sanitise(tmp_path / "x.csv", plan)
     (tmp_path / "parts").mkdir()
     for name, word in (("a", "x"), ("b", 1)):

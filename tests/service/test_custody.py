@@ -108,7 +108,7 @@ def test_a_plan_is_saved_sanitised_and_queried(made):
 
 def test_the_pages_show_what_is_there(made, cookie):
     assert send(made, "GET", "/").headers["location"] == "/sign-in"
-    assert b"unknown, revoked or over" in send(made, "POST", "/sign-in", b"token=dproof_x").raw
+    assert b"unknown, revoked or expired" in send(made, "POST", "/sign-in", b"token=dproof_x").raw
     home = page(made, "/", cookie).raw.decode()
     assert "people" in home and "Left to spend" in home and "Plans and tokens" in home
     assert "SELECT count(*) AS n FROM data" in page(made, "/tables/people", cookie).raw.decode()

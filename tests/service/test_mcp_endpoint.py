@@ -113,6 +113,16 @@ def test_the_guard_stands_before_it(made):
         assert 400 <= told.status < 500 and b"Traceback" not in told.raw
 
 
+def test_no_request_waits_for_ever(made):
+    version, name = "2026-07-28", "io.modelcontextprotocol"
+    meta = {f"{name}/protocolVersion": version, f"{name}/clientCapabilities": {}}
+    params = {"notifications": {"toolsListChanged": True}, "_meta": meta}
+    body = {"jsonrpc": "2.0", "id": 1, "method": "subscriptions/listen", "params": params}
+    headers = {"Accept": ACCEPT, "Mcp-Protocol-Version": version, "Mcp-Method": "subscriptions/listen"}
+    told = send(made, "POST", "/mcp", body, made.ann, **headers)  # nothing would ever be told of it
+    assert told.json["error"]["message"] == "Method not found"
+
+
 def test_answers_leave_at_ticks_and_come_so_often(tmp_path):
     slept = []
 

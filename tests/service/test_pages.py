@@ -115,7 +115,7 @@ def test_a_saved_plan_fills_the_form_and_is_saved_again_as_it_is(made):
 def test_the_page_tells_what_a_plan_would_give_each_way_and_the_epsilon_of_a_half_width(made):
     fields = fields_of(made, "/plans/survey", made.carla)
     page = post(made, "/plans/survey", fields, made.carla, "look", row_count="5000").raw.decode()
-    for words in ("about 5,000 rows", "local release", "n of SELECT sex", "costs most", "can deny", "<rect"):
+    for words in ("about 5,000 rows", "local release", "n: SELECT sex", "costs most", "can deny", "<rect"):
         assert words in page
     assert "style=" not in page  # which the policy forbids
     wanted = {"half_width": "100", "target": '["", "sex"]'}

@@ -2,13 +2,14 @@
 
 import asyncio
 import threading
+from contextlib import ExitStack
 
 import pytest
 from starlette.exceptions import HTTPException
 
 from dproof.curation import curator
 from dproof.service.desk import Desk
-from dproof.service.state import Service, Settings
+from dproof.service.state import Service, Settings, UnderWay
 from tests.service.server import make_folder, send, serving
 
 QUESTION = {"sql": "SELECT count(*) AS n FROM data WHERE sex = 'f'", "epsilon": "0.1"}
@@ -94,7 +95,7 @@ def test_a_question_has_its_turn_until_it_leaves(tmp_path, persons):
         def read_it():
             read.append(seconds)
             ticks.now += seconds
-            return lambda: seconds
+            return lambda: lambda: seconds
 
         return read_it
 
@@ -115,26 +116,36 @@ def test_a_question_has_its_turn_until_it_leaves(tmp_path, persons):
 
 
 def test_a_token_has_so_many_requests_under_way_and_no_more(tmp_path):
-    made = make_folder(tmp_path)
+    made, under_way = make_folder(tmp_path), UnderWay()
     ann, bob = made.tokens.holder(made.ann), made.tokens.holder(made.bob)
-    go_on = threading.Event()
+    with ExitStack() as requests:
+        for _ in range(32):
+            requests.enter_context(under_way.counted(ann))
+        with pytest.raises(HTTPException, match="wait for their answers"), under_way.counted(ann):
+            pass
+        with under_way.counted(bob):
+            pass
+    with under_way.counted(ann):
+        pass
+
+
+def test_the_work_for_a_person_takes_no_thread_of_another(tmp_path):
+    made, go_on = make_folder(tmp_path), threading.Event()
+    ann, bob = made.tokens.holder(made.ann), made.tokens.holder(made.bob)
 
     def waiting():
         assert go_on.wait(60)
         return 1
 
-    async def flooded():
+    async def worked():
         service = Service(Desk(made.folder, made.tokens), Settings())
-        under_way = [asyncio.create_task(service.working(ann, waiting)) for _ in range(32)]
+        under_way = [asyncio.create_task(service.working(ann, waiting)) for _ in range(50)]
         await some_turns()
-        with pytest.raises(HTTPException, match="wait for their answers"):
-            await service.working(ann, waiting)
         assert await service.working(bob, lambda: 2) == 2
         go_on.set()
-        assert await asyncio.gather(*under_way) == [1] * 32
-        assert await service.working(ann, waiting) == 1
+        assert await asyncio.gather(*under_way) == [1] * 50
 
-    asyncio.run(flooded())
+    asyncio.run(worked())
 
 
 def test_free_questions_to_a_slow_table_hold_up_no_other_person(tmp_path, monkeypatch):

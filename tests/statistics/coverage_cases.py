@@ -313,7 +313,7 @@ SECTIONS = [
         "Counts by three columns",
         "2,000 rows in 48 cells, where pairs of columns tell all, and where the three interact.",
         {
-            "unbiased": Asked("a, b, c, count(*) AS v FROM release GROUP BY a, b, c"),
+            "unbiased": Asked("a, b, c, count(*) AS v FROM release GROUP BY a, b, c", bound=True),
             "method loglinear": Asked("a, b, c, count(*) AS v FROM release GROUP BY a, b, c", True, "loglinear"),
         },
         {
@@ -353,7 +353,7 @@ SECTIONS = [
                 "educcat, count(*) AS v FROM release WHERE educcat IS NOT NULL GROUP BY educcat"
             ),
             "count of missing values": Asked("count(*) AS v FROM release WHERE educcat IS NULL", bound=True),
-            "count of numbers that are there": Asked("count(age) AS v FROM release"),
+            "count of numbers that are there": Asked("count(age) AS v FROM release", bound=True),
             "mean": Asked("avg(age) AS v FROM release"),
             "mean by gender": Asked("gender, avg(age) AS v FROM release GROUP BY gender", bound=True),
             "count of a small whole number": Asked("count(*) AS v FROM release WHERE childs = 2", bound=True),

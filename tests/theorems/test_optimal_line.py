@@ -10,7 +10,7 @@ import pytest
 from dproof import Categories, Interval, Privacy, certify, design, laplace, lower_bound, randomised_response
 from tests.linear_programme import least_error
 
-pytestmark = pytest.mark.filterwarnings("ignore:this design answers")
+pytestmark = pytest.mark.filterwarnings("ignore:this design cannot be inverted")
 
 
 def line(points: int) -> Interval:

@@ -11,7 +11,7 @@ from dproof import Privacy, Rows, Subsets, certify, design, itemwise_response, l
 from dproof.spaces.rows import table_space
 from tests.linear_programme import least_error
 
-pytestmark = pytest.mark.filterwarnings("ignore:this design answers")
+pytestmark = pytest.mark.filterwarnings("ignore:this design cannot be inverted")
 
 
 @pytest.mark.parametrize(

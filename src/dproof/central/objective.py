@@ -76,8 +76,8 @@ class Answers:
 
     def value(self, residuals: Floats, objective: Objective) -> float:
         """What shall be least."""
-        found = self.variances(residuals)
-        return float(found.sum() if objective == "total" else found.max(initial=0.0))
+        variances = self.variances(residuals)
+        return float(variances.sum() if objective == "total" else variances.max(initial=0.0))
 
 
 def _added(places: NDArray[np.int64], values: Floats, count: int) -> Floats:

@@ -117,16 +117,22 @@ def decide(family: Law, epsilon: Fraction, delta: Fraction) -> Decision:
     return Decision(False, worst)  # within 2^-4096 of the boundary: refused, which is the safe side
 
 
+def pairwise_law(mechanism: Mechanism) -> Matrix:
+    """The law as a matrix small enough for metric privacy, which is decided pair by pair."""
+    inputs, outputs, _ = listed(mechanism.family)
+    if inputs**2 * outputs > _LARGEST_PAIRWISE:
+        raise TooLarge("metric privacy is checked pair by pair, for up to about 250 inputs and outputs")
+    return Matrix(*mechanism.weights())
+
+
 def _certify_metric(mechanism: Mechanism, privacy: Privacy, name: str) -> Certificate:
     """P_i(A) ≤ e^{ε ρ(i, k)} P_k(A) + δ, pair by pair; the tight ε is the largest log odds over ρ."""
-    k, outputs, total = listed(mechanism.family)
-    if k**2 * outputs > _LARGEST_PAIRWISE:
-        raise TooLarge("metric privacy is checked pair by pair, for up to about 250 inputs and outputs")
-    weights, _ = mechanism.weights()
+    law = pairwise_law(mechanism)
+    k = law.inputs
     rho = [[exact(x) for x in mechanism.inputs.distances(n)] for n in range(k)]
     epsilon, delta = Fraction(0), Fraction(0)
     for i, j in combinations(range(k), 2):
-        pair = Matrix(weights[[i, j]], total)
+        pair = Matrix(law.rows[[i, j]], law.total)
         scaled = privacy.epsilon * rho[i][j]
         decision = decide(pair, scaled, privacy.delta)
         worst = decision.worst
@@ -145,7 +151,7 @@ def _certify_metric(mechanism: Mechanism, privacy: Privacy, name: str) -> Certif
         certified_part(name, mechanism, privacy),
         epsilon=float_above(epsilon),
         delta=float_above(delta),
-        law=Matrix(weights, total).to_json(),  # pairs are not alike, so each input is written out
+        law=law.to_json(),  # pairs are not alike, so each input is written out
         lower_bound=None,  # the known bounds are for ordinary privacy
         distances=tuple(tuple(map(str, row)) for row in rho),
     )

@@ -103,9 +103,7 @@ def compose(parts: Sequence[Promise | Mechanism], rule: Rule = "optimal") -> Com
         raise InputError("mechanisms are composed by their laws: leave rule out, and give no promises beside them")
     if mechanisms:
         if any(m.family.outputs is None and m.family.worst_pair() is None for m in mechanisms):
-            raise InputError(
-                "noise with infinitely many values has no law that could be listed: clamp it, or compose promises"
-            )
+            raise InputError("noise with infinitely many values has no law to list: clamp it, or compose promises")
         return _composition("privacy loss", compose_mechanisms(mechanisms))
     promises = [Privacy.of(part, "a part") for part in given]
     if rule == "basic":

@@ -324,18 +324,14 @@ def check_gaussian(parsed: dict[str, Any], sizes: list[int], reach: Lengths, mea
     squares: dict[Measured, Fraction] = {}
     neighbours, persons = parsed["neighbours"], parsed["rows_per_person"] ** 2
     for one, noise in measured.items():
-        require(
-            all(sizes[i] > 1 for i in one[0]), "a measurement has a column with a single value, which has no residual"
-        )
+        require(all(sizes[i] > 1 for i in one[0]), "a measurement has a column with one value, so no residual")
         require(
             stated[one] == sensitivity(sizes, reach, one, neighbours),
             "a measurement has another sensitivity than its columns give",
         )
         require(noise["draws"] > 1 or noise["step"] == 1, "a single draw of noise must have the step 1")
         squares[one] = reading.summed_variance(noise)
-    require(
-        (ROWS in squares) == (parsed["release"]["rows"] is None), "the number of rows must be either measured or public"
-    )
+    require((ROWS in squares) == (parsed["release"]["rows"] is None), "the number of rows must be measured or public")
     loss = largest_loss(sizes, reach, {one: 1 / square for one, square in squares.items()}, neighbours) * persons
     require(parsed["rho"] is not None and loss / 2 <= parsed["rho"], "rho is larger than the certificate says")
     require(loss / 2 == parsed["rho"], "rho is smaller than the certificate says")

@@ -36,9 +36,7 @@ def check_plan(parsed: dict[str, Any], plan: dict[str, Any]) -> None:
     axes = {name: axes_of(name, column) for name, column in columns.items() if not column.get("drop")}
     counted = [axis for own in axes.values() for axis in own]
     names = [name for name, *_ in counted]
-    require(
-        names == [column["name"] for column in parsed["columns"]], "the certificate has other columns than the plan"
-    )
+    require(names == [c["name"] for c in parsed["columns"]], "the certificate has other columns than the plan")
     for column, (name, values, reach) in zip(parsed["columns"], counted, strict=True):
         require(values in (None, column["values"]), f"{name!r} has another number of values than in the plan")
         require(reach == column["reach"], f"the sums of {name!r} have another reach than in the plan")

@@ -298,14 +298,11 @@ def alike(law: dict[str, Any], _: Fraction) -> Iterator[Pair]:
             sets = comb(k - 2, w - 1) if k > 1 else 0  # that hold one of them and not the other
             own, other, total = sets * high, sets * low, comb(k - 1, w - 1) * high + comb(k - 1, w) * low
         case {"kind": "plane-design", "order": q, "high": high, "low": low}:
-            require(is_prime(q) and law["size"] <= q * q + q + 1, "a law has a projective plane that does not exist")
+            require(is_prime(q) and law["size"] <= q * q + q + 1, "there is no such projective plane")
             # Through two points goes one of the q + 1 lines through each.
             own, other, total = q * high, q * low, (q + 1) * high + q * q * low
         case {"prime": p, "classes": m, "taken": s, "high": high, "low": low}:
-            require(
-                is_prime(p) and (p - 1) % m == 0 and s < m and law["size"] <= p,
-                "a law has a block design that does not exist",
-            )
+            require(is_prime(p) and (p - 1) % m == 0 and s < m and law["size"] <= p, "there is no such block design")
             w = s * (p - 1) // m  # values in a block; of m·p blocks two values share w(w − 1)m/(p − 1)
             own, other, total = s * (p - w) * high, s * (p - w) * low, m * (w * high + (p - w) * low)
     require(total > 0, "a law has no weight")
@@ -321,9 +318,7 @@ def rounded(law: dict[str, Any], odds: Fraction) -> Iterator[Pair]:
     """Between two coarse points the law of a number lies between theirs, so the numbers next to those are the worst."""
     rows, n, steps = law["law"]["rows"], law["size"] - 1, law["steps"]
     # A missing value has a row after those of the numbers.
-    require(
-        steps <= n and len(rows) - steps - 1 in (0, 1), "a law must have a row for each point of its coarse lattice"
-    )
+    require(steps <= n and len(rows) - steps - 1 in (0, 1), "a rounded law must have a row for each coarse point")
     next(matrix(law["law"], odds), None)  # refuses rows that do not sum to their total
     codes = sorted({end for k in range(steps + 1) for end in (k * n // steps, -(-k * n // steps))})
     parts = [(*divmod(code * steps, n), 1) for code in codes] + [(k, 0, 0) for k in range(steps + 1, len(rows))]
@@ -541,9 +536,7 @@ def log_below(odds: Fraction) -> Fraction:
     for _ in range(2):
         x = Fraction(int((max(x, Fraction(0)) + odds / exp_below(max(x, Fraction(0))) - 1) * 2**200), 2**200)
     x -= Fraction(1, 2**120)
-    require(
-        x <= 0 or exp_below(x) * (1 + Fraction(1, 2**200)) <= odds, "the logarithm of the odds could not be bounded"
-    )
+    require(x <= 0 or exp_below(x) * (1 + Fraction(1, 2**200)) <= odds, "the logarithm of the odds is not bounded")
     return max(x, Fraction(0))
 
 
@@ -683,12 +676,9 @@ def check_sum(laws: list[dict[str, Any]], name: str, promised: Fraction, sampled
 
 def check_sample(certificate: dict[str, Any]) -> None:
     """Every law must have a weight, and the weights must be all words that are drawn."""
-    names = [" × ".join(each["columns"]) for each in certificate["sample"]]
-    require(
-        names == [part["name"] for part in certificate["laws"]],
-        "the weights of the sample are for other laws than the certificate has",
-    )
-    require(sum(each["weight"] for each in certificate["sample"]) == DRAWN, f"the weights must sum to {DRAWN}")
+    names = [" × ".join(entry["columns"]) for entry in certificate["sample"]]
+    require(names == [part["name"] for part in certificate["laws"]], "the sample is for other laws than there are")
+    require(sum(entry["weight"] for entry in certificate["sample"]) == DRAWN, f"the weights must sum to {DRAWN}")
 
 
 def read(text: str) -> dict[str, Any]:
@@ -828,10 +818,7 @@ def check_plan(certificate: dict[str, Any], plan: dict[str, Any], others: Spaces
     joined = {name: joint["columns"] for joint in plan.get("joint", ()) for name in joint["columns"]}
     private = [name for name, column in columns.items() if not column.get("public") and not column.get("drop")]
     asked, spread = [each["columns"] for each in certificate.get("sample", ())], plan["privacy"].get("spread")
-    require(
-        spread in ("auto", "sample" if asked else "split" if spread else None),
-        "the plan and the certificate disagree on `spread`",
-    )
+    require(spread in ("auto", "sample" if asked else "split" if spread else None), "the plan has another `spread`")
     groups = {" × ".join(members): members for members in asked or (joined.get(name, [name]) for name in private)}
     named = [part["name"] for part in certificate["laws"]]
     every = {name for members in groups.values() for name in members} == set(private)

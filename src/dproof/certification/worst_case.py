@@ -11,15 +11,12 @@ from typing import Any
 import numpy as np
 
 from dproof.arguments import listed as as_list
-from dproof.certification.certify import Witness, find_witness
-from dproof.errors import TooLarge
+from dproof.certification.certify import Witness, find_witness, pairwise_law
 from dproof.exact import exact, exp_below, float_above, log_above
 from dproof.laws.law import listed
 from dproof.laws.matrix import Matrix
 from dproof.mechanisms.mechanism import Mechanism, as_mechanism
 from dproof.privacy import Privacy
-
-_LARGEST_PAIRWISE = 1 << 24  # pairs of inputs times outputs
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,13 +79,9 @@ def metric_epsilon(mechanism: Mechanism, delta: Any = 0) -> float:
     """
     as_mechanism(mechanism)
     allowed = Privacy(0, delta).delta
-    inputs, outputs, total = listed(mechanism.family)
-    if inputs**2 * outputs > _LARGEST_PAIRWISE:
-        raise TooLarge("metric privacy is checked pair by pair, for up to about 250 inputs and outputs")
-    weights, _ = mechanism.weights()
-    most = Fraction(0)
-    for i, j in combinations(range(inputs), 2):
-        odds = Matrix(weights[[i, j]], total).odds(allowed).value
+    law, most = pairwise_law(mechanism), Fraction(0)
+    for i, j in combinations(range(law.inputs), 2):
+        odds = Matrix(law.rows[[i, j]], law.total).odds(allowed).value
         if odds is None:
             return float("inf")
         most = max(most, log_above(odds) / exact(mechanism.inputs.distances(i)[j]))

@@ -7,7 +7,8 @@ from typing import Annotated
 
 from dproof.cli.init import Data, Table
 from dproof.cli.options import AsJson, option
-from dproof.cli.output import Page, emit, escape, pairs, several, table
+from dproof.cli.output import Page, emit, escape, pairs, table
+from dproof.exact import several
 from dproof.releases.inspection import CONFIDENTIAL, Inspection
 from dproof.releases.inspection import check as inspect
 
@@ -24,8 +25,8 @@ def check(
     frequent values outside; with `person` in the plan, how many rows a person has. Use it to find a wrong encoding or a
     forgotten value. No noise protects these figures: do not pass them on.
     """
-    found = inspect(data, plan, table=table)
-    emit(found.to_json(), as_json, lambda: _page(found, data.name))
+    inspection = inspect(data, plan, table=table)
+    emit(inspection.to_json(), as_json, lambda: _page(inspection, data.name))
 
 
 def _page(inspection: Inspection, name: str) -> Page:

@@ -12,9 +12,9 @@ from dproof.certification import composing
 from dproof.certification.composing import Composition
 from dproof.cli.matrix_file import read_law
 from dproof.cli.options import AsJson, Neighbours, argument, option
-from dproof.cli.output import Page, advise, emit, several, table
+from dproof.cli.output import Page, advise, emit, table
 from dproof.errors import InputError, TooLarge
-from dproof.exact import exact, float_above
+from dproof.exact import exact, float_above, several
 from dproof.mechanisms.mechanism import Mechanism
 from dproof.privacy import Privacy
 
@@ -38,8 +38,8 @@ def compose(
     .npy holds a mechanism as `dproof certify` reads it; such laws are composed exactly, which costs less than their
     guarantees do.
 
-    Every rule that applies is told, each with whether it is tight, so that some mechanisms cost as much, or an upper
-    bound. With --neighbours add-remove it is read as change-one too.
+    Every rule that applies is shown, as tight if some mechanisms cost that much, else as an upper bound. With
+    --neighbours add-remove the result is also restated for change-one.
 
     With --json: rule, tight, epsilon and delta of the best rule; rules, all of them; group, for --rows; change_one. An
     ε that no rule gives is "inf".

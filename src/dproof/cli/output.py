@@ -52,15 +52,6 @@ def escape(text: object) -> str:
     return escaped(str(text))
 
 
-def several(count: int, what: str) -> str:
-    """A count with its noun, in the plural unless it is one.
-
-    >>> several(1, "row"), several(2000, "row")
-    ('1 row', '2,000 rows')
-    """
-    return f"{count:,} {what}{'' if count == 1 else 's'}"
-
-
 def table(headings: Iterable[str], rows: Iterable[Iterable[str]], left: Container[int] = ()) -> Any:
     """A table of figures on the right of their columns; those numbered in `left` hold names instead."""
     from dproof.cli.fitting import FittingTable

@@ -46,7 +46,7 @@ def plan(
     For each column: its mechanism, its part of ε, the expected error of a value and the lower bound for any mechanism;
     with --rows, ± at 95% of a debiased count or mean, and what would make it smaller. For questions, given here or in
     the plan: ± from a release and from `dproof ask` at the same ε. A plan with add-remove neighbours can have no
-    release row by row: then it shows what `dproof ask` gives. Where the plan has `spread`: ± where ε is split over the
+    release of rows: then it shows what `dproof ask` gives. Where the plan has `spread`: ± where ε is split over the
     columns, and where each row answers for one thing.
 
     With model = "central": ± of a count in every table that is measured and of the plan's questions, which columns make
@@ -140,20 +140,24 @@ def _advice(plan: Plan, law: RowLaw | None, rows: int | None) -> dict[str, Any]:
     """Whether the answers will be of use, and what would help."""
     from dproof.report.plan_advice import PlanAdvice, asking_advice, plan_advice
 
-    found = asking_advice(plan) if law is None else PlanAdvice(None) if rows is None else plan_advice(law, rows)
-    return {"verdict": found.verdict, "advice": [hint.to_json() for hint in found.hints]}
+    plan_hints = asking_advice(plan) if law is None else PlanAdvice(None) if rows is None else plan_advice(law, rows)
+    return {"verdict": plan_hints.verdict, "advice": [hint.to_json() for hint in plan_hints.hints]}
 
 
 def _compared(plan: Plan, rows: int | None, questions: list[str] | None) -> dict[str, Any]:
     """What the questions would give, both ways."""
     if rows is None or not (questions or plan.questions):
         unknown = dict.fromkeys(("column", "release", "ask", "ask_shared", "estimated", "break_even"))
-        own = [{"weight": float(one.weight), "question": one.sql, **unknown} for one in plan.questions]
-        return {"questions": own, "better": None, "questions_verdict": None}
+        unanswered = [{"weight": float(one.weight), "question": one.sql, **unknown} for one in plan.questions]
+        return {"questions": unanswered, "better": None, "questions_verdict": None}
     from dproof.report.advise import advise as compare
 
-    found = compare(plan, rows=rows, questions=questions or None)
-    return {"questions": found.to_json()["comparisons"], "better": found.better, "questions_verdict": found.verdict}
+    compared = compare(plan, rows=rows, questions=questions or None)
+    return {
+        "questions": compared.to_json()["comparisons"],
+        "better": compared.better,
+        "questions_verdict": compared.verdict,
+    }
 
 
 def _page(answer: dict[str, Any], name: str) -> Page:

@@ -9,7 +9,7 @@ from typing import Any
 from dproof.central.workload import Residual
 from dproof.cli.output import Page, emit, escape, pairs
 from dproof.errors import InputError
-from dproof.exact import float_above, written
+from dproof.exact import float_above, several, written
 from dproof.plans import expectation
 from dproof.plans.plan import Plan
 from dproof.plans.row_law import certify_row
@@ -107,13 +107,13 @@ def _page(answer: dict[str, Any], name: str) -> Page:
     yield from _questions(answer["questions"])
     columns = sorted(answer["columns"], key=lambda column: -column["share"])
     figures: list[tuple[str, ...]] = [(escape(c["name"]), f"{c['values']:,}", f"{c['share']:.0%}") for c in columns]
-    heads, told = ["column", "values", "part of the cost"], "local_half_width" in columns[0]
-    if told:
+    heads, has_local = ["column", "values", "part of the cost"], "local_half_width" in columns[0]
+    if has_local:
         heads.append("± if local")
         figures = [(*row, _or_nothing(c["local_half_width"])) for row, c in zip(figures, columns, strict=True)]
     yield FittingTable(heads, figures, left=(0,), spare=(1,))
     yield "\npart of the cost: of tables with this column. Fewer values or bins in the first rows make every ± smaller."
-    if told:
+    if has_local:
         yield "± if local: of a count by this column alone, if every row were sanitised by itself at the same ε."
     yield ""
     if answer["dropped"]:
@@ -143,10 +143,10 @@ def _questions(questions: Sequence[dict[str, Any]]) -> Page:
         if asked["question"] != last:
             yield escape(last := asked["question"])
         if asked["half_width"] is None:
-            told = "± depends on how many rows there are: say it with --rows"
+            width = "± depends on how many rows there are: say it with --rows"
         else:
-            told = f"± {_between(asked['least_half_width'], asked['half_width'])}"
-        yield pairs([("•", f"{escape(asked['column'])}: {told}")])
+            width = f"± {_between(asked['least_half_width'], asked['half_width'])}"
+        yield pairs([("•", f"{escape(asked['column'])}: {width}")])
     if questions:
         yield "± of means and shares are for rows that are spread evenly; those of counts and sums hold for all data.\n"
 
@@ -158,9 +158,7 @@ def _lines(tables: Sequence[dict[str, Any]]) -> Page:
         by = len(one["columns"]) if len(tables) > _LISTED else tuple(one["columns"])
         kinds.setdefault((one["sum_of"], by), []).append(one)
     for (summed, by), alike in kinds.items():
-        name = (
-            " × ".join(by) or "all rows" if isinstance(by, tuple) else f"{len(alike):,} of {by} column{'s'[: by != 1]}"
-        )
+        name = " × ".join(by) or "all rows" if isinstance(by, tuple) else f"{len(alike):,} of {several(by, 'column')}"
         if summed is not None:
             name = f"sum of {summed}" + (f" by {name}" if by else "")
         cells, widths = [one["cells"] for one in alike], [one["half_width"] for one in alike]

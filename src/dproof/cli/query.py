@@ -23,7 +23,7 @@ def query(
         str,
         option(
             "M",
-            "inverse, projection, likelihood, shrinkage or loglinear; of tables: inverse, projection, model.",
+            "inverse, projection, likelihood, shrinkage or loglinear; central: inverse, projection, model.",
         ),
     ] = "inverse",
     target: Annotated[str, option("TARGET", "What the intervals cover: the table or the population.")] = "table",

@@ -20,7 +20,7 @@ def report(
 ) -> None:
     """Write the page that explains a release.
 
-    For readers who are no experts: one HTML file with its charts inside, without scripts or network access. It is made
+    For non-experts: one HTML file with its charts inside, without scripts or network access. It is made
     from the certificate and the plan.
     """
     opened = load(release)

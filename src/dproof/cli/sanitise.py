@@ -9,8 +9,8 @@ from typing import Annotated, Any
 
 from dproof.cli.init import Data, Table
 from dproof.cli.options import AsJson, option
-from dproof.cli.output import Page, advise, emit, escape, having_done, several
-from dproof.exact import float_above
+from dproof.cli.output import Page, advise, emit, escape, having_done
+from dproof.exact import float_above, several
 from dproof.meaning import advice
 from dproof.plans.plan import not_protected
 from dproof.releases import sanitise as sanitisation

@@ -18,7 +18,7 @@ _LOOPBACK = ("127.0.0.1", "::1", "localhost")
 def serve(
     folder: Served,
     port: Annotated[int, option("N", "The port.", limits=(1, 65535))] = 8722,
-    host: Annotated[str, option("ADDRESS", "The address to listen on; another than this machine's own needs TLS.")] = (
+    host: Annotated[str, option("ADDRESS", "The address to listen on; any but this machine's own needs TLS.")] = (
         "127.0.0.1"
     ),
     name: Annotated[list[str] | None, option("HOST", "A name that people use for the server; repeatable.")] = None,

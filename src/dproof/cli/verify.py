@@ -11,9 +11,9 @@ import click
 
 from dproof.certification.verify_central import FORMAT as CENTRAL
 from dproof.cli.options import AsJson, argument
-from dproof.cli.output import Page, emit, escape, several
+from dproof.cli.output import Page, emit, escape
 from dproof.errors import VerificationFailed
-from dproof.exact import float_above
+from dproof.exact import float_above, several
 from dproof.plans.plan import not_protected
 from dproof.releases.load import read_certificate
 from dproof.releases.verify import verify as check

@@ -16,7 +16,7 @@ import numpy as np
 from dproof.coins import Coins
 from dproof.curation.selection import exponential, permute_and_flip, reach
 from dproof.errors import InputError, TooLarge
-from dproof.exact import exact
+from dproof.exact import exact, several
 from dproof.privacy import Privacy
 from dproof.questions.aggregates import Frequent, Rank
 from dproof.questions.canonical import expression
@@ -64,9 +64,7 @@ def choice_of(aggregate: Aggregate, schema: Schema, privacy: Privacy, rows: int,
     if isinstance(chosen, Frequent):
         rounds = int(aggregate.argument or 1)
         if candidates > _MOST_VALUES:
-            raise TooLarge(
-                f"the column has {candidates} values, too many to choose from: ask for counts in groups by BIN instead"
-            )
+            raise TooLarge(f"{candidates} values are too many to choose from: ask for counts by BIN instead")
         if rounds > candidates:
             raise InputError(f"TOP asks for {rounds} values, and the column has {candidates}: ask for fewer")
         if groups * rounds * candidates > _MOST_SCORES:
@@ -112,10 +110,10 @@ def choose(choice: Chosen, histogram: Mapping[int, int], schema: Schema, coins: 
 def _top(choice: Chosen, scores: Mapping[int, int], rounds: int, coins: Coins) -> list[int]:
     """The best, then the best of the others, and so on."""
     left = list(scores)
-    found = []
+    top = []
     for _ in range(rounds):
-        found.append(left.pop(permute_and_flip([1] * len(left), [-scores[code] for code in left], choice.rate, coins)))
-    return found
+        top.append(left.pop(permute_and_flip([1] * len(left), [-scores[code] for code in left], choice.rate, coins)))
+    return top
 
 
 def rungs(space: Space) -> list[int] | None:
@@ -167,13 +165,13 @@ def promise(choice: Chosen, level: float, question: Question) -> str:
     rounds = int(aggregate.argument or 1) if isinstance(chosen, Frequent) else 1
     most = reach(choice.mechanism, choice.candidates, choice.rate, exact(repr(level)), rounds)
     if isinstance(chosen, Frequent) and chosen.several:
-        text = f"each one listed is in at most {_rows(most)} fewer than the most frequent one left out"
+        text = f"each one listed is in at most {several(most, 'row')} fewer than the most frequent one left out"
     elif isinstance(chosen, Frequent):
-        text = f"no other value is in over {_rows(most)} more"
+        text = f"every other value is in at most {several(most, 'row')} more"
     elif choice.rank is not None:
         side = "below" if extreme(aggregate) == "least" else "above"
         aim = f"the aim is {choice.rank - 1:,}, because the extreme itself is private"
-        text = f"it has at most {_rows(choice.rank - 1 + most)} {side} it ({aim})"
+        text = f"it has at most {several(choice.rank - 1 + most, 'row')} {side} it ({aim})"
     else:
         assert aggregate.argument is not None
         low, more = aggregate.argument, -(-most // aggregate.argument.denominator)
@@ -182,11 +180,3 @@ def promise(choice: Chosen, level: float, question: Question) -> str:
     # As its column is headed; what is only tested or sorted by has no column.
     name = next((item.alias for item in question.select if item.expression == aggregate), expression(aggregate))
     return f"{name}: with probability {level:g} {text}."
-
-
-def _rows(number: int) -> str:
-    """
-    >>> _rows(1), _rows(1200)
-    ('1 row', '1,200 rows')
-    """
-    return f"{number:,} row{'s' if number != 1 else ''}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 import os
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -24,7 +25,7 @@ from dproof.curation.price import Price
 from dproof.curation.released import answer_of, draw
 from dproof.curation.tally import counter_of, read_rows, tally
 from dproof.errors import InputError
-from dproof.exact import bisect, exact, level_of
+from dproof.exact import bisect, exact, int_or_float, level_of
 from dproof.mechanisms.noise import integer_laplace
 from dproof.plans.plan import Plan
 from dproof.plans.schema import schema_of, stand_ins
@@ -35,10 +36,11 @@ from dproof.questions.canonical import canonical
 from dproof.questions.curve_estimate import CurveEstimate
 from dproof.questions.declared import Declared, declare
 from dproof.questions.question import Question, columns
-from dproof.questions.schema import asks_for_curves, plain, resolve
+from dproof.questions.schema import asks_for_curves, resolve
 from dproof.tables import open_source, readable_again
 
 _LEAST, _MOST = Fraction(1, 1000), Fraction(100)
+Begun = Callable[[], Callable[[], Answer]]
 
 
 class Terms(NamedTuple):
@@ -165,7 +167,8 @@ class Curator:
         if stored is not None:  # waits for no other question: how long that reads the table would show
             return stored
         with self.lock:
-            return self.begin(asked, terms)()
+            tell = self.begin(asked, terms)()
+        return tell()
 
     def stored(self, asked: Asked, terms: Terms) -> Answer | None:
         """The answer that a question got before, which is free; None where the table has to be read for it."""
@@ -173,22 +176,23 @@ class Curator:
         found = None if measurement.free else self.ledger.find(self._key(measurement), measurement.privacy)
         return None if found is None else self._answer(measurement, terms.level, found, free=True)
 
-    def begin(self, asked: Asked, terms: Terms) -> Callable[[], Answer]:
-        """Pay for a question and read the table; what comes back stores the answer and tells it.
+    def begin(self, asked: Asked, terms: Terms) -> Begun:
+        """Pay for a question and read the table; what comes back stores the answer, and gives what tells it.
 
         Nobody sees that the table was read before the answer is stored: a server chooses when that is.
         """
         measurement = self._measurement(asked, terms)
         fresh = partial(self._drawn, measurement)
         if measurement.free:
-            return partial(self._answer, measurement, terms.level, fresh(), free=True)
+            exact_answer = partial(self._answer, measurement, terms.level, fresh(), free=True)
+            return lambda: exact_answer
         store = self._read(self._key(measurement), measurement.price, fresh, measurement.cut)
 
-        def tell() -> Answer:
+        def stored() -> Callable[[], Answer]:
             released, free = store()
-            return self._answer(measurement, terms.level, released, free=free)
+            return partial(self._answer, measurement, terms.level, released, free=free)
 
-        return tell
+        return stored
 
     def curves(
         self, asked: Asked, *, epsilon: Any, delta: Any = 0, level: float = 0.95, all_groups: bool = False
@@ -201,9 +205,9 @@ class Curator:
         fresh = partial(self._drawn, measurement)
         released, free = self.buy(self._key(measurement), measurement.price, fresh, cut=measurement.cut)
         measurement, notes = self._sold(measurement, released, free=free)
-        found = NoisyCurves(measurement, released, level)
-        functions = [replace(function, notes=notes) for function in found.functions]
-        return list(zip(found.labels, functions, strict=True))
+        curves = NoisyCurves(measurement, released, level)
+        functions = [replace(function, notes=notes) for function in curves.functions]
+        return list(zip(curves.labels, functions, strict=True))
 
     def ask_declared(self, query: Declared, *, epsilon: Any, level: float = 0.95) -> Answer:
         """Answer a query of the user's own at the price ε, with noise for the sensitivity that its author declares."""
@@ -234,7 +238,7 @@ class Curator:
         noise = integer_laplace(noise.size, self.paid(kept).privacy)
         value, half = query.step * kept["whole"], query.step * noise.quantile(repr(level))
         spread = float(query.step) * noise.variance**0.5
-        cell = Cell(plain(value), float(value - half), float(value + half), spread, plain(value))
+        cell = Cell(int_or_float(value), float(value - half), float(value + half), spread, int_or_float(value))
         declared = "The sensitivity is declared by the author of the query and was only tested, not proven."
         notes = (*self.receipt(self.paid(kept), kept, free), declared, *stand_ins(self.plan, known))
         return Answer((query.name,), [{query.name: cell}], level, notes, "Laplace noise, sensitivity declared")
@@ -322,7 +326,7 @@ class Curator:
     def _understood(self, asked: Asked, terms: Terms) -> Measurement:
         question = resolve(as_question(asked), self.schema)
         if not terms.all_groups:
-            check_groups(question.group_by, self.schema)
+            check_groups(question, self.schema)
         if (terms.epsilon is None) == (terms.accuracy is None):
             raise InputError("say what the question may cost, with epsilon, or how good it must be, with accuracy")
         if terms.accuracy is None:
@@ -363,7 +367,7 @@ class Curator:
                     "ε instead of an accuracy; the width is known for counts, sums, and means of a public number of "
                     "values (the plan must say what stands for a missing one)"
                 )
-            return made, all(Fraction(width) <= wanted for width in widths.values() if width is not None)
+            return made, all(math.isfinite(width) and Fraction(width) <= wanted for width in widths.values() if width)
 
         if wanted <= 0 or not at(_MOST)[1]:
             raise InputError("no epsilon up to 100 gives that accuracy: ask for a larger ±")

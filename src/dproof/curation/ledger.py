@@ -363,10 +363,10 @@ def _noise(rho: Any, cut: Any) -> dict[str, str]:
     """What an entry says of the noise of an answer."""
     if rho is None:
         return {}
-    told = {"rho": exact(rho, "rho"), "cut": exact(cut, "cut")}
-    if min(told.values()) < 0:
+    amounts = {"rho": exact(rho, "rho"), "cut": exact(cut, "cut")}
+    if min(amounts.values()) < 0:
         raise InputError("rho and cut must be 0 or more: they are what the noise of an answer costs")
-    return {name: str(value) for name, value in told.items()}
+    return {name: str(value) for name, value in amounts.items()}
 
 
 def _link(previous: str, number: int, kind: str, body: str) -> str:

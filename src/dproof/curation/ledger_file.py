@@ -132,10 +132,10 @@ def is_begun(path: str | os.PathLike[str]) -> bool:
 
 def _identity(path: str | os.PathLike[str]) -> tuple[int, int] | None:
     try:
-        found = os.stat(path)
+        status = os.stat(path)
     except OSError:
         return None
-    return found.st_dev, found.st_ino
+    return status.st_dev, status.st_ino
 
 
 def _said(error: sqlite3.Error, path: Path) -> DproofError:

@@ -47,8 +47,8 @@ class Amount:
 
     def to_json(self) -> dict[str, float]:
         """As floats that are not above the exact numbers."""
-        found = {"epsilon": float_below(self.epsilon) + 0.0, "delta": float_below(self.delta) + 0.0}
-        return found if self.rho is None else {**found, "rho": float_below(self.rho) + 0.0}
+        amounts = {"epsilon": float_below(self.epsilon) + 0.0, "delta": float_below(self.delta) + 0.0}
+        return amounts if self.rho is None else {**amounts, "rho": float_below(self.rho) + 0.0}
 
     def covers(self, other: Amount) -> bool:
         """Whether what was paid so much serves for a price."""

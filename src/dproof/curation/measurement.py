@@ -8,7 +8,7 @@ top lists are chosen by how many rows miss the mark. Different aggregates share 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import product
@@ -27,7 +27,7 @@ from dproof.mechanisms.noise import Noise, demand_noise, integer_laplace
 from dproof.privacy import Privacy, Unit
 from dproof.questions.aggregates import Frequent
 from dproof.questions.canonical import expression, normalise
-from dproof.questions.effects import Coordinate, Effects, Part, effects
+from dproof.questions.effects import Coordinate, Effects, Grouped, effects
 from dproof.questions.predicates import both
 from dproof.questions.question import (
     Aggregate,
@@ -192,9 +192,10 @@ def _measured_curves(
     return Measurement(question, keys, schema, price, unit, (), (), sums, sums.cut)
 
 
-def check_groups(keys: Iterable[Key], schema: Schema) -> None:
+def check_groups(question: Question, schema: Schema) -> None:
     """Refuse groups that nobody would read, as every set of many items is: each gets noise, and is paid for."""
-    groups = math.prod(len(declared_labels(key, schema)) for key in keys)
+    items = 1 if question.unnest is None else len(question.unnest.items)
+    groups = items * math.prod(len(declared_labels(key, schema)) for key in question.group_by)
     if groups > _MOST_GROUPS:
         raise InputError(
             f"the question has {groups:,} groups, and more than {_MOST_GROUPS:,} are answered only with --all (in "
@@ -202,14 +203,12 @@ def check_groups(keys: Iterable[Key], schema: Schema) -> None:
         )
 
 
-def _check_numbers(calculation: Expression, schema: Schema, *, alone: bool = False) -> None:
+def _check_numbers(formula: Expression, schema: Schema, *, alone: bool = False) -> None:
     """Refuse a calculation or a comparison with what is no number; `alone` lets anything stand on its own."""
-    if alone and not isinstance(calculation, Arithmetic):
+    if alone and not isinstance(formula, Arithmetic):
         return
-    for part in parts_of(calculation):
-        if isinstance(part, Key) and (
-            not schema.spaces[part.column].has_numbers or isinstance(calculation, Arithmetic)
-        ):
+    for part in parts_of(formula):
+        if isinstance(part, Key) and (not schema.spaces[part.column].has_numbers or isinstance(formula, Arithmetic)):
             raise InputError("a calculation takes aggregates and numbers, not the columns of GROUP BY")
         chosen = part.definition.chosen if isinstance(part, Aggregate) else None
         if isinstance(part, Aggregate) and isinstance(chosen, Frequent):
@@ -232,7 +231,7 @@ def _linear(
         return [], Fraction(0)
     neighbours, rows = unit.neighbours, unit.rows_per_person
     coordinates = [Coordinate(0, ((Fraction(1), term),)) for term in needed]
-    row_effects = effects(schema, [Part(question.where, question.group_by)], coordinates)
+    row_effects = effects(schema, [Grouped(question.where, question.group_by)], coordinates)
     if not unit.row_is_person:
         row_effects = _with_none(row_effects)  # a person may also have fewer rows, or none
     alone = [row_effects.largest(neighbours, weights=_only(n, needed))[0] for n in range(len(needed))]

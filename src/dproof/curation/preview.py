@@ -18,14 +18,14 @@ from dproof.curation.measurement import WAYS_OUT, Measurement, Noisy
 from dproof.curation.noisy_curves import NoisyCurves
 from dproof.curation.noisy_sums import Statistics, is_affine, value_of
 from dproof.errors import InputError
-from dproof.exact import float_above, written
+from dproof.exact import float_above, int_or_float, several, written
 from dproof.privacy import Privacy
 from dproof.questions.canonical import canonical, condition, expression
 from dproof.questions.functions import changes_widths
 from dproof.questions.possible import possible
 from dproof.questions.question import Aggregate, Expression, aggregates_of, measured_parts
 from dproof.questions.ranges import Range
-from dproof.questions.schema import Schema, plain
+from dproof.questions.schema import Schema
 from dproof.questions.sensitivity import Sensitivity, sensitivity_of
 from dproof.questions.sums import Term, terms
 
@@ -69,10 +69,10 @@ class Preview:
         if self.remaining is not None:
             yield f"left to spend: {self.remaining}"
         if self.times is not None and not self.free:
-            yield f"  enough for {self.times:,} question{'' if self.times == 1 else 's'} at this price"
+            yield f"  enough for {several(self.times, 'question')} at this price"
         sensitivity = self.sensitivity
         if sensitivity is not None and sensitivity.l1 is not None:
-            yield f"sensitivity ({sensitivity.neighbours}, {sensitivity.kind}): {plain(sensitivity.l1)}"
+            yield f"sensitivity ({sensitivity.neighbours}, {sensitivity.kind}): {int_or_float(sensitivity.l1)}"
             if sensitivity.witness is not None and sensitivity.l1:
                 yield f"  attained by {_table(sensitivity.witness.before)} and {_table(sensitivity.witness.after)}"
         yield from (f"mechanism: {text}" for text in self.mechanisms)
@@ -104,8 +104,8 @@ class Preview:
             "sensitivity": None
             if sensitivity is None or sensitivity.l1 is None or sensitivity.l2_squared is None
             else {
-                "l1": plain(sensitivity.l1),
-                "l2_squared": plain(sensitivity.l2_squared),
+                "l1": int_or_float(sensitivity.l1),
+                "l2_squared": int_or_float(sensitivity.l2_squared),
                 "kind": sensitivity.kind,
                 "witness": None
                 if sensitivity.witness is None
@@ -132,17 +132,17 @@ def preview(
 ) -> Preview:
     """Say all that is public about an answer; `rows` is their public number, if it is public."""
     question, schema, privacy = measurement.question, measurement.schema, measurement.privacy
-    found = None
+    sensitivity = None
     if measurement.unit.row_is_person and measurement.curves is None:  # what a row can do is not all that a person can
         with suppress(InputError):  # a ratio, or several statistics of which one is no sum: its parts have one each
-            found = sensitivity_of([question], schema, privacy.neighbours, rows or 1)
+            sensitivity = sensitivity_of([question], schema, privacy.neighbours, rows or 1)
     spread = spreads(measurement, level, rows)
     widths, errors = ({alias: pair[n] for alias, pair in spread.items()} for n in (0, 1))
     mechanisms = [*(_noise_text(noisy, schema) for noisy in measurement.noisy)]
     if measurement.curves is not None:
         mechanisms += [f"{alias}: {measurement.curves.method}" for alias in spread]
     mechanisms += [
-        f"{promise(c, level, question)} ({c.mechanism}, rate {plain(c.rate):.6g})" for c in measurement.chosen
+        f"{promise(c, level, question)} ({c.mechanism}, rate {int_or_float(c.rate):.6g})" for c in measurement.chosen
     ]
     asked = canonical(question)
     # A band that is too wide at one point may still tell something at another.
@@ -152,7 +152,9 @@ def preview(
     useless = {name: reach for name, reach in reached.items() if 0 < reach.high - reach.low <= (widths[name] or 0)}
     picked = tuple(i.alias for i in question.select if any(c.aggregate == i.expression for c in measurement.chosen))
     facts = (tuple(mechanisms), widths, errors, level, notes)
-    return Preview(asked, privacy, stored, remaining, found, *facts, useless, picked, measurement.price.rho, times)
+    return Preview(
+        asked, privacy, stored, remaining, sensitivity, *facts, useless, picked, measurement.price.rho, times
+    )
 
 
 def spreads(measurement: Measurement, level: float, rows: int | None) -> dict[str, tuple[float | None, float | None]]:
@@ -240,7 +242,7 @@ def _alike(rows: tuple[dict[str, Any], ...]) -> list[tuple[dict[str, Any], int]]
 def _value(value: Any) -> str:
     if isinstance(value, frozenset):
         return "{" + ", ".join(sorted(map(str, value))) + "}"
-    return str(plain(value)) if isinstance(value, Fraction) else str(value)
+    return str(int_or_float(value)) if isinstance(value, Fraction) else str(value)
 
 
 def _json(rows: tuple[dict[str, Any], ...]) -> list[dict[str, Any]]:

@@ -21,11 +21,11 @@ from dproof.curation.measurement import WAYS_OUT, Measurement, Noisy, Released
 from dproof.curation.noisy_curves import NoisyCurves, covariances
 from dproof.curation.noisy_sums import Floats, Statistics, is_affine, value_of
 from dproof.curation.simulation import public_seed, simulated_interval
+from dproof.exact import int_or_float
 from dproof.questions.answer import Answer, Cell
 from dproof.questions.counting import Tally
 from dproof.questions.measured import answer
 from dproof.questions.question import Aggregate, Expression, aggregates, aggregates_of
-from dproof.questions.schema import plain
 from dproof.questions.sums import Term, terms
 
 _AS_DRAWN = "This costs nothing. The numbers as drawn are in the cell's `raw` (on the command line: with --json)."
@@ -80,12 +80,12 @@ def adding_up(counts: Sequence[int], total: int) -> list[int]:
     # θ = (y_1 + … + y_k − total)/k for the last k whose own count is still above it.
     surplus = [partial - total for partial in accumulate(ordered)]
     kept = sum(y * k > more for k, (y, more) in enumerate(zip(ordered, surplus, strict=True), 1))
-    found = [0] * len(counts)
+    adjusted = [0] * len(counts)
     if kept:
         less, rest = divmod(surplus[kept - 1], kept)
         for place, n in enumerate(order[:kept]):
-            found[n] = counts[n] - less - (place < rest)
-    return found
+            adjusted[n] = counts[n] - less - (place < rest)
+    return adjusted
 
 
 def answer_of(measurement: Measurement, released: Released, level: float) -> Answer:
@@ -246,4 +246,4 @@ class MeasuredTable:
             return None
         (statistic,) = self._statistics(expression)
         unit = statistic.unit(self.schema) if isinstance(statistic, Term) else Fraction(1)
-        return [plain(unit * int(value)) for value in self.released[statistic][places]]
+        return [int_or_float(unit * int(value)) for value in self.released[statistic][places]]

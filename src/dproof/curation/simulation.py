@@ -132,13 +132,13 @@ def _possible(sums: Statistics, noises: dict[Any, Noise], schema: Schema) -> Sta
 
     Else next to no candidate would be possible where the noise is much wider than that, and (Σx)²/n is far off.
     """
-    found = dict(sums)
+    moved = dict(sums)
     for term in noises:
         if isinstance(term, Term) and len(term.columns) == 1 and Term((), term.where) in sums:
             n = np.maximum(sums[Term((), term.where)], 1)
             low, high = term.scale(term.columns[0], schema).ends
-            found[term] = np.clip(sums[term], n * float(low), n * float(high))
-    return found
+            moved[term] = np.clip(sums[term], n * float(low), n * float(high))
+    return moved
 
 
 def _correlated(correlation: Aggregate, sums: Statistics, noises: dict[Any, Noise], schema: Schema) -> Statistics:

@@ -139,9 +139,9 @@ def read_rows(source: Source, plan: Plan, names: Sequence[str], schema: Schema) 
     for _, codes in read_codes(source, plan, names):
         read = []
         for name in names:
-            found = codes[name].astype(np.int64)
-            labels = schema.declared(name).decode(np.maximum(found, 0))
-            read.append([label if code >= 0 else None for label, code in zip(labels, found, strict=True)])
+            places = codes[name].astype(np.int64)
+            labels = schema.declared(name).decode(np.maximum(places, 0))
+            read.append([label if code >= 0 else None for label, code in zip(labels, places, strict=True)])
         for row in zip(*read, strict=True):
             yield dict(zip(names, row, strict=True))
 

@@ -291,9 +291,9 @@ class CurveLattice:
 
 @lru_cache(maxsize=64)
 def _evaluated(expansion: Expansion, times: bytes) -> Floats:
-    found = expansion.functions()[0].evaluate(np.frombuffer(times))
-    found.setflags(write=False)
-    return found
+    values = expansion.functions()[0].evaluate(np.frombuffer(times))
+    values.setflags(write=False)
+    return values
 
 
 @lru_cache(maxsize=64)

@@ -224,11 +224,6 @@ class CurveMechanism(Mechanism):
         a, b = d[:, :-1], d[:, 1:]
         return np.asarray(np.sqrt((np.diff(self._space.times) * (a * a + a * b + b * b) / 3).sum(axis=1)))
 
-    def audit_pair(self) -> tuple[list[float], list[float]]:
-        """Two curves that differ everywhere and as much as they can: the constants low and high."""
-        low, high = float(self._space.low), float(self._space.high)
-        return [low] * self._space.points, [high] * self._space.points
-
 
 def curve_noise(
     curves: Curves | Expansion,
@@ -272,9 +267,7 @@ def _of_sigma(expansion: Expansion, sigma: Fraction) -> CurveMechanism:
     """Gaussian noise of a given σ, as a whole number of steps of the lattice."""
     lattice = expansion.lattice("gaussian")
     if expansion.box is not None:
-        raise InputError(
-            "in a box every coefficient has its own noise, so one sigma does not describe it; give a promise"
-        )
+        raise InputError("in a box every coefficient has its own noise, so sigma does not describe it; give a promise")
     step, (_, size) = _step(lattice), moves(lattice, "gaussian", "change-one")
     if not NARROWEST_SUM * step <= sigma <= _WIDEST * step:
         raise InputError(f"sigma must be from {NARROWEST_SUM * step:.3g} to {_WIDEST * step:.3g} on this lattice")

@@ -82,9 +82,11 @@ def refine(
     3 1.163448
     65 1.166663
     """
-    found = []
+    projections = []
     for size in sizes:
         times = np.linspace(start, stop, size)
         square = projected_norm(kernel, h(times), times)
-        found.append(Projection(size, square, gaussian_delta(sqrt(square) / float(exact(sigma, "sigma")), epsilon)))
-    return found
+        projections.append(
+            Projection(size, square, gaussian_delta(sqrt(square) / float(exact(sigma, "sigma")), epsilon))
+        )
+    return projections

@@ -16,7 +16,7 @@ from dproof.laws.divergence import normal_delta, profile_odds
 from dproof.laws.gaussian import GaussianSum, gaussian_sum
 from dproof.laws.k_norm import KNorm, k_norm
 from dproof.laws.laplace import TwoSided
-from dproof.mechanisms.noise import integer_laplace
+from dproof.mechanisms.noise import demand_gaussian, integer_laplace
 from dproof.privacy import Privacy
 
 VectorLaw: TypeAlias = TwoSided | GaussianSum | KNorm
@@ -77,16 +77,13 @@ def vector_noise(
         if not privacy.epsilon:
             raise InputError("K-norm noise needs epsilon above 0")
         return VectorNoise(split, k_norm(ball, terms // vectors, size, privacy.epsilon), size, terms)
-    if privacy.delta == 0:
-        raise InputError("Gaussian noise needs delta above 0; at delta 0 use Laplace noise")
+    demand_gaussian(privacy.epsilon, privacy.delta)
     return _gaussian(size, terms, privacy.epsilon, privacy.delta)
 
 
 @lru_cache(maxsize=64)
 def _gaussian(size: int, terms: int, epsilon: Fraction, delta: Fraction) -> VectorNoise:
     """σ from the normal profile, then as little more as the lattice's own bound needs."""
-    if delta == 1:
-        raise InputError("delta 1 promises nothing, so it needs no noise; ask for less than 1")
     scale = bisect(lambda scale: normal_delta(1 / scale, epsilon) <= delta, Fraction(1, 1 << 30), Fraction(1 << 10))
     sigma = root_above(Fraction(size)) * scale
     odds = exp_below(epsilon)

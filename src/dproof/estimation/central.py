@@ -60,9 +60,7 @@ def query(release: Any, asked: Asked, **options: Any) -> Answer:
     """
     chosen = options_of(options)
     if chosen.method not in _METHODS:
-        raise InputError(
-            f"method={chosen.method!r} is for releases of rows: a release of tables has inverse, projection and model"
-        )
+        raise InputError(f"method={chosen.method!r} is for releases of rows: tables have inverse, projection and model")
     if chosen.simultaneous and release.law.is_pure:
         raise InputError("simultaneous intervals need Gaussian noise, so delta above 0: leave simultaneous out")
     if chosen.target != "table":

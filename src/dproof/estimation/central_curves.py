@@ -23,11 +23,11 @@ from dproof.curves.bands import points_quantile, tube_quantile
 from dproof.curves.expansion import CurveLattice
 from dproof.errors import InputError
 from dproof.estimation.central_weights import covariances, measured_sum
+from dproof.estimation.curves import MeasuredCurves
 from dproof.estimation.estimated import Options
 from dproof.laws.scores import Array
 from dproof.plans.question_sums import QuestionSums
 from dproof.plans.table_law import TableLaw
-from dproof.questions.answer import Cell
 from dproof.questions.curve_estimate import CurveEstimate, basis_notes
 from dproof.questions.question import Expression, Question, aggregates, aggregates_of
 from dproof.questions.schema import Schema
@@ -40,7 +40,7 @@ _OF_COUNT = laplace_law(Fraction(1, 64))  # the shape of the noise of a count
 _SEED = bytes(32)  # of the noise that the width of a band is read from: public, and the same for every answer
 
 
-class TableCurves:
+class TableCurves(MeasuredCurves):
     """AVG and SUM of a curve column on the measured tables of a release (see `Measured`)."""
 
     ways_out = "a release with a larger ε, or fewer tables"
@@ -57,14 +57,6 @@ class TableCurves:
         self.place, _ = self.asked.axes[aggregates(question)[0].columns[0]]
         self.lattice: CurveLattice = release.law.lattices[self.place]
         self.shown = self.asked.occurring()
-        self.found: dict[Expression, list[CurveEstimate | None]] = {}
-
-    def estimates(self, expression: Expression) -> Sequence[Cell]:
-        return self.cells(expression, range(len(self.labels)))
-
-    def cells(self, expression: Expression, groups: Sequence[int]) -> Sequence[Cell]:
-        functions = self.functions(expression, groups)
-        return [Cell(None, informative=False) if found is None else found.cell() for found in functions]
 
     def functions(self, expression: Expression, groups: Sequence[int]) -> Sequence[CurveEstimate | None]:
         """The mean or the total of some groups; None where their number of rows may be 0, so that no mean is known."""

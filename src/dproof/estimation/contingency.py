@@ -240,9 +240,7 @@ class _Factor:
         if pattern not in self._rest:
             scores = self._blocks(pattern)
             if len(scores) * prod(self.layout.axes[n].states for n in self.layout.rest) > _MOST_SCORES:
-                raise TooLarge(
-                    "the question has too many groups for a column with so many codes: group by fewer columns"
-                )
+                raise TooLarge("too many groups for a column with so many codes: group by fewer columns")
             for place, axis in enumerate(self.layout.rest):
                 scores = self.scores[axis].spread(scores, place + 1)
             self._rest[pattern] = scores.reshape(len(scores), -1)

@@ -16,7 +16,6 @@ from dproof.estimation.stored import AxisReader, count, integers, readers_of
 from dproof.laws.debias import Axis, Mixed, Moments, Scale, is_rough, public
 from dproof.laws.scores import Array
 from dproof.plans.row_law import RowLaw
-from dproof.plans.schema import schema_of
 from dproof.questions.aggregates import Values
 from dproof.questions.canonical import condition, literal, name
 from dproof.questions.cells import MOST_CELLS, cut, numbered
@@ -66,7 +65,7 @@ class Counting:
         keys: Sequence[Key] = (),
         spelled: Iterable[str] = (),
     ) -> None:
-        self.schema, self.keys = schema_of(law.plan, "release"), tuple(keys)
+        self.schema, self.keys = law.schema, tuple(keys)
         # The highest power of each number within one sum, and the columns whose values are known as they are.
         degrees = {c: max(other.columns.count(c) for other in needed) for term in needed for c in term.columns}
         known = self.schema.open_columns
@@ -256,9 +255,7 @@ def _is_fixed(reader: AxisReader, choices: Sequence[Choice]) -> bool:
     if all(axis.blocks == 1 for axis in reader.axes) and not choices:
         return True
     together = len(reader.columns) == 1 or len(reader.axes) == 1
-    return (
-        together and reader.columns == tuple(c.column for c in choices) and all(choice.is_block() for choice in choices)
-    )
+    return together and reader.columns == tuple(c.column for c in choices) and all(c.is_block() for c in choices)
 
 
 def fits(cells: int) -> None:

@@ -44,10 +44,20 @@ _FEW = 30  # rows below which a mean of noise is not yet normal
 
 
 class MeasuredCurves(Protocol):
-    """A question about one curve column, once it was measured."""
+    """A question about one curve column, once it was measured (see `Measured`)."""
+
+    labels: Sequence[tuple[Any, ...]]
 
     def functions(self, expression: Expression, groups: Sequence[int]) -> Sequence[CurveEstimate | None]:
         """AVG or SUM of the curves of each of some groups; None where there may be none to take a mean of."""
+        ...
+
+    def estimates(self, expression: Expression) -> Sequence[Cell]:
+        return self.cells(expression, range(len(self.labels)))
+
+    def cells(self, expression: Expression, groups: Sequence[int]) -> Sequence[Cell]:
+        functions = self.functions(expression, groups)
+        return [Cell(None, informative=False) if function is None else function.cell() for function in functions]
 
 
 def mean_curve(
@@ -67,7 +77,7 @@ def mean_curve(
     return curve
 
 
-class ReleaseCurves:
+class ReleaseCurves(MeasuredCurves):
     """AVG and SUM of a curve column on the stored rows of a release (see `Measured`)."""
 
     ways_out = WAYS_OUT
@@ -84,13 +94,6 @@ class ReleaseCurves:
     @property
     def method(self) -> str:
         return f"mean of the released curves (unbiased); simultaneous bands for the {self.options.target}"
-
-    def estimates(self, expression: Expression) -> Sequence[Cell]:
-        return self.cells(expression, range(len(self.labels)))
-
-    def cells(self, expression: Expression, groups: Sequence[int]) -> Sequence[Cell]:
-        functions = self.functions(expression, groups)
-        return [Cell(None, informative=False) if found is None else found.cell() for found in functions]
 
     def functions(self, expression: Expression, groups: Sequence[int]) -> Sequence[CurveEstimate | None]:
         """The means or totals of some groups; None where by the estimate there are no rows.

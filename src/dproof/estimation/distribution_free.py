@@ -35,7 +35,7 @@ _MOST_CHECKED = 1000  # blocks whose scores are looked through for a bias
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Part:
+class ChosenRows:
     """Rows that other columns choose: the cells of these, and the weights of the number's blocks in each sum."""
 
     cells: Array
@@ -79,7 +79,7 @@ class Condition:
         weights = np.stack([(split[cell] * self.layout.chosen[chosen]).reshape(shape) for split in self._weights])
         return np.moveaxis(weights, self.layout.rest.index(self.number) + 1, 1)
 
-    def parts(self, group: int, largest: Array) -> list[Part]:
+    def parts(self, group: int, largest: Array) -> list[ChosenRows]:
         """The rows of a group, apart where sums weigh the number in different ways.
 
         Where other numbers are under wide noise too, a sum has the `largest` weight over all of their blocks, or the
@@ -92,9 +92,9 @@ class Condition:
                 weights = np.where(largest.reshape(-1, *[1] * (weights.ndim - 1)), ends[0], ends[1])
         columns, kind = _distinct(weights.reshape(-1, weights[0, 0].size))
         shaped = columns.reshape(-1, len(self.sums), self.axis.blocks)
-        return [Part(kind == n, each) for n, each in enumerate(shaped) if each.any()]
+        return [ChosenRows(kind == n, each) for n, each in enumerate(shaped) if each.any()]
 
-    def around(self, part: Part, place: int) -> Array | None:
+    def around(self, part: ChosenRows, place: int) -> Array | None:
         """The one or two points of the grid between which all codes lie that a count takes; None where it takes more.
 
         Only where there are more blocks than nodes, of which several then share a programme.
@@ -148,14 +148,14 @@ class Condition:
         """The powers of a count."""
         return tuple((0,) * len(p) for p in self.sums[0].powers)
 
-    def measured(self, part: Part, powers: tuple[Powers, ...]) -> Estimates:
+    def measured(self, part: ChosenRows, powers: tuple[Powers, ...]) -> Estimates:
         """The sums of all tests over the rows of a part times powers of other numbers, in each cell of fixed axes."""
         key = part.cells.tobytes(), powers
         if key not in self._measured:
             self._measured[key] = self._sums(part, powers, self.tests)
         return self._measured[key]
 
-    def _sums(self, part: Part, powers: tuple[Powers, ...], tests: Array) -> Estimates:
+    def _sums(self, part: ChosenRows, powers: tuple[Powers, ...], tests: Array) -> Estimates:
         axes = list(self.table.axes)
         for n, axis in enumerate(axes):
             if isinstance(axis, Mixed) and axis.rough:
@@ -172,12 +172,12 @@ class Condition:
         cell = int(self.groups.order[group]) // len(self.layout.chosen)
         return slice(cell * tests, (cell + 1) * tests)
 
-    def counts(self, group: int, part: Part) -> Array:
+    def counts(self, group: int, part: ChosenRows) -> Array:
         """The estimated rows of a part of a group in each bin."""
         upto = self.measured(part, self.plain).values[self.rows(group, self.tests.shape[1]), 0]
         return np.asarray(np.diff(upto, prepend=0.0)[self.occur])
 
-    def scored(self, group: int, part: Part, scores: Array, target: Target) -> tuple[Array, ...]:
+    def scored(self, group: int, part: ChosenRows, scores: Array, target: Target) -> tuple[Array, ...]:
         """The sum of scores of the bins over a part of a group, its variance, and the largest score of one row."""
         estimates, row = self._sums(part, self.plain, self.bins @ scores[:, None]), self.rows(group, 1)
         return estimates.values[row, 0], estimates.covariance(target, row)[:, 0, 0], estimates.heaviest[row, 0]
@@ -253,7 +253,14 @@ class DistributionFree:
         return low, high
 
     def _most_around(
-        self, condition: Condition, group: int, part: Part, around: Array, used: Array, level: float, target: Target
+        self,
+        condition: Condition,
+        group: int,
+        part: ChosenRows,
+        around: Array,
+        used: Array,
+        level: float,
+        target: Target,
     ) -> float:
         """How many rows of a group may lie around points of the grid; one answer serves all values there."""
         key = condition.number, condition.rows(group, 1).start, part.cells.tobytes(), around.tobytes(), level, target

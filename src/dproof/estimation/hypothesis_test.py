@@ -24,7 +24,7 @@ from dproof.estimation.intervals import half_widths
 from dproof.laws.scores import Array
 
 if TYPE_CHECKING:
-    from dproof.estimation.distribution_free import Condition, Part
+    from dproof.estimation.distribution_free import ChosenRows, Condition
 
 _FEW_STEPS = 20  # of the fit to the rows
 _ANYWHERE = 0.02  # of the rows may lie anywhere, whatever the fit says
@@ -33,7 +33,7 @@ _ROUNDS, _SETTLED, _TINY = 200, 1e-9, 1e-12  # of the least squares within the h
 
 
 def can_reach(
-    condition: Condition, group: int, parts: list[Part], sign: int, least: float, level: float, target: Target
+    condition: Condition, group: int, parts: list[ChosenRows], sign: int, least: float, level: float, target: Target
 ) -> bool:
     """Whether sign · (the first sum of a group) ≥ `least` for some distribution that fits the rows."""
     if not parts:

@@ -15,7 +15,6 @@ import numpy as np
 from dproof.laws.scores import Array
 
 _UNSURE = 3.0  # standard errors from zero below which a divisor may well be zero
-_MISSED = 0.02  # how much less than its level an interval may cover, for the steps of a sum
 _FEW = 3.0  # standard errors of fewer heaviest scores than this are not normal
 
 
@@ -62,15 +61,17 @@ def simultaneous(level: float, intervals: int) -> float:
 def half_widths(variance: Array, heaviest: Array, level: float) -> Widths:
     """± of each estimate, from its variance and the heaviest score of a single row.
 
-    Wald: z·se. A sum moves in steps of at most two heaviest scores h, and an interval that ends between two steps may
-    miss the one beside it, which has the probability 2h·φ(z)/se. Where that is more than 0.02, the interval reaches
-    farther, by the part of h that leaves 0.02 (a continuity correction). Where the standard error is below three of the
-    heaviest scores, so few rows carry the noise that it is not normal, and Bernstein's inequality stands in:
-    √(2VL) + h·L/3 with L = log(2/(1 − level)), which never covers less than its level. An estimate without noise is
-    exact.
+    Wald: z·se. Where the standard error is below three of the heaviest scores, so few rows carry the noise that it is
+    not normal, and Bernstein's inequality stands in: √(2VL) + h·L/3 with L = log(2/(1 − level)), which never covers
+    less than its level. A sum moves in steps of at most 2h; an interval that ends between two steps may miss the one
+    beside it, which has the probability 2h·φ(z)/se. That is little at 95 %. At lower levels the interval reaches
+    farther, by the part of h after which a step costs no more there (a continuity correction). An estimate without
+    noise is exact.
 
-    >>> half_widths(np.array([0.0, 400.0, 16.0, 1.0]), np.array([1.0, 1.0, 1.0, 1.0]), 0.95).half.round(3).tolist()
-    [0.0, 39.199, 8.155, 3.946]
+    >>> half_widths(np.array([0.0, 400.0, 1.0]), np.array([1.0, 1.0, 1.0]), 0.95).half.round(3).tolist()
+    [0.0, 39.199, 3.946]
+    >>> half_widths(np.array([16.0]), np.array([1.0]), 0.5).half.round(3).tolist()  # Wald has 2.698
+    [3.453]
     """
     noisy = variance != 0
     spread = np.where(variance > 0, variance, np.where(noisy, heaviest**2, 0.0))
@@ -78,9 +79,10 @@ def half_widths(variance: Array, heaviest: Array, level: float) -> Widths:
     few = noisy & (stderr < _FEW * heaviest)
     depth = log(2 / (1 - level))
     bernstein = np.sqrt(2 * spread * depth) + heaviest * depth / 3
-    z = normal_quantile(level)
-    correction = np.maximum(heaviest - _MISSED / 2 * stderr / NormalDist().pdf(z), 0.0)
-    return Widths(stderr, np.where(few, bernstein, z * stderr + np.where(noisy, correction, 0.0)), few)
+    z, normal = normal_quantile(level), NormalDist()
+    harmless = stderr / _FEW * (normal.pdf(normal_quantile(0.95)) / normal.pdf(z))
+    steps = np.where(noisy, np.maximum(heaviest - harmless, 0.0), 0.0)
+    return Widths(stderr, np.where(few, bernstein, z * stderr + steps), few)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

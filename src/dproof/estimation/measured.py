@@ -16,7 +16,6 @@ from dproof.estimation.order_statistics import OrderStatistics
 from dproof.estimation.stored import count
 from dproof.estimation.subsamples import StoredRows, all_rows, pooled, rows_that_answer
 from dproof.laws.debias import is_rough
-from dproof.plans.schema import schema_of
 from dproof.questions.answer import Cell
 from dproof.questions.canonical import condition
 from dproof.questions.measured import Measured, refuse_calculation
@@ -61,7 +60,7 @@ class MeasuredRelease:
         self, parts: Sequence[StoredRows], question: Question, options: Options, combos: Combos | None = None
     ) -> None:
         self.question, self.rows, self.private = question, parts[0].whole, parts[0].private
-        schema, asked = schema_of(parts[0].plan, "release"), aggregates(question)
+        schema, asked = parts[0].law.schema, aggregates(question)
         _check_groups(question, schema)
         formulas = [a for a in asked if a.definition.formula] or [Aggregate("count")]
         needed = list(dict.fromkeys(term for a in formulas for term in centred_terms(a, question.where, schema)))
@@ -142,7 +141,7 @@ class MeasuredSample(Dispatched):
 
     def __init__(self, release: Any, question: Question, options: Options) -> None:
         super().__init__(release)
-        schema = schema_of(release.law.plan, "release")
+        schema = release.law.schema
         self.places = [n for n, key in enumerate(question.group_by) if schema.is_open(key.column)]
         public = [question.group_by[n] for n in self.places]
         combos, self.occurring = _public_combos(release, public), set(_public_combos(release, public, question.where))
@@ -188,7 +187,7 @@ def _public_combos(release: Any, keys: Sequence[Key], where: Predicate | None = 
     """The groups of public keys that rows of the whole release have, under what a condition says of public columns."""
     if not keys:
         return [()]
-    schema = schema_of(release.law.plan, "release")
+    schema = release.law.schema
     reduced = None if where is None else normal(where)
     parts = reduced.parts if isinstance(reduced, And) else () if reduced is None else (reduced,)
     known = [part for part in parts if all(schema.is_open(leaf.column) for leaf in leaves(part))]
@@ -199,7 +198,7 @@ def _public_combos(release: Any, keys: Sequence[Key], where: Predicate | None = 
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Part:
+class WeightedRows:
     """Stored rows that answer a question, what is counted in them, and their weight beside other parts."""
 
     stored: StoredRows
@@ -207,7 +206,7 @@ class Part:
     weight: float
 
 
-def sharpest(parts: Sequence[StoredRows], needed: list[Term], question: Question) -> list[Part]:
+def sharpest(parts: Sequence[StoredRows], needed: list[Term], question: Question) -> list[WeightedRows]:
     """The parts of a release, the sharpest first, with weights that are inverse to their variances.
 
     These are the variances for evenly spread values, which do not depend on the rows, and so do not bias what is
@@ -215,14 +214,14 @@ def sharpest(parts: Sequence[StoredRows], needed: list[Term], question: Question
     """
     countings = [Counting(part.law, needed, question.group_by) for part in parts]
     if len(parts) == 1:
-        return [Part(parts[0], countings[0], 1.0)]
+        return [WeightedRows(parts[0], countings[0], 1.0)]
     precisions = [part.rows * _precision(counting, needed) for part, counting in zip(parts, countings, strict=True)]
     order = np.argsort(precisions)[::-1].tolist()
     if any(is_rough(axis) for counting in countings for axis in counting.axes) or not precisions[order[0]]:
         order = order[:1]
     total = sum(precisions[n] for n in order)
     return [
-        Part(parts[n], countings[n], precisions[n] / total if total else 1.0)
+        WeightedRows(parts[n], countings[n], precisions[n] / total if total else 1.0)
         for n in order
         if precisions[n] or not total
     ]

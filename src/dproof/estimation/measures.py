@@ -14,7 +14,7 @@ from dproof.laws.debias import Moments
 from dproof.laws.scores import Array, Powers
 
 if TYPE_CHECKING:
-    from dproof.estimation.distribution_free import Condition, Part
+    from dproof.estimation.distribution_free import ChosenRows, Condition
 
 NOTHING = -np.inf, np.inf
 _WIDER = (1.0, 1.5, 3.0, 10.0)  # factors of the radii, until some measure fits
@@ -49,7 +49,7 @@ class Measures:
         self,
         condition: Condition,
         group: int,
-        parts: list[Part],
+        parts: list[ChosenRows],
         estimates: Estimates,
         target: Target,
         around: Array | None = None,
@@ -128,12 +128,10 @@ class Measures:
         rows = condition.rows(self.group, size)
         # Where in a node its rows lie is not known; the variance of a population is larger, wherever they do.
         target: Target = "population" if condition.points.even else self.target
-        level_each = 1 - (1 - level) / (len(self.measures) * size)
+        one_level = 1 - (1 - level) / (len(self.measures) * size)
         for m, powers in self.measures:
             estimates = condition.measured(self.parts[m], powers)
-            half = half_widths(
-                estimates.covariance(target, rows)[:, 0, 0], estimates.heaviest[rows, 0], level_each
-            ).half
+            half = half_widths(estimates.covariance(target, rows)[:, 0, 0], estimates.heaviest[rows, 0], one_level).half
             matrix = self._spread((m, powers), condition.test_means)
             yield Bounds(matrix, estimates.values[rows, 0] / self.rows, half / self.rows + condition.test_gaps)
 

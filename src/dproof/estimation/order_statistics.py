@@ -17,14 +17,13 @@ from dproof.estimation.distribution_free import DistributionFree
 from dproof.estimation.estimated import Options, estimate, refuse_singular
 from dproof.estimation.intervals import half_widths, normal_quantile
 from dproof.estimation.subsamples import StoredRows, of_whole, scale_up
+from dproof.exact import int_or_float
 from dproof.laws.lattice import NODES
 from dproof.laws.scores import Array
-from dproof.plans.schema import schema_of
 from dproof.questions.aggregates import Frequent, Rank
 from dproof.questions.answer import Cell
 from dproof.questions.predicates import Compare, Contains, Predicate, both
 from dproof.questions.question import Aggregate, Key, Question
-from dproof.questions.schema import plain
 from dproof.questions.sums import Term, present, undeclared_missing
 
 _MOST_STEPS = 512  # thresholds at which a distribution is estimated
@@ -51,7 +50,7 @@ class OrderStatistics:
     ) -> None:
         self.combos = combos
         self.law, self.data, self.rows, self.whole = stored.law, stored.data, stored.rows, stored.whole
-        self.schema = schema_of(stored.law.plan, "release")
+        self.schema = stored.law.schema
         self.question, self.options, self.labels = question, options, labels
         self.rough = np.zeros(len(labels), bool)  # groups with a distribution that wide noise hides
         self.tables: dict[Any, tuple[Counting, Contingency, Combos]] = {}  # by column and condition
@@ -244,7 +243,7 @@ def _first(holds: Array, last: int) -> int:
 
 
 def _number(value: float) -> int | float:
-    return plain(Fraction(float(value)))
+    return int_or_float(Fraction(float(value)))
 
 
 def _share(aggregate: Aggregate) -> float:

@@ -15,7 +15,6 @@ from dproof.estimation.estimated import ROUGH, SMOOTH, options_of
 from dproof.estimation.measured import measured
 from dproof.estimation.stored import CLOSED, relation
 from dproof.plans.plan import ASKED
-from dproof.plans.schema import schema_of
 from dproof.questions.answer import Answer
 from dproof.questions.building import Asked, as_question
 from dproof.questions.canonical import literal, name
@@ -60,7 +59,7 @@ def query(release: Any, asked: Asked, **options: Any) -> Answer:
     chosen = options_of(options)
     if chosen.method == "model":
         raise InputError("method='model' asks made-up rows, and this release has none: leave the method out")
-    schema = schema_of(release.law.plan, "release")
+    schema = release.law.schema
     question = resolve(as_question(asked, "release"), schema)
     if asks_for_curves(question, schema):
         curves = ReleaseCurves(release, question, chosen)

@@ -94,30 +94,28 @@ def scale_up(estimates: Estimates, whole: int) -> float:
     return whole / max(estimates.rows, 1)
 
 
-def of_whole(estimates: Estimates, whole: int) -> Estimates:
+def of_whole(sample: Estimates, whole: int) -> Estimates:
     """The sums over all rows, from estimates for a random part of them.
 
     A score that was the same in all rows of the part shows no variance; unless it is 1 whatever a row holds, it has
     that of one row at least.
     """
-    if estimates.rows == whole:
-        return estimates
-    scale, population = scale_up(estimates, whole), estimates.covariance("population").copy()
-    certain = np.abs(estimates.values - estimates.rows) + np.abs(estimates.heaviest - 1) <= _SAME * max(
-        estimates.rows, 1
-    )
+    if sample.rows == whole:
+        return sample
+    scale, population = scale_up(sample, whole), sample.covariance("population").copy()
+    certain = np.abs(sample.values - sample.rows) + np.abs(sample.heaviest - 1) <= _SAME * max(sample.rows, 1)
     places = np.arange(population.shape[1])
     variances = population[:, places, places]
-    population[:, places, places] = np.where((variances == 0) & ~certain, estimates.heaviest**2, variances)
-    values = scale * estimates.values
+    population[:, places, places] = np.where((variances == 0) & ~certain, sample.heaviest**2, variances)
+    values = scale * sample.values
     return replace(
-        estimates,
+        sample,
         values=values,
-        naive=scale * estimates.naive,
-        heaviest=scale * estimates.heaviest,
-        doubts=scale * estimates.doubts,
+        naive=scale * sample.naive,
+        heaviest=scale * sample.heaviest,
+        doubts=scale * sample.doubts,
         squares=scale**2 * population + _outer(values) / max(whole, 1),
-        products=scale * estimates.products,
+        products=scale * sample.products,
         rows=whole,
     )
 

@@ -9,8 +9,8 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from dproof.errors import InputError, TooLarge
-from dproof.laws.scores import Array, Powers, Transform
+from dproof.errors import TooLarge
+from dproof.laws.scores import Array, Powers, Transform, refuse_flat
 
 _MOST_PRODUCTS = 1 << 30  # of scores, which are written out so many at a time
 _WRITTEN_OUT = 1 << 22
@@ -272,8 +272,7 @@ class Blocked:
 
     def scores(self, powers: Powers) -> Held:
         if self.hit == self.miss:
-            why = "its law is the same for every value, so nothing but the number of rows can be estimated"
-            raise InputError(f"{self.name} cannot be debiased: {why}; raw(...) shows the rows as they are")
+            refuse_flat(self.name)
         sizes = np.bincount(self.block_of, minlength=self.blocks)
         own = self._values(powers) / (self.hit - self.miss)
         # The variance of a group goes with its size: more than half of the values are counted by the others.

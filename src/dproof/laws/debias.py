@@ -29,6 +29,7 @@ from dproof.laws.scores import (
     cautious_nodes,
     explain_singular,
     likely_nodes,
+    refuse_flat,
     smoothed,
     solve,
     unmixed_powers,
@@ -73,8 +74,7 @@ class Kept:
 
     def scores(self, powers: Powers) -> Scores:
         if self.keep == self.other:
-            why = "its law is the same for every value, so nothing but the number of rows can be estimated"
-            raise InputError(f"{self.name} cannot be debiased: {why}; raw(...) shows the rows as they are")
+            refuse_flat(self.name)
         own = self.wanted(powers).own / (self.keep - self.other)
         return Spiked(own, -self.other * self.weights * own)
 

@@ -16,10 +16,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from math import comb
-from typing import Any, Protocol
+from typing import Any, NoReturn, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
+
+from dproof.errors import InputError
 
 Array = NDArray[Any]
 Powers = tuple[int, ...]  # of each number that an axis carries
@@ -213,6 +215,12 @@ def _ever_sharper(matrix: Array, wanted: Array, shares: Array) -> Iterator[Array
         level = (ones * weight) @ target / ((ones * weight) @ ones)
         rest = vectors @ (weight[:, None] * (target - ones[:, None] * level))
         yield level + (scaled.T @ rest) / np.sqrt(states)[:, None]
+
+
+def refuse_flat(name: str) -> NoReturn:
+    """Refuse to debias what shows every value alike."""
+    why = "its law is the same for every value, so nothing but the number of rows can be estimated"
+    raise InputError(f"{name} cannot be debiased: {why}; raw(...) shows the rows as they are")
 
 
 def explain_singular(law: Array, labels: Sequence[Any]) -> str:

@@ -70,9 +70,9 @@ def estimate(mechanism: Mechanism, counts: Any, level: float = 0.95) -> Estimate
     if np.linalg.cond(square) > 1 / _SINGULAR:
         raise InputError("the law is nearly the same for some inputs, so their counts cannot be told apart")
     scores = np.linalg.solve(square, scaled).T
-    found = observed @ scores
-    covariance = scores.T @ (observed[:, None] * scores) - np.diag(found)
-    return Estimate(tuple(mechanism.inputs.decode(np.arange(mechanism.inputs.size))), found, covariance, level)
+    estimates = observed @ scores
+    covariance = scores.T @ (observed[:, None] * scores) - np.diag(estimates)
+    return Estimate(tuple(mechanism.inputs.decode(np.arange(mechanism.inputs.size))), estimates, covariance, level)
 
 
 def _observed(mechanism: Mechanism, counts: Any, outputs: int) -> Floats:

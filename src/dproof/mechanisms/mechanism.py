@@ -176,8 +176,8 @@ class Mechanism:
         true, released = self.inputs.line, self.outputs.line
         if true is None or released is None or self.inputs.present is not None:
             return None
-        found = self.family.bias_and_variance(true, released)
-        return None if found is None else BiasAndVariance(*found)
+        moments = self.family.bias_and_variance(true, released)
+        return None if moments is None else BiasAndVariance(*moments)
 
     def with_missing(self, privacy: Promise) -> Mechanism:
         """The mechanism for values that may be missing, written None, which keeps the same promise.

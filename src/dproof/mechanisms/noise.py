@@ -148,9 +148,7 @@ def integer_gaussian(square: Any, privacy: Privacy, *, coordinates: int | None =
 
 @lru_cache(maxsize=256)
 def _gaussian(square: int, coordinates: int, epsilon: Fraction, delta: Fraction) -> Noise:
-    if delta == 0:
-        raise InputError("Gaussian noise needs delta above 0; at delta 0 use Laplace noise")
-    demand_noise(epsilon, delta)
+    demand_gaussian(epsilon, delta)
 
     def noise(sigma: Fraction) -> Noise:
         # Where many coordinates move a little, cells of several values would cost much more than the ideal law.
@@ -168,6 +166,12 @@ def _whole(value: Any, name: str) -> int:
     if number > _LARGEST_SENSITIVITY**2:
         raise TooLarge(f"{name} is too large for 64-bit numbers; use a coarser step")
     return int(number)
+
+
+def demand_gaussian(epsilon: Fraction, delta: Fraction) -> None:
+    if delta == 0:
+        raise InputError("Gaussian noise needs delta above 0; at delta 0 use Laplace noise")
+    demand_noise(epsilon, delta)
 
 
 def demand_noise(epsilon: Fraction, delta: Fraction) -> None:

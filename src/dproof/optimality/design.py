@@ -23,7 +23,7 @@ from dproof.optimality.interior import LARGEST
 from dproof.optimality.programme import Programme, Symmetry, between, find_symmetry, privacy_constraints
 from dproof.optimality.pure import Solution, ball_law, best_answers, free_answer, pure_law, view
 from dproof.optimality.rounding import SLACK, certified_law, certified_pairs_law
-from dproof.optimality.unbiased import RoundedAtRandom, output_lattice, unbiased_law
+from dproof.optimality.unbiased import RoundedAtRandom, demand_epsilon, output_lattice, unbiased_law
 from dproof.privacy import Privacy, Promise
 from dproof.spaces.space import Space, as_space
 
@@ -76,7 +76,7 @@ def design(
         return best  # randomised response
     advice = []
     if space.size <= _LARGEST_RANK and np.linalg.matrix_rank(best.matrix(), tol=1e-9) < space.size:
-        advice.append("gives some values the same law, so frequencies of single values cannot be estimated from it")
+        advice.append("cannot be inverted, so frequencies of single values cannot be estimated from it")
     if best.optimum is not None and best.optimum.gap > _LARGEST_GAP:
         advice.append(_gap(best.optimum))
     for what in advice:
@@ -225,13 +225,10 @@ class Problem:
             raise InputError("an unbiased design is for numbers: give an Interval, and outputs, if any, as one too")
         if self.metric_privacy or self.privacy.delta > 0:
             raise InputError("an unbiased design is for the least variance at delta = 0; leave the rest out")
-        if epsilon == 0 and space.size > 1:
-            raise InputError(
-                "at epsilon = 0 a release cannot depend on the value, so none is unbiased; spend some epsilon"
-            )
         if space.size == 1:
             law, optimum = Matrix(np.ones((1, 1), np.int64), 1), Optimum("squared", Fraction(0), Fraction(0))
         else:
+            demand_epsilon(epsilon)
             target = output_lattice(space, epsilon) if target is space else target
             if (space.size + 1) // 2 * target.size > LARGEST:
                 raise TooLarge(

@@ -6,12 +6,11 @@ from functools import lru_cache
 from math import ceil, exp
 from typing import Any
 
-from dproof.errors import InputError
 from dproof.laws.rounded import Rounded
 from dproof.mechanisms.mechanism import Mechanism
 from dproof.optimality.design import Problem
 from dproof.optimality.pure import spread
-from dproof.optimality.unbiased import finest_outputs
+from dproof.optimality.unbiased import demand_epsilon, finest_outputs
 from dproof.privacy import Privacy
 from dproof.spaces.interval import Interval
 
@@ -47,14 +46,13 @@ def rounded_design(space: Interval, privacy: Privacy) -> Mechanism:
 
 def coarse_steps(space: Interval, privacy: Privacy) -> int:
     """How many steps the coarse lattice has: enough for ε, and where it can be, a divisor of those of the interval."""
-    if privacy.epsilon == 0:
-        raise InputError("at epsilon = 0 a release cannot depend on the value, so none is unbiased; spend some epsilon")
+    demand_epsilon(privacy.epsilon)
     wanted = max(_LEAST, ceil(_BASE * exp(min(_GROWTH * float(privacy.epsilon), 10.0))))
     # Outputs must lie on the coarse lattice, and with little ε they reach far beyond the interval.
     most = min(_MOST, finest_outputs(spread(privacy.epsilon)))
-    wanted, own = min(wanted, most), space.size - 1
-    dividing = (steps for steps in range(wanted, min(2 * wanted, most + 1)) if own % steps == 0)
-    return min(own, next(dividing, wanted))
+    wanted, fine = min(wanted, most), space.size - 1
+    dividing = (steps for steps in range(wanted, min(2 * wanted, most + 1)) if fine % steps == 0)
+    return min(fine, next(dividing, wanted))
 
 
 @lru_cache(maxsize=64)

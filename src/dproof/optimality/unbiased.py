@@ -28,6 +28,11 @@ _SLACKS = (2e-8, 3e-7, 1e-5)  # kept away from the limit, for rounding; the leas
 _NEGLIGIBLE = 1e-8
 
 
+def demand_epsilon(epsilon: Fraction) -> None:
+    if epsilon == 0:
+        raise InputError("at epsilon = 0 a release cannot depend on the value, so none is unbiased; spend some epsilon")
+
+
 class RoundedAtRandom(Interval):
     """An interval whose encoding rounds a value between two lattice points to one of them, at random and without bias.
 

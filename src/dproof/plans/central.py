@@ -216,7 +216,7 @@ def _read_tables(release: Reader, columns: Sequence[Column]) -> Listed:
     A set in a listed table stands for each of its items, one at a time.
     """
     axes = {column.name: [axis.name for axis in axes_of(column)] for column in columns}
-    names = [name for axis_names in axes.values() for name in axis_names]
+    names = [name for items in axes.values() for name in items]
     twice = next((name for name, times in Counter(names).items() if times > 1), None)
     if twice is not None:
         raise Misplaced(("columns", twice), "has the name of an item of a set: rename one of them")
@@ -250,9 +250,7 @@ def _read_tables(release: Reader, columns: Sequence[Column]) -> Listed:
         raise release.wrong("tables", f"lists more than {_MOST_TABLES:,} tables")
     if not weights:
         raise release.wrong("tables", "lists no table: write tables = 2 for all tables of up to two columns")
-    left = next(
-        (name for name, axis_names in axes.items() if not any(axis_names[0] in table for table in weights)), None
-    )
+    left = next((name for name, items in axes.items() if not any(items[0] in table for table in weights)), None)
     if left is not None:
         raise release.wrong("tables", f"lists no table with the column {left!r}: add one, or drop the column")
     return tuple(weights.items())

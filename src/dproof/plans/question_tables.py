@@ -52,7 +52,9 @@ def with_question_tables(plan: Plan) -> Plan:
     used = {name for names in tables for name in names} | {name for names, number in sums for name in (*names, number)}
     for column in (column for column in plan.columns if column.private):
         if not any(axis.name in used for axis in axes if axis.column is column):
-            raise Misplaced(("columns", column.name), "is needed by no question: ask about it, or write drop = true")
+            raise Misplaced(
+                ("columns", column.name), "is needed by no question: ask about it, or leave it out (drop = true)"
+            )
     listed = tuple((names, number, weight) for (names, number), weight in sums.items())
     return replace(plan, asked=replace(plan.asked, tables=tuple(tables.items()), sums=listed))
 

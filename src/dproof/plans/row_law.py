@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import cached_property
 from math import inf
 from typing import Any
 
@@ -19,8 +20,10 @@ from dproof.errors import InputError, NotPrivate, TooLarge
 from dproof.exact import exact, float_above, log_above
 from dproof.mechanisms.mechanism import Mechanism
 from dproof.plans.plan import ASKED, Plan, Wanted, split
+from dproof.plans.schema import schema_of
 from dproof.plans.spread import best_shares, best_weights, needs, sample_variance, split_variance, things
 from dproof.privacy import Privacy
+from dproof.questions.schema import Schema
 from dproof.spaces.codes import Codes
 from dproof.spaces.column import Column
 from dproof.spaces.space import narrowest
@@ -89,7 +92,7 @@ class Tight:
         return {"epsilon": "inf" if self.epsilon == inf else self.epsilon, "delta": self.delta, "exact": self.exact}
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class RowLaw:
     """What happens to a row, and the proof of what it may lose.
 
@@ -101,6 +104,11 @@ class RowLaw:
     plan: Plan
     groups: tuple[Group, ...]
     weights: tuple[int, ...] | None = None
+
+    @cached_property
+    def schema(self) -> Schema:
+        """What a question may ask of the release."""
+        return schema_of(self.plan, "release")
 
     @property
     def stored(self) -> tuple[str, ...]:

@@ -10,11 +10,12 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
+from dproof.exact import int_or_float
 from dproof.spaces.space import Space
 
 _SHOWN = 4  # points of a curve that a line of text shows
 SHOWN_ROWS = 50  # rows of a table that are printed unless all are wanted
-_NOTHING = "no information"
+NOTHING = "no information"
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +58,7 @@ class Cell:
 
     def __str__(self) -> str:
         if not self.informative:
-            return _NOTHING
+            return NOTHING
         if isinstance(self.low, (list, tuple)):  # a curve, point by point
             fields = zip(self.estimate, self.low, self.high, self.stderr, strict=True)
             points = [str(Cell(*point)) for point in fields]
@@ -205,7 +206,7 @@ def _json(value: Any) -> Any:
     if isinstance(value, Cell):
         return value.to_json()
     if isinstance(value, Fraction):
-        return int(value) if value.denominator == 1 else float(value)
+        return int_or_float(value)
     if isinstance(value, (set, frozenset)):
         return sorted((_json(item) for item in value), key=str)
     if isinstance(value, Mapping):

@@ -73,6 +73,7 @@ def _one(answer: Answer, column: str, keys: Sequence[str]) -> Any:
     lines = [{"group": group, **cell.to_json()} for group, cell in cells.items() if _drawn(cell)]
     dots, naive, texts = [], [], []
     middle = sum(line["low"] + line["high"] for line in lines) / (2 * len(lines))
+    least, most = min(line["low"] for line in lines), max(line["high"] for line in lines)
     for group, cell in cells.items():
         if not isinstance(cell, Cell):
             continue
@@ -81,7 +82,9 @@ def _one(answer: Answer, column: str, keys: Sequence[str]) -> Any:
             texts.append({"group": group, "at": at, "text": str(cell)})
             continue
         dots.append({"group": group, "at": cell.moved, "text": str(cell).split(" ±")[0].split(" [")[0]})
-        if isinstance(cell.raw, (int, float)) and cell.raw != cell.estimate:
+        # One that lies far outside all intervals would leave no room for them.
+        is_near = isinstance(cell.raw, (int, float)) and 2 * least - most <= cell.raw <= 2 * most - least
+        if is_near and cell.raw != cell.estimate:
             naive.append({"group": group, "raw": cell.raw})
     down = alt.Axis(title=" · ".join(keys) or None, labelLimit=260, labelOverlap=False)
     across = alt.Axis(title=column, grid=True, gridColor="#eef2f2", tickCount=5, labelSeparation=14)

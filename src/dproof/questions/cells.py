@@ -153,9 +153,9 @@ def cut(
         by_column.setdefault(column, [])
     axes = []
     for column, found in by_column.items():
-        own = [key for key in keys if key.column == column]
-        bits = schema.is_open(column) or (schema.spaces[column].items is not None and not own)
-        axes.append(_bit_axis(column, schema, found) if bits else _axis(column, schema, found, own, column in spelled))
+        by = [key for key in keys if key.column == column]
+        bits = schema.is_open(column) or (schema.spaces[column].items is not None and not by)
+        axes.append(_bit_axis(column, schema, found) if bits else _axis(column, schema, found, by, column in spelled))
     if math.prod(axis.blocks for axis in axes) > MOST_CELLS:
         raise TooLarge(f"the conditions and groups make more than {MOST_CELLS} cells: ask for fewer at once")
     return Grid(tuple(axes), regions)

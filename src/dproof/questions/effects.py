@@ -37,7 +37,7 @@ class Coordinate:
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class Grouped:
     """One question of several that are answered together: its condition and its groups."""
 
     where: Predicate | None
@@ -109,12 +109,12 @@ def _bound(scaled: NDArray[Any], groups: NDArray[np.int64], own: NDArray[Any], p
     return max(spread, apart) if one_part or power == 1 else spread + apart
 
 
-def effects(schema: Schema, parts: Sequence[Part], coordinates: Sequence[Coordinate]) -> Effects:
+def effects(schema: Schema, parts: Sequence[Grouped], coordinates: Sequence[Coordinate]) -> Effects:
     """Every different effect of one row on the coordinates of these parts.
 
     >>> from dproof.spaces import Categories
     >>> table = Schema("data", {"sex": Categories(["f", "m"])})
-    >>> found = effects(table, [Part(None, (Key("sex"),))], [Coordinate(0, ((Fraction(1), Term((), None)),))])
+    >>> found = effects(table, [Grouped(None, (Key("sex"),))], [Coordinate(0, ((Fraction(1), Term((), None)),))])
     >>> found.largest("add-remove")[0], found.largest("change-one")[0]
     (Fraction(1, 1), Fraction(2, 1))
     """
@@ -149,7 +149,7 @@ def effects(schema: Schema, parts: Sequence[Part], coordinates: Sequence[Coordin
 
 
 def _candidates(
-    schema: Schema, parts: Sequence[Part], wheres: Sequence[Predicate | None], used: Sequence[Term]
+    schema: Schema, parts: Sequence[Grouped], wheres: Sequence[Predicate | None], used: Sequence[Term]
 ) -> tuple[dict[str, Sequence[int]], bool, Grid]:
     """Codes of each column whose combinations show every effect; whether they do, or only all extremes; the grid."""
     summed = {column: [term for term in used if column in term.columns] for term in used for column in term.columns}

@@ -96,13 +96,13 @@ def _at(expression: Applied, x: Any) -> Any:
         return numbers[0] if expression.function == "coalesce" else None
     arguments = [*numbers[: expression.place], float(x), *numbers[expression.place :]]
     try:
-        found = float(_MAPS[expression.function](*arguments))
+        value = float(_MAPS[expression.function](*arguments))
     except (ArithmeticError, ValueError):
         return None
-    if not math.isfinite(found):
+    if not math.isfinite(value):
         return None
     whole = expression.function in ("floor", "ceil") or (expression.function == "round" and not any(numbers))
-    return int(found) if whole else found
+    return int(value) if whole else value
 
 
 def _image(expression: Applied, low: float, high: float) -> tuple[float, float] | None:

@@ -12,6 +12,7 @@ from fractions import Fraction
 from typing import Any, Protocol
 
 from dproof.errors import InputError
+from dproof.exact import int_or_float
 from dproof.questions.answer import Answer, Cell, as_values, cautions
 from dproof.questions.functions import apply
 from dproof.questions.possible import possible
@@ -25,7 +26,7 @@ from dproof.questions.question import (
     aggregates_of,
     measured_parts,
 )
-from dproof.questions.schema import Schema, plain, shown_as
+from dproof.questions.schema import Schema, shown_as
 from dproof.spaces.space import COMPARISONS
 
 
@@ -75,10 +76,8 @@ def answer(question: Question, schema: Schema, measured: Measured, level: float,
         if isinstance(expression, (Key, Unnest)):
             return keys(expression, range(len(measured.labels) * len(items)))
         parts = [measured.estimates(part) for part in measured_parts(expression, question.unnest)]
-        estimates = [parts[item % len(parts)][n] for n in range(len(measured.labels)) for item in range(len(items))]
-        return (
-            [apply(expression, _plain(value)) for value in estimates] if isinstance(expression, Applied) else estimates
-        )
+        values = [parts[item % len(parts)][n] for n in range(len(measured.labels)) for item in range(len(items))]
+        return [apply(expression, _plain(value)) for value in values] if isinstance(expression, Applied) else values
 
     def column(expression: Expression, rows: Sequence[int]) -> list[Any]:
         if isinstance(expression, (Key, Unnest)):
@@ -110,7 +109,7 @@ def refuse_calculation(expression: Expression, chosen: Container[Aggregate]) -> 
 
 
 def _label(item: Any) -> Any:
-    return plain(item) if isinstance(item, Fraction) else item
+    return int_or_float(item) if isinstance(item, Fraction) else item
 
 
 def arranged(question: Question, columns: Mapping[Expression, Sequence[Any]], rows: Iterable[int]) -> list[int]:

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dproof.errors import InputError, TooLarge
+from dproof.exact import int_or_float
 from dproof.questions.predicates import (
     Among,
     And,
@@ -28,7 +29,7 @@ from dproof.questions.predicates import (
     normal,
 )
 from dproof.questions.question import Key
-from dproof.questions.schema import Schema, plain
+from dproof.questions.schema import Schema
 from dproof.spaces import Space
 from dproof.spaces.line import Line
 
@@ -69,8 +70,8 @@ class Bit:
         return {self.bit} if self.absent is None else {self.bit, self.absent}
 
     def holds(self, codes: NDArray[Any]) -> NDArray[np.bool_]:
-        found: NDArray[np.bool_] = (codes != MISSING) & ((codes >> self.bit & 1 == 1) == self.present)
-        return found if self.absent is None else found & (codes >> self.absent & 1 == 0)
+        holds: NDArray[np.bool_] = (codes != MISSING) & ((codes >> self.bit & 1 == 1) == self.present)
+        return holds if self.absent is None else holds & (codes >> self.absent & 1 == 0)
 
 
 Region: TypeAlias = Runs | Bit
@@ -109,8 +110,8 @@ def region(atom: Atom, schema: Schema) -> Region:
             ends = _singles({_code(space, value) for value in values})
         case Compare(_, operator, value):
             ends = space.selected(operator, value)
-    found = Runs((0, *ends, space.size) if negated else ends)
-    return Runs(tuple(sorted((*found.ends, *gap)))) if gap and found.holds(np.array(absent)) else found
+    runs = Runs((0, *ends, space.size) if negated else ends)
+    return Runs(tuple(sorted((*runs.ends, *gap)))) if gap and runs.holds(np.array(absent)) else runs
 
 
 def satisfied(predicate: Predicate, atom: Callable[[Atom], NDArray[np.bool_]]) -> NDArray[np.bool_]:
@@ -168,10 +169,10 @@ def grouping(key: Key, schema: Schema) -> Grouping:
         groups = np.arange(len(labels))
     else:
         _fits(key, space.size)
-        each = [_edge(label, key.width) for label in space.decode(np.arange(space.size))]
-        labels, starts = list(dict.fromkeys(each)), np.arange(space.size)
+        edges_of_codes = [_edge(label, key.width) for label in space.decode(np.arange(space.size))]
+        labels, starts = list(dict.fromkeys(edges_of_codes)), np.arange(space.size)
         place = {label: n for n, label in enumerate(labels)}
-        groups = np.array([place[label] for label in each])
+        groups = np.array([place[label] for label in edges_of_codes])
     if key.column in schema.nullable:
         starts, groups = np.append(MISSING, starts), np.append(len(labels), groups)
         labels = [*labels, None]
@@ -181,8 +182,8 @@ def grouping(key: Key, schema: Schema) -> Grouping:
 def _cases(key: Key, schema: Schema, space: Space) -> Grouping:
     """The groups of a CASE; what is missing satisfies no comparison, so it goes where no condition holds."""
     regions = {a: region(a, schema) for case in key.cases if case.where for a in atoms(normal(case.where))}
-    if all(isinstance(found, Runs) for found in regions.values()):
-        ends = {0, *(end for found in regions.values() for end in found.ends)}  # type: ignore[union-attr]
+    if all(isinstance(runs, Runs) for runs in regions.values()):
+        ends = {0, *(end for runs in regions.values() for end in runs.ends)}  # type: ignore[union-attr]
         starts = np.array(sorted(end for end in ends if 0 <= end < size_of(space)))
     else:
         _fits(key, space.size)
@@ -202,7 +203,7 @@ def _cases(key: Key, schema: Schema, space: Space) -> Grouping:
 
 
 def _shown(label: Value | None) -> Any:
-    return plain(label) if isinstance(label, Fraction) else label
+    return int_or_float(label) if isinstance(label, Fraction) else label
 
 
 def declared_labels(key: Key, schema: Schema) -> tuple[Any, ...]:
@@ -218,7 +219,7 @@ def declared_labels(key: Key, schema: Schema) -> tuple[Any, ...]:
 
 def _edge(label: Any, width: Fraction | None) -> Any:
     """The group of a value: itself, or the lower edge of its bin."""
-    return label if label is None or width is None else plain(math.floor(Fraction(label) / width) * width)
+    return label if label is None or width is None else int_or_float(math.floor(Fraction(label) / width) * width)
 
 
 def _bins(key: Key, line: Line, size: int, width: Fraction) -> tuple[list[Any], NDArray[np.int64]]:
@@ -230,7 +231,7 @@ def _bins(key: Key, line: Line, size: int, width: Fraction) -> tuple[list[Any], 
     unit = math.lcm(low.denominator, step.denominator, width.denominator)
     bottom, one, wide = int(low * unit), int(step * unit), int(width * unit)
     starts = [max(0, -((bottom - n * wide) // one)) for n in range(first, last + 1)]
-    return [plain(n * width) for n in range(first, last + 1)], np.array(starts)
+    return [int_or_float(n * width) for n in range(first, last + 1)], np.array(starts)
 
 
 def _fits(key: Key, groups: int) -> None:

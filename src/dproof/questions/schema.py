@@ -314,8 +314,3 @@ def _declared(value: Value, column: str, space: Space | Open, *, ordered: bool =
     if why is not None:
         raise InputError(f"column {column!r} {why}")
     return value
-
-
-def plain(number: Fraction) -> int | float:
-    """A number as it is shown: whole as an int."""
-    return int(number) if number.denominator == 1 else float(number)

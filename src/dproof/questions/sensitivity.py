@@ -12,10 +12,11 @@ from typing import Any, Literal, get_args
 
 from dproof.arguments import choice, listed, whole
 from dproof.errors import InputError
+from dproof.exact import int_or_float
 from dproof.privacy import Neighbours
 from dproof.questions.aggregates import Rank
 from dproof.questions.building import Asked, Select, as_question
-from dproof.questions.effects import Coordinate, Effects, Part, effects
+from dproof.questions.effects import Coordinate, Effects, Grouped, effects
 from dproof.questions.question import (
     Aggregate,
     Applied,
@@ -27,7 +28,7 @@ from dproof.questions.question import (
     measured_parts,
 )  # fmt: skip
 from dproof.questions.regions import MISSING, grouping
-from dproof.questions.schema import Open, Schema, as_schema, plain, resolve
+from dproof.questions.schema import Open, Schema, as_schema, resolve
 from dproof.questions.sums import Term, present, terms, whole_scale
 from dproof.spaces import Space
 
@@ -95,9 +96,7 @@ def sensitivity_of(questions: Sequence[Question], schema: Schema, neighbours: Ne
     """The same for questions that are checked already."""
     wholes = [(n, item.expression) for n, question in enumerate(questions) for item in question.select]
     if any(isinstance(expression, Applied) for _, expression in wholes):
-        raise InputError(
-            "a function such as ROUND is applied after the noise: ask for the sensitivity of what is inside it"
-        )
+        raise InputError("ROUND and the like are applied after the noise: ask for the sensitivity of what is inside")
     items = [(n, part) for n, whole in wholes for part in measured_parts(whole, questions[n].unnest)]
     measured = [(n, expression) for n, expression in items if aggregates_of(expression)]
     for _, expression in measured:
@@ -108,16 +107,16 @@ def sensitivity_of(questions: Sequence[Question], schema: Schema, neighbours: Ne
         if alone is not None:
             return alone
     coordinates = [Coordinate(n, _combination(expression, schema)) for n, expression in measured]
-    found = effects(schema, [Part(q.where, q.group_by) for q in questions], coordinates)
+    found = effects(schema, [Grouped(q.where, q.group_by) for q in questions], coordinates)
     return _of_effects(found, schema, neighbours)
 
 
-def _of_effects(found: Effects, schema: Schema, neighbours: Neighbours) -> Sensitivity:
-    l1, pair, exact = found.largest(neighbours)
-    l2_squared, _, also = found.largest(neighbours, power=2)
+def _of_effects(row_effects: Effects, schema: Schema, neighbours: Neighbours) -> Sensitivity:
+    l1, pair, exact = row_effects.largest(neighbours)
+    l2_squared, _, also = row_effects.largest(neighbours, power=2)
     witnesses: tuple[Witness, ...] = ()
     if pair is not None:
-        before, after = (_row(found.records[n], schema) for n in pair)
+        before, after = (_row(row_effects.records[n], schema) for n in pair)
         witnesses = (Witness(() if neighbours == "add-remove" else (before,), (after,), l1),)
     return Sensitivity(neighbours, l1, l2_squared, "exact" if exact and also else "bound", witnesses)
 
@@ -189,7 +188,7 @@ def _alone(
     share = Fraction(1) if definition.chosen is not None else Fraction(1, n + (neighbours == "add-remove"))
     least, most = map(scale.value, scale.ends)
     distance = (most - least) * share
-    bottom, top = {column: plain(least)}, {column: plain(most)}
+    bottom, top = {column: int_or_float(least)}, {column: int_or_float(most)}
     before = (bottom,) * n
     after = (*before, top) if neighbours == "add-remove" else (*before[1:], top)
     if definition.chosen == Rank("least"):

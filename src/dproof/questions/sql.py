@@ -17,6 +17,7 @@ from sqlglot.errors import SqlglotError
 
 from dproof.arguments import expect
 from dproof.errors import InputError, did_you_mean
+from dproof.exact import several
 from dproof.questions.aggregates import AGGREGATES, GIVEN, named
 from dproof.questions.predicates import Compare, Predicate, Value, both, leaves
 from dproof.questions.question import (
@@ -309,16 +310,16 @@ def _aggregate(node: Node) -> Expression:
             raise InputError("PROPORTION takes one condition, as in PROPORTION(hobby = 'Cars')")
         chosen = Aggregate("count", where=both(where, predicate_of(arguments[0])))
         return Arithmetic("/", chosen, Aggregate("count", where=where))
-    found = named(called)
-    if found is None:
-        known = ("count", "proportion", *(name for each in AGGREGATES.values() for name in each.names))
+    entry = named(called)
+    if entry is None:
+        known = ("count", "proportion", *(name for definition in AGGREGATES.values() for name in definition.names))
         advice = did_you_mean(called or kind(node).casefold(), dict.fromkeys(known))
         refuse(node, f"only aggregates of columns are{advice}")
-    (aggregate, argument), arguments = found, arguments_of(node)
+    (aggregate, argument), arguments = entry, arguments_of(node)
     columns = AGGREGATES[aggregate].columns
     takes = columns + (argument is GIVEN)
     if len(arguments) != takes:
-        raise InputError(f"{called.upper()} takes {takes} argument{'s'[: takes - 1]}, and got {len(arguments)}")
+        raise InputError(f"{called.upper()} takes {several(takes, 'argument')}, and got {len(arguments)}")
     if argument is GIVEN:
         argument = constant_of(arguments[-1])
         if argument is None:

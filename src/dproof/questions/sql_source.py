@@ -31,15 +31,15 @@ def one_table(select: Node) -> str:
 
 def _with(select: Node, known: Mapping[str, Rows]) -> dict[str, Rows]:
     """What WITH names, each from those before it."""
-    found, clause = dict(known), select.args.get("with_") or select.args.get("with")
+    sources, clause = dict(known), select.args.get("with_") or select.args.get("with")
     if clause is not None:
         only(clause, "expressions")
         for common in clause.expressions:
             only(common, "this", "alias")
-            found[_alias(common).casefold()] = _subquery(common.this, found)
+            sources[_alias(common).casefold()] = _subquery(common.this, sources)
         select.set("with_", None)
         select.set("with", None)
-    return found
+    return sources
 
 
 def _subquery(select: Node, known: Mapping[str, Rows]) -> Rows:

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from dproof.arguments import as_path
 from dproof.central.residuals import Estimates
-from dproof.coins import NOT_PRIVATE, Coins, fresh_key
+from dproof.coins import Coins, fresh_key
 from dproof.errors import InputError, VerificationFailed
 from dproof.plans.plan import Plan
 from dproof.plans.table_law import TableLaw
@@ -66,11 +66,9 @@ class CentralRelease(Release):
             raise InputError(_NO_ROWS)
         return self.table if self.folder is None else (Path(self.folder) / ROWS,)
 
-    def __repr__(self) -> str:
-        where = "in memory" if self.folder is None else f"in {str(self.folder)!r}"
-        promise = f"epsilon = {self.plan.privacy.epsilon}, delta = {self.plan.privacy.delta}"
-        stamp = "" if self.private else f", {NOT_PRIVATE}"
-        return f"<release of {len(self.law.tables)} tables {where}, {promise}{stamp}>"
+    @property
+    def _content(self) -> str:
+        return f"{len(self.law.tables)} tables"
 
     def _repr_html_(self) -> str:
         """The release as a notebook shows it."""

@@ -53,11 +53,11 @@ def count_tables(source: Source, law: TableLaw, progress: Progress | None = None
     names = list(dict.fromkeys(axis.column.name for axis in law.axes))
     # What workers on other machines are sent must hold neither the source nor a bar on a terminal.
     elsewhere = source.spread is not None
-    told = None if progress is None or elsewhere else (progress, source.rows)
+    report = None if progress is None or elsewhere else (progress, source.rows)
 
     def count(batches: Iterator[tuple[int, Codes]]) -> Any:
         try:
-            rows, tables = _counted(batches, law, largest, told)
+            rows, tables = _counted(batches, law, largest, report)
         except DproofError as refused:
             return {"refused": str(refused)}
         except Exception:  # its text may quote a value
@@ -80,27 +80,27 @@ def _counted(
     batches: Iterator[tuple[int, Codes]],
     law: TableLaw,
     tables: list[Residual],
-    told: tuple[Progress, int | None] | None,
+    report: tuple[Progress, int | None] | None,
 ) -> tuple[int, list[NDArray[np.int64]]]:
     """How many rows there are, and the numbers of each table, a row of them for each of its cells."""
     domain, rows = law.domain, 0
-    found = [np.zeros((domain.cells(one.table), domain.added(one.number).terms), np.int64) for one in tables]
+    totals = [np.zeros((domain.cells(one.table), domain.added(one.number).terms), np.int64) for one in tables]
     summed = dict.fromkeys(one.number for one in tables if one.number is not None)
     for more, codes in batches:
         rows += more
         places = [axis.of(codes[axis.column.name]) for axis in law.axes]
         wholes = {n: law.wholes(n, codes[law.axes[n].column.name]).reshape(more, -1) for n in summed}
-        for one, total in zip(tables, found, strict=True):
+        for one, total in zip(tables, totals, strict=True):
             cells = np.zeros(more, np.int64) + numbered((places[n], law.axes[n].size) for n in one.table)
             if one.number is None:
                 total[:, 0] += np.bincount(cells, minlength=len(total))
             else:
                 for term, numbers in enumerate(wholes[one.number].T):
                     np.add.at(total[:, term], cells, numbers)
-        if told is not None:
-            progress, expected = told
+        if report is not None:
+            progress, expected = report
             progress(more, expected)
-    return rows, found
+    return rows, totals
 
 
 def _margin(tables: Exact, wanted: Residual) -> NDArray[np.int64]:

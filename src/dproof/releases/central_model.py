@@ -99,8 +99,8 @@ class ModelRows:
         return [None if not np.isfinite(n) else round(n) if whole else n for n in numbers]
 
     def cells(self, expression: Expression, groups: Sequence[int]) -> Sequence[Any]:
-        found = self.estimates(expression)
-        return [Cell(found[n], raw=found[n]) for n in groups]
+        estimates = self.estimates(expression)
+        return [Cell(estimates[n], raw=estimates[n]) for n in groups]
 
     def notes(self, groups: Sequence[int]) -> Iterator[str]:
         yield _NOTE

@@ -25,19 +25,19 @@ MADE_UP = {b"dproof": b"MADE-UP ROWS: drawn from measured tables, no row is a pe
 SEEDED_ROWS = {b"dproof": f"MADE-UP ROWS, {NOT_PRIVATE}".encode()}
 
 
-def made_up_table(law: TableLaw, found: Estimates, coins: Coins) -> Any:
+def made_up_table(law: TableLaw, estimates: Estimates, coins: Coins) -> Any:
     """As many rows as were counted or are estimated, whose tables are near the estimated ones.
 
     A number is drawn from its bin, every value of it as likely as any other. Curves are left out.
     """
-    count, curves = row_count(found), set(law.lattices)
+    count, curves = row_count(estimates), set(law.lattices)
     tables = {tuple(place for place in table if place not in curves) for table in law.tables}
     wanted = [table for table in parts(tables) if len(table) == 1 or (table and table in tables)]
     targets = {}
     for table in wanted:
-        cells = found.table(table)
+        cells = estimates.table(table)
         targets[table] = on_simplex(cells.reshape(1, -1), np.array([float(count)])).reshape(cells.shape)
-    deviations = {table: found.cell_variance(table) ** 0.5 for table in wanted}
+    deviations = {table: estimates.cell_variance(table) ** 0.5 for table in wanted}
     places = made_up_rows(law.domain.sizes, targets, deviations, count, coins)
     arrays: dict[str, Any] = {}
     codes: dict[str, Any] = {}

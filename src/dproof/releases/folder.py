@@ -77,8 +77,8 @@ def finish_earlier(target: Path, published: Callable[[Path], bool]) -> bool:
     """Give the target's name to what an earlier run published and could not name any more, if there is such a thing."""
     for left in _left(target.absolute()):
         if published(left):
-            held = _hold(left)
-            if held is None:
+            lock = _hold(left)
+            if lock is None:
                 raise InputError(f"another run is just finishing {str(target)!r}: nothing was spent")
             try:
                 _name(left, target)
@@ -86,7 +86,7 @@ def finish_earlier(target: Path, published: Callable[[Path], bool]) -> bool:
                 _note(error, left, target)
                 raise
             finally:
-                os.close(held)
+                os.close(lock)
             return True
     return False
 
@@ -121,9 +121,9 @@ def _begun(place: Path) -> tuple[Path, int]:
             sibling.mkdir(mode=0o700)
         except OSError as error:
             raise InputError(f"nothing can be written in {str(place.parent)!r}: {error.strerror}") from None
-        held = _hold(sibling)
-        if held is not None:  # else another run, which sweeps, came in between
-            return sibling, held
+        lock = _hold(sibling)
+        if lock is not None:  # else another run, which sweeps, came in between
+            return sibling, lock
 
 
 def _sweep(place: Path) -> None:
@@ -132,10 +132,10 @@ def _sweep(place: Path) -> None:
     It was never published, and must not be: beside the release that appears, it would be a second draw.
     """
     for left in _left(place):
-        held = _hold(left)
-        if held is not None:
+        lock = _hold(left)
+        if lock is not None:
             shutil.rmtree(left, ignore_errors=True)
-            os.close(held)
+            os.close(lock)
 
 
 def _left(place: Path) -> Iterator[Path]:
@@ -147,15 +147,15 @@ def _hold(folder: Path) -> int | None:
     from fcntl import LOCK_EX, LOCK_NB, flock
 
     try:
-        held = os.open(folder, os.O_RDONLY)
+        lock = os.open(folder, os.O_RDONLY)
     except OSError:
         return None
     try:
-        flock(held, LOCK_EX | LOCK_NB)
+        flock(lock, LOCK_EX | LOCK_NB)
     except OSError:
-        os.close(held)
+        os.close(lock)
         return None
-    return held
+    return lock
 
 
 def _flush(path: Path) -> None:

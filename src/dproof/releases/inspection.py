@@ -168,8 +168,8 @@ class _Counting:
             self._remember(array, _refused(flag([array])))
 
     def _remember(self, array: Any, strange: NDArray[np.bool_]) -> None:
-        found = _flat(array).filter(pa.array(strange)).value_counts()
-        for value, rows in zip(found.field("values").to_pylist(), found.field("counts").to_pylist(), strict=True):
+        counted = _flat(array).filter(pa.array(strange)).value_counts()
+        for value, rows in zip(counted.field("values").to_pylist(), counted.field("counts").to_pylist(), strict=True):
             raw = value if isinstance(value, bytes) else written(value).encode("utf-8", "surrogatepass")
             text = raw.decode("utf-8", "replace")
             self._counts["undecodable"] += rows if _REPLACEMENT in text else 0

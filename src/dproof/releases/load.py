@@ -47,7 +47,7 @@ def opened(folder: Path) -> Release:
     if not isinstance(certificate.get("release"), dict):
         raise VerificationFailed("the certificate is not one of a release")
     if plan.model == "central":
-        from dproof.releases.central import opened_tables  # a release row by row needs none of it
+        from dproof.releases.central import opened_tables  # a release of rows needs none of it
 
         return opened_tables(folder, plan, certificate)
     return Release(recorded_row_law(plan, certificate), certificate, folder)
@@ -102,7 +102,7 @@ def _spread(plan: Plan, sample: Any) -> tuple[Sequence[Wanted], Sequence[Privacy
     Optimal shares are taken as recorded: `verify` checks that they add up to no more than the promise.
     """
     if (sample is None and plan.spread == "sample") or (sample is not None and plan.spread in (None, "split")):
-        raise VerificationFailed("the certificate spreads the promise in another way than the plan")
+        raise VerificationFailed("the plan and the certificate disagree on `spread`")
     if sample is None:
         shares = promises(plan)
         return plan.groups, shares if plan.spread is None else [None] * len(shares), None

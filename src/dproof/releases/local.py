@@ -57,8 +57,8 @@ def sanitised_blocks(source: Source, law: RowLaw, coins: Coins, progress: Progre
     readings = _readings(law)
     for batch in source.read(law.plan.sources):
         waiting.append(_read(batch, law, readings))
-        found = [column.type for column in waiting[-1][len(readings) :]]
-        if found != (types := types or found):
+        public_types = [column.type for column in waiting[-1][len(readings) :]]
+        if public_types != (types := types or public_types):
             raise InputError("a public column has one type in some rows and another in others: cast it to one")
         rows += batch.num_rows
         while rows >= REACH:
@@ -103,8 +103,8 @@ def _sanitised(rows: _Rows, law: RowLaw, coins: Coins) -> Any:
         public = [column.take(places) for column in public]
     arrays: dict[str, Any] = dict(zip(names, public, strict=True))
     if law.weights is None:
-        for group, own in zip(law.groups, codes, strict=True):
-            arrays |= stored_draws(group, own if order is None else own.take(order, axis=0), coins)
+        for group, group_codes in zip(law.groups, codes, strict=True):
+            arrays |= stored_draws(group, group_codes if order is None else group_codes.take(order, axis=0), coins)
     else:
         private = [column.name for column in law.plan.columns if column.private]
         arrays |= answers(law, dict(zip(private, codes, strict=True)), order, coins)
@@ -137,9 +137,7 @@ def _plain(name: str, array: Any) -> Any:
     try:
         return array.cast(pa.string()) if any(check(array.type) for check in some) else array
     except pa.ArrowException:
-        raise InputError(
-            f"the public column {name!r} holds bytes that are not UTF-8 text: drop it, or mend them"
-        ) from None
+        raise InputError(f"the public column {name!r} holds bytes that are not UTF-8: drop it, or mend them") from None
 
 
 def stored_schema(law: RowLaw) -> Any:

@@ -84,11 +84,15 @@ class Release:
         whole = self.folder / DATA
         return (whole,) if whole.is_file() else tuple(sorted(self.folder.glob(PARTS)))
 
+    @property
+    def _content(self) -> str:
+        return f"{self.rows} rows"
+
     def __repr__(self) -> str:
         where = "in memory" if self.folder is None else f"in {str(self.folder)!r}"
         promise = f"epsilon = {self.plan.privacy.epsilon}, delta = {self.plan.privacy.delta}"
         stamp = "" if self.private else f", {NOT_PRIVATE}"
-        return f"<release of {self.rows} rows {where}, {promise}{stamp}>"
+        return f"<release of {self._content} {where}, {promise}{stamp}>"
 
     def _repr_html_(self) -> str:
         """The release and its laws as a notebook shows them."""

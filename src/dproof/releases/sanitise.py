@@ -77,9 +77,9 @@ def sanitise(
     if out is None:
         payer.pay(law)
         schema, batches = next(blocks), list(blocks)
-        held = pa.Table.from_batches(batches, schema)
-        certificate = law.certificate(about(law, held.num_rows, {}), private=coins.private).to_json()
-        release = Release(law, certificate, table=held)
+        stored = pa.Table.from_batches(batches, schema)
+        certificate = law.certificate(about(law, stored.num_rows, {}), private=coins.private).to_json()
+        release = Release(law, certificate, table=stored)
         payer.settle(certificate["seal"])
     elif is_remote(out):
         release = write_elsewhere(opened, law, out, payer)
@@ -111,9 +111,9 @@ def _sanitise_tables(
     size = rehearse_tables(law)
     if out is None:
         payer.pay(law)
-        held = measure(opened, law, coins, progress)
-        payer.settle(held.certificate["seal"])
-        return held
+        release = measure(opened, law, coins, progress)
+        payer.settle(release.certificate["seal"])
+        return release
 
     def write(folder: Path) -> Release:
         check_room(folder, _ROOM + size)

@@ -72,9 +72,7 @@ def verify(path: str | os.PathLike[str]) -> Release | None:
     if not file.is_file():
         raise InputError(f"{str(place)!r} is not a release: there is no {CERTIFICATE} in it")
     if place.is_file() and (place.stat().st_size > LARGEST_FILE or not _is_named(place)):
-        raise InputError(
-            f"{str(place)!r} is not a certificate: give the folder of a release, or the {CERTIFICATE} in it"
-        )
+        raise InputError(f"{str(place)!r} is not a certificate: give a release's folder, or the {CERTIFICATE} in it")
     return check(place)
 
 

@@ -216,7 +216,7 @@ def _compared(
     items = [item for item in parsed.select if aggregates_of(item.expression)]
     unknown = [Comparison(one.sql, item.alias, one.weight, None, None, None) for item in items]
     data_schema = schema_of(plan)
-    schema = data_schema if law is None else schema_of(plan, "release")
+    schema = data_schema if law is None else law.schema
     curves = [column for column in columns(parsed) if schema.spaces[column].holds_curves]
     if asks_for_curves(parsed, schema) or not all(map(schema.may_be_missing, curves)):
         return unknown  # a band, not one ±; or whether a curve is missing, where a release does not tell
@@ -261,7 +261,7 @@ def _compared(
 
 def _expected(law: RowLaw, question: Question, rows: int, terms: list[Term]) -> Estimated:
     """What a release of evenly spread values would be measured as; with the curator's sums as well."""
-    needed = [s for a in aggregates(question) for s in centred_terms(a, question.where, schema_of(law.plan, "release"))]
+    needed = [s for a in aggregates(question) for s in centred_terms(a, question.where, law.schema)]
     needed += [_estimated(term, part, question) for term in terms for part in multiplied_out(term.columns)]
     needed = list(dict.fromkeys(needed))
     parts = sharpest(rows_to_expect(law, frozenset(columns(question)), rows), needed, question)

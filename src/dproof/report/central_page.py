@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from html import escape
 from typing import Any
@@ -10,12 +9,13 @@ from typing import Any
 from dproof.central.residuals import Estimates
 from dproof.central.workload import Table
 from dproof.estimation.central_curves import mean_of_all
-from dproof.exact import written
+from dproof.exact import several, written
 from dproof.html import table
 from dproof.meaning import advice
 from dproof.plans.table_law import TableLaw
+from dproof.questions.ranges import Range
 from dproof.report.central_expectation import deviations, half_widths, told_nothing
-from dproof.report.page import bar, denial, document, fact_cards, not_promised
+from dproof.report.page import COUNTS, alarms, bar, denial, document, fact_cards, how_to_ask, not_promised
 
 _SHOWN = 100  # tables, and columns
 _LISTED = 12  # tables that are not folded away
@@ -58,13 +58,13 @@ def _promise(law: TableLaw, certificate: Mapping[str, Any]) -> str:
             ("neighbours", privacy.neighbours, "tables that differ in one person"),
         ]
     )
-    warning = "" if certificate["private"] else '<p class="alarm">Drawn with seeded coins: it is not private.</p>'
-    advised = "".join(f'<p class="alarm">{escape(text)}</p>' for text in advice(privacy))
+    warnings = [] if certificate["private"] else ["Drawn with seeded coins: it is not private."]
     return (
         "<header><h1>Measured tables</h1><p class='lead'>Whoever holds the true rows counted them in tables, and added "
         "random noise to every count once, before anyone else saw it. Nothing else left the place where the rows are. "
         "What all answers together can reveal about one person is limited, whatever else is known about them and "
-        f"whatever is asked, now or later.</p></header><section class='facts'>{cards}</section>{warning}{advised}"
+        f"whatever is asked, now or later.</p></header><section class='facts'>{cards}</section>"
+        + alarms([*warnings, *advice(privacy)])
     )
 
 
@@ -84,7 +84,7 @@ def _two_promises() -> str:
 def _measured(law: TableLaw, certificate: Mapping[str, Any], counts: Estimates) -> str:
     widths = half_widths(law)
     nothing = told_nothing(law, counts)
-    alarm = "" if nothing is None else f'<p class="alarm">{escape(nothing[0].upper() + nothing[1:])}.</p>'
+    alarm = alarms([] if nothing is None else [f"{nothing[0].upper()}{nothing[1:]}."])
     rows = [(one.name, f"{one.cells:,}", f"± {written(one.half_width)}") for one in widths[:_SHOWN]]
     more = f"<p>… and {len(widths) - _SHOWN:,} more.</p>" if len(widths) > _SHOWN else ""
     return (
@@ -143,7 +143,8 @@ def _label(label: Any) -> str:
 
 def _pairs(law: TableLaw, counts: Estimates) -> str:
     """The tables of two columns that depend on each other most: the darker a cell, the more rows."""
-    pairs = [t for t in law.tables if len(t) == 2 and min(sizes := _sizes(law, t)) > 1 and max(sizes) <= _WIDE]
+    shown = {place for place, axis in enumerate(law.axes) if 1 < axis.size <= _WIDE}
+    pairs = [table for table in law.tables if len(table) == 2 and shown.issuperset(table)]
     if not pairs:
         return ""
     chosen = sorted(pairs, key=lambda pair: -_dependence(counts, pair))[:_PAIRS]
@@ -152,10 +153,6 @@ def _pairs(law: TableLaw, counts: Estimates) -> str:
         "<section><h2>Two columns together</h2><p>The darker a cell, the more rows have both values. These are the "
         f"tables whose columns depend on each other most; all others can be asked too.</p>{maps}</section>"
     )
-
-
-def _sizes(law: TableLaw, table: Table) -> list[int]:
-    return [law.axes[place].size for place in table]
 
 
 def _dependence(counts: Estimates, pair: Table) -> float:
@@ -200,8 +197,12 @@ def _mean_curves(law: TableLaw, estimates: Mapping[int | None, Estimates]) -> st
             drawn += f"<article><h3>{escape(name)}</h3><p>Too few curves to tell their mean.</p></article>"
             continue
         from dproof.charts.style import svg  # few plans have curves
+        from dproof.curves.charts import mean_chart
 
-        drawn += f"<article><h3>{escape(name)}</h3><figure>{svg(curve.chart())}</figure></article>"
+        space = law.lattices[place].space
+        cell = Range(space.low, space.high).cut(curve.cell())  # what no curve can be, their mean is not
+        chart = mean_chart(curve.times, cell.moved, cell.low, cell.high)
+        drawn += f"<article><h3>{escape(name)}</h3><figure>{svg(chart)}</figure></article>"
     if not drawn:
         return ""
     return (
@@ -214,16 +215,10 @@ def _asking(law: TableLaw) -> str:
     # An item of a set is no column, and a column may only be added up.
     counted = (law.axes[place] for table in law.tables for place in table)
     name = next((axis.name for axis in counted if axis.item is None and not axis.has_curves), None)
-    sql = "SELECT count(*) FROM release"
-    if name is not None:
-        quoted = name if name.isidentifier() else '"' + name.replace('"', '""') + '"'
-        sql = f"SELECT {quoted}, count(*) FROM release GROUP BY {quoted}"
-    return (
-        "<section><h2>How to ask it</h2><p>Answers come from all measurements together, are right on average, agree "
-        "with each other and have an interval. Questions cost nothing, and there may be any number of them.</p>"
-        f"<pre>dproof query . {escape(json.dumps(sql))}</pre>"
-        f"<pre>import dproof as dp\ndp.load('.').query({escape(repr(sql))})</pre></section>"
+    why = (
+        "Answers come from all measurements together, are right on average, agree with each other and have an interval."
     )
+    return how_to_ask(why, "SELECT count(*) FROM release" if name is None else COUNTS, name or "")
 
 
 def _limits(law: TableLaw) -> str:
@@ -232,7 +227,7 @@ def _limits(law: TableLaw) -> str:
         "Whoever made the release has seen the true rows. The promise is about everybody else.",
         "The plan is public: the names of the columns, their values, bins and bounds, and which tables were measured.",
         "What holds for people in general can be learned, also about people who are not in the table.",
-        f"The promise is for a person with up to {plan.rows_per_person:,} row{'s'[: plan.rows_per_person > 1]}.",
+        f"The promise is for a person with up to {several(plan.rows_per_person, 'row')}.",
         "Measuring the same table again is a second release: the two promises add up.",
     ]
     return not_promised(points)

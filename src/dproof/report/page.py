@@ -25,6 +25,7 @@ _PAPERS = {  # as certificates name them
     "Applied Mathematics.",
 }
 _MOST_DRAWN = 12  # laws, of those that a row may answer for
+COUNTS = "SELECT {0}, count(*) FROM release GROUP BY {0}"
 _BEYOND = (
     "released numbers may lie outside the range of the true ones: this keeps their mean right. Where the chart has "
     "several humps, the law with the least noise releases numbers from those places only"
@@ -64,13 +65,18 @@ def page(row: RowLaw, certificate: Mapping[str, Any], pictures: Pictures | None 
 
 def document(title: str, sections: Iterable[str]) -> str:
     """A page of some sections, with its style inside."""
-    style = (files("dproof.report") / "page.css").read_text(encoding="utf-8")
+    parts = (files("dproof.charts") / "palette.css", files("dproof.report") / "page.css")
+    style = "".join(part.read_text(encoding="utf-8") for part in parts)
     return (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
         f"<title>{escape(title)}</title><style>{style}</style></head>\n"
         f"<body><main>{''.join(sections)}</main></body></html>\n"
     )
+
+
+def alarms(texts: Iterable[str]) -> str:
+    return "".join(f'<p class="alarm">{escape(text)}</p>' for text in texts)
 
 
 def fact_cards(facts: Iterable[tuple[str, str, str]]) -> str:
@@ -90,18 +96,16 @@ def _promise(privacy: Privacy, release: Mapping[str, Any], private: bool) -> str
         ("neighbours", privacy.neighbours, "tables that differ in one row"),
     ]
     cards = fact_cards(facts)
-    warning = "" if private else '<p class="alarm">Drawn with seeded coins: this release is not private.</p>'
     public = release.get("public") or []
-    if public:
-        warning += f'<p class="alarm">Released as they are: {escape(not_protected(public))}.</p>'
-    advised = "".join(f'<p class="alarm">{escape(text)}</p>' for text in advice(privacy))
+    warnings = [] if private else ["Drawn with seeded coins: this release is not private."]
+    warnings += [f"Released as they are: {not_protected(public)}."] if public else []
     return (
         "<header><h1>A sanitised table</h1>"
         "<p class='lead'>Every row of this table was changed at random before anyone saw it"
         f"{', but for the columns that are public' if public else ''}. The probabilities of the "
         "changes, called laws, are shown below. What the table can reveal about one person is limited, whatever else "
         "is known about them and whatever is asked of the table, now or later.</p></header>"
-        f'<section class="facts">{cards}</section>{warning}{advised}'
+        f'<section class="facts">{cards}</section>{alarms([*warnings, *advice(privacy)])}'
     )
 
 
@@ -124,7 +128,8 @@ def denial(privacy: Privacy) -> str:
         "<section><h2>What a person in the table can deny</h2>"
         f"<p>Suppose an observer wonders {_WONDERED[privacy.neighbours]} with some "
         "probability before seeing the table. Afterwards the belief lies within this range:</p>"
-        "<table><thead><tr><th>belief before</th><th>belief after</th><th></th></tr></thead>"
+        '<table aria-label="What an observer believes, before and after"><thead><tr><th scope="col">belief before</th>'
+        '<th scope="col">belief after</th><td></td></tr></thead>'
         f"<tbody>{rows}</tbody></table>"
         f"<p>An attacker guessing {GUESSED[privacy.neighbours]} is right at most <b>{_percent(right)}</b> of the "
         "time; tossing a coin gives 50%.</p></section>"
@@ -220,17 +225,22 @@ def _profile(picture: str) -> str:
 def _asking(row: RowLaw) -> str:
     columns = [column for group in row.groups for column in group.columns]
     first = next((column for column in columns if column.space.labels is not None), columns[0] if columns else None)
-    column = first.name if first is not None else "column"
-    quoted = column if column.isidentifier() else '"' + column.replace('"', '""') + '"'
-    sql = f"SELECT {quoted}, count(*) FROM release GROUP BY {quoted}"
-    if first is not None and first.space.holds_curves:
-        sql = f"SELECT avg({quoted}) FROM release"
+    sql = "SELECT avg({0}) FROM release" if first is not None and first.space.holds_curves else COUNTS
+    return how_to_ask(
+        "Counting the rows as they stand gives biased answers: the random changes pull every share towards the middle. "
+        "dproof knows the laws, removes the bias and gives an interval.",
+        sql,
+        first.name if first is not None else "column",
+    )
+
+
+def how_to_ask(why: str, sql: str, column: str = "") -> str:
+    """The section of a page with a question to begin with; {0} in it is the column."""
+    asked = sql.format(column if column.isidentifier() else '"' + column.replace('"', '""') + '"')
     return (
-        "<section><h2>How to ask it</h2><p>Counting the rows as they stand gives biased answers: the random changes "
-        "pull every share towards the middle. dproof knows the laws, removes the bias and gives an interval. Questions "
-        "cost nothing, and there may be any number of them.</p>"
-        f"<pre>dproof query . {escape(json.dumps(sql))}</pre>"
-        f"<pre>import dproof as dp\ndp.load('.').query({escape(repr(sql))})</pre></section>"
+        f"<section><h2>How to ask it</h2><p>{why} Questions cost nothing, and there may be any number of them.</p>"
+        f"<pre>dproof query . {escape(json.dumps(asked))}</pre>"
+        f"<pre>import dproof as dp\ndp.load('.').query({escape(repr(asked))})</pre></section>"
     )
 
 

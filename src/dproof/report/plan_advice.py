@@ -310,7 +310,8 @@ class Prices:
 
     def _flags(self) -> Iterator[Hint]:
         """Columns of yes and no as one set: its items may share ε better than columns do."""
-        flags = [g for g in self.plan.groups if g.name in self.now and len(g.columns) == 1 and _is_flag(g)]
+        alone = [g for g in self.plan.groups if g.name in self.now and len(g.columns) == 1]
+        flags = [g for g in alone if g.columns[0].space.is_flag]
         if len(flags) < 2:
             return
         names = _names(flags)
@@ -320,10 +321,6 @@ class Prices:
         others = [group for group in self.plan.groups if group not in flags]
         before, after = max(self.now[group.name] for group in flags), self.widths([*others, joined])[joined.name]
         yield self.hint("flags", names, before, after, "joining the flags {} into one set makes their counts")
-
-
-def _is_flag(group: Wanted) -> bool:
-    return bool(group.columns[0].space.is_flag)
 
 
 def _names(groups: Sequence[Wanted]) -> tuple[str, ...]:

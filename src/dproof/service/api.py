@@ -16,6 +16,7 @@ from dproof.charts import rendering
 from dproof.errors import InputError
 from dproof.privacy import Privacy
 from dproof.questions.answer import Answer
+from dproof.service.desk import Desk
 from dproof.service.requests import Drafted, Given, HalfWidth, Priced, Queried, Wanted
 from dproof.service.state import Custodian, Known, TheDesk, TheService
 from dproof.service.tokens import Holder
@@ -43,8 +44,10 @@ async def table(name: str, desk: TheDesk, who: Known) -> dict[str, Any]:
 @router.post("/tables/{name}/preview")
 async def preview(name: str, asked: Priced, service: TheService, who: Known) -> Response:
     """What a question would cost and how good its answer would be: free, and no row is read."""
-    table = await service.opened(who, name)
-    return JSONResponse(await service.working(who, partial(service.desk.preview, table, asked.sql, **asked.price())))
+    with service.under_way.counted(who):
+        table = await service.opened(who, name)
+        told = await service.working(who, partial(service.desk.preview, table, asked.sql, **asked.price()))
+    return JSONResponse(told)
 
 
 @router.post("/tables/{name}/ask")
@@ -53,13 +56,14 @@ async def ask(
 ) -> Response:
     """Answer a question: it is paid for first. Asked again it is free, and the answer is the same."""
     desk = service.desk
-    table = await service.opened(who, name)
-    answer = await service.working(who, partial(desk.stored, table, asked.sql, **asked.price()))
-    if answer is None:
-        answer = await service.reading(who, name, partial(desk.ask, table, asked.sql, **asked.price()))
-    left = await run_in_threadpool(desk.budget, who, name)
-    more = {"budget": left, "command": _ask_command(name, asked, who)}
-    return await service.working(who, partial(_answered, answer, accept, asked.chart, more))
+    with service.under_way.counted(who):
+        table = await service.opened(who, name)
+        answer = await service.working(who, partial(desk.stored, table, asked.sql, **asked.price()))
+        if answer is None:
+            answer = await service.reading(who, name, partial(desk.ask, table, asked.sql, **asked.price()))
+        left = await run_in_threadpool(desk.budget, who, name)
+        more = {"budget": left, "command": _ask_command(name, asked, who)}
+        return await service.working(who, partial(_answered, answer, accept, asked.chart, more))
 
 
 @router.get("/tables/{name}/budget")
@@ -79,8 +83,8 @@ async def dummy(
     name: str, service: TheService, who: Known, rows: int = 100, accept: Annotated[str, Header()] = ""
 ) -> Response:
     """Made-up rows of the declared spaces, to try things on."""
-    table = await service.working(who, partial(service.desk.dummy, who, name, rows))
-    return _arrow(table) if ARROW in accept else JSONResponse(_plain(table))
+    with service.under_way.counted(who):
+        return await service.working(who, partial(_dummy, service.desk, who, name, rows, accept))
 
 
 @router.get("/releases")
@@ -101,9 +105,10 @@ async def query(
 ) -> Response:
     """Ask a release, at no cost."""
     options = asked.model_dump(exclude={"sql", "chart"})
-    answer = await service.working(who, partial(service.desk.query, name, asked.sql, **options))
     more = {"command": f"dproof query releases/{name} {shlex.quote(asked.sql)}"}
-    return await service.working(who, partial(_answered, answer, accept, asked.chart, more))
+    with service.under_way.counted(who):
+        answer = await service.working(who, partial(service.desk.query, name, asked.sql, **options))
+        return await service.working(who, partial(_answered, answer, accept, asked.chart, more))
 
 
 # For custodians ------------------------------------------------------------------------------------------------------
@@ -213,6 +218,11 @@ def _answered(answer: Answer, accept: str, chart: bool, more: dict[str, Any]) ->
         with suppress(InputError):  # some answers have nothing to draw
             picture = rendering.svg(answer.plot().to_dict())
     return JSONResponse({**answer.to_json(), "texts": answer.texts(), "chart": picture, **more})
+
+
+def _dummy(desk: Desk, who: Holder, name: str, rows: int, accept: str) -> Response:
+    table = desk.dummy(who, name, rows)
+    return _arrow(table) if ARROW in accept else JSONResponse(_plain(table))
 
 
 def _arrow(table: Any) -> Response:

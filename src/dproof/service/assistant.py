@@ -15,7 +15,7 @@ from typing import Any
 from dproof.errors import DproofError
 from dproof.service.client import Connection
 
-_SDK = 2  # its version, at least
+_SDK = (2, 3)  # its version, at least
 INSTRUCTIONS = (
     "Private tables are asked in SQL under a privacy budget that cannot be refilled: preview a question before you ask "
     "it, and ask few. Releases are queried in SQL for nothing. Every estimate has a 95% interval: report it."
@@ -67,8 +67,8 @@ def _told(one: dict[str, Any]) -> str:
 def sdk_is_there() -> bool:
     """Whether the SDK is installed, in a version that has what is used here."""
     try:
-        return int(version("mcp").partition(".")[0]) >= _SDK
-    except PackageNotFoundError:
+        return tuple(int(part) for part in version("mcp").split(".")[:2]) >= _SDK
+    except (PackageNotFoundError, ValueError):
         return False
 
 
@@ -89,7 +89,8 @@ def protocol_server(server: Connection, threads: Callable[[], Any] = lambda: Non
         return told
 
     logging.getLogger("mcp").setLevel(logging.CRITICAL)  # no log holds a question or an answer
-    served = MCPServer("dproof", instructions=INSTRUCTIONS, log_level="CRITICAL")
+    # Tools never change, so nobody waits for that: such a request has no end, and would keep its connection for ever.
+    served = MCPServer("dproof", instructions=INSTRUCTIONS, log_level="CRITICAL", subscriptions=False)
     for tool in tools_of(server):
         served.tool()(plainly(tool))
     return served

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from dproof.curation.curator import Terms
+from dproof.curation.curator import Begun, Terms
 from dproof.curation.ledger import Ledger, Standing
 from dproof.curation.ledger_file import is_begun
 from dproof.curation.limits import Amount, amount, rho_for
@@ -126,9 +126,20 @@ class Desk:
         """The answer that a question got before; None where the table has to be read for it."""
         return self._opened.curator(asked.table, asked.spender).stored(sql, Terms(**price))
 
-    def ask(self, asked: Askable, sql: str, **price: Any) -> Callable[[], Answer]:
-        """Pay for a question and read the table; what comes back stores the answer and tells it."""
-        return self._opened.curator(asked.table, asked.spender).begin(sql, Terms(**price))
+    def ask(self, asked: Askable, sql: str, **price: Any) -> Begun:
+        """Pay for a question and read the table; what comes back stores the answer, and gives what tells it.
+
+        If the table was changed meanwhile, that is all an analyst is told: nobody has checked what was read.
+        """
+        curator, name = self._opened.curator(asked.table, asked.spender), asked.table.name
+        try:
+            return curator.begin(sql, Terms(**price))
+        finally:
+            if asked.spender is not None and self.folder.state(name) != asked.table.state:
+                raise NotAllowed(
+                    f"the table {name!r} was changed while it was asked: its custodian has to check it first; "
+                    "the question may have been paid for"
+                )
 
     def budget(self, holder: Holder, name: str) -> dict[str, Any]:
         """What somebody may still spend on a table, as numbers and in words."""

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from decimal import Decimal
 from fractions import Fraction
 from functools import partial
+from math import isfinite
 from typing import Any
 
 from dproof.central.workload import Residual
@@ -21,9 +22,14 @@ from dproof.plans.expectation import half_widths, mean_half_widths
 from dproof.plans.plan import Plan
 from dproof.plans.questions import checked_question
 from dproof.plans.row_law import RowLaw, certify_row
+from dproof.plans.schema import schema_of
 from dproof.plans.table_law import TableLaw, certify_tables
 from dproof.privacy import Privacy
+from dproof.questions.answer import Cell
+from dproof.questions.possible import possible
+from dproof.questions.question import aggregates_of, measured_parts
 from dproof.questions.question import columns as columns_of
+from dproof.questions.ranges import Range
 from dproof.report import central_expectation
 from dproof.report.advise import advise, asked_width, question_widths
 from dproof.report.plan_advice import plan_advice
@@ -48,31 +54,38 @@ class _Way:
 def expected(draft: Draft, rows: int) -> dict[str, Any]:
     """The plan that a draft makes, and ± of what it would answer about so many rows, each way.
 
-    A way that the plan does not allow has a sentence in `refused`. ± is None where it depends on the data. Of each
-    column it is that of the usual question: the count of one value, or the mean of a number without bins.
+    A way that the plan does not allow has a sentence in `refused`. ± is None where it depends on the data, or where a
+    central release would not measure it. Of each column it is that of the usual question: the count of one value, or
+    the mean of a number without bins. `informative` has False where an answer would tell nothing.
     """
     plan = Plan.from_dict(draft)
     names, asked = [column.name for column in plan.columns if column.private], [one.sql for one in plan.questions]
     refused: dict[str, str] = {}
     found = {way: _tried(way, draft, rows, names, asked, refused) for way in WAYS}
     keys = dict.fromkeys(key for widths in found.values() for key in widths if key[0])
+    ranges = _ranges(plan, rows, names)
+
+    def told(key: tuple[str, str]) -> dict[str, Any]:
+        widths = {way: found[way].get(key) for way in WAYS}
+        return {**widths, "informative": {way: _is_informative(widths[way], ranges.get(key)) for way in WAYS}}
+
     costs = _costs(plan, rows)
     return {
         "plan": plan.text,
         "model": plan.model,
+        "rows_per_person": plan.rows_per_person,
         "rows": rows,
         "columns": [
             {
                 "name": name,
                 "what": "mean" if _is_averaged(plan, name) else "count",
+                "unit": "days" if plan.column(name).kind == "date" and _is_averaged(plan, name) else None,
                 "share": costs["shares"].get(name),
-                **{way: found[way].get(("", name)) for way in WAYS},
+                **told(("", name)),
             }
             for name in names
         ],
-        "questions": [
-            {"question": key[0], "column": key[1], **{way: found[way].get(key) for way in WAYS}} for key in keys
-        ],
+        "questions": [{"question": key[0], "column": key[1], **told(key)} for key in keys],
         "refused": refused,
         "verdict": costs["verdict"],
         "advice": costs["advice"],
@@ -132,6 +145,41 @@ def _is_averaged(plan: Plan, name: str) -> bool:
     """Whether the usual question about a column is its mean, and not the count of one value."""
     column = plan.column(name)
     return column.bins is None and not column.space.is_counted
+
+
+# What an answer can be at all ----------------------------------------------------------------------------------------
+
+
+def _ranges(plan: Plan, rows: int, names: Sequence[str]) -> dict[tuple[str, str], Range]:
+    """All values that the answers can have: to the usual question about each column, and to the plan's questions.
+
+    Those about curves are left out: a band that is too wide at one point may still tell something at another.
+    """
+    private = [column for column in plan.kept if column.private]
+    curves = {column.name for column in private if column.space.holds_curves}
+    schema, counts = schema_of(plan), Range(Fraction(0), Fraction(rows))
+    found = {
+        ("", name): Range(*schema.spaces[name].ends) if _is_averaged(plan, name) else counts
+        for name in names
+        if name not in curves
+    }
+    for sql in (one.sql for one in plan.questions):
+        asked = checked_question(sql, plan.columns)
+        if not curves.isdisjoint(columns_of(asked)):
+            continue
+        for item in asked.select:
+            if aggregates_of(item.expression):
+                part = measured_parts(item.expression, asked.unnest)[0]
+                found[sql, item.alias] = possible(part, asked, schema, rows)
+    return found
+
+
+def _is_informative(width: float | None, known: Range | None) -> bool:
+    """Whether an interval of ± this width around the middle of what is possible leaves any of it out, as in answers."""
+    if width is None or known is None or not isfinite(known.low) or not isfinite(known.high):
+        return True
+    middle = float((known.low + known.high) / 2)
+    return known.cut(Cell(middle, middle - width, middle + width)).informative
 
 
 # What is sanitised row by row ----------------------------------------------------------------------------------------

@@ -87,6 +87,12 @@ class Folder:
         return found
 
     @property
+    def misnamed(self) -> list[str]:
+        """The files in the folder of tables whose names no table can have; hidden ones are meant to be overlooked."""
+        names = sorted(os.listdir(self.root / _TABLES))
+        return [name for name in names if not name.startswith(".") and not _NAME.fullmatch(name.partition(".")[0])]
+
+    @property
     def tables(self) -> tuple[str, ...]:
         """The tables that can be asked: those with a plan."""
         return tuple(name for name in self.files if self.plan_file(name).is_file())
@@ -112,6 +118,8 @@ class Folder:
         """Where a table of that name will lie."""
         if checked_name(name, "table") in self.files:
             raise InputError(f"there is a table {name!r} already: choose another name")
+        if self.ledger(name).exists():  # its answers would be told of other rows
+            raise InputError(f"there is a ledger of an earlier table {name!r}: choose another name")
         return self.root / _TABLES / f"{name}{ending}"
 
     def table(self, name: str) -> Path:
@@ -164,14 +172,17 @@ class Folder:
 
 
 def state_of(path: Path) -> Any:
-    """What changes when a file does, or a file in a folder."""
+    """What changes when a file does, or a file in a folder.
+
+    Its time and size can be those of another file: `cp -p` and `touch -r` set the time. No program sets `st_ctime`.
+    """
     try:
         found = {"": os.stat(path)}
         if stat.S_ISDIR(found[""].st_mode):
             found = {name: os.stat(path / name) for name in sorted(os.listdir(path))}
     except OSError:
         raise InputError(f"{path.name!r} is not there, or cannot be read") from None
-    return [[name, one.st_mtime_ns, one.st_size] for name, one in found.items()]
+    return [[name, one.st_ino, one.st_size, one.st_mtime_ns, one.st_ctime_ns] for name, one in found.items()]
 
 
 def write_whole(place: Path, text: str, what: str) -> None:

@@ -36,7 +36,8 @@ class Guard:
     """An application behind the checks.
 
     A page of another site can make a browser send requests here, with the cookie that lies in it. So the host must be
-    one of ours (against names that are bound anew), and where a browser names the origin of a change, it must be ours.
+    one of ours (against names that are bound anew), and where a browser names the origin of a change, or of a request
+    to the programs' interface, it must be ours. A cookie goes to all ports of a host: servers there are other sites.
     """
 
     app: App
@@ -67,7 +68,7 @@ class Guard:
     def _refused(self, method: str, path: str, headers: dict[str, str]) -> tuple[int, str] | None:
         if headers.get("host", "") not in self.hosts:
             return 421, "this server is not asked by that name: use the address that it printed"
-        if method in _CHANGING:
+        if method in _CHANGING or path.startswith("/api/"):  # programs' addresses are no places to follow a link to
             origin = headers.get("origin")
             if origin is not None and origin.partition("://")[2] not in self.hosts:
                 return 403, "a page of another site may not do this"

@@ -22,7 +22,7 @@ from starlette.requests import Request
 from dproof.service.assistant import protocol_server
 from dproof.service.client import Connection, refusal
 from dproof.service.guard import App, Message, Receive, Scope, Send
-from dproof.service.state import Service, Unknown
+from dproof.service.state import Service, UnderWay, Unknown
 
 PATH = "/mcp"
 _AT_ONCE = 4  # calls of a person; each waits in a thread of its own for what it asks the server
@@ -36,7 +36,7 @@ class McpEndpoint:
     def __init__(self, service: Service, application: Callable[[], App]) -> None:
         from mcp.server.transport_security import TransportSecuritySettings
 
-        self._service = service
+        self._service, self._under_way = service, UnderWay()  # calls; what they ask is counted by the service
         self._server = protocol_server(_Inside("", "", application), _THREADS.get)
         self._threads: defaultdict[int, CapacityLimiter] = defaultdict(lambda: CapacityLimiter(_AT_ONCE))
         # Nothing is kept from one request to the next, and the guard has looked at host and origin.
@@ -56,7 +56,8 @@ class McpEndpoint:
         holder = await run_in_threadpool(self._service.holder, request)
         _CALL.set(scope)
         _THREADS.set(self._threads[holder.number])
-        await self._server.session_manager.handle_request(scope, receive, send)
+        with self._under_way.counted(holder):
+            await self._server.session_manager.handle_request(scope, receive, send)
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,6 +26,7 @@ _USUAL = {
     "rows_per_person": "1",
 }
 _NEW = {**_USUAL, "model": "central", "epsilon": "1", "delta": "1e-6"}
+_NEW_RELEASE = {"sums": True}  # without them no mean of a number can be told
 _RELEASE = ("tables", "sums", "rows")
 _KEYS = {  # of a column, that the form has fields for
     "drop": (),
@@ -56,7 +57,7 @@ def filled(saved: Tables, names: Sequence[str]) -> PlanForm:
     >>> form.fields["epsilon"], form.columns["age"]["high"], form.columns["age"]["missing"]
     ('2', '9', 'refuse')
     """
-    promise, release = _table(saved, "privacy"), _table(saved, "release")
+    promise, release = _table(saved, "privacy"), _table(saved, "release") if saved else _NEW_RELEASE
     fields = {key: _text(promise.get(key, (_USUAL if saved else _NEW)[key])) for key in _PROMISE}
     fields |= {key: "" if isinstance(release.get(key), list) else _text(release.get(key, "")) for key in _RELEASE}
     fields["questions"] = "\n".join(_one_line(one) for one in _listed(saved, "questions"))
@@ -218,7 +219,11 @@ def _set_release(tables: dict[str, Any], typed: Mapping[str, str], before: Mappi
         tables.pop("release", None)
         return
     release = tables.setdefault("release", {})
+    chosen_by_questions = not typed["tables"] and typed["questions"].strip()
     for key in _RELEASE:
+        if key == "sums" and chosen_by_questions:
+            release.pop(key, None)
+            continue
         value = _number(typed[key]) if key == "tables" else typed[key] == "true"
         _set(release, key, typed[key], before.get(key), value if typed[key] else None)
     if not release:

@@ -3,25 +3,25 @@
 from __future__ import annotations
 
 import secrets
-from collections import OrderedDict
 
 from dproof.service.tokens import Holder
 
 COOKIE = "dproof_session"
-_MOST = 10_000  # sessions; the oldest ends first
+_MOST = 20  # sessions of a token; its oldest ends first, and nobody else's
 
 
 class Sessions:
     """Names of sessions, and the number of the token of each. They end with the server, or with the token."""
 
     def __init__(self) -> None:
-        self._numbers: OrderedDict[str, int] = OrderedDict()
+        self._numbers: dict[str, int] = {}
 
     def begin(self, holder: Holder) -> str:
         name = secrets.token_urlsafe(32)
         self._numbers[name] = holder.number
-        while len(self._numbers) > _MOST:
-            self._numbers.popitem(last=False)
+        begun = [one for one, number in self._numbers.items() if number == holder.number]
+        for oldest in begun[:-_MOST]:
+            del self._numbers[oldest]
         return name
 
     def number(self, name: str | None) -> int | None:

@@ -16,6 +16,8 @@ from fastapi import Depends, Request
 from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 
+from dproof.curation.curator import Begun
+from dproof.questions.answer import Answer
 from dproof.service.desk import Askable, Desk, need_custodian
 from dproof.service.pace import Rate, until_tick
 from dproof.service.sessions import COOKIE, Sessions
@@ -24,7 +26,7 @@ from dproof.service.tokens import Holder
 _Done = TypeVar("_Done")
 _READERS = 4  # questions that read a table at once
 _WORKERS = 4  # other requests of a token that are worked on at once
-_MOST_UNDER_WAY = 32  # requests of a token, with those that wait
+_MOST_UNDER_WAY = 32  # requests of a token
 
 
 class Unknown(Exception):
@@ -43,6 +45,24 @@ class Settings:
     secure: bool = False  # whether people come by TLS, so that the cookie goes no other way
 
 
+class UnderWay:
+    """How many requests of each token are under way, with those that wait: each keeps a connection from others."""
+
+    def __init__(self) -> None:
+        self._count: Counter[int] = Counter()
+
+    @contextmanager
+    def counted(self, holder: Holder) -> Iterator[None]:
+        """One more for as long as this lasts, or refused where there are many already."""
+        if self._count[holder.number] >= _MOST_UNDER_WAY:
+            raise HTTPException(429, "too many requests at once: wait for their answers")
+        self._count[holder.number] += 1
+        try:
+            yield
+        finally:
+            self._count[holder.number] -= 1
+
+
 class Service:
     """The desk, who is signed in, and how often somebody comes."""
 
@@ -50,7 +70,7 @@ class Service:
         self.desk, self.settings, self.sessions = desk, settings, Sessions()
         self._requests = Rate(settings.per_second, settings.at_once, settings.clock)
         self._guesses = Rate(1.0, 20, settings.clock)  # of tokens, for each address
-        self._under_way: Counter[int] = Counter()  # requests of a token
+        self.under_way = UnderWay()
         self._workers: defaultdict[int, CapacityLimiter] = defaultdict(lambda: CapacityLimiter(_WORKERS))
         self._turns: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
         self._readers: defaultdict[str, CapacityLimiter] = defaultdict(lambda: CapacityLimiter(_READERS))
@@ -59,27 +79,25 @@ class Service:
 
     async def working(self, holder: Holder, work: Callable[[], _Done]) -> _Done:
         """Do something for a person that reads no private row: a few of these at a time, and no thread of others."""
-        with self._counted(holder):
-            return await to_thread.run_sync(work, limiter=self._workers[holder.number])
+        return await to_thread.run_sync(work, limiter=self._workers[holder.number])
 
-    async def reading(self, holder: Holder, table: str, read: Callable[[], Callable[[], _Done]]) -> _Done:
-        """Read a table, and tell what comes of it at a tick."""
-        with self._counted(holder):
-            async with self._turn(holder, table):
-                async with self._whole_ticks():
-                    tell = await to_thread.run_sync(read, limiter=self._reading)
-                return await run_in_threadpool(tell)
+    async def reading(self, holder: Holder, table: str, read: Callable[[], Begun]) -> Answer:
+        """Read a table, and answer at a tick."""
+        async with self._turn(holder, table):
+            async with self._whole_ticks():
+                store = await to_thread.run_sync(read, limiter=self._reading)
+            tell = await run_in_threadpool(store)
+        return await self.working(holder, tell)
 
     async def opened(self, holder: Holder, name: str) -> Askable:
         """A table for somebody to ask. Where it has to be opened, that takes whole ticks for all who wait for it."""
         table = await run_in_threadpool(self.desk.askable, holder, name)
         if not self._is_open(table):
-            with self._counted(holder):
-                async with self._turn(holder, name):
-                    if not self._is_open(table):
-                        async with self._whole_ticks():
-                            await to_thread.run_sync(self.desk.open, table, limiter=self._reading)
-                        self._opened[name, table.spender] = table.table.state
+            async with self._turn(holder, name):
+                if not self._is_open(table):
+                    async with self._whole_ticks():
+                        await to_thread.run_sync(self.desk.open, table, limiter=self._reading)
+                    self._opened[name, table.spender] = table.table.state
         return table
 
     @asynccontextmanager
@@ -94,17 +112,6 @@ class Service:
     def _is_open(self, table: Askable) -> bool:
         known = self._opened.get((table.table.name, table.spender))
         return known == table.table.state and self.desk.is_open(table)
-
-    @contextmanager
-    def _counted(self, holder: Holder) -> Iterator[None]:
-        """Refuse what would be too many requests of a token at once: each keeps a connection from others."""
-        if self._under_way[holder.number] >= _MOST_UNDER_WAY:
-            raise HTTPException(429, "too many requests at once: wait for their answers")
-        self._under_way[holder.number] += 1
-        try:
-            yield
-        finally:
-            self._under_way[holder.number] -= 1
 
     @asynccontextmanager
     async def _whole_ticks(self) -> AsyncIterator[None]:
@@ -121,7 +128,7 @@ class Service:
         found = self.desk.tokens.holder(token)
         if found is None and not self._guesses.allows(address):
             raise HTTPException(429, "too many unknown tokens: wait a moment")
-        return found
+        return self._paced(found)
 
     def holder(self, request: Request) -> Holder:
         """Who sends a request: by a token in its header, or signed in at the page."""
@@ -130,12 +137,16 @@ class Service:
             found = self.known(request, header.removeprefix("Bearer ").strip())
         else:
             number = self.sessions.number(request.cookies.get(COOKIE))
-            found = None if number is None else self.desk.tokens.by_number(number)
+            found = None if number is None else self._paced(self.desk.tokens.by_number(number))
         if found is None:
             raise Unknown
-        if not self._requests.allows(str(found.number)):
-            raise HTTPException(429, "too many requests: wait a moment")
         return found
+
+    def _paced(self, holder: Holder | None) -> Holder | None:
+        """Somebody who does not come too often."""
+        if holder is not None and not self._requests.allows(str(holder.number)):
+            raise HTTPException(429, "too many requests: wait a moment")
+        return holder
 
 
 # A function that is not asynchronous is called in a thread, as it should be where it reads a file, and not elsewhere.

@@ -135,11 +135,11 @@ def looked_up(look_up: Lookup, column: Column, array: Any) -> tuple[NDArray[np.i
     import pyarrow as pa
 
     array = as_dictionary(column, array)
-    found = [look_up(value) for value in dictionary_values(array)]
+    codes = [look_up(value) for value in dictionary_values(array)]
     positions = array.indices
     if positions.null_count:
         positions = positions.cast(pa.int64())
-    return np.array([*found, MISSING], np.int64), as_numpy(positions, missing=len(found))
+    return np.array([*codes, MISSING], np.int64), as_numpy(positions, missing=len(codes))
 
 
 def as_dictionary(column: Column, array: Any) -> Any:

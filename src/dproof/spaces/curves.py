@@ -180,8 +180,8 @@ class Curves:
             curves = curves.to_numpy()
         try:
             rows = np.asarray(curves, np.float64) if len(curves) else np.empty((0, self.points))
-        except (TypeError, ValueError):
-            raise InputError(f"every curve needs {self.points} numbers, one for each grid point") from None
+        except (TypeError, ValueError):  # rows of different lengths, or texts
+            rows = np.empty(0)
         if rows.ndim != 2 or rows.shape[1] != self.points:
             raise InputError(f"every curve needs {self.points} numbers, one for each grid point")
         return rows

@@ -43,15 +43,15 @@ def day_of(value: Any) -> int | None:
     [0, 1, 7, None, None]
     """
     text = str(value) if isinstance(value, date) else text_of(value) if isinstance(value, (str, bytes)) else None
-    found = None if text is None else _ISO.fullmatch(text.strip())
-    if found is None:
+    written = None if text is None else _ISO.fullmatch(text.strip())
+    if written is None:
         return None
-    calendar, *clock, sign = found.groups()[:5]
+    calendar, *clock, sign = written.groups()[:5]
     try:
         day = date.fromisoformat(calendar).toordinal() - 1
     except ValueError:  # 30 February
         return None
-    ahead = _seconds(found.groups()[5:]) * (-1 if sign == "-" else 1)
+    ahead = _seconds(written.groups()[5:]) * (-1 if sign == "-" else 1)
     return day + (_seconds(clock) - ahead) // _A_DAY["s"]
 
 
@@ -107,9 +107,7 @@ class Dates(Interval):
         rest = (last - first) % days
         if first < last and rest:
             before, after = date_of(last - rest), date_of(last - rest + days)
-            raise InputError(
-                f"from {low} to {high} is not a whole number of steps of {days} days; end on {before} or {after}"
-            )
+            raise InputError(f"from {low} to {high} is not a multiple of {days} days; end on {before} or {after}")
         Interval.__init__(self, first, last, days)
 
     def __repr__(self) -> str:

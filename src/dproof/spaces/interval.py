@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from dproof.arguments import COLUMN
 from dproof.errors import InputError, TooLarge
-from dproof.exact import exact
+from dproof.exact import exact, int_or_float
 from dproof.spaces.arrow import as_numpy, is_arrow
 from dproof.spaces.bins import bins_between
 from dproof.spaces.column import Column, Encode, Lookup, accepted, settled
@@ -290,7 +290,7 @@ class Interval(Space):
 
     def stand_in(self, code: int) -> str:
         number = self.line.origin + self.line.step * code
-        return f"{int(number) if number.denominator == 1 else float(number):,}"
+        return f"{int_or_float(number):,}"
 
     def lookup(self, column: Column) -> Lookup:
         def look_up(value: Any) -> int:

@@ -126,8 +126,8 @@ class OptionalSpace(Space):
         return self.inside.selected(sign, value)
 
     def values_of(self, codes: Codes) -> NDArray[np.float64]:
-        found = np.asarray(codes)
-        return np.where(found == self.absent, 0.0, self.inside.values_of(np.where(found == self.absent, 0, found)))
+        places = np.asarray(codes)
+        return np.where(places == self.absent, 0.0, self.inside.values_of(np.where(places == self.absent, 0, places)))
 
     # A column of a plan ----------------------------------------------------------------------------------------------
 

@@ -115,10 +115,10 @@ def flag_encoder(items: Items, column: Column) -> Encode:
 
 
 def _flag_lookup(item: str, source: str) -> Lookup:
-    own = {_plain(name) for name in (item, source, source.rpartition(" - ")[2])}
-    if len(own) == 1:
-        own -= set(NO)  # nothing but a column called "0" or "no": there these words mean what they always do
-    ticks = dict.fromkeys(NO, 0) | dict.fromkeys(YES, 1) | dict.fromkeys(own, 1) | {"": MISSING}
+    names = {_plain(name) for name in (item, source, source.rpartition(" - ")[2])}
+    if len(names) == 1:
+        names -= set(NO)  # nothing but a column called "0" or "no": there these words mean what they always do
+    ticks = dict.fromkeys(NO, 0) | dict.fromkeys(YES, 1) | dict.fromkeys(names, 1) | {"": MISSING}
 
     def look_up(value: Any) -> int:
         if is_missing(value):
@@ -157,9 +157,9 @@ def store_lists(items: Items, column: Column, codes: NDArray[Any]) -> list[Any]:
     """Lists of items, in the order of the plan."""
     import pyarrow as pa
 
-    held = (codes[:, None].astype(np.int64) >> np.arange(len(items))) & 1 == 1
-    offsets = np.concatenate([[0], np.cumsum(held.sum(axis=1))]).astype(np.int32)
-    texts = from_texts([str(item) for item in items]).take(from_numpy(np.nonzero(held)[1]))
+    has_item = (codes[:, None].astype(np.int64) >> np.arange(len(items))) & 1 == 1
+    offsets = np.concatenate([[0], np.cumsum(has_item.sum(axis=1))]).astype(np.int32)
+    texts = from_texts([str(item) for item in items]).take(from_numpy(np.nonzero(has_item)[1]))
     return [pa.ListArray.from_arrays(from_numpy(offsets), texts)]
 
 

@@ -48,10 +48,10 @@ class Numerals:
         """
         if text.strip().lstrip("+-").casefold() in ("inf", "infinity"):
             return text
-        found = _written(self).fullmatch(text.strip())
-        if found is None:
+        match = _written(self).fullmatch(text.strip())
+        if match is None:
             return None
-        sign, whole, part, power = found.group("sign", "whole", "part", "power")
+        sign, whole, part, power = match.group("sign", "whole", "part", "power")
         return f"{sign}{re.sub('[^0-9]', '', whole) or '0'}.{part or '0'}{power or ''}"
 
 

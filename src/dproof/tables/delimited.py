@@ -17,6 +17,7 @@ import pyarrow as pa
 import pyarrow.csv
 
 from dproof.errors import InputError
+from dproof.exact import several
 from dproof.tables.arrow import batches
 from dproof.tables.layout import Layout, ending
 from dproof.tables.source import Source, refusing
@@ -153,7 +154,7 @@ def _first_fault(path: Path, encoding: str, separator: str) -> str | None:
         for record in records:
             fields = fields or len(record)
             if record and len(record) != fields:
-                found = f"{len(record):,} field{'s' if len(record) > 1 else ''} and the header {fields:,}"
+                found = f"{several(len(record), 'field')} and the header {fields:,}"
                 return f"{path.name!r} cannot be read: line {line:,} has {found}; {_MENDING}"
             line = records.line_num + 1
     except csv.Error:

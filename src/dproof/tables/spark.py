@@ -108,9 +108,7 @@ def _store(
             drawn.observe(seen, rows).write.option(_UNMARKED, "false").parquet(uri)
             reader = session.read.option(*_DATA)
             if reader.parquet(uri).count() != seen.get["rows"]:
-                raise InputError(
-                    "the folder holds other rows than Spark's tasks have drawn: another program wrote there"
-                )
+                raise InputError("the folder has other rows than Spark's tasks have drawn: another program wrote there")
             hashes = reader.format("binaryFile").load(uri).select(functions.sha2("content", 256), "path").collect()
             yield (
                 seen.get["rows"],

@@ -36,7 +36,7 @@ from dproof.service.pages.layout import (
 )
 from dproof.service.pages.markup import Markup, joined, tag
 from dproof.service.pages.questions import Asked, built, columns_of
-from dproof.service.pages.texts import AGGREGATES, COMPARISONS, TEXTS, budget_left
+from dproof.service.pages.texts import AGGREGATES, COLUMN_KINDS, COMPARISONS, TEXTS, budget_left, price, promise_of
 from dproof.service.requests import Priced, Queried
 from dproof.service.state import Known, TheDesk, TheService
 from dproof.service.tokens import Holder
@@ -73,7 +73,8 @@ async def asked_table(name: str, request: Request, service: TheService, who: Kno
 @router.get("/tables/{name}/dummy.csv")
 async def dummy(name: str, service: TheService, who: Known, rows: int = 100) -> Response:
     """Dummy rows as a file; lists have their items joined by a semicolon."""
-    made = await service.working(who, lambda: _csv(service.desk.dummy(who, name, rows)))
+    with service.under_way.counted(who):
+        made = await service.working(who, lambda: _csv(service.desk.dummy(who, name, rows)))
     headers = {"content-disposition": f'attachment; filename="{name}-dummy.csv"'}
     return Response(made, media_type="text/csv; charset=utf-8", headers=headers)
 
@@ -106,9 +107,9 @@ async def _answered(
     name: str, do: str, asked: Mapping[str, str], request: Request, service: TheService, who: Holder
 ) -> Markup:
     """A preview, or an answer: by the same functions as programs, so that it leaves at the same ticks."""
-    price = {"accuracy": asked["accuracy"]} if asked["accuracy"].strip() else {"epsilon": asked["epsilon"]}
-    question = checked(Priced, sql=asked["sql"], delta=asked["delta"].strip() or "0", chart=do == "ask", **price)
-    given = ", ".join(f'{key}="{value}"' for key, value in {**price, "delta": question.delta}.items() if value != "0")
+    limit = {"accuracy": asked["accuracy"]} if asked["accuracy"].strip() else {"epsilon": asked["epsilon"]}
+    question = checked(Priced, sql=asked["sql"], delta=asked["delta"].strip() or "0", chart=do == "ask", **limit)
+    given = ", ".join(f'{key}="{value}"' for key, value in {**limit, "delta": question.delta}.items() if value != "0")
     call = f'.table("{name}").{do}({json.dumps(asked["sql"], ensure_ascii=False)}, {given})'
     if do != "ask":
         response = await api.preview(name, question, service, who)
@@ -183,19 +184,19 @@ def _history(path: str, history: Sequence[dict[str, Any]]) -> Markup:
 
 
 def _again(path: str, one: Mapping[str, Any]) -> str:
-    price = {key: f"{one[key]:.12g}" for key in ("epsilon", "delta")}
-    return f"{path}?{urlencode({'sql': one['question'], **price})}"
+    paid = {key: f"{one[key]:.12g}" for key in ("epsilon", "delta")}
+    return f"{path}?{urlencode({'sql': one['question'], **paid})}"
 
 
 def _meaning(meaning: Mapping[str, Any]) -> Markup:
     """What the promise means to a person, in a sentence and a picture of two bars."""
     right, about = meaning["attack_accuracy"], GUESSED[meaning["neighbours"]]
     sentence = (
-        f"Whatever is asked within the whole budget (ε = {meaning['epsilon']:.6g}, δ = {meaning['delta']:.6g}): an "
+        f"Whatever is asked within the whole budget ({price(meaning)}): an "
         f"attacker guessing {about} is right at most {right:.1%} of the time; a coin is right 50%."
     )
     bars = [
-        (name, tag("meter", f"{value:.0%}", min=0, max=1, value=value), f"{value:.1%}")
+        (name, tag("meter", f"{value:.0%}", min=0, max=1, value=value, aria_label=name), f"{value:.1%}")
         for name, value in (("a coin", 0.5), ("an attacker, at most", right))
     ]
     return folded("What the promise means to a person", tag("p", sentence), table(("who", "", "right"), bars))
@@ -220,9 +221,8 @@ def _release(
     told, columns = desk.release(name), _release_columns(desk, name)
     path = f"/releases/{quote(name)}"
     ways = tag("p", link(f"{path}/report", "Read the report"), " · ", link(f"{path}/download", "Download the release"))
-    promise = f"{told['model']} model, ε = {told['epsilon']}, δ = {told['delta']}, {told['neighbours']}"
     return joined(
-        tag("p", promise, class_="budget"),
+        tag("p", f"{promise_of(told)}, {told['neighbours']} neighbours", class_="budget"),
         ways,
         tag("p", TEXTS["query"]),
         _question(path, columns, "release", asked, tag("p", button("Query", "query", main=True)), error),
@@ -288,7 +288,12 @@ _UNSEEN = {"class_": "hidden", "tabindex": "-1", "aria_hidden": "true"}  # what 
 
 def _facts(columns: Sequence[Asked], *, private: bool) -> Markup:
     rows = [
-        (one.name, one.kind, one.described, one.answers or (TEXTS["public_column"] if private else "counts by it"))
+        (
+            one.name,
+            COLUMN_KINDS.get(one.kind, one.kind),
+            one.described,
+            one.answers or (TEXTS["public_column"] if private else "counts by it"),
+        )
         for one in columns
     ]
     return table(("column", "kind", "values or bounds", "what may be asked"), rows, "Columns")
@@ -296,18 +301,28 @@ def _facts(columns: Sequence[Asked], *, private: bool) -> Markup:
 
 def _preview(told: Mapping[str, Any], python: Markup) -> Markup:
     cost = told["cost"]
-    price = TEXTS["free"] if told["free"] else f"It costs ε = {cost['epsilon']:.6g}, δ = {cost['delta']:.6g}."
+    sentence = TEXTS["free"] if told["free"] else f"It costs {price(cost)}."
     rows = [
         (name, TEXTS["depends"] if width is None else f"± {figure(width)}", _use(told, name))
         for name, width in told["half_widths"].items()
     ]
     return joined(
         tag("h2", "Preview"),
-        tag("p", price, class_="budget"),
-        table(("column", f"± at {told['level']:.0%}", ""), rows, "How good the answer would be"),
+        tag("p", sentence, class_="budget"),
+        _is_over(told) and tag("p", TEXTS["over_budget"], class_="error"),
+        not told["free"] and table(("column", f"± at {told['level']:.0%}", ""), rows, "How good the answer would be"),
         folded("All of the preview", tag("pre", told["text"])),
         python,
     )
+
+
+def _is_over(told: Mapping[str, Any]) -> bool:
+    """Whether a question costs more than is left; a ledger that counts ρ compares that."""
+    cost, left = told["cost"], told["remaining"]
+    if told["free"] or left is None:
+        return False
+    keys = ("rho",) if "rho" in cost and "rho" in left else ("epsilon", "delta")
+    return any(cost[key] > left[key] for key in keys)
 
 
 def _use(told: Mapping[str, Any], name: str) -> str:

@@ -12,23 +12,28 @@ from starlette.concurrency import run_in_threadpool
 
 from dproof.service.desk import Desk
 from dproof.service.pages.forms import Fields
-from dproof.service.pages.layout import field, link, listed, page
+from dproof.service.pages.layout import copied, field, link, listed, page
 from dproof.service.pages.markup import Markup, joined, tag
-from dproof.service.pages.texts import TEXTS, budget_left
+from dproof.service.pages.texts import TEXTS, budget_left, promise_of
 from dproof.service.sessions import COOKIE
 from dproof.service.state import TheService, Unknown
 from dproof.service.tokens import Holder
 
 router = APIRouter(include_in_schema=False)
-_STATIC = {"style.css": "text/css", "page.js": "text/javascript"}
+_OWN = files("dproof.service") / "static"
+_STATIC = {  # a kind, and the files that make it: the colours are those of reports too
+    "style.css": ("text/css", (files("dproof.charts") / "palette.css", _OWN / "style.css")),
+    "page.js": ("text/javascript", (_OWN / "page.js",)),
+}
 
 
 @router.get("/static/{name}")
 async def static(name: str) -> Response:
     if name not in _STATIC:
         return Response(status_code=404)
-    text = (files("dproof.service") / "static" / name).read_text("utf-8")
-    return Response(text, media_type=_STATIC[name], headers={"cache-control": "max-age=3600"})
+    kind, parts = _STATIC[name]
+    text = "".join(part.read_text("utf-8") for part in parts)
+    return Response(text, media_type=kind, headers={"cache-control": "max-age=3600"})
 
 
 @router.get("/sign-in")
@@ -78,14 +83,18 @@ def _sign_in(sentence: str | None = None, status: int = 200) -> HTMLResponse:
     )
     alert = tag("p", sentence, id="token-error", role="alert", class_="error")
     form = tag("form", token, alert, tag("button", "Sign in", class_="main"), method="post", action="/sign-in")
-    return page("Sign in", joined(tag("p", TEXTS["sign_in"]), form), None, status=status)
+    first = copied("dproof token FOLDER --custodian NAME", TEXTS["first_token"])
+    return page("Sign in", joined(tag("p", TEXTS["sign_in"]), form, first), None, status=status)
 
 
 def _home(desk: Desk, who: Holder) -> Markup:
     tables = (_entry("tables", one, _of_table) for one in desk.tables(who))
     releases = (_entry("releases", one, _of_release) for one in desk.releases())
+    nothing = TEXTS["no_tables"]
+    if who.is_custodian:
+        nothing = joined(TEXTS["no_plans"], " ", link("/custody", "Plans and tokens"))
     return joined(
-        tag("section", tag("h2", "Private tables"), tag("p", TEXTS["tables"]), listed(tables, TEXTS["no_tables"])),
+        tag("section", tag("h2", "Private tables"), tag("p", TEXTS["tables"]), listed(tables, nothing)),
         tag("section", tag("h2", "Releases"), tag("p", TEXTS["releases"]), listed(releases, TEXTS["no_releases"])),
     )
 
@@ -100,7 +109,7 @@ def _of_table(told: dict[str, Any]) -> str:
 
 
 def _of_release(told: dict[str, Any]) -> str:
-    return f"{told['model']} model, ε = {told['epsilon']}, δ = {told['delta']}: {_names(told)}"
+    return f"{promise_of(told)}: {_names(told)}"
 
 
 def _names(told: dict[str, Any]) -> str:

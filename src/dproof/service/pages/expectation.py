@@ -7,6 +7,7 @@ from typing import Any
 
 from dproof.plans.reader import WrongKey
 from dproof.privacy import Privacy
+from dproof.questions.answer import NOTHING
 from dproof.report.page import denial
 from dproof.service.drafting import WAYS
 from dproof.service.pages import texts
@@ -22,8 +23,8 @@ def expectation(told: Mapping[str, Any] | None, error: Exception | None) -> Mark
         text = TEXTS["choose_kind"] if error is None else f"{TEXTS['incomplete']}{sentence}."
         return joined(tag("h2", "What it would give"), tag("p", text, class_="hint"))
     heads = ("± of", *(texts.WAYS[way] for way in WAYS))
-    questions = [(f"{one['column']} of {one['question']}", *_widths(one)) for one in told["questions"]]
-    columns = [(f"{one['name']}: {one['what']}", *_widths(one)) for one in told["columns"]]
+    questions = [(answer_label(one), *_widths(one, told["refused"])) for one in told["questions"]]
+    columns = [(answer_label(one), *_widths(one, told["refused"])) for one in told["columns"]]
     return joined(
         tag("h2", "What it would give"),
         questions and table(heads, questions, f"Questions that matter, about {told['rows']:,} rows"),
@@ -36,17 +37,31 @@ def expectation(told: Mapping[str, Any] | None, error: Exception | None) -> Mark
     )
 
 
-def _widths(one: Mapping[str, Any]) -> list[str]:
-    return [figure(one[way]) for way in WAYS]
+def answer_label(one: Mapping[str, Any]) -> str:
+    """The name of one ±: of a column of the answer to a question, or of the usual question about a column."""
+    return f"{one['column']}: {one['question']}" if "question" in one else f"{one['name']}: {one['what']}"
+
+
+def _widths(one: Mapping[str, Any], refused: Mapping[str, str]) -> list[str]:
+    """± each way; a word where there is none, or where it tells nothing."""
+    return [figure(None) if way in refused else _width(one, way) for way in WAYS]
+
+
+def _width(one: Mapping[str, Any], way: str) -> str:
+    if one[way] is None:
+        return TEXTS["not_measured" if way == "central" and "question" not in one else "depends"]
+    if not one["informative"][way]:
+        return NOTHING
+    return f"{figure(one[way])} {one.get('unit') or ''}".rstrip()
 
 
 def costliest(told: Mapping[str, Any]) -> str | None:
     """Which column costs most."""
     shares = {one["name"]: one["share"] for one in told["columns"] if one["share"]}
-    if not shares:
+    if len(shares) < 2:
         return None
     most = max(shares, key=shares.__getitem__)
-    if len(shares) > 1 and max(shares.values()) - min(shares.values()) < 0.005:
+    if max(shares.values()) - min(shares.values()) < 0.005:
         return TEXTS["costs_same"]
     return TEXTS[f"costs_{told['model']}"].format(most, f"{shares[most]:.0%}")
 
@@ -55,10 +70,13 @@ def meaning_of(told: Mapping[str, Any], command: str) -> Markup:
     """What ε means to one person, as the report tells it, and the plan as a file."""
     meaning = told["meaning"]
     privacy = Privacy(str(meaning["epsilon"]), str(meaning["delta"]), neighbours=meaning["neighbours"])
-    advice = (tag("p", f"Take care: {text}", class_="error") for text in meaning["advice"])
+    texts_of_care = list(meaning["advice"])
+    if told["model"] == "local" and told["rows_per_person"] > 1:
+        epsilon = figure(told["rows_per_person"] * meaning["epsilon"])
+        texts_of_care.append(TEXTS["per_row"].format(told["rows_per_person"], epsilon))
     return joined(
         Markup(denial(privacy)),
-        advice,
+        (tag("p", f"Take care: {text}", class_="error") for text in texts_of_care),
         folded("The plan as a file", tag("pre", told["plan"])),
         copied(command, TEXTS["in_folder"]),
     )

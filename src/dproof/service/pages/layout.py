@@ -11,6 +11,7 @@ from fastapi.responses import HTMLResponse, RedirectResponse
 from dproof.exact import written
 from dproof.service.pages.markup import Markup, joined, tag
 from dproof.service.pages.texts import TEXTS
+from dproof.service.state import Settings
 from dproof.service.tokens import Holder
 
 
@@ -36,7 +37,10 @@ def page(
     )
     top = tag("header", tag("strong", "dproof"), tag("nav", (link(*one) for one in links), aria_label="Pages"), out)
     main = tag("main", tag("h1", title), body, id="main", tabindex="-1")
-    told = tag("p", id="status", role="status", class_="hidden")  # what a script says to a screen reader
+    told = joined(
+        tag("p", id="status", role="status", class_="hidden"),  # what a script says to a screen reader
+        tag("p", TEXTS["working"], id="working", aria_hidden="true"),  # and what it shows meanwhile
+    )
     skip = tag("a", "Skip to the content", class_="skip", href="#main")
     html = tag("html", head, tag("body", skip, top, main, told), lang="en")
     return HTMLResponse(f"<!doctype html>{html}", status)
@@ -46,6 +50,8 @@ def error_page(status: int, sentence: str) -> Response:
     """What a person is shown instead of a page; who is not signed in is asked to."""
     if status == 401:
         return RedirectResponse("/sign-in", 303)
+    if status in (404, 405):
+        sentence = TEXTS["no_page"]
     body = joined(tag("p", sentence, class_="error"), tag("p", link("/", TEXTS["back"])))
     return page(TEXTS["not_shown"], body, None, status=status)
 
@@ -89,7 +95,7 @@ def button(text: str, do: str, *, main: bool = False, **attributes: Any) -> Mark
 
 def table(heads: Sequence[str], rows: Iterable[Sequence[Any]], caption: str | None = None) -> Markup:
     """A table that scrolls by itself where the window is narrow; numbers stand right."""
-    head = tag("tr", (tag("th", text, scope="col") for text in heads))
+    head = tag("tr", (tag("th", text, scope="col") if text else tag("td") for text in heads))
     body = (tag("tr", (_cell(value, place) for place, value in enumerate(row))) for row in rows)
     title = caption and tag("caption", caption)
     whole = tag("table", title, tag("thead", head), tag("tbody", body))
@@ -111,8 +117,8 @@ def minute(time: str) -> str:
     return time[:16].replace("T", " ")
 
 
-def copied(line: str, label: str) -> Markup:
-    """A line to copy: a command, or Python."""
+def copied(line: Any, label: str) -> Markup:
+    """A line to copy: a command, Python, or a token."""
     return tag("figure", tag("figcaption", label), tag("pre", line), class_="copied")
 
 
@@ -120,11 +126,13 @@ def folded(summary: str, *body: Any, is_open: bool = False) -> Markup:
     return tag("details", tag("summary", summary), *body, open=is_open)
 
 
-def listed(items: Iterable[Any], nothing: str) -> Markup:
+def listed(items: Iterable[Any], nothing: Any) -> Markup:
     made = [tag("li", item) for item in items]
     return tag("ul", made) if made else tag("p", nothing)
 
 
 def address(request: Request) -> str:
     """Where the server is, as the person's browser has it."""
-    return str(request.base_url).rstrip("/")
+    settings: Settings = request.app.state.service.settings
+    scheme = "https" if settings.secure else "http"  # where a proxy ends TLS, the request came here without
+    return str(request.base_url.replace(scheme=scheme)).rstrip("/")

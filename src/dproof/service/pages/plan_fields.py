@@ -28,8 +28,10 @@ def error_places(error: Exception | None, form: PlanForm) -> Places:
     part, *more = error.path or ("plan",)
     key = error.path[-1] if more else None
     if part == "columns" and more and more[0] in form.columns:
-        sentence = error.sentence.removeprefix(f"columns.{more[0]}").removeprefix(".").strip()
-        return {f"column-{list(form.columns).index(more[0])}": (sentence, key if len(more) > 1 else None)}
+        place = f"column-{list(form.columns).index(more[0])}"
+        if len(more) > 1:
+            return {place: (error.sentence.removeprefix(f"columns.{more[0]}."), key)}
+        return {place: (error.sentence.removeprefix("columns."), "kind")}
     if part in ("privacy", "questions", "release"):
         return {part: (error.sentence, key)}
     return {"kept" if part in ("joint", "order", "file") else "plan": (error.sentence, None)}
@@ -65,18 +67,18 @@ def _column(place: int, name: str, typed: Mapping[str, str], places: Places) -> 
         choice("Of each line take", "taken", typed["taken"], texts.TAKEN),
         tag("p", TEXTS["code_book"] if hint else None, id=f"hint-{place}", class_="note", data_part=True),
     )
-    bounds = joined(one("low", "From"), one("high", "to"), one("step", "in steps of"))
+    bounds = joined(one("low", "Low"), one("high", "High"), one("step", TEXTS["step"]))
     treated = joined(
         choice("Values outside", "outside", typed["outside"], texts.OUTSIDE),
         tag("span", one("outside_value", TEXTS["outside_value"]), class_="of-other"),
-        choice("Blanks", "missing", typed["missing"], texts.MISSING),
-        tag("span", one("stand_in", "blanks count as"), class_="of-value"),
+        choice("Missing values", "missing", typed["missing"], texts.MISSING),
+        tag("span", one("stand_in", "Missing values count as"), class_="of-value"),
     )
     return tag(
         "fieldset",
         tag("legend", name),
         tag("input", type="hidden", name="column", value=name),
-        choice("Kind", "kind", typed["kind"], kinds, aria_label=f"Kind of {name}"),
+        choice("Kind", "kind", typed["kind"], kinds, aria_label=f"Kind of {name}", **described),
         typed["kind"] == AS_SAVED and tag("p", TEXTS["as_saved"], class_="note of-saved"),
         tag("div", values, class_="of-values"),
         tag("div", one("separator", "Items are separated by", 3), class_="of-subsets"),
@@ -96,6 +98,7 @@ def promise(form: PlanForm, rows: str, places: Places) -> Markup:
         tag(
             "fieldset",
             tag("legend", "The promise to a person"),
+            tag("p", TEXTS["promise"], class_="hint"),
             choice("Who is trusted", "model", fields["model"], texts.MODELS),
             field("ε", "epsilon", fields["epsilon"], size=6, inputmode="decimal", **described),
             field("δ", "delta", fields["delta"], size=8, inputmode="decimal", **described),
@@ -117,6 +120,7 @@ def promise(form: PlanForm, rows: str, places: Places) -> Markup:
                 aria_describedby="error-questions",
             ),
             said_at(places, "questions"),
+            tag("p", TEXTS["questions_central"], class_="hint of-central"),
             tag("div", _release(fields), said_at(places, "release"), class_="of-central"),
         ),
     )
@@ -126,8 +130,8 @@ def _release(fields: Mapping[str, str]) -> Markup:
     options = texts.TABLES if fields["tables"] in texts.TABLES else {**texts.TABLES, fields["tables"]: fields["tables"]}
     return joined(
         choice(TEXTS["release_tables"], "tables", fields["tables"], options),
-        ticked("with sums of numbers, for means", "sums", "true", fields["sums"] == "true"),
-        ticked("with made-up rows", "rows", "true", fields["rows"] == "true"),
+        ticked(TEXTS["release_sums"], "sums", "true", fields["sums"] == "true"),
+        ticked(TEXTS["release_rows"], "rows", "true", fields["rows"] == "true"),
     )
 
 

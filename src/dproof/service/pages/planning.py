@@ -17,7 +17,7 @@ from dproof.curation.ledger_file import is_begun
 from dproof.errors import InputError
 from dproof.service.desk import Desk
 from dproof.service.pages import plan_fields
-from dproof.service.pages.expectation import expectation, found_epsilons, meaning_of
+from dproof.service.pages.expectation import answer_label, expectation, found_epsilons, meaning_of
 from dproof.service.pages.forms import Fields, refusal
 from dproof.service.pages.layout import button, copied, field, folded, link, page, said, table
 from dproof.service.pages.markup import Markup, joined, tag
@@ -67,7 +67,7 @@ async def changed(name: str, request: Request, desk: TheDesk, who: Custodian) ->
 async def check(name: str, desk: TheDesk, who: Custodian) -> HTMLResponse:
     """The confidential look."""
     told = await run_in_threadpool(desk.custody.check, name)
-    heads = ("column", "missing", "outside", "no number", "clamped", "most frequent values outside")
+    heads = ("column", "missing", "outside", "not a number", "clamped", "most frequent values outside")
     rows = [
         (
             one["name"],
@@ -80,6 +80,7 @@ async def check(name: str, desk: TheDesk, who: Custodian) -> HTMLResponse:
         tag("p", told["confidential"], class_="error confidential"),
         tag("p", f"{told['rows']:,} rows"),
         table(heads, rows, "What the plan does not cover"),
+        tag("p", TEXTS["checked"], class_="hint"),
         (tag("p", hint, class_="note") for hint in told["hints"]),
         copied(desk.custody.commands(name)[0], TEXTS["in_folder"]),
         tag("p", link(f"/plans/{quote(name)}", f"Back to the plan for {name}")),
@@ -226,8 +227,7 @@ def _wanted(typed: Typed, told: Told) -> Markup:
     options = []
     for one in answers:
         key = json.dumps([one.get("question", ""), one.get("column", one.get("name"))])
-        label = f"{one['column']} of {one['question']}" if "question" in one else f"{one['what']}: {one['name']}"
-        options.append(tag("option", label, value=key, selected=key == typed.target))
+        options.append(tag("option", answer_label(one), value=key, selected=key == typed.target))
     target = tag("label", tag("span", "of"), tag("select", options, name="target"), id="target", data_part=True)
     return tag(
         "section",
@@ -268,6 +268,11 @@ def _next(name: str, is_saved: bool, commands: list[str]) -> Markup:
         copied(commands[0], TEXTS["in_folder"]),
         tag("section", tag("h2", "Make a release"), tag("p", TEXTS["sanitise"]), made),
         copied(commands[2], TEXTS["in_folder"]),
-        tag("section", tag("h2", "Let analysts ask"), tag("p", link("/custody", TEXTS["to_tokens"]))),
+        tag(
+            "section",
+            tag("h2", "Let analysts ask"),
+            tag("p", TEXTS["ask_instead"]),
+            tag("p", link("/custody", TEXTS["to_tokens"])),
+        ),
     )
     return tag("div", steps if is_saved else tag("p", TEXTS["check_first"]), id="next", data_part=True)

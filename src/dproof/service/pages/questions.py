@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from dproof.errors import InputError
 from dproof.plans.plan import Plan
 from dproof.spaces.column import Column, quoted, text_literal
 
@@ -76,11 +77,15 @@ def built(columns: Sequence[Asked], table: str, chosen: Mapping[str, str]) -> st
     """
     known = {one.name: one for one in columns}
     number, by, where = (known.get(chosen.get(key, "")) for key in ("number", "by", "where"))
-    function = chosen.get("what", "count")
+    function, value = chosen.get("what", "count"), chosen.get("value", "").strip()
+    if function != "count" and number is None:
+        raise InputError("choose the number that it is of")
+    if (where is None) != (not value):
+        raise InputError("a condition needs both: the column after “where”, and a value")
     what = "count(*) AS n"
-    if function != "count" and number is not None:
+    if number is not None and function != "count":
         what = f"{function}({number.sql}) AS {function}_{re.sub(r'[^A-Za-z0-9_]', '_', number.name)}"
-    condition = "" if where is None or not chosen.get("value", "").strip() else f" WHERE {_condition(where, chosen)}"
+    condition = "" if where is None else f" WHERE {_condition(where, chosen)}"
     if by is None:
         return f"SELECT {what} FROM {table}{condition}"
     if by.is_set:

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import io
 import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 from urllib.parse import quote
 
 from fastapi import APIRouter, Request, Response
-from fastapi.responses import HTMLResponse, RedirectResponse
+from fastapi.responses import HTMLResponse, RedirectResponse, StreamingResponse
 from starlette.concurrency import run_in_threadpool
 
 from dproof.errors import InputError
 from dproof.releases.release import REPORT
-from dproof.service.desk import Desk
 from dproof.service.pages.forms import Fields
 from dproof.service.pages.layout import copied, link, page
 from dproof.service.pages.markup import joined, tag
@@ -20,6 +22,7 @@ from dproof.service.pages.texts import TEXTS
 from dproof.service.state import Custodian, Known, TheDesk
 
 router = APIRouter(include_in_schema=False)
+_PART = 1 << 20  # bytes that are read at a time
 # The report has its style and pictures in itself, and runs nothing.
 _REPORT_POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; sandbox; frame-ancestors 'none'"
 
@@ -65,16 +68,39 @@ async def report(name: str, desk: TheDesk, who: Known) -> Response:
 
 @router.get("/releases/{name}/download")
 async def download(name: str, desk: TheDesk, who: Known) -> Response:
-    packed = await run_in_threadpool(_packed, desk, name)
+    folder = (await run_in_threadpool(desk.folder.release, name)).resolve()
     headers = {"content-disposition": f'attachment; filename="{name}.zip"'}
-    return Response(packed, media_type="application/zip", headers=headers)
+    return StreamingResponse(_packed(folder, name), media_type="application/zip", headers=headers)
 
 
-def _packed(desk: Desk, name: str) -> bytes:
-    """A release as one file."""
-    folder, sink = desk.folder.release(name).resolve(), io.BytesIO()
-    with zipfile.ZipFile(sink, "w", zipfile.ZIP_DEFLATED) as packed:
+class _Passed(io.RawIOBase):
+    """What is written is kept until it is taken."""
+
+    def __init__(self) -> None:
+        self._parts: list[bytes] = []
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, part: Any) -> int:
+        self._parts.append(bytes(part))
+        return len(self._parts[-1])
+
+    def taken(self) -> bytes:
+        taken, self._parts = b"".join(self._parts), []
+        return taken
+
+
+def _packed(folder: Path, name: str) -> Iterator[bytes]:
+    """A release as one file, part by part: it may be larger than the memory. What is large in it is packed already."""
+    sink = _Passed()
+    with zipfile.ZipFile(sink, "w") as packed:
         for path in sorted(folder.rglob("*")):
-            if path.is_file() and path.resolve().is_relative_to(folder):  # a link could lead to a private table
-                packed.write(path, f"{name}/{path.relative_to(folder)}")
-    return sink.getvalue()
+            if not path.is_file() or not path.resolve().is_relative_to(folder):  # a link could lead to a private table
+                continue
+            entry = zipfile.ZipInfo.from_file(path, f"{name}/{path.relative_to(folder)}", strict_timestamps=False)
+            with path.open("rb") as source, packed.open(entry, "w") as target:
+                while part := source.read(_PART):
+                    target.write(part)
+                    yield sink.taken()
+    yield sink.taken()

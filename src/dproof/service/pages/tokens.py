@@ -15,7 +15,7 @@ from dproof.service.desk import Desk
 from dproof.service.pages.forms import Fields, checked, refusal
 from dproof.service.pages.layout import address, copied, field, link, listed, minute, page, said, table, ticked
 from dproof.service.pages.markup import Markup, joined, tag
-from dproof.service.pages.texts import TEXTS
+from dproof.service.pages.texts import TEXTS, budget_left
 from dproof.service.requests import Given
 from dproof.service.state import Custodian, TheDesk
 from dproof.service.tokens import Holder
@@ -27,7 +27,7 @@ _NEW = {"name": "", "epsilon": "0.5", "delta": "0", "days": "90"}
 
 @router.get("/custody")
 async def custody(desk: TheDesk, who: Custodian) -> HTMLResponse:
-    return page("Plans and tokens", await run_in_threadpool(_custody, desk, _NEW), who)
+    return page("Plans and tokens", await run_in_threadpool(_custody, desk, who, _NEW), who)
 
 
 @router.post("/custody")
@@ -46,14 +46,13 @@ async def given(request: Request, desk: TheDesk, who: Custodian) -> HTMLResponse
             typed, tables = _NEW, []
     except DproofError as refused:
         error = desk.folder.hide(refusal(refused))
-    body = await run_in_threadpool(_custody, desk, typed, tables, told, error)
+    body = await run_in_threadpool(_custody, desk, who, typed, tables, told, error)
     return page("Plans and tokens", body, who, status=200 if error is None else 400)
 
 
 def _shown_once(given: dict[str, Any], request: Request) -> Markup:
     return joined(
-        tag("p", TEXTS["given"].format(given["name"])),
-        tag("code", given["token"], class_="token"),
+        copied(tag("code", given["token"], class_="token"), TEXTS["given"].format(given["name"])),
         tag("p", f"The address to go with it: {address(request)}"),
         copied(given["command"], TEXTS["in_folder"]),
     )
@@ -61,23 +60,25 @@ def _shown_once(given: dict[str, Any], request: Request) -> Markup:
 
 def _custody(
     desk: Desk,
+    who: Holder,
     typed: dict[str, str],
     ticked_tables: list[str] | None = None,
     told: Markup | None = None,
     error: str | None = None,
 ) -> Markup:
+    told_of = {one["name"]: one for one in desk.tables(who)}
     files = (
         joined(
             link(f"/plans/{quote(one['name'])}", one["name"]),
-            tag("span", "has a plan" if one["plan"] else "has no plan yet: nobody can ask it"),
+            tag("span", _state(told_of.get(one["name"]))),
         )
         for one in desk.custody.files()
     )
-    tables = desk.folder.tables
-    boxes = [ticked(name, "tables", name, name in (ticked_tables or ())) for name in tables]
+    misnamed = (tag("p", TEXTS["misnamed"].format(name), class_="note") for name in desk.folder.misnamed)
+    boxes = [ticked(_choice(one), "tables", name, name in (ticked_tables or ())) for name, one in told_of.items()]
     give = tag(
         "form",
-        tag("fieldset", tag("legend", "Tables that it is for"), boxes or tag("p", TEXTS["no_table_to_give"])),
+        tag("fieldset", tag("legend", "Tables that it is for"), boxes),
         tag(
             "div",
             field("Name", "name", typed["name"], required=True, maxlength=64, aria_describedby="given-error"),
@@ -108,18 +109,34 @@ def _custody(
         tag(
             "section",
             tag("h2", "Tables"),
-            tag("div", listed(files, TEXTS["no_files"]), id="files", data_part=True),
+            tag("div", listed(files, TEXTS["no_files"]), misnamed, id="files", data_part=True),
             upload,
         ),
-        tag("section", tag("h2", "Give a token to an analyst"), tag("p", TEXTS["give"]), give),
+        tag(
+            "section",
+            tag("h2", "Give a token to an analyst"),
+            joined(tag("p", TEXTS["give"]), give) if boxes else tag("p", TEXTS["no_table_to_give"]),
+        ),
         tag("section", told, id="given", data_part=True),
-        tag("section", tag("h2", "Tokens"), table(heads, holders, "Tokens"), id="tokens", data_part=True),
+        tag("section", tag("h2", "Tokens"), table(heads, holders, TEXTS["holders"]), id="tokens", data_part=True),
+        copied("dproof token . --custodian NAME", TEXTS["custodian_token"]),
     )
+
+
+def _state(told: dict[str, Any] | None) -> str:
+    """Whether a table can be asked, and what is left to spend on it."""
+    return TEXTS["no_plan"] if told is None else told.get("error") or f"has a plan. {budget_left(told['budget'])}"
+
+
+def _choice(told: dict[str, Any]) -> str:
+    """A table to tick; one with nothing left says so, because a budget on it would be worth nothing."""
+    is_spent = "budget" in told and not told["budget"]["remaining"]["epsilon"]
+    return f"{told['name']}: {TEXTS['spent']}" if is_spent else str(told["name"])
 
 
 def _holder(desk: Desk, one: Holder) -> tuple[Any, ...]:
     """One line of the list of tokens; one that is still good can be revoked."""
-    end: Any = "over"
+    end: Any = "expired"
     if one.revoked is not None:
         end = f"revoked {minute(one.revoked)}"
     elif desk.tokens.is_good(one):

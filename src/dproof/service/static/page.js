@@ -4,6 +4,14 @@
 
 document.documentElement.classList.add("scripted");
 const status = document.getElementById("status");
+const busy = (is) => document.documentElement.classList.toggle("busy", is);
+
+// What was not done is shown, and not only said to a screen reader.
+function say(text, failed = false) {
+  status.textContent = text;
+  status.className = failed ? "failed" : "hidden";
+}
+const UNANSWERED = "The server does not answer. Try it again.";
 
 function swap(text) {
   const next = new DOMParser().parseFromString(text, "text/html");
@@ -41,16 +49,15 @@ async function sent(form, name, value) {
   const live = name === "do" && value === "look";
   if (waits.has(form)) return void (live && waits.get(form) ? 0 : waits.set(form, [name, value]));
   waits.set(form, null);
-  if (!live) status.textContent = "Working …";
-  const aside = form.querySelector("aside");
-  aside?.classList.add("busy");
+  say(live ? "" : document.getElementById("working").textContent);
+  busy(true);
   let next;
   try {
     next = await send(form, name, value);
   } catch {
-    status.textContent = "The server does not answer.";
+    say(UNANSWERED, true);
   }
-  aside?.classList.remove("busy");
+  busy(false);
   const waiting = waits.get(form);
   waits.delete(form);
   if (waiting) return sent(form, ...waiting);
@@ -61,15 +68,15 @@ async function sent(form, name, value) {
 function announced(next, live) {
   const error = [...next.querySelectorAll(".error[data-part]")].find((part) => part.textContent);
   const shown = ["saved", "answer", "epsilons", "given"].map((id) => next.getElementById(id)).find((part) => part?.textContent);
-  if (error) status.textContent = error.textContent;
-  else if (!live && shown) status.textContent = shown.querySelector("h2, caption, p")?.textContent || shown.textContent;
-  else if (!live) status.textContent = "Done.";
+  if (error) say(error.textContent);
+  else if (!live && shown) say(shown.querySelector("h2, caption, p")?.textContent || shown.textContent);
+  else if (!live) say("Done.");
   if (!live && (error || shown)) document.getElementById((error || shown).id)?.scrollIntoView({ block: "nearest" });
 }
 
 document.addEventListener("submit", (event) => {
   const form = event.target, pressed = event.submitter;
-  if (!form.matches("[data-swap]")) return;
+  if (!form.matches("[data-swap]")) return void (form.method === "post" && busy(true));
   event.preventDefault();
   if (pressed?.name === "take") form.elements.epsilon.value = pressed.value;
   sent(form, pressed?.name, pressed?.value);
@@ -79,16 +86,18 @@ document.addEventListener("submit", (event) => {
 document.querySelector("form[data-upload]")?.addEventListener("submit", async (event) => {
   event.preventDefault();
   const form = event.target, file = form.elements.file.files[0], error = document.getElementById("upload-error");
-  status.textContent = `Sending ${file.name} …`;
+  say(`Sending ${file.name} …`);
   error.textContent = "";
+  busy(true);
   try {
     const response = await fetch(form.dataset.upload + encodeURIComponent(file.name), { method: "PUT", body: file });
     if (response.ok) swap(await (await fetch(location.href)).text());
     else error.textContent = (await response.json()).error;
-    status.textContent = error.textContent || `${file.name} is in the folder.`;
+    say(error.textContent || `${file.name} is in the folder.`);
   } catch {
-    status.textContent = error.textContent = "The server does not answer.";
+    say(error.textContent = UNANSWERED);
   }
+  busy(false);
   marking();
 });
 
@@ -107,7 +116,7 @@ function copying() {
     Object.assign(button, { type: "button", textContent: "Copy", ariaLabel: `Copy: ${caption.textContent}` });
     button.addEventListener("click", async () => {
       await navigator.clipboard.writeText(caption.parentElement.querySelector("pre").textContent);
-      status.textContent = button.textContent = "Copied";
+      say(button.textContent = "Copied");
     });
     caption.append(button);
   }
@@ -153,8 +162,15 @@ document.addEventListener("keydown", (event) => {
 async function watch() {
   if (!document.querySelector("[data-again]")) return;
   await new Promise((resume) => setTimeout(resume, 700));
-  const next = swap(await (await fetch(location.href)).text());
-  if (!next.querySelector("[data-again]")) status.textContent = next.getElementById("progress").querySelector("p").textContent;
+  try {
+    const next = swap(await (await fetch(location.href)).text());
+    say(next.querySelector("[data-again]") ? "" : next.querySelector("#progress p").textContent);
+  } catch {
+    say("The server does not answer. This page goes on trying.", true);
+  }
   watch();
 }
 watch();
+
+// Who comes back to a page by the browser's button finds nothing going on.
+window.addEventListener("pageshow", () => busy(false));
