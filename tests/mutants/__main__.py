@@ -83,6 +83,7 @@ def _outcomes(mutants: Iterable[Mutant], copies: list[Path], record: Record) -> 
         else:
             todo.append(mutant)
     running: dict[int, tuple[Mutant, Path, Trial]] = {}
+    green: set[str] = set()  # in this run: what passed in an earlier one may fail since the source has changed
     while todo or running:
         while todo and copies:
             mutant, copy = todo.popleft(), copies.pop()
@@ -93,8 +94,10 @@ def _outcomes(mutants: Iterable[Mutant], copies: list[Path], record: Record) -> 
         mutant, copy, trial = running.pop(pid)
         result = trial.end(status)
         (copy / "src" / "dproof" / mutant.module).write_text(mutant.before, "utf-8")
-        if result.verdict != SURVIVED and result.test not in record.seconds:
+        green |= result.seconds.keys()
+        if result.verdict != SURVIVED and result.test not in green:
             _require_green([result.test] if result.test else concerned(mutant.module, ROOT), copy)
+            green |= {result.test} - {""}
         record.add(mutant, result)
         yield mutant, result.verdict, result.test
         copies.append(copy)

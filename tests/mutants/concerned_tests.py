@@ -21,8 +21,8 @@ CONCERNED = {
     "laws/k_norm.py": "k_norm k_norm_terms curves_choice curves_release",
     "laws/keep_or_other.py": "count_variance what_a_law_says families worst_pairs certify release_query "
     "frequency_protocols samplers 2016_theorem_10",
-    "laws/lattice.py": "what_a_law_says summed_numbers lattice_nodes lattice_clamped clamped_error lattice new_law "
-    "certificate_ranges lattice_certificates release_query_numbers lattice_sampling noise_records",
+    "laws/lattice.py": "what_a_law_says summed_numbers lattice_nodes lattice_states lattice_clamped clamped_error "
+    "lattice new_law certificate_ranges lattice_certificates release_query_numbers lattice_sampling noise_records",
     "laws/laplace.py": "laplace_tables steepest_ratio clamped_error scale uneven_noise lattice wide_noise noise "
     "noise_records certificate_ranges lattice_sampling",
     "laws/law.py": "read_numbers law_as_matrix count_variance points what_a_law_says new_law families worst_pairs "
@@ -72,7 +72,8 @@ CONCERNED = {
     "curation/released.py": "moved_intervals what_leaves curator_stderr curve_answers curator_consistency "
     "curator_missing exact_count_intervals curator_counts curator_moments",
     "curation/selection.py": "curator_selection curator_price",
-    "curation/simulation.py": "unknown_aggregates curator_consistency curator_price curator_moments",
+    "curation/simulation.py": "impossible_candidates correlated_candidates unknown_aggregates curator_consistency "
+    "curator_price curator_moments",
     "curation/statement.py": "ledger budget_rho ask",
     "curation/tally.py": "counting curator_missing curator_distinct curator_consistency curator_session checkboxes "
     "curator_counts curator_moments",
