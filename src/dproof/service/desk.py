@@ -241,13 +241,19 @@ def give_budgets(
     for table, budget in budgets.items():
         plan, file = folder.plan(table), folder.ledger(table)
         limit = Privacy(budget.epsilon, budget.delta, neighbours=plan.privacy.neighbours)
+        promised = plan.privacy
+        if limit.epsilon > promised.epsilon or limit.delta > promised.delta:
+            raise InputError(
+                f"the budget of {name!r} on {table!r} would be {amount(limit)}, and all may spend {amount(promised)} "
+                "together: give at most that"
+            )
         if is_begun(file):
             ledger = Ledger(file, unit=plan.unit)
             known = ledger.analysts.get(name)
             ledger.close()
             if known not in (None, amount(limit)):
                 raise InputError(f"the budget of {name!r} on {table!r} is {known}, and that cannot be changed")
-        begun = None if is_begun(file) else plan.privacy
+        begun = None if is_begun(file) else promised
         openings.append(partial(Ledger, file, budget=begun, unit=plan.unit, analysts={name: limit}))
     for table in budgets:
         check_new(folder, table)
