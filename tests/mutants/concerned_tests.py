@@ -51,9 +51,9 @@ CONCERNED = {
     "certification/verify_central_plan.py": "central_reach verify_central central_forgeries central_curve_forgeries "
     "contrasts central_sets central_rows",
     "certification/verify_certificate.py": "verifier_ranges verifier_main verifier_design_ranges verifier_geometric "
-    "verifier_bounds verifier_coefficients verifier_digits verifier_pairs certificate_forgeries certificate "
-    "certificate_ranges versions lattice_certificates wide_noise release_folder_forgeries release_forgeries dates "
-    "curves_release noise_records optional optional_curves sampled_forgeries",
+    "verifier_bounds verifier_bits verifier_coefficients verifier_digits verifier_pairs certificate_forgeries "
+    "certificate certificate_ranges versions lattice_certificates wide_noise release_folder_forgeries "
+    "release_forgeries dates curves_release noise_records optional optional_curves sampled_forgeries",
     "curation": "unknown_aggregates curator_groups curator_counts curator_price curator_moments",
     "curation/account.py": "analyst_spent ledger ledger_rho release_payment curator_session",
     "curation/choice.py": "choice_rates curator_selection unknown_aggregates curator_session curator_price",
