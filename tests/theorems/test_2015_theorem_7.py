@@ -43,7 +43,7 @@ def test_randomised_response_attains_it(epsilon: str, delta: str, value: float) 
 def test_a_hub_beats_the_theorem_as_stated() -> None:
     """Always answering the hub: ε = 0, δ = 0, E = 1/2, where (21) claims 2/3."""
     leaves, privacy = Categories([0, 1, 2]), Privacy(0)
-    with pytest.warns(UserWarning, match="alike"):
+    with pytest.warns(UserWarning, match="cannot be inverted"):
         hub = design(leaves, privacy, outputs=star(3))
     assert hub.error == Fraction(1, 2) and hub.law(0)["hub"] == 1
     assert named(leaves, privacy)[THEOREM] == Fraction(2, 3)

@@ -16,6 +16,8 @@ from dproof.estimation.order_statistics import OrderStatistics
 from dproof.estimation.stored import count
 from dproof.estimation.subsamples import StoredRows, all_rows, pooled, rows_that_answer
 from dproof.laws.debias import is_rough
+from dproof.plans.expectation import answers_conditions
+from dproof.plans.row_law import RowLaw
 from dproof.questions.answer import Cell
 from dproof.questions.canonical import condition
 from dproof.questions.measured import Measured, refuse_calculation
@@ -32,10 +34,10 @@ from dproof.questions.question import (
     expressions,
 )
 from dproof.questions.regions import grouping
-from dproof.questions.schema import Schema
 from dproof.questions.sums import Term, centred_terms
 
 _MOST_GROUPS = 10_000
+_MOST_NOISY_GROUPS = 2_500  # of numbers under noise: the time that they take grows as their square
 
 
 def measured(release: Any, question: Question, options: Options) -> Measured:
@@ -61,7 +63,7 @@ class MeasuredRelease:
     ) -> None:
         self.question, self.rows, self.private = question, parts[0].whole, parts[0].private
         schema, asked = parts[0].law.schema, aggregates(question)
-        _check_groups(question, schema)
+        _check_groups(question, parts[0].law)
         formulas = [a for a in asked if a.definition.formula] or [Aggregate("count")]
         needed = list(dict.fromkeys(term for a in formulas for term in centred_terms(a, question.where, schema)))
         chosen = sharpest(parts, needed, question)
@@ -249,12 +251,15 @@ def pool(parts: Sequence[Estimated], weights: Sequence[float]) -> Estimated:
     return replace(first, estimates=estimates, fitted=fitted, covariance=covariance, free=None, scale=1.0)
 
 
-def _check_groups(question: Question, schema: Schema) -> None:
+def _check_groups(question: Question, law: RowLaw) -> None:
     """Refuse more groups than can be told apart in good time; those of public columns are as many as there are."""
-    private = (key for key in question.group_by if not schema.is_open(key.column))
-    groups = prod(len(grouping(key, schema).labels) for key in private)
-    if groups > _MOST_GROUPS:
+    private = [key for key in question.group_by if not law.schema.is_open(key.column)]
+    groups = prod(len(grouping(key, law.schema).labels) for key in private)
+    noisy = any(answers_conditions(law.group_of(key.column)) is False for key in private)
+    most = _MOST_NOISY_GROUPS if noisy else _MOST_GROUPS
+    if groups > most:
+        what = "groups of numbers under noise" if noisy else "groups"
         raise InputError(
-            f"the question has {groups:,} groups, and {_MOST_GROUPS:,} are the most: group by fewer columns, by wider "
-            "bins such as BIN(age, 10), or ask with WHERE for those that matter"
+            f"the question has {groups:,} {what}, and {most:,} are the most: group by fewer columns, by wider bins "
+            "such as BIN(age, 10), or ask with WHERE for those that matter"
         )
