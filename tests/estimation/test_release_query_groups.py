@@ -14,9 +14,7 @@ def test_every_day_of_a_century_is_too_many_groups() -> None:
     release = dp.sanitise(
         pa.table({"born": ["1955-05-05"] * 9}), {"privacy": {"epsilon": 1}, "columns": {"born": column}}
     )
-    with pytest.raises(
-        InputError, match="25,568 groups of numbers under noise, and 2,500 are the most"
-    ):
+    with pytest.raises(InputError, match="25,568 groups of numbers under noise, and 2,500 are the most"):
         release.query("SELECT born, count(*) FROM release GROUP BY born")
 
 
