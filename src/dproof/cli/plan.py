@@ -14,7 +14,6 @@ from dproof.errors import InputError
 from dproof.exact import float_above, written
 from dproof.meaning import advice
 from dproof.plans.expectation import (
-    answers_conditions,
     epsilon_for,
     half_widths,
     mean_half_widths,
@@ -130,7 +129,7 @@ def _laws(law: RowLaw, rows: int | None) -> list[dict[str, Any]]:
             "mean_half_width": means.get(group.name),
             "missing_half_width": missing.get(group.name),
             "shown_as_missing": hidden.get(group.name),
-            "conditions": answers_conditions(group),
+            "conditions": group.answers_conditions,
         }
         for group, part, share in zip(law.groups, law.parts, shares, strict=True)
     ]

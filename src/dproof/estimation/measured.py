@@ -16,7 +16,6 @@ from dproof.estimation.order_statistics import OrderStatistics
 from dproof.estimation.stored import count
 from dproof.estimation.subsamples import StoredRows, all_rows, pooled, rows_that_answer
 from dproof.laws.debias import is_rough
-from dproof.plans.expectation import answers_conditions
 from dproof.plans.row_law import RowLaw
 from dproof.questions.answer import Cell
 from dproof.questions.canonical import condition
@@ -255,7 +254,7 @@ def _check_groups(question: Question, law: RowLaw) -> None:
     """Refuse more groups than can be told apart in good time; those of public columns are as many as there are."""
     private = [key for key in question.group_by if not law.schema.is_open(key.column)]
     groups = prod(len(grouping(key, law.schema).labels) for key in private)
-    noisy = any(answers_conditions(law.group_of(key.column)) is False for key in private)
+    noisy = any(law.group_of(key.column).answers_conditions is False for key in private)
     most = _MOST_NOISY_GROUPS if noisy else _MOST_GROUPS
     if groups > most:
         what = "groups of numbers under noise" if noisy else "groups"

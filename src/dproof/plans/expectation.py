@@ -13,7 +13,7 @@ from dproof.errors import InputError
 from dproof.exact import bisect, exact
 from dproof.plans.mechanisms import choose
 from dproof.plans.plan import Plan, Wanted, split
-from dproof.plans.row_law import Group, RowLaw, certify_row
+from dproof.plans.row_law import RowLaw, certify_row
 from dproof.privacy import Privacy
 
 _THREE_DIGITS = Context(prec=3, rounding=ROUND_CEILING)
@@ -48,17 +48,6 @@ def _of_part(variance: float, sampling: float, chance: Fraction) -> float:
     Sampling is that of the true values, at its worst.
     """
     return variance if chance == 1 else (variance + float(1 - chance) * sampling) / float(chance)
-
-
-def answers_conditions(group: Group) -> bool | None:
-    """Whether conditions on the numbers of the group are counts that are debiased sharply; None without numbers.
-
-    Noise on a number leaves sums and means of it.
-    """
-    numbers = [column for column in group.columns if column.space.line is not None]
-    if not numbers:
-        return None
-    return group.mechanism.family.is_sharp or all(column.bins is not None for column in numbers)
 
 
 def mean_half_widths(law: RowLaw, rows: int) -> dict[str, float]:

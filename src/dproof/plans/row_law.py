@@ -66,6 +66,17 @@ class Group:
         pairs = zip(self.columns, self.outputs, strict=True)
         return [Codes(space.size) if column.name in self.coded else space for column, space in pairs]
 
+    @property
+    def answers_conditions(self) -> bool | None:
+        """Whether conditions on its numbers are counts that are debiased sharply; None without numbers.
+
+        Noise on a number leaves sums and means of it.
+        """
+        numbers = [column for column in self.columns if column.space.line is not None]
+        if not numbers:
+            return None
+        return self.mechanism.family.is_sharp or all(column.bins is not None for column in numbers)
+
     def joined(self, codes: Sequence[NDArray[Any]]) -> NDArray[Any]:
         """The codes of the group, from the codes of its columns: mixed radix, the last column the fastest."""
         if len(codes) == 1:
