@@ -84,7 +84,7 @@ CONCERNED = {
     "curves/expansion.py": "curves_clipping curve_sql curves_noise projection_error curves_choice curve_sums "
     "noisy_curves curves_left_out optional_curves curves_release curves_curator certificate_ranges missing_curves",
     "curves/kernels.py": "gaussian_process kernel_norms curves_bases 2015_example_4 curves_choice curves_release",
-    "curves/left_out.py": "curves_left_out curves_estimation",
+    "curves/left_out.py": "curves_left_out curves_estimation l2_left_out",
     "curves/noise.py": "curves_noise projection_error curves_choice optional_curves certificate_ranges curves_release "
     "functional_mean_curve curves_estimation",
     "curves/shrinkage.py": "curve_shrinkage curves_estimation central_curves",
