@@ -10,6 +10,7 @@ from types import SimpleNamespace
 import uvicorn
 
 from dproof import Privacy
+from dproof.curation import curator
 from dproof.service.connections import PunctualProtocol, listening
 from dproof.service.desk import Desk, give_budgets
 from dproof.service.folder import Folder
@@ -44,6 +45,30 @@ def make_folder(root, rows=None):
     bob, _ = give_budgets(folder, tokens, "bob", {"people": Privacy(1)}, 90)
     carla, _ = tokens.issue("carla", "custodian")
     return SimpleNamespace(folder=folder, tokens=tokens, ann=ann, bob=bob, carla=carla, root=root)
+
+
+@contextmanager
+def slow_reading(monkeypatch, requests, is_slow=lambda measurement: True):
+    """While requests wait for a table that takes its time to be read; afterwards they have been answered."""
+    reading, go_on, tally = threading.Event(), threading.Event(), curator.tally
+
+    def slow(source, plan, measurement):
+        if is_slow(measurement):
+            reading.set()
+            assert go_on.wait(60)
+        return tally(source, plan, measurement)
+
+    monkeypatch.setattr(curator, "tally", slow)
+    threads = [threading.Thread(target=request) for request in requests]
+    for thread in threads:
+        thread.start()
+    try:
+        assert reading.wait(60)
+        yield
+    finally:
+        go_on.set()
+        for thread in threads:
+            thread.join(60)
 
 
 @contextmanager

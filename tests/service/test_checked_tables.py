@@ -1,16 +1,16 @@
 """A table that cannot be read to its end is found by its custodian; what analysts see depends on no row of it."""
 
 import threading
+from functools import partial
 
 import pytest
 
 import dproof as dp
-from dproof.curation import curator
 from dproof.curation.curator import Curator
 from dproof.errors import InputError
 from dproof.service.checking import check_all
 from dproof.service.desk import Desk, give_budgets
-from tests.service.server import PLAN, make_folder, send, serving
+from tests.service.server import PLAN, make_folder, send, serving, slow_reading
 
 QUESTION = {"sql": "SELECT count(*) AS n FROM data WHERE sex = 'f'", "epsilon": "0.1"}
 ROWS = [f"{'f' if n % 3 else 'm'},{18 + n % 70}" for n in range(50)]
@@ -117,33 +117,16 @@ def test_any_number_of_questions_to_a_slow_table_holds_up_no_other(tmp_path, mon
     write(made, ROWS, "slow")
     (tmp_path / "plans" / "slow.toml").write_text(PLAN)
     texts = [give_budgets(made.folder, made.tokens, f"a{n}", {"slow": dp.Privacy("0.01")}, 9)[0] for n in range(41)]
-    reading, go_on, tally = threading.Event(), threading.Event(), curator.tally
-
-    def slow(source, plan, measurement):
-        if measurement.question.where is not None:  # what is asked of the slow table
-            reading.set()
-            assert go_on.wait(60)
-        return tally(source, plan, measurement)
-
-    monkeypatch.setattr(curator, "tally", slow)
     with serving(made):
-        bodies = [{"sql": QUESTION["sql"], "epsilon": f"0.00{n + 10}"} for n in range(41)]
-        pairs = list(zip(bodies, texts, strict=True))
         asking = [
-            threading.Thread(target=send, args=(made, "POST", "/api/tables/slow/ask", body, text))
-            for body, text in pairs
+            partial(send, made, "POST", "/api/tables/slow/ask", {**QUESTION, "epsilon": f"0.00{n + 10}"}, text)
+            for n, text in enumerate(texts)
         ]
-        for thread in asking:
-            thread.start()
-        assert reading.wait(60)
         other = {"sql": "SELECT sex, count(*) AS n FROM data GROUP BY sex", "epsilon": "0.1"}
-        try:
+        # What is asked of the slow table has a condition.
+        with slow_reading(monkeypatch, asking, lambda measurement: measurement.question.where is not None):
             for _ in range(3):  # while they all come in
                 assert send(made, "POST", "/api/tables/people/ask", other, made.ann).status == 200
-        finally:
-            go_on.set()
-        for thread in asking:
-            thread.join(60)
 
 
 def test_a_preview_that_is_kept_follows_the_ledger(tmp_path):

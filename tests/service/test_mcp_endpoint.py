@@ -2,13 +2,12 @@
 
 import asyncio
 import json
-import threading
+from functools import partial
 
 import pytest
 
 import dproof as dp
-from dproof.curation import curator
-from tests.service.server import make_folder, send, serving
+from tests.service.server import make_folder, send, serving, slow_reading
 
 pytest.importorskip("mcp", reason="the SDK is not installed")
 SQL = "SELECT count(*) AS n FROM data WHERE sex = 'f'"
@@ -54,32 +53,11 @@ def test_what_is_refused_is_told_in_a_sentence_and_logged_nowhere(made, capfd):
 
 
 def test_the_calls_of_one_hold_up_no_other(tmp_path, monkeypatch):
-    reading, go_on, tally = threading.Event(), threading.Event(), curator.tally
-
-    def slow(*arguments):
-        reading.set()
-        assert go_on.wait(60)
-        return tally(*arguments)
-
     with serving(make_folder(tmp_path)) as made:
-        monkeypatch.setattr(curator, "tally", slow)
-        asking = [
-            threading.Thread(
-                target=called,
-                args=(made, made.ann, "ask"),
-                kwargs={"table": "people", "sql": SQL, "epsilon": f"0.0{n}"},
-            )
-            for n in range(1, 7)
-        ]
-        for thread in asking:
-            thread.start()
-        assert reading.wait(60)
-        try:
+        asked = {"table": "people", "sql": SQL}
+        asking = [partial(called, made, made.ann, "ask", **asked, epsilon=f"0.0{n}") for n in range(1, 7)]
+        with slow_reading(monkeypatch, asking):
             assert "more counts" in text(called(made, made.bob, "budget", table="people"))
-        finally:
-            go_on.set()
-        for thread in asking:
-            thread.join(60)
 
 
 def test_without_the_sdk_there_is_no_such_path(tmp_path, monkeypatch):

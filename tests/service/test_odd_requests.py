@@ -8,9 +8,8 @@ import time
 import pytest
 
 import dproof as dp
-from dproof.curation import curator
 from dproof.service.pace import Rate
-from tests.service.server import make_folder, send, serving
+from tests.service.server import make_folder, send, serving, slow_reading
 
 QUESTION = {"sql": "SELECT count(*) AS n FROM data WHERE sex = 'f'", "epsilon": "0.1"}
 
@@ -120,35 +119,14 @@ def test_threads_that_come_together_are_all_counted():
 
 
 def test_a_stored_answer_waits_for_no_question_that_reads_the_table(tmp_path, monkeypatch):
-    reading, go_on = threading.Event(), threading.Event()
+    def ask(body):
+        return send(made, "POST", "/api/tables/people/ask", body, made.ann)
 
-    def slow(*arguments):
-        reading.set()
-        assert go_on.wait(60)
-        return tally(*arguments)
-
-    tally = curator.tally
     with serving(make_folder(tmp_path)) as made:
-        assert send(made, "POST", "/api/tables/people/ask", QUESTION, made.ann).status == 200
-        monkeypatch.setattr(curator, "tally", slow)
+        assert ask(QUESTION).status == 200
         other = {**QUESTION, "sql": "SELECT count(*) AS n FROM data WHERE sex = 'm'"}
         told = []
-        asking = [
-            threading.Thread(
-                target=lambda n=n: told.append(
-                    send(made, "POST", "/api/tables/people/ask", {**other, "epsilon": f"0.00{n}"}, made.ann)
-                )
-            )
-            for n in range(1, 6)
-        ]
-        for thread in asking:
-            thread.start()
-        assert reading.wait(60)
-        try:
-            again = send(made, "POST", "/api/tables/people/ask", QUESTION, made.ann)
-        finally:
-            go_on.set()
-        assert again.status == 200 and told == []
-        for thread in asking:
-            thread.join(60)
+        asking = [lambda n=n: told.append(ask({**other, "epsilon": f"0.00{n}"})) for n in range(1, 6)]
+        with slow_reading(monkeypatch, asking):
+            assert ask(QUESTION).status == 200 and told == []
     assert {one.status for one in told} == {200}

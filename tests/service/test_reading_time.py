@@ -3,14 +3,14 @@
 import asyncio
 import threading
 from contextlib import ExitStack
+from functools import partial
 
 import pytest
 from starlette.exceptions import HTTPException
 
-from dproof.curation import curator
 from dproof.service.desk import Desk
 from dproof.service.state import Service, Settings, UnderWay
-from tests.service.server import make_folder, send, serving
+from tests.service.server import make_folder, send, serving, slow_reading
 
 QUESTION = {"sql": "SELECT count(*) AS n FROM data WHERE sex = 'f'", "epsilon": "0.1"}
 
@@ -149,27 +149,9 @@ def test_the_work_for_a_person_takes_no_thread_of_another(tmp_path):
 
 
 def test_free_questions_to_a_slow_table_hold_up_no_other_person(tmp_path, monkeypatch):
-    reading, go_on, tally = threading.Event(), threading.Event(), curator.tally
-
-    def slow(*arguments):
-        reading.set()
-        assert go_on.wait(60)
-        return tally(*arguments)
-
     with serving(make_folder(tmp_path)) as made:
-        monkeypatch.setattr(curator, "tally", slow)
         exact = {"sql": "SELECT count(*) AS n FROM data", "epsilon": "0.1"}  # no row can change it, so it is free
-        asking = [
-            threading.Thread(target=send, args=(made, "POST", "/api/tables/people/ask", exact, made.ann))
-            for _ in range(45)  # more than there are threads for all
-        ]
-        for thread in asking:
-            thread.start()
-        assert reading.wait(60)
-        try:
+        asking = partial(send, made, "POST", "/api/tables/people/ask", exact, made.ann)
+        with slow_reading(monkeypatch, [asking] * 45):  # more than there are threads for all
             for _ in range(3):  # while they all come in
                 assert send(made, "POST", "/api/tables/people/preview", QUESTION, made.bob).status == 200
-        finally:
-            go_on.set()
-        for thread in asking:
-            thread.join(60)
