@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from fractions import Fraction
-from functools import lru_cache
 from typing import Any
 
 import sqlglot
@@ -59,7 +58,6 @@ _LONGEST = 20_000  # characters: far beyond any question, short of any trouble
 _DEEPEST = 100
 
 
-@lru_cache(maxsize=256)  # who asks has often previewed the same, or asked it before
 def parse(text: str) -> Question:
     """One SELECT as a question; names and values are still to be checked against a schema (`resolve`).
 

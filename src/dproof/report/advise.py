@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from dproof.arguments import expect, listed, whole
+from dproof.arguments import listed, whole
 from dproof.curation.measurement import Measurement, measure
 from dproof.curation.noisy_sums import value_of
 from dproof.curation.preview import spreads
@@ -206,7 +206,7 @@ def _noise(plan: Plan, question: Question, schema: Schema, privacy: Privacy) -> 
 
 def _given(questions: Any) -> tuple[Planned, ...]:
     texts = [questions] if isinstance(questions, str) else listed(questions, "questions", "one or more texts of SQL")
-    return tuple(Planned(expect(text, str, "each of the questions", "a text of SQL"), Fraction(1)) for text in texts)
+    return tuple(Planned(text, Fraction(1)) for text in texts)
 
 
 def _compared(
