@@ -130,7 +130,7 @@ class Condition:
             return False
         key = weights.tobytes(), powers
         if key not in self._attained:
-            means, gap = self.points.means(self.axis.scores(powers).spread(weights, 0))
+            means, gap = self.points.means(self.axis.scores(powers).of_sum(weights))
             bias = np.abs(means - self.wanted(weights, powers)).max() + gap
             self._attained[key] = bool(bias <= _ATTAINED)
         return self._attained[key]
@@ -210,6 +210,10 @@ class DistributionFree:
         for condition in self.conditions:
             biased |= ~np.stack([condition.attained(group) for group in range(len(biased))])
         return biased
+
+    def some_biased(self, groups: range) -> bool:
+        """Whether a sum of some of these groups has a score with a bias."""
+        return any(not condition.attained(group).all() for group in groups for condition in self.conditions)
 
     def _concerned(self, group: int, used: Array) -> list[Condition]:
         """The numbers that some of the sums depend on; all rows of a group may be counted by any of them."""

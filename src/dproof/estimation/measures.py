@@ -142,7 +142,7 @@ class Measures:
             row = np.zeros(len(self.measures) * int(self.kept.sum()))
             for m, part in enumerate(self.parts):
                 for j in np.flatnonzero(linear.coefficients):
-                    scores = condition.axis.scores(self.powers[j]).spread(part.weights[j], 0)
+                    scores = condition.axis.scores(self.powers[j]).of_sum(part.weights[j])
                     means, gap = condition.points.means(scores)
                     row += linear.coefficients[j] * self._spread((m, self.others[j]), means)
                     gaps[n] += abs(linear.coefficients[j]) * gap

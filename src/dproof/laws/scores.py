@@ -96,6 +96,11 @@ class Dense:
         # A block without scores (NaN) must not spoil the sums that give it no weight.
         return np.moveaxis(np.tensordot(weights, np.nan_to_num(self.matrix), axes=(axis, 1)), -1, axis)
 
+    def of_sum(self, weights: Array) -> Array:
+        """The score of each state for one sum over blocks."""
+        used = weights != 0  # often one of thousands
+        return np.asarray(self.matrix[:, used] @ weights[used])
+
     def times(self, other: Any) -> Dense:
         return Dense(self.matrix * other.matrix)
 
@@ -119,9 +124,10 @@ class Shared:
         return Dense(self.matrix).gather(counts, axis).take(self.kind, axis)
 
     def spread(self, weights: Array, axis: int) -> Array:
-        by_kind = _summed(weights, self.kind, self.matrix.shape[1], axis)
-        used = np.flatnonzero(np.moveaxis(by_kind, axis, 0).any(axis=tuple(range(1, by_kind.ndim))))  # often one
-        return Dense(self.matrix[:, used]).spread(by_kind.take(used, axis), axis)
+        return Dense(self.matrix).spread(_summed(weights, self.kind, self.matrix.shape[1], axis), axis)
+
+    def of_sum(self, weights: Array) -> Array:
+        return Dense(self.matrix).of_sum(np.bincount(self.kind, weights, self.matrix.shape[1]))
 
     def times(self, other: Any) -> Shared:
         return Shared(self.matrix * other.matrix, self.kind)
