@@ -12,7 +12,7 @@ CONCERNED = {
     "laws/blocks.py": "block_design plane_design best_laws",
     "laws/difference_sets.py": "block_design plane_design",
     "laws/debias.py": "present_blocks summed_numbers points estimation_scores estimation_unbiased release_query "
-    "release_query_designs frequency_protocols",
+    "release_query_designs frequency_protocols groups_under_noise",
     "laws/divergence.py": "gaussian_vectors worst_pairs families lattice certify tight_or_upper curves_noise "
     "composition",
     "laws/gaussian.py": "gaussian_vectors gaussian_record gaussian_cells verifier_coefficients lattice noise_records "
@@ -35,7 +35,7 @@ CONCERNED = {
     "laws/one_item.py": "one_item worst_pairs best_laws",
     "laws/rounded.py": "rounded mean_variance certificate_ranges best_laws",
     "laws/scores.py": "count_variance scores_of_empty_places summed_numbers smoothed_scores estimation_scores "
-    "estimation_unbiased release_query release_query_designs frequency_protocols",
+    "estimation_unbiased release_query release_query_designs frequency_protocols groups_under_noise",
     "laws/sets.py": "count_variance unmixed_sets negative_weights what_a_law_says families worst_pairs "
     "lattice_sampling estimation_scores frequency_protocols release_query_designs certify samplers",
     "laws/simplex.py": "simplex release_query",

@@ -21,7 +21,7 @@ import numpy as np
 
 from dproof.errors import TooLarge
 from dproof.laws.debias import Axis, Mixed, is_rough
-from dproof.laws.scores import Array, Powers, Shared, Transform, gather
+from dproof.laws.scores import Array, Powers, Transform, gather
 
 Target = Literal["table", "population"]
 _ROUNDING = 1e-11  # a variance below this part of its terms is zero
@@ -211,19 +211,14 @@ class Layout:
 
     def kinds(self, sums: Sequence[Sum]) -> tuple[Array, Array]:
         """One set of cells of every kind, and the kind of each: where they differ in blocks with the same scores."""
-        shared = {n: kinds for n in self.rest if (kinds := self._kinds_of_blocks(n, sums)) is not None}
-        if not shared or self.sets.takes.ndim == 2:
+        rest = [(self.axes[n], [wanted.powers[n] for wanted in sums]) for n in self.rest]
+        shared = [axis.kinds(powers) if isinstance(axis, Mixed) else None for axis, powers in rest]
+        if self.sets.takes.ndim == 2 or all(kinds is None for kinds in shared):
             return np.arange(self.sets.count), np.arange(self.sets.count)
-        codes = [shared.get(n, np.arange(self.shape[n])) for n in self.rest]
+        codes = [np.arange(axis.blocks) if kind is None else kind for (axis, _), kind in zip(rest, shared, strict=True)]
         marks = [mesh.reshape(-1) for mesh in np.meshgrid(*codes, indexing="ij")]
         weights = [np.unique(self.split(wanted.weights), axis=0) for wanted in sums]
         return self.sets.kinds(np.vstack([*marks, *weights]))
-
-    def _kinds_of_blocks(self, axis: int, sums: Sequence[Sum]) -> Array | None:
-        """The kind of each block of an axis, where those of a kind have the same scores for all of these sums."""
-        scores = [self.axes[axis].scores(wanted.powers[axis]) for wanted in sums]
-        kinds = [each.kind for each in scores if isinstance(each, Shared)]  # parts of nodes, the same for all powers
-        return kinds[0] if len(kinds) == len(scores) else None
 
     def product(self, nodes: Array, a: _Factor, b: _Factor) -> Array:
         """The estimate of Σ f_a f_b for every group, f being what the scores are on average."""

@@ -160,6 +160,11 @@ class Mixed:
             self._scores[powers] = Dense(scores) if kind is None else Shared(scores, kind.reshape(-1))
         return self._scores[powers]
 
+    def kinds(self, every: Sequence[Powers]) -> Array | None:
+        """The kind of each block, where those of a kind share their scores for all of these powers."""
+        found = [scores.kind if isinstance(scores := self.scores(p), Shared) else None for p in every]
+        return None if any(kind is None for kind in found) else found[0]
+
     def wanted(self, powers: Powers) -> Dense:
         return Dense(self.member * self.values[:, None] ** sum(powers))
 
