@@ -240,6 +240,8 @@ def _alike(rows: tuple[dict[str, Any], ...]) -> list[tuple[dict[str, Any], int]]
 
 
 def _value(value: Any) -> str:
+    if value is None:
+        return "NULL"
     if isinstance(value, frozenset):
         return "{" + ", ".join(sorted(map(str, value))) + "}"
     return str(int_or_float(value)) if isinstance(value, Fraction) else str(value)
