@@ -35,7 +35,7 @@ Method = Literal["inverse", "likelihood", "projection", "shrinkage", "loglinear"
 Assume = Literal["nothing", "smooth"]
 ROUGH = (
     "approximate: noise or bins are wider than what is asked; the interval holds however the values are distributed "
-    "(assume smooth for a narrower one, where values do not heap)"
+    "(assume smooth mostly gives a narrower one, which holds where values do not heap)"
 )
 SMOOTH = (
     "assumes smooth: noise or bins are wider than what is asked; the interval holds only where values are spread "
@@ -235,7 +235,7 @@ class Estimated:
         """The intervals that are right whatever the distribution, where the scores of a condition have a bias."""
         rough = (free.biased & (value.gradient != 0)).any(axis=1)
         # A part of the rows stands for all as for a population; that it is a large part is not made use of.
-        target = self.options.target if self.scale == 1 else "population"
+        target: Target = self.options.target if self.scale == 1 else "population"
         low, high, unsure = spread.low.copy(), spread.high.copy(), spread.unsure & ~rough
         for n in np.flatnonzero(rough).tolist():
             low[n], high[n] = -np.inf, np.inf
@@ -249,7 +249,7 @@ class Estimated:
             elif value.ratio is not None and _is_concave(value.ratio):
                 # A variance, Σz² − (Σz)²/n over n, is at most what its tangent is, which is linear in the sums.
                 top, bottom = (self._linear(side, n) for side in (value.ratio.top, value.ratio.bottom))
-                _, end = free.interval(n, top, bottom, 2 * level - 1, self.options.target)
+                _, end = free.interval(n, top, bottom, 2 * level - 1, target)
                 unsure[n] = not np.isfinite(end)
                 high[n] = value.ratio.shift + value.ratio.factor * end
         return spread._replace(low=low, high=high, exact=spread.exact & ~rough, rough=rough, unsure=unsure)
