@@ -1,4 +1,4 @@
-"""Where each row answers for one thing, the interval of a deviation holds for the whole table, and not for that part."""
+"""Where each row answers for one thing, the interval of a deviation holds for the whole table, not for a part of it."""
 
 from __future__ import annotations
 
