@@ -1,4 +1,4 @@
-"""A count moves in steps; its interval covers as often as it says at low levels and for few rows too, nearly."""
+"""A count moves in steps; its interval covers as often as it says, to 2 %, at every level and for few rows too."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from tests.statistics.test_exact_count_coverage import chances
 
 
 @pytest.mark.parametrize("level", [0.5, 0.7, 0.8, 0.9, 0.95, 0.99])
-@pytest.mark.parametrize(("values", "epsilon"), [(2, 0.3), (2, 1), (3, 0.3), (3, 0.5), (10, 1), (10, 3)])
-def test_the_steps_of_a_count_cost_hardly_more_than_at_95_percent(values: int, epsilon: float, level: float) -> None:
+@pytest.mark.parametrize(("values", "epsilon"), [(2, 0.3), (2, 1), (3, 0.3), (3, 0.5), (10, 0.3), (10, 1), (10, 3)])
+def test_the_steps_of_a_count_cost_at_most_2_percent(values: int, epsilon: float, level: float) -> None:
     keep, other = (weight / (np.exp(epsilon) + values - 1) for weight in (np.exp(epsilon), 1.0))
     shown, hidden = ((kept - other) / (keep - other) for kept in (1, 0))  # the scores of one row
     tried = 0
@@ -24,5 +24,5 @@ def test_the_steps_of_a_count_cost_hardly_more_than_at_95_percent(values: int, e
             chance = np.convolve(chances(held, keep), chances(rows - held, other))
             if chance[widths.few].sum() < 0.01:  # where many rows carry noise
                 tried += 1
-                assert chance[np.abs(estimates - held) <= widths.half].sum() >= level - 0.035, (rows, held)
+                assert chance[np.abs(estimates - held) <= widths.half].sum() >= level - 0.02, (rows, held)
     assert tried

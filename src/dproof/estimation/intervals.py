@@ -16,6 +16,7 @@ from dproof.laws.scores import Array
 
 _UNSURE = 3.0  # standard errors from zero below which a divisor may well be zero
 _FEW = 3.0  # standard errors of fewer heaviest scores than this are not normal
+_MISSED = 0.01  # the probability that an interval may lose at an end because a sum moves in steps
 
 
 class Widths(NamedTuple):
@@ -63,15 +64,14 @@ def half_widths(variance: Array, heaviest: Array, level: float) -> Widths:
 
     Wald: z·se. Where the standard error is below three of the heaviest scores, so few rows carry the noise that it is
     not normal, and Bernstein's inequality stands in: √(2VL) + h·L/3 with L = log(2/(1 − level)), which never covers
-    less than its level. A sum moves in steps of at most 2h; an interval that ends between two steps may miss the one
-    beside it, which has the probability 2h·φ(z)/se. That is little at 95 %. At lower levels the interval reaches
-    farther, by the part of h after which a step costs no more there (a continuity correction). An estimate without
-    noise is exact.
+    less than its level. A sum moves in steps of at most 2h: an interval that ends between two steps may lose what lies
+    within h of its end, a probability of h·φ(z)/se. So it is longer by h, less the length that has a probability of
+    1 % (a continuity correction, 0 where many rows carry noise). An estimate without noise is exact.
 
     >>> half_widths(np.array([0.0, 400.0, 1.0]), np.array([1.0, 1.0, 1.0]), 0.95).half.round(3).tolist()
     [0.0, 39.199, 3.946]
     >>> half_widths(np.array([16.0]), np.array([1.0]), 0.5).half.round(3).tolist()  # Wald has 2.698
-    [3.453]
+    [3.572]
     """
     noisy = variance != 0
     spread = np.where(variance > 0, variance, np.where(noisy, heaviest**2, 0.0))
@@ -79,8 +79,8 @@ def half_widths(variance: Array, heaviest: Array, level: float) -> Widths:
     few = noisy & (stderr < _FEW * heaviest)
     depth = log(2 / (1 - level))
     bernstein = np.sqrt(2 * spread * depth) + heaviest * depth / 3
-    z, normal = normal_quantile(level), NormalDist()
-    harmless = stderr / _FEW * (normal.pdf(normal_quantile(0.95)) / normal.pdf(z))
+    z = normal_quantile(level)
+    harmless = _MISSED * stderr / NormalDist().pdf(z)
     steps = np.where(noisy, np.maximum(heaviest - harmless, 0.0), 0.0)
     return Widths(stderr, np.where(few, bernstein, z * stderr + steps), few)
 
