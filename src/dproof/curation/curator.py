@@ -172,8 +172,8 @@ class Curator:
     def stored(self, asked: Asked, terms: Terms) -> Answer | None:
         """The answer that a question got before, which is free; None where the table has to be read for it."""
         measurement = self._measurement(asked, terms)
-        found = None if measurement.free else self.ledger.find(self._key(measurement), measurement.privacy)
-        return None if found is None else self._answer(measurement, terms.level, found, free=True)
+        released = None if measurement.free else self.ledger.find(self._key(measurement), measurement.privacy)
+        return None if released is None else self._answer(measurement, terms.level, released, free=True)
 
     def begin(self, asked: Asked, terms: Terms) -> Begun:
         """Pay for a question and read the table; what comes back stores the answer, and gives what tells it.
@@ -244,8 +244,8 @@ class Curator:
 
     def _answer(self, measurement: Measurement, level: float, released: Released, *, free: bool) -> Answer:
         measurement, notes = self._sold(measurement, released, free=free)
-        found = answer_of(measurement, released, level)
-        return replace(found, method=_method(measurement), notes=(*notes, *found.notes))
+        answer = answer_of(measurement, released, level)
+        return replace(answer, method=_method(measurement), notes=(*notes, *answer.notes))
 
     def _sold(self, measurement: Measurement, released: Released, *, free: bool) -> tuple[Measurement, tuple[str, ...]]:
         """At which price something was bought, and the notes on that: a stored answer may have been paid better."""

@@ -326,8 +326,8 @@ def _of_curator(
 def _whole(term: Term, measured: Estimated, question: Question, schema: Schema) -> Array:
     """A curator's sum in its own units, from the same sum of the release."""
     places = {part: measured.needed.index(_estimated(term, part, question)) for part in multiplied_out(term.columns)}
-    sums = Sums({part: measured.estimates.values[:, place] for part, place in places.items()}, measured.counting.values)
-    units = [measured.counting.values[column].unit for column in term.columns]
+    sums = Sums({part: measured.estimates.values[:, place] for part, place in places.items()}, measured.numbers)
+    units = [measured.numbers[column].unit for column in term.columns]
     found = sums[term.columns] * prod(units) if term.centred else total(sums, *term.columns)
     return np.asarray(found / float(term.unit(schema)))
 
