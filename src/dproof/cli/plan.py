@@ -27,8 +27,8 @@ from dproof.privacy import Privacy
 _SHOWN = 8  # names of columns that are left out
 _BEYOND = " Numbers are released beyond their range, so that means are right."
 _CONDITIONS = {  # what to ask of a number, by whether it answers conditions
-    True: "Numbers for conditions: {}. With bins, conditions are at the edges, a mean's ± includes their width, and the "
-    "error is the chance of another bin.",
+    True: "Numbers for conditions: {}. With bins, conditions are at the edges, a mean's ± includes their width, and "
+    "the error is the chance of another bin.",
     False: "Numbers for sums and means only: {}. A condition on them has a wide interval; `bins` in the plan helps.",
 }
 
