@@ -42,10 +42,10 @@ def budget(
     unit = None if chosen is None else chosen.unit
     opened = Ledger(ledger, budget=begun, unit=unit, analysts=limits, mark=mark)
     answer, left = statement(opened), counts_left(opened.standing().remaining, opened.unit.rows_per_person)
-    emit(answer, as_json, lambda: _page(answer, left))
+    emit(answer, as_json, lambda: _page(answer, left, opened.unanswered))
 
 
-def _page(answer: dict[str, Any], left: str) -> Page:
+def _page(answer: dict[str, Any], left: str, unanswered: frozenset[int]) -> Page:
     for word in _KINDS:
         rho = f"  ρ {answer[word]['rho']:.6g}" if "rho" in answer[word] else ""
         yield f"{word:<10} ε {answer[word]['epsilon']:<10.6g} δ {answer[word]['delta']:<8.6g}{rho}".rstrip()
@@ -59,6 +59,7 @@ def _page(answer: dict[str, Any], left: str) -> Page:
     for entry in answer["entries"]:
         what = entry.get("question") or entry.get("description") or _WORDS[entry["kind"]]
         what += "" if entry.get("published", True) else ", paid for and not published yet"
+        what += ", paid for and without a stored answer" if entry["number"] in unanswered else ""
         when = entry["at"][:16].replace("T", " ")
         entries.append((_figures(entry), *map(escape, (what, entry.get("analyst", ""), when))))
     yield ""

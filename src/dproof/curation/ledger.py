@@ -178,6 +178,12 @@ class Ledger:
             rows = database.execute("SELECT number, kind, body FROM entries ORDER BY number").fetchall()
         return [{"number": number, "kind": kind, **json.loads(body)} for number, kind, body in rows]
 
+    @property
+    def unanswered(self) -> frozenset[int]:
+        """The entries of questions that were paid for and have no answer: stopped half-way, or still being answered."""
+        with self._transaction() as (_, account):
+            return frozenset(account.questions)
+
     def find(self, key: str, cost: Privacy) -> Any | None:
         """The stored answer to a question that was paid at least this much; asking it again is free."""
         with self._transaction() as (database, account):
