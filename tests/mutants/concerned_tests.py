@@ -63,7 +63,8 @@ CONCERNED = {
     "curation/noisy_curves.py": "noisy_curves curve_answers curves_curator curves_as_sums functional_mean_curve",
     "curation/noisy_sums.py": "noisy_sums curator_stderr curator_consistency curator_counts curator_price "
     "curator_moments",
-    "curation/ledger.py": "analyst_spent unanswered published_releases ledger ledger_rho release_payment curator_session",
+    "curation/ledger.py": "analyst_spent unanswered published_releases ledger ledger_rho release_payment "
+    "curator_session",
     "curation/ledger_file.py": "ledger ledger_rho release_payment curator_session",
     "curation/limits.py": "limits ledger_rho curator_rho ledger",
     "curation/price.py": "price curator_rho ledger_rho curator_distinct curator_price",
