@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from dproof.estimation.contingency import NO_BIAS, Contingency, Estimates, Groups, Layout, Sum, Target
+from dproof.estimation.contingency import NO_BIAS, Contingency, Estimates, Groups, Layout, Sets, Sum, Target
 from dproof.estimation.hypothesis_test import can_reach
 from dproof.estimation.measures import NOTHING, Linear, Measures
 from dproof.laws.debias import Mixed, is_rough
@@ -73,9 +73,10 @@ class Condition:
 
     def _blocks(self, group: int) -> Array:
         """The weights of a group: by sums, blocks of the number, and those of each other column."""
-        cell, chosen = divmod(int(self.groups.order[group]), len(self.layout.chosen))
+        cell, chosen = divmod(int(self.groups.order[group]), self.layout.sets.count)
         shape = [self.layout.shape[n] for n in self.layout.rest]
-        weights = np.stack([(split[cell] * self.layout.chosen[chosen]).reshape(shape) for split in self._weights])
+        (taken,) = self.layout.sets.rows(np.array([chosen]))
+        weights = np.stack([(split[cell] * taken).reshape(shape) for split in self._weights])
         return np.moveaxis(weights, self.layout.rest.index(self.number) + 1, 1)
 
     def parts(self, group: int, largest: Array) -> list[ChosenRows]:
@@ -128,8 +129,7 @@ class Condition:
             return False
         key = weights.tobytes(), powers
         if key not in self._attained:
-            used = weights != 0  # often one of thousands
-            means, gap = self.points.means(self.axis.scores(powers).matrix[:, used] @ weights[used])
+            means, gap = self.points.means(self.axis.scores(powers).of_sum(weights))
             bias = np.abs(means - self.wanted(weights, powers)).max() + gap
             self._attained[key] = bool(bias <= NO_BIAS)
         return self._attained[key]
@@ -168,12 +168,13 @@ class Condition:
         by_test = np.eye(size).reshape(size, *[1] * len(blocks), size)
         chosen = np.moveaxis(part.cells.reshape(1, *blocks, 1) * by_test, -1, self.layout.rest.index(self.number) + 1)
         every = Sum(np.ones([axis.blocks for axis in axes]), powers)
-        asked = Groups((), np.arange(self.layout.cells * size), self.groups.fixed, chosen.reshape(size, -1))
+        sets = Sets(size, chosen.reshape(size, -1))
+        asked = Groups((), np.arange(self.layout.cells * size), self.groups.fixed, sets)
         return self.table.tested(axes).estimates([every], asked)
 
     def rows(self, group: int, tests: int) -> slice:
         """Where the sums of so many tests stand for a group."""
-        cell = int(self.groups.order[group]) // len(self.layout.chosen)
+        cell = int(self.groups.order[group]) // self.layout.sets.count
         return slice(cell * tests, (cell + 1) * tests)
 
     def counts(self, group: int, part: ChosenRows) -> Array:
@@ -213,6 +214,10 @@ class DistributionFree:
         for condition in self.conditions:
             biased |= ~np.stack([condition.attained(group) for group in range(len(biased))])
         return biased
+
+    def some_biased(self, groups: range) -> bool:
+        """Whether a sum of some of these groups has a score with a bias."""
+        return any(not condition.attained(group).all() for group in groups for condition in self.conditions)
 
     def _concerned(self, group: int, used: Array) -> list[Condition]:
         """The numbers that some of the sums depend on; all rows of a group may be counted by any of them."""

@@ -172,8 +172,8 @@ def _indicators(shape: tuple[int, ...], axes: tuple[int, ...]) -> Array:
 def _cell_weights(table: Contingency, wanted: Sum, groups: Groups) -> Array:
     """How much every group takes of each true cell, for a sum."""
     layout = Layout(table, groups)
-    cell, chosen = np.divmod(groups.order, len(groups.chosen))
-    taken = np.eye(layout.cells)[cell][:, :, None] * groups.chosen[chosen][:, None, :]
+    cell, chosen = np.divmod(groups.order, groups.sets.count)
+    taken = np.eye(layout.cells)[cell][:, :, None] * groups.sets.rows(chosen)[:, None, :]
     taken = taken.reshape(-1, *(layout.shape[n] for n in layout.order))
     taken = taken.transpose(0, *(np.argsort(layout.order) + 1)) * wanted.weights
     for n, (axis, powers) in enumerate(zip(table.axes, wanted.powers, strict=True)):

@@ -16,6 +16,7 @@ from dproof.estimation.order_statistics import OrderStatistics
 from dproof.estimation.stored import count
 from dproof.estimation.subsamples import StoredRows, all_rows, pooled, rows_that_answer
 from dproof.laws.debias import is_rough
+from dproof.laws.lattice import NODES
 from dproof.plans.row_law import RowLaw
 from dproof.questions.answer import Cell
 from dproof.questions.canonical import condition
@@ -36,7 +37,7 @@ from dproof.questions.regions import grouping
 from dproof.questions.sums import Term, centred_terms
 
 _MOST_GROUPS = 10_000
-_MOST_NOISY_GROUPS = 2_500  # of numbers under noise: the time that they take grows as their square
+_MOST_INTERVALS = 2_500  # of numbers under noise that are worked out one by one, by linear programmes
 
 
 def measured(release: Any, question: Question, options: Options) -> Measured:
@@ -254,11 +255,28 @@ def _check_groups(question: Question, law: RowLaw) -> None:
     """Refuse more groups than can be told apart in good time; those of public columns are as many as there are."""
     private = [key for key in question.group_by if not law.schema.is_open(key.column)]
     groups = prod(len(grouping(key, law.schema).labels) for key in private)
-    noisy = any(law.group_of(key.column).answers_conditions is False for key in private)
-    most = _MOST_NOISY_GROUPS if noisy else _MOST_GROUPS
-    if groups > most:
-        what = "groups of numbers under noise" if noisy else "groups"
+    found, most = f"{groups:,} groups", f"{_MOST_GROUPS:,} are the most"
+    is_slow = _intervals_under_noise(question, law, private) > _MOST_INTERVALS
+    if is_slow:
+        found += " of numbers under noise"
+        most = f"{_MOST_INTERVALS:,} are the most (more where rows are counted by one such number)"
+    if is_slow or groups > _MOST_GROUPS:
         raise InputError(
-            f"the question has {groups:,} {what}, and {most:,} are the most: group by fewer columns, by wider bins "
-            "such as BIN(age, 10), or ask with WHERE for those that matter"
+            f"the question has {found}, and {most}: group by fewer columns, by wider bins such as BIN(age, 10), or ask "
+            "with WHERE for those that matter"
         )
+
+
+def _intervals_under_noise(question: Question, law: RowLaw, private: Sequence[Key]) -> int:
+    """How many groups have intervals of their own, each by linear programmes; 0 where no key is under wide noise.
+
+    Rows counted at the same node of a number, or between the same two, have the same interval.
+    """
+    known = law.schema.open_columns
+    noisy = {c for c in columns(question) if c not in known and law.group_of(c).answers_conditions is False}
+    if noisy.isdisjoint(key.column for key in private):
+        return 0
+    asked = [part for part in expressions(question) if aggregates_of(part)]
+    counts = all(isinstance(part, Aggregate) and part.definition.counts == "rows" for part in asked)
+    sizes = ((key.column, len(grouping(key, law.schema).labels)) for key in private)
+    return prod(min(size, 2 * NODES) if counts and noisy == {column} else size for column, size in sizes)

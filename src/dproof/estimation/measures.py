@@ -141,8 +141,7 @@ class Measures:
             row = np.zeros(len(self.measures) * int(self.kept.sum()))
             for m, part in enumerate(self.parts):
                 for j in np.flatnonzero(linear.coefficients):
-                    used = part.weights[j] != 0  # often one of thousands
-                    scores = condition.axis.scores(self.powers[j]).matrix[:, used] @ part.weights[j][used]
+                    scores = condition.axis.scores(self.powers[j]).of_sum(part.weights[j])
                     means, gap = condition.points.means(scores)
                     row += linear.coefficients[j] * self._spread((m, self.others[j]), means)
                     gaps[n] += abs(linear.coefficients[j]) * gap

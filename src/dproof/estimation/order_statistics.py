@@ -106,7 +106,8 @@ class OrderStatistics:
         half += scale * np.abs(table.likely_bias(sums[0], groups)) + _LEFT * estimates.doubts[:, 0]
         total, naive = (numbers[:, 0].reshape(-1, len(marks)) for numbers in (estimates.values, estimates.naive))
         half = half.reshape(total.shape)
-        biased = np.asarray(free.biased.reshape(total.shape).any(axis=1))
+        starts = range(0, total.size, len(marks))
+        biased = np.array([free.some_biased(range(start, start + len(marks))) for start in starts], bool)
         self.rough |= biased
         for n in range(len(total)):
             low, high = total[n] - half[n], total[n] + half[n]
