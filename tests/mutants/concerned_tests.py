@@ -61,7 +61,7 @@ CONCERNED = {
     "curation/curve_sums.py": "curve_sums curve_answers curves_curator curves_as_sums functional_mean_curve",
     "curation/noisy_curves.py": "noisy_curves curve_answers curves_curator curves_as_sums functional_mean_curve",
     "curation/noisy_sums.py": "noisy_sums curator_stderr curator_consistency curator_counts curator_price "
-    "curator_moments",
+    "curator_calculations curator_moments",
     "curation/ledger.py": "analyst_spent published_releases ledger ledger_rho release_payment curator_session",
     "curation/ledger_file.py": "ledger ledger_rho release_payment curator_session",
     "curation/limits.py": "limits ledger_rho curator_rho ledger",
@@ -73,7 +73,7 @@ CONCERNED = {
     "curator_missing exact_count_intervals curator_counts curator_moments",
     "curation/selection.py": "curator_selection curator_price",
     "curation/simulation.py": "impossible_candidates correlated_candidates unknown_aggregates curator_consistency "
-    "curator_price curator_moments",
+    "curator_price curator_calculations curator_moments",
     "curation/statement.py": "ledger budget_rho ask",
     "curation/tally.py": "counting curator_missing curator_distinct curator_consistency curator_session checkboxes "
     "curator_counts curator_moments",
