@@ -134,7 +134,7 @@ def _evenly(drawn: Floats, reach: int) -> Floats:
 
 
 def _possible(sums: Statistics, noises: dict[Any, Noise], schema: Schema) -> Statistics:
-    """The sums with each noisy one moved to what it can be: n to 0 at least, and Σx of n numbers from a to b to na … nb.
+    """The sums with each noisy one moved to what it can be: n to 0 at least, Σx of n numbers from a to b to na … nb.
 
     Else next to no candidate would be possible where the noise is much wider than that, and (Σx)²/n is far off.
     """
