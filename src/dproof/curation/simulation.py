@@ -32,6 +32,7 @@ from dproof.questions.schema import Schema
 from dproof.questions.sums import Term, terms
 
 _DRAWS, _MOST_DRAWS = 4000, 1 << 22
+_BEYOND = 20  # draws beyond the ends at least: of few shown among many groups the level is high
 _SHARE = 10  # one tenth of what may be missed goes to the test of each noise by itself
 _STEP = 1e-5  # of a standard deviation, for slopes
 _DIRECTIONS = 16  # in which the quantile of |∇f·e| is taken; the greatest of them counts
@@ -56,7 +57,8 @@ def simulated_interval(
     the greatest that no test rules out.
     """
     groups = len(next(iter(released.values())))
-    draws = _DRAWS if groups * _DRAWS <= _MOST_DRAWS else _DRAWS // 4
+    enough = max(_DRAWS, round(_BEYOND / (1 - level)))
+    draws = enough if groups * enough <= _MOST_DRAWS else _DRAWS // 4
     affine = is_affine(expression, schema, lambda statistic: statistic not in noises)
     doubts, curved = (-1, 1) if is_doubtful(expression) else (0,), not affine and is_curved(expression)
     pieces = []
