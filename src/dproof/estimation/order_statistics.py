@@ -27,7 +27,7 @@ from dproof.questions.question import Aggregate, Key, Question
 from dproof.questions.sums import Term, present, undeclared_missing
 
 _MOST_STEPS = 512  # thresholds at which a distribution is estimated
-_LEFT = 0.2  # of the bias at a threshold: along smooth values that before it and that behind it nearly cancel
+_LEFT = 0.5  # of the bias at a threshold: along smooth values that before it and that behind it cancel in part
 Ends = tuple[Array, Array]
 # A distribution in one group at rising values: the values, the least and the greatest that each stands for,
 # T(t) − q·n for each, its least and greatest, and the naive one.
