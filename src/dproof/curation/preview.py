@@ -22,6 +22,7 @@ from dproof.exact import float_above, int_or_float, several, written
 from dproof.privacy import Privacy
 from dproof.questions.canonical import canonical, condition, expression
 from dproof.questions.functions import changes_widths
+from dproof.questions.measured import chosen_by_noise, level_of_chosen
 from dproof.questions.possible import possible
 from dproof.questions.question import Aggregate, Expression, aggregates_of, measured_parts
 from dproof.questions.ranges import Range
@@ -157,8 +158,15 @@ def preview(
 
 
 def spreads(measurement: Measurement, level: float, rows: int | None) -> dict[str, tuple[float | None, float | None]]:
-    """The half-width and the expected absolute error of each column of the answer; None where the table decides."""
+    """The half-width and the expected absolute error of each column of the answer; None where the table decides.
+
+    Where noisy values choose the rows that are shown, the half-width is the largest that it can be.
+    """
     question = measurement.question
+    if chosen_by_noise(question):
+        groups = len(measurement.declared_groups()[0]) * (1 if question.unnest is None else len(question.unnest.items))
+        fewest = 1 if question.having else min(question.limit or groups, groups)
+        level = level_of_chosen(level, fewest, groups)
     return {
         item.alias: (None, None)
         if changes_widths(item.expression)

@@ -68,11 +68,17 @@ def query(release: Any, asked: Asked, **options: Any) -> Answer:
     schema = schema_of(release.law.plan, "release")
     question = resolve(as_question(asked, "release"), schema)
     if asks_for_curves(question, schema):
-        curves = TableCurves(release, question, schema, chosen)
-        return answer(question, schema, curves, chosen.level, CURVES)
+        return answer(
+            question,
+            schema,
+            lambda level: TableCurves(release, question, schema, chosen.at(level)),
+            chosen.level,
+            CURVES,
+        )
     try:
-        measured = MeasuredTables(release, question, schema, chosen)
-        answered = answer(question, schema, measured, chosen.level)
+        answered = answer(
+            question, schema, lambda level: MeasuredTables(release, question, schema, chosen.at(level)), chosen.level
+        )
     except Untold as refused:
         has_rows = release.certificate["release"]["made_up_rows"] is not None
         raise InputError(f"{refused}{_MODEL if has_rows else _NO_MODEL}") from None

@@ -91,10 +91,6 @@ class ReleaseCurves(MeasuredCurves):
         self.counted = _Counted(self.release, question.where, question.group_by)
         self.labels, self.shown = self.counted.groups.labels, self.counted.occurs()
 
-    @property
-    def method(self) -> str:
-        return f"mean of the released curves (unbiased); simultaneous bands for the {self.options.target}"
-
     def functions(self, expression: Expression, groups: Sequence[int]) -> Sequence[CurveEstimate | None]:
         """The means or totals of some groups; None where by the estimate there are no rows.
 

@@ -71,6 +71,10 @@ class Options:
                 "simultaneous, or the method"
             )
 
+    def at(self, level: float) -> Options:
+        """The same at another level; simultaneous intervals hold also for any choice among them."""
+        return self if self.simultaneous else replace(self, level=level)
+
 
 def options_of(given: Mapping[str, Any]) -> Options:
     """The options of a question, as they were given by name."""

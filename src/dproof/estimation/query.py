@@ -62,9 +62,11 @@ def query(release: Any, asked: Asked, **options: Any) -> Answer:
     schema = release.law.schema
     question = resolve(as_question(asked, "release"), schema)
     if asks_for_curves(question, schema):
-        curves = ReleaseCurves(release, question, chosen)
-        return answer(question, schema, curves, chosen.level, curves.method)
-    answered = answer(question, schema, measured(release, question, chosen), chosen.level)
+        method = f"mean of the released curves (unbiased); simultaneous bands for the {chosen.target}"
+        return answer(
+            question, schema, lambda level: ReleaseCurves(release, question, chosen.at(level)), chosen.level, method
+        )
+    answered = answer(question, schema, lambda level: measured(release, question, chosen.at(level)), chosen.level)
     rough = chosen.method == "inverse" and not {ROUGH, SMOOTH}.isdisjoint(answered.notes)
     method = _METHODS["approximate" if rough else chosen.method]
     if SMOOTH in answered.notes:
