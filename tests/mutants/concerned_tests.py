@@ -76,7 +76,6 @@ CONCERNED = {
     "curation/selection.py": "curator_selection curator_price",
     "curation/simulation.py": "impossible_candidates correlated_candidates unknown_aggregates curator_consistency "
     "curator_price curator_calculations curator_moments",
-    "curation/statement.py": "counts_left ledger budget_rho ask",
     "curation/tally.py": "counting curator_missing curator_distinct curator_consistency curator_session checkboxes "
     "curator_counts curator_moments",
     "curves/bands.py": "path_length drawn_quantile band_coverage curves_of_few_rows curves_estimation curves_curator",
