@@ -161,10 +161,10 @@ question is asked of each release, and its {LEVEL:.0%} interval either holds the
 of {_error(MORE):.1%}, and shows these. Where an answer has several cells, all of them are counted.
 
 ε is that of the whole row. Questions marked † may cover more often than they say: their intervals hold for every
-distribution, are those of a ratio, are Bernstein's, because few rows carry noise, are moved into what is possible,
-because noise is wide or few rows are counted, are cut to whole numbers, or hold on average over many cells. "No
-information" is what an answer says of itself when the truth could be any possible value; such answers are not counted
-in the share.
+distribution, or for every smooth one, are those of a ratio, are Bernstein's, because few rows carry noise, are moved
+into what is possible, because noise is wide or few rows are counted, are cut to whole numbers, or hold on average over
+many cells. "No information" is what an answer says of itself when the truth could be any possible value; such answers
+are not counted in the share.
 """
     for section in SECTIONS:
         yield f"## {section.title}\n"

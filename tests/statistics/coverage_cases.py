@@ -41,13 +41,14 @@ class Told(NamedTuple):
 class Asked:
     """SQL after SELECT, with the value called v; all other columns are keys.
 
-    A `bound` may cover more often than it says: its interval holds for every distribution, is that of a ratio, is moved
-    into what is possible, is Bernstein's, or covers on average over many cells.
+    A `bound` may cover more often than it says: its interval holds for every distribution, or for every smooth one, is
+    that of a ratio, is moved into what is possible, is Bernstein's, or covers on average over many cells.
     """
 
     sql: str
     bound: bool = False
     method: str = "inverse"
+    assume: str = "nothing"
 
 
 Repeat = Callable[[int], Iterator[Told]]
@@ -106,7 +107,9 @@ def local(data: Callable[[], Any], plan: Mapping[str, Any], questions: Mapping[s
     def repeat(seed: int) -> Iterator[Told]:
         with seeded_coins(seed):
             release = dp.sanitise(table, made)
-        yield from _compared_together(release, together, true)
+        for assume in sorted({asked.assume for asked in together.values()}):
+            alike = {name: asked for name, asked in together.items() if asked.assume == assume}
+            yield from _compared_together(release, alike, true, assume)
         for name, asked in questions.items():
             if name not in together:
                 yield from compared(name, release.query(f"SELECT {asked.sql}", method=asked.method).rows, true[name])
@@ -114,15 +117,14 @@ def local(data: Callable[[], Any], plan: Mapping[str, Any], questions: Mapping[s
     return repeat
 
 
-def _compared_together(release: Any, questions: Mapping[str, Asked], true: Mapping[str, Any]) -> Iterator[Told]:
+def _compared_together(
+    release: Any, questions: Mapping[str, Asked], true: Mapping[str, Any], assume: str
+) -> Iterator[Told]:
     """Questions for one number each, asked in one SELECT."""
-    if questions:
-        values = (
-            asked.sql.removesuffix(_ALL).replace(" AS v", f" AS v{n}") for n, asked in enumerate(questions.values())
-        )
-        (row,) = release.query(f"SELECT {', '.join(values)}{_ALL}").rows
-        for n, name in enumerate(questions):
-            yield from compared(name, [{"v": row[f"v{n}"]}], true[name])
+    values = (asked.sql.removesuffix(_ALL).replace(" AS v", f" AS v{n}") for n, asked in enumerate(questions.values()))
+    (row,) = release.query(f"SELECT {', '.join(values)}{_ALL}", assume=assume).rows
+    for n, name in enumerate(questions):
+        yield from compared(name, [{"v": row[f"v{n}"]}], true[name])
 
 
 def curator(
@@ -183,6 +185,16 @@ def numbers(name: str, n: int) -> Any:
     if "missing" in name:
         found = [None if lost else x for x, lost in zip(found, dice.random(n) < 0.2, strict=True)]
     return pa.table({"x": pa.array(found, pa.int64()), "team": dice.choice(list("abc"), n, p=[0.6, 0.35, 0.05])})
+
+
+SMOOTH: dict[str, Callable[[int, Dice], np.ndarray]] = {
+    "a bell": lambda n, dice: 100 * dice.beta(4, 4, n),
+    "skewed": lambda n, dice: np.minimum(dice.exponential(25, n), 100),
+}
+
+
+def smooth(name: str, n: int) -> Any:
+    return pa.table({"x": SMOOTH[name](n, np.random.default_rng(n)).astype(int)})
 
 
 def in_fives(name: str, n: int) -> Any:
@@ -306,6 +318,26 @@ SECTIONS = [
             )
             for name, epsilons in zip(NUMBERS, ((2, 4, 8), (4,), (4,)), strict=True)
             for e in epsilons
+        },
+        widths=True,
+    ),
+    Section(
+        "Numbers that are assumed to be smooth",
+        'A number from 0 to 100 in steps of 1 that has all of ε, asked with `assume = "smooth"`.',
+        {
+            "count of numbers up to 40": Asked(
+                "count(*) FILTER (WHERE x <= 40) AS v FROM release", bound=True, assume="smooth"
+            ),
+            "0.1 quantile": Asked("quantile(x, 0.1) AS v FROM release", bound=True, assume="smooth"),
+            "median": Asked("median(x) AS v FROM release", bound=True, assume="smooth"),
+            "0.9 quantile": Asked("quantile(x, 0.9) AS v FROM release", bound=True, assume="smooth"),
+        },
+        {
+            f"{name}, {n:,} rows, ε = {e}": partial(
+                local, partial(smooth, name, n), {"privacy": {"epsilon": e}, "columns": {"x": number(name)}}
+            )
+            for name in SMOOTH
+            for n, e in ((1000, 4), (5000, 2))
         },
         widths=True,
     ),

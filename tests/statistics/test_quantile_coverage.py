@@ -5,12 +5,16 @@ from __future__ import annotations
 from itertools import product
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
+import dproof as dp
+from dproof.testing import seeded_coins
 from tests.statistics.test_condition_coverage import HEAP, LAWS, RNG, ROWS, TABLES, covered, released
 
 pytestmark = pytest.mark.slow
 SHARES = (0.1, 0.5, 0.9)
+NUMBER = {"space": "interval", "low": 0, "high": 100, "step": 1}
 ASKED = ", ".join(f"quantile(x, {share}) AS q{n}" for n, share in enumerate(SHARES))
 
 
@@ -42,3 +46,15 @@ def test_groups_of_a_sanitised_category_are_covered() -> None:
             true = float(np.quantile(HEAP[town == row["town"]], 0.5, method="inverted_cdf"))
             found[row["town"]] += covered(row["m"], true)
     assert min(found.values()) >= 12, found
+
+
+def test_the_ends_of_a_bell_are_covered_where_numbers_are_assumed_to_be_smooth() -> None:
+    """Little of the bias cancels there: with a fifth of it left in the interval 5 of 24 missed."""
+    x = (100 * np.random.default_rng(1000).beta(4, 4, 1000)).astype(int)
+    true = float(np.quantile(x, 0.9, method="inverted_cdf"))
+    found = 0
+    for seed in range(24):
+        with seeded_coins(seed):
+            release = dp.sanitise(pa.table({"x": x}), {"privacy": {"epsilon": 4}, "columns": {"x": NUMBER}})
+        found += covered(release.query("SELECT quantile(x, 0.9) AS q FROM release", assume="smooth").rows[0]["q"], true)
+    assert found >= 23, found
