@@ -27,7 +27,7 @@ from dproof.questions.question import Aggregate, Key, Question
 from dproof.questions.sums import Term, present, undeclared_missing
 
 _MOST_STEPS = 512  # thresholds at which a distribution is estimated
-_LEFT = 0.5  # of the bias at a threshold: along smooth values that before it and that behind it cancel in part
+_LEFT = 0.5  # of the bias at a threshold: where values are smooth, that before it and that behind it cancel in part
 Ends = tuple[Array, Array]  # the least and the greatest
 
 
