@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dproof.errors import InputError
-from dproof.estimation.contingency import Contingency, Groups, Sum
+from dproof.estimation.contingency import Contingency, Groups, Sets, Sum
 from dproof.estimation.distribution import likelihood, projection, shrinkage
 from dproof.estimation.intervals import half_widths, normal_quantile, simultaneous
 from dproof.laws.debias import Kept, Mixed, Moments
@@ -19,7 +19,7 @@ COUNTS = np.array([310.0, 150.0, 240.0, 120.0, 180.0])
 
 def alone(groups: int) -> Groups:
     """Every block of the only axis is a group."""
-    return Groups([(n,) for n in range(groups)], np.arange(groups), (0,), np.ones((1, 1)))
+    return Groups([(n,) for n in range(groups)], np.arange(groups), (0,), Sets(1, np.ones((1, 1))))
 
 
 def hobby() -> Kept:

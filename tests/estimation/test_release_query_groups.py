@@ -14,18 +14,14 @@ def test_every_day_of_a_century_is_too_many_groups() -> None:
     release = dp.sanitise(
         pa.table({"born": ["1955-05-05"] * 9}), {"privacy": {"epsilon": 1}, "columns": {"born": column}}
     )
-    with pytest.raises(InputError, match="25,568 groups of numbers under noise, and 2,500 are the most"):
+    with pytest.raises(InputError, match="25,568 groups, and 10,000 are the most"):
         release.query("SELECT born, count(*) FROM release GROUP BY born")
 
 
-def test_values_that_are_told_apart_sharply_may_be_more() -> None:
+def test_counts_of_thousands_of_values_are_answered() -> None:
     column = {"space": "interval", "low": 0, "high": 2600, "step": 1}
     asked = "SELECT x, count(*) FROM release GROUP BY x"
-    for mechanism, is_answered in (("randomised_response", True), ("laplace", False)):
+    for mechanism in ("randomised_response", "laplace"):
         plan = {"privacy": {"epsilon": 1}, "columns": {"x": {**column, "mechanism": mechanism}}}
         release = dp.sanitise(pa.table({"x": [5] * 9}), plan)
-        if is_answered:
-            assert len(release.query(asked).rows) == 2601
-        else:
-            with pytest.raises(InputError, match="2,601 groups of numbers under noise"):
-                release.query(asked)
+        assert len(release.query(asked).rows) == 2601

@@ -21,12 +21,13 @@ import numpy as np
 
 from dproof.errors import TooLarge
 from dproof.laws.debias import Axis, Mixed, is_rough
-from dproof.laws.scores import Array, Dense, Powers, gather
+from dproof.laws.scores import Array, Powers, Shared, Transform, gather
 
 Target = Literal["table", "population"]
 _ROUNDING = 1e-11  # a variance below this part of its terms is zero
-_ATTAINED = 1e-7  # a bias below this is none
+NO_BIAS = 1e-7  # a bias below this is none
 _MOST_SCORES = 1 << 28  # of groups by states, where they are written out
+_MOST_WEIGHTS = 1 << 22  # of sets by cells, at a time
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -38,18 +39,43 @@ class Sum:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Groups:
-    """The groups of an answer: a block of each of the `fixed` axes, and one of the `chosen` sets of all other blocks.
+class Sets:
+    """So many sets of cells: `takes` has a row of weights of the cells for each set, or the one set of each cell."""
 
-    `chosen` has a row for each set and a column for each cell of the other axes, in their order; a set may give its
-    blocks any weights. Group `order[n]` of these, the fixed axes varying slowest, is row n of the answer, and has the
-    labels[n].
+    count: int
+    takes: Array
+
+    def rows(self, which: Array) -> Array:
+        """How much some of the sets take of each cell."""
+        return self.takes[which] if self.takes.ndim == 2 else (which[:, None] == self.takes).astype(float)
+
+    def totals(self, cells: Array) -> Array:
+        """The sum of each set, for each row of numbers of the cells."""
+        step = max(1, _MOST_WEIGHTS // max(1, cells.shape[1]))
+        every = (np.arange(first, min(first + step, self.count)) for first in range(0, self.count, step))
+        return np.hstack([cells @ self.rows(some).T for some in every])
+
+    def kinds(self, marks: Array) -> tuple[Array, Array]:
+        """One set of every kind, and the kind of each set, where cells with the same column of marks are alike."""
+        mark = np.unique(marks, axis=1, return_inverse=True)[1].reshape(-1)
+        order = np.lexsort((mark, self.takes))
+        ends = np.searchsorted(self.takes[order], np.arange(1, self.count))
+        places: dict[bytes, int] = {}
+        kind = np.array([places.setdefault(cells.tobytes(), len(places)) for cells in np.split(mark[order], ends)])
+        return np.unique(kind, return_index=True)[1], kind
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Groups:
+    """The groups of an answer: a block of each of the `fixed` axes, and one of the `sets` of cells of all others.
+
+    Group `order[n]` of these, the fixed axes varying slowest, is row n of the answer, and has the labels[n].
     """
 
     labels: Sequence[tuple[Any, ...]]
     order: Array
     fixed: tuple[int, ...]
-    chosen: Array
+    sets: Sets
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -93,8 +119,8 @@ class Contingency:
         """The estimated sums of all blocks, or those that the sanitised rows have as they are."""
         if (powers, naive) not in self._tables:
             pairs = zip(self.axes, powers, strict=True)
-            found = gather((axis.naive(p) if naive else axis.scores(p) for axis, p in pairs), self.counts)
-            self._tables[powers, naive] = found
+            scores = (axis.naive(p) if naive else axis.scores(p) for axis, p in pairs)
+            self._tables[powers, naive] = gather(scores, self.counts)
         return self._tables[powers, naive]
 
     def nodes(self, powers: tuple[Powers, ...], *, cautiously: bool) -> Array:
@@ -123,14 +149,13 @@ class Contingency:
             counts = self.counts
             for n, axis in enumerate(self.axes):
                 if isinstance(axis, Mixed) and axis.rough:
-                    shown = axis.assign(cautiously=False).matrix @ axis.matrix
-                    counts = np.moveaxis(np.tensordot(counts, shown, axes=(n, 0)), -1, n)
+                    counts = axis.law.gather(axis.assign(cautiously=False).gather(counts, n), n)
             self._likely[None] = counts
         return self._likely[None]
 
-    def total(self, blocks: Array, each: Sum, groups: Groups) -> Array:
+    def total(self, blocks: Array, wanted: Sum, groups: Groups) -> Array:
         """The sum of every group, from the sums of all blocks."""
-        return Layout(self, groups).total(blocks, each)[groups.order]
+        return Layout(self, groups).total(blocks, wanted)[groups.order]
 
     def likely_bias(self, wanted: Sum, groups: Groups) -> Array:
         """The bias of the estimate of a sum in every group, for the likely nodes of rough axes."""
@@ -138,11 +163,14 @@ class Contingency:
         return factor.layout.bias(self.nodes(wanted.powers, cautiously=True), factor)[groups.order]
 
     def estimates(self, sums: Sequence[Sum], groups: Groups) -> Estimates:
-        """The estimates of these sums in every group."""
-        layout, m = Layout(self, groups), len(sums)
+        """The estimates of these sums in every group; of groups that are alike but for their naive values once."""
+        every = Layout(self, groups)
+        first, kind = every.kinds(sums)
+        few = Groups((), np.arange(every.cells * len(first)), groups.fixed, Sets(len(first), groups.sets.rows(first)))
+        layout, m = Layout(self, few), len(sums)
         factors = [_Factor(layout, wanted) for wanted in sums]
         values = np.stack([layout.total(self.blocks(wanted.powers), wanted) for wanted in sums], axis=1)
-        naive = np.stack([layout.total(self.blocks(wanted.powers, naive=True), wanted) for wanted in sums], axis=1)
+        naive = np.stack([every.total(self.blocks(wanted.powers, naive=True), wanted) for wanted in sums], axis=1)
         heaviest = np.stack([factor.heaviest() for factor in factors], axis=1)
         doubts = np.stack(
             [layout.doubt(self.nodes(factor.powers, cautiously=True), factor) for factor in factors], axis=1
@@ -153,16 +181,16 @@ class Contingency:
             powers = tuple(tuple(map(sum, zip(*pair, strict=True))) for pair in zip(a.powers, b.powers, strict=True))
             squares[:, i, j] = squares[:, j, i] = layout.square(a, b)
             products[:, i, j] = products[:, j, i] = layout.product(self.nodes(powers, cautiously=False), a, b)
-        order = groups.order
-        by_row = values[order], naive[order], heaviest[order], doubts[order], squares[order], products[order]
-        return Estimates(*by_row, self.rows)
+        cell, chosen = np.divmod(groups.order, groups.sets.count)
+        n = cell * len(first) + kind[chosen]
+        return Estimates(values[n], naive[groups.order], heaviest[n], doubts[n], squares[n], products[n], self.rows)
 
 
 class Layout:
     """The axes in two parts: those that the group fixes, and the rest, with the counts of the likely rows."""
 
     def __init__(self, table: Contingency, groups: Groups) -> None:
-        self.table, self.axes, self.fixed, self.chosen = table, table.axes, groups.fixed, groups.chosen
+        self.table, self.axes, self.fixed, self.sets = table, table.axes, groups.fixed, groups.sets
         self.rest = tuple(n for n in range(len(table.axes)) if n not in groups.fixed)
         self.order = (*self.fixed, *self.rest)
         self.shape = [axis.blocks for axis in table.axes]
@@ -179,7 +207,23 @@ class Layout:
 
     def total(self, blocks: Array, wanted: Sum) -> Array:
         matrix = self.split(np.where(wanted.weights == 0, 0.0, blocks * wanted.weights))
-        return np.asarray(matrix @ self.chosen.T).reshape(-1)
+        return self.sets.totals(matrix).reshape(-1)
+
+    def kinds(self, sums: Sequence[Sum]) -> tuple[Array, Array]:
+        """One set of cells of every kind, and the kind of each: where they differ in blocks with the same scores."""
+        shared = {n: kinds for n in self.rest if (kinds := self._kinds_of_blocks(n, sums)) is not None}
+        if not shared or self.sets.takes.ndim == 2:
+            return np.arange(self.sets.count), np.arange(self.sets.count)
+        codes = [shared.get(n, np.arange(self.shape[n])) for n in self.rest]
+        marks = [mesh.reshape(-1) for mesh in np.meshgrid(*codes, indexing="ij")]
+        weights = [np.unique(self.split(wanted.weights), axis=0) for wanted in sums]
+        return self.sets.kinds(np.vstack([*marks, *weights]))
+
+    def _kinds_of_blocks(self, axis: int, sums: Sequence[Sum]) -> Array | None:
+        """The kind of each block of an axis, where those of a kind have the same scores for all of these sums."""
+        scores = [self.axes[axis].scores(wanted.powers[axis]) for wanted in sums]
+        kinds = [each.kind for each in scores if isinstance(each, Shared)]  # parts of nodes, the same for all powers
+        return kinds[0] if len(kinds) == len(scores) else None
 
     def product(self, nodes: Array, a: _Factor, b: _Factor) -> Array:
         """The estimate of Σ f_a f_b for every group, f being what the scores are on average."""
@@ -192,12 +236,12 @@ class Layout:
     def doubt(self, nodes: Array, a: _Factor) -> Array:
         """How large the bias of the scores is in every group: Σ |mean − f| over the likely nodes."""
         if not any(map(is_rough, self.axes)):
-            return np.zeros(self.cells * len(self.chosen))
+            return np.zeros(self.cells * self.sets.count)
         return np.abs(self._by_pattern(a, a, nodes, lambda one, _: np.abs(a.biases(one))))
 
     def _by_pattern(self, a: _Factor, b: _Factor, nodes: Array, weigh: Callable[[int, int], Array]) -> Array:
         matrix = nodes.transpose(self.order).reshape(self.cells, -1)
-        totals = np.zeros((self.cells, len(self.chosen)))
+        totals = np.zeros((self.cells, self.sets.count))
         for cells, one, other in self._patterns(a, b):
             weights = weigh(one, other)
             used = weights.any(axis=0)  # what has no weight may have no estimate either
@@ -212,7 +256,7 @@ class Layout:
 
     def square(self, a: _Factor, b: _Factor) -> Array:
         """Σ_y counts(y) s_a(y) s_b(y) for every group."""
-        totals = np.zeros((self.cells, len(self.chosen)))
+        totals = np.zeros((self.cells, self.sets.count))
         for cells, one, other in self._patterns(a, b):
             weights = a.rest(one) * b.rest(other)
             if weights.any():
@@ -253,9 +297,9 @@ class _Factor:
     def biases(self, pattern: int) -> Array:
         """How far the means are from what they stand for."""
         bias = self.means(pattern) - self._on_nodes(pattern, Mixed.wanted)
-        return np.where(np.abs(bias) < _ATTAINED, 0.0, bias)
+        return np.where(np.abs(bias) < NO_BIAS, 0.0, bias)
 
-    def _on_nodes(self, pattern: int, values: Callable[[Mixed, Powers], Dense]) -> Array:
+    def _on_nodes(self, pattern: int, values: Callable[[Mixed, Powers], Transform]) -> Array:
         weights = self._blocks(pattern)
         for place, n in enumerate(self.layout.rest):
             axis = self.layout.axes[n]
@@ -266,7 +310,8 @@ class _Factor:
     def _blocks(self, pattern: int) -> Array:
         """The weight of every block of the other axes, for each chosen set."""
         shape = [self.layout.shape[n] for n in self.layout.rest]
-        return np.asarray(self.layout.chosen * self.patterns[pattern]).reshape(-1, *shape)
+        taken = self.layout.sets.rows(np.arange(self.layout.sets.count))
+        return np.asarray(taken * self.patterns[pattern]).reshape(-1, *shape)
 
     def heaviest(self) -> Array:
         """The largest score that one row can have, in every group."""

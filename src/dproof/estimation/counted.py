@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from dproof.errors import InputError, TooLarge
-from dproof.estimation.contingency import Contingency, Groups, Sum
+from dproof.estimation.contingency import Contingency, Groups, Sets, Sum
 from dproof.estimation.stored import AxisReader, count, integers, readers_of
 from dproof.laws.debias import Axis, Mixed, Moments, Scale, is_rough, public
 from dproof.laws.scores import Array
@@ -131,7 +131,7 @@ class Counting:
     @property
     def values(self) -> dict[str, Values]:
         """The numbers whose sums are taken, as a formula sees them."""
-        return {c: Values(s.middle, s.unit, 1.0, s.middle - s.unit, s.middle + s.unit) for c, s in self.numbers.items()}
+        return values_of(self.numbers)
 
     # Rows ----------------------------------------------------------------------------------------------------------
 
@@ -221,7 +221,7 @@ class Counting:
         spots = np.argsort([place for choice in wanted for place in choice.places]).tolist()
         label_rows = ([label for part in parts for label in part] for parts in product(*(c.labels for c in wanted)))
         labels = [tuple(row[spot] for spot in spots) for row in label_rows]
-        return Groups(labels, order, (*fixed, axis), self._chosen(free, rest))
+        return Groups(labels, order, (*fixed, axis), self._sets(free, rest))
 
     def _choice(self, key: Key, place: int) -> Choice:
         """The declared groups of a key on a private column."""
@@ -229,15 +229,20 @@ class Counting:
         labels = [(label,) for label in groups.labels]
         return Choice(key.column, labels, (place,), groups.of(self.cuts[key.column].samples))
 
-    def _chosen(self, choices: Sequence[Choice], columns: Sequence[str]) -> Array:
+    def _sets(self, choices: Sequence[Choice], columns: Sequence[str]) -> Sets:
         """How much of each cell of some columns every combination of choices takes."""
         sizes = [self.cuts[column].blocks for column in columns]
+        if all(choice.takes.ndim == 1 for choice in choices):
+            along = ([-1 if column == choice.column else 1 for column in columns] for choice in choices)
+            places = [(c.takes.reshape(shape), len(c.labels)) for c, shape in zip(choices, along, strict=True)]
+            count = prod(size for _, size in places)
+            return Sets(count, np.broadcast_to(numbered(places), sizes).reshape(-1))
         chosen = np.ones((1, *sizes))
         for choice in choices:
             shape = [-1 if column == choice.column else 1 for column in columns]
             takes = choice.matrix().reshape(len(choice.labels), *shape)
             chosen = (chosen[:, None] * takes[None]).reshape(-1, *sizes)
-        return chosen.reshape(len(chosen), -1)
+        return Sets(len(chosen), chosen.reshape(len(chosen), -1))
 
     def occurring(self, where: Predicate | None, table: Contingency, groups: Groups, *, by_rows: bool = True) -> Array:
         """The groups that a condition leaves any value for; of public columns those that rows have, if `by_rows`."""
@@ -246,6 +251,11 @@ class Counting:
         if self._public_keys and by_rows:
             possible &= table.estimates([everything], groups).squares[:, 0, 0] > 0
         return np.asarray(possible)
+
+
+def values_of(scales: Mapping[str, Scale]) -> dict[str, Values]:
+    """Numbers on these scales, as a formula sees them."""
+    return {c: Values(s.middle, s.unit, 1.0, s.middle - s.unit, s.middle + s.unit) for c, s in scales.items()}
 
 
 def _is_fixed(reader: AxisReader, choices: Sequence[Choice]) -> bool:

@@ -16,6 +16,7 @@ from dproof.estimation.order_statistics import OrderStatistics
 from dproof.estimation.stored import count
 from dproof.estimation.subsamples import StoredRows, all_rows, pooled, rows_that_answer
 from dproof.laws.debias import is_rough
+from dproof.laws.lattice import NODES
 from dproof.plans.row_law import RowLaw
 from dproof.questions.answer import Cell
 from dproof.questions.canonical import condition
@@ -36,7 +37,7 @@ from dproof.questions.regions import grouping
 from dproof.questions.sums import Term, centred_terms
 
 _MOST_GROUPS = 10_000
-_MOST_NOISY_GROUPS = 2_500  # of numbers under noise: the time that they take grows as their square
+_MOST_INTERVALS = 2_500  # of numbers under noise that are worked out one by one, by linear programmes
 
 
 def measured(release: Any, question: Question, options: Options) -> Measured:
@@ -60,7 +61,7 @@ class MeasuredRelease:
     def __init__(
         self, parts: Sequence[StoredRows], question: Question, options: Options, combos: Combos | None = None
     ) -> None:
-        self.question, self.rows, self.private = question, parts[0].whole, parts[0].private
+        self.question, self.rows, self.private = question, parts[0].release_rows, parts[0].private
         schema, asked = parts[0].law.schema, aggregates(question)
         _check_groups(question, parts[0].law)
         formulas = [a for a in asked if a.definition.formula] or [Aggregate("count")]
@@ -80,7 +81,7 @@ class MeasuredRelease:
         self.special = {a: self.statistics.cells(a) for a in asked if a.definition.formula is None}
         self.answered: dict[Expression, tuple[Sequence[Cell], Warnings]] = {}
 
-    def _found(self, expression: Expression) -> tuple[Sequence[Cell], Warnings]:
+    def _answered(self, expression: Expression) -> tuple[Sequence[Cell], Warnings]:
         """The cells of all groups, and what to say about them."""
         if expression not in self.answered:
             if isinstance(expression, Aggregate) and expression in self.special:
@@ -91,10 +92,10 @@ class MeasuredRelease:
         return self.answered[expression]
 
     def estimates(self, expression: Expression) -> Sequence[Any]:
-        return self._found(expression)[0]
+        return self._answered(expression)[0]
 
     def cells(self, expression: Expression, groups: Sequence[int]) -> Sequence[Any]:
-        cells, _ = self._found(expression)
+        cells, _ = self._answered(expression)
         return [cells[n] for n in groups]
 
     def notes(self, groups: Sequence[int]) -> Iterator[str]:
@@ -231,8 +232,8 @@ def sharpest(parts: Sequence[StoredRows], needed: list[Term], question: Question
 def _precision(counting: Counting, needed: list[Term]) -> float:
     """One over the variance of the sums from one row, for evenly spread values; 1 where they have none."""
     table, combos = counting.expect(1)
-    found = table.estimates([counting.sum_of(term) for term in needed], counting.groups(combos))
-    variance = float(np.einsum("gii->", found.covariance("population")))
+    estimates = table.estimates([counting.sum_of(term) for term in needed], counting.groups(combos))
+    variance = float(np.einsum("gii->", estimates.covariance("population")))
     return (1 / variance if variance > 0 else 1.0) if np.isfinite(variance) else 0.0
 
 
@@ -247,18 +248,35 @@ def pool(parts: Sequence[Estimated], weights: Sequence[float]) -> Estimated:
     if all(fit is not None for fit in fits):
         fitted = np.sum([weight * fit for weight, fit in zip(weights, fits, strict=True) if fit is not None], axis=0)
     covariance = estimates.covariance(first.options.target)
-    return replace(first, estimates=estimates, fitted=fitted, covariance=covariance, free=None, scale=1.0)
+    return replace(first, estimates=estimates, fitted=fitted, covariance=covariance, distribution_free=None, scale=1.0)
 
 
 def _check_groups(question: Question, law: RowLaw) -> None:
     """Refuse more groups than can be told apart in good time; those of public columns are as many as there are."""
     private = [key for key in question.group_by if not law.schema.is_open(key.column)]
     groups = prod(len(grouping(key, law.schema).labels) for key in private)
-    noisy = any(law.group_of(key.column).answers_conditions is False for key in private)
-    most = _MOST_NOISY_GROUPS if noisy else _MOST_GROUPS
-    if groups > most:
-        what = "groups of numbers under noise" if noisy else "groups"
+    found, most = f"{groups:,} groups", f"{_MOST_GROUPS:,} are the most"
+    is_slow = _intervals_under_noise(question, law, private) > _MOST_INTERVALS
+    if is_slow:
+        found += " of numbers under noise"
+        most = f"{_MOST_INTERVALS:,} are the most (more where rows are counted by one such number)"
+    if is_slow or groups > _MOST_GROUPS:
         raise InputError(
-            f"the question has {groups:,} {what}, and {most:,} are the most: group by fewer columns, by wider bins "
-            "such as BIN(age, 10), or ask with WHERE for those that matter"
+            f"the question has {found}, and {most}: group by fewer columns, by wider bins such as BIN(age, 10), or ask "
+            "with WHERE for those that matter"
         )
+
+
+def _intervals_under_noise(question: Question, law: RowLaw, private: Sequence[Key]) -> int:
+    """How many groups have intervals of their own, each by linear programmes; 0 where no key is under wide noise.
+
+    Rows counted at the same node of a number, or between the same two, have the same interval.
+    """
+    known = law.schema.open_columns
+    noisy = {c for c in columns(question) if c not in known and law.group_of(c).answers_conditions is False}
+    if noisy.isdisjoint(key.column for key in private):
+        return 0
+    asked = [part for part in expressions(question) if aggregates_of(part)]
+    counts = all(isinstance(part, Aggregate) and part.definition.counts == "rows" for part in asked)
+    sizes = ((key.column, len(grouping(key, law.schema).labels)) for key in private)
+    return prod(min(size, 2 * NODES) if counts and noisy == {column} else size for column, size in sizes)

@@ -125,11 +125,11 @@ def _check(sql: str) -> None:
         raise InputError("raw takes one SELECT: nothing can be attached, copied, installed, set or changed")
     if tree.find(exp.Into):
         raise InputError("raw changes nothing: leave INTO out")
-    own = {str(part.alias).casefold() for part in tree.find_all(exp.CTE)} | {"release"}
+    readable = {str(part.alias).casefold() for part in tree.find_all(exp.CTE)} | {"release"}
     for table in tree.find_all(exp.Table):
         if isinstance(table.this, _ROW_MAKERS):
             continue
         if not isinstance(table.this, exp.Identifier) or table.args.get("db") or table.args.get("catalog"):
             raise InputError("only the table release can be read, no files, functions or other tables")
-        if table.name.casefold() not in own:
+        if table.name.casefold() not in readable:
             raise InputError(f"there is no table {table.name[:60]!r}: ask FROM release")

@@ -204,10 +204,18 @@ def _binned(column: Column, bins: Bins) -> str:
     code = f"round(({column.space.number_sql(column)} - {float(line.origin)!r}) / {float(line.step)!r})"
     first, last, wide, passed = bins.first, bins.last, gcd(bins.wide, *bins.cuts), ""
     if last - first > _MOST_BINS * wide:  # too many bins if every edge shall be the end of one
-        wide = bins.wide
-        passed = f", CASE {' '.join(f'WHEN {code} >= {cut} THEN {cut}' for cut in bins.cuts[::-1])} ELSE {first} END"
+        wide, passed = bins.wide, f", {_passed(code, bins)}"
     binned = f"greatest({first}, least({last}, floor({code} / {wide}) * {wide}){passed})::BIGINT"
     return binned if column.space.absent is None else f"CASE WHEN {column.sql} IS NOT NULL THEN {binned} END"
+
+
+def _passed(code: str, bins: Bins) -> str:
+    """The last cut that a code has passed, or a number between that and the code; below all cuts `first`; in SQL."""
+    cuts, apart = bins.cuts, gcd(*bins.cuts)
+    if len(cuts) > 1 and cuts[-1] - cuts[0] < 2 * apart * len(cuts):  # as between groups, of which there may be many
+        last = f"least({cuts[-1]}, floor({code} / {apart}) * {apart})"
+        return f"CASE WHEN {code} >= {cuts[0]} THEN {last} ELSE {bins.first} END"
+    return f"CASE {' '.join(f'WHEN {code} >= {cut} THEN {cut}' for cut in cuts[::-1])} ELSE {bins.first} END"
 
 
 # Numbers that were sanitised by their bins: what a question sees of these ---------------------------------------------
@@ -227,7 +235,8 @@ def _unmix_bins(law: Law, seen: list[Seen], bins: list[ColumnBins | None], other
     (column, *more), (edges, *_) = seen, bins
     if more or others > 1 or edges is None:
         raise InputError(
-            f"{name} were sanitised together, numbers by their bins: ask for counts at their edges, not for sums"
+            f"{name}, sanitised in bins together with other columns, can only be counted, at the edges of the bins: "
+            "ask for such counts, not for sums or means"
         )
     return _between_edges(law, column, edges, name)
 

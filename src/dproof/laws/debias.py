@@ -22,10 +22,13 @@ from dproof.laws.points import Points
 from dproof.laws.scores import (
     Array,
     Dense,
+    Placed,
     Polynomial,
     Powers,
     Scores,
+    Shared,
     Spiked,
+    Transform,
     cautious_nodes,
     explain_singular,
     likely_nodes,
@@ -106,8 +109,8 @@ class Mixed:
     """Any finite law: `matrix` has a row for each node and a column for each state.
 
     `member` is the part of each node that lies in each block and `values` the number it stands for; `seen` and
-    `seen_values` are the same for the states. A `rough` axis tells numbers apart no better than their noise allows:
-    its scores do not quite attain their blocks, and are best for the
+    `seen_values` are the same for the states; `seen` may also have the one block of each state. A `rough` axis tells
+    numbers apart no better than their noise allows: its scores do not quite attain their blocks, and are best for the
     `cautious` counts of its nodes, those that are `likely` and some more anywhere; `fit` finds both. A node that
     stands for several codes is described by the `points`.
     """
@@ -123,7 +126,7 @@ class Mixed:
     likely: Array | None = None
     cautious: Array | None = None
     points: Points | None = None
-    _scores: dict[Powers, Dense] = field(default_factory=dict, init=False)
+    _scores: dict[Powers, Dense | Shared] = field(default_factory=dict, init=False)
 
     @property
     def blocks(self) -> int:
@@ -147,25 +150,27 @@ class Mixed:
         likely = likely_nodes(self.matrix, np.maximum(counts, 0.0))
         return replace(self, likely=likely, cautious=cautious_nodes(likely))
 
-    def scores(self, powers: Powers) -> Dense:
+    def scores(self, powers: Powers) -> Dense | Shared:
         if powers not in self._scores:
-            wanted, nodes = self.wanted(powers).matrix, self.cautious
-            alike: Array | slice = slice(None)
+            wanted, nodes, kind = self.wanted(powers).matrix, self.cautious, None
             if self.blocks > len(self.matrix):  # then nodes have several blocks, with the same scores
-                wanted, alike = np.unique(wanted, axis=1, return_inverse=True)
+                _, first, kind = np.unique(self.member, axis=1, return_index=True, return_inverse=True)
+                wanted = wanted[:, first]
             scores = solve(self.matrix, wanted) if nodes is None else smoothed(self.matrix, wanted, nodes)
-            self._scores[powers] = Dense(scores[:, alike])
+            self._scores[powers] = Dense(scores) if kind is None else Shared(scores, kind.reshape(-1))
         return self._scores[powers]
 
     def wanted(self, powers: Powers) -> Dense:
         return Dense(self.member * self.values[:, None] ** sum(powers))
 
-    def naive(self, powers: Powers) -> Scores:
-        return Dense(self.seen * self.seen_values[:, None] ** sum(powers))
+    def naive(self, powers: Powers) -> Transform:
+        values = self.seen_values ** sum(powers)
+        return Placed(self.seen, values, self.blocks) if self.seen.ndim == 1 else Dense(self.seen * values[:, None])
 
-    def means(self, powers: Powers) -> Dense:
+    def means(self, powers: Powers) -> Dense | Shared:
         """What the scores are on average, for each node and block: P s."""
-        return Dense(self.matrix @ self.scores(powers).matrix)
+        scores = self.scores(powers)
+        return replace(scores, matrix=self.matrix @ scores.matrix)
 
     def singles(self) -> Points:
         """The true values of a rough axis one by one, for what must hold wherever inside of a node they lie."""
@@ -211,7 +216,7 @@ class Shown(Mixed):
 
     __slots__ = ()
 
-    def scores(self, powers: Powers) -> Dense:
+    def scores(self, powers: Powers) -> Dense | Shared:
         return Dense(self.wanted(powers).matrix / self.matrix[0, 0]) if any(powers) else Mixed.scores(self, powers)
 
     def evenly(self) -> Array:

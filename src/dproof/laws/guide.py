@@ -10,7 +10,7 @@ is read to its end only where its first 64 are those of a boundary. No float is 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
@@ -80,13 +80,6 @@ class Guide:
         """`count` outcomes of the one law of a guide with a single row."""
         return self.draw(np.broadcast_to(np.uint8(0), count), coins)
 
-    def naming(self, values: NDArray[Any]) -> Guide:
-        """The same sampler, with `values[n]` in place of outcome n, in the values' own type."""
-        mark = int(values.max()) + 1
-        names = np.append(values, np.array(mark, values.dtype))
-        slots = tuple(names[row].astype(np.int64) for row in self.slots)
-        return replace(self, mark=mark, table=names[self.table], slots=slots)
-
     def _settle(self, rows: NDArray[Any], high: NDArray[np.uint16], coins: Coins) -> NDArray[np.int64]:
         settled = np.empty(len(rows), np.int64)
         waiting = np.arange(len(rows))
@@ -138,12 +131,24 @@ def word_width(total: int) -> int:
     return 64 if total <= 1 << 62 else -(-(total.bit_length() + 16) // 64) * 64
 
 
-def guide(rows: Sequence[Sequence[int]] | NDArray[Any], total: int, *, width: int | None = None) -> Guide:
-    """Cut the words of `width` bits for laws that are each a row of whole numbers summing to `total`."""
+def guide(
+    rows: Sequence[Sequence[int]] | NDArray[Any],
+    total: int,
+    *,
+    width: int | None = None,
+    values: NDArray[Any] | None = None,
+) -> Guide:
+    """Cut the words of `width` bits for laws that are each a row of whole numbers summing to `total`.
+
+    Outcome n is the number n, or `values[n]` in the type of the values, which must hold one more than the largest.
+    """
     width = width or word_width(total)
-    mark = len(rows[0])
+    if values is None:
+        values = np.arange(len(rows[0]), dtype=np.min_scalar_type(len(rows[0])))
+    mark = int(values.max()) + 1
+    outcomes = np.append(values, np.array(mark, values.dtype))
     bits = min(16, max(4, (_CELLS // len(rows)).bit_length() - 1))
-    table = np.empty((len(rows), 1 << bits), np.min_scalar_type(mark))
+    table = np.empty((len(rows), 1 << bits), outcomes.dtype)
     all_starts, all_tails, all_slots = [], [], []
     for n, row in enumerate(rows):
         starts, slots = _slots(row, total, width)
@@ -151,12 +156,12 @@ def guide(rows: Sequence[Sequence[int]] | NDArray[Any], total: int, *, width: in
         begins, inside = floor.astype(np.intp), rest > 0
         # A cell belongs to the last slot that starts at or before it, unless another starts inside: then it is cut.
         # A cut cell and one that belongs to nobody are both settled by their whole word.
-        table[n] = np.repeat(slots, np.diff(np.minimum(begins + inside, 1 << bits), append=1 << bits))
+        table[n] = np.repeat(outcomes[slots], np.diff(np.minimum(begins + inside, 1 << bits), append=1 << bits))
         table[n, begins[inside]] = mark
         heads, tails = _split(starts, max(0, width - 64))
         all_starts.append(heads.astype(np.uint64))
         all_tails.append(tuple(tails) if width > 64 else ())
-        all_slots.append(slots)
+        all_slots.append(outcomes[slots].astype(np.int64))
     return Guide(mark, bits, width, table.reshape(-1), tuple(all_starts), tuple(all_tails), tuple(all_slots))
 
 

@@ -267,10 +267,11 @@ class TwoSided(NoiseLaw):
         positive, negative = self.top
         digits = np.arange(len(positive)) * self.unit
         narrow = np.min_scalar_type(-int(digits[-1]) - self.unit - 1)  # with room for the guide's own mark
-        top = guide([[*positive, *negative]], self._whole).naming(np.concatenate([digits, ~digits]).astype(narrow))
-        lower = (guide([table], sum(table)) for table in self.lower)
-        places = ((np.arange(_BASE) << (_SHIFT * n)).astype(narrow) for n in range(len(self.lower)))
-        return top, *(digit.naming(place) for digit, place in zip(lower, places, strict=True))
+        signed = np.concatenate([digits, ~digits]).astype(narrow)
+        top = guide([[*positive, *negative]], self._whole, values=signed)
+        places = [(np.arange(_BASE) << (_SHIFT * n)).astype(narrow) for n in range(len(self.lower))]
+        lower = zip(self.lower, self._lower_wholes, places, strict=True)
+        return top, *(guide([table], whole, values=place) for table, whole, place in lower)
 
     def draw(self, count: int, coins: Coins) -> NDArray[np.int64]:
         """Independent draws; a value beyond 2^63, of chance below e^-8000, wraps round, which only post-processes."""

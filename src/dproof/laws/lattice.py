@@ -121,7 +121,7 @@ class Lattice(Centred):
         nodes = lay_nodes(self, cuts)
         lower = nodes.lower
         # A state holds the block of its codes; beyond the interval that of the nearer end.
-        held = np.eye(blocks.blocks)[blocks.of(np.clip(lower, 0, self.size - 1))]
+        held = blocks.of(np.clip(lower, 0, self.size - 1))
         middles = (lower + np.append(lower[1:], lower[-1] + nodes.wide) - 1) / 2
         numbers = scale.numbers(column.space, nodes.centres), held, scale.numbers(column.space, middles)
         points = None if nodes.step == 1 else self._points(nodes, column)

@@ -232,7 +232,7 @@ class OptionalLaw(Law):
             matrix=self._with_hidden(axis.matrix, middle),
             member=np.concatenate([axis.member, lacking]),
             values=np.append(axis.values, 0.0),
-            seen=np.concatenate([axis.seen, lacking]),
+            seen=np.concatenate([axis.seen, lacking if axis.seen.ndim == 2 else lacking.argmax(axis=1)]),
             seen_values=np.append(axis.seen_values, 0.0),
             points=None if axis.points is None else self._with_missing(axis.points, middle, lacking),
         )

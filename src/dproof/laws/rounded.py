@@ -20,7 +20,7 @@ from dproof.laws.lattice import overlaps
 from dproof.laws.law import LAWS, SIZE, Law, nearest_codes, presence_alone, read_number
 from dproof.laws.matrix import Matrix
 from dproof.laws.points import Points
-from dproof.laws.scores import Dense, Powers
+from dproof.laws.scores import Dense, Powers, Shared
 from dproof.spaces.line import Line
 from dproof.spaces.space import Space
 
@@ -203,7 +203,7 @@ class Unbiased(Mixed):
 
     __slots__ = ()
 
-    def scores(self, powers: Powers) -> Dense:
+    def scores(self, powers: Powers) -> Dense | Shared:
         if self.blocks == 1 and sum(powers) == 1:
             return Dense(self.seen_values[:, None])
         return super().scores(powers)

@@ -96,11 +96,64 @@ class Dense:
         # A block without scores (NaN) must not spoil the sums that give it no weight.
         return np.moveaxis(np.tensordot(weights, np.nan_to_num(self.matrix), axes=(axis, 1)), -1, axis)
 
+    def of_sum(self, weights: Array) -> Array:
+        """The score of each state for one sum over blocks."""
+        used = weights != 0  # often one of thousands
+        return np.asarray(self.matrix[:, used] @ weights[used])
+
     def times(self, other: Any) -> Dense:
         return Dense(self.matrix * other.matrix)
 
     def largest(self) -> Array:
         return np.asarray(np.abs(self.matrix).max(axis=0, initial=0.0))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Shared:
+    """Scores that blocks have in common: those of block b are column `kind[b]` of the matrix.
+
+    >>> shared, dense = Shared(np.array([[1.0, 3.0]]), np.array([1, 0, 1])), Dense(np.array([[3.0, 1.0, 3.0]]))
+    >>> [scores.spread(np.array([2.0, 5.0, 7.0]), 0).tolist() for scores in (shared, dense)]
+    [[32.0], [32.0]]
+    """
+
+    matrix: Array
+    kind: Array
+
+    def gather(self, counts: Array, axis: int) -> Array:
+        return Dense(self.matrix).gather(counts, axis).take(self.kind, axis)
+
+    def spread(self, weights: Array, axis: int) -> Array:
+        return Dense(self.matrix).spread(_summed(weights, self.kind, self.matrix.shape[1], axis), axis)
+
+    def of_sum(self, weights: Array) -> Array:
+        return Dense(self.matrix).of_sum(np.bincount(self.kind, weights, self.matrix.shape[1]))
+
+    def times(self, other: Any) -> Shared:
+        return Shared(self.matrix * other.matrix, self.kind)
+
+    def largest(self) -> Array:
+        return Dense(self.matrix).largest()[self.kind]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Placed:
+    """What states show as they are: each has one `block`, and a value there.
+
+    >>> Placed(np.array([0, 2, 0]), np.array([1.0, 3.0, 4.0]), 3).gather(np.array([1, 1, 2]), 0).tolist()
+    [9.0, 0.0, 3.0]
+    """
+
+    block: Array
+    values: Array
+    blocks: int
+
+    def gather(self, counts: Array, axis: int) -> Array:
+        return _summed(counts * _along(self.values, counts, axis), self.block, self.blocks, axis)
+
+    def spread(self, weights: Array, axis: int) -> Array:
+        shown = weights.take(self.block, axis)
+        return np.asarray(shown * _along(self.values, shown, axis))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -133,6 +186,16 @@ def _along(vector: Array, array: Array, axis: int) -> Array:
     shape = [1] * array.ndim
     shape[axis] = -1
     return vector.reshape(shape)
+
+
+def _summed(array: Array, kind: Array, kinds: int, axis: int) -> Array:
+    """The sum of the entries of each kind along an axis."""
+    order = np.argsort(kind, kind="stable")
+    present, first = np.unique(kind[order], return_index=True)
+    entries = np.moveaxis(array, axis, 0)[order]
+    found = np.zeros((kinds, *entries.shape[1:]))
+    found[present] = np.add.reduceat(entries, first, axis=0)
+    return np.moveaxis(found, 0, axis)
 
 
 def gather(scores: Iterable[Transform], table: Array) -> Array:

@@ -191,6 +191,8 @@ def _axis(column: str, schema: Schema, regions: Sequence[Region], keys: Sequence
         first = np.array([*_gap(column, schema), *sorted(end for end in ends if 0 <= end < size_of(space))])
         # The groups decide first, so that their blocks come in their order.
         marks = [*(group.of(first) for group in groups), *(region.holds(first) for region in regions), first * 0]
-        block = np.unique(np.stack(marks), axis=1, return_inverse=True)[1].reshape(-1)
+        patterns = list(zip(*(mark.tolist() for mark in marks), strict=True))
+        number = {pattern: n for n, pattern in enumerate(sorted(set(patterns)))}
+        block = np.array([number[pattern] for pattern in patterns])
     last = np.append(first[1:], size_of(space)) - 1
     return Cut(column, first, last, block, np.bincount(block, last - first + 1.0))
