@@ -267,6 +267,15 @@ def int_or_float(number: Fraction) -> int | float:
     return int(number) if number.denominator == 1 else float(number)
 
 
+def percent(level: float) -> str:
+    """A level with every digit that it was given.
+
+    >>> percent(0.95), percent(0.9999)
+    ('95%', '99.99%')
+    """
+    return f"{100 * level:.12g}%"
+
+
 def several(count: int, noun: str) -> str:
     """A count with its noun, in the plural unless it is one.
 

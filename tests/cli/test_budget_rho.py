@@ -62,10 +62,10 @@ def test_words_of_a_budget_with_delta(folder: Path, ask: Callable[..., Any], dpr
     assert "enough for 116 questions at this price" in seen.out
     assert not (folder / "budget.db").exists()
     page = dproof("budget", folder / "budget.db", "--plan", folder / "plan.toml").out
-    assert "about 31 more counts at ± 50" in page and "ρ 0.0242146" in page
-    # As it says.
+    assert "about 31 more counts at ± 50, each asked with a δ" in page and "ρ 0.0242146" in page
+    # As it says, and one more: a price has three digits.
     wide = ask("--accuracy", "50", "--delta", "1e-8", "--preview", COUNT)
-    assert "± 50" in wide.out and "enough for 31 questions" in wide.out
+    assert "± 50" in wide.out and "enough for 32 questions" in wide.out
     ask("--epsilon", "1", "--delta", "1e-6", COUNT)
     assert "nothing is left to spend" in dproof("budget", folder / "budget.db").out
     over = ask("--epsilon", "0.1", "--delta", "1e-8", "SELECT count(*) AS n FROM data")
@@ -116,7 +116,7 @@ def test_a_release_with_the_whole_delta_is_paid_from_a_ledger_that_was_begun(
 @pytest.mark.parametrize(
     ("epsilon", "words"),
     [
-        ("1000", "about 333 more counts at ± 1"),
+        ("1000", "about 500 more counts at ± 1"),
         ("0.001", "about 33 more counts at ± 100,000"),
         ("1e-20", "too little is left for a count"),
         ("1e-320", "too little is left for a count"),

@@ -53,3 +53,14 @@ def test_questions_with_conditions_choose_bins(tmp_path: Path, dproof: Callable[
     found = dproof("plan", file, "--rows", 9000, "--json").json
     assert not any(each["kind"] == "bins" for each in found["advice"])
     assert found["columns"][0]["half_width"] == hint["half_width"]
+
+
+def test_a_number_with_bins_is_counted_by_a_curator_too(tmp_path: Path, dproof: Callable[..., Any]) -> None:
+    """The ± that `dproof ask` is said to give is that of a count, and no number is released beyond its range."""
+    file = tmp_path / "plan.toml"
+    file.write_text(PLAN.replace("epsilon = 4", "epsilon = 1").split("[columns.age]")[0])
+    page = " ".join(dproof("plan", file, "--rows", 1000).out.split())
+    assert "`dproof ask` at the same ε gives a count to ± 3, for one question" in page
+    assert "beyond their range" not in page and "the error is the chance of another bin" in page
+    file.write_text(PLAN)
+    assert "beyond their range" in " ".join(dproof("plan", file).out.split())

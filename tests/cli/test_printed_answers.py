@@ -125,3 +125,9 @@ def test_a_report_writes_numbers_as_people_do(home: Path) -> None:
     assert "no information at this ε: ± " in text  # of a count of sets among 300 people
     assert "0.00001" in text and "the true curve" in text
     assert "covered as many times" not in text and "(ε × r)" in text
+
+
+@pytest.mark.parametrize(("level", "said"), [("0.5", "50%"), ("0.999", "99.9%"), ("0.9999", "99.99%")])
+def test_a_level_is_told_with_its_digits(level: str, said: str, home: Path, dproof: Dproof) -> None:
+    out = dproof("query", home / "out", "SELECT avg(age) AS a FROM release", "--level", level).out
+    assert f"{said} intervals" in out

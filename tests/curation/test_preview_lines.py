@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 from fractions import Fraction
+from pathlib import Path
 
-from dproof import Privacy
+import pyarrow as pa
+
+from dproof import Curator, Privacy
 from dproof.curation.limits import Amount
 from dproof.curation.preview import Preview
 from dproof.questions.ranges import Range
@@ -46,3 +49,14 @@ def test_what_is_free_or_cannot_be_counted_says_nothing_of_how_often_it_can_be_p
     assert free[1].startswith("free: it was answered before") and "enough for" not in str(free)
     assert "enough for" not in str(replace(PREVIEW, times=None))
     assert "enough for 1 question at this price" in str(replace(PREVIEW, times=1))
+
+
+def test_the_band_of_a_curve_is_not_said_to_be_estimated_elsewhere(tmp_path: Path) -> None:
+    """`dproof plan` estimates intervals of numbers; a band has no one ±."""
+    load = {"space": "curves", "points": 3, "low": 0, "high": 5, "missing": "category"}
+    plan = {"privacy": {"epsilon": 1}, "columns": {"load": load}}
+    table = pa.table({"load": [[1.0, 2.0, 3.0]] * 50})
+    seen = Curator(table, plan, ledger=tmp_path / "budget.db").preview("SELECT avg(load) AS l FROM data", epsilon=1)
+    assert seen.half_widths == {"l": None}
+    assert "l: the interval depends on the data, so it cannot be previewed" in str(seen)
+    assert "dproof plan" not in str(seen)

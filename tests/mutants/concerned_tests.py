@@ -55,14 +55,16 @@ CONCERNED = {
     "certificate certificate_ranges versions lattice_certificates wide_noise release_folder_forgeries "
     "release_forgeries dates curves_release noise_records optional optional_curves sampled_forgeries",
     "curation": "unknown_aggregates curator_groups curator_counts curator_price curator_moments",
+    "curation/accuracy.py": "counts_left curator_session curator_odd_questions",
     "curation/account.py": "analyst_spent ledger ledger_rho release_payment curator_session",
     "curation/choice.py": "choice_rates curator_selection unknown_aggregates curator_session curator_price",
     "curation/curator.py": "declared_price curator_rho curator_session ask_once curator_price",
     "curation/curve_sums.py": "curve_sums curve_answers curves_curator curves_as_sums functional_mean_curve",
-    "curation/noisy_curves.py": "noisy_curves curve_answers curves_curator curves_as_sums functional_mean_curve",
+    "curation/noisy_curves.py": "noisy_curves curves_of_few_rows curve_answers curves_curator curves_as_sums "
+    "functional_mean_curve",
     "curation/noisy_sums.py": "noisy_sums curator_stderr curator_consistency curator_counts curator_price "
-    "curator_moments",
-    "curation/ledger.py": "analyst_spent published_releases ledger ledger_rho release_payment curator_session",
+    "curator_price curator_calculations curator_moments",
+    "curation/statement.py": "counts_left ledger budget_rho ask",
     "curation/ledger_file.py": "ledger ledger_rho release_payment curator_session",
     "curation/limits.py": "limits ledger_rho curator_rho ledger",
     "curation/price.py": "price curator_rho ledger_rho curator_distinct curator_price",
@@ -73,11 +75,10 @@ CONCERNED = {
     "curator_missing exact_count_intervals curator_counts curator_moments",
     "curation/selection.py": "curator_selection curator_price",
     "curation/simulation.py": "impossible_candidates correlated_candidates unknown_aggregates curator_consistency "
-    "curator_price curator_moments",
-    "curation/statement.py": "ledger budget_rho ask",
+    "curator_price curator_calculations curator_moments",
     "curation/tally.py": "counting curator_missing curator_distinct curator_consistency curator_session checkboxes "
     "curator_counts curator_moments",
-    "curves/bands.py": "path_length drawn_quantile band_coverage curves_estimation curves_curator",
+    "curves/bands.py": "path_length drawn_quantile band_coverage curves_of_few_rows curves_estimation curves_curator",
     "curves/bases.py": "curves_bases kernel_norms projection_error curves_left_out curves_noise curves_clipping "
     "curves_choice curves_estimation curves_curator curves_release",
     "curves/columns.py": "curve_columns curves_clipping missing_curves curves_release curves_left_out curves_curator",

@@ -44,3 +44,9 @@ def test_papers_are_named_in_full(articles: dict[str, str]) -> None:
     assert "Holohan, Leith and Mason 2016, Theorem 10" in articles["read"]
     assert not any("HLM" in text for text in articles.values())
     assert articles["after"].count("Information Sciences 305") == 1
+
+
+def test_the_error_of_a_number_in_bins_is_explained() -> None:
+    age = {"space": "interval", "low": 0, "high": 40, "step": 1, "bins": [0, 10, 40]}
+    release = dp.sanitise(pa.table({"age": [20] * 50}), {"privacy": {"epsilon": 2}, "columns": {"age": age}})
+    assert "an error of 1 is another bin" in html.unescape(page(release.law, release.certificate))

@@ -7,7 +7,7 @@ from math import comb
 import numpy as np
 import pytest
 
-from dproof.estimation.contingency import Contingency, Groups, Sum
+from dproof.estimation.contingency import Contingency, Groups, Sets, Sum
 from dproof.estimation.intervals import half_widths
 from dproof.laws.debias import Kept
 
@@ -25,8 +25,8 @@ def chances(rows: int, p: float) -> np.ndarray:
 def test_the_interval_of_a_count_covers_as_often_as_it_says(rows: int, epsilon: float, held: int) -> None:
     keep, other = (weight / (np.exp(epsilon) + VALUES - 1) for weight in (np.exp(epsilon), 1.0))
     axis = Kept("x", np.ones(VALUES), keep, other, (None,))
-    chosen = np.eye(VALUES)[:1]
-    groups, counted = Groups([()], np.arange(1), (), chosen), Sum(np.ones(VALUES), ((0,),))
+    first = Sets(1, np.eye(VALUES)[:1])
+    groups, counted = Groups([()], np.arange(1), (), first), Sum(np.ones(VALUES), ((0,),))
     covered = 0.0
     for shown, chance in enumerate(np.convolve(chances(held, keep), chances(rows - held, other))):
         if chance > 1e-9:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dproof.cli.output import Page, escape, table
+from dproof.exact import percent
 from dproof.questions.answer import SHOWN_ROWS, Answer, Cell
 
 
@@ -16,7 +17,7 @@ def answer_page(answer: Answer, every: bool = False) -> Page:
         yield f"… {len(answer.rows) - most:,} more (--all)"
     yield ""
     if answer.method != "raw":
-        said = [f"{answer.level:.0%} intervals"] * answer.has_intervals + [escape(answer.method)]
+        said = [f"{percent(answer.level)} intervals"] * answer.has_intervals + [escape(answer.method)]
         text = "; ".join(said)
         yield f"[dim]{text[:1].upper()}{text[1:]}.[/dim]"
     yield from (f"[yellow]{escape(note)}[/yellow]" for note in answer.notes)

@@ -40,15 +40,16 @@ def budget(
     chosen = None if plan is None else Plan.read(plan)
     begun = None if chosen is None or is_begun(ledger) else chosen.privacy
     unit = None if chosen is None else chosen.unit
-    answer = statement(Ledger(ledger, budget=begun, unit=unit, analysts=limits, mark=mark))
-    emit(answer, as_json, lambda: _page(answer))
+    opened = Ledger(ledger, budget=begun, unit=unit, analysts=limits, mark=mark)
+    answer, left = statement(opened), counts_left(opened.standing().remaining, opened.unit.rows_per_person)
+    emit(answer, as_json, lambda: _page(answer, left, opened.unanswered))
 
 
-def _page(answer: dict[str, Any]) -> Page:
+def _page(answer: dict[str, Any], left: str, unanswered: frozenset[int]) -> Page:
     for word in _KINDS:
         rho = f"  ρ {answer[word]['rho']:.6g}" if "rho" in answer[word] else ""
         yield f"{word:<10} ε {answer[word]['epsilon']:<10.6g} δ {answer[word]['delta']:<8.6g}{rho}".rstrip()
-    yield f"           {counts_left(answer['remaining'], answer['rows_per_person'])}"
+    yield f"           {left}"
     yield escape(f"counted    {Unit(answer['neighbours'], answer['person'], answer['rows_per_person'])}")
     if answer["analysts"]:
         analysts = [(escape(one["name"]), *(_figures(one[word]) for word in _KINDS)) for one in answer["analysts"]]
@@ -58,6 +59,7 @@ def _page(answer: dict[str, Any]) -> Page:
     for entry in answer["entries"]:
         what = entry.get("question") or entry.get("description") or _WORDS[entry["kind"]]
         what += "" if entry.get("published", True) else ", paid for and not published yet"
+        what += ", paid for and without a stored answer" if entry["number"] in unanswered else ""
         when = entry["at"][:16].replace("T", " ")
         entries.append((_figures(entry), *map(escape, (what, entry.get("analyst", ""), when))))
     yield ""

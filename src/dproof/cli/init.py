@@ -52,9 +52,10 @@ _HEAD = """\
 # sharpest, or each row answers for one thing alone, whichever is better.
 # model = "local" trusts nobody: each row is changed at random by itself. Are
 # you trusted with the table? Then model = "central" measures tables of the
-# whole, and is far sharper: see the tutorial "Which model?". Numbers and dates
-# may then have bins = [0, 20, 40, 100], edges from low to high, and a table
-# [release] says what is measured: tables = 2, sums = true, rows = true.
+# whole, and is far sharper: see the tutorial "Which model?". A table [release]
+# then says what is measured: tables = 2, sums = true, rows = true.
+# bins = [0, 20, 40, 100], edges from low to high, in a column of numbers or
+# dates make conditions at the edges sharp, in both models.
 # [file] says how the file is written: separator, encoding, decimal, thousands,
 # sheet.
 

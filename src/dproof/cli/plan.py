@@ -25,8 +25,10 @@ from dproof.plans.row_law import RowLaw, certify_row, with_bounds
 from dproof.privacy import Privacy
 
 _SHOWN = 8  # names of columns that are left out
+_BEYOND = " Numbers are released beyond their range, so that means are right."
 _CONDITIONS = {  # what to ask of a number, by whether it answers conditions
-    True: "Numbers for conditions: {}. With bins, conditions are at the edges, and a mean's ± includes their width.",
+    True: "Numbers for conditions: {}. With bins, conditions are at the edges, a mean's ± includes their width, and "
+    "the error is the chance of another bin.",
     False: "Numbers for sums and means only: {}. A condition on them has a wide interval; `bins` in the plan helps.",
 }
 
@@ -205,9 +207,10 @@ def _columns(answer: dict[str, Any]) -> Page:
     from dproof.cli.fitting import FittingTable  # rich, which --json does not need
 
     yield FittingTable(headings, rows, left=(0, 1), spare=(2, 5, 4, 1, 3))
+    noisy = any(column["conditions"] is False for column in answer["columns"])
     yield (
         "\nerror: how far a released value is from the true one on average, for the worst true value; at best: the "
-        "least that any method with this ε allows. Numbers are released beyond their range, so that means are right."
+        "least that any method with this ε allows." + (_BEYOND if noisy else "")
     )
     if answer["rows"] is not None:
         yield "±: for the worst table, which for most counts is one whose rows all have the value that is counted."

@@ -75,20 +75,20 @@ class Account:
         """A limit on what may be spent, kept as this ledger counts."""
         return limit_of(whole.epsilon, whole.delta, in_rho=self.in_rho)
 
-    def roof(self, ceiling: Privacy | None) -> list[tuple[Limit, Cost]]:
+    def for_everyone(self, ceiling: Privacy | None) -> list[tuple[Limit, Cost]]:
         """The limits that hold for everyone, each with what counts against it."""
         assert self.budget is not None
-        return [(self.limit(amount(whole)), self.spent) for whole in (self.budget, ceiling) if whole is not None]
+        return [(self.limit(amount(most)), self.spent) for most in (self.budget, ceiling) if most is not None]
 
     def limits_of(self, analyst: str | None, ceiling: Privacy | None) -> list[tuple[Limit, Cost]]:
         """The limits that hold for one analyst; without budgets of their own all share the whole."""
         if not self.limits:
-            return self.roof(ceiling)
+            return self.for_everyone(ceiling)
         if analyst not in self.limits:
             named = "no analyst was named" if analyst is None else f"there is no analyst {analyst!r}"
             raise InputError(f"the ledger gives each analyst a budget, and {named}{did_you_mean(analyst, self.limits)}")
-        own = (self.limit(self.limits[analyst]), self.spent_by.get(analyst, Cost()))
-        return [own, *self.roof(ceiling)]
+        of_analyst = (self.limit(self.limits[analyst]), self.spent_by.get(analyst, Cost()))
+        return [of_analyst, *self.for_everyone(ceiling)]
 
 
 def left_under(limits: Sequence[tuple[Limit, Cost]]) -> Amount:

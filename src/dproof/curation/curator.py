@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import math
 import os
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -15,17 +14,18 @@ from typing import Any, NamedTuple
 
 from dproof.arguments import as_path, expect
 from dproof.coins import NOT_PRIVATE, current
+from dproof.curation.accuracy import MOST, accurate
 from dproof.curation.ledger import Ledger
 from dproof.curation.ledger_file import is_begun
 from dproof.curation.limits import Amount, rho_for
 from dproof.curation.measurement import Measurement, Released, check_groups, measure
 from dproof.curation.noisy_curves import NoisyCurves
-from dproof.curation.preview import Preview, preview, spreads
+from dproof.curation.preview import Preview, preview
 from dproof.curation.price import Price
 from dproof.curation.released import answer_of, draw
 from dproof.curation.tally import counter_of, read_rows, tally
 from dproof.errors import InputError
-from dproof.exact import bisect, exact, int_or_float, level_of
+from dproof.exact import exact, int_or_float, level_of
 from dproof.mechanisms.noise import integer_laplace
 from dproof.plans.plan import Plan
 from dproof.plans.schema import schema_of, stand_ins
@@ -39,7 +39,6 @@ from dproof.questions.question import Question, columns
 from dproof.questions.schema import asks_for_curves, resolve
 from dproof.tables import open_source, readable_again
 
-_LEAST, _MOST = Fraction(1, 1000), Fraction(100)
 Begun = Callable[[], Callable[[], Answer]]
 
 
@@ -173,8 +172,8 @@ class Curator:
     def stored(self, asked: Asked, terms: Terms) -> Answer | None:
         """The answer that a question got before, which is free; None where the table has to be read for it."""
         measurement = self._measurement(asked, terms)
-        found = None if measurement.free else self.ledger.find(self._key(measurement), measurement.privacy)
-        return None if found is None else self._answer(measurement, terms.level, found, free=True)
+        released = None if measurement.free else self.ledger.find(self._key(measurement), measurement.privacy)
+        return None if released is None else self._answer(measurement, terms.level, released, free=True)
 
     def begin(self, asked: Asked, terms: Terms) -> Begun:
         """Pay for a question and read the table; what comes back stores the answer, and gives what tells it.
@@ -245,8 +244,8 @@ class Curator:
 
     def _answer(self, measurement: Measurement, level: float, released: Released, *, free: bool) -> Answer:
         measurement, notes = self._sold(measurement, released, free=free)
-        found = answer_of(measurement, released, level)
-        return replace(found, method=_method(measurement), notes=(*notes, *found.notes))
+        answer = answer_of(measurement, released, level)
+        return replace(answer, method=_method(measurement), notes=(*notes, *answer.notes))
 
     def _sold(self, measurement: Measurement, released: Released, *, free: bool) -> tuple[Measurement, tuple[str, ...]]:
         """At which price something was bought, and the notes on that: a stored answer may have been paid better."""
@@ -333,8 +332,12 @@ class Curator:
             return self._measure(question, self._priced(self.price(terms.epsilon, terms.delta)))
         if asks_for_curves(question, self.schema):
             raise InputError("say with epsilon what a question about curves may cost")
-        self.price(_MOST, terms.delta)
-        return self._accurate(question, exact(terms.accuracy, "accuracy"), terms.delta, terms.level)
+        self.price(MOST, terms.delta)
+
+        def measured(epsilon: Fraction) -> Measurement:
+            return self._measure(question, self._priced(self.price(epsilon, terms.delta)))
+
+        return accurate(measured, exact(terms.accuracy, "accuracy"), terms.level, self.public_rows)
 
     def price(self, epsilon: Any, delta: Any) -> Privacy:
         """ε and δ as exact numbers, under the plan's neighbours; refused where both are 0."""
@@ -353,26 +356,6 @@ class Curator:
         measurement = measure(question, self.schema, price.privacy, rho=price.rho, unit=self.plan.unit)
         counter_of(measurement)  # refuses what is too large to count while nothing is spent
         return measurement
-
-    def _accurate(self, question: Question, wanted: Fraction, delta: Any, level: float) -> Measurement:
-        """The least ε of three digits at which every interval is ± `wanted` or better."""
-
-        def at(epsilon: Fraction) -> tuple[Measurement, bool]:
-            made = self._measure(question, self._priced(self.price(epsilon, delta)))
-            widths = {name: width for name, (width, _) in spreads(made, level, self.public_rows).items()}
-            unknown = next((name for name, width in widths.items() if width is None), None)
-            if unknown is not None:
-                raise InputError(
-                    f"the width of the interval of {unknown!r} depends on the table, so no price can promise it: give "
-                    "ε instead of an accuracy; the width is known for counts, sums, and means of a public number of "
-                    "values (the plan must say what stands for a missing one)"
-                )
-            return made, all(math.isfinite(width) and Fraction(width) <= wanted for width in widths.values() if width)
-
-        if wanted <= 0 or not at(_MOST)[1]:
-            raise InputError("no epsilon up to 100 gives that accuracy: ask for a larger ±")
-        epsilon = bisect(lambda it: at(it)[1], _LEAST, _MOST, lambda low, high: high - low <= max(_LEAST, low / 200))
-        return at(Fraction(-(-epsilon * 1000 // 1), 1000))[0]
 
     @property
     def public_rows(self) -> int | None:

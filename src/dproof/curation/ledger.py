@@ -94,8 +94,8 @@ class Ledger:
                 version, kept = (CONCENTRATED, {"accounting": "zcdp"}) if budget.delta else (BASIC, {})
                 make_tables(database, version)
                 self._begin(version)
-                told = {**(unit or Unit()).to_json(), "neighbours": budget.neighbours, **kept}
-                self._append(database, "budget", {**_written(budget), **told})
+                counted = {**(unit or Unit()).to_json(), "neighbours": budget.neighbours, **kept}
+                self._append(database, "budget", {**_written(budget), **counted})
             elif budget is not None and budget != account.budget:
                 raise InputError(f"the ledger was begun with {account.budget}, and that cannot be changed to {budget}")
             if unit not in (None, account.unit):
@@ -143,14 +143,14 @@ class Ledger:
         """The budget, what is spent of it and what is left, over all analysts."""
         with self._transaction() as (_, account):
             limit = account.limit(amount(self.budget))
-            return Standing(limit.whole, limit.spent(account.spent), left_under(account.roof(self.ceiling)))
+            return Standing(limit.whole, limit.spent(account.spent), left_under(account.for_everyone(self.ceiling)))
 
     def spent(self, analyst: str | None = None) -> Amount:
         """What all that was asked and released comes to, or what one analyst asked."""
         with self._transaction() as (_, account):
             cost = account.spent if analyst is None else account.spent_by.get(analyst, Cost())
-            own = None if analyst is None else account.limits.get(analyst)
-            return account.limit(own or amount(self.budget)).spent(cost)
+            of_analyst = None if analyst is None else account.limits.get(analyst)
+            return account.limit(of_analyst or amount(self.budget)).spent(cost)
 
     def remaining(self, analyst: str | None = None) -> Amount:
         """What may still be spent, by anyone or by one analyst."""
@@ -162,8 +162,8 @@ class Ledger:
     ) -> int:
         """How many times a cost may still be paid, by anyone or by one analyst."""
         with self._transaction() as (_, account):
-            each = account.cost({**_written(cost), **_noise(rho, cut)})
-            return min(limit.times(spent, each) for limit, spent in account.limits_of(analyst, self.ceiling))
+            one = account.cost({**_written(cost), **_noise(rho, cut)})
+            return min(limit.times(spent, one) for limit, spent in account.limits_of(analyst, self.ceiling))
 
     @property
     def mark(self) -> str:
@@ -177,6 +177,12 @@ class Ledger:
         with self._transaction() as (database, _):
             rows = database.execute("SELECT number, kind, body FROM entries ORDER BY number").fetchall()
         return [{"number": number, "kind": kind, **json.loads(body)} for number, kind, body in rows]
+
+    @property
+    def unanswered(self) -> frozenset[int]:
+        """The entries of questions that were paid for and have no answer: stopped half-way, or still being answered."""
+        with self._transaction() as (_, account):
+            return frozenset(account.questions)
 
     def find(self, key: str, cost: Privacy) -> Any | None:
         """The stored answer to a question that was paid at least this much; asking it again is free."""
@@ -224,19 +230,19 @@ class Ledger:
         under = {} if plan is None else {"plan": plan}
         with self._transaction(writing=True) as (database, account):
             body = {"description": description, **under}
-            return self._spend(database, "release", body, cost, account.roof(self.ceiling))
+            return self._spend(database, "release", body, cost, account.for_everyone(self.ceiling))
 
     def unpublished(self, cost: Privacy, description: str, plan: str) -> int | None:
         """The number of such a release that was paid for and never published, if there is one."""
-        told = {"description": description, "plan": plan, **_written(cost)}
+        wanted = {"description": description, "plan": plan, **_written(cost)}
         with self._transaction() as (_, account):
-            return next((n for n, paid_for in account.unpublished.items() if told.items() <= paid_for.items()), None)
+            return next((n for n, paid_for in account.unpublished.items() if wanted.items() <= paid_for.items()), None)
 
     def published(self, cost: Privacy, description: str, plan: str) -> set[str]:
         """The seals of such releases that were published."""
-        told = {"description": description, "plan": plan, **_written(cost)}
+        wanted = {"description": description, "plan": plan, **_written(cost)}
         with self._transaction() as (_, account):
-            return {done["seal"] for done in account.published if done["seal"] and told.items() <= done.items()}
+            return {done["seal"] for done in account.published if done["seal"] and wanted.items() <= done.items()}
 
     def publish(self, number: int, seal: str | None = None) -> None:
         """Record that a release is published, before anybody can see it; once for each that was paid for."""

@@ -274,8 +274,8 @@ def _relaxed(
         return Noises({n: price.part(shares[n]).noise(sizes[n], moves[n], cells).of[0] for n in moves})
     # σ² of a sum in proportion to its squared move, over its share.
     weights = {n: root_above(shares[n] / square, 32) for n, square in squares.items()}
-    given = [weights.get(n, Fraction(0)) for n in range(len(sizes))]
-    moved = row_effects.largest(price.privacy.neighbours, power=2, weights=given)[0] * rows**2
+    of_all = [weights.get(n, Fraction(0)) for n in range(len(sizes))]
+    moved = row_effects.largest(price.privacy.neighbours, power=2, weights=of_all)[0] * rows**2
     return price.gaussian(weights, moves, moved, cells)
 
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from fractions import Fraction
+from math import inf
 
 import numpy as np
 
@@ -11,7 +13,7 @@ from dproof.coins import Coins
 from dproof.curation.curve_sums import CurveSums
 from dproof.curation.measurement import WAYS_OUT, Measurement, Released
 from dproof.curation.simulation import public_seed
-from dproof.curves.bands import band_quantile, drawn_quantile
+from dproof.curves.bands import band_quantile, drawn_quantile, widened
 from dproof.curves.bases import Floats
 from dproof.questions.answer import Answer, Cell, cautions
 from dproof.questions.curve_estimate import CurveEstimate, basis_notes
@@ -43,7 +45,10 @@ class NoisyCurves:
 
 
 def _function(sums: CurveSums, values: Floats, rows: int | None, level: float, coins: Coins) -> CurveEstimate:
-    """The mean or the total, with the first-order effect of the noise on the sums and on the count."""
+    """The mean or the total, with the first-order effect of the noise on the sums and on the count.
+
+    The band of a mean is as wide as Fieller's set, which is for all orders.
+    """
     terms, weight = sums.lattice.terms, sums.weight
     count = max(1.0, rows if rows is not None else values[-1] / weight)
     mean = values[:terms] / count
@@ -60,7 +65,12 @@ def _function(sums: CurveSums, values: Floats, rows: int | None, level: float, c
     def quantile(path: Floats, at_points: bool) -> float:
         return band_quantile(path, sums.noise.law, sigma, level, coins, at_points=at_points)
 
-    return made.with_band(quantile)
+    made = made.with_band(quantile)
+    if not weight or sums.is_total:
+        return made
+    g = made.quantile * sigma / weight / count
+    # Where there may be no rows their mean could be anything.
+    return replace(made, quantile=made.quantile * widened(made.loadings(made.times), g) if g < 1 else inf)
 
 
 def covariances(sums: CurveSums, released: Released, level: float) -> Answer:

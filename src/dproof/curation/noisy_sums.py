@@ -55,11 +55,18 @@ def is_doubtful(expression: Expression) -> bool:
 
 
 def is_curved(expression: Expression) -> bool:
-    """Whether noise moves an expression to one side: there are moments in it, or products of what is measured."""
+    """Whether fresh noise tells too little of an expression that is not affine (see `simulation`).
+
+    It tells all of a mean, and of a count or a sum over a count of rows. Moments, products, calculations with several
+    measured parts, and a divisor that may be of either sign are curved.
+    """
     match expression:
-        case Arithmetic(operator, left, right):
-            product = operator == "*" and not isinstance(left, Number) and not isinstance(right, Number)
-            return product or is_curved(left) or is_curved(right)
+        case Arithmetic(_, Number(), part) | Arithmetic(_, part, Number()):
+            return is_curved(part)
+        case Arithmetic("/", Aggregate() as top, Aggregate() as bottom):
+            return top.definition.shape != "linear" or bottom.definition.counts != "rows"
+        case Arithmetic():
+            return True
         case _:
             return is_doubtful(expression)
 

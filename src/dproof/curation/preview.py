@@ -22,6 +22,7 @@ from dproof.exact import float_above, int_or_float, several, written
 from dproof.privacy import Privacy
 from dproof.questions.canonical import canonical, condition, expression
 from dproof.questions.functions import changes_widths
+from dproof.questions.measured import chosen_by_noise, level_of_chosen
 from dproof.questions.possible import possible
 from dproof.questions.question import Aggregate, Expression, aggregates_of, measured_parts
 from dproof.questions.ranges import Range
@@ -29,10 +30,8 @@ from dproof.questions.schema import Schema
 from dproof.questions.sensitivity import Sensitivity, sensitivity_of
 from dproof.questions.sums import Term, terms
 
-_DEPENDS = (
-    "the interval depends on the data, so it cannot be previewed; `dproof plan` with --rows and --question estimates "
-    "it for evenly spread values"
-)
+_DEPENDS = "the interval depends on the data, so it cannot be previewed"
+_ESTIMATED = "; `dproof plan` with --rows and --question estimates it for evenly spread values"
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +57,7 @@ class Preview:
     chosen: tuple[str, ...] = ()
     rho: Fraction | None = None  # that the price buys, where the ledger counts it
     times: int | None = None  # that it may still be paid
+    has_curves: bool = False  # of which nothing is estimated beforehand
 
     def __str__(self) -> str:
         return "\n".join(self._lines())
@@ -81,7 +81,7 @@ class Preview:
                 yield f"{name}: chosen, not measured, so it has no interval; the mechanism above says how good it is"
                 continue
             if width is None:
-                yield f"{name}: {_DEPENDS}"
+                yield f"{name}: {_DEPENDS}{'' if self.has_curves else _ESTIMATED}"
                 continue
             off = f"{written(self.errors[name])} off on average"
             yield f"{name}: ± {written(width)} with probability {self.level:g}, {off}"
@@ -152,14 +152,21 @@ def preview(
     useless = {name: reach for name, reach in reached.items() if 0 < reach.high - reach.low <= (widths[name] or 0)}
     picked = tuple(i.alias for i in question.select if any(c.aggregate == i.expression for c in measurement.chosen))
     facts = (tuple(mechanisms), widths, errors, level, notes)
-    return Preview(
-        asked, privacy, stored, remaining, sensitivity, *facts, useless, picked, measurement.price.rho, times
-    )
+    price = (measurement.price.rho, times)
+    has_curves = measurement.curves is not None
+    return Preview(asked, privacy, stored, remaining, sensitivity, *facts, useless, picked, *price, has_curves)
 
 
 def spreads(measurement: Measurement, level: float, rows: int | None) -> dict[str, tuple[float | None, float | None]]:
-    """The half-width and the expected absolute error of each column of the answer; None where the table decides."""
+    """The half-width and the expected absolute error of each column of the answer; None where the table decides.
+
+    Where noisy values choose the rows that are shown, the half-width is the largest that it can be.
+    """
     question = measurement.question
+    if chosen_by_noise(question):
+        groups = len(measurement.declared_groups()[0]) * (1 if question.unnest is None else len(question.unnest.items))
+        fewest = 1 if question.having else min(question.limit or groups, groups)
+        level = level_of_chosen(level, fewest, groups)
     return {
         item.alias: (None, None)
         if changes_widths(item.expression)
@@ -240,6 +247,8 @@ def _alike(rows: tuple[dict[str, Any], ...]) -> list[tuple[dict[str, Any], int]]
 
 
 def _value(value: Any) -> str:
+    if value is None:
+        return "NULL"
     if isinstance(value, frozenset):
         return "{" + ", ".join(sorted(map(str, value))) + "}"
     return str(int_or_float(value)) if isinstance(value, Fraction) else str(value)

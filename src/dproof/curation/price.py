@@ -21,8 +21,8 @@ from dproof.laws.gaussian import Gaussian
 from dproof.mechanisms.noise import Noise, integer_gaussian, integer_laplace
 from dproof.privacy import Privacy
 
-_WIDEST = 1 << 12  # σ up to which a cell of the table holds one value
-_LEAST_CELLS = _WIDEST // 3  # σ, in cells, of wider noise
+WIDEST = 1 << 12  # σ up to which a cell of the table holds one value
+_LEAST_CELLS = WIDEST // 3  # σ, in cells, of wider noise
 _MOST = 1 << 50  # σ beyond which sums of whole numbers come near 2^63
 _DIGITS = 1 << 20  # σ² is a whole number of these parts
 
@@ -80,7 +80,7 @@ class Price:
         if not self.rho:
             return Noises({})
         allowed, moving = 1 / root_above(1 / (2 * self.rho)), root_above(moved)
-        wide = sum(moving / allowed / weight >= _WIDEST // 2 for weight in weights.values())
+        wide = sum(moving / allowed / weight >= WIDEST // 2 for weight in weights.values())
         left = allowed - root_above(Fraction(wide * cells)) / _LEAST_CELLS
         if left < allowed / 2:
             return Noises({})
@@ -111,5 +111,5 @@ def _table(variance: Fraction) -> Gaussian:
     sigma = isqrt(int(variance))
     if sigma > _MOST:
         raise TooLarge("the noise would be too wide: allow more epsilon, or ask for less at once")
-    unit = 2 * (sigma // _WIDEST) + 1
+    unit = 2 * (sigma // WIDEST) + 1
     return Gaussian(variance / unit**2, unit)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
+from functools import partial
 from itertools import accumulate
 from typing import Any
 
@@ -93,8 +94,8 @@ def answer_of(measurement: Measurement, released: Released, level: float) -> Ans
     curves = measurement.curves
     if curves is not None and curves.is_covariance:
         return covariances(curves, released, level)
-    measured = (MeasuredTable if curves is None else NoisyCurves)(measurement, released, level)
-    return answer(measurement.question, measurement.schema, measured, level)
+    measured = MeasuredTable if curves is None else NoisyCurves
+    return answer(measurement.question, measurement.schema, partial(measured, measurement, released), level)
 
 
 class MeasuredTable:

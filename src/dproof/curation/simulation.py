@@ -1,12 +1,16 @@
 """The interval of any calculation of noisy numbers, by simulating their noise.
 
-Of a curved one, such as a variance, it holds all values that no test rules out. Released are s = θ + e: sums θ, and
-noise e of known laws. For each θ that could be, a test asks whether the noise
-e = s − θ would be unusual there: whether one of its parts is beyond its own quantile, or whether |∇f(θ)·e|, how far it
-moves the calculation f, is beyond what such noise does at that θ. At the true θ the noise is unusual with probability
-1 − level at most, so that the f(θ) of all θ that are not ruled out cover the truth (test inversion; for a ratio of two
-numbers this is Fieller's interval). Taking fresh noise from s, and quantiles of what f then is, does not cover: where f
-is curved, −(Σx)²/n, the fresh noise moves f once more the way the noise in s has already moved it.
+Released are s = θ + e: sums θ, and noise e of known laws. Fresh noise of the same laws is taken from s, and the ends
+are quantiles of what a calculation f then gives. That is right where f is affine, with its parts as they are: each of
+several counts moved to 0 at least would make their sum too large. It is also right where f rises with a ratio r = a/b,
+b > 0, because a/b ≤ r means a − rb ≤ 0 (this is Fieller's interval).
+
+Of any other calculation, such as a variance or a difference of two means, the interval holds all values that no test
+rules out. For each θ that could be, a test asks whether the noise e = s − θ would be unusual there: whether one of its
+parts is beyond its own quantile, or whether |∇f(θ)·e|, how far it moves the calculation f, is beyond what such noise
+does at that θ. At the true θ the noise is unusual with probability 1 − level at most, so that the f(θ) of all θ that
+are not ruled out cover the truth (test inversion). Fresh noise would not do: where f is curved, −(Σx)²/n, it moves f
+once more the way the noise in s has already moved it.
 """
 
 from __future__ import annotations
@@ -20,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dproof.coins import Coins
-from dproof.curation.noisy_sums import Floats, Statistics, is_curved, is_doubtful, value_of
+from dproof.curation.noisy_sums import Floats, Statistics, is_affine, is_curved, is_doubtful, value_of
 from dproof.exact import exact
 from dproof.mechanisms.noise import Noise
 from dproof.questions.question import Aggregate, Expression, aggregates_of
@@ -28,6 +32,7 @@ from dproof.questions.schema import Schema
 from dproof.questions.sums import Term, terms
 
 _DRAWS, _MOST_DRAWS = 4000, 1 << 22
+_BEYOND = 20  # draws beyond the ends at least: of few shown among many groups the level is high
 _SHARE = 10  # one tenth of what may be missed goes to the test of each noise by itself
 _STEP = 1e-5  # of a standard deviation, for slopes
 _DIRECTIONS = 16  # in which the quantile of |∇f·e| is taken; the greatest of them counts
@@ -48,12 +53,14 @@ def simulated_interval(
 ) -> tuple[Floats, Floats, Floats]:
     """The interval of any calculation in every group, and its standard error.
 
-    What the calculation gives once fresh noise of the same laws is taken away again: quantiles of that, or where it is
-    curved the least and the greatest that no test rules out.
+    Quantiles of what the calculation gives once fresh noise is taken away again, or where it is curved the least and
+    the greatest that no test rules out.
     """
     groups = len(next(iter(released.values())))
-    draws = _DRAWS if groups * _DRAWS <= _MOST_DRAWS else _DRAWS // 4
-    doubts, curved = (-1, 1) if is_doubtful(expression) else (0,), is_curved(expression)
+    enough = max(_DRAWS, round(_BEYOND / (1 - level)))
+    draws = enough if groups * enough <= _MOST_DRAWS else _DRAWS // 4
+    affine = is_affine(expression, schema, lambda statistic: statistic not in noises)
+    doubts, curved = (-1, 1) if is_doubtful(expression) else (0,), not affine and is_curved(expression)
     pieces = []
     for start in range(0, groups, _MOST_DRAWS // draws):
         here = {s: values[start : start + _MOST_DRAWS // draws] for s, values in released.items()}
@@ -61,19 +68,20 @@ def simulated_interval(
         drawn: Statistics = {
             s: noise.law.draw(math.prod(size), coins).reshape(size).astype(float) for s, noise in noises.items()
         }
-        moved = here | {s: here[s] - fresh for s, fresh in drawn.items()}
-        if curved:
-            moved, kept = candidates_not_ruled_out(expression, here, drawn, noises, level, schema)
-        ends = [value_of(expression, moved, schema, doubt=doubt) for doubt in doubts]
+        fresh = here | {s: here[s] - noise for s, noise in drawn.items()}
+        moved, kept = (
+            candidates_not_ruled_out(expression, here, drawn, noises, level, schema) if curved else (fresh, None)
+        )
+        ends = [value_of(expression, moved, schema, clip=not affine, doubt=doubt) for doubt in doubts]
         least, most = np.minimum.reduce(ends), np.maximum.reduce(ends)
         # What cannot be calculated, such as 0/0, could be anything.
         least, most = np.where(np.isnan(least), -np.inf, least), np.where(np.isnan(most), np.inf, most)
-        if curved:
+        if kept is not None:
             low, high = np.where(kept, least, np.inf).min(0), np.where(kept, most, -np.inf).max(0)
         else:
             tail = (1 - level) / 2
             low, high = np.quantile(least, tail, 0, method="lower"), np.quantile(most, 1 - tail, 0, method="higher")
-        pieces.append([low, high, np.mean(ends, 0).std(0)])
+        pieces.append([low, high, value_of(expression, fresh, schema, clip=not affine).std(0)])
     low, high, spread = np.hstack(pieces)
     return low, high, spread
 
@@ -128,11 +136,11 @@ def _evenly(drawn: Floats, reach: int) -> Floats:
 
 
 def _possible(sums: Statistics, noises: dict[Any, Noise], schema: Schema) -> Statistics:
-    """The sums with each noisy Σx moved to what it can be, between na and nb of n rows with numbers from a to b.
+    """The sums with each noisy one moved to what it can be: n to 0 at least, Σx of n numbers from a to b to na … nb.
 
     Else next to no candidate would be possible where the noise is much wider than that, and (Σx)²/n is far off.
     """
-    moved = dict(sums)
+    moved = sums | {s: np.maximum(sums[s], 0) for s in noises if isinstance(s, Term) and not s.columns}
     for term in noises:
         if isinstance(term, Term) and len(term.columns) == 1 and Term((), term.where) in sums:
             n = np.maximum(sums[Term((), term.where)], 1)

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Container, Mapping
+from fractions import Fraction
 from typing import Any
 
 from dproof.curation.account import paid
 from dproof.curation.ledger import Ledger
-from dproof.curation.limits import Amount
+from dproof.curation.limits import Amount, rho_for
+from dproof.curation.price import WIDEST
 from dproof.exact import float_above, written
 
 _ACCOUNTING = {
@@ -16,7 +18,8 @@ _ACCOUNTING = {
     "zcdp": "zCDP: rho adds up, also when questions and prices are chosen one after another; what is left is an ε "
     "at the δ of the budget",
 }
-_WIDEST = 1e12  # half-width of a count that tells nothing of any table
+_COUNTS = 40  # about so many, to tell what is left
+_WIDTHS = [digit * 10.0**power for power in range(12) for digit in (1, 2, 5)]  # the widest tells nothing of any table
 
 
 def statement(opened: Ledger) -> dict[str, Any]:
@@ -63,19 +66,30 @@ def entry_to_json(entry: Mapping[str, Any], published: Container[int] = ()) -> d
     )
 
 
-def counts_left(left: Mapping[str, Any], rows: int) -> str:
+def counts_left(left: Amount, rows: int) -> str:
     """What is left, in counts: so many at so wide an interval, about forty of them; for so many rows of a person."""
-    # The half-width at 95 % of one count for all that is left. Of n counts at 1/n of it each it is √n times that of
-    # Gaussian noise, 1.96·r/√(2ρ), and n times that of Laplace noise, ln(20)·r/ε.
-    if left.get("rho"):
-        one, power = 1.96 * rows / math.sqrt(2 * left["rho"]), 2
-    elif left["epsilon"]:
-        one, power = math.log(20) * rows / left["epsilon"], 1
-    else:
+    if not float(left.epsilon) and not left.rho:
         return "nothing is left to spend"
-    if one > _WIDEST:
+    width = min(_WIDTHS, key=lambda near: abs(math.log(max(_counts_at(near, left, rows)) / _COUNTS)))
+    laplace, gaussian = _counts_at(width, left, rows)
+    if max(laplace, gaussian) < 1:
         return "too little is left for a count"
-    wanted = max(1.0, one * 40 ** (1 / power))
-    scale = 10.0 ** math.floor(math.log10(wanted))
-    width = min((scale, 2 * scale, 5 * scale, 10 * scale), key=lambda near: abs(math.log(near / wanted)))
-    return f"about {int((width / one) ** power):,} more counts at ± {written(width)}"
+    how = ", each asked with a δ" if gaussian > laplace else ""
+    return f"about {int(max(laplace, gaussian)):,} more counts at ± {written(width)}{how}"
+
+
+def _counts_at(width: float, left: Amount, rows: int) -> tuple[float, float]:
+    """How many counts ± `width` at 95 % may still be asked, without a δ and with one: by Laplace and Gaussian noise."""
+    reach = width + 0.5  # noise is a whole number, and one that would be rounded to `width` is within it
+    epsilon, sigma = math.log(20) * rows / reach, reach / 1.96
+    digits = math.floor(math.log10(epsilon)) - 2  # three of them, as for who asks for an accuracy
+    price = math.ceil(epsilon / 10.0**digits) * Fraction(10) ** digits
+    if left.rho is None or not left.delta:
+        return float(left.epsilon / price), 0.0
+    rho = float(left.rho)
+    # The ε that is left may come from ρ. It is one at a δ then, and a price without a δ is paid by its ρ, ε²/2.
+    from_rho = rho_for(left.epsilon, left.delta) <= left.rho
+    laplace = 2 * rho / float(price) ** 2 if from_rho else float(left.epsilon / price)
+    # Noise that is wider costs more than (rows/σ)²/2. Three digits of ε can cost 2 % more of ρ.
+    gaussian = 2 * rho * (sigma / rows) ** 2 / 1.02 if sigma < WIDEST / 2 else 0.0
+    return laplace, gaussian

@@ -84,7 +84,7 @@ def read_codes(
     for array, codes in zip(persons, waiting, strict=True):
         rows = kept[start : start + len(array)]
         start += len(array)
-        yield int(rows.sum()), {name: found[rows] for name, found in codes.items()}
+        yield int(rows.sum()), {name: column[rows] for name, column in codes.items()}
 
 
 def counted_rows(arrays: Iterable[Any], rows_per_person: int) -> NDArray[np.bool_]:
@@ -96,8 +96,8 @@ def counted_rows(arrays: Iterable[Any], rows_per_person: int) -> NDArray[np.bool
     >>> counted_rows([pa.array(["ann", "bob", "ann", "ann"])], 2).sum()
     np.int64(3)
     """
-    found = [texts(array) for array in arrays]
-    plain = [array.cast(array.type.value_type) if pa.types.is_dictionary(array.type) else array for array in found]
+    named = [texts(array) for array in arrays]
+    plain = [array.cast(array.type.value_type) if pa.types.is_dictionary(array.type) else array for array in named]
     # As bytes: a text that is no UTF-8 comes as bytes, and would make a batch of them differ from the others in type.
     chunks = [array.cast(pa.large_binary()) if _is_text(array.type) else array for array in plain]
     if not chunks:
@@ -190,8 +190,8 @@ def _added(empty: Tally, parts: Sequence[Any]) -> Tally:
     for sums, histograms, _, vectors in parts:
         for totals, more in zip(empty.sums.values(), sums, strict=True):
             totals[:] = [a + b for a, b in zip(totals, more, strict=True)]
-        for groups, found in zip(empty.histograms.values(), histograms, strict=True):
-            for group, counts in zip(groups, found, strict=True):
+        for groups, counts_by_group in zip(empty.histograms.values(), histograms, strict=True):
+            for group, counts in zip(groups, counts_by_group, strict=True):
                 for code, count in counts:
                     group[code] = group.get(code, 0) + count
         for totals, more in zip(empty.vectors, vectors, strict=True):

@@ -70,6 +70,18 @@ def band_quantile(
     return points_quantile(loadings.shape[1], level) if at_points else tube_quantile(loadings, level)
 
 
+def widened(loadings: Floats, g: float) -> float:
+    """How many times as wide as by the first order the band of a mean must be, where the number of rows has noise.
+
+    With a sum S and a count n of deviations σ, all m with |S − mn| ≤ q √(σ_S² + m²σ_n²) lie about S/n / (1 − g²), up to
+    q √((1 − g²)σ_S² + (S/n)²σ_n²) / (n(1 − g²)), where g = q σ_n/n < 1 (Fieller 1940). The last of the loadings is
+    that of the count. Where there is no noise, nothing has to be wider.
+    """
+    of_count, of_sum = np.abs(loadings[-1]), np.sqrt((loadings[:-1] ** 2).sum(axis=0))
+    width = (of_count * g + np.sqrt((1 - g**2) * of_sum**2 + of_count**2)) / (1 - g**2)
+    return float(np.max(width / np.maximum(np.hypot(of_sum, of_count), np.finfo(float).tiny)))
+
+
 def fine(start: float, stop: float, times: Any) -> NDArray[np.float64]:
     """The grid with points between: what a band between grid points must hold for."""
     return np.union1d(np.linspace(start, stop, 401), times)

@@ -8,7 +8,7 @@ with it the covariances of all sums.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import product
 from typing import Any
 
@@ -21,12 +21,12 @@ from dproof.estimation.central_distribution import Distribution
 from dproof.estimation.central_projection import projection
 from dproof.estimation.central_weights import covariances, measured_sum
 from dproof.estimation.contingency import Estimates as SumEstimates
+from dproof.estimation.counted import values_of
 from dproof.estimation.estimated import Estimated, Options, options_of, warned
-from dproof.laws.debias import Scale
 from dproof.laws.scores import Array
 from dproof.plans.question_sums import QuestionSums, Untold, Weights
 from dproof.plans.schema import schema_of
-from dproof.questions.aggregates import Frequent, Rank, Values, variance
+from dproof.questions.aggregates import Frequent, Rank, variance
 from dproof.questions.answer import Answer, Cell
 from dproof.questions.building import Asked, as_question
 from dproof.questions.measured import answer, refuse_calculation
@@ -68,27 +68,21 @@ def query(release: Any, asked: Asked, **options: Any) -> Answer:
     schema = schema_of(release.law.plan, "release")
     question = resolve(as_question(asked, "release"), schema)
     if asks_for_curves(question, schema):
-        curves = TableCurves(release, question, schema, chosen)
-        return answer(question, schema, curves, chosen.level, CURVES)
+        return answer(
+            question,
+            schema,
+            lambda level: TableCurves(release, question, schema, chosen.at(level)),
+            chosen.level,
+            CURVES,
+        )
     try:
-        measured = MeasuredTables(release, question, schema, chosen)
-        answered = answer(question, schema, measured, chosen.level)
+        answered = answer(
+            question, schema, lambda level: MeasuredTables(release, question, schema, chosen.at(level)), chosen.level
+        )
     except Untold as refused:
         has_rows = release.certificate["release"]["made_up_rows"] is not None
         raise InputError(f"{refused}{_MODEL if has_rows else _NO_MODEL}") from None
     return replace(answered, method=_METHODS[chosen.method] + _INTERVALS)
-
-
-@dataclass(frozen=True, slots=True)
-class Scales:
-    """The schema of a question, and the scales on which its numbers are added up."""
-
-    schema: Schema
-    numbers: Mapping[str, Scale]
-
-    @property
-    def values(self) -> dict[str, Values]:
-        return {c: Values(s.middle, s.unit, 1.0, s.middle - s.unit, s.middle + s.unit) for c, s in self.numbers.items()}
 
 
 class MeasuredTables:
@@ -101,21 +95,23 @@ class MeasuredTables:
         self.rows, self.private = release.rows, release.private
         self.asked = QuestionSums(question, schema, release.law.axes)
         groups, needed = self.asked.groups, self.asked.needed
-        self.keys, scales = self.asked.keys, Scales(schema, self.asked.scales)
+        self.keys, numbers = self.asked.keys, values_of(self.asked.scales)
         self.labels = list(product(*(key.labels for key in self.keys)))
         sums = [measured_sum(release, self.asked.weights(term)) for term in needed]
         values, nothing = _totals(release.estimates, sums, groups), np.zeros((groups, len(sums)))
         self.shown = self.asked.occurring()
-        self.told = release.estimates  # by the method that was asked for
+        self.by_method = release.estimates  # what is shown; intervals are those of the unbiased estimates
         if options.method == "projection":
-            self.told = {**release.estimates, None: projection(release.estimates[None], release.law.tables)}
-        fitted = _totals(self.told, sums, groups) if options.method == "projection" else None
+            self.by_method = {**release.estimates, None: projection(release.estimates[None], release.law.tables)}
+        fitted = _totals(self.by_method, sums, groups) if options.method == "projection" else None
         covariance = covariances(release.estimates, sums, groups)
-        found = SumEstimates(values, values, nothing, nothing, covariance, covariance, self.rows or 0)
+        estimates = SumEstimates(values, values, nothing, nothing, covariance, covariance, self.rows or 0)
         careful = replace(options, level=release.law.normal_level(options.level))
-        self.estimated = Estimated(scales, needed, question.where, careful, found, fitted, covariance, None)
+        self.estimated = Estimated(
+            schema, numbers, needed, question.where, careful, estimates, fitted, covariance, None
+        )
         within = ((_WITHIN, np.ones(groups, bool)),)
-        self.found: dict[Expression, Any] = {
+        self.answered: dict[Expression, Any] = {
             aggregate: (
                 self._special(aggregate, groups, careful.level),
                 within if self.asked.is_spread(aggregate) else (),
@@ -130,7 +126,7 @@ class MeasuredTables:
             return self._most_frequent(aggregate, groups)
         counts, place, axis = self.asked.counts_by(aggregate)
         estimates = self.release.estimates
-        spread = Distribution(measured_sum(self.release, counts), place, axis, groups, estimates, self.told[None])
+        spread = Distribution(measured_sum(self.release, counts), place, axis, groups, estimates, self.by_method[None])
         if definition.chosen == Rank():
             return spread.quantiles(float(aggregate.argument or 0), level)
         return spread.deviations(aggregate.argument, level, squared=definition.formula is variance)
@@ -141,11 +137,11 @@ class MeasuredTables:
         if space.items is not None:
             labels: list[Any] = list(space.items)
             sums = [measured_sum(self.release, one) for one in self.asked.counts_of_items(aggregate, labels)]
-            counts = _totals(self.told, sums, groups)
+            counts = _totals(self.by_method, sums, groups)
         else:
             table, place, axis = self.asked.counts_by(aggregate)
             labels = [label for label in axis.bins.labels if label is not None]
-            values = measured_sum(self.release, table).weights * self.told[None].table(table.table).ravel()
+            values = measured_sum(self.release, table).weights * self.by_method[None].table(table.table).ravel()
             cells = table.groups * axis.size + table.places(place)
             counts = np.bincount(cells, values, groups * axis.size).reshape(groups, -1)[:, : len(labels)]
         order = np.argsort(-counts, axis=1, kind="stable")
@@ -153,21 +149,21 @@ class MeasuredTables:
         chosen = ([labels[n] for n in row[:most]] if most else labels[row[0]] for row in order)
         return [Cell(best, raw=best) for best in chosen]
 
-    def _cells(self, expression: Expression) -> Any:
-        if expression not in self.found:
+    def _answered(self, expression: Expression) -> Any:
+        if expression not in self.answered:
             refuse_calculation(expression, [a for a in aggregates_of(expression) if a.definition.formula is None])
-            self.found[expression] = self.estimated.cells(expression)
-        return self.found[expression]
+            self.answered[expression] = self.estimated.cells(expression)
+        return self.answered[expression]
 
     def estimates(self, expression: Expression) -> Sequence[Any]:
-        return self._cells(expression)[0]  # type: ignore[no-any-return]
+        return self._answered(expression)[0]  # type: ignore[no-any-return]
 
     def cells(self, expression: Expression, groups: Sequence[int]) -> Sequence[Any]:
-        cells: list[Cell] = self._cells(expression)[0]
+        cells: list[Cell] = self._answered(expression)[0]
         return [cells[n] for n in groups]
 
     def notes(self, groups: Sequence[int]) -> Iterator[str]:
-        yield from warned(self.question, self.found, groups, self.private)
+        yield from warned(self.question, self.answered, groups, self.private)
 
 
 def _totals(estimates: Mapping[int | None, Estimates], sums: Sequence[Weights], groups: int) -> Array:

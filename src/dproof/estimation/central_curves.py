@@ -19,7 +19,7 @@ import numpy as np
 from dproof.central.plain import laplace_law
 from dproof.central.residuals import Estimates
 from dproof.coins import NOT_PRIVATE, Coins
-from dproof.curves.bands import points_quantile, tube_quantile
+from dproof.curves.bands import points_quantile, tube_quantile, widened
 from dproof.curves.expansion import CurveLattice
 from dproof.errors import InputError
 from dproof.estimation.central_weights import covariances, measured_sum
@@ -117,19 +117,7 @@ def curve_function(
     if is_total or not of_count:
         return made
     g = made.quantile * of_count / rows
-    return None if g >= 1 else replace(made, quantile=made.quantile * _fieller(made.loadings(made.times), g))
-
-
-def _fieller(loadings: Array, g: float) -> float:
-    """How many times as wide as by the first order a band must be that holds Fieller's set at every grid point.
-
-    With a sum S and a count n of deviations σ, all m with |S − mn| ≤ q √(σ_S² + m²σ_n²) lie about S/n / (1 − g²), up to
-    q √((1 − g²)σ_S² + (S/n)²σ_n²) / (n(1 − g²)), where g = q σ_n/n < 1 (Fieller 1940). The last of the loadings is
-    that of the count. Where there is no noise, nothing has to be wider.
-    """
-    of_count, of_sum = np.abs(loadings[-1]), np.sqrt((loadings[:-1] ** 2).sum(axis=0))
-    width = (of_count * g + np.sqrt((1 - g**2) * of_sum**2 + of_count**2)) / (1 - g**2)
-    return float(np.max(width / np.maximum(np.hypot(of_sum, of_count), np.finfo(float).tiny)))
+    return None if g >= 1 else replace(made, quantile=made.quantile * widened(made.loadings(made.times), g))
 
 
 def mean_of_all(law: TableLaw, estimates: Mapping[int | None, Estimates], place: int) -> CurveEstimate | None:

@@ -23,7 +23,7 @@ _EVENLY = 12  # the square of a bin's width over the variance of numbers that li
 class Distribution:
     """A number by its bins in every group: the counts that are asked for, and the axis of the number.
 
-    `estimates` are unbiased, and intervals come from them; `told` are the counts that an estimate is made from.
+    `estimates` are unbiased, and intervals come from them; `by_method` are the counts that what is shown is made from.
     """
 
     counts: Weights
@@ -31,7 +31,7 @@ class Distribution:
     axis: Axis
     groups: int
     estimates: Mapping[int | None, Estimates]
-    told: Estimates
+    by_method: Estimates
 
     def quantiles(self, share: float, level: float) -> list[Cell]:
         """The value with this share of the rows at or below it, with the interval of Woodruff 1952."""
@@ -45,7 +45,7 @@ class Distribution:
         for last in range(len(self._ends())):
             moved = self.counts.up_to(self.place, last, share)
             variance = covariances(self.estimates, [moved], self.groups)[:, 0, 0]
-            yield self._total(moved, self.told), self._total(moved, self.estimates[None]), variance
+            yield self._total(moved, self.by_method), self._total(moved, self.estimates[None]), variance
 
     def _total(self, sums: Weights, counts: Estimates) -> Array:
         return np.bincount(sums.groups, sums.weights * counts.table(sums.table).ravel(), self.groups)
@@ -75,12 +75,12 @@ class Distribution:
             return (second - first * first / n) / (n - float(less or 0)), widths / n
 
         with np.errstate(divide="ignore", invalid="ignore"):
-            (between, within), (told, spread) = moments(self.estimates[None]), moments(self.told)
+            (between, within), (variance, spread) = moments(self.estimates[None]), moments(self.by_method)
             z = normal_quantile(level)
             half = z * np.sqrt(np.maximum(between.variance, 0.0))
             rest = np.sqrt(np.maximum(within.value + z * np.sqrt(np.maximum(within.variance, 0.0)), 0.0)) / 2
             low, high = (np.sqrt(np.maximum(between.value + sign * half, 0.0)) for sign in (-1, 1))
-            estimate = np.sqrt(np.maximum(told.value, 0.0) + np.maximum(spread.value, 0.0) / _EVENLY)
+            estimate = np.sqrt(np.maximum(variance.value, 0.0) + np.maximum(spread.value, 0.0) / _EVENLY)
             low, high = np.minimum(np.maximum(low - rest, 0.0), estimate), np.maximum(high + rest, estimate)
             error = half / z if squared else half / z / (2 * estimate)
         if squared:

@@ -95,7 +95,7 @@ def _scales(noisy: Array, sizes: Array, variance: float) -> Array:
 def _components(noisy: Array, counts: Array, scales: Sequence[Array], variance: float) -> tuple[Array, Array]:
     """For every cell and component, the first without deviations: the part that it keeps, and its likelihood."""
     columns = [np.zeros((len(noisy), 1))]
-    columns += [counts[:, None] ** power * own for power, own in zip(_POWERS, scales, strict=True)]
+    columns += [counts[:, None] ** power * multiples for power, multiples in zip(_POWERS, scales, strict=True)]
     true = np.concatenate(columns, axis=1)
     spread = true + variance
     logarithm = -(np.log(spread) + noisy[:, None] ** 2 / spread) / 2

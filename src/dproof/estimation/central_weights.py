@@ -56,13 +56,13 @@ def covariances(estimates: Mapping[int | None, Estimates], sums: Sequence[Weight
             continue
         if sums[i].number != sums[j].number:
             continue
-        found = estimates[sums[i].number]
+        variances = estimates[sums[i].number].variances
         shared = tuple(column for column in sums[i].table if column in sums[j].table)
         outside = prod(k[c] for one in (sums[i], sums[j]) for c in one.table if c not in shared)
         for inner in parts([shared]):
             cells = prod(k[c] for c in inner)
             weight = sum(
-                found.variances[outer]
+                variances[outer]
                 * prod(-1 / k[c] for c in outer if c not in inner)
                 / (outside * prod(k[c] for c in shared if c not in outer) ** 2)
                 for outer in parts([shared])

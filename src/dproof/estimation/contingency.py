@@ -25,7 +25,7 @@ from dproof.laws.scores import Array, Powers, Transform, gather
 
 Target = Literal["table", "population"]
 _ROUNDING = 1e-11  # a variance below this part of its terms is zero
-_ATTAINED = 1e-7  # a bias below this is none
+NO_BIAS = 1e-7  # a bias below this is none
 _MOST_SCORES = 1 << 28  # of groups by states, where they are written out
 _MOST_WEIGHTS = 1 << 22  # of sets by cells, at a time
 
@@ -119,8 +119,8 @@ class Contingency:
         """The estimated sums of all blocks, or those that the sanitised rows have as they are."""
         if (powers, naive) not in self._tables:
             pairs = zip(self.axes, powers, strict=True)
-            found = gather((axis.naive(p) if naive else axis.scores(p) for axis, p in pairs), self.counts)
-            self._tables[powers, naive] = found
+            scores = (axis.naive(p) if naive else axis.scores(p) for axis, p in pairs)
+            self._tables[powers, naive] = gather(scores, self.counts)
         return self._tables[powers, naive]
 
     def nodes(self, powers: tuple[Powers, ...], *, cautiously: bool) -> Array:
@@ -153,9 +153,9 @@ class Contingency:
             self._likely[None] = counts
         return self._likely[None]
 
-    def total(self, blocks: Array, each: Sum, groups: Groups) -> Array:
+    def total(self, blocks: Array, wanted: Sum, groups: Groups) -> Array:
         """The sum of every group, from the sums of all blocks."""
-        return Layout(self, groups).total(blocks, each)[groups.order]
+        return Layout(self, groups).total(blocks, wanted)[groups.order]
 
     def likely_bias(self, wanted: Sum, groups: Groups) -> Array:
         """The bias of the estimate of a sum in every group, for the likely nodes of rough axes."""
@@ -292,7 +292,7 @@ class _Factor:
     def biases(self, pattern: int) -> Array:
         """How far the means are from what they stand for."""
         bias = self.means(pattern) - self._on_nodes(pattern, Mixed.wanted)
-        return np.where(np.abs(bias) < _ATTAINED, 0.0, bias)
+        return np.where(np.abs(bias) < NO_BIAS, 0.0, bias)
 
     def _on_nodes(self, pattern: int, values: Callable[[Mixed, Powers], Transform]) -> Array:
         weights = self._blocks(pattern)

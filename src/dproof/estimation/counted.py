@@ -131,7 +131,7 @@ class Counting:
     @property
     def values(self) -> dict[str, Values]:
         """The numbers whose sums are taken, as a formula sees them."""
-        return {c: Values(s.middle, s.unit, 1.0, s.middle - s.unit, s.middle + s.unit) for c, s in self.numbers.items()}
+        return values_of(self.numbers)
 
     # Rows ----------------------------------------------------------------------------------------------------------
 
@@ -251,6 +251,11 @@ class Counting:
         if self._public_keys and by_rows:
             possible &= table.estimates([everything], groups).squares[:, 0, 0] > 0
         return np.asarray(possible)
+
+
+def values_of(scales: Mapping[str, Scale]) -> dict[str, Values]:
+    """Numbers on these scales, as a formula sees them."""
+    return {c: Values(s.middle, s.unit, 1.0, s.middle - s.unit, s.middle + s.unit) for c, s in scales.items()}
 
 
 def _is_fixed(reader: AxisReader, choices: Sequence[Choice]) -> bool:

@@ -91,10 +91,6 @@ class ReleaseCurves(MeasuredCurves):
         self.counted = _Counted(self.release, question.where, question.group_by)
         self.labels, self.shown = self.counted.groups.labels, self.counted.occurs()
 
-    @property
-    def method(self) -> str:
-        return f"mean of the released curves (unbiased); simultaneous bands for the {self.options.target}"
-
     def functions(self, expression: Expression, groups: Sequence[int]) -> Sequence[CurveEstimate | None]:
         """The means or totals of some groups; None where by the estimate there are no rows.
 
@@ -149,9 +145,9 @@ def _functions(
             "the rows of a mean curve cannot be chosen by numbers under noise, which do not tell them apart: "
             "choose them by public columns, categories or sets"
         )
-    part = release.rows != release.whole
+    is_part = release.rows != release.release_rows
     exact = all(isinstance(axis, Kept) and axis.exact for axis in counting.axes)
-    if total and (not exact or (part and (counted.where is not None or counting.keys))):
+    if total and (not exact or (is_part and (counted.where is not None or counting.keys))):
         raise InputError(
             "a total of curves needs rows chosen by public columns, and a column where no curve may be missing: "
             "ask for the mean, or the count"
@@ -164,7 +160,7 @@ def _functions(
     sums = _moments(counted, release.plan.column(column), cast(CurveLattice, mechanism.outputs))
     size = sums.shape[-1]
     first, second = np.zeros((len(groups.labels), size)), np.zeros((len(groups.labels), size, size))
-    noise = float(mechanism.shown.noise.variance) if exact and not part and options.target == "table" else None
+    noise = float(mechanism.shown.noise.variance) if exact and not is_part and options.target == "table" else None
     for i, j in combinations_with_replacement(range(size), 2):
         if i and noise is not None:
             break  # the variance is known
@@ -177,7 +173,7 @@ def _functions(
         second[:, i, j] = second[:, j, i] = estimates.squares[:, left, right]
         if i == 0:
             first[:, j] = estimates.values[:, right]
-    totalled = (release.whole / max(release.rows, 1)) if total else None
+    totalled = (release.release_rows / max(release.rows, 1)) if total else None
     return [_function(mechanism.lattice, first[n], second[n], noise, totalled, options.level) for n in shown]
 
 

@@ -92,9 +92,9 @@ def shrinkage(table: Contingency) -> Array:
     return _with_totals(table, (shares @ values / shares.sum(axis=1)).reshape(cells.shape))
 
 
-def fold(table: Contingency, cells: Array, each: Sum) -> Array:
+def fold(table: Contingency, cells: Array, wanted: Sum) -> Array:
     """The sums of all blocks, from counts of the true values."""
-    return gather((finite(axis).wanted(p) for axis, p in zip(table.axes, each.powers, strict=True)), cells)
+    return gather((finite(axis).wanted(p) for axis, p in zip(table.axes, wanted.powers, strict=True)), cells)
 
 
 def _noisy(table: Contingency) -> tuple[int, ...]:

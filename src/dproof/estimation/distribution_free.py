@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from dproof.estimation.contingency import Contingency, Estimates, Groups, Layout, Sets, Sum, Target
+from dproof.estimation.contingency import NO_BIAS, Contingency, Estimates, Groups, Layout, Sets, Sum, Target
 from dproof.estimation.hypothesis_test import can_reach
 from dproof.estimation.measures import NOTHING, Linear, Measures
 from dproof.laws.debias import Mixed, is_rough
@@ -30,7 +30,6 @@ from dproof.laws.scores import Array, Powers
 _EVEN, _MANY = 12, 40  # thresholds that share the states evenly, beside those at cuts and in the place of them
 _MOST_CUTS = 8
 _AROUND = np.array([0.02, 0.1, 0.3, 0.5, 0.7, 0.9, 0.98])  # quantiles of the noise at a cut that are thresholds too
-_ATTAINED = 1e-7  # a bias below this is none
 _MOST_CHECKED = 1000  # blocks whose scores are looked through for a bias
 
 
@@ -51,13 +50,13 @@ class Condition:
         self.table, self.sums, self.groups, self.number, self.axis = table, sums, groups, number, axis
         self.layout, self.points = Layout(table, groups), axis.singles()
         self.others = [n for n in self.layout.rest if n != number]
-        self._weights = [self.layout.split(each.weights) for each in sums]
+        self._weights = [self.layout.split(wanted.weights) for wanted in sums]
         states = np.arange(axis.states)[:, None]
         self.tests = np.hstack([states < self._thresholds(), states >= 0]).astype(float)
         self.test_means, self.test_gaps = self.points.means(self.tests)
         # The bins between the thresholds, but for those that no law reaches.
         self.occur = np.diff(self.test_means, prepend=0.0).any(axis=0)
-        self.bins, self.law = (np.diff(each, prepend=0.0)[:, self.occur] for each in (self.tests, self.test_means))
+        self.bins, self.law = (np.diff(upto, prepend=0.0)[:, self.occur] for upto in (self.tests, self.test_means))
         self._measured: dict[tuple[bytes, tuple[Powers, ...]], Estimates] = {}
         self._attained: dict[tuple[bytes, Powers], bool] = {}
 
@@ -93,7 +92,7 @@ class Condition:
                 weights = np.where(largest.reshape(-1, *[1] * (weights.ndim - 1)), ends[0], ends[1])
         columns, kind = _distinct(weights.reshape(-1, weights[0, 0].size))
         shaped = columns.reshape(-1, len(self.sums), self.axis.blocks)
-        return [ChosenRows(kind == n, each) for n, each in enumerate(shaped) if each.any()]
+        return [ChosenRows(kind == n, by_sum) for n, by_sum in enumerate(shaped) if by_sum.any()]
 
     def around(self, part: ChosenRows, place: int) -> Array | None:
         """The one or two points of the grid between which all codes lie that a count takes; None where it takes more.
@@ -132,16 +131,21 @@ class Condition:
         if key not in self._attained:
             means, gap = self.points.means(self.axis.scores(powers).of_sum(weights))
             bias = np.abs(means - self.wanted(weights, powers)).max() + gap
-            self._attained[key] = bool(bias <= _ATTAINED)
+            self._attained[key] = bool(bias <= NO_BIAS)
         return self._attained[key]
 
     def wanted(self, weights: Array, powers: Powers) -> Array:
         """What a sum adds up, at each point."""
         return np.asarray(weights[self.points.block] * self.points.values ** sum(powers))
 
-    def other_powers(self, each: Sum) -> tuple[Powers, ...]:
+    def other_powers(self, wanted: Sum) -> tuple[Powers, ...]:
         """The powers of all numbers but this one."""
-        return tuple((0,) * len(p) if n == self.number else p for n, p in enumerate(each.powers))
+        return tuple((0,) * len(p) if n == self.number else p for n, p in enumerate(wanted.powers))
+
+    def noise_target(self, target: Target) -> Target:
+        """Whose variance a test has: where in a node its rows lie is not known, and that of a population is larger,
+        wherever they do."""
+        return "population" if self.points.even else target
 
     @property
     def plain(self) -> tuple[Powers, ...]:
@@ -161,8 +165,8 @@ class Condition:
             if isinstance(axis, Mixed) and axis.rough:
                 axes[n] = axis.tested(tests if n == self.number else np.ones((axis.states, 1)))
         blocks, size = [axes[n].blocks for n in self.others], tests.shape[1]
-        each = np.eye(size).reshape(size, *[1] * len(blocks), size)
-        chosen = np.moveaxis(part.cells.reshape(1, *blocks, 1) * each, -1, self.layout.rest.index(self.number) + 1)
+        by_test = np.eye(size).reshape(size, *[1] * len(blocks), size)
+        chosen = np.moveaxis(part.cells.reshape(1, *blocks, 1) * by_test, -1, self.layout.rest.index(self.number) + 1)
         every = Sum(np.ones([axis.blocks for axis in axes]), powers)
         sets = Sets(size, chosen.reshape(size, -1))
         asked = Groups((), np.arange(self.layout.cells * size), self.groups.fixed, sets)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import isnan
-from typing import Any, Literal, NamedTuple, Protocol, get_args
+from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 
@@ -35,7 +35,7 @@ Method = Literal["inverse", "likelihood", "projection", "shrinkage", "loglinear"
 Assume = Literal["nothing", "smooth"]
 ROUGH = (
     "approximate: noise or bins are wider than what is asked; the interval holds however the values are distributed "
-    "(assume smooth for a narrower one, where values do not heap)"
+    "(assume smooth mostly gives a narrower one, which holds where values do not heap)"
 )
 SMOOTH = (
     "assumes smooth: noise or bins are wider than what is asked; the interval holds only where values are spread "
@@ -71,6 +71,10 @@ class Options:
                 "simultaneous, or the method"
             )
 
+    def at(self, level: float) -> Options:
+        """The same at another level; simultaneous intervals hold also for any choice among them."""
+        return self if self.simultaneous else replace(self, level=level)
+
 
 def options_of(given: Mapping[str, Any]) -> Options:
     """The options of a question, as they were given by name."""
@@ -91,28 +95,20 @@ def warned(
         yield NOT_PRIVATE
 
 
-class Scaled(Protocol):
-    """What a formula needs to know of the numbers whose sums were estimated."""
-
-    @property
-    def schema(self) -> Schema: ...
-    @property
-    def values(self) -> Mapping[str, Values]: ...
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class Estimated:
     """The estimated sums of every group, ready to be calculated with."""
 
-    counting: Scaled
+    schema: Schema
+    numbers: Mapping[str, Values]  # whose sums are taken, as a formula sees them
     needed: list[Term]
     where: Predicate | None
     options: Options
     estimates: Estimates
     fitted: Array | None  # by another method than the inverse
     covariance: Array
-    free: DistributionFree | None  # where a condition may have a bias, and no distribution is assumed
-    scale: float = 1.0  # all rows over those that were counted, for which `free` is
+    distribution_free: DistributionFree | None  # where a condition may have a bias, and no distribution is assumed
+    scale: float = 1.0  # all rows over those that were counted, for which `distribution_free` is
 
     @property
     def best(self) -> Array:
@@ -131,8 +127,8 @@ class Estimated:
             formula = aggregate.definition.formula
             if formula is None:
                 raise KeyError(aggregate)
-            terms = centred_terms(aggregate, self.where, self.counting.schema)
-            terms_of_aggregate = Sums({term.columns: sums[term] for term in terms}, self.counting.values)
+            terms = centred_terms(aggregate, self.where, self.schema)
+            terms_of_aggregate = Sums({term.columns: sums[term] for term in terms}, self.numbers)
             result: Value = formula(terms_of_aggregate, aggregate.columns, aggregate.argument)
             return result
 
@@ -152,7 +148,7 @@ class Estimated:
         if self.fitted is not None:
             estimates = self.value(expression, self.fitted).value
             low, high = np.minimum(low, estimates), np.maximum(high, estimates)
-        elif self.free is not None:
+        elif self.distribution_free is not None:
             estimates = np.where(spread.rough, np.clip(estimates, low, high), estimates)
         naive = self.value(expression, self.estimates.naive).value
         cells = []
@@ -174,7 +170,7 @@ class Estimated:
 
     def rough_note(self, groups: Array) -> Warnings:
         """What to say about groups whose estimates wide noise leaves a bias in."""
-        return ((SMOOTH if self.free is None else ROUGH, groups),)
+        return ((SMOOTH if self.distribution_free is None else ROUGH, groups),)
 
     def spread(self, value: Value) -> Spread:
         """The interval of a value in every group."""
@@ -192,7 +188,9 @@ class Estimated:
             return square._replace(low=np.minimum(low, high), high=np.maximum(low, high), stderr=stderr)
         is_variance = value.ratio is not None and value.ratio.top.parabola is not None and value.ratio.bottom.linear
         spread = self._of_tangents(value, level) if is_variance else self._near(value, level)
-        return spread if self.free is None else self._for_every_distribution(value, spread, self.free, level)
+        if self.distribution_free is None:
+            return spread
+        return self._for_every_distribution(value, spread, self.distribution_free, level)
 
     def _near(self, value: Value, level: float) -> Spread:
         """The interval of a value that is linear in the sums, or the ratio of two such, near to what was estimated."""
@@ -235,7 +233,7 @@ class Estimated:
         """The intervals that are right whatever the distribution, where the scores of a condition have a bias."""
         rough = (free.biased & (value.gradient != 0)).any(axis=1)
         # A part of the rows stands for all as for a population; that it is a large part is not made use of.
-        target = self.options.target if self.scale == 1 else "population"
+        target: Target = self.options.target if self.scale == 1 else "population"
         low, high, unsure = spread.low.copy(), spread.high.copy(), spread.unsure & ~rough
         for n in np.flatnonzero(rough).tolist():
             low[n], high[n] = -np.inf, np.inf
@@ -249,7 +247,7 @@ class Estimated:
             elif value.ratio is not None and _is_concave(value.ratio):
                 # A variance, Σz² − (Σz)²/n over n, is at most what its tangent is, which is linear in the sums.
                 top, bottom = (self._linear(side, n) for side in (value.ratio.top, value.ratio.bottom))
-                _, end = free.interval(n, top, bottom, 2 * level - 1, self.options.target)
+                _, end = free.interval(n, top, bottom, 2 * level - 1, target)
                 unsure[n] = not np.isfinite(end)
                 high[n] = value.ratio.shift + value.ratio.factor * end
         return spread._replace(low=low, high=high, exact=spread.exact & ~rough, rough=rough, unsure=unsure)
@@ -292,6 +290,7 @@ def estimate(
 ) -> Estimated:
     """The sums of a question in every group; over `all_rows`, where the table has a random part of them."""
     sums = list(map(counting.sum_of, needed))
+    asked = counting.schema, counting.values, needed, question.where, options
     estimates, fitted = table.estimates(sums, groups), None
     if options.method == "loglinear":
         refuse_singular(counting, estimates.values)
@@ -300,25 +299,23 @@ def estimate(
         shrunk = shrink(table, sums, groups, options.level, "population" if is_part else options.target)
         estimates = replace(estimates, values=shrunk.values, heaviest=shrunk.heaviest)
         if all_rows is None or not is_part:
-            return Estimated(counting, needed, question.where, options, estimates, None, shrunk.covariance, None)
+            return Estimated(*asked, estimates, None, shrunk.covariance, None)
         squares = shrunk.covariance + np.einsum("gi,gj->gij", estimates.values, estimates.values) / max(table.rows, 1)
         estimates = of_whole(replace(estimates, squares=squares, products=np.full_like(squares, np.nan)), all_rows)
-        return Estimated(
-            counting, needed, question.where, options, estimates, None, estimates.covariance("population"), None
-        )
+        return Estimated(*asked, estimates, None, estimates.covariance("population"), None)
     if options.method != "inverse":
         cells = _FITS[options.method](table)
         refuse_singular(counting, cells)
         fitted = np.stack([table.total(fold(table, cells, wanted), wanted, groups) for wanted in sums], axis=1)
     else:
         refuse_singular(counting, estimates.values)
-    free = DistributionFree(table, sums, groups, estimates) if options.assume == "nothing" else None
+    distribution_free = DistributionFree(table, sums, groups, estimates) if options.assume == "nothing" else None
     scale = 1.0
     if all_rows is not None and all_rows != table.rows:
         estimates, scale = of_whole(estimates, all_rows), scale_up(estimates, all_rows)
         fitted = None if fitted is None else fitted * scale
     covariance = estimates.covariance(options.target)
-    return Estimated(counting, needed, question.where, options, estimates, fitted, covariance, free, scale)
+    return Estimated(*asked, estimates, fitted, covariance, distribution_free, scale)
 
 
 _FITS = {"likelihood": likelihood, "projection": projection, "shrinkage": shrinkage}

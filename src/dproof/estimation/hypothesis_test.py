@@ -49,8 +49,7 @@ def can_reach(
     scores = _within(law, seen, heights - mean) @ law / seen - 1
     means, gaps = zip(*(condition.points.means(condition.bins @ score) for score in scores), strict=True)
     slope, shift = _above(heights, np.stack(means) - np.array(gaps)[:, None])
-    # Where in a node its rows lie is not known; the variance of a population is larger, wherever they do.
-    target = "population" if condition.points.even else target
+    target = condition.noise_target(target)
     pairs = zip(parts, scores + shift, strict=True)
     scored = [condition.scored(group, part, score, target) for part, score in pairs]
     totals, variances, heaviest = (np.concatenate(numbers) for numbers in zip(*scored, strict=True))
@@ -74,8 +73,8 @@ def _within(law: Array, seen: Array, heights: Array) -> Array:
     """The distribution with Σ heights · shares = 0 whose law is nearest to what is seen, in χ²."""
     root, (points, bins) = np.sqrt(seen), law.shape
     matrix = np.zeros((root.size + 2, heights.size))
-    for n, each in enumerate(root):
-        matrix[n * bins : (n + 1) * bins, n * points : (n + 1) * points] = (law / each).T
+    for n, scale in enumerate(root):
+        matrix[n * bins : (n + 1) * bins, n * points : (n + 1) * points] = (law / scale).T
     matrix[-2], matrix[-1] = _STRICT, _STRICT * heights.reshape(-1)
     return nonnegative(matrix, np.append(root, [_STRICT, 0.0])).reshape(heights.shape)
 

@@ -126,8 +126,9 @@ class Value:
             root_of = replace(root_of, factor=root_of.factor * factor, shift=root_of.shift * factor + shift)
         moved, gradient = self.value * factor + shift, self.gradient * factor
         parabola = self.parabola and replace(self.parabola, factor=self.parabola.factor * factor)
-        found = replace(self, value=moved, gradient=gradient, ratio=ratio, root_of=root_of)
-        return replace(found, squared=None, parabola=parabola)
+        return replace(
+            self, value=moved, gradient=gradient, ratio=ratio, root_of=root_of, squared=None, parabola=parabola
+        )
 
     def __add__(self, other: Value | float) -> Value:
         if not isinstance(other, Value):

@@ -50,7 +50,7 @@ class Shrunk:
 def shrink(table: Contingency, sums: list[Sum], groups: Groups, level: float, target: Target) -> Shrunk:
     """The sums of every group, drawn towards the model."""
     model = _Model(table, target)
-    weights = np.stack([_cell_weights(table, each, groups) for each in sums], axis=1)
+    weights = np.stack([_cell_weights(table, wanted, groups) for wanted in sums], axis=1)
     drawn = model.drawn(weights)
     scores = model.scores(drawn)
     covariance = model.covariance(drawn, scores)
@@ -105,18 +105,18 @@ class _Model:
         self.solved = np.linalg.pinv(self.cells.T @ self.weighted, rcond=1e-10, hermitian=True)
         every = np.eye(self.fit.size)[:, None]
         beyond = self.beyond(every)
-        self.free = float(np.einsum("iai->", beyond))  # the dimension of all interactions of three columns and more
+        self.left_out = float(np.einsum("iai->", beyond))  # the dimension of all interactions of three columns and more
         self.estimate = self.unbiased.reshape(-1)
         rest = self.estimate - self.fit
         self.share, self.gain, self.missed = 1.0, 1.0, 0.0
-        if self.free > 0.5:
+        if self.left_out > 0.5:
             variances = self.covariance(beyond, self.scores(beyond))[:, 0, 0]
             noise = max(float(variances.mean()), 1e-12)
             missed = max(float((rest**2).mean()) - noise, 0.0)
-            self.missed = missed + np.sqrt(2 / self.free) * (missed + noise)
+            self.missed = missed + np.sqrt(2 / self.left_out) * (missed + noise)
             self.share = self.missed / (self.missed + noise)
             # w grows with |Y − m|, so an error of Y counts for more than w times, most where few effects tell w.
-            self.gain = min(1.0, self.share + 2 * (1 - self.share) / self.free)
+            self.gain = min(1.0, self.share + 2 * (1 - self.share) / self.left_out)
         self.estimate = self.fit + self.share * rest
 
     def beyond(self, weights: Array) -> Array:

@@ -61,7 +61,7 @@ class MeasuredRelease:
     def __init__(
         self, parts: Sequence[StoredRows], question: Question, options: Options, combos: Combos | None = None
     ) -> None:
-        self.question, self.rows, self.private = question, parts[0].whole, parts[0].private
+        self.question, self.rows, self.private = question, parts[0].release_rows, parts[0].private
         schema, asked = parts[0].law.schema, aggregates(question)
         _check_groups(question, parts[0].law)
         formulas = [a for a in asked if a.definition.formula] or [Aggregate("count")]
@@ -81,7 +81,7 @@ class MeasuredRelease:
         self.special = {a: self.statistics.cells(a) for a in asked if a.definition.formula is None}
         self.answered: dict[Expression, tuple[Sequence[Cell], Warnings]] = {}
 
-    def _found(self, expression: Expression) -> tuple[Sequence[Cell], Warnings]:
+    def _answered(self, expression: Expression) -> tuple[Sequence[Cell], Warnings]:
         """The cells of all groups, and what to say about them."""
         if expression not in self.answered:
             if isinstance(expression, Aggregate) and expression in self.special:
@@ -92,10 +92,10 @@ class MeasuredRelease:
         return self.answered[expression]
 
     def estimates(self, expression: Expression) -> Sequence[Any]:
-        return self._found(expression)[0]
+        return self._answered(expression)[0]
 
     def cells(self, expression: Expression, groups: Sequence[int]) -> Sequence[Any]:
-        cells, _ = self._found(expression)
+        cells, _ = self._answered(expression)
         return [cells[n] for n in groups]
 
     def notes(self, groups: Sequence[int]) -> Iterator[str]:
@@ -232,8 +232,8 @@ def sharpest(parts: Sequence[StoredRows], needed: list[Term], question: Question
 def _precision(counting: Counting, needed: list[Term]) -> float:
     """One over the variance of the sums from one row, for evenly spread values; 1 where they have none."""
     table, combos = counting.expect(1)
-    found = table.estimates([counting.sum_of(term) for term in needed], counting.groups(combos))
-    variance = float(np.einsum("gii->", found.covariance("population")))
+    estimates = table.estimates([counting.sum_of(term) for term in needed], counting.groups(combos))
+    variance = float(np.einsum("gii->", estimates.covariance("population")))
     return (1 / variance if variance > 0 else 1.0) if np.isfinite(variance) else 0.0
 
 
@@ -248,7 +248,7 @@ def pool(parts: Sequence[Estimated], weights: Sequence[float]) -> Estimated:
     if all(fit is not None for fit in fits):
         fitted = np.sum([weight * fit for weight, fit in zip(weights, fits, strict=True) if fit is not None], axis=0)
     covariance = estimates.covariance(first.options.target)
-    return replace(first, estimates=estimates, fitted=fitted, covariance=covariance, free=None, scale=1.0)
+    return replace(first, estimates=estimates, fitted=fitted, covariance=covariance, distribution_free=None, scale=1.0)
 
 
 def _check_groups(question: Question, law: RowLaw) -> None:

@@ -59,7 +59,7 @@ class Measures:
         self.rows = max(condition.table.rows, 1)
         self.powers = [wanted.powers[condition.number] for wanted in condition.sums]
         self.others = [condition.other_powers(wanted) for wanted in condition.sums]
-        self.plain = tuple((0,) * len(p) for p in self.others[0])
+        self.plain = condition.plain
         weights = np.concatenate([np.zeros((1, condition.axis.blocks)), *(part.weights for part in parts)])
         jump = np.pad(np.diff(weights[:, condition.points.block], axis=1).any(axis=0), 1)
         self.kept = condition.points.on_grid
@@ -75,8 +75,8 @@ class Measures:
         if not self.parts:
             return (top.shift, top.shift) if bottom is None else NOTHING
         asked = [top] if bottom is None else [top, bottom]
-        used = np.flatnonzero(np.any([each.coefficients != 0 for each in asked], axis=0)).tolist()
-        if not all(self._is_bounded(each, alone) for each in used):
+        used = np.flatnonzero(np.any([linear.coefficients != 0 for linear in asked], axis=0)).tolist()
+        if not all(self._is_bounded(place, alone) for place in used):
             return NOTHING
         products = dict.fromkeys([self.plain, *(self.others[j] for j in used)])
         self.measures = [(m, powers) for m in range(len(self.parts)) for powers in products]
@@ -91,12 +91,12 @@ class Measures:
                 return extremes
         return NOTHING
 
-    def _is_bounded(self, each: int, alone: bool) -> bool:
+    def _is_bounded(self, place: int, alone: bool) -> bool:
         """Whether the numbers of a sum are known to lie in [−1, 1]; with other conditions there must be none.
 
         Those of public columns are not declared.
         """
-        powers = self.condition.sums[each].powers
+        powers = self.condition.sums[place].powers
         if not alone:
             return not any(map(any, powers))
         axes = [axis for axis, p in zip(self.condition.table.axes, powers, strict=True) if any(p)]
@@ -126,8 +126,7 @@ class Measures:
         """How many rows of each measure lie below the thresholds."""
         condition, size = self.condition, self.condition.tests.shape[1]
         rows = condition.rows(self.group, size)
-        # Where in a node its rows lie is not known; the variance of a population is larger, wherever they do.
-        target: Target = "population" if condition.points.even else self.target
+        target = condition.noise_target(self.target)
         one_level = 1 - (1 - level) / (len(self.measures) * size)
         for m, powers in self.measures:
             estimates = condition.measured(self.parts[m], powers)

@@ -6,7 +6,7 @@ from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from decimal import Decimal
 from fractions import Fraction
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -27,11 +27,18 @@ from dproof.questions.question import Aggregate, Key, Question
 from dproof.questions.sums import Term, present, undeclared_missing
 
 _MOST_STEPS = 512  # thresholds at which a distribution is estimated
-_LEFT = 0.5  # of the bias at a threshold: along smooth values that before it and that behind it cancel in part
-Ends = tuple[Array, Array]
-# A distribution in one group at rising values: the values, the least and the greatest that each stands for,
-# T(t) − q·n for each, its least and greatest, and the naive one.
-Steps = tuple[Array, Ends, Array, Ends, Array]
+_LEFT = 0.5  # of the bias at a threshold: where values are smooth, that before it and that behind it cancel in part
+Ends = tuple[Array, Array]  # the least and the greatest
+
+
+class Steps(NamedTuple):
+    """The distribution of one group at rising values, T(t) being the rows up to t, and n all of them."""
+
+    values: Array
+    stand_for: Ends  # the values between which those of a step lie
+    total: Array  # T(t) − q·n
+    bounds: Ends  # of the total
+    naive: Array  # T(t) − q·n of the rows as they are
 
 
 class OrderStatistics:
@@ -49,7 +56,8 @@ class OrderStatistics:
         combos: Combos | None = None,
     ) -> None:
         self.combos = combos
-        self.law, self.data, self.rows, self.whole = stored.law, stored.data, stored.rows, stored.whole
+        self.law, self.data = stored.law, stored.data
+        self.rows, self.release_rows = stored.rows, stored.release_rows
         self.schema = stored.law.schema
         self.question, self.options, self.labels = question, options, labels
         self.rough = np.zeros(len(labels), bool)  # groups with a distribution that wide noise hides
@@ -69,8 +77,8 @@ class OrderStatistics:
         if definition.chosen is None:
             raise KeyError(f"{aggregate.kind} is no order statistic")
         public = self.schema.is_open(aggregate.columns[0])
-        steps = self._public(aggregate, where) if public else self._private(aggregate, where)
-        return [_cell(aggregate, self.options.level, *each) for each in steps]
+        groups = self._public(aggregate, where) if public else self._private(aggregate, where)
+        return [_cell(aggregate, self.options.level, group) for group in groups]
 
     def _private(self, aggregate: Aggregate, where: Predicate | None) -> Iterator[Steps]:
         """The estimated counts below each value of a sanitised column, in every group."""
@@ -79,12 +87,12 @@ class OrderStatistics:
             counting = self._spelled(column, where)
             self.tables[column, where] = (counting, *counting.read(self.data, self.rows, self.combos))
         counting, table, combos = self.tables[column, where]
-        ends = _ends(counting, column)
-        values = ends[0] if _end(aggregate) == "least" else ends[1]
-        if column in self.schema.bins and not _end(aggregate):
+        ends = _block_ends(counting, column)
+        values = ends[0] if _extreme(aggregate) == "least" else ends[1]
+        if column in self.schema.bins and not _extreme(aggregate):
             values = (ends[0] + ends[1]) / 2
         order = np.argsort(values, kind="stable")
-        if _end(aggregate) == "greatest":
+        if _extreme(aggregate) == "greatest":
             order = order[::-1]
         marks = np.unique(np.linspace(0, len(order) - 1, min(len(order), _MOST_STEPS)).astype(np.int64))
         takes = (np.argsort(order)[None, :] <= marks[:, None]) - _share(aggregate)
@@ -92,7 +100,7 @@ class OrderStatistics:
         estimates = table.estimates(sums, groups)
         refuse_singular(counting, estimates.values)
         free = DistributionFree(table, sums, groups, estimates)
-        scale, estimates = scale_up(estimates, self.whole), of_whole(estimates, self.whole)
+        scale, estimates = scale_up(estimates, self.release_rows), of_whole(estimates, self.release_rows)
         variance = estimates.covariance(options.target)[:, 0, 0]
         half = half_widths(variance, estimates.heaviest[:, 0], options.level).half
         half += scale * np.abs(table.likely_bias(sums[0], groups)) + _LEFT * estimates.doubts[:, 0]
@@ -106,13 +114,16 @@ class OrderStatistics:
             if biased[n] and options.assume == "nothing" and self.rows:
                 low, high = self._bounds(free, n * len(marks), len(marks), _mark(aggregate, total[n]))
             stand_for = ends[0][order[marks]], ends[1][order[marks]]
-            yield values[order[marks]], stand_for, total[n], (low, high), naive[n]
+            yield Steps(values[order[marks]], stand_for, total[n], (low, high), naive[n])
 
     def _bounds(self, free: DistributionFree, first: int, steps: int, mark: float) -> tuple[Array, Array]:
-        """∞ from where on every distribution that fits the rows has passed the mark, and from where on some has; −∞
-        before that."""
-        target: Target = self.options.target if self.whole == self.rows else "population"
-        level, mark = self.options.level, mark * self.rows / self.whole
+        """Bounds of T(t) − q·n that only say on which side of the mark it is: −∞ before, ∞ behind.
+
+        The lower one is behind the mark from where on every distribution that fits the rows has passed it, the upper
+        one from where on some has.
+        """
+        target: Target = self.options.target if self.release_rows == self.rows else "population"
+        level, mark = self.options.level, mark * self.rows / self.release_rows
 
         def some(step: int) -> bool:
             return free.can_reach(first + step, 1, mark, level, target)
@@ -160,17 +171,17 @@ class OrderStatistics:
                     f"{aggregate.kind.upper()} needs numbers, and column {column!r} has other values: COUNT it"
                 )
         for rows in parts.values():
-            steps = np.array(sorted(rows, reverse=_end(aggregate) == "greatest")).reshape(-1, 5)
+            steps = np.array(sorted(rows, reverse=_extreme(aggregate) == "greatest")).reshape(-1, 5)
             q, upto, all_of = _share(aggregate), np.cumsum(steps, axis=0), steps.sum(axis=0)
             _, total, naive, *_ = (upto - q * all_of).T
             # Rows with different public values are different rows, so their squares add up: (1 − q)² before t, q²
             # behind.
             *_, square, product = ((1 - 2 * q) * upto + q**2 * all_of).T
-            exact = options.target == "table" and self.whole == self.rows
+            exact = options.target == "table" and self.release_rows == self.rows
             less = product if exact else total**2 / max(self.rows, 1)
             variance = np.where(np.abs(square - less) < 1e-9 * np.abs(square), 0.0, square - less)
             half = half_widths(variance, np.zeros(len(steps)), options.level).half
-            yield steps[:, 0], (steps[:, 0], steps[:, 0]), total, (total - half, total + half), naive
+            yield Steps(steps[:, 0], (steps[:, 0], steps[:, 0]), total, (total - half, total + half), naive)
 
     def _most_frequent(self, aggregate: Aggregate, several: bool, where: Predicate | None) -> list[Cell]:
         """The values or items of the largest estimated counts."""
@@ -207,7 +218,7 @@ class OrderStatistics:
         counting = Counting(self.law, needed, [*self.question.group_by, *keys])
         table, combos = counting.read(self.data, self.rows)
         groups = counting.groups(combos)
-        estimated = estimate(counting, table, groups, needed, self.question, self.options, self.whole)
+        estimated = estimate(counting, table, groups, needed, self.question, self.options, self.release_rows)
         numbers = zip(estimated.best[:, 0].tolist(), estimated.estimates.naive[:, 0].tolist(), strict=True)
         yield from zip(groups.labels, numbers, strict=True)
 
@@ -217,24 +228,22 @@ def _mark(aggregate: Aggregate, total: Array) -> float:
 
     An extreme is where half a row is passed; a quantile may be hit exactly, whatever floats make of it.
     """
-    return 0.5 if _end(aggregate) else -1e-9 * float(np.abs(total).max())
+    return 0.5 if _extreme(aggregate) else -1e-9 * float(np.abs(total).max())
 
 
-def _cell(
-    aggregate: Aggregate, level: float, values: Array, stand_for: Ends, total: Array, bounds: Ends, naive: Array
-) -> Cell:
+def _cell(aggregate: Aggregate, level: float, steps: Steps) -> Cell:
     """Where an estimated distribution passes its mark, and where it may pass it (Woodruff 1952)."""
-    least, greatest = bounds
+    values, total, (least, greatest) = steps.values, steps.total, steps.bounds
     if not (total.any() or (least != greatest).any()):  # of no rows, surely
         return Cell(None)
     mark = _mark(aggregate, total)
     last = len(values) - 1
     rising = (np.maximum.accumulate(total) + np.minimum.accumulate(total[::-1])[::-1]) / 2
-    middle, low, raw = (_first(found >= mark, last) for found in (rising, greatest, naive))
+    middle, low, raw = (_first(numbers >= mark, last) for numbers in (rising, greatest, steps.naive))
     below = np.flatnonzero(least < mark)
     high = min(int(below[-1]) + 1, last) if len(below) else 0
     reach = [min(low, middle), max(high, middle)]
-    ends = float(stand_for[0][reach].min()), float(stand_for[1][reach].max())
+    ends = float(steps.stand_for[0][reach].min()), float(steps.stand_for[1][reach].max())
     stderr = (ends[1] - ends[0]) / (2 * normal_quantile(level))
     return Cell(_number(values[middle]), ends[0], ends[1], stderr, _number(values[raw]))
 
@@ -249,16 +258,16 @@ def _number(value: float) -> int | float:
 
 def _share(aggregate: Aggregate) -> float:
     """q of a quantile: T(t) − q·n passes 0 there."""
-    return 0.0 if _end(aggregate) else float(aggregate.argument or 0)
+    return 0.0 if _extreme(aggregate) else float(aggregate.argument or 0)
 
 
-def _end(aggregate: Aggregate) -> str | None:
-    """Which end of a distribution is asked for, if it is one."""
+def _extreme(aggregate: Aggregate) -> str | None:
+    """Which end of a distribution is asked for, "least" or "greatest"; None for a quantile."""
     chosen = aggregate.definition.chosen
     return chosen.end if isinstance(chosen, Rank) else None
 
 
-def _ends(counting: Counting, column: str) -> Ends:
+def _block_ends(counting: Counting, column: str) -> Ends:
     """The least and the greatest number of each block of a column."""
     cut, space = counting.cuts[column], counting.schema.declared(column)
     last = cut.samples

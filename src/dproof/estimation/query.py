@@ -62,9 +62,11 @@ def query(release: Any, asked: Asked, **options: Any) -> Answer:
     schema = release.law.schema
     question = resolve(as_question(asked, "release"), schema)
     if asks_for_curves(question, schema):
-        curves = ReleaseCurves(release, question, chosen)
-        return answer(question, schema, curves, chosen.level, curves.method)
-    answered = answer(question, schema, measured(release, question, chosen), chosen.level)
+        method = f"mean of the released curves (unbiased); simultaneous bands for the {chosen.target}"
+        return answer(
+            question, schema, lambda level: ReleaseCurves(release, question, chosen.at(level)), chosen.level, method
+        )
+    answered = answer(question, schema, lambda level: measured(release, question, chosen.at(level)), chosen.level)
     rough = chosen.method == "inverse" and not {ROUGH, SMOOTH}.isdisjoint(answered.notes)
     method = _METHODS["approximate" if rough else chosen.method]
     if SMOOTH in answered.notes:
@@ -123,11 +125,11 @@ def _check(sql: str) -> None:
         raise InputError("raw takes one SELECT: nothing can be attached, copied, installed, set or changed")
     if tree.find(exp.Into):
         raise InputError("raw changes nothing: leave INTO out")
-    own = {str(part.alias).casefold() for part in tree.find_all(exp.CTE)} | {"release"}
+    readable = {str(part.alias).casefold() for part in tree.find_all(exp.CTE)} | {"release"}
     for table in tree.find_all(exp.Table):
         if isinstance(table.this, _ROW_MAKERS):
             continue
         if not isinstance(table.this, exp.Identifier) or table.args.get("db") or table.args.get("catalog"):
             raise InputError("only the table release can be read, no files, functions or other tables")
-        if table.name.casefold() not in own:
+        if table.name.casefold() not in readable:
             raise InputError(f"there is no table {table.name[:60]!r}: ask FROM release")

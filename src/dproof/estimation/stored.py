@@ -235,7 +235,8 @@ def _unmix_bins(law: Law, seen: list[Seen], bins: list[ColumnBins | None], other
     (column, *more), (edges, *_) = seen, bins
     if more or others > 1 or edges is None:
         raise InputError(
-            f"{name} were sanitised together, numbers by their bins: ask for counts at their edges, not for sums"
+            f"{name}, sanitised in bins together with other columns, can only be counted, at the edges of the bins: "
+            "ask for such counts, not for sums or means"
         )
     return _between_edges(law, column, edges, name)
 

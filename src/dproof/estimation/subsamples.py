@@ -35,7 +35,7 @@ class StoredRows:
     law: RowLaw
     data: Any
     rows: int
-    whole: int  # rows of the release
+    release_rows: int
     private: bool
 
     @property
@@ -89,20 +89,20 @@ def _holding(law: RowLaw, private: frozenset[str]) -> list[tuple[str, RowLaw, An
     return holding
 
 
-def scale_up(estimates: Estimates, whole: int) -> float:
+def scale_up(estimates: Estimates, release_rows: int) -> float:
     """How many rows one row of a part stands for."""
-    return whole / max(estimates.rows, 1)
+    return release_rows / max(estimates.rows, 1)
 
 
-def of_whole(sample: Estimates, whole: int) -> Estimates:
+def of_whole(sample: Estimates, release_rows: int) -> Estimates:
     """The sums over all rows, from estimates for a random part of them.
 
     A score that was the same in all rows of the part shows no variance; unless it is 1 whatever a row holds, it has
     that of one row at least.
     """
-    if sample.rows == whole:
+    if sample.rows == release_rows:
         return sample
-    scale, population = scale_up(sample, whole), sample.covariance("population").copy()
+    scale, population = scale_up(sample, release_rows), sample.covariance("population").copy()
     certain = np.abs(sample.values - sample.rows) + np.abs(sample.heaviest - 1) <= _SAME * max(sample.rows, 1)
     places = np.arange(population.shape[1])
     variances = population[:, places, places]
@@ -114,9 +114,9 @@ def of_whole(sample: Estimates, whole: int) -> Estimates:
         naive=scale * sample.naive,
         heaviest=scale * sample.heaviest,
         doubts=scale * sample.doubts,
-        squares=scale**2 * population + _outer(values) / max(whole, 1),
+        squares=scale**2 * population + _outer(values) / max(release_rows, 1),
         products=scale * sample.products,
-        rows=whole,
+        rows=release_rows,
     )
 
 

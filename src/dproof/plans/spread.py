@@ -118,14 +118,9 @@ def things(plan: Plan) -> tuple[Wanted, ...]:
 # Variances -----------------------------------------------------------------------------------------------------------
 
 
-def _is_summed(column: Column) -> bool:
-    """Whether sums and means of a column are asked for; the values, items and bins of all others are counted."""
-    return column.bins is None and not column.space.is_counted
-
-
 def _square(columns: Iterable[Column]) -> float:
     """M: the mean square, for evenly spread values, of what a row adds to all counts, or to sums on [−1, 1]."""
-    return prod(1 / 3 if _is_summed(column) else 1.0 for column in columns)
+    return prod(1 / 3 if column.is_averaged else 1.0 for column in columns)
 
 
 def noise(columns: Sequence[Column], mechanism: Mechanism, asked: frozenset[str] | None = None) -> float | None:
@@ -136,7 +131,7 @@ def noise(columns: Sequence[Column], mechanism: Mechanism, asked: frozenset[str]
     family, space = mechanism.family, mechanism.inputs
     own = [column for column in columns if asked is None or column.name in asked]
     chances = family.hit_and_miss
-    if any(map(_is_summed, own)):
+    if any(column.is_averaged for column in own):
         if len(columns) > 1 and chances is not None:
             shown = chances[0] + (space.size - 1) * chances[1]  # values in the output of a row, on average
             return _square(own) * float(shown / (chances[0] - chances[1]) ** 2 - 1)
@@ -208,7 +203,7 @@ def _thing_of(need: Need, laws: Laws) -> int:
 def _answer(need: Need, columns: tuple[Column, ...], mechanism: Mechanism) -> tuple[float | None, float]:
     """T, and S: the variance that taking a part of the rows adds."""
     own = [column for column in columns if column.name in need.columns]
-    part = _square(own) if any(map(_is_summed, own)) else 1 - 1 / _cells(own)
+    part = _square(own) if any(column.is_averaged for column in own) else 1 - 1 / _cells(own)
     return noise(columns, mechanism, need.columns), part
 
 

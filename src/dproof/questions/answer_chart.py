@@ -14,6 +14,7 @@ from dproof.charts.picture_file import picture_file
 from dproof.charts.style import ACCENT, INK, label_text, styled
 from dproof.curves.charts import mean_chart
 from dproof.errors import InputError
+from dproof.exact import percent
 from dproof.questions.answer import Answer, Cell
 
 _MOST_ROWS, _MOST_CURVES = 200, 24
@@ -101,7 +102,7 @@ def _one(answer: Answer, column: str, keys: Sequence[str]) -> Any:
         layer([*dots, *texts], "at").mark_text(dy=-9, fontSize=10, color=INK).encode(text="text:N"),
     ]
     subtitle = "grey ticks: the numbers before correction" if naive else ""
-    title = alt.Title(f"{column}, {answer.level:.0%} intervals", subtitle=subtitle)
+    title = alt.Title(f"{column}, {percent(answer.level)} intervals", subtitle=subtitle)
     return alt.layer(*layers, title=title).properties(width=520, height=max(48, _ROW * len(groups)))
 
 
@@ -113,7 +114,7 @@ def _curves(answer: Answer, column: str, keys: Sequence[str]) -> list[Any]:
         if _is_curve(cell):
             points = list(range(1, len(cell.low) + 1))
             title = " · ".join(part for part in (column, group) if part)
-            title += f", {answer.level:.0%} band" if cell.informative else ": no information"
+            title += f", {percent(answer.level)} band" if cell.informative else ": no information"
             charts.append(
                 mean_chart(points, cell.moved, cell.low, cell.high, title=title, value=column, at="grid point")
             )

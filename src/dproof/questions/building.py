@@ -54,7 +54,7 @@ class Select:
         given = Fraction(whole(number, "number", 1))
         return self._with(f"top_{_column(column)}", Aggregate("top", (column,), given))
 
-    def where(self, *conditions: str, **values: Any) -> Select:
+    def where(self, /, *conditions: str, **values: Any) -> Select:
         """Only rows that satisfy these conditions, written as after WHERE, and have these values."""
         condition = self.condition
         for text in conditions:

@@ -14,6 +14,7 @@ from dproof.curves.expansion import CurveLattice
 from dproof.curves.left_out import left_out
 from dproof.curves.shrinkage import smoothed
 from dproof.questions.answer import Answer, Cell
+from dproof.questions.ranges import Range
 
 _ROUNDING = 0.001  # of the range: what is left out by rounding alone
 
@@ -23,8 +24,9 @@ class CurveEstimate:
     """scale · (centre + Σ scales_j · z_j · φ_j), known up to scale · Σ_k ξ_k · loadings_k with ξ of variance 1.
 
     `factor` has a row for each φ_j and a last one for the centre, and a column for each ξ. `quantile` standard errors
-    hold at every point at once, with probability `level`; the band adds what the basis may leave out of a curve: it is
-    for the curve itself on its grid. Between grid points curves are linear, and so is a band of values there.
+    hold at every point at once, with probability `level`; there are infinitely many where nothing is known. The band
+    adds what the basis may leave out of a curve: it is for the curve itself on its grid. Between grid points curves are
+    linear, and so is a band of values there.
 
     A mean of such curves is shown smoothed (see `shrinkage`), inside its band, which is that of the unbiased estimate;
     with `smooth`, which needs that the loadings are those of noise and of nothing else. A total stays unbiased, so that
@@ -112,7 +114,7 @@ class CurveEstimate:
     def table(self) -> Answer:
         """The curve as an answer with a row for each grid point."""
         columns = (values.tolist() for values in (self.times, *self.evaluate(self.times)))
-        rows = [{"t": t, "value": Cell(y, a, b, s, y)} for t, y, a, b, s in zip(*columns, strict=True)]
+        rows = [{"t": t, "value": Range().cut(Cell(y, a, b, s, y))} for t, y, a, b, s in zip(*columns, strict=True)]
         notes = (*self.notes, f"the band holds at all points at once, with probability {self.level:g}")
         return Answer(("t", "value"), rows, self.level, (*notes, *basis_notes(self.lattice)))
 

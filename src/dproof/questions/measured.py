@@ -2,12 +2,18 @@
 
 A question needs sums over rows; these are counted, measured under noise, and calculated with. Whoever measures says
 what an expression is in every group; HAVING, ORDER BY, LIMIT, possible ranges and cautions are the same for all.
+
+Where HAVING, or ORDER BY and LIMIT, look at noisy values, the rows with large noise are chosen more often, and their
+intervals miss more often. Of the k rows shown among m each has then an interval of the level 1 − (1 − level)·k/m, so
+that on average the share of those shown that miss is at most 1 − level: for a LIMIT whatever the noise, for HAVING
+where that of the groups is independent (Benjamini and Yekutieli 2005, False discovery rate-adjusted multiple confidence
+intervals).
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from fractions import Fraction
 from typing import Any, Protocol
 
@@ -28,6 +34,11 @@ from dproof.questions.question import (
 )
 from dproof.questions.schema import Schema, shown_as
 from dproof.spaces.space import COMPARISONS
+
+_CHOSEN = (
+    "rows were chosen by noisy values, so large noise is likely: their intervals are wider, and on average {:.4g}% of "
+    "those shown hold the truth"
+)
 
 
 class Measured(Protocol):
@@ -59,11 +70,15 @@ class Measured(Protocol):
         """What is to be said about the cells of these groups."""
 
 
-def answer(question: Question, schema: Schema, measured: Measured, level: float, method: str = "") -> Answer:
+def answer(
+    question: Question, schema: Schema, measured_at: Callable[[float], Measured], level: float, method: str = ""
+) -> Answer:
     """The rows that HAVING, ORDER BY and LIMIT leave, with cells cut to what is possible.
 
-    Groups that are made of the items of sets as well follow each other, a group for each item.
+    What is `measured_at` a level has intervals of that level. Groups that are made of the items of sets as well follow
+    each other, a group for each item.
     """
+    measured = measured_at(level)
     items = [None] if question.unnest is None else question.unnest.items
 
     def keys(key: Key | Unnest, rows: Iterable[int]) -> list[Any]:
@@ -94,11 +109,36 @@ def answer(question: Question, schema: Schema, measured: Measured, level: float,
     ordered = [order.expression for order in question.order_by]
     shown = [n * len(items) + item for n in measured.shown for item in range(len(items))]
     kept = arranged(question, {part: looked_at(part) for part in (*sides, *ordered)}, shown)
+    chosen = chosen_by_noise(question) and 0 < len(kept) < len(shown)
+    if chosen:
+        measured = measured_at(level_of_chosen(level, len(kept), len(shown)))
     columns = {item.alias: column(item.expression, kept) for item in question.select}
     rows = [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
     groups = list(dict.fromkeys(row // len(items) for row in kept))
     notes = dict.fromkeys([*cautions(rows, measured.ways_out), *measured.notes(groups)])
+    if chosen and any(_is_interval(value) for row in rows for value in row.values()):
+        notes[_CHOSEN.format(100 * level)] = None
     return Answer(tuple(columns), rows, level, tuple(notes), method)
+
+
+def chosen_by_noise(question: Question) -> bool:
+    """Whether noisy values decide which rows of an answer are shown."""
+    looked_at = [side for test in question.having for side in (test.left, test.right)]
+    looked_at += [order.expression for order in question.order_by if question.limit is not None]
+    return any(map(aggregates_of, looked_at))
+
+
+def level_of_chosen(level: float, shown: int, groups: int) -> float:
+    """The level of each of some intervals that were chosen among those of more groups.
+
+    >>> round(level_of_chosen(0.95, 1, 20), 6)
+    0.9975
+    """
+    return 1 - (1 - level) * shown / groups
+
+
+def _is_interval(value: Any) -> bool:
+    return isinstance(value, Cell) and value.low is not None and value.low != value.high
 
 
 def refuse_calculation(expression: Expression, chosen: Container[Aggregate]) -> None:

@@ -39,7 +39,8 @@ def query_model(release: Any, asked: Asked, **options: Any) -> Answer:
     curve = next((name for name in columns(question) if schema.spaces[name].holds_curves), None)
     if curve is not None:
         raise InputError(f"made-up rows leave out curves: ask about {curve!r} without method='model'")
-    return answer(question, schema, ModelRows(release, question, schema), options_of(options).level, _METHOD)
+    rows = ModelRows(release, question, schema)
+    return answer(question, schema, lambda _: rows, options_of(options).level, _METHOD)
 
 
 def _codes(column: Column, batch: Any) -> Any:

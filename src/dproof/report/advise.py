@@ -31,7 +31,7 @@ from dproof.privacy import Privacy
 from dproof.questions.aggregates import Sums, total
 from dproof.questions.building import Select
 from dproof.questions.functions import changes_widths
-from dproof.questions.predicates import Compare, Contains, both
+from dproof.questions.predicates import Contains, both
 from dproof.questions.question import Expression, Question, aggregates, aggregates_of, columns, measured_parts
 from dproof.questions.schema import Schema, asks_for_curves, resolve
 from dproof.questions.sums import Term, centred_terms, multiplied_out
@@ -173,11 +173,12 @@ def asked_width(plan: Plan, rows: int, column: str) -> float | None:
     space = plan.column(column).space
     if space.holds_curves:
         return None
-    if not space.is_counted:
+    if plan.column(column).is_averaged:
         return _width(plan, Select().mean(column), rows)
-    first, holds = space.candidate(0), space.items is not None
-    condition = Contains(column, first) if holds else Compare(column, "=", first)
-    return _width(plan, replace(Select().count(), condition=condition), rows)
+    count, first = Select().count(), space.candidate(0)
+    if space.items is not None:
+        return _width(plan, replace(count, condition=Contains(column, first)), rows)
+    return _width(plan, count.where(**{column: first}), rows)
 
 
 def question_widths(plan: Plan, rows: int, sql: str) -> dict[str, float | None]:
@@ -325,8 +326,8 @@ def _of_curator(
 def _whole(term: Term, measured: Estimated, question: Question, schema: Schema) -> Array:
     """A curator's sum in its own units, from the same sum of the release."""
     places = {part: measured.needed.index(_estimated(term, part, question)) for part in multiplied_out(term.columns)}
-    sums = Sums({part: measured.estimates.values[:, place] for part, place in places.items()}, measured.counting.values)
-    units = [measured.counting.values[column].unit for column in term.columns]
+    sums = Sums({part: measured.estimates.values[:, place] for part, place in places.items()}, measured.numbers)
+    units = [measured.numbers[column].unit for column in term.columns]
     found = sums[term.columns] * prod(units) if term.centred else total(sums, *term.columns)
     return np.asarray(found / float(term.unit(schema)))
 

@@ -30,6 +30,7 @@ _BEYOND = (
     "released numbers may lie outside the range of the true ones: this keeps their mean right. Where the chart has "
     "several humps, the law with the least noise releases numbers from those places only"
 )
+_BINS = "a row was changed by the bin that its number lies in: an error of 1 is another bin, however far away"
 
 
 class Pictures(NamedTuple):
@@ -209,6 +210,8 @@ def _group(group: Group, accuracy: Iterable[str], picture: str | None) -> str:
     facts += accuracy
     if group.mechanism.outputs != group.mechanism.inputs and group.mechanism.inputs.line is not None:
         facts.append(_BEYOND)
+    if any(column.bins is not None for column in group.columns):
+        facts.append(_BINS)
     items = "".join(f"<li>{escape(fact)}</li>" for fact in facts)
     figure = "" if picture is None else f'<figure class="law">{picture}</figure>'
     return f"<article><h3>{escape(group.name)}</h3><ul>{items}</ul>{figure}</article>"

@@ -148,9 +148,9 @@ class Desk:
     def _budget(self, holder: Holder, table: Table) -> dict[str, Any]:
         plan, spender = table.plan, self._spender(holder, table)
         standing = self._standing(table) if spender is None else self._share(spender, table)
-        left = standing.remaining.to_json()
-        amounts = {"budget": standing.budget.to_json(), "spent": standing.spent.to_json(), "remaining": left}
-        return {**amounts, "in_words": counts_left(left, plan.rows_per_person), "neighbours": plan.privacy.neighbours}
+        words = counts_left(standing.remaining, plan.rows_per_person)
+        amounts = {name: getattr(standing, name).to_json() for name in ("budget", "spent", "remaining")}
+        return {**amounts, "in_words": words, "neighbours": plan.privacy.neighbours}
 
     def history(self, holder: Holder, name: str) -> list[dict[str, Any]]:
         """What somebody has asked of a table; a custodian sees what everybody has."""

@@ -78,9 +78,9 @@ def expected(draft: Draft, rows: int) -> dict[str, Any]:
         "columns": [
             {
                 "name": name,
-                "what": "mean" if _is_averaged(plan, name) else "count",
+                "what": "mean" if plan.column(name).is_averaged else "count",
                 # A mean of what cannot be added up is one of dates.
-                "unit": "days" if _is_averaged(plan, name) and not plan.column(name).space.has_sums else None,
+                "unit": "days" if plan.column(name).is_averaged and not plan.column(name).space.has_sums else None,
                 "share": costs["shares"].get(name),
                 **told(("", name)),
             }
@@ -142,12 +142,6 @@ def _tried(
         return {}
 
 
-def _is_averaged(plan: Plan, name: str) -> bool:
-    """Whether the usual question about a column is its mean, and not the count of one value."""
-    column = plan.column(name)
-    return column.bins is None and not column.space.is_counted
-
-
 # What an answer can be at all ----------------------------------------------------------------------------------------
 
 
@@ -160,7 +154,7 @@ def _ranges(plan: Plan, rows: int, names: Sequence[str]) -> dict[tuple[str, str]
     curves = {column.name for column in private if column.space.holds_curves}
     schema, counts = schema_of(plan), Range(Fraction(0), Fraction(rows))
     found = {
-        ("", name): Range(*schema.spaces[name].ends) if _is_averaged(plan, name) else counts
+        ("", name): Range(*schema.spaces[name].ends) if plan.column(name).is_averaged else counts
         for name in names
         if name not in curves
     }
@@ -198,7 +192,7 @@ def _local_widths(plan: Plan, rows: int, names: Sequence[str], asked: Sequence[s
     found: Widths = {}
     for group in law.groups:
         for name in (column.name for column in group.columns if column.name in names):
-            known = means.get(group.name) if _is_averaged(plan, name) else counts[group.name]
+            known = means.get(group.name) if plan.column(name).is_averaged else counts[group.name]
             before = found.get(("", name))  # a row may be asked about a column in several groups
             found["", name] = known if before is None or (known is not None and known < before) else before
     compared = advise(plan, rows=rows, questions=asked).comparisons if asked else ()
@@ -237,7 +231,7 @@ def _central_widths(plan: Plan, rows: int, names: Sequence[str], asked: Sequence
         name, is_counted = axis.column.name, not axis.has_curves and {(), (place,)} <= counts.variances.keys()
         if name not in names:
             continue
-        if _is_averaged(plan, name):
+        if plan.column(name).is_averaged:
             found["", name] = means.get(Residual((), place))
         elif is_counted:  # a set has an axis for each of its items
             width = deviations * counts.cell_variance((place,)) ** 0.5

@@ -90,6 +90,11 @@ class Column:
         bins = self.sanitised_bins
         return self.space if bins is None else bins.space
 
+    @property
+    def is_averaged(self) -> bool:
+        """Whether the usual question about it is its mean; the values, items and bins of other columns are counted."""
+        return self.bins is None and not self.space.is_counted
+
     def sanitised_encoder(self) -> Encode:
         """What turns the source's Arrow arrays of the column into codes of the space that it is sanitised in."""
         encode, bins = self.encoder(), self.sanitised_bins
