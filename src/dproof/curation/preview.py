@@ -23,7 +23,7 @@ from dproof.privacy import Privacy
 from dproof.questions.canonical import canonical, condition, expression
 from dproof.questions.functions import changes_widths
 from dproof.questions.measured import chosen_by_noise, level_of_chosen
-from dproof.questions.possible import possible
+from dproof.questions.possible import possible_columns
 from dproof.questions.question import Aggregate, Expression, aggregates_of, measured_parts
 from dproof.questions.ranges import Range
 from dproof.questions.schema import Schema
@@ -146,9 +146,7 @@ def preview(
     ]
     asked = canonical(question)
     # A band that is too wide at one point may still tell something at another.
-    judged = [i for i in question.select if i.alias in spread and measurement.curves is None]
-    inside = {i.alias: measured_parts(i.expression, question.unnest)[0] for i in judged}
-    reached = {alias: possible(part, question, schema, rows) for alias, part in inside.items()}
+    reached = possible_columns(question, schema, rows) if measurement.curves is None else {}
     useless = {name: reach for name, reach in reached.items() if 0 < reach.high - reach.low <= (widths[name] or 0)}
     picked = tuple(i.alias for i in question.select if any(c.aggregate == i.expression for c in measurement.chosen))
     facts = (tuple(mechanisms), widths, errors, level, notes)

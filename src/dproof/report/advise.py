@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from math import ceil, exp, isfinite, log, prod
 from typing import Any
@@ -29,15 +29,19 @@ from dproof.plans.row_law import RowLaw, certify_row
 from dproof.plans.schema import schema_of
 from dproof.privacy import Privacy
 from dproof.questions.aggregates import Sums, total
+from dproof.questions.answer import NOTHING
 from dproof.questions.building import Select
 from dproof.questions.functions import changes_widths
+from dproof.questions.possible import possible_columns
 from dproof.questions.predicates import Contains, both
 from dproof.questions.question import Expression, Question, aggregates, aggregates_of, columns, measured_parts
+from dproof.questions.ranges import Range
 from dproof.questions.schema import Schema, asks_for_curves, resolve
 from dproof.questions.sums import Term, centred_terms, multiplied_out
 
 Spread = tuple[float | None, float | None]  # a half-width and a standard error, over all groups
 _LEVEL = 0.95
+_WAYS = ("release", "ask", "ask_shared")
 _MOST_ROWS = 10**15
 _EASY = 4  # an ε under which laws are small
 
@@ -50,6 +54,7 @@ class Comparison:
     one who shares ε evenly among all questions. None is what depends on the data, or cannot be answered that way.
     `estimated` where ± of the curator depends on the data and is that for evenly spread values, as ± of the release
     always is. `ratio` is how many times larger the standard error of the release is than that of the curator.
+    `possible` is what the answer can be at all.
     """
 
     question: str
@@ -60,6 +65,13 @@ class Comparison:
     ask_shared: float | None
     ratio: float | None = None
     estimated: bool = False
+    possible: Range = field(default_factory=Range)
+
+    @property
+    def informative(self) -> dict[str, bool]:
+        """For each way, whether the answer would leave out anything that is possible: if not, it tells nothing."""
+        widths = {way: getattr(self, way) for way in _WAYS}
+        return {way: width is None or self.possible.is_narrowed_by(width) for way, width in widths.items()}
 
     @property
     def break_even(self) -> int | None:
@@ -100,7 +112,7 @@ class Advice:
         lines = [["question", "column", "release: ±", "ask: ±", "the release is better from"]]
         for c in self.comparisons:
             wins = "–" if c.break_even is None else f"{c.break_even:,} questions"
-            widths = ("–" if width is None else written(width) for width in (c.release, c.ask_shared))
+            widths = (_told(c, way) for way in ("release", "ask_shared"))
             lines.append([c.question, c.column, *widths, wins])
         room = [max(len(line[n]) for line in lines) for n in range(5)]
         table = ["  ".join(text.ljust(w) for text, w in zip(line, room, strict=True)).rstrip() for line in lines]
@@ -120,7 +132,7 @@ class Advice:
 
     def to_json(self) -> dict[str, Any]:
         """One JSON object."""
-        fields = ("question", "column", "release", "ask", "ask_shared", "estimated", "break_even")
+        fields = ("question", "column", *_WAYS, "informative", "estimated", "break_even")
         found = [{"weight": float(c.weight), **{f: getattr(c, f) for f in fields}} for c in self.comparisons]
         return {
             "rows": self.rows,
@@ -132,6 +144,12 @@ class Advice:
             "break_even": self.break_even,
             "comparisons": found,
         }
+
+
+def _told(comparison: Comparison, way: str) -> str:
+    """± one way in a table."""
+    width = getattr(comparison, way)
+    return "–" if width is None else written(width) if comparison.informative[way] else NOTHING
 
 
 def advise(
@@ -234,6 +252,7 @@ def _compared(
     with suppress(InputError):  # a law that cannot be undone, or too large a table of counts
         measured = None if law is None else _expected(law, release, rows, terms)
     public_rows = rows if plan.rows_are_public else None
+    reached = possible_columns(parsed, data_schema, rows)
     compared = []
     for place, item in enumerate(release.select):
         if not aggregates_of(item.expression):
@@ -256,7 +275,8 @@ def _compared(
             estimated = spreads(noises[0], _LEVEL, public_rows)[item.alias][0] is None and asked[0][0] is not None
         (ask, own_error), (ask_shared, _) = asked
         ratio = error / own_error if error and own_error else None
-        compared.append(Comparison(one.sql, item.alias, one.weight, width, ask, ask_shared, ratio, estimated))
+        told = (width, ask, ask_shared, ratio, estimated, reached[item.alias])
+        compared.append(Comparison(one.sql, item.alias, one.weight, *told))
     return compared
 
 

@@ -15,8 +15,12 @@ from dproof.central.workload import Residual
 from dproof.estimation.central import query
 from dproof.estimation.central_curves import curve_function
 from dproof.exact import written
+from dproof.plans.schema import schema_of
 from dproof.plans.table_law import TableLaw
 from dproof.questions.answer import Cell
+from dproof.questions.possible import possible_columns
+from dproof.questions.question import columns
+from dproof.questions.ranges import Range
 
 _FEW, _MANY = 10**2, 10**9  # rows: a ± that is the same with both does not depend on their number
 
@@ -74,12 +78,16 @@ def cost_shares(law: TableLaw, groups: Sequence[Collection[int]]) -> list[float]
 
 
 class Expected(NamedTuple):
-    """± at 95% of a column of the answer to a question: the least and the greatest over its groups; None if unknown."""
+    """± at 95% of a column of the answer to a question: the least and the greatest over its groups; None if unknown.
+
+    `informative` is whether each would leave out anything that is possible: if not, the answer tells nothing.
+    """
 
     question: str
     weight: float
     column: str
     half_widths: tuple[float, float] | None
+    informative: tuple[bool, bool]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -108,12 +116,20 @@ def question_half_widths(law: TableLaw, rows: int | None) -> list[Expected]:
     """
     expected = []
     tables = [even_table(law, count) for count in ((_FEW, _MANY) if rows is None else (rows,))]
+    schema = schema_of(law.plan, "release")
     for question in law.plan.questions:
         asked = question.sql
-        by_rows = [_half_widths(query(table, _of_release(asked)).rows, law) for table in tables]
+        released = _of_release(asked)
+        by_rows = [_half_widths(query(table, released).rows, law) for table in tables]
+        # A band that is too wide at one point may still tell something at another.
+        has_curves = any(schema.spaces[name].holds_curves for name in columns(released))
+        possible = {} if has_curves else possible_columns(released, schema, rows)
         for column, widths in by_rows[0].items():
             same = all(np.allclose(other[column] or 0, widths or 0, rtol=1e-6) for other in by_rows[1:])
-            expected.append(Expected(asked, float(question.weight), column, widths if same else None))
+            told = widths if same else None
+            reach = possible.get(column, Range())
+            least, greatest = (told is None or reach.is_narrowed_by(width) for width in told or (0.0, 0.0))
+            expected.append(Expected(asked, float(question.weight), column, told, (least, greatest)))
     return expected
 
 
