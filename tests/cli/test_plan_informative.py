@@ -102,3 +102,13 @@ def test_a_central_plan_says_it_too(dproof: Dproof, tmp_path: Path) -> None:
     told = {one["column"]: one for one in dproof("plan", path, "--rows", 1000, "--json").json["questions"]}
     assert told["young"]["informative"] == {"least_half_width": False, "half_width": False}
     assert told["young"]["half_width"] > 500
+
+
+def test_both_spreads_say_it(dproof: Dproof, tmp_path: Path) -> None:
+    path = tmp_path / "plan.toml"
+    asked = f'[[questions]]\nsql = "{DEVIATION}"\n[[questions]]\nsql = "{COUNT}"\n'
+    path.write_text(LOCAL.replace('epsilon = "1"', 'epsilon = "1"\nspread = "auto"') + asked)
+    page = " ".join(dproof("plan", path, "--rows", 1000).out.split())
+    assert "s no information split, no information sample" in page and "n no information" not in page
+    told = dproof("plan", path, "--rows", 1000, "--json").json["spread"]["questions"]
+    assert [one["informative"]["split"] for one in told] == [False, True]

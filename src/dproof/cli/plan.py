@@ -49,7 +49,8 @@ def plan(
     with --rows, ± at 95% of a debiased count or mean, and what would make it smaller. For questions, given here or in
     the plan: ± from a release and from `dproof ask` at the same ε. A plan with add-remove neighbours can have no
     release of rows: then it shows what `dproof ask` gives. Where the plan has `spread`: ± where ε is split over the
-    columns, and where each row answers for one thing.
+    columns, and where each row answers for one thing. Where noisy values choose the rows of an answer (HAVING, or ORDER
+    BY with LIMIT), ± is the largest that it may be.
 
     With model = "central": ± of a count in every table that is measured and of the plan's questions, which columns make
     it expensive, and below how many rows no count says anything; with --rows, ± of means, and what the local model
@@ -248,7 +249,7 @@ def _spread(answer: dict[str, Any]) -> Page:
         yield "± of the count of one value, or of the mean, both ways:\n"
         yield FittingTable(["column", "split", "sample"], rows, left=(0,))
     for entry in spread["questions"]:
-        widths = f"± {_figure(entry['split'])} split, ± {_figure(entry['sample'])} sample"
+        widths = ", ".join(f"{_width(entry, way)} {way}" for way in ("split", "sample"))
         yield pairs([("•", f"{escape(entry['question'])}: {escape(entry['column'])} {widths}")])
 
 

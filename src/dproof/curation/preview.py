@@ -22,7 +22,7 @@ from dproof.exact import float_above, int_or_float, several, written
 from dproof.privacy import Privacy
 from dproof.questions.canonical import canonical, condition, expression
 from dproof.questions.functions import changes_widths
-from dproof.questions.measured import chosen_by_noise, level_of_chosen
+from dproof.questions.measured import level_of_shown, rows_of_group
 from dproof.questions.possible import possible_columns
 from dproof.questions.question import Aggregate, Expression, aggregates_of, measured_parts
 from dproof.questions.ranges import Range
@@ -161,10 +161,7 @@ def spreads(measurement: Measurement, level: float, rows: int | None) -> dict[st
     Where noisy values choose the rows that are shown, the half-width is the largest that it can be.
     """
     question = measurement.question
-    if chosen_by_noise(question):
-        groups = len(measurement.declared_groups()[0]) * (1 if question.unnest is None else len(question.unnest.items))
-        fewest = 1 if question.having else min(question.limit or groups, groups)
-        level = level_of_chosen(level, fewest, groups)
+    level = level_shown(measurement, level)
     return {
         item.alias: (None, None)
         if changes_widths(item.expression)
@@ -172,6 +169,12 @@ def spreads(measurement: Measurement, level: float, rows: int | None) -> dict[st
         for item in question.select
         if aggregates_of(item.expression)
     }
+
+
+def level_shown(measurement: Measurement, level: float) -> float:
+    """The level of the intervals of an answer, where noisy values leave the fewest rows that they may."""
+    question = measurement.question
+    return level_of_shown(question, level, lambda: len(measurement.declared_groups()[0]) * rows_of_group(question))
 
 
 def _noise_text(noisy: Noisy, schema: Schema) -> str:

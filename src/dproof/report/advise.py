@@ -15,7 +15,7 @@ import numpy as np
 from dproof.arguments import listed, whole
 from dproof.curation.measurement import Measurement, measure
 from dproof.curation.noisy_sums import value_of
-from dproof.curation.preview import spreads
+from dproof.curation.preview import level_shown, spreads
 from dproof.errors import InputError
 from dproof.estimation.estimated import Estimated, Options, estimate
 from dproof.estimation.intervals import half_widths, normal_quantile
@@ -32,9 +32,10 @@ from dproof.questions.aggregates import Sums, total
 from dproof.questions.answer import NOTHING
 from dproof.questions.building import Select
 from dproof.questions.functions import changes_widths
+from dproof.questions.measured import level_of_shown, rows_of_group
 from dproof.questions.possible import possible_columns
 from dproof.questions.predicates import Contains, both
-from dproof.questions.question import Expression, Question, aggregates, aggregates_of, columns, measured_parts
+from dproof.questions.question import Expression, Item, Question, aggregates, aggregates_of, columns, measured_parts
 from dproof.questions.ranges import Range
 from dproof.questions.schema import Schema, asks_for_curves, resolve
 from dproof.questions.sums import Term, centred_terms, multiplied_out
@@ -70,8 +71,7 @@ class Comparison:
     @property
     def informative(self) -> dict[str, bool]:
         """For each way, whether the answer would leave out anything that is possible: if not, it tells nothing."""
-        widths = {way: getattr(self, way) for way in _WAYS}
-        return {way: width is None or self.possible.is_narrowed_by(width) for way, width in widths.items()}
+        return {way: self.possible.is_narrowed_by(getattr(self, way)) for way in _WAYS}
 
     @property
     def break_even(self) -> int | None:
@@ -262,9 +262,8 @@ def _compared(
             continue
         expected = measured
         if law is not None and law.weights is not None:  # each is told by the rows that answer for what it needs
-            alone = replace(release, select=(item,), having=(), order_by=())
             with suppress(InputError):
-                expected = _expected(law, alone, rows, [])
+                expected = _expected_alone(law, release, item, rows)
         expression = measured_parts(item.expression, release.unnest)[0]  # all items of a set are alike
         width, error = (None, None) if expected is None else _of_release(expression, expected)
         asked: list[Spread] = [(None, None), (None, None)]
@@ -292,13 +291,28 @@ def _expected(law: RowLaw, question: Question, rows: int, terms: list[Term]) -> 
         estimates.append(
             estimate(part.counting, table, part.counting.groups(combos), needed, question, Options(), rows)
         )
-    return pool(estimates, [part.weight for part in parts])
+    return _at_level_of_shown(pool(estimates, [part.weight for part in parts]), question)
 
 
-def expected_width(law: RowLaw, question: Question, rows: int) -> float | None:
-    """± of the one thing that a question selects, from a release of `rows` rows; None where it says nothing."""
+def _expected_alone(law: RowLaw, question: Question, item: Item, rows: int) -> Estimated:
+    """The same for one thing that a question selects, from rows that tell it, whatever else is asked."""
+    expected = _expected(law, replace(question, select=(item,), having=(), order_by=(), limit=None), rows, [])
+    return _at_level_of_shown(expected, question)
+
+
+def _at_level_of_shown(expected: Estimated, question: Question) -> Estimated:
+    """The same with intervals of the level that they have where noisy values choose the rows of the answer."""
+    level = level_of_shown(question, _LEVEL, lambda: len(expected.estimates.values) * rows_of_group(question))
+    return replace(expected, options=expected.options.at(level))
+
+
+def expected_width(law: RowLaw, question: Question, item: Item, rows: int) -> float | None:
+    """± of one thing that a question selects, from a release of `rows` rows; None where it is not known."""
+    if changes_widths(item.expression):
+        return None
     with suppress(InputError):  # a law that cannot be undone, or columns that no row is asked for together
-        return _of_release(question.select[-1].expression, _expected(law, question, rows, []))[0]
+        expression = measured_parts(item.expression, question.unnest)[0]
+        return _of_release(expression, _expected_alone(law, question, item, rows))[0]
     return None
 
 
@@ -311,7 +325,7 @@ def _of_release(expression: Expression, measured: Estimated) -> Spread:
     """± of the release's interval, as a query of it would tell, and the standard error."""
     value = measured.value(expression, measured.estimates.values)
     heaviest = np.einsum("gi,gi->g", np.abs(value.gradient), measured.estimates.heaviest)
-    half = half_widths(value.variance, heaviest, _LEVEL).half
+    half = half_widths(value.variance, heaviest, measured.options.level).half
     spread = measured.spread(value)
     # What a condition on a number under wide noise cannot tell is no standard error, and is most of its interval.
     doubt = np.where(spread.rough, (spread.high - spread.low) / 2 - half, 0.0)
@@ -340,7 +354,9 @@ def _of_curator(
             above, below = (value_of(expression, moved, noise.schema, clip=False) for moved in (up, down))
             variance = variance + ((above - below) / 2) ** 2
     error = _mean_square(np.sqrt(np.maximum(variance, 0.0)))
-    return (exact if exact is not None or error is None else normal_quantile(_LEVEL) * error), error
+    if exact is not None or error is None:
+        return exact, error
+    return normal_quantile(level_shown(noise, _LEVEL)) * error, error
 
 
 def _whole(term: Term, measured: Estimated, question: Question, schema: Schema) -> Array:

@@ -65,7 +65,7 @@ def expected(draft: Draft, rows: int) -> dict[str, Any]:
     def told(key: tuple[str, str]) -> dict[str, Any]:
         widths = {way: found[way].get(key) for way in WAYS}
         reach = ranges.get(key, Range())
-        informative = {way: width is None or reach.is_narrowed_by(width) for way, width in widths.items()}
+        informative = {way: reach.is_narrowed_by(width) for way, width in widths.items()}
         return {**widths, "informative": informative}
 
     costs = _costs(plan, rows)
