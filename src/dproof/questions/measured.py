@@ -36,8 +36,8 @@ from dproof.questions.schema import Schema, shown_as
 from dproof.spaces.space import COMPARISONS
 
 _CHOSEN = (
-    "rows were chosen by noisy values, so large noise is likely: their intervals are wider, and on average {:.4g}% of "
-    "those shown hold the truth"
+    "these rows were chosen by noisy values, so their intervals are wider: on average {:.4g}% of the intervals shown "
+    "hold the truth"
 )
 
 
