@@ -34,6 +34,8 @@ values = ["f", "m"]
 sql = "SELECT sex, avg(age) AS mean FROM release GROUP BY sex"
 [[questions]]
 sql = "SELECT count(*) AS young FROM release WHERE age < 30"
+[[questions]]
+sql = "SELECT mode(sex) AS most FROM release"
 """
 LOCAL = """
 [privacy]
@@ -100,6 +102,7 @@ def test_a_central_plan_says_it_too(dproof: Dproof, tmp_path: Path) -> None:
     assert "mean: no information" in page and "young: no information" in page
     assert "o information" not in many.out
     told = {one["column"]: one for one in dproof("plan", path, "--rows", 1000, "--json").json["questions"]}
+    assert told["most"]["half_width"] is None and "most: ± depends on the data" in page
     assert told["young"]["informative"] == {"least_half_width": False, "half_width": False}
     assert told["young"]["half_width"] > 500
 

@@ -47,6 +47,7 @@ def _answer(law: TableLaw, rows: int | None) -> dict[str, Any]:
         "delta": float_above(privacy.delta),
         "neighbours": privacy.neighbours,
         "rows_per_person": plan.rows_per_person,
+        "rows": rows,
         "rho": None if rho is None else float_above(rho),
         "least_rows": least_half_width(widths),
         "verdict": None if rows is None else useless(widths, rows),
@@ -106,7 +107,7 @@ def _page(answer: dict[str, Any], name: str) -> Page:
     if any("curves" in column for column in answer["columns"]):
         yield "For curves: a sum at one grid point; a mean, with --rows, at all grid points at once.\n"
     yield from _worth(answer)
-    yield from _questions(answer["questions"])
+    yield from _questions(answer["questions"], answer["rows"])
     columns = sorted(answer["columns"], key=lambda column: -column["share"])
     figures: list[tuple[str, ...]] = [(escape(c["name"]), f"{c['values']:,}", f"{c['share']:.0%}") for c in columns]
     heads, has_local = ["column", "values", "part of the cost"], "local_half_width" in columns[0]
@@ -138,21 +139,21 @@ def _named(one: dict[str, Any]) -> str:
     return f"{one['sum_of']} by {' × '.join(one['columns'])}" if one["columns"] else str(one["sum_of"])
 
 
-def _questions(questions: Sequence[dict[str, Any]]) -> Page:
+def _questions(questions: Sequence[dict[str, Any]], rows: int | None) -> Page:
     """± of the answer to each question, one after another: they are too long for a table."""
     last = None
     for asked in questions:
         if asked["question"] != last:
             yield escape(last := asked["question"])
-        yield pairs([("•", f"{escape(asked['column'])}: {_width(asked)}")])
+        yield pairs([("•", f"{escape(asked['column'])}: {_width(asked, rows)}")])
     if questions:
         yield "± of means and shares are for rows that are spread evenly; those of counts and sums hold for all data.\n"
 
 
-def _width(asked: dict[str, Any]) -> str:
+def _width(asked: dict[str, Any], rows: int | None) -> str:
     """± of a column of an answer over its groups, or that it would tell nothing."""
     if asked["half_width"] is None:
-        return "± depends on how many rows there are: say it with --rows"
+        return "± depends on " + ("how many rows there are: say it with --rows" if rows is None else "the data")
     if asked["informative"]["half_width"]:
         return f"± {_between(asked['least_half_width'], asked['half_width'])}"
     some = f"± {written(asked['least_half_width'])} or more, and {NOTHING} in some groups"
