@@ -16,6 +16,7 @@ import numpy as np
 
 from dproof.central.residuals import Estimates
 from dproof.errors import InputError
+from dproof.estimation.at_once import for_each
 from dproof.estimation.central_curves import CURVES, TableCurves
 from dproof.estimation.central_distribution import Distribution
 from dproof.estimation.central_projection import projection
@@ -106,14 +107,16 @@ class MeasuredTables:
         fitted = _totals(self.by_method, sums, groups) if options.method == "projection" else None
         covariance = covariances(release.estimates, sums, groups)
         estimates = SumEstimates(values, values, nothing, nothing, covariance, covariance, self.rows or 0)
-        careful = replace(options, level=release.law.normal_level(options.level))
+        items = 1 if question.unnest is None else len(question.unnest.items)
+        careful = for_each(replace(options, level=release.law.normal_level(options.level)), items)
+        one_group = for_each(careful, groups)
         self.estimated = Estimated(
             schema, numbers, needed, question.where, careful, estimates, fitted, covariance, None
         )
         within = ((_WITHIN, np.ones(groups, bool)),)
         self.answered: dict[Expression, Any] = {
             aggregate: (
-                self._special(aggregate, groups, careful.level),
+                self._special(aggregate, groups, one_group.level),
                 within if self.asked.is_spread(aggregate) else (),
             )
             for aggregate in self.asked.special

@@ -22,6 +22,7 @@ from dproof.coins import NOT_PRIVATE, Coins
 from dproof.curves.bands import points_quantile, tube_quantile, widened
 from dproof.curves.expansion import CurveLattice
 from dproof.errors import InputError
+from dproof.estimation.at_once import for_each
 from dproof.estimation.central_weights import covariances, measured_sum
 from dproof.estimation.curves import MeasuredCurves
 from dproof.estimation.estimated import Options
@@ -50,10 +51,11 @@ class TableCurves(MeasuredCurves):
             raise InputError("mean curves are answered by method = 'inverse' alone: leave the method out")
         if options.target != "table":
             raise InputError("the bands of a release of tables are for the table that was measured: leave target out")
-        self.release, self.question, self.level = release, question, options.level
+        self.release, self.question = release, question
         self.rows, self.private = release.rows, release.private
         self.asked = QuestionSums(question, schema, release.law.axes)
         self.labels = list(product(*(key.labels for key in self.asked.keys)))
+        self.level = for_each(options, len(self.labels)).level
         self.place, _ = self.asked.axes[aggregates(question)[0].columns[0]]
         self.lattice: CurveLattice = release.law.lattices[self.place]
         self.shown = self.asked.occurring()

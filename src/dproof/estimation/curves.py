@@ -20,6 +20,7 @@ from dproof.curves.bands import points_quantile, tube_quantile
 from dproof.curves.expansion import CurveLattice
 from dproof.curves.noise import CurveMechanism
 from dproof.errors import InputError
+from dproof.estimation.at_once import for_each
 from dproof.estimation.contingency import Contingency
 from dproof.estimation.counted import Counting, fits
 from dproof.estimation.estimated import WAYS_OUT, Options, refuse_singular
@@ -83,13 +84,14 @@ class ReleaseCurves(MeasuredCurves):
     ways_out = WAYS_OUT
 
     def __init__(self, release: Any, question: Question, options: Options) -> None:
-        self.question, self.options, self.rows = question, options, release.rows
+        self.question, self.rows = question, release.rows
         (self.release,) = rows_that_answer(release, frozenset(columns(question)))
         for aggregate in aggregates(question):
             if aggregate.definition.shape == "curved":
                 raise InputError(f"column {aggregate.columns[0]!r} holds curves: ask a release for AVG or SUM of them")
         self.counted = _Counted(self.release, question.where, question.group_by)
         self.labels, self.shown = self.counted.groups.labels, self.counted.occurs()
+        self.options = for_each(options, len(self.labels))
 
     def functions(self, expression: Expression, groups: Sequence[int]) -> Sequence[CurveEstimate | None]:
         """The means or totals of some groups; None where by the estimate there are no rows.

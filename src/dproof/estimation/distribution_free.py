@@ -54,9 +54,12 @@ class Condition:
         states = np.arange(axis.states)[:, None]
         self.tests = np.hstack([states < self._thresholds(), states >= 0]).astype(float)
         self.test_means, self.test_gaps = self.points.means(self.tests)
-        # The bins between the thresholds, but for those that no law reaches.
-        self.occur = np.diff(self.test_means, prepend=0.0).any(axis=0)
-        self.bins, self.law = (np.diff(upto, prepend=0.0)[:, self.occur] for upto in (self.tests, self.test_means))
+        # The bins between the thresholds, but for those that no law reaches: differences of `test_means` would leave
+        # what rounding left of them.
+        bins = np.diff(self.tests, prepend=0.0)
+        law, _ = self.points.means(bins)
+        self.occur = law.any(axis=0)
+        self.bins, self.law = bins[:, self.occur], law[:, self.occur]
         self._measured: dict[tuple[bytes, tuple[Powers, ...]], Estimates] = {}
         self._attained: dict[tuple[bytes, Powers], bool] = {}
 
