@@ -64,6 +64,7 @@ CONCERNED = {
     "functional_mean_curve",
     "curation/noisy_sums.py": "noisy_sums curator_stderr curator_consistency curator_counts curator_price "
     "curator_price curator_calculations curator_moments",
+    "curation/question_key.py": "budget_curves ask",
     "curation/statement.py": "counts_left ledger budget_rho ask",
     "curation/ledger_file.py": "ledger ledger_rho release_payment curator_session",
     "curation/limits.py": "limits ledger_rho curator_rho ledger",

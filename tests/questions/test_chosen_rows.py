@@ -68,7 +68,7 @@ def test_the_level_is_that_of_few_among_many(promise: dict[str, Any], choice: st
     for row in shown.rows:
         wanted = every[row["town"]]
         assert (row["v"].low, row["v"].high) == pytest.approx((wanted.low, wanted.high))
-    assert any("on average 95% of those shown" in note for note in shown.notes)
+    assert any("on average 95% of the intervals shown" in note for note in shown.notes)
 
 
 @pytest.mark.parametrize(

@@ -23,6 +23,7 @@ from dproof.plans.expectation import (
 from dproof.plans.plan import Plan, not_protected
 from dproof.plans.row_law import RowLaw, certify_row, with_bounds
 from dproof.privacy import Privacy
+from dproof.questions.answer import NOTHING
 
 _SHOWN = 8  # names of columns that are left out
 _BEYOND = " Numbers are released beyond their range, so that means are right."
@@ -48,7 +49,8 @@ def plan(
     with --rows, ± at 95% of a debiased count or mean, and what would make it smaller. For questions, given here or in
     the plan: ± from a release and from `dproof ask` at the same ε. A plan with add-remove neighbours can have no
     release of rows: then it shows what `dproof ask` gives. Where the plan has `spread`: ± where ε is split over the
-    columns, and where each row answers for one thing.
+    columns, and where each row answers for one thing. Where noisy values choose the rows of an answer (HAVING, or ORDER
+    BY with LIMIT), ± is the largest that it may be.
 
     With model = "central": ± of a count in every table that is measured and of the plan's questions, which columns make
     it expensive, and below how many rows no count says anything; with --rows, ± of means, and what the local model
@@ -148,7 +150,8 @@ def _advice(plan: Plan, law: RowLaw | None, rows: int | None) -> dict[str, Any]:
 def _compared(plan: Plan, rows: int | None, questions: list[str] | None) -> dict[str, Any]:
     """What the questions would give, both ways."""
     if rows is None or not (questions or plan.questions):
-        unknown = dict.fromkeys(("column", "release", "ask", "ask_shared", "estimated", "break_even"))
+        keys = ("column", "release", "ask", "ask_shared", "informative", "estimated", "break_even")
+        unknown = dict.fromkeys(keys)
         unanswered = [{"weight": float(one.weight), "question": one.sql, **unknown} for one in plan.questions]
         return {"questions": unanswered, "better": None, "questions_verdict": None}
     from dproof.report.advise import advise as compare
@@ -246,7 +249,7 @@ def _spread(answer: dict[str, Any]) -> Page:
         yield "± of the count of one value, or of the mean, both ways:\n"
         yield FittingTable(["column", "split", "sample"], rows, left=(0,))
     for entry in spread["questions"]:
-        widths = f"± {_figure(entry['split'])} split, ± {_figure(entry['sample'])} sample"
+        widths = ", ".join(f"{_width(entry, way)} {way}" for way in ("split", "sample"))
         yield pairs([("•", f"{escape(entry['question'])}: {escape(entry['column'])} {widths}")])
 
 
@@ -263,23 +266,31 @@ def _questions(answer: dict[str, Any]) -> Page:
         yield pairs([("•", f"{escape(asked['column'])}: {_ways(asked, several)}")])
     if any(asked["release"] is not None for asked in answer["questions"]):
         yield "\n± from a release: for evenly spread values."
+    if not all(all(asked["informative"].values()) for asked in answer["questions"]):
+        yield "\nNo information: the interval holds every value that is possible."
     if answer["questions_verdict"]:
         yield f"\n{answer['questions_verdict']}"
 
 
 def _ways(asked: dict[str, Any], several: int) -> str:
     """± from a release and from a curator, of one column of an answer."""
-    release, ask, shared = (asked[way] for way in ("release", "ask", "ask_shared"))
+    release, ask = asked["release"], asked["ask"]
     if release is None and ask is None:
         return "± depends on the data"
-    ways = [] if release is None else [f"± {_figure(release)} from a release"]
+    ways = [] if release is None else [f"{_width(asked, 'release')} from a release"]
     if ask is None:
         return "; ".join([*ways, "from `dproof ask`, ± depends on the data"])
     about = "about " if asked["estimated"] else ""
-    ways.append(f"{about}± {_figure(ask)} from `dproof ask` for all of ε")
-    ways += [f"{about}± {_figure(shared)} where {several} questions share it"] if several > 1 else []
-    ways += ["that interval depends on the data, and this is for evenly spread values"] if about else []
+    ways.append(f"{_width(asked, 'ask', about)} from `dproof ask` for all of ε")
+    ways += [f"{_width(asked, 'ask_shared', about)} where {several} questions share it"] if several > 1 else []
+    estimated = bool(about) and asked["informative"]["ask"]
+    ways += ["that interval depends on the data, and this is for evenly spread values"] if estimated else []
     return "; ".join(ways)
+
+
+def _width(asked: dict[str, Any], way: str, about: str = "") -> str:
+    """± one way, or that it would tell nothing."""
+    return f"{about}± {_figure(asked[way])}" if asked["informative"][way] else NOTHING
 
 
 def _expected(column: dict[str, Any]) -> str:

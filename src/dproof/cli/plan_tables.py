@@ -15,6 +15,7 @@ from dproof.plans.plan import Plan
 from dproof.plans.row_law import certify_row
 from dproof.plans.table_law import TableLaw, certify_tables
 from dproof.privacy import Privacy
+from dproof.questions.answer import NOTHING
 from dproof.report.central_expectation import (
     Expected,
     cost_shares,
@@ -77,7 +78,8 @@ def _answer(law: TableLaw, rows: int | None) -> dict[str, Any]:
 def _question(one: Expected) -> dict[str, Any]:
     least, greatest = one.half_widths or (None, None)
     told = {"least_half_width": least, "half_width": greatest}
-    return {"question": one.question, "weight": one.weight, "column": one.column, **told}
+    informative = dict(zip(told, one.informative, strict=True))
+    return {"question": one.question, "weight": one.weight, "column": one.column, **told, "informative": informative}
 
 
 def _local(plan: Plan, rows: int) -> Mapping[str, float | None]:
@@ -142,13 +144,19 @@ def _questions(questions: Sequence[dict[str, Any]]) -> Page:
     for asked in questions:
         if asked["question"] != last:
             yield escape(last := asked["question"])
-        if asked["half_width"] is None:
-            width = "± depends on how many rows there are: say it with --rows"
-        else:
-            width = f"± {_between(asked['least_half_width'], asked['half_width'])}"
-        yield pairs([("•", f"{escape(asked['column'])}: {width}")])
+        yield pairs([("•", f"{escape(asked['column'])}: {_width(asked)}")])
     if questions:
         yield "± of means and shares are for rows that are spread evenly; those of counts and sums hold for all data.\n"
+
+
+def _width(asked: dict[str, Any]) -> str:
+    """± of a column of an answer over its groups, or that it would tell nothing."""
+    if asked["half_width"] is None:
+        return "± depends on how many rows there are: say it with --rows"
+    if asked["informative"]["half_width"]:
+        return f"± {_between(asked['least_half_width'], asked['half_width'])}"
+    some = f"± {written(asked['least_half_width'])} or more, and {NOTHING} in some groups"
+    return some if asked["informative"]["least_half_width"] else NOTHING
 
 
 def _lines(tables: Sequence[dict[str, Any]]) -> Page:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -22,6 +21,7 @@ from dproof.curation.measurement import Measurement, Released, check_groups, mea
 from dproof.curation.noisy_curves import NoisyCurves
 from dproof.curation.preview import Preview, preview
 from dproof.curation.price import Price
+from dproof.curation.question_key import ON_THE_GRID, key_of
 from dproof.curation.released import answer_of, draw
 from dproof.curation.tally import counter_of, read_rows, tally
 from dproof.errors import InputError
@@ -299,12 +299,11 @@ class Curator:
 
     def key(self, text: str, names: Iterable[str]) -> str:
         """What a ledger knows a question by: its canonical text, and a digest of how the plan reads its columns."""
-        return f"{text} -- plan {hashlib.sha256(self.plan.reading(names).encode()).hexdigest()[:16]}"
+        return key_of(text, self.plan.reading(names))
 
     def _key(self, measurement: Measurement) -> str:
         curves = measurement.curves
-        # Earlier versions measured coefficients for these, with other noise: their answers cannot be read as these.
-        kind = "" if curves is None or curves.is_covariance else " -- on the grid"
+        kind = "" if curves is None or curves.is_covariance else ON_THE_GRID
         return self.key(canonical(measurement.question) + kind, columns(measurement.question))
 
     def _stand_ins(self, measurement: Measurement) -> tuple[str, ...]:

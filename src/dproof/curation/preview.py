@@ -22,8 +22,8 @@ from dproof.exact import float_above, int_or_float, several, written
 from dproof.privacy import Privacy
 from dproof.questions.canonical import canonical, condition, expression
 from dproof.questions.functions import changes_widths
-from dproof.questions.measured import chosen_by_noise, level_of_chosen
-from dproof.questions.possible import possible
+from dproof.questions.measured import level_of_shown, rows_of_group
+from dproof.questions.possible import possible_columns
 from dproof.questions.question import Aggregate, Expression, aggregates_of, measured_parts
 from dproof.questions.ranges import Range
 from dproof.questions.schema import Schema
@@ -146,9 +146,7 @@ def preview(
     ]
     asked = canonical(question)
     # A band that is too wide at one point may still tell something at another.
-    judged = [i for i in question.select if i.alias in spread and measurement.curves is None]
-    inside = {i.alias: measured_parts(i.expression, question.unnest)[0] for i in judged}
-    reached = {alias: possible(part, question, schema, rows) for alias, part in inside.items()}
+    reached = possible_columns(question, schema, rows) if measurement.curves is None else {}
     useless = {name: reach for name, reach in reached.items() if 0 < reach.high - reach.low <= (widths[name] or 0)}
     picked = tuple(i.alias for i in question.select if any(c.aggregate == i.expression for c in measurement.chosen))
     facts = (tuple(mechanisms), widths, errors, level, notes)
@@ -163,10 +161,7 @@ def spreads(measurement: Measurement, level: float, rows: int | None) -> dict[st
     Where noisy values choose the rows that are shown, the half-width is the largest that it can be.
     """
     question = measurement.question
-    if chosen_by_noise(question):
-        groups = len(measurement.declared_groups()[0]) * (1 if question.unnest is None else len(question.unnest.items))
-        fewest = 1 if question.having else min(question.limit or groups, groups)
-        level = level_of_chosen(level, fewest, groups)
+    level = level_shown(measurement, level)
     return {
         item.alias: (None, None)
         if changes_widths(item.expression)
@@ -174,6 +169,12 @@ def spreads(measurement: Measurement, level: float, rows: int | None) -> dict[st
         for item in question.select
         if aggregates_of(item.expression)
     }
+
+
+def level_shown(measurement: Measurement, level: float) -> float:
+    """The level of the intervals of an answer, where noisy values leave the fewest rows that they may."""
+    question = measurement.question
+    return level_of_shown(question, level, lambda: len(measurement.declared_groups()[0]) * rows_of_group(question))
 
 
 def _noise_text(noisy: Noisy, schema: Schema) -> str:

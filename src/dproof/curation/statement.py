@@ -11,6 +11,7 @@ from dproof.curation.account import paid
 from dproof.curation.ledger import Ledger
 from dproof.curation.limits import Amount, rho_for
 from dproof.curation.price import WIDEST
+from dproof.curation.question_key import question_of
 from dproof.exact import float_above, written
 
 _ACCOUNTING = {
@@ -55,8 +56,8 @@ def _above(spent: Amount) -> dict[str, float]:
 
 
 def entry_to_json(entry: Mapping[str, Any], published: Container[int] = ()) -> dict[str, Any]:
-    """An entry without the digest of its plan, with its cost as numbers; a release tells whether it was published."""
-    asked = {"question": entry["key"].rpartition(" -- ")[0] or entry["key"]} if "key" in entry else {}
+    """An entry with its question as it was asked and its cost as numbers; a release tells whether it was published."""
+    asked = {"question": question_of(entry["key"])} if "key" in entry else {}
     made = {"published": entry["number"] in published} if "plan" in entry else {}
     return (
         {key: value for key, value in entry.items() if key not in ("key", "plan", "cut")}

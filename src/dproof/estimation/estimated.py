@@ -16,7 +16,16 @@ from dproof.estimation.contingency import Contingency, Estimates, Groups, Target
 from dproof.estimation.counted import Counting
 from dproof.estimation.distribution import fold, likelihood, projection, shrinkage
 from dproof.estimation.distribution_free import DistributionFree
-from dproof.estimation.intervals import Ratio, Value, half_widths, normal_quantile, simultaneous
+from dproof.estimation.intervals import (
+    Ends,
+    Product,
+    Ratio,
+    Value,
+    half_widths,
+    normal_quantile,
+    products,
+    simultaneous,
+)
 from dproof.estimation.loglinear import shrink
 from dproof.estimation.measures import Linear
 from dproof.estimation.subsamples import of_whole, scale_up
@@ -206,7 +215,30 @@ class Estimated:
             ends = value.ratio.interval(normal_quantile(level))
             low, high = (np.where(plain, end, other) for end, other in zip(ends, (low, high), strict=True))
             unsure = np.where(plain, ~np.isfinite(low), unsure)
+        curved = value.curved & ~exact
+        if curved.any():
+            ends = self._of_factors(value, level)
+            low, high = (np.where(curved, end, other) for end, other in zip(ends, (low, high), strict=True))
         return Spread(low, high, stderr, exact, doubt > 0, widths.few, unsure)
+
+    def _of_factors(self, value: Value, level: float) -> Ends:
+        """The interval of a product of two values, or of one over a third: from those of each of them.
+
+        It is infinite where the third may be zero.
+        """
+        form = value.product or value.ratio
+        assert form is not None
+        factors = (form.left, form.right) if isinstance(form, Product) else (form.top, form.bottom)
+        first, second = (self._near(factor, simultaneous(level, 2)) for factor in factors)
+        other = second.low, second.high
+        if isinstance(form, Ratio):
+            with np.errstate(divide="ignore"):
+                surely = second.low * second.high > 0
+                other = np.where(surely, 1 / second.high, -np.inf), np.where(surely, 1 / second.low, np.inf)
+        with np.errstate(invalid="ignore"):
+            ends = products((first.low, first.high), other)
+        moved = [form.shift + form.factor * end for end in ends]
+        return np.minimum(*moved), np.maximum(*moved)
 
     def _of_tangents(self, value: Value, level: float) -> Spread:
         """The interval of a variance: of the mean square around every number that the mean could be.

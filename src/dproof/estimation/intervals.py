@@ -8,15 +8,18 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from math import log
 from statistics import NormalDist
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 
 from dproof.laws.scores import Array
 
-_UNSURE = 3.0  # standard errors from zero below which a divisor may well be zero
+_UNSURE = 3.0  # standard errors from zero below which an estimate may well be one of zero
 _FEW = 3.0  # standard errors of fewer heaviest scores than this are not normal
 _MISSED = 0.01  # the probability that an interval may lose at an end because a sum moves in steps
+
+Ends = tuple[Array, Array]  # the least and the greatest
+_Form = TypeVar("_Form", "Ratio", "Product", "Root")
 
 
 class Widths(NamedTuple):
@@ -59,6 +62,17 @@ def simultaneous(level: float, intervals: int) -> float:
     return float(level ** (1 / max(intervals, 1)))
 
 
+def products(left: Ends, right: Ends) -> Ends:
+    """The least and the greatest product of a number of one interval and a number of the other.
+
+    >>> ends = np.array([-2.0]), np.array([3.0])
+    >>> [end.tolist() for end in products(ends, ends)]
+    [[-6.0], [9.0]]
+    """
+    corners = np.stack([a * b for a in left for b in right])
+    return corners.min(axis=0), corners.max(axis=0)
+
+
 def half_widths(variance: Array, heaviest: Array, level: float) -> Widths:
     """± of each estimate, from its variance and the heaviest score of a single row.
 
@@ -90,8 +104,9 @@ class Value:
     """A function of the sums in every group: its value, its gradient, and whether it divides by what may be zero.
 
     Var g(T) ≈ ∇g · Cov(T) · ∇g, the delta method. `linear` says whether it is a linear function of the sums. `ratio` is
-    set where the value is shift + factor · (a / b), `root_of` where it is shift + factor · √a, `squared` where it
-    is the square of a linear function, and `parabola` where it is a linear function plus factor · x² / divisor.
+    set where the value is shift + factor · (a / b), `product` where it is shift + factor · a · b, `root_of` where it is
+    shift + factor · √a, `squared` where it is the square of a linear function, and `parabola` where it is a linear
+    function plus factor · x² / divisor.
     """
 
     value: Array  # (groups,)
@@ -100,6 +115,7 @@ class Value:
     unsure: Array  # (groups,)
     linear: bool = False
     ratio: Ratio | None = None
+    product: Product | None = None
     root_of: Root | None = None
     squared: Value | None = None
     parabola: Parabola | None = None
@@ -113,21 +129,36 @@ class Value:
         """The covariance with another value."""
         return np.asarray(np.einsum("gi,gij,gj->g", self.gradient, self.covariance, other.gradient))
 
+    @property
+    def may_be_zero(self) -> Array:
+        return np.asarray(np.abs(self.value) <= _UNSURE * np.sqrt(np.maximum(self.variance, 0.0)))
+
+    @property
+    def curved(self) -> Array:
+        """Where the delta method is not near: both factors may be zero, and what one error does to the other counts."""
+        product = self.product or (self.ratio and self.ratio.top.product)
+        if not product:
+            return np.zeros(len(self.value), bool)
+        return np.asarray(product.left.may_be_zero & product.right.may_be_zero)
+
     def constant(self, number: float) -> Value:
         """A number as a value that has no noise."""
         flat = np.full_like(self.value, number), np.zeros_like(self.gradient)
         return Value(*flat, self.covariance, np.zeros_like(self.unsure), linear=True)
 
     def _moved(self, factor: float, shift: float) -> Value:
-        ratio, root_of = self.ratio, self.root_of
-        if ratio is not None:
-            ratio = replace(ratio, factor=ratio.factor * factor, shift=ratio.shift * factor + shift)
-        if root_of is not None:
-            root_of = replace(root_of, factor=root_of.factor * factor, shift=root_of.shift * factor + shift)
-        moved, gradient = self.value * factor + shift, self.gradient * factor
-        parabola = self.parabola and replace(self.parabola, factor=self.parabola.factor * factor)
+        def form(of: _Form | None) -> _Form | None:
+            return None if of is None else replace(of, factor=of.factor * factor, shift=of.shift * factor + shift)
+
         return replace(
-            self, value=moved, gradient=gradient, ratio=ratio, root_of=root_of, squared=None, parabola=parabola
+            self,
+            value=self.value * factor + shift,
+            gradient=self.gradient * factor,
+            ratio=form(self.ratio),
+            product=form(self.product),
+            root_of=form(self.root_of),
+            squared=None,
+            parabola=self.parabola and replace(self.parabola, factor=self.parabola.factor * factor),
         )
 
     def __add__(self, other: Value | float) -> Value:
@@ -147,7 +178,8 @@ class Value:
         gradient = self.gradient * other.value[:, None] + other.gradient * self.value[:, None]
         squared = self if self is other and self.linear else None
         unsure = self.unsure | other.unsure
-        return Value(self.value * other.value, gradient, self.covariance, unsure, squared=squared)
+        value, product = self.value * other.value, Product(self, other)
+        return Value(value, gradient, self.covariance, unsure, product=product, squared=squared)
 
     def __truediv__(self, other: Value | float) -> Value:
         if not isinstance(other, Value):
@@ -155,9 +187,7 @@ class Value:
         with np.errstate(divide="ignore", invalid="ignore"):
             ratio = self.value / other.value
             gradient = (self.gradient - other.gradient * ratio[:, None]) / other.value[:, None]
-        spread = np.sqrt(np.maximum(other.variance, 0.0))
-        doubtful = (np.abs(other.value) <= _UNSURE * spread) | (other.value == 0)
-        unsure = self.unsure | other.unsure | doubtful
+        unsure = self.unsure | other.unsure | other.may_be_zero
         parabola = Parabola(self.squared, other) if self.squared is not None and other.linear else None
         return Value(ratio, gradient, self.covariance, unsure, ratio=Ratio(self, other), parabola=parabola)
 
@@ -204,6 +234,16 @@ class Root:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class Product:
+    """shift + factor · left · right."""
+
+    left: Value
+    right: Value
+    factor: float = 1.0
+    shift: float = 0.0
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Parabola:
     """factor · x² / divisor, of linear functions of the sums."""
 
@@ -221,7 +261,7 @@ class Ratio:
     factor: float = 1.0
     shift: float = 0.0
 
-    def interval(self, z: float) -> tuple[Array, Array]:
+    def interval(self, z: float) -> Ends:
         """All ratios r for which top − r · bottom is within z standard errors of zero (Fieller 1954).
 
         Infinite where the bottom itself is not clearly different from zero: then no finite set of ratios is.

@@ -36,8 +36,8 @@ from dproof.questions.schema import Schema, shown_as
 from dproof.spaces.space import COMPARISONS
 
 _CHOSEN = (
-    "rows were chosen by noisy values, so large noise is likely: their intervals are wider, and on average {:.4g}% of "
-    "those shown hold the truth"
+    "these rows were chosen by noisy values, so their intervals are wider: on average {:.4g}% of the intervals shown "
+    "hold the truth"
 )
 
 
@@ -135,6 +135,23 @@ def level_of_chosen(level: float, shown: int, groups: int) -> float:
     0.9975
     """
     return 1 - (1 - level) * shown / groups
+
+
+def level_of_shown(question: Question, level: float, rows: Callable[[], int]) -> float:
+    """The level of each interval in the answer to a question, where noisy values leave the fewest rows that they may.
+
+    `rows` tells how many there are to choose among; it is called only where noisy values choose.
+    """
+    if not chosen_by_noise(question):
+        return level
+    all_rows = max(1, rows())
+    fewest = 1 if question.having else min(question.limit or all_rows, all_rows)
+    return level_of_chosen(level, fewest, all_rows)
+
+
+def rows_of_group(question: Question) -> int:
+    """How many rows of an answer each group has: one, or one for every item of sets."""
+    return 1 if question.unnest is None else len(question.unnest.items)
 
 
 def _is_interval(value: Any) -> bool:

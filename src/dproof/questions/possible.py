@@ -10,7 +10,15 @@ from math import inf
 
 from dproof.questions.aggregates import Known
 from dproof.questions.predicates import And, Predicate
-from dproof.questions.question import Aggregate, Arithmetic, Expression, Number, Question
+from dproof.questions.question import (
+    Aggregate,
+    Arithmetic,
+    Expression,
+    Number,
+    Question,
+    aggregates_of,
+    measured_parts,
+)
 from dproof.questions.ranges import End, Range, point
 from dproof.questions.schema import Schema
 from dproof.questions.sums import present, undeclared_missing
@@ -43,6 +51,15 @@ def possible(expression: Expression, question: Question, schema: Schema, rows: i
             return x + y if sign == "+" else x - y if sign == "-" else x * y if sign == "*" else x / y
         case _:
             return Range()  # a column of GROUP BY
+
+
+def possible_columns(question: Question, schema: Schema, rows: int | None) -> dict[str, Range]:
+    """All values that each estimated column of an answer can have, before functions such as ROUND are applied."""
+    return {
+        item.alias: possible(measured_parts(item.expression, question.unnest)[0], question, schema, rows)
+        for item in question.select
+        if aggregates_of(item.expression)
+    }
 
 
 def _aggregate(aggregate: Aggregate, schema: Schema, rows: Range) -> Range:

@@ -53,6 +53,17 @@ class Range:
             return replace(cell, low=None, high=None, informative=False)
         return replace(cell, low=low, high=high, informative=(low, high) != everything)
 
+    def is_narrowed_by(self, half_width: float | None) -> bool:
+        """Whether an interval of ± this width around the middle leaves out anything that is possible, as in answers.
+
+        One that is not known beforehand, None, may.
+
+        >>> [Range(Fraction(0), Fraction(40)).is_narrowed_by(half_width) for half_width in (19, 20)]
+        [True, False]
+        """
+        low, high = self.ends
+        return half_width is None or low == high or 2 * half_width < high - low
+
     @property
     def ends(self) -> tuple[float, float]:
         """Both ends as floats."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from math import ceil, exp, isfinite, log, prod
 from typing import Any
@@ -15,7 +15,7 @@ import numpy as np
 from dproof.arguments import listed, whole
 from dproof.curation.measurement import Measurement, measure
 from dproof.curation.noisy_sums import value_of
-from dproof.curation.preview import spreads
+from dproof.curation.preview import level_shown, spreads
 from dproof.errors import InputError
 from dproof.estimation.estimated import Estimated, Options, estimate
 from dproof.estimation.intervals import half_widths, normal_quantile
@@ -29,15 +29,20 @@ from dproof.plans.row_law import RowLaw, certify_row
 from dproof.plans.schema import schema_of
 from dproof.privacy import Privacy
 from dproof.questions.aggregates import Sums, total
+from dproof.questions.answer import NOTHING
 from dproof.questions.building import Select
 from dproof.questions.functions import changes_widths
+from dproof.questions.measured import level_of_shown, rows_of_group
+from dproof.questions.possible import possible_columns
 from dproof.questions.predicates import Contains, both
-from dproof.questions.question import Expression, Question, aggregates, aggregates_of, columns, measured_parts
+from dproof.questions.question import Expression, Item, Question, aggregates, aggregates_of, columns, measured_parts
+from dproof.questions.ranges import Range
 from dproof.questions.schema import Schema, asks_for_curves, resolve
 from dproof.questions.sums import Term, centred_terms, multiplied_out
 
 Spread = tuple[float | None, float | None]  # a half-width and a standard error, over all groups
 _LEVEL = 0.95
+_WAYS = ("release", "ask", "ask_shared")
 _MOST_ROWS = 10**15
 _EASY = 4  # an ε under which laws are small
 
@@ -50,6 +55,7 @@ class Comparison:
     one who shares ε evenly among all questions. None is what depends on the data, or cannot be answered that way.
     `estimated` where ± of the curator depends on the data and is that for evenly spread values, as ± of the release
     always is. `ratio` is how many times larger the standard error of the release is than that of the curator.
+    `possible` is what the answer can be at all.
     """
 
     question: str
@@ -60,6 +66,12 @@ class Comparison:
     ask_shared: float | None
     ratio: float | None = None
     estimated: bool = False
+    possible: Range = field(default_factory=Range)
+
+    @property
+    def informative(self) -> dict[str, bool]:
+        """For each way, whether the answer would leave out anything that is possible: if not, it tells nothing."""
+        return {way: self.possible.is_narrowed_by(getattr(self, way)) for way in _WAYS}
 
     @property
     def break_even(self) -> int | None:
@@ -100,7 +112,7 @@ class Advice:
         lines = [["question", "column", "release: ±", "ask: ±", "the release is better from"]]
         for c in self.comparisons:
             wins = "–" if c.break_even is None else f"{c.break_even:,} questions"
-            widths = ("–" if width is None else written(width) for width in (c.release, c.ask_shared))
+            widths = (_told(c, way) for way in ("release", "ask_shared"))
             lines.append([c.question, c.column, *widths, wins])
         room = [max(len(line[n]) for line in lines) for n in range(5)]
         table = ["  ".join(text.ljust(w) for text, w in zip(line, room, strict=True)).rstrip() for line in lines]
@@ -120,7 +132,7 @@ class Advice:
 
     def to_json(self) -> dict[str, Any]:
         """One JSON object."""
-        fields = ("question", "column", "release", "ask", "ask_shared", "estimated", "break_even")
+        fields = ("question", "column", *_WAYS, "informative", "estimated", "break_even")
         found = [{"weight": float(c.weight), **{f: getattr(c, f) for f in fields}} for c in self.comparisons]
         return {
             "rows": self.rows,
@@ -132,6 +144,12 @@ class Advice:
             "break_even": self.break_even,
             "comparisons": found,
         }
+
+
+def _told(comparison: Comparison, way: str) -> str:
+    """± one way in a table."""
+    width = getattr(comparison, way)
+    return "–" if width is None else written(width) if comparison.informative[way] else NOTHING
 
 
 def advise(
@@ -234,6 +252,7 @@ def _compared(
     with suppress(InputError):  # a law that cannot be undone, or too large a table of counts
         measured = None if law is None else _expected(law, release, rows, terms)
     public_rows = rows if plan.rows_are_public else None
+    reached = possible_columns(parsed, data_schema, rows)
     compared = []
     for place, item in enumerate(release.select):
         if not aggregates_of(item.expression):
@@ -243,9 +262,8 @@ def _compared(
             continue
         expected = measured
         if law is not None and law.weights is not None:  # each is told by the rows that answer for what it needs
-            alone = replace(release, select=(item,), having=(), order_by=())
             with suppress(InputError):
-                expected = _expected(law, alone, rows, [])
+                expected = _expected_alone(law, release, item, rows)
         expression = measured_parts(item.expression, release.unnest)[0]  # all items of a set are alike
         width, error = (None, None) if expected is None else _of_release(expression, expected)
         asked: list[Spread] = [(None, None), (None, None)]
@@ -256,7 +274,8 @@ def _compared(
             estimated = spreads(noises[0], _LEVEL, public_rows)[item.alias][0] is None and asked[0][0] is not None
         (ask, own_error), (ask_shared, _) = asked
         ratio = error / own_error if error and own_error else None
-        compared.append(Comparison(one.sql, item.alias, one.weight, width, ask, ask_shared, ratio, estimated))
+        told = (width, ask, ask_shared, ratio, estimated, reached[item.alias])
+        compared.append(Comparison(one.sql, item.alias, one.weight, *told))
     return compared
 
 
@@ -272,13 +291,28 @@ def _expected(law: RowLaw, question: Question, rows: int, terms: list[Term]) -> 
         estimates.append(
             estimate(part.counting, table, part.counting.groups(combos), needed, question, Options(), rows)
         )
-    return pool(estimates, [part.weight for part in parts])
+    return _at_level_of_shown(pool(estimates, [part.weight for part in parts]), question)
 
 
-def expected_width(law: RowLaw, question: Question, rows: int) -> float | None:
-    """± of the one thing that a question selects, from a release of `rows` rows; None where it says nothing."""
+def _expected_alone(law: RowLaw, question: Question, item: Item, rows: int) -> Estimated:
+    """The same for one thing that a question selects, from rows that tell it, whatever else is asked."""
+    expected = _expected(law, replace(question, select=(item,), having=(), order_by=(), limit=None), rows, [])
+    return _at_level_of_shown(expected, question)
+
+
+def _at_level_of_shown(expected: Estimated, question: Question) -> Estimated:
+    """The same with intervals of the level that they have where noisy values choose the rows of the answer."""
+    level = level_of_shown(question, _LEVEL, lambda: len(expected.estimates.values) * rows_of_group(question))
+    return replace(expected, options=expected.options.at(level))
+
+
+def expected_width(law: RowLaw, question: Question, item: Item, rows: int) -> float | None:
+    """± of one thing that a question selects, from a release of `rows` rows; None where it is not known."""
+    if changes_widths(item.expression):
+        return None
     with suppress(InputError):  # a law that cannot be undone, or columns that no row is asked for together
-        return _of_release(question.select[-1].expression, _expected(law, question, rows, []))[0]
+        expression = measured_parts(item.expression, question.unnest)[0]
+        return _of_release(expression, _expected_alone(law, question, item, rows))[0]
     return None
 
 
@@ -291,7 +325,7 @@ def _of_release(expression: Expression, measured: Estimated) -> Spread:
     """± of the release's interval, as a query of it would tell, and the standard error."""
     value = measured.value(expression, measured.estimates.values)
     heaviest = np.einsum("gi,gi->g", np.abs(value.gradient), measured.estimates.heaviest)
-    half = half_widths(value.variance, heaviest, _LEVEL).half
+    half = half_widths(value.variance, heaviest, measured.options.level).half
     spread = measured.spread(value)
     # What a condition on a number under wide noise cannot tell is no standard error, and is most of its interval.
     doubt = np.where(spread.rough, (spread.high - spread.low) / 2 - half, 0.0)
@@ -320,7 +354,9 @@ def _of_curator(
             above, below = (value_of(expression, moved, noise.schema, clip=False) for moved in (up, down))
             variance = variance + ((above - below) / 2) ** 2
     error = _mean_square(np.sqrt(np.maximum(variance, 0.0)))
-    return (exact if exact is not None or error is None else normal_quantile(_LEVEL) * error), error
+    if exact is not None or error is None:
+        return exact, error
+    return normal_quantile(level_shown(noise, _LEVEL)) * error, error
 
 
 def _whole(term: Term, measured: Estimated, question: Question, schema: Schema) -> Array:

@@ -15,9 +15,16 @@ from dproof.central.workload import Residual
 from dproof.estimation.central import query
 from dproof.estimation.central_curves import curve_function
 from dproof.exact import written
+from dproof.plans.schema import schema_of
 from dproof.plans.table_law import TableLaw
 from dproof.questions.answer import Cell
+from dproof.questions.measured import chosen_by_noise, level_of_shown
+from dproof.questions.possible import possible_columns
+from dproof.questions.question import Question, columns
+from dproof.questions.ranges import Range
+from dproof.questions.schema import Schema, resolve
 
+_LEVEL = 0.95
 _FEW, _MANY = 10**2, 10**9  # rows: a ± that is the same with both does not depend on their number
 
 
@@ -31,9 +38,9 @@ class Width(NamedTuple):
     half_width: float
 
 
-def deviations(law: TableLaw) -> float:
-    """How many standard deviations ± has at 95%: as many as in an answer."""
-    return NormalDist().inv_cdf((1 + law.normal_level(0.95)) / 2)
+def deviations(law: TableLaw, level: float = _LEVEL) -> float:
+    """How many standard deviations ± has: as many as in an answer."""
+    return NormalDist().inv_cdf((1 + law.normal_level(level)) / 2)
 
 
 def half_widths(law: TableLaw) -> list[Width]:
@@ -74,12 +81,16 @@ def cost_shares(law: TableLaw, groups: Sequence[Collection[int]]) -> list[float]
 
 
 class Expected(NamedTuple):
-    """± at 95% of a column of the answer to a question: the least and the greatest over its groups; None if unknown."""
+    """± at 95% of a column of the answer to a question: the least and the greatest over its groups; None if unknown.
+
+    `informative` is whether each would leave out anything that is possible: if not, the answer tells nothing.
+    """
 
     question: str
     weight: float
     column: str
     half_widths: tuple[float, float] | None
+    informative: tuple[bool, bool]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -108,28 +119,41 @@ def question_half_widths(law: TableLaw, rows: int | None) -> list[Expected]:
     """
     expected = []
     tables = [even_table(law, count) for count in ((_FEW, _MANY) if rows is None else (rows,))]
+    schema = schema_of(law.plan, "release")
     for question in law.plan.questions:
         asked = question.sql
-        by_rows = [_half_widths(query(table, _of_release(asked)).rows, law) for table in tables]
+        released = _of_release(asked, schema)
+        by_rows = [_half_widths(table, released) for table in tables]
+        # A band that is too wide at one point may still tell something at another.
+        has_curves = any(schema.spaces[name].holds_curves for name in columns(released))
+        possible = {} if has_curves else possible_columns(released, schema, rows)
         for column, widths in by_rows[0].items():
             same = all(np.allclose(other[column] or 0, widths or 0, rtol=1e-6) for other in by_rows[1:])
-            expected.append(Expected(asked, float(question.weight), column, widths if same else None))
+            told = widths if same else None
+            reach = possible.get(column, Range())
+            least, greatest = (reach.is_narrowed_by(width) for width in told or (None, None))
+            expected.append(Expected(asked, float(question.weight), column, told, (least, greatest)))
     return expected
 
 
-def _of_release(sql: str) -> Any:
-    """A question about the table, asked of its release, in all its groups."""
+def _of_release(sql: str, schema: Schema) -> Question:
+    """A question about the table, asked of its release."""
     from dproof.questions.sql import parse  # few plans have questions
 
-    return replace(parse(sql), table="release", having=())
+    return resolve(replace(parse(sql), table=schema.table), schema)
 
 
-def _half_widths(rows: Sequence[Mapping[str, Any]], law: TableLaw) -> dict[str, tuple[float, float] | None]:
-    """The least and the greatest ± of every estimated column of an answer."""
+def _half_widths(table: EvenTable, question: Question) -> dict[str, tuple[float, float] | None]:
+    """The least and the greatest ± of every estimated column of an answer, in all groups that may be shown."""
+    everywhere = replace(question, having=())
+    if chosen_by_noise(question):
+        everywhere = replace(everywhere, order_by=(), limit=None)
+    rows = query(table, everywhere).rows
+    level = level_of_shown(question, _LEVEL, lambda: len(rows))
     widths: dict[str, tuple[float, float] | None] = {}
     for name in (name for name, cell in (rows[0] if rows else {}).items() if isinstance(cell, Cell)):
         cells = [row[name] for row in rows]
-        halves = [deviations(law) * cell.stderr for cell in cells if isinstance(cell.stderr, float)]
+        halves = [deviations(table.law, level) * cell.stderr for cell in cells if isinstance(cell.stderr, float)]
         halves += [_band(cell) for cell in cells if isinstance(cell.stderr, list)]
         halves = [half for half in halves if isfinite(half)]
         widths[name] = (min(halves), max(halves)) if halves else None
@@ -168,7 +192,7 @@ def _mean_curve_half_width(law: TableLaw, key: Residual, rows: float) -> float |
     count = precisions[None].cell_variance(key.table) ** 0.5
     deviations = count, precisions[place].cell_variance(key.table) ** 0.5
     lattice = law.lattices[place]
-    made = curve_function(law, place, np.zeros(lattice.terms), rows, deviations, 0.95)
+    made = curve_function(law, place, np.zeros(lattice.terms), rows, deviations, _LEVEL)
     if made is None:
         return None
     estimate, _, high, error = made.evaluate(made.times)

@@ -13,8 +13,9 @@ from dproof.plans.questions import checked_question
 from dproof.plans.row_law import RowLaw, certify_row
 from dproof.plans.schema import schema_of
 from dproof.questions.building import Select
+from dproof.questions.possible import possible_columns
 from dproof.questions.predicates import Compare, Contains, Predicate
-from dproof.questions.question import Question, aggregates, aggregates_of
+from dproof.questions.question import Item, Question, aggregates, aggregates_of
 from dproof.questions.schema import asks_for_curves, resolve
 from dproof.report.advise import expected_width
 
@@ -34,14 +35,19 @@ def both_spreads(law: RowLaw, rows: int | None) -> dict[str, Any]:
         return {**told, "questions": []}
     laws = {spread: law if spread == chosen else _other(plan, spread) for spread in ("split", "sample")}
 
-    def widths(question: Question) -> dict[str, float | None]:
-        return {spread: None if each is None else expected_width(each, question, rows) for spread, each in laws.items()}
+    def widths(question: Question, item: Item) -> dict[str, float | None]:
+        return {
+            spread: None if each is None else expected_width(each, question, item, rows)
+            for spread, each in laws.items()
+        }
 
     for column in plan.columns:
         if column.private and not column.space.holds_curves:
-            told["columns"].append({"name": column.name, **widths(_count_or_mean(plan, column.name))})
+            usual = _count_or_mean(plan, column.name)
+            told["columns"].append({"name": column.name, **widths(usual, usual.select[0])})
     questions = [
-        {"question": sql, "column": question.select[0].alias, **widths(question)} for sql, question in _answers(plan)
+        _judged(plan, rows, question, {"question": sql, "column": item.alias, **widths(question, item)})
+        for sql, question, item in _answers(plan)
     ]
     return {**told, "questions": questions}
 
@@ -71,8 +77,14 @@ def _count_or_mean(plan: Plan, column: str) -> Question:
     return replace(counted, where=condition)
 
 
-def _answers(plan: Plan) -> Iterator[tuple[str, Question]]:
-    """Every answer of the planned questions as a question of its own, but for those whose ± depends on the data."""
+def _judged(plan: Plan, rows: int, question: Question, told: dict[str, Any]) -> dict[str, Any]:
+    """What is told of an answer, with whether each ± would leave out anything that is possible."""
+    reach = possible_columns(question, schema_of(plan, "release"), rows)[told["column"]]
+    return {**told, "informative": {spread: reach.is_narrowed_by(told[spread]) for spread in ("split", "sample")}}
+
+
+def _answers(plan: Plan) -> Iterator[tuple[str, Question, Item]]:
+    """Every answer of the planned questions, but for those whose ± depends on the data."""
     schema = schema_of(plan, "release")
     for planned in plan.questions:
         parsed = replace(checked_question(planned.sql, plan.columns), table=schema.table)
@@ -82,4 +94,4 @@ def _answers(plan: Plan) -> Iterator[tuple[str, Question]]:
                 continue
             for item in resolved.select:
                 if aggregates_of(item.expression):
-                    yield planned.sql, replace(resolved, select=(item,), having=(), order_by=(), limit=None)
+                    yield planned.sql, resolved, item

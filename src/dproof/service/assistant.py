@@ -35,14 +35,20 @@ def tools_of(server: Connection) -> list[Callable[..., Any]]:
         """The plan of a private table: the values and bounds of its columns, and what people in it are promised."""
         return str(server.table(table).describe()["plan"])
 
-    def preview(table: str, sql: str, epsilon: str) -> str:
-        """What a question to a private table would cost and how wide its interval would be. Free: do this first."""
-        return str(server.table(table).preview(sql, epsilon=epsilon)["text"])
+    def preview(table: str, sql: str, epsilon: str, delta: str = "0") -> str:
+        """What a question to a private table would cost and how wide its interval would be. Free: do this first.
 
-    def ask(table: str, sql: str, epsilon: str) -> str:
-        """Ask a private table: SELECT … FROM data. It costs epsilon of the budget; the same question again is free."""
+        Under a budget with delta, many questions that have one cost less.
+        """
+        return str(server.table(table).preview(sql, epsilon=epsilon, delta=delta)["text"])
+
+    def ask(table: str, sql: str, epsilon: str, delta: str = "0") -> str:
+        """Ask a private table: SELECT … FROM data. The same question again is free.
+
+        It costs epsilon and delta of the budget. Under a budget with delta, many questions that have one cost less.
+        """
         found = server.table(table)
-        return f"{found.ask(sql, epsilon=epsilon)}\nLeft: {found.remaining()['in_words']}."
+        return f"{found.ask(sql, epsilon=epsilon, delta=delta)}\nLeft: {found.remaining()['in_words']}."
 
     def query(release: str, sql: str) -> str:
         """Query a release: SELECT … FROM release. Every question is free."""

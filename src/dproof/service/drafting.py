@@ -11,7 +11,6 @@ from dataclasses import dataclass, replace
 from decimal import Decimal
 from fractions import Fraction
 from functools import partial
-from math import isfinite
 from typing import Any
 
 from dproof.central.workload import Residual
@@ -25,9 +24,7 @@ from dproof.plans.row_law import RowLaw, certify_row
 from dproof.plans.schema import schema_of
 from dproof.plans.table_law import TableLaw, certify_tables
 from dproof.privacy import Privacy
-from dproof.questions.answer import Cell
-from dproof.questions.possible import possible
-from dproof.questions.question import aggregates_of, measured_parts
+from dproof.questions.possible import possible_columns
 from dproof.questions.question import columns as columns_of
 from dproof.questions.ranges import Range
 from dproof.report import central_expectation
@@ -67,7 +64,9 @@ def expected(draft: Draft, rows: int) -> dict[str, Any]:
 
     def told(key: tuple[str, str]) -> dict[str, Any]:
         widths = {way: found[way].get(key) for way in WAYS}
-        return {**widths, "informative": {way: _is_informative(widths[way], ranges.get(key)) for way in WAYS}}
+        reach = ranges.get(key, Range())
+        informative = {way: reach.is_narrowed_by(width) for way, width in widths.items()}
+        return {**widths, "informative": informative}
 
     costs = _costs(plan, rows)
     return {
@@ -162,19 +161,8 @@ def _ranges(plan: Plan, rows: int, names: Sequence[str]) -> dict[tuple[str, str]
         asked = checked_question(sql, plan.columns)
         if not curves.isdisjoint(columns_of(asked)):
             continue
-        for item in asked.select:
-            if aggregates_of(item.expression):
-                part = measured_parts(item.expression, asked.unnest)[0]
-                found[sql, item.alias] = possible(part, asked, schema, rows)
+        found |= {(sql, alias): reach for alias, reach in possible_columns(asked, schema, rows).items()}
     return found
-
-
-def _is_informative(width: float | None, known: Range | None) -> bool:
-    """Whether an interval of ± this width around the middle of what is possible leaves any of it out, as in answers."""
-    if width is None or known is None or not isfinite(known.low) or not isfinite(known.high):
-        return True
-    middle = float((known.low + known.high) / 2)
-    return known.cut(Cell(middle, middle - width, middle + width)).informative
 
 
 # What is sanitised row by row ----------------------------------------------------------------------------------------

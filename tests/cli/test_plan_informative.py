@@ -1,0 +1,114 @@
+"""A ± that leaves out nothing that is possible is told as what it is: no information."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import dproof as dp
+from dproof.service.drafting import expected
+
+Dproof = Callable[..., Any]
+DEVIATION = "SELECT stddev(age) AS s FROM data"
+COUNT = "SELECT count(*) AS n FROM data WHERE sex = 'f'"
+FEW = "SELECT avg(age) AS a FROM data WHERE age > 10 AND age < 12"
+CENTRAL = """
+[privacy]
+model = "central"
+epsilon = "1/100"
+delta = "1e-6"
+[columns.age]
+space = "interval"
+low = 0
+high = 100
+step = 1
+bins = [0, 30, 60, 100]
+[columns.sex]
+space = "categories"
+values = ["f", "m"]
+[[questions]]
+sql = "SELECT sex, avg(age) AS mean FROM release GROUP BY sex"
+[[questions]]
+sql = "SELECT count(*) AS young FROM release WHERE age < 30"
+"""
+LOCAL = """
+[privacy]
+epsilon = "1"
+[columns.sex]
+space = "categories"
+values = ["f", "m"]
+[columns.age]
+space = "interval"
+low = 0
+high = 110
+step = 1
+"""
+
+
+@pytest.fixture
+def local(tmp_path: Path) -> Path:
+    path = tmp_path / "plan.toml"
+    path.write_text(LOCAL)
+    return path
+
+
+def test_advice_says_where_a_way_tells_nothing(local: Path) -> None:
+    advice = dp.advise(local, rows=1000, questions=[DEVIATION, COUNT, FEW])
+    deviation, count, few = advice.comparisons
+    # A deviation of numbers from 0 to 110 is 55 at most.
+    assert deviation.release is not None and deviation.release > 55 / 2
+    assert deviation.informative == {"release": False, "ask": True, "ask_shared": True}
+    assert all(count.informative.values())
+    assert few.informative == {"release": True, "ask": False, "ask_shared": False}  # None from a release: not known
+    shown = [line.split("  ") for line in str(advice).splitlines()]
+    assert "no information" in [cell.strip() for cell in shown[1]]
+    assert "no information" not in str(dp.advise(local, rows=1000, questions=COUNT))
+    assert [one["informative"] for one in advice.to_json()["comparisons"]] == [
+        one.informative for one in advice.comparisons
+    ]
+
+
+def test_the_plan_says_it_in_words(dproof: Dproof, local: Path) -> None:
+    told = dproof("plan", local, "--rows", 1000, "--question", DEVIATION, "--question", COUNT, "--question", FEW)
+    page = " ".join(told.out.split())
+    assert "s: no information from a release; about ± 0.3" in page
+    assert "a: no information from `dproof ask` for all of ε; no information where 3 questions share it" in page
+    assert "No information: the interval holds every value that is possible." in page
+    told = dproof("plan", local, "--rows", 1000, "--question", COUNT)
+    assert "o information" not in told.out
+
+
+def test_the_plan_and_the_guided_plan_decide_alike(local: Path) -> None:
+    draft = {**tomllib.loads(LOCAL), "questions": [{"sql": sql} for sql in (DEVIATION, COUNT)]}
+    guided = {one["column"]: one["informative"] for one in expected(draft, 1000)["questions"]}
+    for one in dp.advise(draft, rows=1000).comparisons:
+        assert (guided[one.column]["local"], guided[one.column]["ask"]) == (
+            one.informative["release"],
+            one.informative["ask_shared"],
+        )
+
+
+def test_a_central_plan_says_it_too(dproof: Dproof, tmp_path: Path) -> None:
+    path = tmp_path / "plan.toml"
+    path.write_text(CENTRAL)
+    few, many = (dproof("plan", path, "--rows", rows) for rows in (1000, 10**6))
+    page = " ".join(few.out.split())
+    assert "mean: no information" in page and "young: no information" in page
+    assert "o information" not in many.out
+    told = {one["column"]: one for one in dproof("plan", path, "--rows", 1000, "--json").json["questions"]}
+    assert told["young"]["informative"] == {"least_half_width": False, "half_width": False}
+    assert told["young"]["half_width"] > 500
+
+
+def test_both_spreads_say_it(dproof: Dproof, tmp_path: Path) -> None:
+    path = tmp_path / "plan.toml"
+    asked = f'[[questions]]\nsql = "{DEVIATION}"\n[[questions]]\nsql = "{COUNT}"\n'
+    path.write_text(LOCAL.replace('epsilon = "1"', 'epsilon = "1"\nspread = "auto"') + asked)
+    page = " ".join(dproof("plan", path, "--rows", 1000).out.split())
+    assert "s no information split, no information sample" in page and "n no information" not in page
+    told = dproof("plan", path, "--rows", 1000, "--json").json["spread"]["questions"]
+    assert [one["informative"]["split"] for one in told] == [False, True]
