@@ -10,7 +10,7 @@ PLAN = {"privacy": {"epsilon": 6}, "columns": {"x": {"space": "interval", "low":
 
 
 def test_a_quantile_of_heaps_is_answered_whatever_is_drawn() -> None:
-    for seed in range(4):
+    for seed in (6, 7):  # draws that reach only some of the bins
         with seeded_coins(seed):
             release = dp.sanitise(HEAPS, PLAN)
         (row,) = release.query("SELECT quantile(x, 0.5) AS q, min(x) AS low, max(x) AS high FROM release").rows
