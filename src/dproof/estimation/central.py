@@ -16,7 +16,6 @@ import numpy as np
 
 from dproof.central.residuals import Estimates
 from dproof.errors import InputError
-from dproof.estimation.at_once import for_each
 from dproof.estimation.central_curves import CURVES, TableCurves
 from dproof.estimation.central_distribution import Distribution
 from dproof.estimation.central_projection import projection
@@ -108,8 +107,8 @@ class MeasuredTables:
         covariance = covariances(release.estimates, sums, groups)
         estimates = SumEstimates(values, values, nothing, nothing, covariance, covariance, self.rows or 0)
         items = 1 if question.unnest is None else len(question.unnest.items)
-        careful = for_each(replace(options, level=release.law.normal_level(options.level)), items)
-        one_group = for_each(careful, groups)
+        careful = replace(options, level=release.law.normal_level(options.level)).for_each(items)
+        one_group = careful.for_each(groups)
         self.estimated = Estimated(
             schema, numbers, needed, question.where, careful, estimates, fitted, covariance, None
         )

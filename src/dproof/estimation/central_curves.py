@@ -22,7 +22,6 @@ from dproof.coins import NOT_PRIVATE, Coins
 from dproof.curves.bands import points_quantile, tube_quantile, widened
 from dproof.curves.expansion import CurveLattice
 from dproof.errors import InputError
-from dproof.estimation.at_once import for_each
 from dproof.estimation.central_weights import covariances, measured_sum
 from dproof.estimation.curves import MeasuredCurves
 from dproof.estimation.estimated import Options
@@ -55,7 +54,7 @@ class TableCurves(MeasuredCurves):
         self.rows, self.private = release.rows, release.private
         self.asked = QuestionSums(question, schema, release.law.axes)
         self.labels = list(product(*(key.labels for key in self.asked.keys)))
-        self.level = for_each(options, len(self.labels)).level
+        self.level = options.for_each(len(self.labels)).level
         self.place, _ = self.asked.axes[aggregates(question)[0].columns[0]]
         self.lattice: CurveLattice = release.law.lattices[self.place]
         self.shown = self.asked.occurring()

@@ -20,7 +20,6 @@ from dproof.curves.bands import points_quantile, tube_quantile
 from dproof.curves.expansion import CurveLattice
 from dproof.curves.noise import CurveMechanism
 from dproof.errors import InputError
-from dproof.estimation.at_once import for_each
 from dproof.estimation.contingency import Contingency
 from dproof.estimation.counted import Counting, fits
 from dproof.estimation.estimated import WAYS_OUT, Options, refuse_singular
@@ -91,7 +90,7 @@ class ReleaseCurves(MeasuredCurves):
                 raise InputError(f"column {aggregate.columns[0]!r} holds curves: ask a release for AVG or SUM of them")
         self.counted = _Counted(self.release, question.where, question.group_by)
         self.labels, self.shown = self.counted.groups.labels, self.counted.occurs()
-        self.options = for_each(options, len(self.labels))
+        self.options = options.for_each(len(self.labels))
 
     def functions(self, expression: Expression, groups: Sequence[int]) -> Sequence[CurveEstimate | None]:
         """The means or totals of some groups; None where by the estimate there are no rows.

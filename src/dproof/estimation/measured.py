@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 
 from dproof.errors import InputError
-from dproof.estimation.at_once import for_each
 from dproof.estimation.counted import Combos, Counting
 from dproof.estimation.estimated import WAYS_OUT, Estimated, Options, Warnings, estimate, warned
 from dproof.estimation.order_statistics import OrderStatistics
@@ -170,7 +169,7 @@ class MeasuredItems(Dispatched):
     def __init__(self, release: Any, question: Question, options: Options) -> None:
         super().__init__(release)
         assert question.unnest is not None
-        options = for_each(options, len(question.unnest.items))
+        options = options.for_each(len(question.unnest.items))
         for item in question.unnest.items:
             one = replace(question, unnest=replace(question.unnest, items=(item,)))
             asked = list(dict.fromkeys(expressions(one)))

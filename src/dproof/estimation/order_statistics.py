@@ -11,7 +11,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dproof.errors import InputError
-from dproof.estimation.at_once import for_each
 from dproof.estimation.contingency import Contingency, Target
 from dproof.estimation.counted import Combos, Counting
 from dproof.estimation.distribution_free import DistributionFree
@@ -60,7 +59,7 @@ class OrderStatistics:
         self.law, self.data = stored.law, stored.data
         self.rows, self.release_rows = stored.rows, stored.release_rows
         self.schema = stored.law.schema
-        self.question, self.options, self.labels = question, for_each(options, len(labels)), labels
+        self.question, self.options, self.labels = question, options.for_each(len(labels)), labels
         self.rough = np.zeros(len(labels), bool)  # groups with a distribution that wide noise hides
         self.tables: dict[Any, tuple[Counting, Contingency, Combos]] = {}  # by column and condition
 
