@@ -45,3 +45,12 @@ def test_a_product_of_what_is_surely_not_zero_is_by_the_delta_method() -> None:
     most = b.estimate * c.stderr + c.estimate * b.stderr  # if one moved with the other
     assert product.high - product.estimate == pytest.approx(1.96 * product.stderr, rel=1e-3)
     assert 0 < product.stderr <= most
+
+
+def test_a_product_of_estimates_that_are_zero_is_not_exact() -> None:
+    plan = {**CENTRAL, "privacy": {"model": "central", "epsilon": 1, "neighbours": "add-remove"}}
+    with seeded_coins(1):  # whose noise takes both rows away
+        release = dp.sanitise(pa.table({"g": ["a"] * 20 + ["b"] * 2}), plan)
+    row = release.query(f"SELECT {B} AS b, {B} * {B} AS square FROM release").rows[0]
+    assert row["b"].estimate == row["square"].estimate == 0
+    assert row["square"].low <= 4 <= row["square"].high and row["square"].high >= row["b"].high ** 2

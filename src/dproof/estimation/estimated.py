@@ -225,10 +225,11 @@ class Estimated:
             ends = value.ratio.interval(normal_quantile(level))
             low, high = (np.where(plain, end, other) for end, other in zip(ends, (low, high), strict=True))
             unsure = np.where(plain, ~np.isfinite(low), unsure)
-        curved = value.curved & ~exact
+        curved = value.curved
         if curved.any():
             ends = self._of_factors(value, level)
             low, high = (np.where(curved, end, other) for end, other in zip(ends, (low, high), strict=True))
+            exact = np.where(curved, low == high, exact)  # where both estimates are 0, so is the slope, whatever noise
         return Spread(low, high, stderr, exact, doubt > 0, widths.few, unsure)
 
     def _of_factors(self, value: Value, level: float) -> Ends:
