@@ -28,6 +28,7 @@ from dproof.privacy import Privacy, Unit
 from dproof.questions.aggregates import Frequent
 from dproof.questions.canonical import expression, normalise
 from dproof.questions.effects import Coordinate, Effects, Grouped, effects
+from dproof.questions.measured import rows_of_group
 from dproof.questions.predicates import both
 from dproof.questions.question import (
     Aggregate,
@@ -194,8 +195,7 @@ def _measured_curves(
 
 def check_groups(question: Question, schema: Schema) -> None:
     """Refuse groups that nobody would read, as every set of many items is: each gets noise, and is paid for."""
-    items = 1 if question.unnest is None else len(question.unnest.items)
-    groups = items * math.prod(len(declared_labels(key, schema)) for key in question.group_by)
+    groups = rows_of_group(question) * math.prod(len(declared_labels(key, schema)) for key in question.group_by)
     if groups > _MOST_GROUPS:
         raise InputError(
             f"the question has {groups:,} groups, and more than {_MOST_GROUPS:,} are answered only with --all (in "

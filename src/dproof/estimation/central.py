@@ -29,7 +29,7 @@ from dproof.plans.schema import schema_of
 from dproof.questions.aggregates import Frequent, Rank, variance
 from dproof.questions.answer import Answer, Cell
 from dproof.questions.building import Asked, as_question
-from dproof.questions.measured import answer, refuse_calculation
+from dproof.questions.measured import answer, refuse_calculation, rows_of_group
 from dproof.questions.question import Aggregate, Expression, Question, aggregates_of
 from dproof.questions.schema import Schema, asks_for_curves, resolve
 
@@ -106,8 +106,7 @@ class MeasuredTables:
         fitted = _totals(self.by_method, sums, groups) if options.method == "projection" else None
         covariance = covariances(release.estimates, sums, groups)
         estimates = SumEstimates(values, values, nothing, nothing, covariance, covariance, self.rows or 0)
-        items = 1 if question.unnest is None else len(question.unnest.items)
-        careful = replace(options, level=release.law.normal_level(options.level)).for_each(items)
+        careful = replace(options, level=release.law.normal_level(options.level)).for_each(rows_of_group(question))
         one_group = careful.for_each(groups)
         self.estimated = Estimated(
             schema, numbers, needed, question.where, careful, estimates, fitted, covariance, None

@@ -15,7 +15,7 @@ from dproof.estimation.contingency import Contingency, Target
 from dproof.estimation.counted import Combos, Counting
 from dproof.estimation.distribution_free import DistributionFree
 from dproof.estimation.estimated import Options, estimate, refuse_singular
-from dproof.estimation.intervals import half_widths, normal_quantile
+from dproof.estimation.intervals import Ends, half_widths, normal_quantile
 from dproof.estimation.subsamples import StoredRows, of_whole, scale_up
 from dproof.exact import int_or_float
 from dproof.laws.lattice import NODES
@@ -28,7 +28,6 @@ from dproof.questions.sums import Term, present, undeclared_missing
 
 _MOST_STEPS = 512  # thresholds at which a distribution is estimated
 _LEFT = 0.5  # of the bias at a threshold: where values are smooth, that before it and that behind it cancel in part
-Ends = tuple[Array, Array]  # the least and the greatest
 
 
 class Steps(NamedTuple):
