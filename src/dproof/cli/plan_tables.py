@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -128,7 +129,7 @@ def _worth(answer: dict[str, Any]) -> Page:
     if answer["verdict"] is not None:
         yield f"[yellow]Take care: {escape(answer['verdict'])}.[/yellow]\n"
     elif answer["least_rows"]:
-        yield f"With fewer than {written(answer['least_rows'])} rows no count says anything.\n"
+        yield f"With fewer than {math.ceil(answer['least_rows']):,} rows no count says anything.\n"
     means = [one for one in answer["tables"] if one.get("mean_half_width") is not None]
     if means:
         told = [f"{_named(one)} ± {written(one['mean_half_width'])}" for one in means[:_LISTED]]
