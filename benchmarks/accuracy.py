@@ -14,9 +14,13 @@ import dproof as dp
 from benchmarks.census import AGES, SCHOOLING, WEIGHTS, Census, census
 from benchmarks.errors import Errors, against, errors, exact, geometric_variance
 from benchmarks.measure import Grid, Ratio, Section, peer
+from benchmarks.medians import diffprivlibs, opendps, ours
 
 Answers = dict[str, Errors | Callable[[], Any]]  # the exact error, or a way to see it
-REPEATS = {"count": 900, "sum": 900, "mean": 900, "histogram": 900, "median": 400}
+REPEATS = 900
+CHECKS = 100  # answers beside each law that was written out
+STEPS = 1, 5, 20, 100  # between the candidates for a median
+OPENDPS = {"add-remove": 1.0, "change-one": 2.0}  # the scales that OpenDP's privacy map allows for a median
 QUESTIONS = {
     "count": "SELECT count(*) AS x FROM data WHERE age < 30",
     "sum": "SELECT sum(age) AS x FROM data",
@@ -26,9 +30,10 @@ QUESTIONS = {
 }
 HOW = """On {name} at ε = 1, δ = 0: people under 30; sum and mean of \
 the age, clamped to [0, 100]; a histogram of {bins} levels of schooling, error per bin; the median of a weight clamped \
-to [0, 400,000], on a grid of step 20. Root mean squared errors: exact where the law of the noise is known, else from \
-{few} to {many} answers, ± their standard errors. Neighbours and bounds are \
-equal for all in a table; an empty cell is something that a peer does not promise under these neighbours.
+to [0, 400,000], any whole number. Root mean squared errors: exact where the law of the noise is known, else from \
+{many} answers, ± their standard errors. The laws of the medians are written out for this table, and {checks} answers \
+of each are seen to agree with them. Neighbours and bounds are equal for all in a table; an empty cell is \
+something that a peer does not promise under these neighbours.
 
 - dproof: `curator.ask`, debited to a ledger; the exact error is the answer's `stderr`. Exact under either relation.
 - OpenDP: the chain of its documentation with the scale that its own privacy map allows. A changed row is distance 2 \
@@ -40,6 +45,10 @@ throughout. Its noise is made of floats; the errors are those of the laws that i
 
 Each ratio is to the best of the peers whose error is exact, or to the best in this run where none is. Where the laws \
 are the same, it is 1.
+
+The last table has medians among fewer candidates. dproof reads a value to the nearest one and then chooses, OpenDP \
+compares candidates with the values as they are: which is nearer hangs on how the grid lies to the median, and neither \
+is nearer throughout.
 """
 
 
@@ -51,8 +60,8 @@ def run() -> Section:
         grid, found = _compare(data, neighbours)
         grids.append(grid)
         ratios += found
-    how = HOW.format(name=data.name, few=min(REPEATS.values()), many=max(REPEATS.values()), bins=SCHOOLING)
-    return Section("Accuracy of answers", how, ratios=tuple(ratios), grids=tuple(grids))
+    how = HOW.format(name=data.name, many=REPEATS, checks=CHECKS, bins=SCHOOLING)
+    return Section("Accuracy of answers", how, ratios=tuple(ratios), grids=(*grids, _steps(data)))
 
 
 def _compare(data: Census, neighbours: str) -> tuple[Grid, list[Ratio]]:
@@ -71,7 +80,7 @@ def _compare(data: Census, neighbours: str) -> tuple[Grid, list[Ratio]]:
             "PyDP": _pydp(data, neighbours),
         }
         found: dict[str, dict[str, Errors]] = {
-            name: {what: _errors(truth[what], answer, REPEATS[what]) for what, answer in answers.items()}
+            name: {what: _errors(truth[what], answer) for what, answer in answers.items()}
             for name, answers in everyone.items()
             if answers
         }
@@ -88,25 +97,46 @@ def _compare(data: Census, neighbours: str) -> tuple[Grid, list[Ratio]]:
     return Grid((neighbours, *found), tuple(rows)), ratios
 
 
-def _errors(truth: Any, answer: Errors | Callable[[], Any], repeats: int) -> Errors:
-    return answer if isinstance(answer, Errors) else errors(truth, answer, repeats)
+def _steps(data: Census) -> Grid:
+    """Medians among fewer candidates."""
+    rows = []
+    for step in STEPS:
+        candidates = _candidates(step)
+        both = (
+            (ours(data.weight, candidates, name), opendps(data.weight, candidates, scale))
+            for name, scale in OPENDPS.items()
+        )
+        rows.append((str(step), *(str(error) for pair in both for error in pair)))
+    header = (f"{name}, {neighbours}" for neighbours in OPENDPS for name in ("dproof", "OpenDP"))
+    return Grid(("median, step", *header), tuple(rows))
+
+
+def _errors(truth: Any, answer: Errors | Callable[[], Any]) -> Errors:
+    return answer if isinstance(answer, Errors) else errors(truth, answer, REPEATS)
+
+
+def _checked(law: Errors, truth: Any, answer: Callable[[], Any]) -> Errors:
+    """A law that was written out, where the answers agree with it."""
+    seen = errors(truth, answer, CHECKS)
+    if abs(seen.rmse / law.rmse - 1) > 5 * seen.uncertainty:
+        raise AssertionError(f"the error is {law} by the law and {seen} by {CHECKS} answers")
+    return law
 
 
 def _curator(data: Census, neighbours: str, folder: Path) -> Answers:
-    low, high, step = WEIGHTS
     plan = {
         "privacy": {"epsilon": 1, "neighbours": neighbours},
         "columns": {
             # A stand-in for missing values makes the number of values public, as it is for the peers.
             "age": {"space": "interval", "low": AGES[0], "high": AGES[1], "step": 1, "missing": AGES[0]},
-            "weight": {"space": "interval", "low": low, "high": high, "step": step},
+            "weight": {"space": "interval", "low": WEIGHTS[0], "high": WEIGHTS[1], "step": 1},
             "schooling": {"space": "categories", "values": list(range(1, SCHOOLING + 1))},
         },
     }
 
-    # A mean over a number of rows that is measured too, a table that is made to add up to the public number of rows,
-    # and a choice have laws that depend on the table.
-    simulated = {"median", "mean" if neighbours == "add-remove" else "histogram"}
+    # A mean over a number of rows that is measured too, and a table that is made to add up to the public number of
+    # rows, have laws that depend on the table.
+    simulated = "mean" if neighbours == "add-remove" else "histogram"
 
     numbers = count()
 
@@ -116,9 +146,18 @@ def _curator(data: Census, neighbours: str, folder: Path) -> Answers:
         return [row["x"] for row in curator.ask(sql, epsilon=1).rows]
 
     def asking(what: str, sql: str) -> Errors | Callable[[], Any]:
-        return (lambda: [cell.estimate for cell in ask(sql)]) if what in simulated else exact(ask(sql)[0].stderr ** 2)
+        def answer() -> list[Any]:
+            return [cell.estimate for cell in ask(sql)]
+
+        if what == "median":
+            return _checked(ours(data.weight, _candidates(1), neighbours), np.median(data.weight), answer)
+        return answer if what == simulated else exact(ask(sql)[0].stderr ** 2)
 
     return {what: asking(what, sql) for what, sql in QUESTIONS.items()}
+
+
+def _candidates(step: int) -> Any:
+    return np.arange(WEIGHTS[0], WEIGHTS[1] + 1, step)
 
 
 def _opendp(data: Census, neighbours: str) -> Answers:
@@ -155,12 +194,14 @@ def _opendp(data: Census, neighbours: str) -> Answers:
 
         mean = lambda: float(part() / people())  # noqa: E731
 
-    low, high, step = WEIGHTS
-    grid = list(range(low, high + 1, step))
+    candidates = _candidates(1)
     weights = data.weight.tolist()
     median = odp.binary_search_chain(
-        lambda s: rows(T=int) >> odp.m.then_private_quantile(odp.max_divergence(), grid, 0.5, s), distance, 1.0
+        lambda s: rows(T=int) >> odp.m.then_private_quantile(odp.max_divergence(), candidates.tolist(), 0.5, s),
+        distance,
+        1.0,
     )
+    law = opendps(data.weight, candidates, OPENDPS[neighbours])
     levels = list(range(1, SCHOOLING + 1))
     histogram = rows(T=int) >> odp.t.then_count_by_categories(levels, null_category=False)
     return {
@@ -168,7 +209,7 @@ def _opendp(data: Census, neighbours: str) -> Answers:
         "sum": geometric(total),
         "mean": mean,
         "histogram": geometric(histogram),
-        "median": lambda: median(weights),
+        "median": _checked(law, np.median(data.weight), lambda: median(weights)),
     }
 
 
@@ -177,11 +218,13 @@ def _diffprivlib(data: Census, neighbours: str) -> Answers:
     if tools is None:
         return {}
     changed, width = neighbours == "change-one", AGES[1] - AGES[0]
+    law = diffprivlibs(data.weight, *WEIGHTS)
+    median = _checked(law, np.median(data.weight), lambda: tools.median(data.weight, bounds=WEIGHTS, epsilon=1.0))
     answers: Answers = {
         "count": exact(geometric_variance(1)),
         "sum": exact(geometric_variance(width)),
         "histogram": exact(geometric_variance(2 if changed else 1)),
-        "median": lambda: tools.median(data.weight, bounds=WEIGHTS[:2], epsilon=1.0),
+        "median": median,
     }
     return {**answers, "mean": exact(2 * (width / len(data.age)) ** 2)} if changed else answers
 
@@ -205,5 +248,5 @@ def _pydp(data: Census, neighbours: str) -> Answers:
         "sum": lambda: bounded(laplacian.BoundedSum, AGES).quick_result(ages),
         "mean": lambda: bounded(laplacian.BoundedMean, AGES).quick_result(ages),
         "histogram": lambda: [counted(rows) for rows in levels],
-        "median": lambda: bounded(laplacian.Median, WEIGHTS[:2], "float").quick_result(weights),
+        "median": lambda: bounded(laplacian.Median, WEIGHTS, "float").quick_result(weights),
     }

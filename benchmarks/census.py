@@ -14,7 +14,7 @@ import pyarrow.csv
 FOLDER = Path(os.environ.get("DPROOF_DATA", Path(__file__).resolve().parents[2] / "shared" / "data"))
 ROWS = 30_162
 AGES = 0, 100
-WEIGHTS = 0, 400_000, 20  # low, high and step of the grid on which a median is looked for
+WEIGHTS = 0, 400_000
 SCHOOLING = 16
 
 
@@ -45,4 +45,4 @@ def census() -> Census:
         )
         name = f"a made-up table of the shape of UCI Adult ({ROWS:,} people; set DPROOF_DATA to use the real one)"
     age, weight, schooling = columns
-    return Census(name, age, np.clip(weight, *WEIGHTS[:2]), schooling)
+    return Census(name, age, np.clip(weight, *WEIGHTS), schooling)

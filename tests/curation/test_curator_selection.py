@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from benchmarks.medians import chances_of_flips
 from dproof.curation.choice import _miss, _runs
 from dproof.curation.measurement import Chosen
 from dproof.curation.selection import _ends, exponential, permute_and_flip, reach, uniform_below
@@ -49,6 +50,12 @@ def test_permute_and_flip_draws_its_law() -> None:
     assert sum(law) == pytest.approx(1)
     with seeded_coins(1) as coins:
         agrees(frequencies(lambda: permute_and_flip([1] * 4, misses, rate, coins), 20_000, 4), law, 20_000)
+
+
+@given(st.lists(st.integers(0, 40), min_size=1, max_size=12))
+def test_benchmarks_write_out_its_law(misses: list[int]) -> None:
+    found = chances_of_flips(np.array(misses), 0.5)
+    assert found == pytest.approx(law_of_flips(misses, 0.5), abs=1e-9)
 
 
 def test_permute_and_flip_draws_its_law_from_runs() -> None:
