@@ -7,6 +7,7 @@ from fractions import Fraction
 from pathlib import Path
 
 import pyarrow as pa
+import pytest
 
 from dproof import Curator, Privacy
 from dproof.curation.limits import Amount
@@ -60,3 +61,14 @@ def test_the_band_of_a_curve_is_not_said_to_be_estimated_elsewhere(tmp_path: Pat
     assert seen.half_widths == {"l": None}
     assert "l: the interval depends on the data, so it cannot be previewed" in str(seen)
     assert "dproof plan" not in str(seen)
+
+
+@pytest.mark.parametrize(("epsilon", "informative"), [("0.1", True), ("0.04", False)])
+def test_what_tells_nothing_is_decided_as_in_plans(tmp_path: Path, epsilon: str, informative: bool) -> None:
+    plan = {
+        "privacy": {"epsilon": 1, "neighbours": "change-one"},
+        "columns": {"read": {"space": "categories", "values": ["no", "yes"]}},
+    }
+    curator = Curator(pa.table({"read": ["no", "yes"] * 50}), plan, ledger=tmp_path / "budget.db")
+    told = curator.preview("SELECT count(*) AS n FROM data WHERE read = 'yes'", epsilon=epsilon).to_json()
+    assert told["informative"] == {"n": informative} == {"n": told["half_widths"]["n"] < 50}

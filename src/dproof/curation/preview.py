@@ -147,7 +147,7 @@ def preview(
     asked = canonical(question)
     # A band that is too wide at one point may still tell something at another.
     reached = possible_columns(question, schema, rows) if measurement.curves is None else {}
-    useless = {name: reach for name, reach in reached.items() if 0 < reach.high - reach.low <= (widths[name] or 0)}
+    useless = {name: reach for name, reach in reached.items() if not reach.is_narrowed_by(widths[name])}
     picked = tuple(i.alias for i in question.select if any(c.aggregate == i.expression for c in measurement.chosen))
     facts = (tuple(mechanisms), widths, errors, level, notes)
     price = (measurement.price.rho, times)
