@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
-from math import isnan, prod
+from math import inf, isnan, prod
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -55,7 +56,8 @@ class Counting:
     """The axes that the sums and keys of a question need, over the law of a release.
 
     A sum has a condition, and columns whose numbers it multiplies; `numbers` has the scales of these. The columns in
-    `spelled` have a block for every value.
+    `spelled` have a block for every value. `ends` are those of the numbers of public columns, which nobody declared:
+    sums are taken about their middle, and no row has more than half of their range.
     """
 
     def __init__(
@@ -64,6 +66,7 @@ class Counting:
         needed: Sequence[Term],
         keys: Sequence[Key] = (),
         spelled: Iterable[str] = (),
+        ends: Mapping[str, tuple[float, float]] = MappingProxyType({}),
     ) -> None:
         self.schema, self.keys = law.schema, tuple(keys)
         # The highest power of each number within one sum, and the columns whose values are known as they are.
@@ -71,7 +74,8 @@ class Counting:
         known = self.schema.open_columns
         self._public_keys = [key for key in keys if key.column in known]
         self._private_keys = [key for key in keys if key.column not in known]
-        self.numbers = {c: Scale() if c in known else scale_of(self.schema.spaces[c]) for c in degrees}
+        middle = {c: sum(end / 2 for end in ends.get(c, ())) for c in degrees}
+        self.numbers = {c: Scale(middle[c]) if c in known else scale_of(self.schema.spaces[c]) for c in degrees}
         private = [column for column in degrees if column not in known]
         # A sum under a law that is undone block by block needs the number of each value.
         kept = {c for c in private if law.group_of(c).mechanism.family.is_sharp and not law.plan.column(c).bins}
@@ -97,8 +101,9 @@ class Counting:
             if column in degrees:
                 self._places[column] = [(len(self.axes), 0)]
                 highest = 2 * degrees[column]
-                powers = Moments(highest + 1, (0.0,) * (highest + 1), 0.0)
-                self.readers.append(AxisReader((), (powers,), None, f"{name(column)}::DOUBLE"))
+                reach = max((abs(end - middle[column]) for end in ends.get(column, ())), default=inf)
+                powers = Moments(highest + 1, (0.0,) * (highest + 1), reach)
+                self.readers.append(AxisReader((), (powers,), None, f"({name(column)}::DOUBLE - {middle[column]!r})"))
         fits(prod(axis.states for axis in self.axes))
         # The axes whose states are counted, and how many states these have.
         self._counted = {r.decoder: prod(axis.states for axis in r.axes) for r in self.readers if r.decoder is not None}

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import prod
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ from dproof.errors import InputError
 from dproof.estimation.counted import Combos, Counting
 from dproof.estimation.estimated import WAYS_OUT, Estimated, Options, Warnings, estimate, warned
 from dproof.estimation.order_statistics import OrderStatistics
-from dproof.estimation.stored import count
+from dproof.estimation.stored import count, ends_of
 from dproof.estimation.subsamples import StoredRows, all_rows, pooled, rows_that_answer
 from dproof.laws.debias import is_rough
 from dproof.laws.lattice import NODES
@@ -66,7 +67,8 @@ class MeasuredRelease:
         _check_groups(question, parts[0].law)
         formulas = [a for a in asked if a.definition.formula] or [Aggregate("count")]
         needed = list(dict.fromkeys(term for a in formulas for term in centred_terms(a, question.where, schema)))
-        chosen = sharpest(parts, needed, question)
+        summed = sorted({c for term in needed for c in term.columns if schema.is_open(c)})
+        chosen = sharpest(parts, needed, question, ends_of(parts[0].data, summed) if summed else {})
         estimates = []
         for part in chosen:
             table, combos_read = part.counting.read(part.stored.data, part.stored.rows, combos)
@@ -209,13 +211,19 @@ class WeightedRows:
     weight: float
 
 
-def sharpest(parts: Sequence[StoredRows], needed: list[Term], question: Question) -> list[WeightedRows]:
+def sharpest(
+    parts: Sequence[StoredRows],
+    needed: list[Term],
+    question: Question,
+    ends: Mapping[str, tuple[float, float]] = MappingProxyType({}),
+) -> list[WeightedRows]:
     """The parts of a release, the sharpest first, with weights that are inverse to their variances.
 
     These are the variances for evenly spread values, which do not depend on the rows, and so do not bias what is
-    pooled. Under wide noise intervals are worked out from one part alone, the sharpest.
+    pooled. Under wide noise intervals are worked out from one part alone, the sharpest. `ends` are those of the numbers
+    of public columns, where rows are known.
     """
-    countings = [Counting(part.law, needed, question.group_by) for part in parts]
+    countings = [Counting(part.law, needed, question.group_by, ends=ends) for part in parts]
     if len(parts) == 1:
         return [WeightedRows(parts[0], countings[0], 1.0)]
     precisions = [part.rows * _precision(counting, needed) for part, counting in zip(parts, countings, strict=True)]

@@ -100,7 +100,7 @@ class Measures:
         if not alone:
             return not any(map(any, powers))
         axes = [axis for axis, p in zip(self.condition.table.axes, powers, strict=True) if any(p)]
-        return not any(isinstance(axis, Moments) and not axis.reach for axis in axes)
+        return not any(isinstance(axis, Moments) and not axis.is_declared for axis in axes)
 
     def _spread(self, measure: Measure, values: Array) -> Array:
         """∫ values d(measure) as a function of the variables; values may be several, by columns."""

@@ -161,6 +161,7 @@ class OrderStatistics:
             estimates.naive[:, 0],
             estimates.squares[:, 0, 0],
             estimates.products[:, 0, 0],
+            estimates.heaviest[:, 0],
         )
         for (*group, value), row in zip(inner.labels, np.stack(by_value, axis=1).tolist(), strict=True):
             if isinstance(value, (int, float, Decimal)):
@@ -170,17 +171,18 @@ class OrderStatistics:
                     f"{aggregate.kind.upper()} needs numbers, and column {column!r} has other values: COUNT it"
                 )
         for rows in parts.values():
-            steps = np.array(sorted(rows, reverse=_extreme(aggregate) == "greatest")).reshape(-1, 5)
-            q, upto, all_of = _share(aggregate), np.cumsum(steps, axis=0), steps.sum(axis=0)
-            _, total, naive, *_ = (upto - q * all_of).T
+            steps = np.array(sorted(rows, reverse=_extreme(aggregate) == "greatest")).reshape(-1, 6)
+            values, heaviest, sums = steps[:, 0], steps[:, 5], steps[:, 1:5]
+            q, upto, all_of = _share(aggregate), np.cumsum(sums, axis=0), sums.sum(axis=0)
+            total, naive, *_ = (upto - q * all_of).T
             # Rows with different public values are different rows, so their squares add up: (1 − q)² before t, q²
             # behind.
             *_, square, product = ((1 - 2 * q) * upto + q**2 * all_of).T
             exact = options.target == "table" and self.release_rows == self.rows
             less = product if exact else total**2 / max(self.rows, 1)
             variance = np.where(np.abs(square - less) < 1e-9 * np.abs(square), 0.0, square - less)
-            half = half_widths(variance, np.zeros(len(steps)), options.level).half
-            yield Steps(steps[:, 0], (steps[:, 0], steps[:, 0]), total, (total - half, total + half), naive)
+            half = half_widths(variance, max(q, 1 - q) * heaviest.max(initial=0.0), options.level).half
+            yield Steps(values, (values, values), total, (total - half, total + half), naive)
 
     def _most_frequent(self, aggregate: Aggregate, several: bool, where: Predicate | None) -> list[Cell]:
         """The values or items of the largest estimated counts."""

@@ -114,13 +114,30 @@ def count(data: Any, keys: Sequence[str], sums: Sequence[str]) -> Counted:
     if isinstance(data, Answering):
         return data.count(keys, sums)
     named = {f"s{n}": f"coalesce(sum({number}), 0)::DOUBLE" for n, number in enumerate(sums)}
-    if isinstance(data, Parts):
-        counted = data.each(lambda part: _packed(_counted(part, keys, named)))
-        table = pa.concat_tables(pa.ipc.open_stream(part).read_all() for part in counted)
-    else:
-        table = _counted(data, keys, named)
+    table = _of_parts(data, keys, named)
     columns = [table.column(n).combine_chunks() for n in range(len(keys))]
     return columns, as_numpy(table.column("n")).astype(float), [as_numpy(table.column(name)) for name in named]
+
+
+def ends_of(data: Any, columns: Sequence[str]) -> dict[str, tuple[float, float]]:
+    """The least and the greatest finite number of each public column, over all stored rows; 0 where there is none."""
+    if isinstance(data, Answering):
+        return ends_of(data.data, columns)
+    named: dict[str, str] = {}
+    for n, column in enumerate(columns):
+        number = f"{quoted(column)}::DOUBLE"
+        named |= {f"{end}{n}": f"{end}({number}) FILTER (WHERE isfinite({number}))" for end in ("min", "max")}
+    table = _of_parts(data, [], named)
+    found = {name: pc.min_max(table.column(name)).as_py() for name in named}
+    return {c: (found[f"min{n}"]["min"] or 0.0, found[f"max{n}"]["max"] or 0.0) for n, c in enumerate(columns)}
+
+
+def _of_parts(data: Any, keys: Sequence[str], sums: Mapping[str, str]) -> Any:
+    """The rows that are alike, counted together; where they lie on many machines, on each by itself."""
+    if isinstance(data, Parts):
+        counted = data.each(lambda part: _packed(_counted(part, keys, sums)))
+        return pa.concat_tables(pa.ipc.open_stream(part).read_all() for part in counted)
+    return _counted(data, keys, sums)
 
 
 def _counted(data: Any, keys: Sequence[str], sums: Mapping[str, str]) -> Any:

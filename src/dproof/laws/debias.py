@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from math import comb
+from math import comb, isfinite
 from typing import Any, Protocol, TypeAlias
 
 import numpy as np
@@ -233,7 +233,8 @@ class Shown(Mixed):
 class Moments:
     """A number that is only summed: x + Z with noise of known moments E Z, E Z², …, or without noise.
 
-    The states are the powers of the number up to `states − 1`; `reach` bounds it, all but surely.
+    The states are the powers of the number up to `states − 1`; `reach` bounds it, noise and all, all but surely;
+    it is infinite where nobody has read or declared the number.
     """
 
     states: int
@@ -243,6 +244,11 @@ class Moments:
     @property
     def blocks(self) -> int:
         return 1
+
+    @property
+    def is_declared(self) -> bool:
+        """Whether x is known to lie in [−1, 1]: what has no noise is of a public column, which nobody declared."""
+        return any(self.noise)
 
     def scores(self, powers: Powers) -> Scores:
         (power,) = powers
@@ -255,12 +261,13 @@ class Moments:
         return Polynomial(np.eye(power + 1)[power], self.states, self.reach)
 
     def evenly(self) -> Array:
-        """E (x + Z)^k for x spread evenly over [−1, 1] and noise with the moments of Laplace's law."""
-        if not self.reach:
+        """E (x + Z)^k for x spread evenly over what it may be and noise with the moments of Laplace's law."""
+        if not isfinite(self.reach):
             raise InputError("the numbers of a public column are not declared, so their ± cannot be predicted")
         spread = self.noise[1]
         noise = [1.0, 0.0, spread, 0.0, 6 * spread**2]
-        even = [0.0 if k % 2 else 1 / (k + 1) for k in range(5)]
+        most = 1.0 if self.is_declared else self.reach
+        even = [0.0 if k % 2 else most**k / (k + 1) for k in range(5)]
         return np.array([sum(comb(k, i) * even[k - i] * noise[i] for i in range(k + 1)) for k in range(self.states)])
 
 
