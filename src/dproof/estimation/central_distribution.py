@@ -84,11 +84,15 @@ class Distribution:
             estimate = np.sqrt(np.maximum(variance.value, 0.0) + np.maximum(spread.value, 0.0) / _EVENLY)
             low = np.minimum(np.maximum(middles.low - rest, 0.0), estimate)
             high = np.maximum(middles.high + rest, estimate)
-            stderr = np.sqrt(np.maximum(between.variance, 0.0))
-            error = stderr if squared else stderr / (2 * estimate)
         if squared:
             estimate, low, high = estimate**2, low**2, high**2
-        unsure = middles.unsure | ~np.isfinite(estimate) | (self._total(sums[0], self.estimates[None]) <= 1)
+        error = (high - low) / (2 * z)  # bins are part of it, as of a quantile's
+        unsure = (
+            middles.unsure
+            | ~np.isfinite(error)
+            | ~np.isfinite(estimate)
+            | (self._total(sums[0], self.estimates[None]) <= 1)
+        )
         cells = zip(*(numbers.tolist() for numbers in (estimate, low, high, error, estimate)), strict=True)
         return [
             Cell(None, informative=False) if doubt else Cell(*cell) for doubt, cell in zip(unsure, cells, strict=True)
