@@ -15,6 +15,7 @@ from dproof.errors import InputError
 from dproof.plans.plan import Plan
 from dproof.plans.table_law import TableLaw, certify_tables
 from dproof.report.central_expectation import question_half_widths
+from dproof.testing import seeded_coins
 
 COLUMNS: dict[str, Any] = {
     "sex": {"space": "categories", "values": ["f", "m"]},
@@ -103,6 +104,16 @@ def test_a_mean_has_a_plus_or_minus_once_the_number_of_rows_is_known() -> None:
     law = law_of("SELECT sex, avg(age) AS m FROM release GROUP BY sex", neighbours="add-remove")
     (unknown,), (known,) = question_half_widths(law, None), question_half_widths(law, 10_000)
     assert unknown.half_widths is None and known.half_widths is not None and 0 < known.half_widths[1] < 2
+
+
+def test_the_plus_or_minus_of_a_deviation_has_the_width_of_the_bins() -> None:
+    plan = planned("SELECT stddev(age) AS d, var_pop(age) AS v FROM release")
+    with seeded_coins(1):
+        release = dp.sanitise(pa.table({"age": list(range(100)) * 100}), plan)
+    for one in question_half_widths(certify_tables(plan), 10_000):
+        cell = release.query(one.question).rows[0][one.column]
+        assert one.half_widths is not None
+        assert (cell.high - cell.low) / 2 == pytest.approx(one.half_widths[1], rel=0.1), one.column
 
 
 def error(law: TableLaw, noise: Any, where: list[str]) -> float:

@@ -130,7 +130,7 @@ class MeasuredTables:
         spread = Distribution(measured_sum(self.release, counts), place, axis, groups, estimates, self.by_method[None])
         if definition.chosen == Rank():
             return spread.quantiles(float(aggregate.argument or 0), level)
-        return spread.deviations(aggregate.argument, level, squared=definition.formula is variance)
+        return spread.deviations(aggregate.argument, level, self.estimated, squared=definition.formula is variance)
 
     def _most_frequent(self, aggregate: Aggregate, groups: int) -> list[Cell]:
         """The values, bins or items of the largest estimated counts, in every group."""

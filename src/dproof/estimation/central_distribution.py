@@ -10,6 +10,7 @@ import numpy as np
 
 from dproof.central.residuals import Estimates
 from dproof.estimation.central_weights import covariances
+from dproof.estimation.estimated import Estimated, Options
 from dproof.estimation.intervals import Value, normal_quantile
 from dproof.laws.scores import Array
 from dproof.plans.central import Axis
@@ -50,13 +51,13 @@ class Distribution:
     def _total(self, sums: Weights, counts: Estimates) -> Array:
         return np.bincount(sums.groups, sums.weights * counts.table(sums.table).ravel(), self.groups)
 
-    def deviations(self, less: Fraction | None, level: float, *, squared: bool) -> list[Cell]:
+    def deviations(self, less: Fraction | None, level: float, sums_of: Estimated, *, squared: bool) -> list[Cell]:
         """The standard deviation of the numbers, or its square.
 
         A number is the middle of its bin and a rest of at most half the bin's width. The deviation of a sum of two
         numbers is at most the sum and at least the difference of their deviations, so what the middles have is right to
-        r = √(mean of width²)/2. The interval is that of the middles with r on both sides. The estimate takes numbers to
-        lie evenly within their bins.
+        r = √(mean of width²)/2. The interval is that of the middles, as `sums_of` has it for every variance, with r on
+        both sides. The estimate takes numbers to lie evenly within their bins.
         """
         ends = np.array([*self._ends(), (0.0, 0.0)])[self.counts.places(self.place)]  # the last, if any, is missing
         middle, width = ends.mean(axis=1), ends[:, 1] - ends[:, 0]
@@ -76,16 +77,22 @@ class Distribution:
 
         with np.errstate(divide="ignore", invalid="ignore"):
             (between, within), (variance, spread) = moments(self.estimates[None]), moments(self.by_method)
-            z = normal_quantile(level)
-            half = z * np.sqrt(np.maximum(between.variance, 0.0))
+            nothing, z = np.zeros((self.groups, len(sums))), normal_quantile(level)
+            noise = replace(sums_of.estimates, heaviest=nothing, doubts=nothing)
+            middles = replace(sums_of, estimates=noise, options=Options(level)).spread(between.root())
             rest = np.sqrt(np.maximum(within.value + z * np.sqrt(np.maximum(within.variance, 0.0)), 0.0)) / 2
-            low, high = (np.sqrt(np.maximum(between.value + sign * half, 0.0)) for sign in (-1, 1))
             estimate = np.sqrt(np.maximum(variance.value, 0.0) + np.maximum(spread.value, 0.0) / _EVENLY)
-            low, high = np.minimum(np.maximum(low - rest, 0.0), estimate), np.maximum(high + rest, estimate)
-            error = half / z if squared else half / z / (2 * estimate)
+            low = np.minimum(np.maximum(middles.low - rest, 0.0), estimate)
+            high = np.maximum(middles.high + rest, estimate)
         if squared:
             estimate, low, high = estimate**2, low**2, high**2
-        unsure = between.unsure | ~np.isfinite(estimate) | (self._total(sums[0], self.estimates[None]) <= 1)
+        error = (high - low) / (2 * z)  # bins are part of it, as of a quantile's
+        unsure = (
+            middles.unsure
+            | ~np.isfinite(error)
+            | ~np.isfinite(estimate)
+            | (self._total(sums[0], self.estimates[None]) <= 1)
+        )
         cells = zip(*(numbers.tolist() for numbers in (estimate, low, high, error, estimate)), strict=True)
         return [
             Cell(None, informative=False) if doubt else Cell(*cell) for doubt, cell in zip(unsure, cells, strict=True)
