@@ -247,3 +247,17 @@ def test_laplace_intervals_are_no_narrower_than_one_draw_needs() -> None:
     assert np.mean(covered) >= 0.98  # a normal interval of this level would cover 97.4 %
     with pytest.raises(InputError, match="simultaneous intervals need Gaussian noise"):
         release.query("SELECT count(*) FROM release", simultaneous=True)
+
+
+@pytest.mark.parametrize("kind", ["numbers", "curves"])
+def test_what_the_plan_does_to_rows_is_said_with_every_answer(kind: str) -> None:
+    """Of 20 persons with two rows each one row counts, and 50 stands for what is missing: neither is a secret."""
+    number = {"space": "interval", "low": 0, "high": 100, "step": 10, "missing": 50}
+    value = number if kind == "numbers" else {"space": "curves", "points": 2, "low": 0, "high": 1}
+    values = [10, None] * 20 if kind == "numbers" else [[0.0, 1.0]] * 40
+    privacy = {"model": "central", "epsilon": 9, "delta": "1e-6", "neighbours": "add-remove", "person": "who"}
+    columns = {"who": {"drop": True}, "x": value}
+    table = pa.table({"who": [str(n // 2) for n in range(40)], "x": values})
+    answer = dp.sanitise(table, {"privacy": privacy, "columns": columns}).query("SELECT avg(x) AS m FROM release")
+    assert "Of each person up to 1 row counts, as the plan says; the answer is about these." in answer.notes
+    assert ("Where 'x' is missing it counts as 50, as the plan says." in answer.notes) == (kind == "numbers")

@@ -25,12 +25,12 @@ from dproof.estimation.counted import values_of
 from dproof.estimation.estimated import Estimated, Options, options_of, warned
 from dproof.laws.scores import Array
 from dproof.plans.question_sums import QuestionSums, Untold, Weights
-from dproof.plans.schema import schema_of
+from dproof.plans.schema import rows_that_count, schema_of, stand_ins
 from dproof.questions.aggregates import Frequent, Rank, variance
 from dproof.questions.answer import Answer, Cell
 from dproof.questions.building import Asked, as_question
 from dproof.questions.measured import answer, refuse_calculation, rows_of_group
-from dproof.questions.question import Aggregate, Expression, Question, aggregates_of
+from dproof.questions.question import Aggregate, Expression, Question, aggregates_of, columns
 from dproof.questions.schema import Schema, asks_for_curves, resolve
 
 _METHODS = {
@@ -67,22 +67,20 @@ def query(release: Any, asked: Asked, **options: Any) -> Answer:
         raise InputError("the intervals of a release of tables are for the table that was measured: leave target out")
     schema = schema_of(release.law.plan, "release")
     question = resolve(as_question(asked, "release"), schema)
-    if asks_for_curves(question, schema):
-        return answer(
-            question,
-            schema,
-            lambda level: TableCurves(release, question, schema, chosen.at(level)),
-            chosen.level,
-            CURVES,
-        )
+    has_curves = asks_for_curves(question, schema)
+    measured = TableCurves if has_curves else MeasuredTables
     try:
         answered = answer(
-            question, schema, lambda level: MeasuredTables(release, question, schema, chosen.at(level)), chosen.level
+            question, schema, lambda level: measured(release, question, schema, chosen.at(level)), chosen.level
         )
     except Untold as refused:
+        if has_curves:  # made-up rows leave them out
+            raise
         has_rows = release.certificate["release"]["made_up_rows"] is not None
         raise InputError(f"{refused}{_MODEL if has_rows else _NO_MODEL}") from None
-    return replace(answered, method=_METHODS[chosen.method] + _INTERVALS)
+    plan = release.law.plan
+    notes = (*answered.notes, *stand_ins(plan, columns(question)), *rows_that_count(plan))
+    return replace(answered, notes=notes, method=CURVES if has_curves else _METHODS[chosen.method] + _INTERVALS)
 
 
 class MeasuredTables:

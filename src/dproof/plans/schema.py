@@ -50,3 +50,17 @@ def stand_ins(plan: Plan, names: Iterable[str]) -> tuple[str, ...]:
     columns = [plan.column(name) for name in dict.fromkeys(names)]
     found = [(c.name, c.space.stand_in(c.missing)) for c in columns if c.missing is not None]
     return tuple(f"Where {name!r} is missing it counts as {what}, as the plan says." for name, what in found if what)
+
+
+def rows_that_count(plan: Plan) -> tuple[str, ...]:
+    """A sentence where a person's further rows are left out: an answer is about the others alone.
+
+    >>> who = {"who": {"drop": True}, "age": {"space": "interval", "low": 0, "high": 110}}
+    >>> privacy = {"model": "central", "epsilon": 1, "person": "who", "rows_per_person": 3}
+    >>> rows_that_count(Plan.of({"privacy": privacy, "columns": who}))
+    ('Of each person up to 3 rows count, as the plan says; the answer is about these.',)
+    """
+    if plan.person is None:
+        return ()
+    rows = "1 row counts" if plan.rows_per_person == 1 else f"{plan.rows_per_person:,} rows count"
+    return (f"Of each person up to {rows}, as the plan says; the answer is about these.",)
