@@ -589,3 +589,15 @@ def test_one_condition_in_two_orders_is_one_question(curator: dp.Curator) -> Non
     both = curator.ask(f"SELECT {women} AS a, {again} AS b FROM data", epsilon=1).rows[0]
     alone = curator.ask(f"SELECT {women} AS a FROM data", epsilon=1).rows[0]
     assert both["a"] == both["b"] == alone["a"] and curator.remaining().epsilon == 2
+
+
+def test_an_answer_says_that_some_rows_of_a_person_do_not_count(tmp_path: Path) -> None:
+    """Ten rows of one person, of which two count: the interval covers 2, and somebody must say so."""
+    plan = {
+        "privacy": {"epsilon": 1, "person": "id", "rows_per_person": 2},
+        "columns": {"id": {"drop": True}, "x": {"space": "interval", "low": 0, "high": 9, "step": 1}},
+    }
+    curator = dp.Curator(pa.table({"id": [1] * 10, "x": range(10)}), plan, ledger=tmp_path / "budget.db")
+    said = "Of each person at most 2 rows count, as the plan says: the truth is that of these rows."
+    asked = "SELECT count(*) AS n FROM data"
+    assert said in curator.preview(asked, epsilon="0.5").notes and said in curator.ask(asked, epsilon="0.5").notes

@@ -31,7 +31,7 @@ from dproof.questions.question import Aggregate, Expression, aggregates_of
 from dproof.questions.schema import Schema
 from dproof.questions.sums import Term, terms
 
-_DRAWS, _MOST_DRAWS = 4000, 1 << 22
+_DRAWS, _MOST_DRAWS, _MOST_IN_ALL = 4000, 1 << 22, 1 << 25  # for each group, at a time, and for all groups
 _BEYOND = 20  # draws beyond the ends at least: of few shown among many groups the level is high
 _SHARE = 10  # one tenth of what may be missed goes to the test of each noise by itself
 _STEP = 1e-5  # of a standard deviation, for slopes
@@ -41,6 +41,17 @@ _DIRECTIONS = 16  # in which the quantile of |∇f·e| is taken; the greatest of
 def public_seed(released: dict[str, Any]) -> bytes:
     """The seed of coins that simulate public noise: from what was released alone, and the same each time."""
     return hashlib.sha256(json.dumps(released, sort_keys=True).encode()).digest()
+
+
+def enough_draws(level: float, groups: int) -> tuple[int, bool]:
+    """How many draws are made for each group, and whether they tell quantiles at this level.
+
+    >>> enough_draws(0.95, 10), enough_draws(0.9999999, 10)
+    ((4000, True), (4000, False))
+    """
+    draws, enough = _DRAWS if groups * _DRAWS <= _MOST_DRAWS else _DRAWS // 4, round(_BEYOND / (1 - level))
+    telling = enough <= draws or (enough <= _MOST_DRAWS and groups * enough <= _MOST_IN_ALL)
+    return max(draws, enough) if telling else draws, telling
 
 
 def simulated_interval(
@@ -53,14 +64,14 @@ def simulated_interval(
 ) -> tuple[Floats, Floats, Floats]:
     """The interval of any calculation in every group, and its standard error.
 
-    Quantiles of what the calculation gives once fresh noise is taken away again, or where it is curved the least and
-    the greatest that no test rules out.
+    Quantiles of what the calculation gives once fresh noise is taken away again, or the least and the greatest that no
+    test rules out: where it is curved, and where the level is so near 1 that the draws do not tell its quantiles.
     """
     groups = len(next(iter(released.values())))
-    enough = max(_DRAWS, round(_BEYOND / (1 - level)))
-    draws = enough if groups * enough <= _MOST_DRAWS else _DRAWS // 4
+    draws, telling = enough_draws(level, groups)
     affine = is_affine(expression, schema, lambda statistic: statistic not in noises)
-    doubts, curved = (-1, 1) if is_doubtful(expression) else (0,), not affine and is_curved(expression)
+    doubts = (-1, 1) if is_doubtful(expression) else (0,)
+    by_tests = not telling or (not affine and is_curved(expression))
     pieces = []
     for start in range(0, groups, _MOST_DRAWS // draws):
         here = {s: values[start : start + _MOST_DRAWS // draws] for s, values in released.items()}
@@ -70,7 +81,9 @@ def simulated_interval(
         }
         fresh = here | {s: here[s] - noise for s, noise in drawn.items()}
         moved, kept = (
-            candidates_not_ruled_out(expression, here, drawn, noises, level, schema) if curved else (fresh, None)
+            candidates_not_ruled_out(expression, here, drawn, noises, level, schema, telling=telling)
+            if by_tests
+            else (fresh, None)
         )
         ends = [value_of(expression, moved, schema, clip=not affine, doubt=doubt) for doubt in doubts]
         least, most = np.minimum.reduce(ends), np.maximum.reduce(ends)
@@ -78,6 +91,8 @@ def simulated_interval(
         least, most = np.where(np.isnan(least), -np.inf, least), np.where(np.isnan(most), np.inf, most)
         if kept is not None:
             low, high = np.where(kept, least, np.inf).min(0), np.where(kept, most, -np.inf).max(0)
+            # Where the tests rule out every candidate, the noise was most unusual: then nothing is known.
+            low, high = np.where(kept.any(0), low, -np.inf), np.where(kept.any(0), high, np.inf)
         else:
             tail = (1 - level) / 2
             low, high = np.quantile(least, tail, 0, method="lower"), np.quantile(most, 1 - tail, 0, method="higher")
@@ -93,10 +108,14 @@ def candidates_not_ruled_out(
     noises: dict[Any, Noise],
     level: float,
     schema: Schema,
+    *,
+    telling: bool = True,
 ) -> tuple[Statistics, NDArray[np.bool_]]:
     """Candidates for the sums θ, as far from s as the noises may be; and which of them no test rules out.
 
     What is `drawn` from the laws of the noises has a row for each draw and a column for each group; so has a candidate.
+    Draws that are not `telling` (see `enough_draws`) are no test of how far noises move the calculation: then each
+    noise is tested by itself alone, which rules out less.
     """
     missed = (1 - exact(repr(level))) / _SHARE
     widest = {s: noise.quantile(1 - missed / len(noises)) for s, noise in noises.items()}
@@ -107,6 +126,8 @@ def candidates_not_ruled_out(
             candidates |= _correlated(part, candidates, noises, schema)
     needed = {s: released[s] - candidates[s] for s in noises}  # the noise that would have led from θ to s
     usual: NDArray[np.bool_] = np.all([np.abs(needed[s]) <= reach for s, reach in widest.items()], 0)
+    if not telling:
+        return candidates, usual
 
     def formula(sums: Statistics) -> Floats:
         return value_of(expression, sums, schema, clip=False)
