@@ -598,6 +598,6 @@ def test_an_answer_says_that_some_rows_of_a_person_do_not_count(tmp_path: Path) 
         "columns": {"id": {"drop": True}, "x": {"space": "interval", "low": 0, "high": 9, "step": 1}},
     }
     curator = dp.Curator(pa.table({"id": [1] * 10, "x": range(10)}), plan, ledger=tmp_path / "budget.db")
-    said = "Of each person at most 2 rows count, as the plan says: the truth is that of these rows."
+    said = "Of each person at most 2 rows count, as the plan says: the answer is about these rows."
     asked = "SELECT count(*) AS n FROM data"
     assert said in curator.preview(asked, epsilon="0.5").notes and said in curator.ask(asked, epsilon="0.5").notes

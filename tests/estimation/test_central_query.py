@@ -259,5 +259,5 @@ def test_what_the_plan_does_to_rows_is_said_with_every_answer(kind: str) -> None
     columns = {"who": {"drop": True}, "x": value}
     table = pa.table({"who": [str(n // 2) for n in range(40)], "x": values})
     answer = dp.sanitise(table, {"privacy": privacy, "columns": columns}).query("SELECT avg(x) AS m FROM release")
-    assert "Of each person up to 1 row counts, as the plan says; the answer is about these." in answer.notes
+    assert "Of each person at most 1 row counts, as the plan says: the answer is about these rows." in answer.notes
     assert ("Where 'x' is missing it counts as 50, as the plan says." in answer.notes) == (kind == "numbers")

@@ -25,10 +25,10 @@ from dproof.curation.question_key import ON_THE_GRID, key_of
 from dproof.curation.released import answer_of, draw
 from dproof.curation.tally import counter_of, read_rows, tally
 from dproof.errors import InputError
-from dproof.exact import exact, int_or_float, level_of, several
+from dproof.exact import exact, int_or_float, level_of
 from dproof.mechanisms.noise import integer_laplace
 from dproof.plans.plan import Plan
-from dproof.plans.schema import schema_of, stand_ins
+from dproof.plans.schema import as_counted, schema_of
 from dproof.privacy import Privacy, Promise
 from dproof.questions.answer import Answer, Cell
 from dproof.questions.building import Asked, as_question
@@ -143,7 +143,7 @@ class Curator:
             remaining=self.remaining(),
             times=self.ledger.times(measurement.privacy, analyst=self.analyst, rho=rho, cut=cut),
             rows=self.public_rows,
-            notes=self._read_as(columns(measurement.question)),
+            notes=as_counted(self.plan, columns(measurement.question)),
         )
 
     def ask(
@@ -239,7 +239,7 @@ class Curator:
         spread = float(query.step) * noise.variance**0.5
         cell = Cell(int_or_float(value), float(value - half), float(value + half), spread, int_or_float(value))
         declared = "The sensitivity is declared by the author of the query and was only tested, not proven."
-        notes = (*self.receipt(self.paid(kept), kept, free), declared, *self._read_as(known))
+        notes = (*self.receipt(self.paid(kept), kept, free), declared, *as_counted(self.plan, known))
         return Answer((query.name,), [{query.name: cell}], level, notes, "Laplace noise, sensitivity declared")
 
     def _answer(self, measurement: Measurement, level: float, released: Released, *, free: bool) -> Answer:
@@ -251,7 +251,10 @@ class Curator:
         """At which price something was bought, and the notes on that: a stored answer may have been paid better."""
         if not measurement.free and self.paid(released) != measurement.price:
             measurement = self._measure(measurement.question, self.paid(released))
-        notes = [*self.receipt(measurement.price, released, free), *self._read_as(columns(measurement.question))]
+        notes = [
+            *self.receipt(measurement.price, released, free),
+            *as_counted(self.plan, columns(measurement.question)),
+        ]
         if measurement.curves is not None:
             notes.append("The guarantee is for the whole curve of a row, not for one point of it.")
         return measurement, tuple(notes)
@@ -305,14 +308,6 @@ class Curator:
         curves = measurement.curves
         kind = "" if curves is None or curves.is_covariance else ON_THE_GRID
         return self.key(canonical(measurement.question) + kind, columns(measurement.question))
-
-    def _read_as(self, names: Iterable[str]) -> tuple[str, ...]:
-        """What the plan makes of the rows before they are counted: an interval covers the truth about these."""
-        found, plan = stand_ins(self.plan, names), self.plan
-        if plan.person is None:
-            return found
-        most = several(plan.rows_per_person, "row")
-        return (f"Of each person at most {most} count, as the plan says: the truth is that of these rows.", *found)
 
     def _drawn(self, measurement: Measurement) -> Released:
         with self.lock:

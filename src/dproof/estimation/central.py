@@ -25,7 +25,7 @@ from dproof.estimation.counted import values_of
 from dproof.estimation.estimated import Estimated, Options, options_of, warned
 from dproof.laws.scores import Array
 from dproof.plans.question_sums import QuestionSums, Untold, Weights
-from dproof.plans.schema import rows_that_count, schema_of, stand_ins
+from dproof.plans.schema import as_counted, schema_of
 from dproof.questions.aggregates import Frequent, Rank, variance
 from dproof.questions.answer import Answer, Cell
 from dproof.questions.building import Asked, as_question
@@ -78,8 +78,7 @@ def query(release: Any, asked: Asked, **options: Any) -> Answer:
             raise
         has_rows = release.certificate["release"]["made_up_rows"] is not None
         raise InputError(f"{refused}{_MODEL if has_rows else _NO_MODEL}") from None
-    plan = release.law.plan
-    notes = (*answered.notes, *stand_ins(plan, columns(question)), *rows_that_count(plan))
+    notes = (*answered.notes, *as_counted(release.law.plan, columns(question)))
     return replace(answered, notes=notes, method=CURVES if has_curves else _METHODS[chosen.method] + _INTERVALS)
 
 

@@ -39,28 +39,20 @@ def answerable(column: Column) -> Column:
     return replace(treated, gaps=True)
 
 
-def stand_ins(plan: Plan, names: Iterable[str]) -> tuple[str, ...]:
-    """A sentence for each of these columns in which another value stands for a missing one.
+def as_counted(plan: Plan, names: Iterable[str]) -> tuple[str, ...]:
+    """What the plan makes of the rows before these columns are counted: an answer is about what it makes of them.
 
-    >>> age = {"space": "interval", "low": 0, "high": 110, "missing": 40}
-    >>> plan = Plan.of({"privacy": {"epsilon": 1}, "columns": {"age": age}})
-    >>> stand_ins(plan, ["age"])
-    ("Where 'age' is missing it counts as 40, as the plan says.",)
+    Of a person with many rows only some count, and another value may stand for a missing one.
+
+    >>> columns = {"who": {"drop": True}, "age": {"space": "interval", "low": 0, "high": 110, "missing": 40}}
+    >>> privacy = {"model": "central", "epsilon": 1, "person": "who", "rows_per_person": 3}
+    >>> print(*as_counted(Plan.of({"privacy": privacy, "columns": columns}), ["age"]), sep="\\n")
+    Of each person at most 3 rows count, as the plan says: the answer is about these rows.
+    Where 'age' is missing it counts as 40, as the plan says.
     """
+    most = "1 row counts" if plan.rows_per_person == 1 else f"{plan.rows_per_person:,} rows count"
+    persons = f"Of each person at most {most}, as the plan says: the answer is about these rows."
     columns = [plan.column(name) for name in dict.fromkeys(names)]
     found = [(c.name, c.space.stand_in(c.missing)) for c in columns if c.missing is not None]
-    return tuple(f"Where {name!r} is missing it counts as {what}, as the plan says." for name, what in found if what)
-
-
-def rows_that_count(plan: Plan) -> tuple[str, ...]:
-    """A sentence where a person's further rows are left out: an answer is about the others alone.
-
-    >>> who = {"who": {"drop": True}, "age": {"space": "interval", "low": 0, "high": 110}}
-    >>> privacy = {"model": "central", "epsilon": 1, "person": "who", "rows_per_person": 3}
-    >>> rows_that_count(Plan.of({"privacy": privacy, "columns": who}))
-    ('Of each person up to 3 rows count, as the plan says; the answer is about these.',)
-    """
-    if plan.person is None:
-        return ()
-    rows = "1 row counts" if plan.rows_per_person == 1 else f"{plan.rows_per_person:,} rows count"
-    return (f"Of each person up to {rows}, as the plan says; the answer is about these.",)
+    stand_ins = (f"Where {name!r} is missing it counts as {what}, as the plan says." for name, what in found if what)
+    return (*(() if plan.person is None else (persons,)), *stand_ins)
