@@ -19,7 +19,7 @@ import numpy as np
 from dproof.central.plain import laplace_law
 from dproof.central.residuals import Estimates
 from dproof.coins import NOT_PRIVATE, Coins
-from dproof.curves.bands import points_quantile, tube_quantile, widened
+from dproof.curves.bands import DRAWS, points_quantile, quantile_of_draws, tube_quantile, widened
 from dproof.curves.expansion import CurveLattice
 from dproof.errors import InputError
 from dproof.estimation.central_weights import covariances, measured_sum
@@ -35,7 +35,6 @@ from dproof.questions.sums import centred_terms
 
 CURVES = "sums of measured coefficients; simultaneous bands for the table that was measured (privacy noise only)"
 _LEVEL = 0.95
-_DRAWS = 8_000
 _OF_COUNT = laplace_law(Fraction(1, 64))  # the shape of the noise of a count
 _SEED = bytes(32)  # of the noise that the width of a band is read from: public, and the same for every answer
 
@@ -141,15 +140,12 @@ def _quantile(law: TableLaw, place: int, loadings: Array, level: float, at_point
     if not law.is_pure:
         return normal
     noise = next(law.law_of(place, cost) for one, cost in law.noise.items() if one.number == place)
-    sizes = np.sqrt((loadings**2).sum(axis=0))
-    drawn = _drawn(noise, len(loadings) - 1)
-    largest = np.abs(drawn @ (loadings[:, sizes > 0] / sizes[sizes > 0])).max(axis=1)
-    return max(normal, float(np.quantile(largest, level, method="higher")))
+    return max(normal, quantile_of_draws(_drawn(noise, len(loadings) - 1), loadings, level))
 
 
 @lru_cache(maxsize=4)  # every group of an answer takes the same draws
 def _drawn(noise: Any, terms: int) -> Array:
     """The noise of so many coefficients and of a count, each number with variance 1, again and again."""
     coins, laws = Coins(_SEED, private=False), ((noise, terms), (_OF_COUNT, 1))
-    drawn = [law.draw(_DRAWS * n, coins).reshape(_DRAWS, n) / float(law.variance) ** 0.5 for law, n in laws]
+    drawn = [law.draw(DRAWS * n, coins).reshape(DRAWS, n) / float(law.variance) ** 0.5 for law, n in laws]
     return np.hstack(drawn)

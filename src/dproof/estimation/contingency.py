@@ -164,6 +164,9 @@ class Contingency:
 
     def estimates(self, sums: Sequence[Sum], groups: Groups) -> Estimates:
         """The estimates of these sums in every group; of groups that are alike but for their naive values once."""
+        if not groups.order.size:  # of the public values of no rows
+            none, pairs = np.zeros((0, len(sums))), np.zeros((0, len(sums), len(sums)))
+            return Estimates(none, none, none, none, pairs, pairs, self.rows)
         every = Layout(self, groups)
         first, kind = every.kinds(sums)
         few = Groups((), np.arange(every.cells * len(first)), groups.fixed, Sets(len(first), groups.sets.rows(first)))

@@ -334,7 +334,8 @@ def estimate(
     """The sums of a question in every group; over `all_rows`, where the table has a random part of them."""
     sums = list(map(counting.sum_of, needed))
     asked = counting.schema, counting.values, needed, question.where, options
-    estimates, fitted = table.estimates(sums, groups), None
+    with np.errstate(invalid="ignore"):  # a public number may be infinite, and then its sum is refused
+        estimates, fitted = table.estimates(sums, groups), None
     if options.method == "loglinear":
         refuse_singular(counting, estimates.values)
         # A part of the rows stands for all as for a population; that it is a large part is not made use of.
@@ -370,4 +371,8 @@ def refuse_singular(counting: Counting, values: Array) -> None:
         for axis in counting.axes:
             if isinstance(axis, Mixed):
                 axis.refuse()
+        public = [column for column in counting.numbers if counting.schema.is_open(column)]
+        if public:
+            listed = ", ".join(map(repr, public))
+            raise InputError(f"{listed} holds NaN or an infinite number, which has no sum: make it missing, or COUNT")
         raise InputError("the law of these columns cannot be inverted; raw(...) shows the rows as they are")

@@ -43,11 +43,31 @@ _MOST_INTERVALS = 2_500  # of numbers under noise that are worked out one by one
 
 def measured(release: Any, question: Question, options: Options) -> Measured:
     """One question on a release; for each item of sets by itself, where these are grouped by."""
+    if not release.rows and any(release.law.schema.is_open(key.column) for key in question.group_by):
+        return NoGroups(release)
     if question.unnest is not None:
         return MeasuredItems(release, question, options)
     if release.law.weights is None:
         return MeasuredRelease([all_rows(release)], question, options)
     return MeasuredSample(release, question, options)
+
+
+class NoGroups:
+    """A question by the values of a public column, of which no rows have none (see `Measured`)."""
+
+    ways_out, labels, shown = WAYS_OUT, (), ()
+
+    def __init__(self, release: Any) -> None:
+        self.rows, self.private = release.rows, release.private
+
+    def estimates(self, expression: Expression) -> Sequence[Any]:
+        return []
+
+    def cells(self, expression: Expression, groups: Sequence[int]) -> Sequence[Any]:
+        return []
+
+    def notes(self, groups: Sequence[int]) -> Iterator[str]:
+        return iter(())
 
 
 class MeasuredRelease:
