@@ -21,7 +21,7 @@ from dproof.laws.divergence import normal_delta
 
 HOMES = (100, 1_000, 10_000)
 DELTA = "1e-6"
-REPEATS = 40
+REPEATS, LEDGERS = 40, 8  # questions to a ledger
 WAVES = 4  # of the smoother, beside the level
 HOURS = np.linspace(0, 24, 49)
 QUESTION = "SELECT avg(load) FROM data"
@@ -64,12 +64,13 @@ def run() -> Section:
     smooth = f"{SMOOTH['kernel']}, length {SMOOTH['length']}, radius {SMOOTH['radius']} around 1 kW"
     how = (
         "Root mean squared error over the day of the mean curve, one changed curve. Made-up daily loads, 49 "
-        f"half-hourly values between 0 and 3 kW, at ε = 1, {REPEATS} times; and, where data is at hand, 112 days of "
-        "a home (household_electricity_daily.csv), ten times each, 24 hourly values between 0 and 6 kWh. dproof knows "
-        "the range alone, and measures all values with K-norm noise at δ = 0 and with Gaussian noise else, by the ρ "
-        f"that a ledger counts; with a kernel the plan says how smooth curves are ({smooth}). The others noise each "
-        "of the values, Laplace at δ = 0 and Gaussian else, calibrated to (ε, δ) for this one answer, as they are or "
-        f"smoothed by {2 * WAVES + 1} Fourier coefficients. The basis alone is what the smoother leaves without any "
+        "half-hourly values between 0 and 3 kW, at ε = 1; and, where data is at hand, 112 days of a home "
+        "(household_electricity_daily.csv), ten times each, 24 hourly values between 0 and 6 kWh. The errors of dproof "
+        f"are from {REPEATS * LEDGERS} answers, those of the others are exact. dproof knows the range alone, and "
+        "measures all values with K-norm noise at δ = 0 and with Gaussian noise else, by the ρ that a ledger counts; "
+        f"with a kernel the plan says how smooth curves are ({smooth}). The others noise each of the values, Laplace "
+        "at δ = 0 and Gaussian else, calibrated to (ε, δ) for this one answer, as they are or smoothed by "
+        f"{2 * WAVES + 1} Fourier coefficients. The basis alone is what the smoother leaves without any "
         "noise. Least possible: in the worst case no mechanism tells even the level of flat curves with less (the "
         "variance of the staircase, Geng and Viswanath 2016). "
         "Smoothing by a few waves supposes that all others are nothing; a plan says so with a kernel. By the "
@@ -120,7 +121,6 @@ def _days() -> Loads | None:
 
 
 def _compare(loads: Loads, epsilon: str, delta: str) -> dict[str, Errors | None]:
-    draw = np.random.default_rng(1)
     (count, points), times, mean = loads.rows.shape, loads.times, loads.rows.mean(axis=0)
     period = times[-1] if len(times) == len(HOURS) else len(times)  # both midnights, or each hour once
     waves = [np.ones(points)]
@@ -128,20 +128,23 @@ def _compare(loads: Loads, epsilon: str, delta: str) -> dict[str, Errors | None]
         waves += [np.cos(2 * n * np.pi * times / period), np.sin(2 * n * np.pi * times / period)]
     smooth = np.array(waves).T @ np.linalg.pinv(np.array(waves).T)
     if delta == "0":
-        noise = draw.laplace(0, loads.high * points / count / float(epsilon), (20 * REPEATS, points))
+        variance = 2 * (loads.high * points / count / float(epsilon)) ** 2
     else:
-        sigma = loads.high * sqrt(points) / count / _gaussian(epsilon, delta)
-        noise = draw.normal(0, sigma, (20 * REPEATS, points))
+        variance = (loads.high * sqrt(points) / count / _gaussian(epsilon, delta)) ** 2
 
-    def errors(curves: Any) -> Errors:
-        return Errors(np.trapezoid((np.asarray(curves) - mean) ** 2, times, axis=-1) / (times[-1] - times[0]))
+    def over_the_day(squares: Any) -> Errors:
+        return Errors(np.trapezoid(squares, times, axis=-1) / (times[-1] - times[0]))
 
+    def asked(kernel: dict[str, Any]) -> Errors:
+        return over_the_day((np.array(_asked(loads, epsilon, delta, kernel)) - mean) ** 2)
+
+    alone = (smooth @ mean - mean) ** 2
     return {
-        "dproof": errors(_asked(loads, epsilon, delta, {})),
-        "dproof, kernel": errors(_asked(loads, epsilon, delta, loads.kernel)) if loads.kernel else None,
-        "each point": errors(mean + noise),
-        "smoothed": errors((mean + noise) @ smooth.T),
-        "basis alone": errors([smooth @ mean]),
+        "dproof": asked({}),
+        "dproof, kernel": asked(loads.kernel) if loads.kernel else None,
+        "each point": over_the_day(np.full((1, points), variance)),
+        "smoothed": over_the_day([alone + variance * (smooth**2).sum(axis=1)]),
+        "basis alone": over_the_day([alone]),
     }
 
 
@@ -149,10 +152,14 @@ def _asked(loads: Loads, epsilon: str, delta: str, kernel: dict[str, Any]) -> li
     points = len(loads.times)
     column = {"space": "curves", "points": points, "stop": int(loads.times[-1]), "low": 0, "high": loads.high, **kernel}
     plan = {"privacy": {"epsilon": 1000, "delta": "0.1"}, "columns": {"load": {**column, "missing": "centre"}}}
+    # A question that is asked again for less gets the same answer, so each one pays a little more than the last.
+    prices = [Fraction(epsilon) * Fraction(10**6 - REPEATS + n, 10**6) for n in range(1, REPEATS + 1)]
+    table, found = pa.table({"load": loads.rows.tolist()}), []
     with tempfile.TemporaryDirectory() as folder:
-        curator = dp.Curator(pa.table({"load": loads.rows.tolist()}), plan, ledger=Path(folder) / "ledger.db")
-        prices = [Fraction(epsilon) * Fraction(10**6 - REPEATS + n, 10**6) for n in range(1, REPEATS + 1)]
-        return [curator.curves(QUESTION, epsilon=price, delta=delta)[0][1].estimate for price in prices]
+        for n in range(LEDGERS):
+            curator = dp.Curator(table, plan, ledger=Path(folder) / f"{n}.db")
+            found += [curator.curves(QUESTION, epsilon=price, delta=delta)[0][1].estimate for price in prices]
+    return found
 
 
 def _peak(centre: float, width: float) -> Any:
