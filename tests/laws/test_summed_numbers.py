@@ -7,9 +7,10 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from dproof.laws.debias import Moments, Scale, Seen
+from dproof.laws.debias import Scale, Seen
 from dproof.laws.laplace import two_sided
 from dproof.laws.lattice import Lattice
+from dproof.laws.moments import Moments
 from dproof.laws.stairs import stairs
 from dproof.questions.cells import cut
 from dproof.questions.schema import Schema

@@ -32,6 +32,7 @@ CONCERNED = {
     "laws/optional.py": "optional_pairs points mean_variance no_mean_variance what_a_law_says optional optional_curves "
     "missing_release worst_pairs certificate_ranges",
     "laws/points.py": "points_on_grid points release_query_numbers",
+    "laws/moments.py": "summed_numbers public_numbers estimation_scores release_query",
     "laws/one_item.py": "one_item worst_pairs best_laws",
     "laws/rounded.py": "rounded mean_variance certificate_ranges best_laws",
     "laws/scores.py": "count_variance scores_of_empty_places summed_numbers smoothed_scores estimation_scores "

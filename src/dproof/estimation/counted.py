@@ -14,7 +14,8 @@ import numpy as np
 from dproof.errors import InputError, TooLarge
 from dproof.estimation.contingency import Contingency, Groups, Sets, Sum
 from dproof.estimation.stored import AxisReader, count, integers, readers_of
-from dproof.laws.debias import Axis, Mixed, Moments, Scale, is_rough, public
+from dproof.laws.debias import Axis, Mixed, Scale, is_rough, public
+from dproof.laws.moments import Moments
 from dproof.laws.scores import Array
 from dproof.plans.row_law import RowLaw
 from dproof.questions.aggregates import Values

@@ -9,7 +9,8 @@ import numpy as np
 from dproof.errors import InputError, TooLarge
 from dproof.estimation.contingency import Contingency, Sum
 from dproof.laws.blocks import Blocked
-from dproof.laws.debias import Axis, Kept, Mixed, Moments, is_rough
+from dproof.laws.debias import Axis, Kept, Mixed, is_rough
+from dproof.laws.moments import Moments
 from dproof.laws.scores import Array, Scores, Transform, gather
 from dproof.laws.simplex import on_simplex
 

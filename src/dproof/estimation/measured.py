@@ -53,7 +53,7 @@ def measured(release: Any, question: Question, options: Options) -> Measured:
 
 
 class NoGroups:
-    """A question by the values of a public column, of which no rows have none (see `Measured`)."""
+    """A question grouped by a public column, on a release without rows: there are no groups (see `Measured`)."""
 
     ways_out, labels, shown = WAYS_OUT, (), ()
 

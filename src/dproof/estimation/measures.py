@@ -10,7 +10,7 @@ import numpy as np
 from dproof.estimation.contingency import Estimates, Target
 from dproof.estimation.intervals import half_widths
 from dproof.estimation.linear_programme import Constraints
-from dproof.laws.debias import Moments
+from dproof.laws.moments import Moments
 from dproof.laws.scores import Array, Powers
 
 if TYPE_CHECKING:

@@ -11,19 +11,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from math import comb, isfinite
 from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 
 from dproof.errors import InputError
 from dproof.laws.blocks import Blocked
+from dproof.laws.moments import Moments
 from dproof.laws.points import Points
 from dproof.laws.scores import (
     Array,
     Dense,
     Placed,
-    Polynomial,
     Powers,
     Scores,
     Shared,
@@ -35,7 +34,6 @@ from dproof.laws.scores import (
     refuse_flat,
     smoothed,
     solve,
-    unmixed_powers,
 )
 from dproof.spaces.line import Line
 from dproof.spaces.space import Space
@@ -227,48 +225,6 @@ class Shown(Mixed):
     def evenly(self) -> Array:
         """The same as where nothing is missing."""
         return np.asarray(self.matrix[0])
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Moments:
-    """A number that is only summed: x + Z with noise of known moments E Z, E Z², …, or without noise.
-
-    The states are the powers of the number up to `states − 1`; `reach` bounds it, noise and all, all but surely;
-    it is infinite where nobody has read or declared the number.
-    """
-
-    states: int
-    noise: tuple[float, ...]
-    reach: float
-
-    @property
-    def blocks(self) -> int:
-        return 1
-
-    @property
-    def is_declared(self) -> bool:
-        """Whether x is known to lie in [−1, 1]: what has no noise is of a public column, which nobody declared."""
-        return any(self.noise)
-
-    def scores(self, powers: Powers) -> Scores:
-        (power,) = powers
-        if power > len(self.noise):
-            return Polynomial(np.full(power + 1, np.nan), self.states, self.reach)
-        return Polynomial(unmixed_powers(self.noise, power)[power], self.states, self.reach)
-
-    def naive(self, powers: Powers) -> Scores:
-        (power,) = powers
-        return Polynomial(np.eye(power + 1)[power], self.states, self.reach)
-
-    def evenly(self) -> Array:
-        """E (x + Z)^k for x spread evenly over what it may be and noise with the moments of Laplace's law."""
-        if not isfinite(self.reach):
-            raise InputError("the numbers of a public column are not declared, so their ± cannot be predicted")
-        spread = self.noise[1]
-        noise = [1.0, 0.0, spread, 0.0, 6 * spread**2]
-        most = 1.0 if self.is_declared else self.reach
-        even = [0.0 if k % 2 else most**k / (k + 1) for k in range(5)]
-        return np.array([sum(comb(k, i) * even[k - i] * noise[i] for i in range(k + 1)) for k in range(self.states)])
 
 
 Axis: TypeAlias = Kept | Mixed | Moments | Blocked

@@ -13,9 +13,10 @@ from numpy.typing import NDArray
 
 from dproof.coins import Coins
 from dproof.errors import VerificationFailed
-from dproof.laws.debias import Bins, Blocks, Mixed, Moments, Scale, Seen, Unmixed
+from dproof.laws.debias import Bins, Blocks, Mixed, Scale, Seen, Unmixed
 from dproof.laws.divergence import Odds, Worst, profile_odds
 from dproof.laws.law import LAWS, SIZE, listed, read_number
+from dproof.laws.moments import Moments
 from dproof.laws.noise import NOISES, NoiseLaw
 from dproof.laws.optional import Centred
 from dproof.laws.points import Points

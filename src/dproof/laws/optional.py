@@ -16,10 +16,11 @@ from numpy.typing import NDArray
 from dproof.coins import Coins
 from dproof.errors import InputError, VerificationFailed
 from dproof.exact import bisect, exp_below
-from dproof.laws.debias import Mixed, Moments, PresentBlocks, Scale, Seen, Unmixed, presence
+from dproof.laws.debias import Mixed, PresentBlocks, Scale, Seen, Unmixed, presence
 from dproof.laws.divergence import Odds, Worst, profile_odds
 from dproof.laws.guide import Guide, guide
 from dproof.laws.law import LAWS, TOTAL, Law, law_from_json, listed, read_number
+from dproof.laws.moments import Moments
 from dproof.laws.points import Points
 from dproof.laws.scores import Array
 from dproof.spaces.space import Space
