@@ -96,6 +96,8 @@ CALLS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     "certify": (dp.certify, {"mechanism": RESPONSE, "privacy": ONE, "metric_privacy": False, "name": "row"}),
     "Certificate": (dp.Certificate, {"privacy": ONE, "parts": dp.certify(RESPONSE, ONE).parts}),
     "sufficient_sets": (dp.sufficient_sets, {"mechanism": RESPONSE, "d": "a", "d_prime": "b"}),
+    "count_checks": (dp.count_checks, {"mechanism": RESPONSE}),
+    "Distribution.probability": (RESPONSE.law("a").probability, {"event": ["a"], "inclusive": "both"}),
     "worst_case": (dp.worst_case, {"mechanism": RESPONSE, "epsilon": 1}),
     "delta_over": (dp.delta_over, {"mechanism": RESPONSE, "epsilon": 1, "sets": [["a"]]}),
     "metric_epsilon": (dp.metric_epsilon, {"mechanism": RESPONSE, "delta": 0}),

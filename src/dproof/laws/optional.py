@@ -124,6 +124,11 @@ class OptionalLaw(Law):
         chance, code = self._shown(source)
         return 1 - chance if target == self.absent else chance * self.inner.probability(code, target)
 
+    def cumulative(self, source: int, target: int) -> Fraction:
+        """P(Y_source ≤ target) over the values that are shown: a missing one has no place among them."""
+        chance, code = self._shown(source)
+        return chance * self.inner.cumulative(code, target)
+
     def weights(self, source: int) -> NDArray[Any]:
         _, _, total = listed(self)
         chance, code = self._shown(source)
