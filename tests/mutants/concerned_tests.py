@@ -60,7 +60,8 @@ CONCERNED = {
     "curation/account.py": "analyst_spent ledger ledger_rho release_payment curator_session",
     "curation/choice.py": "choice_rates curator_selection unknown_aggregates curator_session curator_price",
     "curation/curator.py": "declared_price curator_rho curator_session ask_once curator_price",
-    "curation/curve_sums.py": "curve_sums curve_answers curves_curator curves_as_sums functional_mean_curve",
+    "curation/earlier.py": "budget_curves",
+    "curation/curve_sums.py": "curve_sums exact_loss curve_answers curves_curator curves_as_sums functional_mean_curve",
     "curation/noisy_curves.py": "noisy_curves curves_of_few_rows curve_answers curves_curator curves_as_sums "
     "functional_mean_curve",
     "curation/noisy_sums.py": "noisy_sums curator_stderr curator_consistency curator_counts curator_price "

@@ -21,7 +21,7 @@ from dproof.curation.measurement import Measurement, Released, check_groups, mea
 from dproof.curation.noisy_curves import NoisyCurves
 from dproof.curation.preview import Preview, preview
 from dproof.curation.price import Price
-from dproof.curation.question_key import ON_THE_GRID, key_of
+from dproof.curation.question_key import BY_GROUP, ON_THE_GRID, key_of
 from dproof.curation.released import answer_of, draw
 from dproof.curation.tally import counter_of, read_rows, tally
 from dproof.errors import InputError
@@ -306,7 +306,7 @@ class Curator:
 
     def _key(self, measurement: Measurement) -> str:
         curves = measurement.curves
-        kind = "" if curves is None or curves.is_covariance else ON_THE_GRID
+        kind = "" if curves is None or curves.is_covariance else BY_GROUP if measurement.keys else ON_THE_GRID
         return self.key(canonical(measurement.question) + kind, columns(measurement.question))
 
     def _drawn(self, measurement: Measurement) -> Released:
