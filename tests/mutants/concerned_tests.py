@@ -74,8 +74,8 @@ CONCERNED = {
     "curation/measurement.py": "what_leaves demanded_noise curator_stderr unknown_aggregates curator_counts "
     "curator_price curator_moments",
     "curation/preview.py": "preview_lines ask answer_notes curator_session curator_selection curator_price",
-    "curation/released.py": "before_the_debit moved_intervals what_leaves curator_stderr curve_answers curator_consistency "
-    "curator_missing exact_count_intervals curator_counts curator_moments",
+    "curation/released.py": "before_the_debit moved_intervals what_leaves curator_stderr curve_answers "
+    "curator_consistency curator_missing exact_count_intervals curator_counts curator_moments",
     "curation/selection.py": "curator_selection curator_price",
     "curation/simulation.py": "impossible_candidates correlated_candidates unknown_aggregates curator_consistency "
     "curator_price curator_calculations curator_moments",
