@@ -59,8 +59,9 @@ CONCERNED = {
     "curation/accuracy.py": "counts_left curator_session curator_odd_questions",
     "curation/account.py": "analyst_spent ledger ledger_rho release_payment curator_session",
     "curation/choice.py": "choice_rates curator_selection unknown_aggregates curator_session curator_price",
-    "curation/curator.py": "declared_price curator_rho curator_session ask_once curator_price",
-    "curation/curve_sums.py": "curve_sums curve_answers curves_curator curves_as_sums functional_mean_curve",
+    "curation/curator.py": "declared_price before_the_debit curator_rho curator_session ask_once curator_price",
+    "curation/earlier.py": "budget_curves",
+    "curation/curve_sums.py": "curve_sums exact_loss curve_answers curves_curator curves_as_sums functional_mean_curve",
     "curation/noisy_curves.py": "noisy_curves curves_of_few_rows curve_answers curves_curator curves_as_sums "
     "functional_mean_curve",
     "curation/noisy_sums.py": "noisy_sums curator_stderr curator_consistency curator_counts curator_price "
@@ -73,8 +74,8 @@ CONCERNED = {
     "curation/measurement.py": "what_leaves demanded_noise curator_stderr unknown_aggregates curator_counts "
     "curator_price curator_moments",
     "curation/preview.py": "preview_lines ask answer_notes curator_session curator_selection curator_price",
-    "curation/released.py": "moved_intervals what_leaves curator_stderr curve_answers curator_consistency "
-    "curator_missing exact_count_intervals curator_counts curator_moments",
+    "curation/released.py": "before_the_debit moved_intervals what_leaves curator_stderr curve_answers "
+    "curator_consistency curator_missing exact_count_intervals curator_counts curator_moments",
     "curation/selection.py": "curator_selection curator_price",
     "curation/simulation.py": "impossible_candidates correlated_candidates unknown_aggregates curator_consistency "
     "curator_price curator_calculations curator_moments",

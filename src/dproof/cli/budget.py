@@ -17,6 +17,10 @@ from dproof.privacy import Privacy, Unit
 _KINDS = ("budget", "spent", "remaining")
 _WORDS = {"budget": "the whole budget", "analyst": "an analyst's budget"}
 
+_EARLIER = """
+In an earlier version curves by group had too little noise: the answers that say so may have cost a person more than was
+paid. What was spent and what is left count what they may have cost. Asked again, such a question is paid for again."""
+
 
 def budget(
     ledger: Annotated[Path, argument("FILE", "The ledger.")],
@@ -60,10 +64,13 @@ def _page(answer: dict[str, Any], left: str, unanswered: frozenset[int]) -> Page
         what = entry.get("question") or entry.get("description") or _WORDS[entry["kind"]]
         what += "" if entry.get("published", True) else ", paid for and not published yet"
         what += ", paid for and without a stored answer" if entry["number"] in unanswered else ""
+        what += f", may have cost ε {entry['may_have_cost']:.6g}" if "may_have_cost" in entry else ""
         when = entry["at"][:16].replace("T", " ")
         entries.append((_figures(entry), *map(escape, (what, entry.get("analyst", ""), when))))
     yield ""
     yield table(("ε, δ", "what", "who", "when (UTC)"), entries, left=range(4))
+    if any("may_have_cost" in entry for entry in answer["entries"]):
+        yield _EARLIER
     yield f"\nmark       {answer['mark']}"
 
 

@@ -12,6 +12,7 @@ from functools import reduce
 from typing import Any, Literal
 
 from dproof.composition import pure_rho
+from dproof.curation.earlier import pure_cost
 from dproof.curation.limits import Amount, Cost, Limit, amount, limit_of
 from dproof.errors import InputError, did_you_mean
 from dproof.privacy import Privacy, Unit
@@ -69,7 +70,10 @@ class Account:
         price = paid(entry)
         pure = self.in_rho and not price.delta
         rho = pure_rho(price.epsilon) if pure and price.rho is None else price.rho
-        return Cost(price.epsilon, price.delta, rho, Fraction(entry.get("cut", 0)))
+        really, cut = pure_cost(entry, self.unit), Fraction(entry.get("cut", 0))
+        if really is None:
+            return Cost(price.epsilon, price.delta, rho, cut)
+        return Cost(max(price.epsilon, really), price.delta, None if rho is None else max(rho, pure_rho(really)), cut)
 
     def limit(self, whole: Amount) -> Limit:
         """A limit on what may be spent, kept as this ledger counts."""

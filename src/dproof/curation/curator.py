@@ -12,7 +12,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from dproof.arguments import as_path, expect
-from dproof.coins import NOT_PRIVATE, current
+from dproof.coins import NOT_PRIVATE, Coins, current, fresh_key
 from dproof.curation.accuracy import MOST, accurate
 from dproof.curation.ledger import Ledger
 from dproof.curation.ledger_file import is_begun
@@ -21,12 +21,12 @@ from dproof.curation.measurement import Measurement, Released, check_groups, mea
 from dproof.curation.noisy_curves import NoisyCurves
 from dproof.curation.preview import Preview, preview
 from dproof.curation.price import Price
-from dproof.curation.question_key import ON_THE_GRID, key_of
-from dproof.curation.released import answer_of, draw
-from dproof.curation.tally import counter_of, read_rows, tally
+from dproof.curation.question_key import BY_GROUP, ON_THE_GRID, key_of
+from dproof.curation.released import answer_of, draw, rehearse
+from dproof.curation.tally import counter_of, made_up, read_rows, tally
 from dproof.errors import InputError
 from dproof.exact import exact, int_or_float, level_of
-from dproof.mechanisms.noise import integer_laplace
+from dproof.mechanisms.noise import Noise, integer_laplace
 from dproof.plans.plan import Plan
 from dproof.plans.schema import as_counted, schema_of
 from dproof.privacy import Privacy, Promise
@@ -158,8 +158,9 @@ class Curator:
     ) -> Answer:
         """Answer a question at the price ε (and δ), or at the least price whose interval is ± `accuracy` or better.
 
-        The order is: understand the question, debit the ledger, read the table, add noise, store the answer. More than
-        1,000 groups are refused before the debit, unless `all_groups` asks for them.
+        The order is: understand the question, draw and tell the answer of a made-up row, debit the ledger, read the
+        table, add noise, store the answer. More than 1,000 groups are refused before the debit, unless `all_groups`
+        asks for them.
         """
         terms = Terms(epsilon, delta, accuracy, level_of(level), all_groups)
         stored = self.stored(asked, terms)
@@ -181,11 +182,11 @@ class Curator:
         Nobody sees that the table was read before the answer is stored: a server chooses when that is.
         """
         measurement = self._measurement(asked, terms)
-        fresh = partial(self._drawn, measurement)
+        fresh, rehearsed = partial(self._drawn, measurement), partial(_rehearsed, measurement, terms.level)
         if measurement.free:
             exact_answer = partial(self._answer, measurement, terms.level, fresh(), free=True)
             return lambda: exact_answer
-        store = self._read(self._key(measurement), measurement.price, fresh, measurement.cut)
+        store = self._read(self._key(measurement), measurement.price, rehearsed, fresh, measurement.cut)
 
         def stored() -> Callable[[], Answer]:
             released, free = store()
@@ -201,8 +202,8 @@ class Curator:
         measurement = self._measurement(asked, Terms(epsilon, delta, None, level, all_groups))
         if measurement.curves is None or measurement.curves.is_covariance:
             raise InputError("the question asks for no curve: ask for AVG or SUM of a curve column")
-        fresh = partial(self._drawn, measurement)
-        released, free = self.buy(self._key(measurement), measurement.price, fresh, cut=measurement.cut)
+        fresh, rehearsed = partial(self._drawn, measurement), partial(_rehearsed, measurement, level)
+        released, free = self.buy(self._key(measurement), measurement.price, rehearsed, fresh, cut=measurement.cut)
         measurement, notes = self._sold(measurement, released, free=free)
         curves = NoisyCurves(measurement, released, level)
         functions = [replace(function, notes=notes) for function in curves.functions]
@@ -228,16 +229,23 @@ class Curator:
         spaces = self.schema.spaces
         known = [name for name in spaces if not self.schema.is_open(name) and not spaces[name].holds_curves]
 
+        def drawn(whole: int, coins: Coins) -> Released:
+            return {"whole": whole + int(noise.law.draw(1, coins)[0]), "private": coins.private}
+
+        def cell_of(kept: Released, noise: Noise) -> Cell:
+            value, half = query.step * kept["whole"], query.step * noise.quantile(repr(level))
+            spread = float(query.step) * noise.variance**0.5
+            return Cell(int_or_float(value), float(value - half), float(value + half), spread, int_or_float(value))
+
         def fresh() -> Released:
-            whole = query.whole(list(read_rows(self.source, self.plan, known, self.schema)))
-            return {"whole": whole + int(noise.draw(1)[0]), "private": current().private}
+            return drawn(query.whole(list(read_rows(self.source, self.plan, known, self.schema))), current())
+
+        def rehearsed() -> Cell:
+            return cell_of(drawn(0, Coins(fresh_key())), noise)
 
         text = f"{query.name}, declared sensitivity {query.sensitivity}, step {query.step}"
-        kept, free = self.buy(self.key(text, known), price, fresh)
-        noise = integer_laplace(noise.size, self.paid(kept).privacy)
-        value, half = query.step * kept["whole"], query.step * noise.quantile(repr(level))
-        spread = float(query.step) * noise.variance**0.5
-        cell = Cell(int_or_float(value), float(value - half), float(value + half), spread, int_or_float(value))
+        kept, free = self.buy(self.key(text, known), price, rehearsed, fresh)
+        cell = cell_of(kept, integer_laplace(noise.size, self.paid(kept).privacy))
         declared = "The sensitivity is declared by the author of the query and was only tested, not proven."
         notes = (*self.receipt(self.paid(kept), kept, free), declared, *as_counted(self.plan, known))
         return Answer((query.name,), [{query.name: cell}], level, notes, "Laplace noise, sensitivity declared")
@@ -260,17 +268,32 @@ class Curator:
         return measurement, tuple(notes)
 
     def buy(
-        self, key: str, price: Price, fresh: Callable[[], Released], *, cut: Fraction = Fraction(0)
+        self,
+        key: str,
+        price: Price,
+        rehearsed: Callable[[], object],
+        fresh: Callable[[], Released],
+        *,
+        cut: Fraction = Fraction(0),
     ) -> tuple[Released, bool]:
-        """The answer under a key, paid for once, and whether it was free: stored at this price or a higher one."""
+        """The answer under a key, paid for once, and whether it was free: stored at this price or a higher one.
+
+        `fresh` reads the table and draws; `rehearsed` does the same on nobody's row, so that what must fail whatever
+        the table holds fails while nothing is spent.
+        """
         stored = self.ledger.find(key, price.privacy)
         if stored is not None:  # waits for no other question, as in `ask`
             return stored, True
         with self.lock:
-            return self._read(key, price, fresh, cut)()
+            return self._read(key, price, rehearsed, fresh, cut)()
 
     def _read(
-        self, key: str, price: Price, fresh: Callable[[], Released], cut: Fraction
+        self,
+        key: str,
+        price: Price,
+        rehearsed: Callable[[], object],
+        fresh: Callable[[], Released],
+        cut: Fraction,
     ) -> Callable[[], tuple[Released, bool]]:
         """Pay and read, unless an answer is stored; what comes back stores it, and gives it as `buy` does."""
         cost, rho = price.privacy, price.rho
@@ -278,6 +301,7 @@ class Curator:
             stored = self.ledger.find(key, cost)
             if stored is not None:
                 return lambda: (stored, True)
+            rehearsed()
             number = self.ledger.debit(key, cost, analyst=self.analyst, rho=rho, cut=cut)
             paid = {"epsilon": str(cost.epsilon), "delta": str(cost.delta)}
             paid |= {} if rho is None else {"rho": str(rho)}
@@ -306,7 +330,7 @@ class Curator:
 
     def _key(self, measurement: Measurement) -> str:
         curves = measurement.curves
-        kind = "" if curves is None or curves.is_covariance else ON_THE_GRID
+        kind = "" if curves is None or curves.is_covariance else BY_GROUP if measurement.keys else ON_THE_GRID
         return self.key(canonical(measurement.question) + kind, columns(measurement.question))
 
     def _drawn(self, measurement: Measurement) -> Released:
@@ -360,6 +384,10 @@ class Curator:
     def public_rows(self) -> int | None:
         """The number of rows, where that is public and known."""
         return self.source.rows if self.plan.rows_are_public else None
+
+
+def _rehearsed(measurement: Measurement, level: float) -> None:
+    rehearse(measurement, made_up(measurement), level)
 
 
 @contextmanager

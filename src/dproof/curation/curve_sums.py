@@ -79,12 +79,14 @@ def curve_sums(
     `public` where all rows are summed up and their number is public.
     """
     privacy, is_covariance = price.privacy, aggregate.definition.shape == "curved"
+    # Each row of a person leaves a group or enters one, and under change-one does both.
+    moves = rows_per_person * (2 if privacy.neighbours == "change-one" else 1) if groups > 1 else 1
     splits: tuple[Split, ...] = ("gaussian", "laplace", "k_norm") if privacy.delta else ("laplace", "k_norm")
 
     def noise_of(lattice: CurveLattice, split: Split) -> VectorNoise:
         moved, weight, first = _size(lattice, split, privacy, aggregate, public, groups)
         moved *= rows_per_person ** (2 if split == "gaussian" else 1)
-        return _noise(split, moved, _coordinates(lattice, weight, first), price, lattice.ball, groups)
+        return _noise(split, moved, _coordinates(lattice, weight, first), price, lattice.ball, groups, moves)
 
     if is_covariance:  # of coefficients, and the products of two have no K-norm that is known
         expansion, splits = expansion.by_terms or expansion, tuple(split for split in splits if split != "k_norm")
@@ -95,15 +97,15 @@ def curve_sums(
 
 
 def _noise(
-    split: Split, moved: int, coordinates: int, price: Price, ball: Literal["l2", "linf"], groups: int
+    split: Split, moved: int, coordinates: int, price: Price, ball: Literal["l2", "linf"], groups: int, moves: int
 ) -> VectorNoise:
     """The least noise of a kind at this price; with ρ it is N_Z(0, σ²) on every number, up to what is cut.
 
-    K-norm noise is drawn for each group by itself.
+    K-norm noise is drawn for each group by itself; a person moves groups so many times.
     """
     terms, spent = groups * coordinates, price.privacy if price.rho is None else price.pure
     if price.rho is None or split != "gaussian":
-        return vector_noise(split, moved, terms, spent, ball=ball, vectors=groups)
+        return vector_noise(split, moved, terms, spent, ball=ball, vectors=groups, moves=moves)
     if not price.rho:
         raise InputError("epsilon and delta are too small for Gaussian noise: allow more of one of them")
     noise = VectorNoise(split, gaussian_sum(Fraction(ceil(moved / (2 * price.rho)))), moved, terms)

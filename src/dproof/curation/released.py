@@ -7,6 +7,7 @@ add up are post-processing. The sheet, section 5; HLM15, Theorem 4.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from fractions import Fraction
 from functools import partial
 from itertools import accumulate
@@ -15,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dproof.coins import Coins
+from dproof.coins import Coins, fresh_key
 from dproof.curation.choice import choose, promise
 from dproof.curation.curve_sums import CurveSums
 from dproof.curation.measurement import WAYS_OUT, Measurement, Noisy, Released
@@ -96,6 +97,19 @@ def answer_of(measurement: Measurement, released: Released, level: float) -> Ans
         return covariances(curves, released, level)
     measured = MeasuredTable if curves is None else NoisyCurves
     return answer(measurement.question, measurement.schema, partial(measured, measurement, released), level)
+
+
+def rehearse(measurement: Measurement, made_up: Tally, level: float) -> None:
+    """Draw all noise for a made-up tally, and tell its first group: what fails whatever the table holds fails here."""
+    question, released = measurement.question, draw(measurement, made_up, Coins(fresh_key()))
+    first: Released = {"noisy": [values[:1] for values in released["noisy"]]}
+    first["chosen"] = [codes[:1] for codes in released.get("chosen", ())]
+    if measurement.curves is not None:
+        first["noisy"] = released["noisy"][:1]
+    told = tuple(item for item in question.select if aggregates_of(item.expression))
+    if told:
+        alone = replace(question, select=told, group_by=(), having=(), order_by=(), limit=None)
+        answer_of(replace(measurement, question=alone, keys=()), {**released, **first}, level)
 
 
 class MeasuredTable:

@@ -8,11 +8,13 @@ from fractions import Fraction
 from typing import Any
 
 from dproof.curation.account import paid
+from dproof.curation.earlier import pure_cost
 from dproof.curation.ledger import Ledger
 from dproof.curation.limits import Amount, rho_for
 from dproof.curation.price import WIDEST
 from dproof.curation.question_key import question_of
 from dproof.exact import float_above, written
+from dproof.privacy import Unit
 
 _ACCOUNTING = {
     "basic": "basic composition: costs add up, also when questions and prices are chosen one after another",
@@ -44,7 +46,9 @@ def statement(opened: Ledger) -> dict[str, Any]:
             for name, limit in limits.items()
         ],
         "entries": [
-            entry_to_json(entry, published) for entry in entries if entry["kind"] not in ("answer", "published")
+            entry_to_json(entry, opened.unit, published)
+            for entry in entries
+            if entry["kind"] not in ("answer", "published")
         ],
         "mark": opened.mark,
     }
@@ -55,9 +59,14 @@ def _above(spent: Amount) -> dict[str, float]:
     return {"epsilon": float_above(spent.epsilon), "delta": float_above(spent.delta), **rho}
 
 
-def entry_to_json(entry: Mapping[str, Any], published: Container[int] = ()) -> dict[str, Any]:
-    """An entry with its question as it was asked and its cost as numbers; a release tells whether it was published."""
-    asked = {"question": question_of(entry["key"])} if "key" in entry else {}
+def entry_to_json(entry: Mapping[str, Any], unit: Unit, published: Container[int] = ()) -> dict[str, Any]:
+    """An entry with its question as it was asked and its cost as numbers; a release tells whether it was published.
+
+    An answer of an earlier version that cost more than was paid has the ε that it may have cost (see `earlier`).
+    """
+    asked: dict[str, Any] = {"question": question_of(entry["key"])} if "key" in entry else {}
+    really = pure_cost(entry, unit)
+    asked |= {} if really is None else {"may_have_cost": float_above(really)}
     made = {"published": entry["number"] in published} if "plan" in entry else {}
     return (
         {key: value for key, value in entry.items() if key not in ("key", "plan", "cut")}

@@ -26,7 +26,7 @@ from dproof.exact import exact
 from dproof.privacy import Neighbours
 from dproof.spaces.column import Column, Encode, quoted
 from dproof.spaces.column_space import ColumnSpace
-from dproof.spaces.curves import PLACES, Curves
+from dproof.spaces.curves import PLACES, Curves, moderate
 
 if TYPE_CHECKING:
     from dproof.plans.reader import Reader
@@ -321,6 +321,8 @@ def _lattice(expansion: Expansion, split: Split) -> CurveLattice:
     shift = _BITS - int(np.ceil(np.log2(np.abs(gains).sum(axis=1).max() * PLACES))) - 1
     if shift < _BITS - 22:  # coefficients of more than 22 bits would lose digits in 64
         raise InputError("the region is too small beside the range from low to high; enlarge it, or take fewer terms")
+    if shift > _BITS + 1:  # no curve would reach the first lattice point from the centre
+        raise InputError("the region reaches too far beyond the range from low to high: make it smaller")
     matrix = np.rint(gains * 2.0**shift).astype(np.int64)
     middle = np.rint((centre_of(expansion) - float(space.low)) * (PLACES / width)).astype(np.int64)
     return CurveLattice(expansion, scales, radius, box, matrix, shift, middle)
@@ -353,7 +355,7 @@ def _positive(value: Any, name: str) -> Fraction:
     number = exact(value, name)
     if number <= 0:
         raise InputError(f"{name} must be positive")
-    return number
+    return moderate(number, name)
 
 
 def expand(

@@ -21,7 +21,7 @@ from dproof.arguments import choice
 from dproof.curves.bases import Basis, Floats, quadrature
 from dproof.errors import InputError
 from dproof.exact import exact
-from dproof.spaces.curves import Curves
+from dproof.spaces.curves import Curves, moderate
 
 _PIECES = 48  # of the quadrature that the eigenfunctions are computed on
 _LEAST_EIGENVALUE = 1e-9  # relative; below, an eigenfunction is rounding noise
@@ -52,7 +52,7 @@ class Kernel:
         if scale <= 0:
             raise InputError("the length of a kernel must be positive: the distance over which a curve varies")
         object.__setattr__(self, "name", name)
-        object.__setattr__(self, "length", scale)
+        object.__setattr__(self, "length", moderate(scale, "the length of a kernel"))
 
     @property
     def order(self) -> int:
@@ -158,6 +158,8 @@ def eigenbasis(kernel: Kernel, space: Curves, terms: int) -> tuple[Basis, NDArra
         spread = kernel(start + width * x, nodes) @ (vectors * root[:, None]) / values
         return np.asarray(spread.T * sqrt(width))
 
+    if not functions((space.times - start) / width, 0).any():
+        raise InputError("the length of the kernel is too short beside the interval of the curves: take a longer one")
     return Basis(
         f"{kernel.name} eigenbasis", start, float(space.stop), terms, tuple(breaks.tolist()), functions
     ), values

@@ -241,7 +241,9 @@ def curve_noise(
     are noised, whichever gives the mean of 1,000 curves the lesser error, with what the basis may leave out.
 
     With `sigma` instead of a promise the noise is σ times a Gaussian process of the kernel, or without a kernel
-    Gaussian noise of σ on each coefficient, or on each value of the grid; `delta(ε)` tells what it keeps.
+    Gaussian noise of σ on each coefficient, or on each value of the grid; `delta(ε)` tells what it keeps. A curve is
+    rounded to a lattice with steps of radius/16,384 first, so that the mean of many curves that are alike may be off by
+    half a step, at most σ/200: with a radius that is much larger than the curves need, that shows beside its error.
 
     Why it is private: two curves become lattice points at most `size` apart, by clipping in whole numbers; noise on
     whole numbers hides a move of that size; and all that follows looks at nothing else.

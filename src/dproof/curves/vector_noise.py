@@ -29,7 +29,8 @@ class VectorNoise:
 
     `size` is the l1 norm of the largest move for Laplace noise, which is drawn for each coordinate by itself as
     Gaussian noise is, and the squared l2 norm for that. K-norm noise is drawn for a vector at a time; `size` is the sum
-    of the norms of what moves in each vector.
+    of the norms of what moves in each vector. What moves one of them once is a whole number of cells: else a sum of
+    ⌈‖d‖/cell⌉ over vectors might exceed that of the sum.
     """
 
     split: Split
@@ -61,9 +62,18 @@ class VectorNoise:
 
 
 def vector_noise(
-    split: Split, size: int, terms: int, privacy: Privacy, *, ball: Literal["l2", "linf"] = "linf", vectors: int = 1
+    split: Split,
+    size: int,
+    terms: int,
+    privacy: Privacy,
+    *,
+    ball: Literal["l2", "linf"] = "linf",
+    vectors: int = 1,
+    moves: int = 1,
 ) -> VectorNoise:
     """The least noise of a kind that keeps the promise, for `vectors` of so many terms in all; K-norm noise in a norm.
+
+    A neighbour moves vectors so many times, each time one of them by at most size/moves, and the moves share ε.
 
     >>> noise = vector_noise("gaussian", 4 * 16384**2, 9, Privacy(1, "1e-6"))
     >>> round(float(noise.variance) ** 0.5 / (2 * 16384), 4)
@@ -76,7 +86,8 @@ def vector_noise(
     if split == "k_norm":
         if not privacy.epsilon:
             raise InputError("K-norm noise needs epsilon above 0")
-        return VectorNoise(split, k_norm(ball, terms // vectors, size, privacy.epsilon), size, terms)
+        one = -(-size // moves)
+        return VectorNoise(split, k_norm(ball, terms // vectors, one, privacy.epsilon / moves), one * moves, terms)
     demand_gaussian(privacy.epsilon, privacy.delta)
     return _gaussian(size, terms, privacy.epsilon, privacy.delta)
 

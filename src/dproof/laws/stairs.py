@@ -123,8 +123,8 @@ class Stairs(NoiseLaw):
         return min(shift, self._cells(0)) * start[0] + shift * (sum(start[1:]) + sum(block) * repeated)
 
     def pure(self, shift: int) -> Fraction | None:
-        """The odds that no shift of at most `shift` ≤ width exceeds."""
-        return self.ratio if shift else Fraction(1)
+        """The odds that no shift of at most `shift` exceeds: each width of it is at most one stair down."""
+        return Fraction(self.ratio ** -(-shift // self.width))
 
     @cached_property
     def moments(self) -> tuple[Fraction, Fraction, Fraction]:

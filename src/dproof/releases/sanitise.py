@@ -75,6 +75,8 @@ def sanitise(
     coins, payer = current(), payment or NoAccount()
     blocks = aligned(sanitised_blocks(opened, law, coins, progress), law, coins.private)
     if out is None:
+        if payment is not None:
+            rehearse(law)
         payer.pay(law)
         schema, batches = next(blocks), list(blocks)
         stored = pa.Table.from_batches(batches, schema)

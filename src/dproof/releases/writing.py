@@ -76,6 +76,7 @@ def write_elsewhere(source: Source, law: RowLaw, uri: str, payment: Payment) -> 
         raise InputError(f"only Spark writes to {uri.partition(':')[0]}://: give the name of a folder on a disk")
     draw, types, deal = partial(_draw, law), partial(_types, law), law.plan.order == "shuffle"
     prepared = prepare(law)
+    rehearse(law)
     payment.pay(law)
     payment.settle(None)  # from now on there are rows that others may see
     try:

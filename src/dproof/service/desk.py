@@ -157,7 +157,8 @@ class Desk:
         table = self._table(holder, name)
         if not table.has_ledger:
             return []
-        entries = [entry_to_json(one) for one in self._opened.ledger(table).entries if one["kind"] == "question"]
+        ledger = self._opened.ledger(table)
+        entries = [entry_to_json(one, ledger.unit) for one in ledger.entries if one["kind"] == "question"]
         return [one for one in entries if holder.is_custodian or one.get("analyst") == holder.name]
 
     def _standing(self, table: Table) -> Standing:

@@ -21,6 +21,15 @@ Norm = Literal["sup", "l2"]
 _MOST_POINTS = 1 << 13
 _NUMBER = r"^\s*[+-]?((\d+\.?\d*|\.\d+)([eE][+-]?\d+)?|(?i:inf(inity)?))\s*$"
 PLACES = 1 << 24  # between low and high
+_FARTHEST = 1 << 40  # widths of a range from 0: with more, floats would not tell its places apart
+_SIZES = Fraction(1, 10**100), Fraction(10**100)  # whose squares floats still hold
+
+
+def moderate(number: Fraction, name: str) -> Fraction:
+    """A number that floats can calculate with, for what is public about curves."""
+    if number and not _SIZES[0] <= abs(number) <= _SIZES[1]:
+        raise InputError(f"{name} must be from 1e-100 to 1e100 in size: take another unit")
+    return number
 
 
 @dataclass(frozen=True, slots=True, init=False)
@@ -67,6 +76,10 @@ class Curves:
         bottom, top = exact(low, "low"), exact(high, "high")
         if bottom >= top:
             raise InputError("low must lie below high")
+        for name, a, b in (("from start to stop", first, last), ("from low to high", bottom, top)):
+            if max(abs(a), abs(b)) > (b - a) * _FARTHEST:
+                raise InputError(f"the range {name} is too narrow so far from 0: subtract a constant from the numbers")
+            moderate(max(abs(a), abs(b)), f"the range {name}")
         choice(norm, get_args(Norm), "norm")
         for name, value in {"grid": grid, "low": bottom, "high": top, "norm": norm}.items():
             object.__setattr__(self, name, value)
