@@ -71,6 +71,7 @@ if TYPE_CHECKING:  # what tools see; at run time a name is loaded when it is fir
     from dproof.spaces.rows import Rows as Rows
     from dproof.spaces.space import Space as Space
     from dproof.spaces.subsets import Subsets as Subsets
+    from dproof.spaces.table import Table as Table
     from dproof.spaces.vectors import Vectors as Vectors
 
 __version__ = "0.1.0"
@@ -85,6 +86,7 @@ _PUBLIC = {
     "Vectors": "dproof.spaces.vectors",
     "Curves": "dproof.spaces.curves",
     "Rows": "dproof.spaces.rows",
+    "Table": "dproof.spaces.table",
     "add_space": "dproof.plans.column",
     "Mechanism": "dproof.mechanisms.mechanism",
     "add_mechanism": "dproof.plans.mechanisms",

@@ -34,6 +34,7 @@ CONCERNED = {
     "laws/points.py": "points_on_grid points release_query_numbers",
     "laws/moments.py": "summed_numbers public_numbers estimation_scores release_query",
     "laws/one_item.py": "one_item worst_pairs best_laws",
+    "laws/row_by_row.py": "rows_and_tables certificate_forgeries",
     "laws/rounded.py": "rounded mean_variance certificate_ranges best_laws",
     "laws/scores.py": "count_variance scores_of_empty_places summed_numbers smoothed_scores estimation_scores "
     "estimation_unbiased release_query release_query_designs frequency_protocols groups_under_noise",

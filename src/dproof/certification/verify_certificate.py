@@ -221,6 +221,9 @@ LAWS["optional"] = dict.fromkeys(("present", "missing", "whole"), TOTAL) | {
 }
 LAWS["rounded"] = {"size": digits(2, 1 << 48), "steps": whole(1, 1 << 12), "law": by_kind({"matrix": LAWS["matrix"]})}
 LAWS["matrix"] = {**LAWS["matrix"], "neighbours?": many(many(whole(0, 1 << 20), 2, 2), 0, MOST_ENTRIES)}
+# A table of so many rows, each by the law of one.
+ONE_ROW = dict(LAWS)
+LAWS["product"] = {"rows": whole(1, 1 << 40), "law": by_kind(ONE_ROW)}
 
 LONG = fraction(0, None, 4300)
 ROW = record({**LEVELS, "exact": truth})
@@ -244,11 +247,12 @@ HEAD["neighbours"] = one_of("change-one", "add-remove")
 
 def certificate_with(others: Laws) -> Reader:
     """A certificate, whose laws may also be of these further kinds."""
+    table = {**LAWS["product"], "law": by_kind(ONE_ROW, others)}
     part = record(
         {
             **dict.fromkeys(("name", "mechanism", "source"), text),
             **PROMISE,
-            "law": by_kind(LAWS, others),
+            "law": by_kind({**LAWS, "product": table}, others),
             "tight": record(LEVELS),
             "error": missing_or(LONG),
             "lower_bound": missing_or(LONG),
@@ -610,11 +614,18 @@ BOUNDS: dict[str, Callable[..., Fraction]] = {"coefficients": coefficients, "lat
 # The whole certificate -----------------------------------------------------------------------------------------------
 
 
+def of_a_row(law: dict[str, Any]) -> dict[str, Any]:
+    """The law of one row, where a law is that of a table: given all other rows, a table is told from one that differs
+    in one row by the draw of that row alone, so neither its delta nor its epsilon is larger."""
+    return law["law"] if law["kind"] == "product" else law
+
+
 def largest(part: dict[str, Any], epsilon: Fraction) -> tuple[Fraction, int, int]:
     """The largest divergence of one law at ε over its pairs of inputs, in both orders, and the pair that has it."""
-    law, distances, kind = part["law"], part.get("distances"), part["law"]["kind"]
+    law, distances = of_a_row(part["law"]), part.get("distances")
+    kind = law["kind"]
     if distances is not None:
-        require(kind == "matrix", "metric privacy needs a law for each input")
+        require(part["law"]["kind"] == "matrix", "metric privacy needs a law for each input")
         check_distances(distances, len(law["rows"]))
     odds, worst = exp_below(epsilon), (Fraction(0), 0, 0)
     if kind in BOUNDS or "worst" in law:
@@ -653,7 +664,8 @@ def check_work(laws: list[dict[str, Any]]) -> None:
     """Refuse matrices that would take hours to go through."""
     entries = comparisons = 0
     for part in laws:
-        law = part["law"]["law"] if part["law"]["kind"] == "rounded" else part["law"]
+        law = of_a_row(part["law"])
+        law = law["law"] if law["kind"] == "rounded" else law
         if law["kind"] == "matrix":
             k, outputs = len(law["rows"]), len(law["rows"][0])
             entries += k * outputs
@@ -845,7 +857,8 @@ def verify(
     if release is not None:
         one = parsed["neighbours"] == "change-one"
         require(one, "a release shows how many rows it has, so it can only promise change-one")
-        every = not any("neighbours" in part["law"] or "distances" in part for part in parsed["laws"])
+        few = ("neighbours" in part["law"] or "distances" in part for part in parsed["laws"])
+        every = not any(few) and all(part["law"]["kind"] != "product" for part in parsed["laws"])
         require(every, "the laws of a release must be private for every pair of values")
     if "sample" in parsed:
         check_sample(parsed)
@@ -864,7 +877,8 @@ def verify(
 def laws_of(certificate: dict[str, Any]) -> str:
     """How many laws there are, and for which pairs of inputs and columns their promise is."""
     laws = certificate["laws"]
-    limits = ", for the listed pairs of inputs" * any("neighbours" in part["law"] for part in laws)
+    limits = ", for tables that differ in one row" * any(part["law"]["kind"] == "product" for part in laws)
+    limits += ", for the listed pairs of inputs" * any("neighbours" in of_a_row(part["law"]) for part in laws)
     limits += ", epsilon times the distance of two inputs" * any("distances" in part for part in laws)
     public = (certificate["release"] or {}).get("public", ())
     limits += f"; not protected, because called public: {', '.join(map(repr, public))}" if public else ""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
+from math import log10
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self
 
 import numpy as np
@@ -313,6 +314,11 @@ def _is_number(text: str) -> bool:
     return len(text) <= _LONGEST and text.isascii() and text.isdecimal()
 
 
+def counted(number: int) -> str:
+    """A number of points as it is told: in digits, or about a power of ten."""
+    return str(number) if number < 10**18 else f"about 10^{int(log10(number))}"
+
+
 def listed(law: Law, most: int | None = None) -> tuple[int, int, int]:
     """How many inputs and outputs a law has that is to be written out whole, and its total; at most so many entries."""
     inputs, outputs, total = law.inputs, law.outputs, law.total
@@ -320,7 +326,7 @@ def listed(law: Law, most: int | None = None) -> tuple[int, int, int]:
         raise InputError("this law has infinitely many outputs, so no matrix; ask for single probabilities, or clamp")
     if most is not None and inputs * outputs > most:
         raise TooLarge(
-            f"a law of {inputs} inputs by {outputs} outputs is too large to write out: at most {most} entries; ask for "
-            "law(value) of one input"
+            f"a law of {counted(inputs)} inputs by {counted(outputs)} outputs is too large to write out: at most "
+            f"{most} entries; ask for law(value) of one input"
         )
     return inputs, outputs, total

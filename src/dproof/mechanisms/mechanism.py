@@ -15,7 +15,7 @@ from dproof import coins
 from dproof.arguments import expect
 from dproof.errors import InputError, TooLarge
 from dproof.exact import exp_below, float_above, log_above, written
-from dproof.laws.law import Law, listed
+from dproof.laws.law import Law, counted, listed
 from dproof.laws.matrix import Matrix
 from dproof.mechanisms.error import expected_errors, maximal_error
 from dproof.mechanisms.estimate import Estimate, estimate
@@ -23,6 +23,7 @@ from dproof.privacy import Privacy, Promise
 from dproof.spaces.categories import Categories
 from dproof.spaces.line import Line
 from dproof.spaces.space import Space, as_space, narrowest
+from dproof.spaces.table import Lines
 
 _LARGEST_MATRIX = 1 << 26  # entries; beyond this ask for one law at a time
 _MOST_SHOWN = 12  # inputs and outputs of a law that is shown in full
@@ -65,7 +66,7 @@ class Distribution(Mapping[Any, Fraction]):
     """
 
     family: Law
-    outputs: Space | Line
+    outputs: Space | Line | Lines
     source: int
 
     def __getitem__(self, output: Any) -> Fraction:
@@ -113,7 +114,7 @@ class Mechanism:
 
     name: str
     inputs: Space
-    outputs: Space | Line
+    outputs: Space | Line | Lines
     family: Law = field(repr=False)  # thousands of whole numbers
     source: str
     optimum: Optimum | None = None
@@ -234,7 +235,7 @@ class Mechanism:
 
     def draw(self, values: Any) -> Any:
         """The sanitised value or column of values: labels in, labels out, each row with its own coins."""
-        if _is_column(values):
+        if _is_column(values) and not self.inputs.is_point(values):
             drawn = self.outputs.decode(self.draw_codes(self.inputs.encode(values)))
             return np.array(drawn) if isinstance(values, np.ndarray) else drawn
         return self.outputs.decode(self.draw_codes(self.inputs.encode([values])))[0]
@@ -245,13 +246,13 @@ class Mechanism:
             given = np.asarray(codes)
         except ValueError:  # ragged
             given = np.empty((0, 0))
-        if given.ndim != 1 or given.dtype.kind not in "iu":
+        if given.ndim != 1 or given.dtype.kind not in ("iuO" if self.inputs.size > 1 << 63 else "iu"):
             raise InputError("codes must be a one-dimensional array of whole numbers")
         if len(given) and not (given.min() >= 0 and given.max() < self.inputs.size):
-            raise InputError(f"a code lies outside 0 to {self.inputs.size - 1}")
+            raise InputError(f"a code lies outside 0 to {counted(self.inputs.size - 1)}")
         if self.family.outputs is None:
             return self.family.draw(given, coins.current())  # signed: noise leaves the interval on either side
-        if self.family.outputs - 1 > np.iinfo(given.dtype).max:
+        if given.dtype != object and self.family.outputs - 1 > np.iinfo(given.dtype).max:
             given = given.astype(narrowest(self.family.outputs))
         return self.family.draw(given, coins.current()).astype(given.dtype, copy=False)
 
@@ -282,7 +283,7 @@ def as_mechanism(value: Any, name: str = "mechanism") -> Mechanism:
 
 
 def _count(number: int | None, what: str) -> str:
-    return f"unlimited {what}" if number is None else f"{number} {what}"
+    return f"unlimited {what}" if number is None else f"{counted(number)} {what}"
 
 
 def _is_column(values: Any) -> bool:

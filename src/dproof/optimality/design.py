@@ -112,7 +112,8 @@ class Problem:
         if self.neighbours is not None and (self.metric_privacy or self.unbiased):
             other = "metric_privacy" if self.metric_privacy else "unbiased"
             raise InputError(f"neighbours and {other} cannot be combined; leave one of them out")
-        object.__setattr__(self, "neighbours", as_neighbours(self.neighbours, self.inputs))
+        if not self.metric_privacy:  # which multiplies ε by the distance of any two inputs
+            object.__setattr__(self, "neighbours", as_neighbours(self.neighbours, self.inputs))
 
     def best(self) -> Mechanism:
         """The mechanism of least loss, and what proves it."""
