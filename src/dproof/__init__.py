@@ -18,6 +18,7 @@ if TYPE_CHECKING:  # what tools see; at run time a name is loaded when it is fir
     from dproof.curves.expansion import expand as expand
     from dproof.curves.kernels import Kernel as Kernel
     from dproof.curves.noise import curve_noise as curve_noise
+    from dproof.curves.vectors import additive_noise as additive_noise
     from dproof.errors import DproofError as DproofError
     from dproof.errors import DproofWarning as DproofWarning
     from dproof.errors import InputError as InputError
@@ -109,6 +110,7 @@ _PUBLIC = {
     "Kernel": "dproof.curves.kernels",
     "expand": "dproof.curves.expansion",
     "curve_noise": "dproof.curves.noise",
+    "additive_noise": "dproof.curves.vectors",
     "design": "dproof.optimality.design",
     "design_row": "dproof.optimality.rows",
     "compare": "dproof.optimality.compare",

@@ -223,6 +223,12 @@ def test_the_written_law_of_a_small_table_is_the_same() -> None:
         assert lazy.epsilon() == pytest.approx(whole.epsilon(), abs=1e-8)
 
 
+@pytest.mark.parametrize("parent", PARENTS.values(), ids=PARENTS)
+def test_answers_about_one_table_compose_as_those_about_one_row(parent: dp.Mechanism) -> None:
+    one, many = (dp.compose([mechanism] * 2) for mechanism in (parent, dp.product_sanitisation(parent, 300)))
+    assert [one.epsilon("0.01"), one.delta(1)] == [many.epsilon("0.01"), many.delta(1)]
+
+
 # Certificates -------------------------------------------------------------------------------------------------------
 
 

@@ -42,6 +42,7 @@ CALLS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     "Interval": (dp.Interval, {"low": 0, "high": 4, "step": 1}),
     "Dates": (dp.Dates, {"low": "2024-01-01", "high": "2024-12-31", "step": 1}),
     "Vectors": (dp.Vectors, {"axes": [dp.Interval(0, 4, 1)] * 2, "metric": "l1"}),
+    "additive_noise": (dp.additive_noise, {"vectors": dp.Vectors([LINE] * 2), "privacy": 1, "noise": "laplace"}),
     "Table": (dp.Table, {"space": LINE, "n": 2, "metric": "l2"}),
     "Vectors.encode": (dp.Vectors([LINE] * 2).encode, {"values": [(1, 2)]}),
     "add_space": (dp.add_space, {"name": "interval", "space": dp.Interval}),

@@ -26,6 +26,7 @@ Range = tuple[int | Fraction, int | Fraction]
 # outside is no law, or would take for ever to look at. How numbers must go together, each law checks for itself.
 SIZE: Range = (1, 1 << 62)
 SET_SIZE: Range = (1, 62)
+ITEMS: Range = (1, 512)
 WEIGHT: Range = (0, 10**2000 - 1)
 TOTAL: Range = (1, 10**2000 - 1)
 
@@ -85,6 +86,11 @@ class Law(Protocol):
     def neighbours(self) -> NDArray[np.bool_] | None:
         """Which ordered pairs of inputs count, as a matrix; None for all of them."""
         return None
+
+    @property
+    def of_one_row(self) -> Law:
+        """The law by which two neighbours are told apart: this one, but for tables."""
+        return self
 
     def worst_pair(self) -> Pair | None:
         """A pair of inputs that no other pair exceeds at any odds; None where none is known to."""

@@ -71,6 +71,10 @@ class RowByRow(Law):
         assert self.row.inputs is not None
         return self.row.inputs
 
+    @property
+    def of_one_row(self) -> Law:
+        return self.row.of_one_row
+
     def worst(self, odds: Fraction) -> Worst:
         worst, first = self.row.worst(odds), self._values ** (self.rows - 1)
         return Worst(worst.value, worst.source * first, worst.target * first)

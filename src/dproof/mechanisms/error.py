@@ -52,7 +52,9 @@ def losses(inputs: Space, outputs: Space | None = None, loss: Any = None) -> Los
     """
     target, name = inputs if outputs is None else outputs, _loss_name(loss)
     if inputs.size * target.size > _LARGEST:
-        raise TooLarge(f"losses of {inputs.size} inputs by {target.size} outputs are too many to write out")
+        raise TooLarge(
+            f"losses of {counted(inputs.size)} inputs by {counted(target.size)} outputs are too many to write out"
+        )
     if name == "matrix":
         _check_shape(loss, inputs.size, target.size)
         whole, unit = whole_numbers(loss, "a loss")
@@ -103,7 +105,7 @@ def _loss_name(loss: Any) -> str:
 
 def _check_shape(loss: Any, inputs: int, outputs: int) -> None:
     if not has_shape(loss, inputs, outputs):
-        raise InputError(f"the losses must be a matrix of {inputs} inputs by {outputs} outputs")
+        raise InputError(f"the losses must be a matrix of {counted(inputs)} inputs by {counted(outputs)} outputs")
 
 
 def _distances(inputs: Space, outputs: Space | Line | Lines, code: int) -> NDArray[Any]:

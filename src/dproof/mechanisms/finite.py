@@ -169,6 +169,7 @@ def exponential(
     as_space(inputs, "inputs")
     as_space(outputs, "outputs")
     eps = Privacy(epsilon).epsilon
+    _check_utilities(utility, inputs.size, outputs.size)
     given = [1] * outputs.size if base is None else listed(base, "base", "a list of weights, one for each output")
     measure = [exact(x, "a base weight") for x in given]
     if len(measure) != outputs.size or min(measure) < 0 or not any(measure):
@@ -186,8 +187,7 @@ def _exponential_law(
     neighbours: NDArray[np.bool_] | None,
 ) -> Matrix:
     """The law of whole numbers nearest to e^{unit·u(d, q)} μ(q), row by row."""
-    if not has_shape(utility, *shape):
-        raise InputError(f"the utilities must be a matrix of {shape[0]} inputs by {shape[1]} outputs")
+    _check_utilities(utility, *shape)
     levels, denominator = whole_numbers(utility, "a utility")
     gaps = levels - levels.max(axis=1, keepdims=True)  # only differences count, and then e^u is at most 1
     values, places = np.unique(gaps, return_inverse=True)
@@ -197,6 +197,11 @@ def _exponential_law(
     if base is not None:
         laws = laws * np.array(base, object)
     return Matrix(np.array([whole_law(law.tolist(), _TOTAL) for law in laws]), _TOTAL, neighbours)
+
+
+def _check_utilities(utility: Any, inputs: int, outputs: int) -> None:
+    if not has_shape(utility, inputs, outputs):
+        raise InputError(f"the utilities must be a matrix of {counted(inputs)} inputs by {counted(outputs)} outputs")
 
 
 def solution_matrix(space: Space, rows: Any, *, outputs: Space | None = None, neighbours: Any = None) -> Mechanism:
@@ -225,7 +230,9 @@ def _check_shape(rows: Any, inputs: int, outputs: int) -> None:
     if not isinstance(rows, (list, tuple)) and not (isinstance(rows, np.ndarray) and rows.ndim == 2):
         raise InputError("rows must be a solution matrix: a list of rows, one for each input")
     if len(rows) != inputs:
-        raise InputError(f"the solution matrix has {len(rows)} rows for {inputs} inputs; give one row for each")
+        raise InputError(
+            f"the solution matrix has {len(rows)} rows for {counted(inputs)} inputs; give one row for each"
+        )
     for n, row in enumerate(rows, 1):
         if isinstance(row, str) or not hasattr(row, "__len__"):
             raise InputError(f"row {n} of the solution matrix is not a list of {outputs} numbers")

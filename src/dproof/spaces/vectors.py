@@ -19,7 +19,7 @@ class Vectors(Tuples):
     """The grid of vectors whose coordinates are the points of given intervals, the last varying fastest.
 
     `metric` is "l1", Σ|x_i − y_i|; "l2", √Σ(x_i − y_i)²; or "sup", max|x_i − y_i|. A vector is one person's value. Laws
-    that are written out take few points.
+    that are written out take few points; `additive_noise` takes any number.
 
     >>> plane = Vectors([Interval(0, 2, 1), Interval(0, 1, "0.5")], metric="l1")
     >>> plane.size, plane.diameter, plane.distance((0, 0), (1, "0.5")), plane.label(4)
