@@ -43,6 +43,7 @@ if TYPE_CHECKING:  # what tools see; at run time a name is loaded when it is fir
     from dproof.mechanisms.frequency import subset_selection as subset_selection
     from dproof.mechanisms.frequency import unary_encoding as unary_encoding
     from dproof.mechanisms.mechanism import Mechanism as Mechanism
+    from dproof.mechanisms.program import from_program as from_program
     from dproof.optimality.bounds import lower_bound as lower_bound
     from dproof.optimality.bounds import lower_bounds as lower_bounds
     from dproof.optimality.compare import compare as compare
@@ -98,6 +99,7 @@ _PUBLIC = {
     "exponential": "dproof.mechanisms.finite",
     "solution_matrix": "dproof.mechanisms.finite",
     "product_sanitisation": "dproof.mechanisms.finite",
+    "from_program": "dproof.mechanisms.program",
     "laplace": "dproof.mechanisms.additive",
     "truncated_laplace": "dproof.mechanisms.additive",
     "bounded_laplace": "dproof.mechanisms.additive",

@@ -54,6 +54,9 @@ def finite_mechanisms() -> dict[str, tuple[Mechanism, ...]]:
             dp.product_sanitisation(dp.response_with(dp.Categories([0, 1, 2]), "0.2"), 2),
             dp.product_sanitisation(into_letters, 2),
         ),
+        "from_program": (
+            dp.from_program(lambda table, draw: draw({sum(table): 2, 3 - sum(table): 1}), dp.Table(two, 3)),
+        ),
         "unary_encoding": (
             dp.unary_encoding(letters, Privacy(1)),
             dp.unary_encoding(dp.Categories(list("abc")), Privacy(1, "0.05"), form="symmetric"),

@@ -43,6 +43,14 @@ CALLS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     "Dates": (dp.Dates, {"low": "2024-01-01", "high": "2024-12-31", "step": 1}),
     "Vectors": (dp.Vectors, {"axes": [dp.Interval(0, 4, 1)] * 2, "metric": "l1"}),
     "additive_noise": (dp.additive_noise, {"vectors": dp.Vectors([LINE] * 2), "privacy": 1, "noise": "laplace"}),
+    "from_program": (
+        dp.from_program,
+        {
+            "program": lambda d, draw: d[0],
+            "inputs": dp.Table(dp.Categories([0, 1]), 2),
+            "outputs": dp.Categories([0, 1]),
+        },
+    ),
     "Table": (dp.Table, {"space": LINE, "n": 2, "metric": "l2"}),
     "Vectors.encode": (dp.Vectors([LINE] * 2).encode, {"values": [(1, 2)]}),
     "add_space": (dp.add_space, {"name": "interval", "space": dp.Interval}),
