@@ -34,9 +34,9 @@ def from_program(
     `neighbours` are those of the inputs by default: of a `Table` the tables that differ in one row.
 
     All (m+1)^n tables are gone through: at most 4,096 inputs and 65,536 runs, such as 12 rows of two values, or 5 rows
-    of three with a draw of three ways for each row; that takes up to a minute. What `certify` then says is exact for the law that was found, and
-    `draw` of the mechanism samples that law. Of the program itself it says what its responses tell: not how long it
-    takes, nor what it prints.
+    of three with a draw of three ways for each row; that takes up to a minute. What `certify` then says is exact for
+    the law that was found, and `draw` of the mechanism samples that law. Of the program itself it says what its
+    responses tell: not how long it takes, nor what it prints.
 
     >>> from dproof import Table, response_with
     >>> answer = Categories(["no", "yes"])
