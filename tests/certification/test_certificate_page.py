@@ -60,7 +60,7 @@ WRITTEN = [
 
 
 def test_the_readers_know_the_same_kinds() -> None:
-    """A curve's law is read with its plan, and the noise of its coefficients with it; noise on vectors is in no plan."""
+    """A curve's law is read with its plan, and the noise of its coefficients with it; vectors are in no plan."""
     assert readers.LAWS.keys() == LAWS.keys() - {"coefficients", "vectors"}
     assert noise_readers.NOISES.keys() == NOISES.keys() - {"convolved", "k-norm"}
 

@@ -46,7 +46,7 @@ CALLS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     "from_program": (
         dp.from_program,
         {
-            "program": lambda d, draw: d[0],
+            "program": lambda d, draw: 0,
             "inputs": dp.Table(dp.Categories([0, 1]), 2),
             "outputs": dp.Categories([0, 1]),
         },
