@@ -92,6 +92,7 @@ class Lines:
     Like a space, but without what needs an end; a code is the list of the codes of its points.
 
     >>> from fractions import Fraction
+    >>> from dproof.spaces.line import Line
     >>> Lines((Line(Fraction(0), Fraction(1)), Line(Fraction(0), Fraction(1, 2)))).decode(np.array([[3, -7]]))
     [(3, -3.5)]
     """
