@@ -40,14 +40,14 @@ autodoc_type_aliases = {"NDArray": "ndarray"}
 python_use_unqualified_type_names = True
 python_maximum_signature_line_length = 150  # counted before module names are left out
 
-_ITEM = re.compile(r"^- `(dproof\.testing\.)?(\w+)`(?:: ((?:`\w+`(?:, )?)+))?.*\n(?:  .*\n)*", re.MULTILINE)
+_ITEM = re.compile(r"^- `(?:dproof\.(\w+)\.)?(\w+)`(?:: ((?:`\w+`(?:, )?)+))?.*\n(?:  .*\n)*", re.MULTILINE)
 
 
 def listed(text: str) -> list[tuple[str, str, list[str]]]:
     """The items of the reference: module, name, and the methods to show."""
     return [
-        ("dproof.testing" if testing else "dproof", name, re.findall(r"\w+", methods))
-        for testing, name, methods in _ITEM.findall(text)
+        (dproof._MODULES[group] if group else "dproof", name, re.findall(r"\w+", methods))
+        for group, name, methods in _ITEM.findall(text)
     ]
 
 

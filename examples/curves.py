@@ -16,7 +16,6 @@ import pyarrow.csv
 import dproof as dp
 from dproof.charts.style import svg
 from dproof.curves.charts import projection_chart
-from dproof.curves.projections import gaussian_delta, refine
 
 PLANS = Path(__file__).parent
 EXAMPLES = {
@@ -55,8 +54,8 @@ def draw_projections(out: Path) -> None:
     functions = {"t": lambda t: t, "sin(4πt)": lambda t: np.sin(4 * np.pi * t)}
     norms = {"t": 7 / 6, "sin(4πt)": (16 * np.pi**2 + 1) / 4}
     sizes = [2, 3, 5, 9, 17, 33, 65, 129, 257]
-    seen = {name: refine(kernel, f, sizes, sigma=2, epsilon="0.5") for name, f in functions.items()}
-    certified = {name: gaussian_delta(norm**0.5 / 2, "0.5") for name, norm in norms.items()}
+    seen = {name: dp.projections.refine(kernel, f, sizes, sigma=2, epsilon="0.5") for name, f in functions.items()}
+    certified = {name: dp.projections.gaussian_delta(norm**0.5 / 2, "0.5") for name, norm in norms.items()}
     (out / "projections.svg").write_text(svg(projection_chart(seen, certified)), encoding="utf-8")
 
 

@@ -5,16 +5,20 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:  # what tools see; at run time a name is loaded when it is first used
     from dproof import arrays as arrays
+    from dproof import composition as composition
+    from dproof import meaning as meaning
     from dproof import testing as testing
     from dproof.certification.certificate import Certificate as Certificate
     from dproof.certification.certify import certify as certify
     from dproof.certification.composing import compose as compose
+    from dproof.certification.sufficient_sets import count_checks as count_checks
     from dproof.certification.sufficient_sets import sufficient_sets as sufficient_sets
     from dproof.certification.worst_case import delta_over as delta_over
     from dproof.certification.worst_case import metric_epsilon as metric_epsilon
     from dproof.certification.worst_case import worst_case as worst_case
     from dproof.curation.curator import Curator as Curator
     from dproof.curation.ledger import Ledger as Ledger
+    from dproof.curves import projections as projections
     from dproof.curves.expansion import expand as expand
     from dproof.curves.kernels import Kernel as Kernel
     from dproof.curves.noise import curve_noise as curve_noise
@@ -26,6 +30,7 @@ if TYPE_CHECKING:  # what tools see; at run time a name is loaded when it is fir
     from dproof.errors import OverBudget as OverBudget
     from dproof.errors import VerificationFailed as VerificationFailed
     from dproof.meaning import explain as explain
+    from dproof.mechanisms import noise as noise
     from dproof.mechanisms.additive import bounded_laplace as bounded_laplace
     from dproof.mechanisms.additive import gaussian as gaussian
     from dproof.mechanisms.additive import laplace as laplace
@@ -42,6 +47,7 @@ if TYPE_CHECKING:  # what tools see; at run time a name is loaded when it is fir
     from dproof.mechanisms.frequency import one_item as one_item
     from dproof.mechanisms.frequency import subset_selection as subset_selection
     from dproof.mechanisms.frequency import unary_encoding as unary_encoding
+    from dproof.mechanisms.mechanism import Distribution as Distribution
     from dproof.mechanisms.mechanism import Mechanism as Mechanism
     from dproof.mechanisms.program import from_program as from_program
     from dproof.optimality.bounds import lower_bound as lower_bound
@@ -91,6 +97,7 @@ _PUBLIC = {
     "Table": "dproof.spaces.table",
     "add_space": "dproof.plans.column",
     "Mechanism": "dproof.mechanisms.mechanism",
+    "Distribution": "dproof.mechanisms.mechanism",
     "add_mechanism": "dproof.plans.mechanisms",
     "randomised_response": "dproof.mechanisms.finite",
     "response_with": "dproof.mechanisms.finite",
@@ -121,6 +128,7 @@ _PUBLIC = {
     "certify": "dproof.certification.certify",
     "Certificate": "dproof.certification.certificate",
     "sufficient_sets": "dproof.certification.sufficient_sets",
+    "count_checks": "dproof.certification.sufficient_sets",
     "compose": "dproof.certification.composing",
     "worst_case": "dproof.certification.worst_case",
     "delta_over": "dproof.certification.worst_case",
@@ -150,7 +158,14 @@ _PUBLIC = {
     "VerificationFailed": "dproof.errors",
 }
 
-_MODULES = ("arrays", "testing")  # with names of their own, as in dp.arrays.mean
+_MODULES = {  # with names of their own, as in dp.arrays.mean
+    "arrays": "dproof.arrays",
+    "composition": "dproof.composition",
+    "meaning": "dproof.meaning",
+    "noise": "dproof.mechanisms.noise",
+    "projections": "dproof.curves.projections",
+    "testing": "dproof.testing",
+}
 __all__ = ["__version__", *_PUBLIC]
 
 
@@ -159,7 +174,7 @@ if not TYPE_CHECKING:  # else every name would pass a type checker
     def __getattr__(name: str) -> Any:
         """Load a public name when it is first used, so that importing dproof stays quick."""
         if name in _MODULES:
-            return import_module(f"dproof.{name}")
+            return import_module(_MODULES[name])
         if name not in _PUBLIC:
             raise AttributeError(f"module 'dproof' has no attribute {name!r}")
         value = getattr(import_module(_PUBLIC[name]), name)

@@ -41,6 +41,8 @@ from dproof.exact import exact
 from dproof.privacy import Neighbours, Privacy
 from dproof.questions.answer import Cell
 
+__all__ = ["Accountant", "count", "histogram", "mean", "median", "quantile", "std", "sum", "var"]
+
 Bounds: TypeAlias = tuple[Any, Any]  # the least and the greatest value that counts
 
 

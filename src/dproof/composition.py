@@ -19,6 +19,17 @@ from dproof.errors import InputError
 from dproof.exact import bisect, exact, exp_above, log_above, log_below, root_above
 from dproof.privacy import Neighbours, Privacy
 
+__all__ = [
+    "advanced",
+    "basic",
+    "concentrated_delta",
+    "concentrated_epsilon",
+    "concentrated_rho",
+    "parallel",
+    "pure_epsilon",
+    "pure_rho",
+]
+
 Blocks = Literal["value", "position"]
 Of = Literal["block", "table"]
 _GRID = 1 << 96  # ρ is a whole number of these parts, so that sums of many stay short
@@ -95,28 +106,30 @@ def parallel(promises: Sequence[Privacy], *, blocks: Blocks = "value", of: Of = 
 # Concentrated privacy: D_α(P‖Q) ≤ αρ for every α > 1 and all neighbours. Bun and Steinke 2016.
 
 
-def concentrated_delta(rho: Fraction, epsilon: Fraction) -> Fraction:
+def concentrated_delta(rho: Any, epsilon: Any) -> Fraction:
     """A δ that ρ gives at ε: min over α > 1 of e^((α−1)(αρ−ε)) (1 − 1/α)^α / (α−1), rounded up.
 
     Canonne, Kamath, Steinke 2020, Corollary 13. Any α gives a bound, so α is looked for in floats.
 
-    >>> float(concentrated_delta(Fraction("0.024355"), Fraction(1))) < 1e-6
+    >>> float(concentrated_delta("0.024355", 1)) < 1e-6
     True
     """
+    rho, epsilon = _at_least_0(rho, "rho"), _at_least_0(epsilon, "epsilon")
     alpha = _order(lambda x, a: exp(x) * (a * float(rho) - float(epsilon)) - x + a * log1p(-1 / a))
     power = (alpha - 1) * (alpha * rho - epsilon) + alpha * log_above(1 - 1 / alpha)
     return min(Fraction(1), exp_above(power) / (alpha - 1)) if power < 20 else Fraction(1)
 
 
 @lru_cache(maxsize=1024)
-def concentrated_rho(epsilon: Fraction, delta: Fraction) -> Fraction:
+def concentrated_rho(epsilon: Any, delta: Any) -> Fraction:
     """The ρ that gives (ε, δ), as large as the same bound allows, rounded down; δ lies between 0 and 1.
 
     With α fixed, the bound is at most δ where ρ ≤ (ε + ln(δ(α−1)/(1 − 1/α)^α) / (α−1)) / α.
 
-    >>> round(float(concentrated_rho(Fraction(1), Fraction("1e-6"))), 6)
+    >>> round(float(concentrated_rho(1, "1e-6")), 6)
     0.024356
     """
+    epsilon, delta = _at_least_0(epsilon, "epsilon"), _chance(delta)
     least = float(log_below(delta))  # not log(δ): δ may be too small for a float
     alpha = _order(lambda x, a: -(float(epsilon) + (least + x - a * log1p(-1 / a)) / exp(x)) / a)
     room = log_below(delta * (alpha - 1)) - alpha * log_above(1 - 1 / alpha)
@@ -124,20 +137,21 @@ def concentrated_rho(epsilon: Fraction, delta: Fraction) -> Fraction:
     return max(Fraction(0), Fraction(rho * _GRID // 1, _GRID))
 
 
-def concentrated_epsilon(rho: Fraction, delta: Fraction) -> Fraction:
+def concentrated_epsilon(rho: Any, delta: Any) -> Fraction:
     """The ε that ρ gives at δ, as small as the same bound allows, rounded up; δ lies between 0 and 1.
 
-    >>> round(float(concentrated_epsilon(Fraction("0.01"), Fraction("1e-6"))), 6)
+    >>> round(float(concentrated_epsilon("0.01", "1e-6")), 6)
     0.621693
     """
+    given, delta = _at_least_0(rho, "rho"), _chance(delta)
     least = float(log_below(delta))
-    alpha = _order(lambda x, a: a * float(rho) - (least + x - a * log1p(-1 / a)) / exp(x))
+    alpha = _order(lambda x, a: a * float(given) - (least + x - a * log1p(-1 / a)) / exp(x))
     room = log_below(delta * (alpha - 1)) - alpha * log_above(1 - 1 / alpha)
-    return max(Fraction(0), alpha * rho - room / (alpha - 1))
+    return max(Fraction(0), alpha * given - room / (alpha - 1))
 
 
 @lru_cache(maxsize=1024)
-def pure_rho(epsilon: Fraction) -> Fraction:
+def pure_rho(epsilon: Any) -> Fraction:
     """ε·tanh(ε/2), rounded up: the least ρ that holds for everything that keeps (ε, 0).
 
     The least, as it is the divergence of randomised response at α → 1. And enough: everything that keeps (ε, 0) is
@@ -145,25 +159,41 @@ def pure_rho(epsilon: Fraction) -> Fraction:
     difference h(α) = α(α−1)·f′(1) − f(α) + f(1) has h(1) = h′(1) = 0, and h″ = 2f′(1) − f″(α) ≥ 2f′(1) − f″(1), which
     is 2ε·tanh(ε/2) − ε²/cosh²(ε/2) ≥ 0 because sinh ε ≥ ε. So h ≥ 0: D_α ≤ α·f′(1) = α·ε·tanh(ε/2).
 
-    >>> round(float(pure_rho(Fraction(1))), 6)
+    >>> round(float(pure_rho(1)), 6)
     0.462117
     """
+    epsilon = _at_least_0(epsilon, "epsilon")
     odds = exp_above(epsilon)
     return Fraction(-(-epsilon * (odds - 1) / (odds + 1) * _GRID // 1), _GRID)
 
 
 @lru_cache(maxsize=1024)
-def pure_epsilon(rho: Fraction) -> Fraction:
+def pure_epsilon(rho: Any) -> Fraction:
     """The largest ε whose ρ is no larger, rounded down.
 
-    >>> round(float(pure_epsilon(Fraction("0.462117"))), 5)
+    >>> round(float(pure_epsilon("0.462117")), 5)
     1.0
     """
+    rho = _at_least_0(rho, "rho")
     if rho * _GRID < 1:
         return Fraction(0)
     most = rho + 2  # more than enough: x·tanh(x/2) ≥ x − 1
     too_much = bisect(lambda epsilon: pure_rho(epsilon) > rho, Fraction(0), most)
     return too_much * (1 - Fraction(1, 1 << 58))
+
+
+def _at_least_0(value: Any, name: str) -> Fraction:
+    number = exact(value, name)
+    if number < 0:
+        raise InputError(f"{name} must be at least 0")
+    return number
+
+
+def _chance(delta: Any) -> Fraction:
+    number = exact(delta, "delta")
+    if not 0 < number < 1:
+        raise InputError("delta must lie between 0 and 1, such as 1e-6")
+    return number
 
 
 def _order(exponent: Callable[[float, float], float]) -> Fraction:

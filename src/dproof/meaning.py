@@ -14,6 +14,8 @@ from dproof.errors import InputError
 from dproof.exact import exact, exp_above, float_above, float_below, written
 from dproof.privacy import Neighbours, Privacy, Promise
 
+__all__ = ["attack_accuracy", "event_probability", "explain", "odds_factor", "posterior", "utility_change"]
+
 _WEAK_EPSILON = 5
 _CHANCES = ("0.001", "0.01", "0.1", "0.5", "0.9")
 _GROUPS = (2, 5, 10)
@@ -43,7 +45,7 @@ class OddsFactor:
     failure: Fraction
 
 
-def odds_factor(privacy: Privacy) -> OddsFactor:
+def odds_factor(privacy: Promise) -> OddsFactor:
     """How many times an observer's odds between two values of a row can move, and how often that may fail.
 
     With δ = 0 the factor is e^ε, always. With δ > 0 it is 2e^ε, except with probability (2 + e^−ε)δ: the set
@@ -54,13 +56,14 @@ def odds_factor(privacy: Privacy) -> OddsFactor:
     >>> round(float(moved.factor), 4), float(moved.failure)
     (2.7183, 0.0)
     """
+    privacy = Privacy.of(privacy)
     growth = exp_above(privacy.epsilon)
     if not privacy.delta:
         return OddsFactor(growth, Fraction(0))
     return OddsFactor(2 * growth, min(Fraction(1), (2 + exp_above(-privacy.epsilon)) * privacy.delta))
 
 
-def posterior(privacy: Privacy, prior: Any) -> Range:
+def posterior(privacy: Promise, prior: Any) -> Range:
     """The least and greatest belief to end with, having begun with `prior` that a row has one of two values.
 
     p/(p + (1 − p)f) ≤ p' ≤ pf/(pf + 1 − p), where f and its exceptional probability come from `odds_factor`.
@@ -69,11 +72,12 @@ def posterior(privacy: Privacy, prior: Any) -> Range:
     >>> round(float(belief.low), 4), round(float(belief.high), 4)
     (0.0393, 0.232)
     """
+    privacy = Privacy.of(privacy)
     p, factor = _probability(prior, "prior"), odds_factor(privacy).factor
     return Range(p / (p + (1 - p) * factor), p * factor / (p * factor + 1 - p))
 
 
-def event_probability(privacy: Privacy, probability: Any) -> Range:
+def event_probability(privacy: Promise, probability: Any) -> Range:
     """The range in which an event's probability stays when one row changes: being dismissed, or paying more.
 
     max{(p − δ)/e^ε, 1 − e^ε(1 − p) − δ} ≤ p' ≤ min{e^ε p + δ, 1 − (1 − p − δ)/e^ε}, within [0, 1].
@@ -83,6 +87,7 @@ def event_probability(privacy: Privacy, probability: Any) -> Range:
     >>> round(float(chance.low), 4), round(float(chance.high), 4)
     (0.0303, 0.0824)
     """
+    privacy = Privacy.of(privacy)
     p = _probability(probability, "probability")
     return Range(1 - _most_probable(privacy, 1 - p), _most_probable(privacy, p))
 
@@ -92,7 +97,7 @@ def _most_probable(privacy: Privacy, p: Fraction) -> Fraction:
     return min(growth * p + privacy.delta, 1 - max(Fraction(0), 1 - p - privacy.delta) / growth)
 
 
-def utility_change(privacy: Privacy, stake: Any) -> Fraction:
+def utility_change(privacy: Promise, stake: Any) -> Fraction:
     """The most an expected gain can move when one row changes, for outcomes worth between 0 and `stake`.
 
     |E − E'| ≤ B (e^ε − 1 + 2δ)/(e^ε + 1), which is B tanh(ε/2) for δ = 0 and is attained by randomised
@@ -101,13 +106,14 @@ def utility_change(privacy: Privacy, stake: Any) -> Fraction:
     >>> [round(float(utility_change(Privacy(1, delta), 10_000)), 2) for delta in (0, "0.05")]
     [4621.17, 4890.11]
     """
+    privacy = Privacy.of(privacy)
     size, growth = exact(stake, "stake"), exp_above(privacy.epsilon)
     if size < 0:
         raise InputError("stake is the distance between the worst and the best outcome: it cannot be negative")
     return size * (growth - 1 + 2 * privacy.delta) / (growth + 1)
 
 
-def attack_accuracy(privacy: Privacy) -> Fraction:
+def attack_accuracy(privacy: Promise) -> Fraction:
     """How often the best observer can be right who must tell two equally likely values of a row apart.
 
     (e^ε + δ)/(1 + e^ε); one half is guessing. Kairouz, Oh and Viswanath 2015.
@@ -115,6 +121,7 @@ def attack_accuracy(privacy: Privacy) -> Fraction:
     >>> round(float(attack_accuracy(Privacy(1))), 4), float(attack_accuracy(Privacy(0)))
     (0.7311, 0.5)
     """
+    privacy = Privacy.of(privacy)
     growth = exp_above(privacy.epsilon)
     return (growth + privacy.delta) / (1 + growth)
 

@@ -22,6 +22,8 @@ from dproof.mechanisms.mechanism import Mechanism
 from dproof.spaces.column import Column
 from dproof.spaces.space import Space
 
+__all__ = ["ScriptedCoins", "check_column", "check_mechanism", "check_metric", "seeded_coins"]
+
 
 @contextmanager
 def seeded_coins(seed: int) -> Iterator[coins.Coins]:

@@ -18,6 +18,7 @@ FIRST = dp.solution_matrix(dp.Categories(list("abc")), [[0.5, 0.3, 0.2], [0.2, 0
 SECOND = dp.solution_matrix(
     dp.Categories(list("ab")), [[0.6, 0.2, 0.1, 0.1], [0.3, 0.1, 0.1, 0.5]], outputs=dp.Categories(list("wxyz"))
 )
+THIRD = dp.solution_matrix(dp.Categories(list("abc")), [[0.8, 0.1, 0.1], [0.3, 0.5, 0.2], [0.2, 0.3, 0.5]])
 PAIRED = dp.solution_matrix(
     dp.Categories(list("abc")), [[1, 0, 0], ["1/2", "1/2", 0], [0, "1/2", "1/2"]], neighbours=[("a", "b"), ("b", "c")]
 )
@@ -91,3 +92,59 @@ def test_powers_are_written_out_up_to_two_billion_bits() -> None:
     assert nothing**46_340 == nothing
     with pytest.raises(dp.InputError, match="46,341 promises are too many"):
         _ = nothing**46_341
+
+
+@pytest.mark.parametrize("mechanisms", [[FIRST, FIRST, FIRST], [FIRST, THIRD], [PAIRED, PAIRED]])
+@pytest.mark.parametrize("epsilon", ["0", "0.3", "1"])
+def test_answers_about_one_value_take_one_pair_for_all(mechanisms: list[Any], epsilon: str) -> None:
+    odds, most = exp_below(Fraction(epsilon)), Fraction(0)
+    counts = mechanisms[0].family.neighbours
+    for i, k in permutations(range(mechanisms[0].inputs.size), 2):
+        if counts is None or counts[i, k]:
+            p = q = np.array([1], object)
+            total = 1
+            for m in mechanisms:
+                weights, whole = m.weights()
+                p, q = np.kron(p, weights[i].astype(object)), np.kron(q, weights[k].astype(object))
+                total *= whole
+            most = max(most, hockey_stick([int(x) for x in p], [int(x) for x in q], total, odds))
+    same = dp.compose(mechanisms, same_value=True)
+    assert same.tight and same.delta(epsilon) == pytest.approx(float(most), rel=1e-12, abs=1e-15)
+    assert same.delta(epsilon) <= dp.compose(mechanisms).delta(epsilon)
+
+
+def test_a_law_of_two_inputs_and_many_outputs_is_exact() -> None:
+    weights = [n * n % 37 + 1 for n in range(200)]
+    rows = [[Fraction(w, sum(weights)) for w in order] for order in (weights, weights[::-1])]
+    many = dp.solution_matrix(dp.Categories(["a", "b"]), rows, outputs=dp.Categories(list(range(200))))
+    together = dp.compose([many, many])
+    exact = largest_of_products([many, many], exp_below(Fraction(1, 2)))
+    assert together.tight and together.delta("0.5") == pytest.approx(float(exact), rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    "noise",
+    [
+        dp.laplace(dp.Interval(0, 4, 1), 1),
+        dp.staircase(dp.Interval(0, 4, 1), 1),
+        dp.gaussian(dp.Interval(0, 2, 1), dp.Privacy(1, "0.01")),
+        dp.truncated_laplace(dp.Interval(0, 4, 1), dp.Privacy(1, "0.05")),
+        dp.laplace(dp.Interval(0, 4, 1), 1).with_missing(1),
+    ],
+    ids=lambda m: m.name,
+)
+def test_noise_without_ends_is_composed_by_its_law(noise: dp.Mechanism) -> None:
+    """From above, and close to the sum over all values that have a probability worth counting."""
+    line, last = noise.outputs.line, 4 if noise.inputs.size > 3 else 2
+    assert line is not None
+    codes = range(-60, 66)
+    laws = [noise.law(noise.inputs.label(n)) for n in (0, last)]
+    p, q = (np.array([float(law[line.label(k)]) for k in codes]) for law in laws)
+    together = dp.compose([noise, noise])
+    for epsilon in (0.3, 1.0, 1.7):
+        seen = np.maximum(np.multiply.outer(p, p) - np.exp(epsilon) * np.multiply.outer(q, q), 0).sum()
+        assert seen - 1e-9 <= together.delta(epsilon)
+        assert noise.outputs.absent is not None or together.delta(epsilon) <= seen * 1.03 + 1e-3
+    assert not together.tight
+    if noise.epsilon() < 10:
+        assert together.epsilon(0) == pytest.approx(2 * noise.epsilon(), rel=1e-3)

@@ -200,6 +200,7 @@ def test_example_5_on_tables_of_numbers() -> None:
     assert (many.epsilon("0.01"), many.delta(1), many.error) == (one.epsilon("0.01"), one.delta(1), 200 * one.error)
     chances = [one.law(3)[value] for value in y]
     assert many.law(d)[y] == np.prod(np.array(chances, object))
+    assert many.law(d).probability([y, d, y]) == many.law(d)[y] + many.law(d)[d]
     assert len(many.draw(d)) == 200
     with pytest.raises(dp.InputError, match="l1"):
         _ = dp.product_sanitisation(one, 2, metric="sup").error

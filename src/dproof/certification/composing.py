@@ -8,8 +8,8 @@ from fractions import Fraction
 from typing import Any, Literal, get_args
 
 from dproof import composition
-from dproof.arguments import choice, listed
-from dproof.certification.loss import Composed, compose_mechanisms, compose_promises
+from dproof.arguments import choice, flag, listed
+from dproof.certification.loss import Composed, compose_about_one_value, compose_mechanisms, compose_promises
 from dproof.errors import InputError
 from dproof.exact import bisect, exact, float_above
 from dproof.mechanisms.mechanism import Mechanism
@@ -82,8 +82,13 @@ class _Advanced:
         return float_above(min(Fraction(1), spent + slack))
 
 
-def compose(parts: Sequence[Promise | Mechanism], rule: Rule = "optimal") -> Composition:
+def compose(parts: Sequence[Promise | Mechanism], rule: Rule = "optimal", *, same_value: bool = False) -> Composition:
     """What promises, or mechanisms, cost together when all answer about the same rows.
+
+    A row that changes may move every mechanism between another pair of its inputs, as the columns of a row do, or
+    questions about different things: so each mechanism is taken at a pair of its own. With `same_value` all of them are
+    given one and the same value, such as several draws for one answer; then one pair of inputs serves all, and the cost
+    can be less.
 
     "optimal" is the least that anything with these promises can be held to (Kairouz, Oh and Viswanath 2015; Murtagh and
     Vadhan 2016), and for mechanisms what their laws cost, by their exact privacy loss. "basic" adds ε and δ up,
@@ -95,6 +100,7 @@ def compose(parts: Sequence[Promise | Mechanism], rule: Rule = "optimal") -> Com
     [10.0, 5.8502, 4.3068]
     """
     choice(rule, get_args(Rule), "rule")
+    flag(same_value, "same_value")
     given = listed(parts, "parts", "one or more promises or mechanisms")
     if not given:
         raise InputError("parts must be one or more promises or mechanisms, and there is none")
@@ -102,9 +108,11 @@ def compose(parts: Sequence[Promise | Mechanism], rule: Rule = "optimal") -> Com
     if mechanisms and (len(mechanisms) < len(given) or rule != "optimal"):
         raise InputError("mechanisms are composed by their laws: leave rule out, and give no promises beside them")
     if mechanisms:
-        if any(m.family.outputs is None and m.family.worst_pair() is None for m in mechanisms):
-            raise InputError("noise with infinitely many values has no law to list: clamp it, or compose promises")
-        return _composition("privacy loss", compose_mechanisms(mechanisms))
+        if any(m.family.inputs is None for m in mechanisms):
+            raise InputError("noise on curves has no law to list: compose promises")
+        return _composition("privacy loss", (compose_about_one_value if same_value else compose_mechanisms)(mechanisms))
+    if same_value:
+        raise InputError("same_value is for mechanisms: a promise does not say at which values it is attained")
     promises = [Privacy.of(part, "a part") for part in given]
     if rule == "basic":
         whole = composition.basic(promises)

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from dproof.composition import one_relation
-from dproof.errors import TooLarge
+from dproof.errors import InputError, TooLarge
 from dproof.exact import exp_above, exp_below, float_above, log_above
 from dproof.laws.divergence import hockey_stick, profile_odds
 from dproof.laws.law import Law, listed
@@ -31,7 +31,12 @@ _MOST_ATOMS = 1 << 13  # in one part; two parts are paired without being multipl
 _LONG = 1 << 15  # bits of a denominator
 _MOST_BITS = 1 << 31  # of all atoms of a power together
 _MOST_RATIOS, _MOST_BEYOND = 512, 128
-_MOST_INPUTS, _MOST_OUTPUTS = 8, 32  # of a law whose pairs of inputs are looked at one by one
+_MOST_LISTED = 8 * 7 * 32  # ordered pairs of inputs, times outputs, of a law whose pairs are looked at one by one
+_MOST_STEPS, _STEP = 32, 1 << 16  # of the largest ratio of noise, and how finely the ratio of one step is told
+_NEVER, _FAR = (
+    Fraction(1, 1 << 60),
+    Fraction(256),
+)  # a probability, and an ε, where the profile of noise has levelled off
 _MOST_PRODUCTS = 1 << 17  # of atoms that are multiplied to see how many are the same
 _MOST_CASES = 256  # choices of a pair for each of several laws
 _FINE = 1 << 96
@@ -242,7 +247,7 @@ def compose_promises(promises: Sequence[Privacy]) -> Composed:
 
 
 def compose_mechanisms(mechanisms: Sequence[Mechanism]) -> Composed:
-    """What the laws themselves cost together, which is less than what their promises do.
+    """What the laws themselves cost together, which is less than what their promises do; each at a pair of its own.
 
     Tight where each law has a pair of inputs that is the worst at every ε, and where laws are so few and so small that
     every choice of a pair for each can be tried; else an upper bound: `tight` says which. The mechanisms are those
@@ -270,16 +275,48 @@ def _candidates(family: Law) -> tuple[PrivacyLoss, ...]:
     worst = own_worst_pair(family)
     if worst is not None:
         return (worst,)
-    inputs, outputs, total = listed(family)
-    if inputs > _MOST_INPUTS or outputs > _MOST_OUTPUTS:
+    if not _is_small(family):
         return ()
-    laws, counts = [family.weights(n) for n in range(inputs)], family.neighbours
-    pairs = (pair for pair in permutations(range(inputs), 2) if counts is None or counts[pair])
     kept: list[PrivacyLoss] = []
-    for loss in {PrivacyLoss.of(zip(laws[i], laws[k], strict=True), total): None for i, k in pairs}:
+    for loss in dict.fromkeys(_losses(family).values()):
         if not any(other.dominates(loss) for other in kept):
             kept = [*(other for other in kept if not loss.dominates(other)), loss]
     return tuple(kept)
+
+
+def _is_small(family: Law) -> bool:
+    """Whether the losses of all pairs of inputs are few enough to be looked at one by one."""
+    if family.inputs is None or family.outputs is None:
+        return False
+    return family.inputs * (family.inputs - 1) * family.outputs <= _MOST_LISTED
+
+
+def _losses(family: Law) -> dict[tuple[int, int], PrivacyLoss]:
+    """The loss of every ordered pair of neighbouring inputs."""
+    inputs, _, total = listed(family)
+    laws, counts = [family.weights(n) for n in range(inputs)], family.neighbours
+    pairs = (pair for pair in permutations(range(inputs), 2) if counts is None or counts[pair])
+    return {(i, k): PrivacyLoss.of(zip(laws[i], laws[k], strict=True), total) for i, k in pairs}
+
+
+def compose_about_one_value(mechanisms: Sequence[Mechanism]) -> Composed:
+    """What several answers about one and the same value cost together: one pair of inputs for all. Tight.
+
+    >>> from dproof import Categories, solution_matrix
+    >>> a, b, c = [["0.5", "0.3", "0.2"], ["0.2", "0.5", "0.3"], ["0.1", "0.1", "0.8"]]
+    >>> m, n = (solution_matrix(Categories(["x", "y", "z"]), rows) for rows in ([a, b, c], [c, a, b]))
+    >>> round(compose_about_one_value([m, n]).delta(1), 6), round(compose_mechanisms([m, n]).delta(1), 6)
+    (0.476903, 0.531269)
+    """
+    first = as_mechanism(mechanisms[0])
+    losses = {m: _losses(m.family) if _is_small(m.family) else None for m in dict.fromkeys(mechanisms)}
+    if any(m.inputs.size != first.inputs.size or m.inputs.label(0) != first.inputs.label(0) for m in losses):
+        raise InputError("answers about one value come from mechanisms on the same space of inputs")
+    if any(found is None for found in losses.values()):
+        raise TooLarge("a mechanism has too many inputs and outputs to try every pair of values; leave same_value out")
+    pairs = dict.fromkeys(pair for found in losses.values() for pair in found or ())
+    cases = (compose([(losses[m] or {})[pair] for m in mechanisms]) for pair in pairs)
+    return Composed(tuple(case for composed in cases for case in composed.cases))
 
 
 def own_worst_pair(family: Law) -> PrivacyLoss | None:
@@ -304,6 +341,8 @@ def dominating(family: Law) -> PrivacyLoss:
     worst = own_worst_pair(family)
     if worst is not None:
         return worst
+    if family.outputs is None:
+        return _noise_loss(family)
     inputs, *_ = listed(family)
     rows = np.array([[int(w) for w in family.weights(n)] for n in range(inputs)], object)
     columns = [sorted({int(w) for w in column}) for column in rows.T]
@@ -318,6 +357,36 @@ def dominating(family: Law) -> PrivacyLoss:
         q = after - before
         atoms.append((-(-e * q * _FINE // 1), q * _FINE // 1))
     return PrivacyLoss.of(atoms, _FINE, tight=False)
+
+
+def _noise_loss(family: Law) -> PrivacyLoss:
+    """A loss that dominates noise with infinitely many values, with the ratios r^n of one r.
+
+    Powers of one ratio multiply to powers of it, so many answers together have few atoms. Laplace noise under a shift
+    of D steps has the ratios e^(ε(D − 2k)/D), which these meet but for the rounding of r.
+    """
+    pure = largest = family.odds(Fraction(0)).value
+    steps = _MOST_STEPS if pure is None else min(_MOST_STEPS, max(1, (family.inputs or 1) - 1))
+    if largest is None:  # Gaussian noise has no largest ratio, truncated noise an infinite one
+        largest = family.odds(family.worst(exp_below(_FAR)).value + _NEVER).value
+    assert largest is not None
+    top, bottom = -(-exp_above(log_above(largest) / steps) * _STEP // 1), _STEP
+    powers = [n for n in range(-steps, steps + 1) if (n - steps) % 2 == 0 or steps == _MOST_STEPS]
+    at = [Fraction(0), *(Fraction(top, bottom) ** n for n in powers)]
+    values = [_profile(family, e) for e in at]
+    slopes = [(y - x) / (f - e) for x, y, e, f in zip(values, values[1:], at, at[1:], strict=False)] + [Fraction(0)]
+    whole = bottom**steps * _FINE
+    atoms = []
+    for n, before, after in zip(powers, slopes, slopes[1:], strict=False):
+        p, q = (top**n, bottom**n) if n >= 0 else (bottom**-n, top**-n)
+        times = (after - before) * whole // q
+        atoms.append((p * times, q * times))
+    # What rounding took from P is put at the largest ratio, or where Q has nothing: that only adds to the loss.
+    rest = whole - sum(p for p, _ in atoms)
+    if pure is None:
+        return PrivacyLoss.of([(rest, 0), *atoms], whole, tight=False)
+    times = -(-rest // top**steps)
+    return PrivacyLoss.of([(top**steps * times, bottom**steps * times), *atoms], whole, tight=False)
 
 
 def _falling_on(family: Law, odds: Fraction) -> Iterator[Fraction]:

@@ -95,7 +95,7 @@ def count_checks(mechanism: Mechanism) -> dict[str, int]:
     The paper prints 1,092 where 924 is right: on ties, P_d(y) = P_d'(y), two sums of the same numbers in another
     order differ in their last bit, and a strict comparison of floats then counts some ties as greater.
     """
-    family, label = mechanism.family, mechanism.inputs.label
+    family, label = as_mechanism(mechanism).family, mechanism.inputs.label
     neighbours = family.neighbours
     counts: Counter[str] = Counter()
     for source, target in permutations(range(mechanism.inputs.size), 2):

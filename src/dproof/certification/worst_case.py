@@ -5,18 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
-from itertools import combinations, permutations
+from itertools import combinations
 from typing import Any
 
 import numpy as np
 
 from dproof.arguments import listed as as_list
 from dproof.certification.certify import Witness, find_witness, pairwise_law
+from dproof.errors import TooLarge
 from dproof.exact import exact, exp_below, float_above, log_above
-from dproof.laws.law import listed
 from dproof.laws.matrix import Matrix
-from dproof.mechanisms.mechanism import Mechanism, as_mechanism
+from dproof.mechanisms.mechanism import Distribution, Mechanism, as_mechanism
 from dproof.privacy import Privacy
+
+_MOST_INPUTS = 100_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,24 +48,32 @@ def worst_case(mechanism: Mechanism, epsilon: Any = 0) -> WorstCase:
     return WorstCase(given, float_above(worst.value), find_witness(mechanism, worst.source, worst.target, odds))
 
 
-def delta_over(mechanism: Mechanism, epsilon: Any, sets: Iterable[Iterable[Any]]) -> float:
+def delta_over(mechanism: Mechanism, epsilon: Any, sets: Iterable[Any]) -> float:
     """The largest P(Y_d ∈ A) − e^ε P(Y_d' ∈ A) over the given sets A alone, at least 0, rounded up.
 
-    The tight δ is that over all sets. HLM16, section 3 asks which sets suffice.
+    The tight δ is that over all sets. HLM16, section 3 asks which sets suffice, HLM15, Theorem 3 which classes of
+    sets: for numbers, finite unions of intervals. A set is a list of outputs or, for numbers and dates, of intervals
+    too, as in `law(d).probability`.
 
-    >>> from dproof import Categories, Privacy, randomised_response
+    >>> from dproof import Categories, Interval, Privacy, gaussian, randomised_response
     >>> m = randomised_response(Categories(["a", "b", "c"]), Privacy(1))
     >>> delta_over(m, 0, [["a", "b"]]) == delta_over(m, 0, [["c"]]), delta_over(m, 0, [["a", "b", "c"]])
     (True, 0.0)
+    >>> m = gaussian(Interval(0, 1, "0.01"), Privacy(1, "1e-5"))
+    >>> delta_over(m, 1, [[(None, "-13.4")]]) <= m.delta(1) <= 1e-5
+    True
     """
-    as_mechanism(mechanism)
-    inputs, _, total = listed(mechanism.family)
+    inputs = as_mechanism(mechanism).family.inputs
+    if inputs is None or inputs > _MOST_INPUTS:
+        raise TooLarge(f"sets are tried on every input, and there are more than {_MOST_INPUTS:,}")
+    laws = [Distribution(mechanism.family, mechanism.outputs, n) for n in range(inputs)]
     odds, most = exp_below(Privacy(epsilon).epsilon), Fraction(0)
     for one in as_list(sets, "sets", "one or more sets of outputs"):
-        codes = sorted({mechanism.outputs.code(label) for label in as_list(one, "a set", "a list of outputs")})
-        masses = [sum(int(mechanism.family.weights(n)[code]) for code in codes) for n in range(inputs)]
+        masses = [law.probability(one) for law in laws]
+        if mechanism.family.neighbours is None:  # every two inputs count, so the most and the least probable one
+            most = max(most, max(masses) - odds * min(masses))
         for source, target in _pairs(mechanism):
-            most = max(most, (masses[source] - odds * masses[target]) / total)
+            most = max(most, masses[source] - odds * masses[target])
     return float_above(most)
 
 
@@ -89,7 +99,6 @@ def metric_epsilon(mechanism: Mechanism, delta: Any = 0) -> float:
 
 
 def _pairs(mechanism: Mechanism) -> Iterator[tuple[int, int]]:
-    """The ordered pairs of inputs that count."""
+    """The ordered pairs of inputs that count, where not all do."""
     neighbours = mechanism.family.neighbours
-    inputs = mechanism.family.inputs or 0
-    return (pair for pair in permutations(range(inputs), 2) if neighbours is None or bool(np.asarray(neighbours)[pair]))
+    return iter(()) if neighbours is None else ((int(i), int(j)) for i, j in np.argwhere(neighbours))

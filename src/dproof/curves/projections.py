@@ -15,9 +15,12 @@ from typing import Any
 import numpy as np
 
 from dproof.curves.bases import Floats
+from dproof.curves.kernels import exponential_norm
 from dproof.errors import InputError
 from dproof.exact import exact, float_above
 from dproof.laws.divergence import normal_delta
+
+__all__ = ["Projection", "exponential_norm", "gaussian_delta", "projected_norm", "refine"]
 
 
 def gaussian_delta(mu: Any, epsilon: Any) -> float:

@@ -89,6 +89,11 @@ class Lattice(Centred):
         below = self.noise.cumulative(shift - 1) if target else Fraction(0)
         return (self.noise.cumulative(shift) if target < last else Fraction(1)) - below
 
+    def cumulative(self, source: int, target: int) -> Fraction:
+        if self.clamped and not 0 <= target < self.size - 1:
+            return Fraction(int(target >= 0))
+        return self.noise.cumulative(target - source)
+
     def weights(self, source: int) -> NDArray[Any]:
         _, _, total = listed(self)
         chances = (self.probability(source, target) for target in range(self.size))

@@ -168,6 +168,10 @@ class Law(Protocol):
         """P(Y_source = target), exactly."""
         return Fraction(int(self.weights(source)[target]), listed(self)[2])
 
+    def cumulative(self, source: int, target: int) -> Fraction:
+        """P(Y_source ≤ target) in the order of the output codes, exactly; any whole number is a target."""
+        return Fraction(sum(map(int, self.weights(source)[: max(0, target + 1)])), listed(self)[2])
+
     def expectation(self, source: int, losses: Any) -> Fraction:
         """Σ_y P(Y_source = y) · losses[y], exactly."""
         weights, (_, _, total), array = self.weights(source), listed(self), np.asarray(losses)

@@ -124,6 +124,11 @@ class OptionalLaw(Law):
         chance, code = self._shown(source)
         return 1 - chance if target == self.absent else chance * self.inner.probability(code, target)
 
+    def cumulative(self, source: int, target: int) -> Fraction:
+        """P(Y_source ≤ target) over the values that are shown: a missing one has no place among them."""
+        chance, code = self._shown(source)
+        return chance * self.inner.cumulative(code, target)
+
     def weights(self, source: int) -> NDArray[Any]:
         _, _, total = listed(self)
         chance, code = self._shown(source)
@@ -299,6 +304,7 @@ def optional_law(inner: Centred, epsilon: Fraction, delta: Fraction) -> Optional
     if odds == 1 or not keeps(most):
         raise InputError(
             "with this mechanism and epsilon a missing value cannot be told from others: use laplace, or "
-            "randomised_response for few values, a larger epsilon, or another value in the place of a missing one"
+            "randomised_response for few values, a mechanism made for less than this epsilon, such as "
+            "staircase(space, 0.5).with_missing(1), or another value in the place of a missing one"
         )
     return law(least if keeps(least) else bisect(keeps, least, most, lambda low, high: high - low <= high / (1 << 40)))

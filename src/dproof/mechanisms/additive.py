@@ -144,10 +144,13 @@ def staircase(interval: Interval, privacy: Promise, *, gamma: Any = None, clamp:
     return _plus(interval, noise, "staircase", "Geng and Viswanath 2016", clamp)
 
 
-def bounded_laplace(interval: Interval, privacy: Promise, *, sensitivity: Any = None) -> Mechanism:
+def bounded_laplace(
+    interval: Interval, privacy: Promise | None = None, *, scale: Any = None, sensitivity: Any = None
+) -> Mechanism:
     """P(Y_d = y) = e^(−|y−d|/b) / C_d for y in the interval, with the least b that is (ε, δ)-private.
 
-    `sensitivity` is the largest distance D of two neighbouring inputs; all inputs are neighbours by default.
+    With `scale` instead of a promise b is given; `epsilon()` gives what it keeps. `sensitivity` is the
+    largest distance D of two neighbouring inputs; all inputs are neighbours by default.
     C_d is smallest at the ends, so b = D/ε is too little: at δ = 0 the exact condition is the fixed point
     ε ≥ D/b + ln(C_{low+D}/C_low), and with δ > 0 and D below the width the worst pair lies inside the interval.
     Holohan, Antonatos, Braghin and Mac Aonghusa 2020.
@@ -157,28 +160,34 @@ def bounded_laplace(interval: Interval, privacy: Promise, *, sensitivity: Any = 
     >>> m = bounded_laplace(Interval(0, 1, "0.02"), Privacy(1))
     >>> m.epsilon() <= 1, round(float(m.error), 3)
     (True, 0.415)
+    >>> round(bounded_laplace(Interval(0, 1, "0.02"), scale=2).epsilon(), 4)
+    0.5
     """
-    privacy = Privacy.of(privacy)
-    _demand_interval(interval)
+    steps, promise = _given_scale(interval, privacy, scale, "scale")
     n = interval.size - 1
     if n == 0:
         return _alone("bounded Laplace", interval, "Holohan et al. 2020")
     if interval.size > _MOST_BOUNDED:
         raise TooLarge(f"bounded Laplace noise takes at most {_MOST_BOUNDED} lattice points; use a coarser step")
-    demand_noise(privacy.epsilon, privacy.delta)
     # Values that far apart may stand for points that lie a part of a step farther apart.
     reach = n if sensitivity is None else ceil(exact(sensitivity, "sensitivity") / interval.step)
     if not 1 <= reach <= n:
         raise InputError("the sensitivity must be above 0 and at most the interval's width")
-    scale = _bounded_scale(n, reach, privacy)
     apart = np.abs(np.subtract.outer(np.arange(n + 1), np.arange(n + 1)))
     neighbours = None if reach == n else (apart > 0) & (apart <= reach)
-    odds = exp_below(privacy.epsilon)
+
+    def noise(b: Fraction) -> Mechanism:
+        family = Matrix(_bounded_rows(n, b), _TOTAL, neighbours)
+        return Mechanism("bounded Laplace", interval, interval, family, "Holohan et al. 2020")
+
+    if promise is None:
+        return noise(steps)
+    demand_noise(promise.epsilon, promise.delta)
+    least_scale, odds = _bounded_scale(n, reach, promise), exp_below(promise.epsilon)
     for power in _NUDGES:
-        rows = _bounded_rows(n, scale * (1 + (Fraction(2) ** power if power else 0)))
-        family = Matrix(rows, _TOTAL, neighbours)
-        if family.worst(odds).value <= privacy.delta:
-            return Mechanism("bounded Laplace", interval, interval, family, "Holohan et al. 2020")
+        mechanism = noise(least_scale * (1 + (Fraction(2) ** power if power else 0)))
+        if mechanism.family.worst(odds).value <= promise.delta:
+            return mechanism
     raise TooLarge("no law in whole numbers of 60 bits keeps this promise; use a coarser step, or another epsilon")
 
 

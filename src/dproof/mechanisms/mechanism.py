@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from math import inf
-from typing import Any
+from math import ceil, floor, inf
+from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dproof import coins
-from dproof.arguments import expect
+from dproof.arguments import choice, expect
+from dproof.arguments import listed as listed_argument
 from dproof.errors import InputError, TooLarge
 from dproof.exact import exp_below, float_above, log_above, written
 from dproof.laws.law import Law, counted, listed
@@ -25,7 +26,9 @@ from dproof.spaces.line import Line
 from dproof.spaces.space import Space, as_space, narrowest
 from dproof.spaces.table import Lines
 
+Inclusive = Literal["both", "neither", "left", "right"]
 _LARGEST_MATRIX = 1 << 26  # entries; beyond this ask for one law at a time
+_EVENT = "a list of outputs, or an interval (low, high) where they are numbers"
 _MOST_SHOWN = 12  # inputs and outputs of a law that is shown in full
 
 
@@ -75,6 +78,51 @@ class Distribution(Mapping[Any, Fraction]):
         except InputError:
             raise KeyError(output) from None
         return self.family.probability(self.source, code)
+
+    def cdf(self, value: Any) -> Fraction:
+        """P(Y_d ≤ value), exactly, where the outputs are numbers or dates; of those that are not missing, where some
+        may be.
+
+        >>> from dproof import Interval, Privacy, laplace
+        >>> round(float(laplace(Interval(0, 1, "0.01"), Privacy(1)).law(0).cdf("0.5")), 4)
+        0.6983
+        """
+        return self.family.cumulative(self.source, floor(self._line.place(value)))
+
+    def probability(self, event: Any, *, inclusive: Inclusive = "both") -> Fraction:
+        """P(Y_d ∈ A), exactly: A is a list or set of outputs.
+
+        Where the outputs are numbers or dates, A may also be an interval, which is a pair (low, high), and its members
+        may be such pairs: a union of intervals. An end that is None has no bound. `inclusive` says which ends belong
+        to an interval: "both", "neither", "left" or "right".
+
+        >>> from dproof import Interval, Privacy, laplace
+        >>> law = laplace(Interval(0, 20, "0.1"), Privacy(1)).law(10)
+        >>> round(float(law.probability((4.7, 11.2), inclusive="neither")), 4)
+        0.1434
+        >>> law.probability([(None, 9), (5, None)])
+        Fraction(1, 1)
+        """
+        runs = _runs(self, event, choice(inclusive, get_args(Inclusive), "inclusive"))
+        return sum((self._between(first, last) for first, last in runs), Fraction(0))
+
+    def _between(self, first: int | None, last: int | None) -> Fraction:
+        """The probability of a run of output codes; None is no bound."""
+        if first is not None and first == last:
+            return self.family.probability(self.source, first)
+        absent = self.outputs.absent  # a missing value lies in no interval
+        if last is None or (absent is not None and 0 <= absent <= last):
+            upper = 1 - (Fraction(0) if absent is None else self.family.probability(self.source, absent))
+        else:
+            upper = self.family.cumulative(self.source, last)
+        return upper - (0 if first is None else self.family.cumulative(self.source, first - 1))
+
+    @property
+    def _line(self) -> Line:
+        line = self.outputs.line
+        if line is None:
+            raise InputError("an interval needs outputs that are numbers or dates; give a list of outputs")
+        return line
 
     def __iter__(self) -> Iterator[Any]:
         return (self.outputs.label(code) for code in range(len(self)))
@@ -275,6 +323,34 @@ class Mechanism:
         private = f"private with ε = {written(epsilon, 6)}" if epsilon < inf else "private with no ε at δ = 0"
         labels = [self.outputs.label(n) for n in range(family.outputs)]
         return paragraph(f"{title}: {private}") + table(["true value", *labels], rows)
+
+
+def _runs(law: Distribution, event: Any, inclusive: str) -> list[tuple[Any, Any]]:
+    """An event as runs of output codes, none of which meets another; None is no bound."""
+    line = law.outputs.line
+    members = [event] if line is not None and isinstance(event, tuple) else listed_argument(event, "an event", _EVENT)
+    ends: set[tuple[Any, Any]] = set()  # of a table or a vector a code is a tuple
+    for member in members:
+        if line is None or not isinstance(member, tuple):
+            code = law.outputs.code(member)
+            ends.add((code, code))
+            continue
+        if len(member) != 2:
+            raise InputError("an interval is a pair (low, high), of which None is no bound")
+        low, high = (None if end is None else law._line.place(end) for end in member)
+        if low is not None and high is not None and low > high:
+            raise InputError("an interval's lower end lies above its upper end")
+        first = -inf if low is None else floor(low) + 1 if inclusive in ("neither", "right") else ceil(low)
+        last = inf if high is None else ceil(high) - 1 if inclusive in ("neither", "left") else floor(high)
+        if first <= last:
+            ends.add((first, last))
+    merged: list[tuple[Any, Any]] = []
+    for first, last in sorted(ends):
+        if merged and first <= merged[-1][1]:
+            merged[-1] = (merged[-1][0], max(last, merged[-1][1]))
+        else:
+            merged.append((first, last))
+    return [(None if a == -inf else a, None if b == inf else b) for a, b in merged]
 
 
 def as_mechanism(value: Any, name: str = "mechanism") -> Mechanism:

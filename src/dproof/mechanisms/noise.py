@@ -20,7 +20,9 @@ from dproof.exact import exact, exp_below, float_above, least, least_whole, log_
 from dproof.laws.divergence import profile_odds
 from dproof.laws.gaussian import Gaussian, gaussian
 from dproof.laws.laplace import TwoSided, two_sided
-from dproof.privacy import Privacy
+from dproof.privacy import Privacy, Promise
+
+__all__ = ["Noise", "integer_gaussian", "integer_laplace"]
 
 _LARGEST_SENSITIVITY = 1 << 50
 
@@ -64,6 +66,7 @@ class Noise:
 
     @property
     def variance(self) -> float:
+        """E (X − E X)² of one draw."""
         mean, _, square = self.law.moments
         return float(square - mean**2)
 
@@ -90,7 +93,7 @@ class Noise:
         return self.worst(exp_below(privacy.epsilon)) <= privacy.delta
 
 
-def integer_laplace(sensitivity: Any, privacy: Privacy, *, coordinates: int | None = None) -> Noise:
+def integer_laplace(sensitivity: Any, privacy: Promise, *, coordinates: int | None = None) -> Noise:
     """Laplace noise on Z for answers whose l1 sensitivity is D: P(k) ∝ e^(−|k|/b), as whole numbers.
 
     b = D/ε at δ = 0. With δ > 0, b is the least scale whose exact lattice profile meets (ε, δ): close to
@@ -102,7 +105,7 @@ def integer_laplace(sensitivity: Any, privacy: Privacy, *, coordinates: int | No
     >>> integer_laplace(2, Privacy(1)).epsilon() <= 1
     True
     """
-    shift = _whole(sensitivity, "the sensitivity")
+    shift, privacy = _whole(sensitivity, "the sensitivity"), Privacy.of(privacy)
     return _laplace(shift, coordinates or shift, privacy.epsilon, privacy.delta)
 
 
@@ -130,7 +133,7 @@ def tight_scale(diameter: Fraction, privacy: Privacy) -> Fraction:
     return diameter / (privacy.epsilon - 2 * log_below(1 - privacy.delta))
 
 
-def integer_gaussian(square: Any, privacy: Privacy, *, coordinates: int | None = None) -> Noise:
+def integer_gaussian(square: Any, privacy: Promise, *, coordinates: int | None = None) -> Noise:
     """Gaussian noise on Z for answers whose squared l2 sensitivity is at most `square`.
 
     σ is the least whose profile, computed from the table that is sampled, meets (ε, δ); needs δ > 0.
@@ -142,7 +145,7 @@ def integer_gaussian(square: Any, privacy: Privacy, *, coordinates: int | None =
     >>> round(noise.variance ** 0.5, 3), noise.delta(1) <= 1e-5
     (3.74, True)
     """
-    power = _whole(square, "the squared sensitivity")
+    power, privacy = _whole(square, "the squared sensitivity"), Privacy.of(privacy)
     return _gaussian(power, coordinates or power, privacy.epsilon, privacy.delta)
 
 

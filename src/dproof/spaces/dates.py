@@ -70,11 +70,11 @@ class Days(Line):
 
     __slots__ = ()
 
-    def code(self, value: Any) -> int:
+    def place(self, value: Any) -> Fraction:
         day = day_of(value)
         if day is None:
             raise _no_date()
-        return Line.code(self, day)
+        return Line.place(self, day)
 
     def decode(self, codes: NDArray[Any]) -> list[Any]:
         return [date_of(day) for day in Line.decode(self, codes)]

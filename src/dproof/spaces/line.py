@@ -63,8 +63,12 @@ class Line:
     def distance(self, x: Any, y: Any) -> Fraction:
         return self.step * abs(self.code(x) - self.code(y))
 
+    def place(self, value: Any) -> Fraction:
+        """How many steps a value lies from the origin; a whole number at the points of the lattice."""
+        return (exact_number(value) - self.origin) / self.step
+
     def code(self, value: Any) -> int:
-        place = (exact_number(value) - self.origin) / self.step
+        place = self.place(value)
         if place.denominator != 1:
             raise InputError("a value is not a point of the lattice; round it to a multiple of the step")
         return place.numerator

@@ -227,6 +227,9 @@ class OptionalLine:
     def step(self) -> Fraction:
         return self.inside.step
 
+    def place(self, value: Any) -> Fraction:
+        return self.inside.place(value)
+
     def code(self, value: Any) -> int:
         return ABSENT if value is None else self.inside.code(value)
 
