@@ -22,6 +22,7 @@ if TYPE_CHECKING:  # what tools see; at run time a name is loaded when it is fir
     from dproof.curves.expansion import expand as expand
     from dproof.curves.kernels import Kernel as Kernel
     from dproof.curves.noise import curve_noise as curve_noise
+    from dproof.curves.vectors import additive_noise as additive_noise
     from dproof.errors import DproofError as DproofError
     from dproof.errors import DproofWarning as DproofWarning
     from dproof.errors import InputError as InputError
@@ -48,6 +49,7 @@ if TYPE_CHECKING:  # what tools see; at run time a name is loaded when it is fir
     from dproof.mechanisms.frequency import unary_encoding as unary_encoding
     from dproof.mechanisms.mechanism import Distribution as Distribution
     from dproof.mechanisms.mechanism import Mechanism as Mechanism
+    from dproof.mechanisms.program import from_program as from_program
     from dproof.optimality.bounds import lower_bound as lower_bound
     from dproof.optimality.bounds import lower_bounds as lower_bounds
     from dproof.optimality.compare import compare as compare
@@ -77,6 +79,7 @@ if TYPE_CHECKING:  # what tools see; at run time a name is loaded when it is fir
     from dproof.spaces.rows import Rows as Rows
     from dproof.spaces.space import Space as Space
     from dproof.spaces.subsets import Subsets as Subsets
+    from dproof.spaces.table import Table as Table
     from dproof.spaces.vectors import Vectors as Vectors
 
 __version__ = "0.1.0"
@@ -91,6 +94,7 @@ _PUBLIC = {
     "Vectors": "dproof.spaces.vectors",
     "Curves": "dproof.spaces.curves",
     "Rows": "dproof.spaces.rows",
+    "Table": "dproof.spaces.table",
     "add_space": "dproof.plans.column",
     "Mechanism": "dproof.mechanisms.mechanism",
     "Distribution": "dproof.mechanisms.mechanism",
@@ -102,6 +106,7 @@ _PUBLIC = {
     "exponential": "dproof.mechanisms.finite",
     "solution_matrix": "dproof.mechanisms.finite",
     "product_sanitisation": "dproof.mechanisms.finite",
+    "from_program": "dproof.mechanisms.program",
     "laplace": "dproof.mechanisms.additive",
     "truncated_laplace": "dproof.mechanisms.additive",
     "bounded_laplace": "dproof.mechanisms.additive",
@@ -114,6 +119,7 @@ _PUBLIC = {
     "Kernel": "dproof.curves.kernels",
     "expand": "dproof.curves.expansion",
     "curve_noise": "dproof.curves.noise",
+    "additive_noise": "dproof.curves.vectors",
     "design": "dproof.optimality.design",
     "design_row": "dproof.optimality.rows",
     "compare": "dproof.optimality.compare",

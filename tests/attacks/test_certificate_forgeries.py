@@ -23,6 +23,7 @@ from dproof import (
     Interval,
     Privacy,
     Subsets,
+    Table,
     bounded_laplace,
     certify,
     discrete_exponential,
@@ -92,7 +93,8 @@ CERTIFICATES: dict[str, Json] = {
     "bits": certify(itemwise_response(Subsets(["a", "b", "c"]), Privacy(1)), Privacy(1)).to_json(),
     "matrix": certify(discrete_exponential(LINE, "1"), Privacy(3)).to_json(),
     "matrix with delta": certify(bounded_laplace(Interval(0, 2, 1), Privacy(1, "1/20")), Privacy(1, "1/20")).to_json(),
-    "listed pairs": certify(product_sanitisation(response_with(Categories([0, 1]), "1/4"), 2), Privacy(2)).to_json(),
+    "listed pairs": certify(discrete_exponential(Table(Categories([0, 1]), 2, "l2"), 1), Privacy(2)).to_json(),
+    "table": certify(product_sanitisation(response_with(Categories([0, 1]), "1/4"), 2), Privacy(2)).to_json(),
     "distances": certify(discrete_exponential(LINE, "0.5"), Privacy(1), metric_privacy=True).to_json(),
     "unary": certify(unary_encoding(LETTERS, Privacy(1)), Privacy(1)).to_json(),
     "subset selection": certify(subset_selection(LETTERS, Privacy(1, "1/100")), Privacy(1, "1/100")).to_json(),
@@ -116,7 +118,7 @@ CERTIFICATES: dict[str, Json] = {
 }
 REGION = ("norm", "terms", "radius", "box")
 # What no column of a release has: only the stand-alone verifier reads it.
-ALONE = {"listed pairs", "distances"}
+ALONE = {"listed pairs", "table", "distances"}
 
 
 # Forgeries -----------------------------------------------------------------------------------------------------------
@@ -311,11 +313,16 @@ def laws(law: Json) -> list[list[int]]:
 
 
 def finite_delta(law: Json, odds: Fraction, distances: Any, epsilon: Fraction) -> Fraction:
-    rows = laws(law)
+    of_tables = law["kind"] == "product"
+    rows = laws(law["law"] if of_tables else law)
+    if of_tables and law["rows"] > 1:  # two rows show as much as more do
+        pairs = [(i, j) for i, j in combinations(range(len(rows) ** 2), 2) if (i // len(rows) == j // len(rows))]
+        rows = [[x * y for x in one for y in other] for one in rows for other in rows]
+    else:
+        pairs = law.get("neighbours") or list(combinations(range(len(rows)), 2))
     totals = {sum(row) for row in rows}
     assert len(totals) == 1
     (total,) = totals
-    pairs = law.get("neighbours") or list(combinations(range(len(rows)), 2))
     worst = Fraction(0)
     for i, j in [*pairs, *((j, i) for i, j in pairs)]:
         at = exp_below(epsilon * Fraction(distances[i][j])) if distances else odds

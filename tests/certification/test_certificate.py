@@ -22,6 +22,7 @@ from dproof import (
     Certificate,
     Privacy,
     Subsets,
+    Table,
     certify,
     discrete_exponential,
     itemwise_response,
@@ -57,7 +58,8 @@ CERTIFICATES: dict[str, Certificate] = {
         Privacy("1.4"),
     ),
     "matrix with delta": certify(discrete_exponential(LINE, 1), Privacy("0.5", "0.7")),
-    "neighbours": certify(product_sanitisation(response_with(Categories([0, 1]), "1/4"), 2), Privacy("1.1")),
+    "neighbours": certify(discrete_exponential(Table(Categories([0, 1]), 2, "l2"), 1), Privacy("1.1")),
+    "table": certify(product_sanitisation(response_with(Categories([0, 1]), "1/4"), 2), Privacy("1.1")),
     "metric privacy": certify(discrete_exponential(LINE, "0.5"), Privacy(1), metric_privacy=True),
     "a zero": certify(solution_matrix(Categories([0, 1]), [["9/10", "1/10"], [1, 0]]), Privacy(2, "1/5")),
     "large numbers": certify(response_with(HOBBIES, Fraction(1, 10) - Fraction(1, 10**40)), Privacy(2)),
@@ -101,6 +103,7 @@ def test_it_is_confirmed_by_a_program_that_needs_nothing_else(name: str, tmp_pat
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.startswith("holds: epsilon = ")
     assert ("listed pairs" in done.stdout) == (name == "neighbours")
+    assert ("tables that differ in one row" in done.stdout) == (name == "table")
 
 
 def test_the_program_imports_the_standard_library_only() -> None:

@@ -20,6 +20,7 @@ from dproof.laws import (
     OneItem,
     PlaneDesign,
     Rounded,
+    RowByRow,
     SubsetSelection,
     Unary,
 )
@@ -49,6 +50,7 @@ WRITTEN = [
     Matrix(np.array([[3, 1], [1, 3]]), 4),
     OneItem(3, 2, 1),
     PlaneDesign(6, 2, 3, 1),
+    RowByRow(KeepOrOther(3, 2, 1), 7),
     Rounded(5, 1, Matrix(np.array([[3, 1], [1, 3]]), 4)),
     SubsetSelection(5, 2, 3, 1),
     Unary(3, 2, 1, 4),
@@ -58,8 +60,8 @@ WRITTEN = [
 
 
 def test_the_readers_know_the_same_kinds() -> None:
-    """A curve's law is read with its plan, and the noise of its coefficients with it."""
-    assert readers.LAWS.keys() == LAWS.keys() - {"coefficients"}
+    """A curve's law is read with its plan, and the noise of its coefficients with it; vectors are in no plan."""
+    assert readers.LAWS.keys() == LAWS.keys() - {"coefficients", "vectors"}
     assert noise_readers.NOISES.keys() == NOISES.keys() - {"convolved", "k-norm"}
 
 

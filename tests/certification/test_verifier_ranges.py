@@ -58,7 +58,7 @@ RANGES: dict[str, tuple[Reader, tuple[list[Any], list[Any]]]] = {
     "k-norm cell": (NOISES["k-norm"]["cell"], wholes(1, 1 << 40)),
     "k-norm fall": (NOISES["k-norm"]["fall"], fractions(Fraction(1, 1 << 32), 1 - Fraction(1, 1 << 32))),
     "keep-or-other size": (LAWS["keep-or-other"]["size"], wholes(1, 1 << 62)),
-    "bits": (LAWS["bits"]["bits"], wholes(1, 62)),
+    "bits": (LAWS["bits"]["bits"], wholes(1, 512)),
     "unary size": (LAWS["unary"]["size"], wholes(1, 62)),
     "subset-selection size": (LAWS["subset-selection"]["size"], wholes(1, 62)),
     "subset-selection width": (LAWS["subset-selection"]["width"], wholes(1, 62)),

@@ -18,7 +18,7 @@ from dproof.spaces.space import Space
 from dproof.testing import check_mechanism, check_metric, seeded_coins
 
 # Listed as they are, so that nothing is left out unseen.
-SPACES = ("vectors", "categories", "subsets", "rows", "interval", "dates", "optional", "codes", "answers")
+SPACES = ("vectors", "categories", "subsets", "rows", "table", "interval", "dates", "optional", "codes", "answers")
 FUNCTION_SPACES = ("curves",)  # without a size: theirs are the tests of curves
 
 
@@ -39,6 +39,7 @@ def finite_mechanisms() -> dict[str, tuple[Mechanism, ...]]:
             dp.discrete_exponential(hobbies, "1.79"),
             dp.discrete_exponential(three, 1),
             dp.discrete_exponential(dp.Rows({"first": three, "second": three}), 1),
+            dp.discrete_exponential(dp.Table(three, 2), 1),
         ),
         "exponential": (
             dp.exponential(two, dp.Categories([1, 2, 3]), [[0, -1, -2], [-2, -1, 0]], epsilon=1, base=[1, 2, 1]),
@@ -52,6 +53,9 @@ def finite_mechanisms() -> dict[str, tuple[Mechanism, ...]]:
             dp.product_sanitisation(halves, 3),
             dp.product_sanitisation(dp.response_with(dp.Categories([0, 1, 2]), "0.2"), 2),
             dp.product_sanitisation(into_letters, 2),
+        ),
+        "from_program": (
+            dp.from_program(lambda table, draw: draw({sum(table): 2, 3 - sum(table): 1}), dp.Table(two, 3)),
         ),
         "unary_encoding": (
             dp.unary_encoding(letters, Privacy(1)),

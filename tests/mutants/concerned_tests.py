@@ -33,7 +33,8 @@ CONCERNED = {
     "missing_release worst_pairs certificate_ranges",
     "laws/points.py": "points_on_grid points release_query_numbers",
     "laws/moments.py": "summed_numbers public_numbers estimation_scores release_query",
-    "laws/one_item.py": "one_item worst_pairs best_laws",
+    "laws/one_item.py": "one_item worst_pairs best_laws large_sets",
+    "laws/row_by_row.py": "rows_and_tables certificate_forgeries",
     "laws/rounded.py": "rounded mean_variance certificate_ranges best_laws",
     "laws/scores.py": "count_variance scores_of_empty_places summed_numbers smoothed_scores estimation_scores "
     "estimation_unbiased release_query release_query_designs frequency_protocols groups_under_noise",
@@ -92,6 +93,7 @@ CONCERNED = {
     "curves/noise.py": "curves_noise projection_error curves_choice optional_curves certificate_ranges curves_release "
     "functional_mean_curve curves_estimation",
     "curves/shrinkage.py": "curve_shrinkage curves_estimation central_curves",
+    "curves/vectors.py": "noise_on_vectors",
     "curves/vector_noise.py": "curves_noise gaussian_limits curve_sums noisy_curves optional_curves curves_choice "
     "functional_mean_curve curves_release",
     "curves": "projection_error path_length kernel_norms gaussian_process curves_bases curves_left_out curves_noise "

@@ -4,12 +4,25 @@ from __future__ import annotations
 
 from fractions import Fraction
 from math import exp
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dproof import Categories, Curves, Interval, Privacy, Rows, Subsets, design, laplace, lower_bound, lower_bounds
+from dproof import (
+    Categories,
+    Curves,
+    Interval,
+    Privacy,
+    Rows,
+    Subsets,
+    Table,
+    design,
+    laplace,
+    lower_bound,
+    lower_bounds,
+)
 from dproof.optimality.bounds import _tight_span
 from tests.strategies import metrics
 
@@ -85,3 +98,14 @@ def test_a_line_bounds_unbounded_outputs_too() -> None:
     for epsilon in ("0.1", "1", "5"):
         bound = lower_bound(age, Privacy(epsilon), outputs="anywhere").value
         assert bound <= laplace(age, Privacy(epsilon), clamp=True).error <= laplace(age, Privacy(epsilon)).error
+
+
+@pytest.mark.parametrize("metric", ["l1", "l2", "sup"])
+def test_no_law_on_tables_beats_the_bound_of_its_rows(metric: Any) -> None:
+    """Neighbours differ in one row: a bound for any two tables as neighbours would be too high."""
+    for row, n in ((Categories(["a", "b"]), 3), (Categories([0, 1, 2], "ordinal"), 2)):
+        table = Table(row, n, metric)
+        best, bound = design(table, Privacy(1)), lower_bound(table, Privacy(1))
+        assert bound.value <= best.error
+        if metric == "l1":
+            assert float(bound.value) == pytest.approx(float(best.error), rel=1e-6)

@@ -4,9 +4,8 @@ from fractions import Fraction
 
 import numpy as np
 
-from dproof import Categories, Mechanism
+from dproof import Categories, Mechanism, Table
 from dproof.laws import Matrix
-from dproof.spaces.rows import one_row_apart, table_space
 from tests import brute_force
 
 # (m, n): m + 1 values, n rows.
@@ -18,6 +17,6 @@ def hamming_mechanism(m: int, n: int, ratio: Fraction) -> Mechanism:
     listed = brute_force.tables(range(m + 1), n)
     a, b = ratio.numerator, ratio.denominator
     rows = [[a ** (n - h) * b**h for h in (brute_force.hamming(d, e) for e in listed)] for d in listed]
-    space = table_space(Categories(range(m + 1)), n)
-    law = Matrix(np.array(rows, object), (a + m * b) ** n, one_row_apart(space))
+    space = Table(Categories(range(m + 1)), n)
+    law = Matrix(np.array(rows, object), (a + m * b) ** n, space.neighbours())
     return Mechanism("Hamming", space, space, law, "HLM16, equation (12)")

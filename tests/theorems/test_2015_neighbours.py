@@ -12,16 +12,15 @@ from math import exp
 
 import pytest
 
-from dproof import Categories, InputError, Privacy
+from dproof import Categories, InputError, Privacy, Table
 from dproof.questions.sensitivity import sensitivity
 from dproof.spaces.interval import Interval
-from dproof.spaces.rows import one_row_apart, table_space
 
 SCHEMA = {"x": Categories([0, 1, 2]), "n": Interval(0, 5, 1)}
 
 
 def test_change_one_keeps_the_size_and_has_n_m_neighbours() -> None:
-    apart = one_row_apart(table_space(Categories([0, 1, 2]), 2))
+    apart = Table(Categories([0, 1, 2]), 2).neighbours()
     assert int(apart.sum()) == 36
     assert set(apart.sum(axis=1).tolist()) == {4}
 

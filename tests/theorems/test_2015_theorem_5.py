@@ -15,11 +15,10 @@ from math import comb
 import pytest
 from hypothesis import given
 
-from dproof import Categories, product_sanitisation, response_with
+from dproof import Categories, Table, product_sanitisation, response_with
 from dproof.certification.sufficient_sets import count_checks
 from dproof.exact import exp_below
 from dproof.laws import Matrix
-from dproof.spaces.rows import one_row_apart, table_space
 from tests import brute_force
 from tests.strategies import matrices, odds
 
@@ -57,7 +56,7 @@ def test_with_different_parents_the_worst_of_them_decides(one: Matrix, two: Matr
 def test_how_much_work_the_theorem_saves(values: int, rows: int, pairs: int) -> None:
     """All pairs of neighbouring tables and all sets of tables, against the pairs and sets of one row."""
     parent = response_with(Categories(range(values)), Fraction(1, 2 * values))
-    apart = one_row_apart(table_space(Categories(range(values)), rows))
+    apart = Table(Categories(range(values)), rows).neighbours()
     assert int(apart.sum()) // 2 == rows * comb(values, 2) * values ** (rows - 1) == pairs
     whole, one = (count_checks(mechanism)["brute force"] for mechanism in (product_sanitisation(parent, rows), parent))
     assert whole == 2 * pairs * (2 ** (values**rows) - 2), "not 2^(|D| n), as printed"

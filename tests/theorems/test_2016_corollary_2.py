@@ -8,16 +8,15 @@ from fractions import Fraction
 
 import pytest
 
-from dproof import Categories, discrete_exponential, sufficient_sets
+from dproof import Categories, Table, discrete_exponential, sufficient_sets
 from dproof.exact import exact, exp_below
-from dproof.spaces.rows import table_space
 from tests import brute_force
 
 
 @pytest.mark.parametrize(("m", "n"), [(1, 1), (1, 3), (2, 2), (4, 1), (2, 1)])
 @pytest.mark.parametrize("k", ["0.3", "1"])
 def test_the_one_set_S_suffices(m: int, n: int, k: str) -> None:
-    table = table_space(Categories(range(m + 1)), n)
+    table = Table(Categories(range(m + 1)), n)
     mechanism = discrete_exponential(table, k)
     rows = brute_force.probabilities(mechanism)
     listed = brute_force.tables(range(m + 1), n)

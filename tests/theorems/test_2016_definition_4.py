@@ -5,7 +5,7 @@ from math import exp
 
 import pytest
 
-from dproof import Categories, InputError, Rows, discrete_exponential, exponential
+from dproof import Categories, InputError, Table, discrete_exponential, exponential
 
 POINTS = Categories(["a", "b", "c"])
 UTILITY = [[0, -1, -3], ["-1/2", 0, -1], [-2, "-0.25", 0]]
@@ -43,9 +43,8 @@ def test_minus_k_times_the_distance_is_a_utility(k: object) -> None:
         )
 
 
-def test_on_a_table_the_neighbours_are_one_row_apart() -> None:
-    table = Rows({"1": Categories([0, 1]), "2": Categories([0, 1])})
-    mechanism = discrete_exponential(table, 1)
+def test_on_a_table_the_neighbours_differ_in_one_row() -> None:
+    mechanism = discrete_exponential(Table(Categories([0, 1]), 2), 1)
     assert mechanism.epsilon() == pytest.approx(1, abs=1e-8), "two rows apart it would be 2"
 
 

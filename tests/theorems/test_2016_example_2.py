@@ -15,21 +15,17 @@ from math import exp, fsum, log
 
 import pytest
 
-from dproof import Categories, Rows, discrete_exponential, sufficient_sets
+from dproof import Categories, Table, discrete_exponential, sufficient_sets
 from dproof.certification.sufficient_sets import count_checks
 from tests import brute_force
 
 TABLES = brute_force.tables([0, 1, 2], 2)
 PAIRS = brute_force.neighbours(TABLES)
-MECHANISM = discrete_exponential(Rows({n: Categories([0, 1, 2], "ordinal") for n in ("first", "second")}), 1)
+MECHANISM = discrete_exponential(Table(Categories([0, 1, 2], "ordinal"), 2), 1)
 
 
 def distance(d: tuple[int, ...], e: tuple[int, ...]) -> int:
     return sum(abs(x - y) for x, y in zip(d, e, strict=True))
-
-
-def label(d: tuple[int, ...]) -> dict[str, int]:
-    return {"first": d[0], "second": d[1]}
 
 
 def polynomial(d: tuple[int, ...]) -> list[int]:
@@ -49,16 +45,16 @@ def test_there_are_18360_checks_by_brute_force() -> None:
 
 
 def test_the_two_sets_that_the_example_shows() -> None:
-    first = sufficient_sets(MECHANISM, label((0, 1)), label((2, 1)))
-    assert [tuple(y.values()) for y in first.S] == [(0, 0), (0, 1), (0, 2)]
+    first = sufficient_sets(MECHANISM, (0, 1), (2, 1))
+    assert list(first.S) == [(0, 0), (0, 1), (0, 2)]
     assert first.checks["theorem 2"] == 7
-    second = sufficient_sets(MECHANISM, label((1, 1)), label((2, 1)))
-    assert [tuple(y.values()) for y in second.S] == [(0, 0), (0, 1), (0, 2), (1, 0), (1, 1), (1, 2)]
+    second = sufficient_sets(MECHANISM, (1, 1), (2, 1))
+    assert list(second.S) == [(0, 0), (0, 1), (0, 2), (1, 0), (1, 1), (1, 2)]
     assert second.checks["theorem 2"] == 63
 
 
 def test_24_pairs_need_7_subsets_and_12_need_63() -> None:
-    sizes = Counter(len(sufficient_sets(MECHANISM, label(TABLES[i]), label(TABLES[j])).S) for i, j in PAIRS)
+    sizes = Counter(len(sufficient_sets(MECHANISM, TABLES[i], TABLES[j]).S) for i, j in PAIRS)
     assert sizes == {3: 24, 6: 12}
     assert count_checks(MECHANISM) == {
         "brute force": 18_360,
@@ -84,7 +80,7 @@ def test_the_count_in_exact_polynomials() -> None:
             elif sum(c * exp(-n) for n, c in enumerate(left)) > sum(c * exp(-n) for n, c in enumerate(right)):
                 greater.append(s)
         checks += 2 ** len(greater) - 1
-        assert [tuple(y.values()) for y in sufficient_sets(MECHANISM, label(d), label(e)).S] == greater
+        assert list(sufficient_sets(MECHANISM, d, e).S) == greater
     assert ties == 36
     assert checks == count_checks(MECHANISM)["theorem 2"] == 924
 
@@ -106,7 +102,7 @@ def test_the_printed_figures_are_an_artefact_of_summing_floats_from_left_to_righ
 
     assert sizes(left_to_right) == {3: 21, 6: 15}
     assert 21 * 7 + 15 * 63 == 1092, "as printed"
-    exactly = Counter(len(sufficient_sets(MECHANISM, label(TABLES[i]), label(TABLES[j])).S) for i, j in PAIRS)
+    exactly = Counter(len(sufficient_sets(MECHANISM, TABLES[i], TABLES[j]).S) for i, j in PAIRS)
     assert sizes(fsum) == exactly == {3: 24, 6: 12}, "correctly rounded sums put it right, as whole numbers do"
 
 

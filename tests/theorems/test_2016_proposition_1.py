@@ -10,8 +10,7 @@ from math import comb, exp
 
 import pytest
 
-from dproof import Categories, discrete_exponential
-from dproof.spaces.rows import table_space
+from dproof import Categories, Table, discrete_exponential
 from tests import brute_force
 
 
@@ -24,7 +23,7 @@ def test_the_mechanism_is_divided_by_the_sum_of_the_exponentials(m: int, n: int,
     x = exp(-float(k))
     assert value == pytest.approx((1 + m * x) ** n, abs=1e-7)
     assert value == pytest.approx(sum(comb(n, i) * m**i * x**i for i in range(n + 1)), abs=1e-7)
-    mechanism = discrete_exponential(table_space(Categories(range(m + 1)), n), k)
+    mechanism = discrete_exponential(Table(Categories(range(m + 1)), n), k)
     for d, row in enumerate(brute_force.probabilities(mechanism)):
         assert float(1 / row[d]) == pytest.approx(value, abs=1e-7) and max(row) == row[d]
         assert float(1 / row[d]) != pytest.approx((1 + m * x) ** -n, abs=1e-1), "not the printed exponent"

@@ -9,9 +9,8 @@ from math import exp, log
 
 import pytest
 
-from dproof import Categories, Privacy, certify, discrete_exponential
+from dproof import Categories, Privacy, Table, certify, discrete_exponential
 from dproof.errors import NotPrivate
-from dproof.spaces.rows import table_space
 from tests import brute_force
 from tests.theorems.hamming_law import SHAPES, hamming_mechanism
 
@@ -46,7 +45,7 @@ def test_values() -> None:
 
 @pytest.mark.parametrize("n", [1, 2, 3])
 def test_the_mechanism_itself_at_and_beyond_the_boundary(n: int) -> None:
-    table = table_space(Categories(range(3)), n)
+    table = Table(Categories(range(3)), n)
     certify(discrete_exponential(table, "0.7198547106"), Privacy("0.5", "0.1"))
     with pytest.raises(NotPrivate):
         certify(discrete_exponential(table, "0.7198547117"), Privacy("0.5", "0.1"))
@@ -55,7 +54,7 @@ def test_the_mechanism_itself_at_and_beyond_the_boundary(n: int) -> None:
 @pytest.mark.parametrize("k", ["0", "0.25", "1", "3"])
 def test_at_delta_zero_k_is_the_tight_epsilon(k: str) -> None:
     for n in (1, 2):
-        mechanism = discrete_exponential(table_space(Categories(range(4)), n), k)
+        mechanism = discrete_exponential(Table(Categories(range(4)), n), k)
         certify(mechanism, Privacy(k))
         assert mechanism.epsilon() == pytest.approx(float(k), abs=1e-7)
 

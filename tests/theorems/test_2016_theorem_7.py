@@ -9,8 +9,7 @@ from math import log
 import numpy as np
 import pytest
 
-from dproof import Categories, discrete_exponential, product_sanitisation, response_with
-from dproof.spaces.rows import table_space
+from dproof import Categories, Table, discrete_exponential, product_sanitisation, response_with
 from tests import brute_force
 from tests.theorems.hamming_law import SHAPES, hamming_mechanism
 
@@ -30,7 +29,7 @@ def test_the_mechanisms_that_are_drawn_agree_too(m: int, n: int) -> None:
     p = Fraction(1, 10)
     table = product_sanitisation(response_with(Categories(range(m + 1)), p), n)
     k = log(float(1 / p - m))
-    exponential = discrete_exponential(table_space(Categories(range(m + 1)), n), k)
+    exponential = discrete_exponential(Table(Categories(range(m + 1)), n), k)
     assert np.abs(table.matrix() - exponential.matrix()).max() < 1e-8
 
 

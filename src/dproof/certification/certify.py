@@ -21,6 +21,7 @@ from dproof.privacy import Privacy, Promise
 
 _BITS = (128, 512, 4096)
 _LARGEST_PAIRWISE = 1 << 24  # pairs of inputs times outputs
+_LONGEST_INPUT = 400  # letters of an input in a message
 _LARGEST_SET = 1 << 16  # outputs; beyond this the set is told by its pair alone
 
 
@@ -38,7 +39,7 @@ class Witness:
     probability_prime: Fraction | None
 
     def __str__(self) -> str:
-        pair = f"inputs {self.d!r} and {self.d_prime!r}"
+        pair = f"inputs {_shown(self.d)} and {_shown(self.d_prime)}"
         if self.outputs is None or self.probability is None or self.probability_prime is None:
             return pair
         shown = ", ".join(repr(y) for y in self.outputs[:6]) + (", …" if len(self.outputs) > 6 else "")
@@ -49,6 +50,12 @@ class Witness:
 
     def __repr__(self) -> str:
         return f"<witness: {self}>"
+
+
+def _shown(value: Any) -> str:
+    """An input as a message has it: a long table by its beginning."""
+    text = repr(value)
+    return text if len(text) <= _LONGEST_INPUT else f"{text[:_LONGEST_INPUT]}…"
 
 
 def find_witness(mechanism: Mechanism, source: int, target: int, odds: Fraction) -> Witness:

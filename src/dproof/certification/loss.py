@@ -258,7 +258,7 @@ def compose_mechanisms(mechanisms: Sequence[Mechanism]) -> Composed:
     >>> round(twice.delta("0.4"), 10), twice.tight
     (0.4209810363, True)
     """
-    candidates = {m: _candidates(as_mechanism(m).family) for m in dict.fromkeys(mechanisms)}
+    candidates = {m: _candidates(as_mechanism(m).family.of_one_row) for m in dict.fromkeys(mechanisms)}
     times: dict[tuple[PrivacyLoss, ...], int] = defaultdict(int)
     for m in mechanisms:
         times[candidates[m]] += 1
@@ -266,7 +266,7 @@ def compose_mechanisms(mechanisms: Sequence[Mechanism]) -> Composed:
         chosen = product(*(combinations_with_replacement(losses, n) for losses, n in times.items()))
         with suppress(TooLarge):
             return Composed(tuple(case for losses in chosen for case in compose([*chain(*losses)]).cases))
-    bounds = {m: dominating(m.family) for m in candidates}
+    bounds = {m: dominating(m.family.of_one_row) for m in candidates}
     return compose([bounds[m] for m in mechanisms])
 
 

@@ -165,6 +165,7 @@ FORMAT, VERSION = "dproof certificate", 1
 LARGEST_FILE = 1 << 27  # bytes of a certificate
 MOST_ENTRIES = 1 << 22  # of all matrices of a certificate together
 MOST_COMPARISONS = 1 << 27  # of two weights, likewise
+MOST_BITS = 1 << 15  # of the weight of a set
 MOST_BLOCKS = 1 << 10  # of a table of noise, within its reach
 DRAWN = 1 << 16  # words, each of which asks a row for one law
 
@@ -199,7 +200,7 @@ NOISE = by_kind(NOISES)
 
 LAWS: dict[str, Shape] = {
     "keep-or-other": {"size": whole(1, SIZE), "keep": WEIGHT, "other": WEIGHT},
-    **{kind: {"bits": whole(1, 62), "stay": WEIGHT, "flip": WEIGHT} for kind in ("bits", "one-item")},
+    **{kind: {"bits": whole(1, 512), "stay": WEIGHT, "flip": WEIGHT} for kind in ("bits", "one-item")},
     "matrix": {"total": TOTAL, "rows": many(many(WEIGHT, 1, MOST_ENTRIES), 1, MOST_ENTRIES)},
     "unary": {"size": whole(1, 62), "own": WEIGHT, "other": WEIGHT, "whole": TOTAL},
     "subset-selection": {"size": whole(1, 62), "width": whole(1, 62), "high": WEIGHT, "low": WEIGHT},
@@ -207,6 +208,11 @@ LAWS: dict[str, Shape] = {
     | {"high": WEIGHT, "low": WEIGHT},
     "plane-design": {"size": whole(1, 1 << 24), "order": whole(2, 4095), "high": WEIGHT, "low": WEIGHT},
     "lattice": {"size": digits(1, SIZE), "clamped": truth, "noise": NOISE},
+    "vectors": {
+        "norm": one_of("l1", "l2", "linf"),
+        "sides": many(whole(0, 1 << 40), 1, 512),
+        "noise": NOISE,
+    },
     "coefficients": {
         "norm": one_of("l1", "l2", "linf"),
         "terms": whole(1, 512),
@@ -221,6 +227,9 @@ LAWS["optional"] = dict.fromkeys(("present", "missing", "whole"), TOTAL) | {
 }
 LAWS["rounded"] = {"size": digits(2, 1 << 48), "steps": whole(1, 1 << 12), "law": by_kind({"matrix": LAWS["matrix"]})}
 LAWS["matrix"] = {**LAWS["matrix"], "neighbours?": many(many(whole(0, 1 << 20), 2, 2), 0, MOST_ENTRIES)}
+# A table of so many rows, each by the law of one.
+ONE_ROW = dict(LAWS)
+LAWS["product"] = {"rows": whole(1, 1 << 40), "law": by_kind(ONE_ROW)}
 
 LONG = fraction(0, None, 4300)
 ROW = record({**LEVELS, "exact": truth})
@@ -244,11 +253,12 @@ HEAD["neighbours"] = one_of("change-one", "add-remove")
 
 def certificate_with(others: Laws) -> Reader:
     """A certificate, whose laws may also be of these further kinds."""
+    table = {**LAWS["product"], "law": by_kind(ONE_ROW, others)}
     part = record(
         {
             **dict.fromkeys(("name", "mechanism", "source"), text),
             **PROMISE,
-            "law": by_kind(LAWS, others),
+            "law": by_kind({**LAWS, "product": table}, others),
             "tight": record(LEVELS),
             "error": missing_or(LONG),
             "lower_bound": missing_or(LONG),
@@ -331,6 +341,7 @@ def bits(law: dict[str, Any], _: Fraction) -> Iterator[Pair]:
     """The worst pair differs in every bit; outputs are grouped by how many turned, of all or of one that is drawn."""
     h, stay, flip = law["bits"] if law["kind"] == "bits" else 1, law["stay"], law["flip"]
     require(stay + flip > 0, "a law has no weight")
+    require(h * (stay + flip).bit_length() <= MOST_BITS, "the weights of a set are too long to go through")
     masses = [comb(h, r) * stay ** (h - r) * flip**r for r in range(h + 1)]
     yield 0, (1 << law["bits"]) - 1, masses, masses[::-1], (stay + flip) ** h
 
@@ -556,16 +567,26 @@ def coefficients(law: dict[str, Any], odds: Fraction, nearer: bool = False) -> F
     K-norm noise, P(x) ∝ c^⌈‖x‖/s⌉, costs odds of c^−⌈‖d‖/s⌉ for a move d in the norm of the region; where these odds e₀
     are larger than e, δ ≤ (e₀ − e)/(e₀ + 1), as of all noise with such odds.
     """
-    terms, radius, box, noise = int(law["terms"]), law["radius"], law["box"], law["noise"]
+    terms, radius, box = int(law["terms"]), law["radius"], law["box"]
     require((radius is None) != (box is None), "the region must be a ball or a box")
     require(box is None or len(box) == terms, "the box must have a bound for each term")
     radii = 1 if nearer else 2
-    sides = [radii * bound for bound in box or ()]
-    square = sum(side * side for side in sides) if sides else (radii * radius) ** 2
+    return moved(law, odds, terms, [radii * bound for bound in box or ()], 0 if radius is None else radii * radius)
+
+
+def vectors(law: dict[str, Any], odds: Fraction) -> Fraction:
+    """The same for vectors of a grid, which lie no farther apart than its sides."""
+    require(any(law["sides"]), "the grid has one vector only")
+    return moved(law, odds, len(law["sides"]), law["sides"], 0)
+
+
+def moved(law: dict[str, Any], odds: Fraction, terms: int, sides: list[int], length: int) -> Fraction:
+    """δ of the noise of a law on so many terms, which move by these sides, or where there are none by this l2 norm."""
+    noise, square = law["noise"], sum(side * side for side in sides) if sides else length**2
     if noise["kind"] == "k-norm":
         fits = noise["norm"] == law["norm"] == ("linf" if sides else "l2") and noise["terms"] == terms
         require(fits and (sides != [] or terms <= 10), "the noise does not fit its norm")
-        cells = -(-(max(sides) if sides else radii * radius) // int(noise["cell"]))
+        cells = -(-(max(sides) if sides else length) // int(noise["cell"]))
         most = power(1 / noise["fall"], cells, 1)
         return max(Fraction(0), (most - odds) / (most + 1))
     if law["norm"] == "l1":
@@ -604,17 +625,29 @@ def optional(law: dict[str, Any], odds: Fraction) -> Fraction:
 
 
 # Laws that are bounded as a whole, without going through pairs of inputs.
-BOUNDS: dict[str, Callable[..., Fraction]] = {"coefficients": coefficients, "lattice": lattice, "optional": optional}
+BOUNDS: dict[str, Callable[..., Fraction]] = {
+    "coefficients": coefficients,
+    "vectors": vectors,
+    "lattice": lattice,
+    "optional": optional,
+}
 
 
 # The whole certificate -----------------------------------------------------------------------------------------------
 
 
+def of_a_row(law: dict[str, Any]) -> dict[str, Any]:
+    """The law of one row, where a law is that of a table: given all other rows, a table is told from one that differs
+    in one row by the draw of that row alone, so neither its delta nor its epsilon is larger."""
+    return law["law"] if law["kind"] == "product" else law
+
+
 def largest(part: dict[str, Any], epsilon: Fraction) -> tuple[Fraction, int, int]:
     """The largest divergence of one law at ε over its pairs of inputs, in both orders, and the pair that has it."""
-    law, distances, kind = part["law"], part.get("distances"), part["law"]["kind"]
+    law, distances = of_a_row(part["law"]), part.get("distances")
+    kind = law["kind"]
     if distances is not None:
-        require(kind == "matrix", "metric privacy needs a law for each input")
+        require(part["law"]["kind"] == "matrix", "metric privacy needs a law for each input")
         check_distances(distances, len(law["rows"]))
     odds, worst = exp_below(epsilon), (Fraction(0), 0, 0)
     if kind in BOUNDS or "worst" in law:
@@ -653,7 +686,8 @@ def check_work(laws: list[dict[str, Any]]) -> None:
     """Refuse matrices that would take hours to go through."""
     entries = comparisons = 0
     for part in laws:
-        law = part["law"]["law"] if part["law"]["kind"] == "rounded" else part["law"]
+        law = of_a_row(part["law"])
+        law = law["law"] if law["kind"] == "rounded" else law
         if law["kind"] == "matrix":
             k, outputs = len(law["rows"]), len(law["rows"][0])
             entries += k * outputs
@@ -795,6 +829,8 @@ def inputs(law: dict[str, Any]) -> int | None:
         return None if values is None else values + 1
     if law["kind"] == "coefficients":
         return None
+    if law["kind"] == "vectors":
+        return prod(int(side) + 1 for side in law["sides"])
     if "bits" in law:
         return 1 << int(law["bits"])
     if law["kind"] == "rounded":
@@ -845,7 +881,8 @@ def verify(
     if release is not None:
         one = parsed["neighbours"] == "change-one"
         require(one, "a release shows how many rows it has, so it can only promise change-one")
-        every = not any("neighbours" in part["law"] or "distances" in part for part in parsed["laws"])
+        few = ("neighbours" in part["law"] or "distances" in part for part in parsed["laws"])
+        every = not any(few) and all(part["law"]["kind"] != "product" for part in parsed["laws"])
         require(every, "the laws of a release must be private for every pair of values")
     if "sample" in parsed:
         check_sample(parsed)
@@ -864,7 +901,8 @@ def verify(
 def laws_of(certificate: dict[str, Any]) -> str:
     """How many laws there are, and for which pairs of inputs and columns their promise is."""
     laws = certificate["laws"]
-    limits = ", for the listed pairs of inputs" * any("neighbours" in part["law"] for part in laws)
+    limits = ", for tables that differ in one row" * any(part["law"]["kind"] == "product" for part in laws)
+    limits += ", for the listed pairs of inputs" * any("neighbours" in of_a_row(part["law"]) for part in laws)
     limits += ", epsilon times the distance of two inputs" * any("distances" in part for part in laws)
     public = (certificate["release"] or {}).get("public", ())
     limits += f"; not protected, because called public: {', '.join(map(repr, public))}" if public else ""

@@ -10,6 +10,7 @@ from typing import Annotated, Any
 import click
 
 from dproof.certification.verify_central import FORMAT as CENTRAL
+from dproof.certification.verify_certificate import of_a_row
 from dproof.cli.options import AsJson, argument
 from dproof.cli.output import Page, emit, escape
 from dproof.errors import VerificationFailed
@@ -50,11 +51,16 @@ def verify(
         raise click.exceptions.Exit(1)
 
 
+_PAIRS = {"all": "", "listed": ", for the listed pairs of inputs", "one row": ", for tables that differ in one row"}
+
+
 def _laws(certificate: Mapping[str, Any]) -> dict[str, Any]:
     laws = certificate["laws"]
+    listed = any("neighbours" in of_a_row(part["law"]) for part in laws)
+    one_row = any(part["law"]["kind"] == "product" for part in laws)
     return {
         "laws": len(laws),
-        "pairs": "listed" if any("neighbours" in part["law"] for part in laws) else "all",
+        "pairs": "listed" if listed else "one row" if one_row else "all",
         "public": (certificate["release"] or {}).get("public", []),
         "metric_privacy": any("distances" in part for part in laws),
     }
@@ -78,7 +84,7 @@ def _page(answer: dict[str, Any], path: Path) -> Page:
         yield f"Checked in exact arithmetic: the noise of {several(answer['measurements'], 'measured table')} together."
         yield from _unchecked(answer)
         return
-    limits = ", for the listed pairs of inputs" if answer["pairs"] == "listed" else ""
+    limits = _PAIRS[answer["pairs"]]
     limits += ", ε times the distance of two inputs" if answer["metric_privacy"] else ""
     limits += escape("; " * bool(answer["public"]) + not_protected(answer["public"]))
     rows = f", {several(answer['release']['rows'], 'row')}" if answer["release"] else ""

@@ -1,8 +1,9 @@
 """Laws of whole numbers: what is sampled, certified, undone by estimation and written down, as one object.
 
-Tables: `matrix` (any finite law), `keep_or_other`, `rounded`, `sets`. Noise on Z: `lattice` with `laplace`, `gaussian`,
-`stairs`. `law` says what a law must offer, `divergence` how far two lie apart, `guide` how they are drawn, `debias` and
-`scores` how estimation undoes them. All are imported here, so that every kind can be read back from a certificate.
+Finite: `matrix` (any such law), `keep_or_other`, `rounded`, `sets`. Tables of rows: `row_by_row`. Noise on Z: `lattice`
+with `laplace`, `gaussian`, `stairs`. `law` says what a law must offer, `divergence` how far two lie apart, `guide` how
+they are drawn, `debias` and `scores` how estimation undoes them. All are imported here, so that every kind can be read
+back from a certificate.
 """
 
 from dproof.laws.block_design import BlockDesign, PlaneDesign
@@ -15,6 +16,7 @@ from dproof.laws.matrix import Matrix
 from dproof.laws.one_item import OneItem
 from dproof.laws.optional import OptionalLaw
 from dproof.laws.rounded import Rounded
+from dproof.laws.row_by_row import RowByRow
 from dproof.laws.sets import Bits, SubsetSelection, Unary
 from dproof.laws.stairs import Stairs
 
@@ -31,6 +33,7 @@ __all__ = [
     "OptionalLaw",
     "PlaneDesign",
     "Rounded",
+    "RowByRow",
     "Stairs",
     "SubsetSelection",
     "TwoSided",

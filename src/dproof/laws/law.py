@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
+from math import log10
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self
 
 import numpy as np
@@ -25,6 +26,7 @@ Range = tuple[int | Fraction, int | Fraction]
 # outside is no law, or would take for ever to look at. How numbers must go together, each law checks for itself.
 SIZE: Range = (1, 1 << 62)
 SET_SIZE: Range = (1, 62)
+ITEMS: Range = (1, 512)
 WEIGHT: Range = (0, 10**2000 - 1)
 TOTAL: Range = (1, 10**2000 - 1)
 
@@ -84,6 +86,11 @@ class Law(Protocol):
     def neighbours(self) -> NDArray[np.bool_] | None:
         """Which ordered pairs of inputs count, as a matrix; None for all of them."""
         return None
+
+    @property
+    def of_one_row(self) -> Law:
+        """The law by which two neighbours are told apart: this one, but for tables."""
+        return self
 
     def worst_pair(self) -> Pair | None:
         """A pair of inputs that no other pair exceeds at any odds; None where none is known to."""
@@ -317,6 +324,11 @@ def _is_number(text: str) -> bool:
     return len(text) <= _LONGEST and text.isascii() and text.isdecimal()
 
 
+def counted(number: int) -> str:
+    """A number of points as it is told: in digits, or about a power of ten."""
+    return str(number) if number < 10**18 else f"about 10^{int(log10(number))}"
+
+
 def listed(law: Law, most: int | None = None) -> tuple[int, int, int]:
     """How many inputs and outputs a law has that is to be written out whole, and its total; at most so many entries."""
     inputs, outputs, total = law.inputs, law.outputs, law.total
@@ -324,7 +336,7 @@ def listed(law: Law, most: int | None = None) -> tuple[int, int, int]:
         raise InputError("this law has infinitely many outputs, so no matrix; ask for single probabilities, or clamp")
     if most is not None and inputs * outputs > most:
         raise TooLarge(
-            f"a law of {inputs} inputs by {outputs} outputs is too large to write out: at most {most} entries; ask for "
-            "law(value) of one input"
+            f"a law of {counted(inputs)} inputs by {counted(outputs)} outputs is too large to write out: at most "
+            f"{most} entries; ask for law(value) of one input"
         )
     return inputs, outputs, total

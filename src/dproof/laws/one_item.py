@@ -14,7 +14,7 @@ from dproof.errors import InputError
 from dproof.laws.debias import Mixed, Seen, Unmixed
 from dproof.laws.divergence import Pair
 from dproof.laws.guide import coin, uniform
-from dproof.laws.law import LAWS, SET_SIZE, WEIGHT, Law, Range
+from dproof.laws.law import ITEMS, LAWS, WEIGHT, Law, Range
 from dproof.laws.scores import Array, Dense, Powers
 from dproof.spaces.answers import Answers
 from dproof.spaces.space import Space
@@ -32,7 +32,7 @@ class OneItem(Law):
     """
 
     kind: ClassVar[str] = "one-item"
-    ranges: ClassVar[Mapping[str, Range]] = {"bits": SET_SIZE, "stay": WEIGHT, "flip": WEIGHT}
+    ranges: ClassVar[Mapping[str, Range]] = {"bits": ITEMS, "stay": WEIGHT, "flip": WEIGHT}
 
     bits: int
     stay: int
@@ -59,7 +59,7 @@ class OneItem(Law):
         return Answers(space.items)
 
     def weights(self, source: int) -> NDArray[Any]:
-        said, held = np.arange(self.outputs) % 2, source >> np.arange(self.outputs) // 2 & 1
+        said, held = np.arange(self.outputs) % 2, np.array([source >> n & 1 for n in range(self.bits)]).repeat(2)
         return np.where(said == held, self.stay, self.flip).astype(object)
 
     def worst_pair(self) -> Pair:
@@ -103,7 +103,8 @@ class OneItem(Law):
 
     def draw(self, codes: NDArray[Any], coins: Coins) -> NDArray[Any]:
         item = uniform(self.bits).sample(len(codes), coins).astype(np.int64)
-        held = codes.astype(np.int64) >> item & 1
+        masks = codes if codes.dtype == object else codes.astype(np.int64)
+        held = (masks >> item & 1).astype(np.int64)
         turned = coin(self.stay, self.flip).sample(len(codes), coins)
         return np.asarray(2 * item + (held ^ turned))
 

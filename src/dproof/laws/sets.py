@@ -17,16 +17,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dproof.coins import Coins
-from dproof.errors import InputError, TooLarge
+from dproof.errors import InputError, TooLarge, VerificationFailed
 from dproof.laws.debias import Kept, Mixed, Seen, Unmixed
 from dproof.laws.divergence import Pair, any_pair
 from dproof.laws.guide import Guide, coin, guide, uniform_below
-from dproof.laws.law import LAWS, SET_SIZE, TOTAL, WEIGHT, Law, Range
+from dproof.laws.law import ITEMS, LAWS, SET_SIZE, TOTAL, WEIGHT, Law, Range, read_number
 from dproof.laws.scores import hit_and_miss_variance, two_chances_variance
 from dproof.spaces.codes import Codes
 from dproof.spaces.space import Space
 
 _MOST_TABLED, _MANY = 14, 1 << 12  # values whose sets have a table, and rows that it is made for
+_MOST_BITS = 1 << 15  # of the recorded weight of a set
+_MOST_FLIPPED = 24  # items of sets whose weights are listed
 _MOST_LISTED = 20  # values whose sets are written out one by one
 
 
@@ -41,7 +43,7 @@ class Bits(Law):
     """
 
     kind: ClassVar[str] = "bits"
-    ranges: ClassVar[Mapping[str, Range]] = {"bits": SET_SIZE, "stay": WEIGHT, "flip": WEIGHT}
+    ranges: ClassVar[Mapping[str, Range]] = {"bits": ITEMS, "stay": WEIGHT, "flip": WEIGHT}
 
     bits: int
     stay: int
@@ -62,6 +64,8 @@ class Bits(Law):
         return int((self.stay + self.flip) ** self.bits)
 
     def weights(self, source: int) -> NDArray[Any]:
+        if self.bits > _MOST_FLIPPED:
+            raise TooLarge(f"the sets of {self.bits} items are too many to list; ask for single probabilities")
         differing = np.bitwise_count(np.arange(self.outputs) ^ source)
         powers = [self.stay ** (self.bits - r) * self.flip**r for r in range(self.bits + 1)]
         return np.asarray(np.array(powers, object)[differing])
@@ -106,6 +110,13 @@ class Bits(Law):
 
     def to_json(self) -> Mapping[str, Any]:
         return {"kind": self.kind, "bits": self.bits, "stay": str(self.stay), "flip": str(self.flip)}
+
+    @classmethod
+    def from_json(cls, record: Mapping[str, Any]) -> Bits:
+        bits, stay, flip = (read_number(record, name, span) for name, span in cls.ranges.items())
+        if bits * (stay + flip).bit_length() > _MOST_BITS:
+            raise VerificationFailed("the certificate cannot be read: the weights of a set are too long")
+        return cls(bits, stay, flip)
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,9 +11,10 @@ from numpy.typing import NDArray
 
 from dproof.errors import InputError, TooLarge, did_you_mean
 from dproof.exact import has_shape, whole_numbers
-from dproof.laws.law import Law, listed
+from dproof.laws.law import Law, counted, listed
 from dproof.spaces.line import Line
 from dproof.spaces.space import Space
+from dproof.spaces.table import Lines
 
 _LARGEST = 1 << 24  # losses that are written out
 
@@ -51,7 +52,9 @@ def losses(inputs: Space, outputs: Space | None = None, loss: Any = None) -> Los
     """
     target, name = inputs if outputs is None else outputs, _loss_name(loss)
     if inputs.size * target.size > _LARGEST:
-        raise TooLarge(f"losses of {inputs.size} inputs by {target.size} outputs are too many to write out")
+        raise TooLarge(
+            f"losses of {counted(inputs.size)} inputs by {counted(target.size)} outputs are too many to write out"
+        )
     if name == "matrix":
         _check_shape(loss, inputs.size, target.size)
         whole, unit = whole_numbers(loss, "a loss")
@@ -66,9 +69,11 @@ def losses(inputs: Space, outputs: Space | None = None, loss: Any = None) -> Los
     return Losses(whole, unit, name) if name == "metric" else Losses(whole**2, unit**2, name)
 
 
-def expected_errors(family: Law, inputs: Space, outputs: Space | Line, loss: Any = None) -> list[Fraction]:
+def expected_errors(family: Law, inputs: Space, outputs: Space | Line | Lines, loss: Any = None) -> list[Fraction]:
     """E R(d, Y_d) for each input d, with a loss R as `losses` takes it, in closed form where the law has one."""
     name = _loss_name(loss)
+    if inputs.size > _LARGEST:
+        raise TooLarge(f"there are {counted(inputs.size)} inputs, too many to list; `error` is the largest of all")
     if name == "matrix":
         height, width, _ = listed(family)
         _check_shape(loss, height, width)
@@ -81,7 +86,7 @@ def expected_errors(family: Law, inputs: Space, outputs: Space | Line, loss: Any
     return [family.expectation(n, row if name == "metric" else row.astype(object) ** 2) for n, row in enumerate(rows)]
 
 
-def maximal_error(family: Law, inputs: Space, outputs: Space | Line) -> Fraction:
+def maximal_error(family: Law, inputs: Space, outputs: Space | Line | Lines) -> Fraction:
     """max_d E ρ(Y_d, d), in closed form where the law has one."""
     if _same_space(inputs, outputs):
         return family.maximal_error(inputs)
@@ -100,10 +105,10 @@ def _loss_name(loss: Any) -> str:
 
 def _check_shape(loss: Any, inputs: int, outputs: int) -> None:
     if not has_shape(loss, inputs, outputs):
-        raise InputError(f"the losses must be a matrix of {inputs} inputs by {outputs} outputs")
+        raise InputError(f"the losses must be a matrix of {counted(inputs)} inputs by {counted(outputs)} outputs")
 
 
-def _distances(inputs: Space, outputs: Space | Line, code: int) -> NDArray[Any]:
+def _distances(inputs: Space, outputs: Space | Line | Lines, code: int) -> NDArray[Any]:
     """ρ(d, y) for one input d and every output y."""
     if outputs is inputs or outputs == inputs:
         return inputs.distances(code)
@@ -115,6 +120,6 @@ def _distances(inputs: Space, outputs: Space | Line, code: int) -> NDArray[Any]:
     raise InputError("the outputs have no distance from the inputs; give a matrix of losses")
 
 
-def _same_space(inputs: Space, outputs: Space | Line) -> bool:
-    """Whether outputs lie in the space of the inputs, or on the lattice that it is cut from."""
-    return outputs is inputs or outputs == inputs or outputs == inputs.line
+def _same_space(inputs: Space, outputs: Space | Line | Lines) -> bool:
+    """Whether outputs lie in the space of the inputs, or on the lattice that it lies in."""
+    return outputs is inputs or outputs == inputs or outputs == inputs.around

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from fractions import Fraction
-from functools import reduce
 from typing import Any, cast
 
 import numpy as np
@@ -14,15 +13,17 @@ from dproof.arguments import expect, listed, whole
 from dproof.errors import InputError, TooLarge
 from dproof.exact import exact, exp_above, exp_below, has_shape, whole_numbers
 from dproof.laws.keep_or_other import KeepOrOther, keep_up_to, response_law
-from dproof.laws.law import listed as sizes
+from dproof.laws.law import Law, counted
 from dproof.laws.matrix import Matrix, whole_law
+from dproof.laws.row_by_row import RowByRow
 from dproof.laws.sets import Bits
 from dproof.mechanisms.mechanism import Mechanism, Optimum, as_mechanism
 from dproof.mechanisms.neighbours import as_neighbours
 from dproof.privacy import Privacy, Promise
-from dproof.spaces.rows import one_row_apart, table_space
+from dproof.spaces.product import Metric
 from dproof.spaces.space import Space, as_space
 from dproof.spaces.subsets import Subsets
+from dproof.spaces.table import Lines, Table
 
 _LARGEST_SIZE = 1 << 48  # values; beyond this whole numbers of 62 bits grow coarse
 _FLIP = 1 << 36  # the weight of a flipped item
@@ -34,8 +35,7 @@ _LOWEST = -1000  # a utility this far below the best is as good as any lower one
 _LARGEST_K = 1000
 _LARGEST_SPACE = 1 << 12  # points, where the law is written out as a matrix
 _TOLERANCE = Fraction(1, 10**9)  # by which a row of a given matrix may miss its sum
-_LARGEST_LAW = 1 << 22  # entries of the matrix on D^n
-_MOST_ROWS = 11  # of two values and two outputs
+_MOST_ROWS = 1 << 20  # of a table
 
 
 def randomised_response(space: Space, privacy: Promise) -> Mechanism:
@@ -62,7 +62,9 @@ def randomised_response(space: Space, privacy: Promise) -> Mechanism:
 
 def _optimum(family: KeepOrOther, space: Space, privacy: Privacy) -> Optimum | None:
     """HLM16, Theorem 10: under the discrete metric no sanitisation into D errs less than (1 − δ)m/(m + e^ε)."""
-    if space.diameter != space.separation or space.size < 2:
+    if (
+        not space.is_discrete or space.size < 2 or space.rows > 1
+    ):  # tables that differ in two rows may lie farther apart
         return None
     m, kappa = space.size - 1, space.separation
     attained = kappa * Fraction(m * family.other, family.total)
@@ -111,8 +113,9 @@ def discrete_exponential(space: Space, k: Any = None, *, utility: Any = None, ne
     Under the discrete metric it is randomised response with e^k = 1/p − m, HLM16, Theorem 7, and it is
     (ε, δ)-private iff e^k ≤ (e^ε + mδ)/(1 − δ), HLM16, Theorem 4. HLM16, Definition 4 and equation (12).
 
-    `neighbours`, pairs of labels or a square matrix of booleans, says which inputs are neighbours; all by default.
-    For `Rows`, a table of n rows, they are the tables that differ in one row.
+    `neighbours`, pairs of labels or a square matrix of booleans, says which inputs are neighbours: all by default, and
+    of a `Table` those that differ in one row. With k and the l1 metric its law is the product of the rows' laws, for
+    any number of rows.
 
     >>> from dproof import Categories
     >>> round(discrete_exponential(Categories(["a", "b", "c"]), 1).epsilon(), 9)
@@ -126,14 +129,18 @@ def discrete_exponential(space: Space, k: Any = None, *, utility: Any = None, ne
         unit = exact(k, "k")
         if not 0 <= unit <= _LARGEST_K:
             raise InputError(f"k must lie between 0 and {_LARGEST_K}; at 0 every answer is as likely")
-        if space.is_discrete and space.factors is None and neighbours is None:
-            return Mechanism(
-                "discrete exponential", space, space, keep_up_to(exp_below(unit * space.separation), space.size), source
-            )
+        table: Any = space
+        if table.row is not None and table.metric == "l1" and neighbours is None:  # e^{−kΣρ} = Π e^{−kρ}
+            law: Law = RowByRow(discrete_exponential(table.row, k).family, table.n)
+            return Mechanism("discrete exponential", space, space, law, "HLM16, Definition 4 and Theorem 7")
+        if space.is_discrete and space.size <= _LARGEST_SIZE and neighbours is None:
+            law = keep_up_to(exp_below(unit * space.separation), space.size)
+            return Mechanism("discrete exponential", space, space, law, source)
     if space.size > _LARGEST_SPACE:
-        raise TooLarge(f"a law on {space.size} points is too large to write out; take at most {_LARGEST_SPACE}")
-    apart = neighbours is None and space.factors is not None
-    pairs = one_row_apart(space) if apart else as_neighbours(neighbours, space)
+        raise TooLarge(
+            f"a law on {counted(space.size)} points is too large to write out; take at most {_LARGEST_SPACE}"
+        )
+    pairs = as_neighbours(neighbours, space)
     if k is not None:
         utility = -np.array([space.distances(n) for n in range(space.size)])
     family = _exponential_law(utility, (space.size, space.size), unit, None, pairs)
@@ -162,6 +169,7 @@ def exponential(
     as_space(inputs, "inputs")
     as_space(outputs, "outputs")
     eps = Privacy(epsilon).epsilon
+    _check_utilities(utility, inputs.size, outputs.size)
     given = [1] * outputs.size if base is None else listed(base, "base", "a list of weights, one for each output")
     measure = [exact(x, "a base weight") for x in given]
     if len(measure) != outputs.size or min(measure) < 0 or not any(measure):
@@ -179,8 +187,7 @@ def _exponential_law(
     neighbours: NDArray[np.bool_] | None,
 ) -> Matrix:
     """The law of whole numbers nearest to e^{unit·u(d, q)} μ(q), row by row."""
-    if not has_shape(utility, *shape):
-        raise InputError(f"the utilities must be a matrix of {shape[0]} inputs by {shape[1]} outputs")
+    _check_utilities(utility, *shape)
     levels, denominator = whole_numbers(utility, "a utility")
     gaps = levels - levels.max(axis=1, keepdims=True)  # only differences count, and then e^u is at most 1
     values, places = np.unique(gaps, return_inverse=True)
@@ -190,6 +197,11 @@ def _exponential_law(
     if base is not None:
         laws = laws * np.array(base, object)
     return Matrix(np.array([whole_law(law.tolist(), _TOTAL) for law in laws]), _TOTAL, neighbours)
+
+
+def _check_utilities(utility: Any, inputs: int, outputs: int) -> None:
+    if not has_shape(utility, inputs, outputs):
+        raise InputError(f"the utilities must be a matrix of {counted(inputs)} inputs by {counted(outputs)} outputs")
 
 
 def solution_matrix(space: Space, rows: Any, *, outputs: Space | None = None, neighbours: Any = None) -> Mechanism:
@@ -218,7 +230,9 @@ def _check_shape(rows: Any, inputs: int, outputs: int) -> None:
     if not isinstance(rows, (list, tuple)) and not (isinstance(rows, np.ndarray) and rows.ndim == 2):
         raise InputError("rows must be a solution matrix: a list of rows, one for each input")
     if len(rows) != inputs:
-        raise InputError(f"the solution matrix has {len(rows)} rows for {inputs} inputs; give one row for each")
+        raise InputError(
+            f"the solution matrix has {len(rows)} rows for {counted(inputs)} inputs; give one row for each"
+        )
     for n, row in enumerate(rows, 1):
         if isinstance(row, str) or not hasattr(row, "__len__"):
             raise InputError(f"row {n} of the solution matrix is not a list of {outputs} numbers")
@@ -240,32 +254,32 @@ def _mend(whole: NDArray[Any], total: int) -> None:
         row[row.argmax()] += missing
 
 
-def product_sanitisation(parent: Mechanism, rows: int) -> Mechanism:
+def product_sanitisation(parent: Mechanism, rows: int, *, metric: Metric = "l1") -> Mechanism:
     """The mechanism on D^n that gives each of n rows to the parent mechanism, independently.
 
-    P(Y_d = y) = Π_i P(Y_{d_i} = y_i), with neighbours the tables that differ in one row.
-    HLM15, equation (7); HLM16, Definition 5.
+    P(Y_d = y) = Π_i P(Y_{d_i} = y_i), with neighbours the tables that differ in one row; for any n, as nothing is
+    written out. `metric` is that of the tables, as `Table` has it. HLM15, equation (7); HLM16, Definition 5.
 
     Why it is private: given all other rows, a table is told from its neighbour by one draw of the parent, so the
     tight δ at every ε is the parent's, however many rows there are (HLM15, Lemma 3 and Theorem 5; HLM16, Theorem 6
-    and Corollary 3). To sanitise a table it is enough to draw from the parent row by row; this law is for looking.
+    and Corollary 3).
 
     >>> from dproof import Categories
     >>> parent = response_with(Categories(["yes", "no"]), "1/4")
-    >>> table = product_sanitisation(parent, 3)
-    >>> table.inputs.size, table.epsilon() == parent.epsilon()
-    (8, True)
+    >>> table = product_sanitisation(parent, 1000)
+    >>> table.epsilon() == parent.epsilon(), table.error, len(table.draw(["yes", "no"] * 500))
+    (True, Fraction(250, 1), 1000)
     """
-    family, rows = as_mechanism(parent, "parent").family, whole(rows, "rows", 1)
-    size, width, total = sizes(family)
-    if rows > _MOST_ROWS or (size * width) ** rows > _LARGEST_LAW:
-        raise TooLarge(
-            f"the law of so many rows of {size} values is too large to write out; take fewer rows, or draw from the "
-            "parent row by row, which is the same for any number"
-        )
-    inputs = table_space(parent.inputs, rows)
-    outputs = inputs if parent.outputs is parent.inputs else table_space(cast(Space, parent.outputs), rows)
-    one_row = np.array([family.weights(n) for n in range(size)], object)
-    table: NDArray[Any] = reduce(np.kron, [one_row] * rows)
-    law = Matrix(table, int(total**rows), one_row_apart(inputs))
-    return Mechanism("product sanitisation", inputs, outputs, law, "HLM15, equation (7)")
+    made = as_mechanism(parent, "parent")
+    inputs = Table(as_space(made.inputs, "the parent's space"), whole(rows, "rows", 1, _MOST_ROWS), metric)
+    outputs: Any = inputs
+    if made.outputs != made.inputs:
+        in_space = isinstance(made.outputs, Space)
+        outputs = Table(cast(Space, made.outputs), rows, metric) if in_space else Lines((made.outputs,) * rows)
+    optimum = None
+    if made.optimum is not None and made.optimum.loss == "metric" and metric == "l1":
+        # Under n copies of the least favourable prior each row is answered by some law on D that keeps the promise.
+        optimum = Optimum("metric", rows * made.optimum.value, rows * made.optimum.lower_bound)
+    return Mechanism(
+        "product sanitisation", inputs, outputs, RowByRow(made.family, rows), "HLM15, equation (7)", optimum
+    )

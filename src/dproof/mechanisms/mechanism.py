@@ -16,7 +16,7 @@ from dproof.arguments import choice, expect
 from dproof.arguments import listed as listed_argument
 from dproof.errors import InputError, TooLarge
 from dproof.exact import exp_below, float_above, log_above, written
-from dproof.laws.law import Law, listed
+from dproof.laws.law import Law, counted, listed
 from dproof.laws.matrix import Matrix
 from dproof.mechanisms.error import expected_errors, maximal_error
 from dproof.mechanisms.estimate import Estimate, estimate
@@ -24,6 +24,7 @@ from dproof.privacy import Privacy, Promise
 from dproof.spaces.categories import Categories
 from dproof.spaces.line import Line
 from dproof.spaces.space import Space, as_space, narrowest
+from dproof.spaces.table import Lines
 
 Inclusive = Literal["both", "neither", "left", "right"]
 _LARGEST_MATRIX = 1 << 26  # entries; beyond this ask for one law at a time
@@ -68,7 +69,7 @@ class Distribution(Mapping[Any, Fraction]):
     """
 
     family: Law
-    outputs: Space | Line
+    outputs: Space | Line | Lines
     source: int
 
     def __getitem__(self, output: Any) -> Fraction:
@@ -161,7 +162,7 @@ class Mechanism:
 
     name: str
     inputs: Space
-    outputs: Space | Line
+    outputs: Space | Line | Lines
     family: Law = field(repr=False)  # thousands of whole numbers
     source: str
     optimum: Optimum | None = None
@@ -282,7 +283,7 @@ class Mechanism:
 
     def draw(self, values: Any) -> Any:
         """The sanitised value or column of values: labels in, labels out, each row with its own coins."""
-        if _is_column(values):
+        if _is_column(values) and not self.inputs.is_point(values):
             drawn = self.outputs.decode(self.draw_codes(self.inputs.encode(values)))
             return np.array(drawn) if isinstance(values, np.ndarray) else drawn
         return self.outputs.decode(self.draw_codes(self.inputs.encode([values])))[0]
@@ -293,13 +294,13 @@ class Mechanism:
             given = np.asarray(codes)
         except ValueError:  # ragged
             given = np.empty((0, 0))
-        if given.ndim != 1 or given.dtype.kind not in "iu":
+        if given.ndim != 1 or given.dtype.kind not in ("iuO" if self.inputs.size > 1 << 63 else "iu"):
             raise InputError("codes must be a one-dimensional array of whole numbers")
         if len(given) and not (given.min() >= 0 and given.max() < self.inputs.size):
-            raise InputError(f"a code lies outside 0 to {self.inputs.size - 1}")
+            raise InputError(f"a code lies outside 0 to {counted(self.inputs.size - 1)}")
         if self.family.outputs is None:
             return self.family.draw(given, coins.current())  # signed: noise leaves the interval on either side
-        if self.family.outputs - 1 > np.iinfo(given.dtype).max:
+        if given.dtype != object and self.family.outputs - 1 > np.iinfo(given.dtype).max:
             given = given.astype(narrowest(self.family.outputs))
         return self.family.draw(given, coins.current()).astype(given.dtype, copy=False)
 
@@ -324,11 +325,11 @@ class Mechanism:
         return paragraph(f"{title}: {private}") + table(["true value", *labels], rows)
 
 
-def _runs(law: Distribution, event: Any, inclusive: str) -> list[tuple[int | None, int | None]]:
+def _runs(law: Distribution, event: Any, inclusive: str) -> list[tuple[Any, Any]]:
     """An event as runs of output codes, none of which meets another; None is no bound."""
     line = law.outputs.line
     members = [event] if line is not None and isinstance(event, tuple) else listed_argument(event, "an event", _EVENT)
-    ends: set[tuple[float, float]] = set()
+    ends: set[tuple[Any, Any]] = set()  # of a table or a vector a code is a tuple
     for member in members:
         if line is None or not isinstance(member, tuple):
             code = law.outputs.code(member)
@@ -343,13 +344,13 @@ def _runs(law: Distribution, event: Any, inclusive: str) -> list[tuple[int | Non
         last = inf if high is None else ceil(high) - 1 if inclusive in ("neither", "left") else floor(high)
         if first <= last:
             ends.add((first, last))
-    merged: list[tuple[float, float]] = []
+    merged: list[tuple[Any, Any]] = []
     for first, last in sorted(ends):
         if merged and first <= merged[-1][1]:
             merged[-1] = (merged[-1][0], max(last, merged[-1][1]))
         else:
             merged.append((first, last))
-    return [(None if a == -inf else int(a), None if b == inf else int(b)) for a, b in merged]
+    return [(None if a == -inf else a, None if b == inf else b) for a, b in merged]
 
 
 def as_mechanism(value: Any, name: str = "mechanism") -> Mechanism:
@@ -358,7 +359,7 @@ def as_mechanism(value: Any, name: str = "mechanism") -> Mechanism:
 
 
 def _count(number: int | None, what: str) -> str:
-    return f"unlimited {what}" if number is None else f"{number} {what}"
+    return f"unlimited {what}" if number is None else f"{counted(number)} {what}"
 
 
 def _is_column(values: Any) -> bool:

@@ -17,7 +17,7 @@ _WHAT = "a square matrix of True and False, one row for each input, or a list of
 
 
 def as_neighbours(neighbours: Any, space: Space) -> NDArray[np.bool_] | None:
-    """The symmetric matrix of neighbouring inputs; None for all pairs.
+    """The symmetric matrix of neighbouring inputs, None for all pairs: those that are given, or else of the space.
 
     A two-dimensional NumPy array, or a list of one list of True and False for each input, is a matrix. Anything else
     is a list of pairs, each a tuple or a list of two labels, and a pair counts both ways. What could be read as
@@ -28,7 +28,7 @@ def as_neighbours(neighbours: Any, space: Space) -> NDArray[np.bool_] | None:
     [[0, 1, 0], [1, 0, 0], [0, 0, 0]]
     """
     if neighbours is None:
-        return None
+        return space.neighbours()
     k = space.size
     if isinstance(neighbours, np.ndarray) and neighbours.ndim == 2:
         if neighbours.dtype != bool or neighbours.shape != (k, k):

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from dproof.arguments import flag, listed
 from dproof.errors import DproofWarning, InputError, TooLarge
 from dproof.exact import exact, exp_below, written
+from dproof.laws.law import counted
 from dproof.laws.matrix import Matrix
 from dproof.mechanisms.error import Losses, losses
 from dproof.mechanisms.finite import randomised_response
@@ -112,7 +113,8 @@ class Problem:
         if self.neighbours is not None and (self.metric_privacy or self.unbiased):
             other = "metric_privacy" if self.metric_privacy else "unbiased"
             raise InputError(f"neighbours and {other} cannot be combined; leave one of them out")
-        object.__setattr__(self, "neighbours", as_neighbours(self.neighbours, self.inputs))
+        if not self.metric_privacy:  # which multiplies ε by the distance of any two inputs
+            object.__setattr__(self, "neighbours", as_neighbours(self.neighbours, self.inputs))
 
     def best(self) -> Mechanism:
         """The mechanism of least loss, and what proves it."""
@@ -125,8 +127,8 @@ class Problem:
         k, j = self.inputs.size, self.outputs.size
         if k * j > _LARGEST_LAW:
             raise TooLarge(
-                f"a design of {k} inputs by {j} outputs is too large; about 1000 by 1000 fit, so use a coarser step or "
-                "fewer values"
+                f"a design of {counted(k)} inputs by {counted(j)} outputs is too large; about 1000 by 1000 fit, so use "
+                "a coarser step or fewer values"
             )
         costs = losses(self.inputs, self.outputs, self.loss)
         solved = self._solve(costs)
@@ -256,7 +258,7 @@ def _prior(prior: Any, size: int) -> NDArray[Any] | None:
     given = listed(prior, "prior", "a list of probabilities, one for each value")
     weights = [exact(p, "a probability of the prior") for p in given]
     if len(weights) != size:
-        raise InputError(f"the prior has {len(weights)} probabilities for {size} values; give one for each")
+        raise InputError(f"the prior has {len(weights)} probabilities for {counted(size)} values; give one for each")
     if min(weights) < 0 or sum(weights) == 0:
         raise InputError("the probabilities of a prior must not be negative, nor all zero")
     return np.array([p / sum(weights) for p in weights], object)

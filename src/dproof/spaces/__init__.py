@@ -6,5 +6,6 @@ from dproof.spaces.interval import Interval
 from dproof.spaces.rows import Rows
 from dproof.spaces.space import Space
 from dproof.spaces.subsets import Subsets
+from dproof.spaces.table import Table
 
-__all__ = ["Categories", "Dates", "Interval", "Rows", "Space", "Subsets"]
+__all__ = ["Categories", "Dates", "Interval", "Rows", "Space", "Subsets", "Table"]

@@ -113,6 +113,29 @@ class Space(ColumnSpace, ABC):
     def holds_curves(self) -> bool:
         return False
 
+    @property
+    def rows(self) -> int:
+        """How many people's rows one point holds: 1, but for tables."""
+        return 1
+
+    @property
+    def row(self) -> Space | None:
+        """The space of one row, where points are tables."""
+        return None
+
+    def neighbours(self) -> NDArray[np.bool_] | None:
+        """Which ordered pairs of points are neighbours, as a matrix; None for all: a point is one person's."""
+        return None
+
+    @property
+    def around(self) -> Any:
+        """Where unbounded noise on the points ends up; None where there is no such place."""
+        return self.line
+
+    def is_point(self, value: Any) -> bool:
+        """Whether a list is one point and not a column of them: for spaces whose points are lists."""
+        return False
+
     # What a question may ask of a column -----------------------------------------------------------------------------
 
     @property

@@ -30,14 +30,15 @@ from dproof.spaces.values import numbered, plain, undeclared
 if TYPE_CHECKING:
     from dproof.plans.reader import Reader
 
-_MOST_ITEMS = 62  # a set is a mask in one machine word
+_MOST_ITEMS = 512
+_WORD = 62  # items of a set that is a mask in one machine word, as sets of a plan are
 _MOST_LISTED = 24  # items whose sets are listed one by one
 MISSING_ITEM = "(missing)"  # says that a set is missing, where that is kept as a value of its own
 
 
 @dataclass(frozen=True, init=False, eq=False)
 class Subsets(Space):
-    """2^H: every subset of the items H, coded as a bit mask, bit n for item n.
+    """2^H: every subset of up to 512 items H, coded as a bit mask, bit n for item n; in a plan up to 62.
 
     `metric="symmetric"`: ρ(A, B) = |A Δ B|. `metric="discrete"`: ρ(A, B) = 1 for A ≠ B.
 
@@ -130,6 +131,8 @@ class Subsets(Space):
         return frozenset(item for n, item in enumerate(self.values) if int(code) >> n & 1)
 
     def encode(self, values: Any) -> NDArray[Any]:
+        if is_arrow(values) and len(self.values) > _WORD:
+            values = values.to_pylist()
         if is_arrow(values):
             codes = self.encode_arrow(values, form="list")
             if (codes < 0).any():
@@ -158,6 +161,8 @@ class Subsets(Space):
         if form == "joined" and "" in items:
             raise table.wrong("values", "cannot hold an empty text where items are joined")
         space = table.calling(lambda: cls(items, table.text("metric", "symmetric")))
+        if len(items) + (table.value("missing", "refuse") == "category") > _WORD:
+            raise table.wrong("columns" if flags else "values", f"has {len(items)} items; a set takes up to {_WORD}")
         clamp = table.choice("outside", cls.outside_ways, "refuse") == "clamp"
         given = table.value("missing", "refuse")
         if given == "category":
