@@ -8,7 +8,7 @@ from functools import partial
 from typing import Annotated, Any
 
 import pyarrow as pa
-from fastapi import APIRouter, Header, Request, Response
+from fastapi import APIRouter, Header, Query, Request, Response
 from fastapi.responses import JSONResponse
 from starlette.concurrency import run_in_threadpool
 
@@ -26,6 +26,7 @@ ARROW = "application/vnd.apache.arrow.stream"
 _ANY_BYTES = {
     "requestBody": {"content": {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}}}
 }
+Most = Annotated[int, Query(ge=1, le=1000, description="At most so many.")]
 router = APIRouter(prefix="/api")
 
 
@@ -73,9 +74,11 @@ async def budget(name: str, desk: TheDesk, who: Known) -> dict[str, Any]:
 
 
 @router.get("/tables/{name}/history")
-async def history(name: str, desk: TheDesk, who: Known) -> list[dict[str, Any]]:
-    """What you have asked, with its cost."""
-    return await run_in_threadpool(desk.history, who, name)
+async def history(
+    name: str, desk: TheDesk, who: Known, before: int | None = None, most: Most = 100
+) -> list[dict[str, Any]]:
+    """What you have asked, with its cost, oldest first: the latest, or those before the entry of a number."""
+    return await run_in_threadpool(partial(desk.history, who, name, before=before, most=most))
 
 
 @router.get("/tables/{name}/dummy")
@@ -130,6 +133,7 @@ async def columns(name: str, desk: TheDesk, who: Custodian) -> dict[str, Any]:
 async def upload(file: str, request: Request, desk: TheDesk, who: Custodian) -> dict[str, Any]:
     """For custodians: send a table, as the bytes of a file, under its name with its ending, such as people.csv."""
     saved = await save_upload(desk.folder, file, request.stream())
+    await run_in_threadpool(partial(desk.record.add, who, "sent a table", file=f"tables/{saved.name}"))
     return {"name": saved.name.partition(".")[0], "file": f"tables/{saved.name}"}
 
 
@@ -142,25 +146,27 @@ async def expected(draft: Drafted, desk: TheDesk, who: Custodian) -> dict[str, A
 @router.post("/drafts/epsilon")
 async def epsilon(wanted: HalfWidth, desk: TheDesk, who: Custodian) -> dict[str, Any]:
     """For custodians: the least ε that gives a wanted ±, from a local release, a central one and asking."""
-    return await run_in_threadpool(desk.custody.epsilon, wanted.plan, **wanted.model_dump(exclude={"plan"}))
+    options = wanted.model_dump(include={"rows", "question", "column", "half_width"})
+    return await run_in_threadpool(desk.custody.epsilon, wanted.plan, **options)
 
 
 @router.put("/plans/{name}")
 async def save(name: str, draft: Drafted, desk: TheDesk, who: Custodian) -> dict[str, Any]:
     """For custodians: save a draft as the plan of a table."""
-    return await run_in_threadpool(desk.custody.save, name, draft.plan)
+    saved = partial(desk.custody.save, who, name, draft.plan, names_are_public=draft.names_are_public)
+    return await run_in_threadpool(saved)
 
 
 @router.get("/tables/{name}/check")
 async def check(name: str, desk: TheDesk, who: Custodian) -> dict[str, Any]:
     """For custodians, and CONFIDENTIAL: how many values the plan does not cover."""
-    return await run_in_threadpool(desk.custody.check, name)
+    return await run_in_threadpool(desk.custody.check, who, name)
 
 
 @router.post("/releases", status_code=202)
 async def sanitise(wanted: Wanted, desk: TheDesk, who: Custodian) -> dict[str, Any]:
     """For custodians: sanitise a table, paid from its ledger; the name of the job that does it."""
-    return {"job": await run_in_threadpool(desk.custody.sanitise, wanted.table, wanted.name)}
+    return {"job": await run_in_threadpool(desk.custody.sanitise, who, wanted.table, wanted.name)}
 
 
 @router.get("/jobs/{name}")
@@ -191,6 +197,12 @@ async def give(given: Given, desk: TheDesk, who: Custodian) -> dict[str, Any]:
     price = f"--epsilon {given.epsilon} --delta {given.delta} --days {given.days}"
     command = f"dproof token . --analyst {shlex.quote(given.name)} {tables} {price}"
     return {"token": text, "command": command, **holder.to_json()}
+
+
+@router.get("/record")
+async def record(desk: TheDesk, who: Custodian, before: int | None = None, most: Most = 100) -> list[dict[str, Any]]:
+    """For custodians: what custodians did, oldest first: the latest, or what was before the line of a number."""
+    return await run_in_threadpool(desk.record.latest, most, before)
 
 
 @router.delete("/tokens/{number}", status_code=204)

@@ -32,6 +32,7 @@ class PunctualProtocol(H11Protocol):
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
         self._begin()
+        self._make_room()
 
     def connection_lost(self, exc: Exception | None) -> None:
         for timer in (self._sending, self._reading):
@@ -48,6 +49,23 @@ class PunctualProtocol(H11Protocol):
         if self._sending is not None and self.conn.their_state not in (h11.IDLE, h11.SEND_BODY):  # all has come
             self._sending.cancel()
             self._sending = None
+
+    def _make_room(self) -> None:
+        """Where all places are taken, cut who waits to no purpose: of those with no whole request the latest due.
+
+        Whoever sends fast is due late, so this cuts neither a table that is being sent nor who has just come.
+        """
+        open_ = [
+            one for one in self.connections if isinstance(one, PunctualProtocol) and not one.transport.is_closing()
+        ]
+        idle = [one for one in open_ if one is not self and one.is_idle]
+        if len(open_) >= _MOST_CONNECTIONS and idle:
+            min(idle, key=lambda one: one._due).transport.abort()
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether no request is being answered: none has come, or not all of it."""
+        return self._sending is not None or self.cycle is None or self.cycle.response_complete
 
     def pause_writing(self) -> None:
         super().pause_writing()

@@ -63,7 +63,9 @@ class Guard:
             with suppress(Exception):  # it is told already; what it says could quote the data, and would be logged
                 await self.app(scope, receive, send_with_headers)
         else:
-            await JSONResponse({"error": refused[1]}, refused[0])(scope, receive, send_with_headers)
+            # Where a body ends that has two lengths or none, a proxy may see otherwise: no request comes after it.
+            close = {"connection": "close"} if refused[0] == 411 else None
+            await JSONResponse({"error": refused[1]}, refused[0], close)(scope, receive, send_with_headers)
 
     def _refused(self, method: str, path: str, headers: dict[str, str]) -> tuple[int, str] | None:
         if headers.get("host", "") not in self.hosts:
