@@ -71,7 +71,9 @@ class Command(click.Command):
         valued = {name for option in self.params if not getattr(option, "is_flag", True) for name in option.opts}
         for word, after in pairwise(words):
             if word in valued and after in names:
-                raise click.BadOptionUsage(word, f"Option {word!r} needs a value, and {after!r} is another option.", ctx)
+                raise click.BadOptionUsage(
+                    word, f"Option {word!r} needs a value, and {after!r} is another option.", ctx
+                )
         return super().parse_args(ctx, args)
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:

@@ -13,6 +13,7 @@ import h11
 import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
+KNOWN = "dproof.known"  # what a request's scope has where its token is good
 _MOST_CONNECTIONS = 256
 _PATIENCE = 10.0  # seconds for a request, and that a response may lie unread
 _SLOWEST = 1 << 16  # bytes a second; a longer request may take so much longer
@@ -51,21 +52,26 @@ class PunctualProtocol(H11Protocol):
             self._sending = None
 
     def _make_room(self) -> None:
-        """Where all places are taken, cut who waits to no purpose: of those with no whole request the latest due.
+        """Where all places are taken, cut one that waits for a request, or for the rest of one.
 
-        Whoever sends fast is due late, so this cuts neither a table that is being sent nor who has just come.
+        First those whose token nobody has seen, and of these the one that has been slow for longest: this cuts neither
+        a table that is being sent, nor who has just come.
         """
-        open_ = [
-            one for one in self.connections if isinstance(one, PunctualProtocol) and not one.transport.is_closing()
-        ]
-        idle = [one for one in open_ if one is not self and one.is_idle]
-        if len(open_) >= _MOST_CONNECTIONS and idle:
-            min(idle, key=lambda one: one._due).transport.abort()
+        ours = (one for one in self.connections if isinstance(one, PunctualProtocol))
+        still = [one for one in ours if not one.transport.is_closing()]
+        idle = [one for one in still if one is not self and one.is_idle]
+        if len(still) >= _MOST_CONNECTIONS and idle:
+            min(idle, key=lambda one: (one.is_known, one._due)).transport.abort()
 
     @property
     def is_idle(self) -> bool:
         """Whether no request is being answered: none has come, or not all of it."""
         return self._sending is not None or self.cycle is None or self.cycle.response_complete
+
+    @property
+    def is_known(self) -> bool:
+        """Whether what is being sent comes with a good token."""
+        return self.cycle is not None and not self.cycle.response_complete and KNOWN in self.cycle.scope
 
     def pause_writing(self) -> None:
         super().pause_writing()

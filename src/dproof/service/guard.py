@@ -76,7 +76,7 @@ class Guard:
                 return 403, "a page of another site may not do this"
             if headers.get("sec-fetch-site", "same-origin") not in ("same-origin", "none"):
                 return 403, "a page of another site may not do this"
-        length = headers.get("content-length", "" if method in _CHANGING else "0")
+        length = headers.get("content-length", "" if method in _CHANGING - {"DELETE"} else "0")
         if not length.isdecimal() or "transfer-encoding" in headers:  # beside that, a length says nothing
             return 411, "say how long the body is, in Content-Length"
         if int(length) > (largest := self.largest(method, path)):

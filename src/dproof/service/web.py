@@ -40,6 +40,7 @@ def application(desk: Desk, hosts: frozenset[str], settings: Settings | None = N
         lifespan=None if assistants is None else assistants.running,
     )
     app.state.service = service
+    app.include_router(api.health_router)
     app.include_router(api.router)
     app.include_router(pages.router)
     if assistants is not None:
@@ -63,7 +64,7 @@ def _errors(app: FastAPI) -> None:
     async def told(request: Request, error: Exception) -> Response:
         status, said = _said(error)
         sentence = (await desk_of(request)).folder.hide(said)
-        if request.url.path.startswith(("/api/", PATH)):
+        if request.url.path.startswith(("/api/", "/health", PATH)):
             return JSONResponse({"error": sentence}, status)
         return pages.error_page(status, sentence)
 

@@ -8,6 +8,7 @@ from typing import Any
 from fastapi import Request, Response
 from fastapi.responses import HTMLResponse, RedirectResponse
 
+from dproof import __version__
 from dproof.exact import written
 from dproof.service.pages.markup import Markup, joined, tag
 from dproof.service.pages.texts import TEXTS
@@ -45,7 +46,8 @@ def page(
         tag("p", TEXTS["working"], id="working", aria_hidden="true"),  # and what it shows meanwhile
     )
     skip = tag("a", "Skip to the content", class_="skip", href="#main")
-    html = tag("html", head, tag("body", skip, top, main, told), lang="en")
+    foot = holder and tag("footer", f"dproof {__version__}", class_="hint")
+    html = tag("html", head, tag("body", skip, top, main, foot, told), lang="en")
     return HTMLResponse(f"<!doctype html>{html}", status)
 
 
