@@ -90,7 +90,7 @@ def init(
         layout = replace(layout, numerals=seen_numerals(texts, layout.separator or ","))
         types |= {name: seen_type(found, layout.numerals) or types[name] for name, found in texts.items()}
     drafts = {name: _drafted(name, kind) for name, kind in types.items()}
-    headerless = bool(doubtful_names(source))
+    headerless = bool(doubtful_names(source, look=look))
     text = (_LOOKED if look else "") + (_HEADERLESS if headerless else "") + _draft(drafts.values(), layout)
     columns = [{"name": name, "kind": kind} for name, (kind, _) in drafts.items()]
     if as_json:

@@ -23,7 +23,7 @@ class Header:
 def header(file: Path, layout: Layout) -> Header:
     """The header of a table; of a file of texts its first rows are compared with it."""
     source = open_source(file, None, layout)
-    return Header(source.names, doubtful_names(source))
+    return Header(source.names, doubtful_names(source, look=True))
 
 
 def inspected(file: Path, plan: Plan) -> Inspection:

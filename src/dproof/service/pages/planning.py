@@ -199,10 +199,10 @@ def _page(desk: Desk, name: str, typed: Typed, told: Told) -> Markup:
         "form",
         tag(
             "div",
+            _doubtful(found),
             plan_fields.columns(typed.form, places),
             plan_fields.promise(typed.form, typed.rows, places),
             plan_fields.kept(typed.form, places),
-            _doubtful(found),
             plan_fields.said_at(places, "plan"),
             tag(
                 "p",

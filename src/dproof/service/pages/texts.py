@@ -46,7 +46,7 @@ TEXTS = {
     "public_column": "cannot be asked of the private table; a local release has it as it is",
     # The guided plan
     "plan": "Declare what you know about the table without having seen it: a plan is public. The names of the columns "
-    "come from the header of the file; nothing else of it is read here.",
+    "come from the header of the file; a few rows are compared with it, and nothing of them is shown or kept.",
     "plan_new": "There is no plan yet. A column is left out until you choose its kind.",
     "plan_saved": "The form shows the plan that is saved.",
     "plan_comments": "Comments in the file are lost when you save.",

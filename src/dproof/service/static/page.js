@@ -89,6 +89,7 @@ document.addEventListener("submit", (event) => {
   const form = event.target, pressed = event.submitter;
   if (!form.matches("[data-swap]")) return void (form.method === "post" && busy(true));
   event.preventDefault();
+  clearTimeout(waiting);  // a look that comes after it would take its error away
   if (pressed?.name === "take") form.elements.epsilon.value = pressed.value;
   sent(form, pressed?.name, pressed?.value);
 });
