@@ -63,7 +63,7 @@ def test_a_form_with_a_long_plan_is_taken(made):
     assert told.status == 200 and b"a rather long value 5999" in told.raw
 
 
-def test_a_table_with_less_names_than_a_header_is_no_header(made):
+def test_a_first_line_of_values_is_asked_about_before_it_is_public(made):
     for text in ("f,34\nm,51\nf,28\n", "f,Bonn\nm,Ulm\nf,Bonn\n", "2020-01-02,x\n2020-01-03,y\n"):
         (made.root / "tables" / "bare.csv").write_text(text)
         first = text.partition("\n")[0].split(",")
