@@ -97,7 +97,7 @@ def test_a_plan_is_saved_sanitised_and_queried(made):
     asked = {"sql": "SELECT sex, count(*) AS n FROM release GROUP BY sex"}
     answer = send(made, "POST", "/api/releases/first/query", asked, made.ann).json
     assert answer["columns"] == ["sex", "n"] and answer["command"].startswith("dproof query releases/first")
-    again = call(made, "POST", "/api/releases", {"table": "survey", "name": "halfway"})
+    again = call(made, "POST", "/api/releases", {"table": "survey", "name": "first"})
     assert again.status == 400 and "already" in again.json["error"]
     refused = call(made, "PUT", "/api/plans/survey", {"plan": DRAFT})
     assert refused.status == 400 and "ledger" in refused.json["error"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from dproof.curation.ledger_file import is_begun
@@ -97,10 +97,12 @@ class Custody:
         self.faults.pop(name, None)
         return found
 
-    def check_later(self, names: Iterable[str], tell: Callable[[str, str], None] = lambda name, why: None) -> str:
+    def check_later(self, names: Sequence[str], tell: Callable[[str, str], None] = lambda name, why: None) -> str:
         """Begin to read tables through, where they are new or changed: the name of the job; `tell` what is wrong."""
 
         def work(_: Job) -> None:
+            for name in names:
+                self.faults.pop(name, None)
             for name, why in check_all(self.folder, names):
                 self.faults[name] = self.folder.hide(why)
                 tell(name, self.faults[name])
