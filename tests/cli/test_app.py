@@ -5,7 +5,9 @@ import os
 import subprocess
 import sys
 
+import click
 import pytest
+from click.testing import CliRunner
 
 import dproof as dp
 from dproof import meaning
@@ -22,6 +24,18 @@ def outside(*arguments, **environment):
         env={**os.environ, **environment},
         check=False,
     )
+
+
+@pytest.mark.parametrize("name", app.COMMANDS)
+def test_no_option_takes_help_or_another_option_for_its_value(name):
+    group = app._app(name)
+    options = [one for one in group.commands[name].params if isinstance(one, click.Option)]
+    for option in (one for one in options if not one.is_flag):
+        for word in ("--help", "-h"):
+            told = CliRunner().invoke(group, [name, option.opts[-1], word])
+            assert told.exit_code == 0 and told.output.startswith("Usage:"), option.opts
+        refused = CliRunner().invoke(group, [name, "x", option.opts[-1], options[0].opts[-1]])
+        assert refused.exit_code == 2 and "needs a value" in refused.output, option.opts
 
 
 @pytest.mark.parametrize("name", app.COMMANDS)

@@ -32,7 +32,7 @@ def test_an_interval_is_drafted_with_its_other_keys(dproof: Dproof, tmp_path: Pa
 
 @pytest.mark.parametrize(
     ("header", "asked"),
-    [("17,3.5,-2", True), ("17,,3", True), ("17,age", False), ("a,b", False)],
+    [("17,3.5,-2", True), ("17,,3", True), ("17,age", True), ("a,2024-01-02", True), ("a,b", False)],
 )
 def test_a_file_without_a_header_is_asked_about(dproof: Dproof, tmp_path: Path, header: str, asked: bool) -> None:
     (tmp_path / "x.csv").write_text(f"{header}\n1,2,3\n")

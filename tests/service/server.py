@@ -11,6 +11,7 @@ import uvicorn
 
 from dproof import Privacy
 from dproof.curation import curator
+from dproof.service.checking import check_table
 from dproof.service.connections import PunctualProtocol, listening
 from dproof.service.desk import Desk, give_budgets
 from dproof.service.folder import Folder
@@ -44,6 +45,7 @@ def make_folder(root, rows=None):
     ann, _ = give_budgets(folder, tokens, "ann", {"people": Privacy(1)}, 90)
     bob, _ = give_budgets(folder, tokens, "bob", {"people": Privacy(1)}, 90)
     carla, _ = tokens.issue("carla", "custodian")
+    check_table(folder, "people")
     return SimpleNamespace(folder=folder, tokens=tokens, ann=ann, bob=bob, carla=carla, root=root)
 
 

@@ -4,6 +4,7 @@ import pytest
 
 import dproof as dp
 from dproof.service.assistant import tools_of
+from dproof.service.checking import check_table
 from dproof.service.desk import give_budgets
 from tests.service.server import PLAN, make_folder, send, serving
 
@@ -17,6 +18,7 @@ def made(tmp_path_factory):
     (made.root / "plans" / "people.toml").write_text(PLAN.replace('epsilon = "2"', 'epsilon = "2"\ndelta = "1e-5"'))
     made.folder.ledger("people").unlink()
     made.dan, _ = give_budgets(made.folder, made.tokens, "dan", {"people": dp.Privacy(1, "1e-6")}, 90)
+    check_table(made.folder, "people")
     with serving(made) as served:
         yield served
 

@@ -1,15 +1,16 @@
 """A table that cannot be read to its end is found by its custodian; what analysts see depends on no row of it."""
 
+import os
 import threading
+import time
 from functools import partial
-
-import pytest
 
 import dproof as dp
 from dproof.curation.curator import Curator
-from dproof.errors import InputError
-from dproof.service.checking import check_all
+from dproof.service.apart import apart
+from dproof.service.checking import check_all, check_table
 from dproof.service.desk import Desk, give_budgets
+from dproof.service.reading import inspected
 from tests.service.server import PLAN, make_folder, send, serving, slow_reading
 
 QUESTION = {"sql": "SELECT count(*) AS n FROM data WHERE sex = 'f'", "epsilon": "0.1"}
@@ -25,15 +26,56 @@ def asked(made, way="ask", token=None, table="people"):
     return send(made, "POST", f"/api/tables/{table}/{way}", QUESTION, token or made.ann)
 
 
-def test_nobody_gets_a_token_for_a_table_that_cannot_be_read(tmp_path):
+def test_a_token_comes_at_once_and_the_table_is_read_behind_it(tmp_path, monkeypatch):
     made = make_folder(tmp_path)
+    write(made, ROWS, "good")
     write(made, BROKEN, "survey")
-    (tmp_path / "plans" / "survey.toml").write_text(PLAN)
-    before = made.tokens.holders
-    with pytest.raises(InputError, match="line 52 has 3 fields"):
-        give_budgets(made.folder, made.tokens, "eve", {"people": dp.Privacy(1), "survey": dp.Privacy(1)}, 9)
-    assert made.tokens.holders == before and not made.folder.ledger("survey").exists()
-    assert "eve" not in dp.Ledger(made.folder.ledger("people")).analysts
+    for name in ("good", "survey"):
+        (tmp_path / "plans" / f"{name}.toml").write_text(PLAN)
+    go_on, begun = threading.Event(), []
+
+    def slow(*arguments):
+        begun.append(arguments)
+        assert go_on.wait(60)
+        return apart(*arguments)
+
+    monkeypatch.setattr("dproof.service.checking.apart", slow)
+    with serving(made):
+        body = {"name": "eve", "tables": ["good", "survey"], "epsilon": "1"}
+        given = send(made, "POST", "/api/tokens", body, made.carla)
+        assert given.status == 201
+        assert asked(made, token=given.json["token"], table="good").status == 403
+        go_on.set()
+        for _ in range(600):
+            custody = send(made, "GET", "/custody", token=made.carla).raw.decode()
+            if "line 52 has 3 fields" in custody:
+                break
+            time.sleep(0.1)
+        assert "line 52 has 3 fields" in custody and len(begun) == 2
+        assert asked(made, token=given.json["token"], table="good").status == 200
+        assert asked(made, token=given.json["token"], table="survey").status == 403
+
+
+def ends(file, plan):
+    """A reader that some files end: as a library does that is written in another language, or by a fault."""
+    if file.name == "aborts.csv":
+        os.abort()
+    if file.name == "fails.csv":
+        raise ZeroDivisionError("secret")
+    if file.name == "leaves.csv":
+        raise BaseException("secret")
+    return inspected(file, plan)
+
+
+def test_whatever_a_table_does_to_its_reader_the_others_go_on(tmp_path, monkeypatch):
+    made = make_folder(tmp_path)
+    for name in ("aborts", "fails", "leaves", "zz"):
+        write(made, ROWS, name)
+        (tmp_path / "plans" / f"{name}.toml").write_text(PLAN)
+    monkeypatch.setattr("dproof.service.checking.inspected", ends)
+    wrong = dict(check_all(made.folder, made.folder.tables))
+    assert wrong.keys() == {"aborts", "fails", "leaves"} and "secret" not in str(wrong)
+    assert "has ended" in wrong["aborts"] and "ZeroDivisionError" in wrong["fails"]
 
 
 def test_a_changed_table_is_closed_to_analysts_whatever_it_holds_now(tmp_path):
@@ -56,11 +98,10 @@ def test_a_changed_table_is_closed_to_analysts_whatever_it_holds_now(tmp_path):
 
 def test_a_server_checks_what_is_new_when_it_starts(tmp_path):
     made = make_folder(tmp_path)
-    assert check_all(made.folder) == {}
     write(made, ROWS)
     write(made, BROKEN, "survey")
     (tmp_path / "plans" / "survey.toml").write_text(PLAN)
-    wrong = check_all(made.folder)
+    wrong = dict(check_all(made.folder, made.folder.tables))
     assert wrong.keys() == {"survey"} and "line 52" in wrong["survey"]
     with serving(made):
         assert asked(made).status == 200
@@ -90,6 +131,7 @@ def test_a_table_that_opens_slowly_holds_up_no_other(tmp_path, monkeypatch):
     write(made, ROWS, "slow")
     (tmp_path / "plans" / "slow.toml").write_text(PLAN)
     _, holder = give_budgets(made.folder, made.tokens, "dan", {"slow": dp.Privacy(1), "people": dp.Privacy(1)}, 9)
+    check_table(made.folder, "slow")
     opening, go_on = threading.Event(), threading.Event()
 
     def opened(data, *arguments, **keywords):
@@ -117,6 +159,7 @@ def test_any_number_of_questions_to_a_slow_table_holds_up_no_other(tmp_path, mon
     write(made, ROWS, "slow")
     (tmp_path / "plans" / "slow.toml").write_text(PLAN)
     texts = [give_budgets(made.folder, made.tokens, f"a{n}", {"slow": dp.Privacy("0.01")}, 9)[0] for n in range(41)]
+    check_table(made.folder, "slow")
     with serving(made):
         asking = [
             partial(send, made, "POST", "/api/tables/slow/ask", {**QUESTION, "epsilon": f"0.00{n + 10}"}, text)

@@ -8,6 +8,8 @@ from urllib.parse import urlencode
 import pytest
 
 import dproof as dp
+from dproof.plans.row_law import certify_row
+from dproof.releases.payment import ReleasePayment
 from tests.service.server import make_folder, send, serving
 
 DRAFT = {
@@ -134,3 +136,33 @@ def test_no_text_of_a_plan_or_a_name_becomes_markup(made):
     assert told.status == 201
     shown = send(made, "GET", "/custody", token=made.carla).raw.decode()
     assert "&lt;b&gt;eve" in shown and "<b>eve" not in shown
+
+
+def test_a_release_that_was_stopped_is_told_to_be_free(made):
+    root, price = made.root, '[privacy]\nepsilon = "1"\n[columns.sex]\nspace = "categories"\nvalues = ["f", "m"]\n'
+    (root / "tables" / "killed.csv").write_text("sex\nf\nm\n")
+    (root / "plans" / "killed.toml").write_text(price)
+    assert b"Paid for and not made" not in call(made, "GET", "/plans/killed").raw
+    law = certify_row(dp.Plan.read(root / "plans" / "killed.toml"))
+    ReleasePayment(made.folder.ledger("killed"), root / "releases" / "halfway").pay(law)  # and then it was killed
+    told = call(made, "GET", "/plans/killed").raw.decode()
+    assert "Paid for and not made, because the work was stopped: halfway." in told and 'value="halfway"' in told
+    begun = call(made, "POST", "/api/releases", {"table": "killed", "name": "halfway"})
+    assert begun.status == 202, begun.raw
+    job = begun.json["job"]
+    while not (done := call(made, "GET", f"/api/jobs/{job}").json)["done"]:
+        time.sleep(0.05)
+    assert done["error"] is None and call(made, "GET", "/api/tables/killed/account").json["spent"]["epsilon"] == 1
+    assert b"Paid for and not made" not in call(made, "GET", "/plans/killed").raw
+
+
+def test_a_question_that_was_stopped_is_told(made, monkeypatch):
+    def stopped(*_):
+        raise dp.InputError("stopped")
+
+    asked = {"sql": "SELECT count(*) AS n FROM data WHERE age > 30", "epsilon": "0.1"}
+    with monkeypatch.context() as patched:
+        patched.setattr("dproof.curation.curator.tally", stopped)
+        assert send(made, "POST", "/api/tables/people/ask", asked, made.ann).status == 400
+    page = send(made, "GET", "/tables/people", token=made.ann).raw
+    assert b"paid for, and stopped before it was answered" in page

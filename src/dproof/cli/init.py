@@ -13,8 +13,8 @@ from dproof.cli.options import AsJson, argument, flag, option
 from dproof.cli.output import advise, emit
 from dproof.plans.column import SPACES
 from dproof.plans.reader import to_toml
-from dproof.spaces.values import PLAIN
 from dproof.tables import Source, open_source
+from dproof.tables.header import doubtful_names
 from dproof.tables.layout import USUAL, Layout, ending
 
 Data = Annotated[Path, argument("DATA", "A .csv, .tsv, .xlsx, .parquet, .arrow or .duckdb file, or a folder.")]
@@ -61,8 +61,9 @@ _HEAD = """\
 
 """
 _HEADERLESS = """\
-# Is the first line a header? Its fields are all numbers. If they are a row of
-# the table, write the names of the columns above it and draft again.
+# Is the first line a header? Some of its fields look like values. If they are
+# a row of the table, this draft is about a person: delete it, write the names
+# of the columns above that row and draft again.
 
 """
 
@@ -89,8 +90,7 @@ def init(
         layout = replace(layout, numerals=seen_numerals(texts, layout.separator or ","))
         types |= {name: seen_type(found, layout.numerals) or types[name] for name, found in texts.items()}
     drafts = {name: _drafted(name, kind) for name, kind in types.items()}
-    named = [name for name in source.names if name]
-    headerless = bool(named) and not source.typed and all(PLAIN.plain(name) is not None for name in named)
+    headerless = bool(doubtful_names(source, look=look))
     text = (_LOOKED if look else "") + (_HEADERLESS if headerless else "") + _draft(drafts.values(), layout)
     columns = [{"name": name, "kind": kind} for name, (kind, _) in drafts.items()]
     if as_json:
@@ -99,7 +99,7 @@ def init(
     click.echo(text, nl=False)
     advise("declare the values and bounds in this draft, then look at it with `dproof plan`")
     if headerless:
-        advise("is the first line a header? Its fields are all numbers")
+        advise("is the first line a header? Some of its fields look like values, and a plan is public")
     if look:
         advise("the draft was made from rows of the table: keep it to yourself until you have checked it")
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from types import NoneType
 from typing import Annotated, Any, get_args, get_origin, get_type_hints
@@ -59,7 +60,21 @@ class Commands(click.Group):
 
 
 class Command(click.Command):
-    """A command whose help has a section for its arguments."""
+    """A command whose help has a section for its arguments; no option takes another's name for its value."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        words = args[: args.index("--")] if "--" in args else args
+        if not set(ctx.help_option_names).isdisjoint(words):  # also after an option that wants a value
+            click.echo(ctx.get_help())
+            ctx.exit()
+        names = {name for option in self.get_params(ctx) for name in option.opts if name.startswith("-")}
+        valued = {name for option in self.params if not getattr(option, "is_flag", True) for name in option.opts}
+        for word, after in pairwise(words):
+            if word in valued and after in names:
+                raise click.BadOptionUsage(
+                    word, f"Option {word!r} needs a value, and {after!r} is another option.", ctx
+                )
+        return super().parse_args(ctx, args)
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         arguments = [(p.metavar or "", p.text) for p in self.params if isinstance(p, _Argument)]

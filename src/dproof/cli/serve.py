@@ -42,7 +42,6 @@ def serve(
     try:
         import uvicorn
 
-        from dproof.service.checking import check_all
         from dproof.service.connections import listening
         from dproof.service.desk import Desk
         from dproof.service.folder import Folder
@@ -61,10 +60,11 @@ def serve(
         tokens = Tokens(served.tokens)
         if not tokens.holders:
             advise(f"nobody has a token yet: make one with `dproof token {folder} --custodian NAME`")
-        for table, why in check_all(served).items():
-            advise(f"the table {table!r} is closed to analysts until it can be read: {why}")
+        for sentence in served.open_to_others():
+            advise(sentence)
         hosts = hosts_of([*_LOOPBACK, "[::1]", shown], port, name or ())
-        app = application(Desk(served, tokens), hosts, Settings(tick=tick, secure=secure))
+        desk = Desk(served, tokens)
+        app = application(desk, hosts, Settings(tick=tick, secure=secure))
         config = listening(app, certificate, key)
         try:
             config.load()
@@ -72,7 +72,12 @@ def serve(
             raise InputError(f"--certificate and --key cannot be used: {error.strerror}") from None
         with _bound(host, port) as bound:
             advise(f"serving {folder} at {'https' if certificate else 'http'}://{shown}:{port}; Ctrl-C ends it")
+            desk.custody.check_later(served.tables, _tell_fault)
             uvicorn.Server(config).run([bound])
+
+
+def _tell_fault(table: str, why: str) -> None:
+    advise(f"the table {table!r} is closed to analysts until it can be read: {why}")
 
 
 def _bound(host: str, port: int) -> socket.socket:

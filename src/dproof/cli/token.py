@@ -7,11 +7,13 @@ from typing import Annotated, Any
 
 from dproof.cli import output
 from dproof.cli.options import AsJson, argument, option
-from dproof.cli.output import Page, emit, escape
+from dproof.cli.output import Page, advise, emit, escape
 from dproof.errors import InputError
 from dproof.privacy import Privacy
+from dproof.service.checking import check_all, is_checked
 from dproof.service.desk import give_budgets
 from dproof.service.folder import Folder
+from dproof.service.record import Record
 from dproof.service.tokens import Tokens
 
 
@@ -32,11 +34,12 @@ def token(
     budget is written into the ledger of each table, as a share under the one promise to the people in it.
     """
     served = Folder.open(folder)
-    tokens = Tokens(served.tokens)
+    tokens, record = Tokens(served.tokens), Record(served.record)
     if sum(option is not None for option in (custodian, analyst, revoke)) > 1:
         raise InputError("one thing at a time: --custodian, --analyst or --revoke")
     if revoke is not None:
         tokens.revoke(revoke)
+        record.add(None, "revoked a token", of=revoke)
     text, holder = None, None
     if custodian is not None:
         text, holder = tokens.issue(custodian, "custodian", days=days)
@@ -45,8 +48,17 @@ def token(
             raise InputError("--analyst needs --table, the tables that may be asked, and --epsilon, the budget on each")
         budgets = dict.fromkeys(table, Privacy(epsilon, delta))
         text, holder = give_budgets(served, tokens, analyst, budgets, days)
+    if holder is not None:
+        record.add(None, "gave a token", of=holder.number, to=holder.name, tables=", ".join(holder.tables))
     answer = {"token": text, "number": holder and holder.number, "tokens": [one.to_json() for one in tokens.holders]}
     emit(answer, as_json, lambda: _page(answer))
+    for sentence in served.open_to_others():
+        advise(sentence)
+    new = [name for name in table or () if analyst and not is_checked(served, name, served.state(name))]
+    if new:
+        advise(f"the token is good already; now {', '.join(new)} is read through, before anybody may ask it")
+    for name, why in check_all(served, new):
+        advise(f"the table {name!r} is closed to analysts until it can be read: {why}")
 
 
 def _page(answer: dict[str, Any]) -> Page:

@@ -8,40 +8,78 @@ from functools import partial
 from typing import Annotated, Any
 
 import pyarrow as pa
-from fastapi import APIRouter, Header, Request, Response
+from fastapi import APIRouter, Header, Query, Request, Response
 from fastapi.responses import JSONResponse
 from starlette.concurrency import run_in_threadpool
 
+from dproof import __version__
 from dproof.charts import rendering
-from dproof.errors import InputError
+from dproof.errors import DproofError, InputError
 from dproof.privacy import Privacy
 from dproof.questions.answer import Answer
+from dproof.service import answers
 from dproof.service.desk import Desk
 from dproof.service.requests import Drafted, Given, HalfWidth, Priced, Queried, Wanted
 from dproof.service.state import Custodian, Known, TheDesk, TheService
 from dproof.service.tokens import Holder
 from dproof.service.uploads import save_upload
 
+INTERFACE = 1  # its version: another one may refuse or answer otherwise what this one took
 ARROW = "application/vnd.apache.arrow.stream"
 _ANY_BYTES = {
     "requestBody": {"content": {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}}}
 }
-router = APIRouter(prefix="/api")
+Most = Annotated[int, Query(ge=1, le=1000, description="At most so many.")]
+_REFUSED = {
+    400: "It cannot be done as it was asked.",
+    401: "The token is unknown, revoked or over.",
+    403: "The token is not for this.",
+    409: "The budget does not allow it.",
+    411: "The length of the body is not said.",
+    413: "The body is too large.",
+    422: "The request is not of this form.",
+    429: "Too many requests.",
+}
+router = APIRouter(
+    prefix="/api",
+    responses={status: {"model": answers.Refusal, "description": why} for status, why in _REFUSED.items()},
+)
 
 
-@router.get("/tables")
+def _told(model: Any, status: int = 200, *, arrow: bool = False) -> dict[int | str, dict[str, Any]]:
+    """What /openapi.json says of an answer. Nothing is made anew by it: a test holds the answers to their models."""
+    content = {"content": {ARROW: {"schema": {"type": "string", "format": "binary"}}}} if arrow else {}
+    return {status: {"model": model, "description": "Done.", **content}}
+
+
+health_router = APIRouter()
+
+
+@health_router.get("/health", responses=_told(answers.Health), tags=["health"])
+async def health(desk: TheDesk) -> Response:
+    """Whether the server works: it can read its tokens. For anybody; nothing of a table is told."""
+    try:
+        await run_in_threadpool(lambda: desk.tokens.holders)
+        status = "ok"
+    except DproofError:
+        status = "failing"
+    told = {"status": status, "version": __version__, "interface": INTERFACE}
+    return JSONResponse(told, 200 if status == "ok" else 503)
+
+
+@router.get("/tables", responses=_told(list[answers.ListedTable]))
 async def tables(desk: TheDesk, who: Known) -> list[dict[str, Any]]:
     """The tables that you may ask, with your budget on each."""
     return await run_in_threadpool(desk.tables, who)
 
 
-@router.get("/tables/{name}")
+@router.get("/tables/{name}", responses=_told(answers.Table))
 async def table(name: str, desk: TheDesk, who: Known) -> dict[str, Any]:
     """All that is public about a table: its plan, and what its promise means to a person."""
     return await run_in_threadpool(desk.table, who, name)
 
 
-@router.post("/tables/{name}/preview")
+@router.post("/tables/{name}/preview", responses=_told(answers.Preview))
 async def preview(name: str, asked: Priced, service: TheService, who: Known) -> Response:
     """What a question would cost and how good its answer would be: free, and no row is read."""
     with service.under_way.counted(who):
@@ -50,7 +88,7 @@ async def preview(name: str, asked: Priced, service: TheService, who: Known) -> 
     return JSONResponse(told)
 
 
-@router.post("/tables/{name}/ask")
+@router.post("/tables/{name}/ask", responses=_told(answers.Answer, arrow=True))
 async def ask(
     name: str, asked: Priced, service: TheService, who: Known, accept: Annotated[str, Header()] = ""
 ) -> Response:
@@ -66,19 +104,21 @@ async def ask(
         return await service.working(who, partial(_answered, answer, accept, asked.chart, more))
 
 
-@router.get("/tables/{name}/budget")
+@router.get("/tables/{name}/budget", responses=_told(answers.Budget))
 async def budget(name: str, desk: TheDesk, who: Known) -> dict[str, Any]:
     """What you may still spend, as numbers and in words."""
     return await run_in_threadpool(desk.budget, who, name)
 
 
-@router.get("/tables/{name}/history")
-async def history(name: str, desk: TheDesk, who: Known) -> list[dict[str, Any]]:
-    """What you have asked, with its cost."""
-    return await run_in_threadpool(desk.history, who, name)
+@router.get("/tables/{name}/history", responses=_told(list[answers.Question]))
+async def history(
+    name: str, desk: TheDesk, who: Known, before: int | None = None, most: Most = 100
+) -> list[dict[str, Any]]:
+    """What you have asked, with its cost, oldest first: the latest, or those before the entry of a number."""
+    return await run_in_threadpool(partial(desk.history, who, name, before=before, most=most))
 
 
-@router.get("/tables/{name}/dummy")
+@router.get("/tables/{name}/dummy", responses=_told(answers.Rows, arrow=True))
 async def dummy(
     name: str, service: TheService, who: Known, rows: int = 100, accept: Annotated[str, Header()] = ""
 ) -> Response:
@@ -87,19 +127,19 @@ async def dummy(
         return await service.working(who, partial(_dummy, service.desk, who, name, rows, accept))
 
 
-@router.get("/releases")
+@router.get("/releases", responses=_told(list[answers.ListedRelease]))
 async def releases(desk: TheDesk, who: Known) -> list[dict[str, Any]]:
     """All releases: ask them without limit."""
     return await run_in_threadpool(desk.releases)
 
 
-@router.get("/releases/{name}")
+@router.get("/releases/{name}", responses=_told(answers.ListedRelease))
 async def release(name: str, desk: TheDesk, who: Known) -> dict[str, Any]:
     """What a release says of itself."""
     return await run_in_threadpool(desk.release, name)
 
 
-@router.post("/releases/{name}/query")
+@router.post("/releases/{name}/query", responses=_told(answers.Queried, arrow=True))
 async def query(
     name: str, asked: Queried, service: TheService, who: Known, accept: Annotated[str, Header()] = ""
 ) -> Response:
@@ -114,74 +154,77 @@ async def query(
 # For custodians ------------------------------------------------------------------------------------------------------
 
 
-@router.get("/files")
+@router.get("/files", responses=_told(list[answers.File]))
 async def files(desk: TheDesk, who: Custodian) -> list[dict[str, Any]]:
     """For custodians: every table in the folder, and whether it has a plan."""
     return await run_in_threadpool(desk.custody.files)
 
 
-@router.get("/files/{name}/columns")
+@router.get("/files/{name}/columns", responses=_told(answers.Columns))
 async def columns(name: str, desk: TheDesk, who: Custodian) -> dict[str, Any]:
     """For custodians: the names of a table's columns, and its plan."""
     return await run_in_threadpool(desk.custody.columns, name)
 
 
-@router.put("/files/{file}", status_code=201, openapi_extra=_ANY_BYTES)
+@router.put("/files/{file}", status_code=201, openapi_extra=_ANY_BYTES, responses=_told(answers.Sent, 201))
 async def upload(file: str, request: Request, desk: TheDesk, who: Custodian) -> dict[str, Any]:
     """For custodians: send a table, as the bytes of a file, under its name with its ending, such as people.csv."""
     saved = await save_upload(desk.folder, file, request.stream())
+    await run_in_threadpool(partial(desk.record.add, who, "sent a table", file=f"tables/{saved.name}"))
     return {"name": saved.name.partition(".")[0], "file": f"tables/{saved.name}"}
 
 
-@router.post("/drafts/expected")
+@router.post("/drafts/expected", responses=_told(answers.Expected))
 async def expected(draft: Drafted, desk: TheDesk, who: Custodian) -> dict[str, Any]:
     """For custodians: what a draft of a plan would give; no data is opened."""
     return await run_in_threadpool(desk.custody.expected, draft.plan, draft.rows)
 
 
-@router.post("/drafts/epsilon")
+@router.post("/drafts/epsilon", responses=_told(answers.Epsilons))
 async def epsilon(wanted: HalfWidth, desk: TheDesk, who: Custodian) -> dict[str, Any]:
     """For custodians: the least ε that gives a wanted ±, from a local release, a central one and asking."""
-    return await run_in_threadpool(desk.custody.epsilon, wanted.plan, **wanted.model_dump(exclude={"plan"}))
+    options = wanted.model_dump(include={"rows", "question", "column", "half_width"})
+    return await run_in_threadpool(desk.custody.epsilon, wanted.plan, **options)
 
 
-@router.put("/plans/{name}")
+@router.put("/plans/{name}", responses=_told(answers.Saved))
 async def save(name: str, draft: Drafted, desk: TheDesk, who: Custodian) -> dict[str, Any]:
     """For custodians: save a draft as the plan of a table."""
-    return await run_in_threadpool(desk.custody.save, name, draft.plan)
+    saved = partial(desk.custody.save, who, name, draft.plan, names_are_public=draft.names_are_public)
+    return await run_in_threadpool(saved)
 
 
-@router.get("/tables/{name}/check")
+@router.get("/tables/{name}/check", responses=_told(answers.Inspection))
 async def check(name: str, desk: TheDesk, who: Custodian) -> dict[str, Any]:
     """For custodians, and CONFIDENTIAL: how many values the plan does not cover."""
-    return await run_in_threadpool(desk.custody.check, name)
+    return await run_in_threadpool(desk.custody.check, who, name)
 
 
-@router.post("/releases", status_code=202)
+@router.post("/releases", status_code=202, responses=_told(answers.Begun, 202))
 async def sanitise(wanted: Wanted, desk: TheDesk, who: Custodian) -> dict[str, Any]:
     """For custodians: sanitise a table, paid from its ledger; the name of the job that does it."""
-    return {"job": await run_in_threadpool(desk.custody.sanitise, wanted.table, wanted.name)}
+    return {"job": await run_in_threadpool(desk.custody.sanitise, who, wanted.table, wanted.name)}
 
 
-@router.get("/jobs/{name}")
+@router.get("/jobs/{name}", responses=_told(answers.Job))
 async def job(name: str, desk: TheDesk, who: Custodian) -> dict[str, Any]:
     """For custodians: how far a job is."""
     return desk.custody.job(name)
 
 
-@router.get("/tables/{name}/account")
+@router.get("/tables/{name}/account", responses=_told(answers.Account))
 async def account(name: str, desk: TheDesk, who: Custodian) -> dict[str, Any]:
     """For custodians: the whole account of a table."""
     return await run_in_threadpool(desk.account, who, name)
 
 
-@router.get("/tokens")
+@router.get("/tokens", responses=_told(list[answers.Holder]))
 async def tokens(desk: TheDesk, who: Custodian) -> list[dict[str, Any]]:
     """For custodians: everybody who was given a token."""
     return [one.to_json() for one in await run_in_threadpool(desk.holders, who)]
 
 
-@router.post("/tokens", status_code=201)
+@router.post("/tokens", status_code=201, responses=_told(answers.Token, 201))
 async def give(given: Given, desk: TheDesk, who: Custodian) -> dict[str, Any]:
     """For custodians: a token for an analyst, shown this once, and a budget on each of the tables."""
     budget = Privacy(str(given.epsilon), str(given.delta))
@@ -191,6 +234,12 @@ async def give(given: Given, desk: TheDesk, who: Custodian) -> dict[str, Any]:
     price = f"--epsilon {given.epsilon} --delta {given.delta} --days {given.days}"
     command = f"dproof token . --analyst {shlex.quote(given.name)} {tables} {price}"
     return {"token": text, "command": command, **holder.to_json()}
+
+
+@router.get("/record", responses=_told(list[answers.Deed]))
+async def record(desk: TheDesk, who: Custodian, before: int | None = None, most: Most = 100) -> list[dict[str, Any]]:
+    """For custodians: what custodians did, oldest first: the latest, or what was before the line of a number."""
+    return await run_in_threadpool(desk.record.latest, most, before)
 
 
 @router.delete("/tokens/{number}", status_code=204)

@@ -8,17 +8,20 @@ it holds: what they are told depends on what the custodian did, and not on a row
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from dproof.errors import InputError
-from dproof.releases.inspection import Inspection, check
+from dproof.releases.inspection import Inspection
+from dproof.service.apart import apart
 from dproof.service.folder import Folder, write_whole
+from dproof.service.reading import inspected
 
 
 def check_table(folder: Folder, name: str) -> Inspection:
     """Read a table through and open it to analysts; refused, for its custodian, where a row cannot be read."""
     state = folder.state(name)  # before the reading: what changes meanwhile is not checked
-    found = check(folder.table(name), folder.plan(name))
+    found = apart(inspected, folder.table(name), folder.plan(name))
     write_whole(folder.checked_file(name), json.dumps(state), "that the table is checked")
     return found
 
@@ -37,12 +40,13 @@ def check_new(folder: Folder, name: str) -> None:
         check_table(folder, name)
 
 
-def check_all(folder: Folder) -> dict[str, str]:
-    """Check every table with a plan that is not checked yet; what is wrong with those that cannot be read."""
-    wrong = {}
-    for name in folder.tables:
+def check_all(folder: Folder, names: Iterable[str]) -> Iterator[tuple[str, str]]:
+    """Check tables where they are not checked as they are now; those that cannot be read, and why.
+
+    It goes on with the others, whatever is wrong with one of them.
+    """
+    for name in names:
         try:
             check_new(folder, name)
         except InputError as error:
-            wrong[name] = str(error)
-    return wrong
+            yield name, str(error)

@@ -9,7 +9,7 @@ from urllib.error import HTTPError, URLError
 from urllib.parse import quote, urlsplit
 from urllib.request import HTTPRedirectHandler, ProxyHandler, Request, build_opener
 
-from dproof.arguments import expect
+from dproof.arguments import expect, whole
 from dproof.errors import DproofError, InputError, OverBudget
 from dproof.questions.answer import Answer, Cell
 
@@ -87,13 +87,14 @@ class RemoteTable:
         """What may still be spent, as numbers and in words."""
         return dict(self.connection.call("GET", f"{self.path}/budget"))
 
-    def history(self) -> list[dict[str, Any]]:
-        """What was asked with this token."""
-        return list(self.connection.call("GET", f"{self.path}/history"))
+    def history(self, before: int | None = None, most: int = 100) -> list[dict[str, Any]]:
+        """What was asked with this token: the latest, or what was asked before the entry of a number."""
+        earlier = "" if before is None else f"&before={whole(before, 'before', 0)}"
+        return list(self.connection.call("GET", f"{self.path}/history?most={whole(most, 'most', 1)}{earlier}"))
 
     def dummy(self, rows: int = 100) -> list[dict[str, Any]]:
         """Made-up rows, to try things on."""
-        return list(self.connection.call("GET", f"{self.path}/dummy?rows={int(rows)}")["rows"])
+        return list(self.connection.call("GET", f"{self.path}/dummy?rows={whole(rows, 'rows', 1)}")["rows"])
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,7 @@ import h11
 import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
+KNOWN = "dproof.known"  # what a request's scope has where its token is good
 _MOST_CONNECTIONS = 256
 _PATIENCE = 10.0  # seconds for a request, and that a response may lie unread
 _SLOWEST = 1 << 16  # bytes a second; a longer request may take so much longer
@@ -32,6 +33,7 @@ class PunctualProtocol(H11Protocol):
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
         self._begin()
+        self._make_room()
 
     def connection_lost(self, exc: Exception | None) -> None:
         for timer in (self._sending, self._reading):
@@ -48,6 +50,28 @@ class PunctualProtocol(H11Protocol):
         if self._sending is not None and self.conn.their_state not in (h11.IDLE, h11.SEND_BODY):  # all has come
             self._sending.cancel()
             self._sending = None
+
+    def _make_room(self) -> None:
+        """Where all places are taken, cut one that waits for a request, or for the rest of one.
+
+        First those whose token nobody has seen, and of these the one that has been slow for longest: this cuts neither
+        a table that is being sent, nor who has just come.
+        """
+        ours = (one for one in self.connections if isinstance(one, PunctualProtocol))
+        still = [one for one in ours if not one.transport.is_closing()]
+        idle = [one for one in still if one is not self and one.is_idle]
+        if len(still) >= _MOST_CONNECTIONS and idle:
+            min(idle, key=lambda one: (one.is_known, one._due)).transport.abort()
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether no request is being answered: none has come, or not all of it."""
+        return self._sending is not None or self.cycle is None or self.cycle.response_complete
+
+    @property
+    def is_known(self) -> bool:
+        """Whether what is being sent comes with a good token."""
+        return self.cycle is not None and not self.cycle.response_complete and KNOWN in self.cycle.scope
 
     def pause_writing(self) -> None:
         super().pause_writing()

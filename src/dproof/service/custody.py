@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from dproof.curation.ledger_file import is_begun
@@ -11,21 +11,28 @@ from dproof.errors import InputError
 from dproof.plans.plan import Plan
 from dproof.releases.payment import ReleasePayment
 from dproof.releases.sanitise import sanitise
-from dproof.service.checking import check_table
+from dproof.service.apart import apart
+from dproof.service.checking import check_all, check_table
 from dproof.service.drafting import epsilon_for, expected
-from dproof.service.folder import Folder, write_whole
+from dproof.service.folder import Folder, state_of, write_whole
 from dproof.service.jobs import Job, Jobs
-from dproof.tables import open_source
-from dproof.tables.layout import USUAL
+from dproof.service.opened import Kept
+from dproof.service.reading import Header, header
+from dproof.service.record import Record
+from dproof.service.tokens import Holder
+from dproof.tables.layout import USUAL, Layout
 
 _MOST_ROWS = 10**12
+_MOST_HEADERS = 64  # of tables, that are kept
 
 
 class Custody:
     """The custodian's work on a folder. Who may come here is decided before."""
 
     def __init__(self, folder: Folder) -> None:
-        self.folder, self.jobs = folder, Jobs()
+        self.folder, self.jobs, self.record = folder, Jobs(), Record(folder.record)
+        self.faults: dict[str, str] = {}  # why tables could not be read, since the server started
+        self._headers = Kept[str, Header](_MOST_HEADERS)
 
     def files(self) -> list[dict[str, Any]]:
         """Every table that lies in the folder, and whether it has a plan."""
@@ -37,7 +44,7 @@ class Custody:
 
     def columns(self, name: str) -> dict[str, Any]:
         """The names of a table's columns, as its header has them, and the plan if it has one."""
-        file, plan = self.folder.file(name), self.folder.plan_file(name)
+        plan = self.folder.plan_file(name)
         text, wrong, layout = None, None, USUAL
         if plan.is_file():
             text = plan.read_text("utf-8", "replace")
@@ -45,7 +52,9 @@ class Custody:
                 layout = Plan.read(plan).file
             except InputError as error:  # it can be mended here
                 wrong = str(error)
-        return {"name": name, "columns": list(open_source(file, None, layout).names), "plan": text, "wrong": wrong}
+        found = self._header(name, layout)
+        doubtful = [] if text else list(found.doubtful)
+        return {"name": name, "columns": list(found.names), "doubtful": doubtful, "plan": text, "wrong": wrong}
 
     def expected(self, draft: Mapping[str, Any], rows: int) -> dict[str, Any]:
         """What a draft would give for so many rows."""
@@ -57,24 +66,57 @@ class Custody:
         """The least ε with which an answer about so many rows has a wanted ±, each way."""
         return epsilon_for(draft, _checked_rows(rows), question, column, half_width)
 
-    def save(self, name: str, draft: Mapping[str, Any]) -> dict[str, Any]:
-        """Write a draft as the plan of a table, or not at all; refused once its budget is being spent."""
+    def save(
+        self, who: Holder, name: str, draft: Mapping[str, Any], *, names_are_public: bool = False
+    ) -> dict[str, Any]:
+        """Write a draft as the plan of a table, or not at all; refused once its budget is being spent.
+
+        Where the first line of a file looks like a row, its custodian has to say that it holds names.
+        """
         plan, place = Plan.from_dict(draft), self.folder.plan_file(name)
-        plan.check_names(open_source(self.folder.file(name), None, plan.file).names)
+        found = self._header(name, plan.file)
+        plan.check_names(found.names)
+        if found.doubtful and not place.is_file() and not names_are_public:
+            raise InputError(
+                f"{len(found.doubtful)} of {len(found.names)} names in the first line look like values, and a plan is "
+                "public: write a line of names above it, or say that they are names (names_are_public)"
+            )
         if is_begun(self.folder.ledger(name)):
             raise InputError(
                 f"{name!r} has a ledger already, which counts by the plan that is there: change the plan by hand"
             )
         write_whole(place, plan.text, "the plan")
+        self.record.add(who, "saved a plan", table=name)
         return {"plan": plan.text, "file": f"plans/{place.name}"}
 
-    def check(self, name: str) -> dict[str, Any]:
+    def check(self, who: Holder, name: str) -> dict[str, Any]:
         """How many values the plan does not cover, without noise: CONFIDENTIAL. From then on analysts may ask."""
-        return check_table(self.folder, name).to_json()
+        self.folder.table(name)
+        self.record.add(who, "looked at a table", table=name)
+        found = check_table(self.folder, name).to_json()
+        self.faults.pop(name, None)
+        return found
 
-    def sanitise(self, table: str, release: str) -> str:
+    def check_later(self, names: Sequence[str], tell: Callable[[str, str], None] = lambda name, why: None) -> str:
+        """Begin to read tables through, where they are new or changed: the name of the job; `tell` what is wrong."""
+
+        def work(_: Job) -> None:
+            for name in names:
+                self.faults.pop(name, None)
+            for name, why in check_all(self.folder, names):
+                self.faults[name] = self.folder.hide(why)
+                tell(name, self.faults[name])
+
+        return self.jobs.start("reading tables", work)
+
+    def _header(self, name: str, layout: Layout) -> Header:
+        file = self.folder.file(name)
+        return self._headers.get(name, (state_of(file), layout), lambda: apart(header, file, layout))
+
+    def sanitise(self, who: Holder, table: str, release: str) -> str:
         """Begin to sanitise a table, paid from its ledger; the name of the job."""
         data, plan, out = self.folder.table(table), self.folder.plan(table), self.folder.new_release(release)
+        plan.check_names(self._header(table, plan.file).names)
         payment = ReleasePayment(self.folder.ledger(table), out)
 
         def work(job: Job) -> None:
@@ -85,7 +127,12 @@ class Custody:
                     error.add_note("it is paid for: sanitise into the same name again, at no further cost")
                 raise
 
-        return self.jobs.start(f"{table} into {release}", work)
+        self.record.add(who, "began a release", table=table, release=release)
+        return self.jobs.start(_into(table, release), work)
+
+    def is_making(self, table: str, release: str) -> bool:
+        """Whether a release is being made."""
+        return self.jobs.runs(_into(table, release))
 
     def job(self, name: str) -> dict[str, Any]:
         """How far a job is."""
@@ -99,7 +146,12 @@ class Custody:
         file = shlex.quote(self.folder.file(table).name)
         paths = f"tables/{file} --plan plans/{table}.toml"
         sanitised = f"dproof sanitise {paths} --out releases/{release or table} --ledger ledgers/{table}.db"
-        return [f"dproof check {paths}", f"dproof plan plans/{table}.toml --rows N", sanitised]
+        drafted = f"dproof init tables/{file} > plans/{table}.toml"
+        return [f"dproof check {paths}", f"dproof plan plans/{table}.toml --rows N", sanitised, drafted]
+
+
+def _into(table: str, release: str) -> str:
+    return f"{table} into {release}"
 
 
 def _checked_rows(rows: int) -> int:

@@ -20,7 +20,7 @@ from dproof.meaning import explain
 from dproof.plans.plan import Plan
 from dproof.privacy import Privacy
 from dproof.questions.answer import Answer
-from dproof.service.checking import check_new, is_checked
+from dproof.service.checking import is_checked
 from dproof.service.custody import Custody
 from dproof.service.dummy import MOST_DUMMY_ROWS, dummy_rows
 from dproof.service.folder import Folder
@@ -47,7 +47,7 @@ class Desk:
 
     def __init__(self, folder: Folder, tokens: Tokens) -> None:
         self.folder, self.tokens, self.custody = folder, tokens, Custody(folder)
-        self._opened = Opened(folder)
+        self.record, self._opened = self.custody.record, Opened(folder)
         self._previews = Kept[tuple[Any, ...], dict[str, Any]](_MOST_PREVIEWS)
 
     # Tables --------------------------------------------------------------------------------------------------------
@@ -152,14 +152,26 @@ class Desk:
         amounts = {name: getattr(standing, name).to_json() for name in ("budget", "spent", "remaining")}
         return {**amounts, "in_words": words, "neighbours": plan.privacy.neighbours}
 
-    def history(self, holder: Holder, name: str) -> list[dict[str, Any]]:
-        """What somebody has asked of a table; a custodian sees what everybody has."""
+    def history(self, holder: Holder, name: str, *, before: int | None = None, most: int) -> list[dict[str, Any]]:
+        """The latest questions of somebody to a table, or those before the entry of a number, oldest first.
+
+        A custodian sees those of everybody.
+        """
         table = self._table(holder, name)
         if not table.has_ledger:
             return []
         ledger = self._opened.ledger(table)
-        entries = [entry_to_json(one, ledger.unit) for one in ledger.entries if one["kind"] == "question"]
-        return [one for one in entries if holder.is_custodian or one.get("analyst") == holder.name]
+        seen = [
+            one
+            for one in ledger.entries
+            if one["kind"] == "question"
+            and (holder.is_custodian or one.get("analyst") == holder.name)
+            and (before is None or one["number"] < before)
+        ]
+        unanswered = ledger.unanswered
+        return [
+            {**entry_to_json(one, ledger.unit), "answered": one["number"] not in unanswered} for one in seen[-most:]
+        ]
 
     def _standing(self, table: Table) -> Standing:
         """The account of a table. Who looks at it begins no ledger: until there is one, the plan can be changed."""
@@ -210,6 +222,15 @@ class Desk:
         """Ask a release, at no cost."""
         return self._opened.release(name).query(sql, **options)
 
+    def unfinished(self, name: str) -> list[str]:
+        """The releases of a table that were paid for and are neither made nor being made."""
+        if not is_begun(self.folder.ledger(name)):
+            return []
+        ledger = self._opened.ledger(self._opened.table(name))
+        paid = [one for one in statement(ledger)["entries"] if one.get("published") is False]
+        names = [str(one["description"]).removeprefix("release ") for one in paid]
+        return [one for one in dict.fromkeys(names) if not self.custody.is_making(name, one)]
+
     # For custodians ------------------------------------------------------------------------------------------------
 
     def account(self, holder: Holder, name: str) -> dict[str, Any]:
@@ -220,7 +241,10 @@ class Desk:
     def give(self, holder: Holder, name: str, budgets: Mapping[str, Privacy], days: int) -> tuple[str, Holder]:
         """A token for an analyst with a share of the budget of each of these tables; the text is shown this once."""
         need_custodian(holder)
-        return give_budgets(self.folder, self.tokens, name, budgets, days)
+        given = give_budgets(self.folder, self.tokens, name, budgets, days)
+        self.record.add(holder, "gave a token", of=given[1].number, to=name, tables=", ".join(budgets))
+        self.custody.check_later(tuple(budgets))  # nobody waits for it, and until then the table is closed to analysts
+        return given
 
     def holders(self, holder: Holder) -> list[Holder]:
         """Everybody who was given a token."""
@@ -231,6 +255,7 @@ class Desk:
         """End a token now."""
         need_custodian(holder)
         self.tokens.revoke(number)
+        self.record.add(holder, "revoked a token", of=number)
 
 
 def give_budgets(
@@ -256,8 +281,6 @@ def give_budgets(
                 raise InputError(f"the budget of {name!r} on {table!r} is {known}, and that cannot be changed")
         begun = None if is_begun(file) else promised
         openings.append(partial(Ledger, file, budget=begun, unit=plan.unit, analysts={name: limit}))
-    for table in budgets:
-        check_new(folder, table)
     for opening in openings:
         opening().close()
     return tokens.issue(name, "analyst", tuple(budgets), days=days)

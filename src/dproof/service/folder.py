@@ -6,6 +6,7 @@ ledgers/NAME.db      its ledger, begun with the plan's budget
 checked/NAME.json    in which state of its files the table was found to be readable (`dproof.service.checking`)
 releases/…/          folders that `dproof sanitise` made
 tokens.db            who may do what (`dproof.service.tokens`)
+custodians.jsonl     what custodians did (`dproof.service.record`)
 """
 
 from __future__ import annotations
@@ -58,6 +59,18 @@ class Folder:
             except OSError as error:
                 raise InputError(f"{str(root / part)!r} cannot be made: {error.strerror}") from None
         return cls(root)
+
+    def open_to_others(self) -> list[str]:
+        """A sentence for each part of the folder that other people on this machine can look into.
+
+        Nobody can through a folder that is closed to them, whatever lies in it.
+        """
+        root = _for_others(self.root)
+        parts = {part: root & _for_others(self.root / part) for part in (_TABLES, _PLANS, _LEDGERS, _CHECKED)}
+        found = [f"{part}/" for part, others in parts.items() if others]
+        if not found:
+            return []
+        return [f"other people on this machine can look into {', '.join(found)}: close it with `chmod 700 {self.root}`"]
 
     @contextmanager
     def held(self) -> Iterator[None]:
@@ -167,8 +180,17 @@ class Folder:
         return sentence.replace(f"{self.root}/", "").replace(f"{self.root.resolve()}/", "")
 
     @property
+    def record(self) -> Path:
+        return self.root / "custodians.jsonl"
+
+    @property
     def tokens(self) -> Path:
         return self.root / "tokens.db"
+
+
+def _for_others(path: Path) -> int:
+    """Who besides its owner may enter a folder: bits for the group and for everybody."""
+    return stat.S_IMODE(os.stat(path).st_mode) & 0o011 if os.name == "posix" else 0
 
 
 def state_of(path: Path) -> Any:

@@ -47,6 +47,10 @@ class Jobs:
         threading.Thread(target=self._run, args=(job, work), daemon=True).start()
         return name
 
+    def runs(self, what: str) -> bool:
+        """Whether such work is not done yet."""
+        return any(job.what == what and not job.done for job in list(self._jobs.values()))
+
     def find(self, name: str) -> Job | None:
         return self._jobs.get(name)
 

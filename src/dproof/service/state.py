@@ -12,12 +12,14 @@ from dataclasses import dataclass
 from typing import Annotated, Any, TypeVar
 
 from anyio import CancelScope, CapacityLimiter, to_thread
-from fastapi import Depends, Request
+from fastapi import Depends, Request, Security
+from fastapi.security import APIKeyCookie, HTTPBearer
 from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 
 from dproof.curation.curator import Begun
 from dproof.questions.answer import Answer
+from dproof.service.connections import KNOWN
 from dproof.service.desk import Askable, Desk, need_custodian
 from dproof.service.pace import Rate, until_tick
 from dproof.service.sessions import COOKIE, Sessions
@@ -141,6 +143,7 @@ class Service:
             found = None if number is None else self._paced(self.desk.tokens.by_number(number))
         if found is None:
             raise Unknown
+        request.scope[KNOWN] = True
         return found
 
     def _paced(self, holder: Holder | None) -> Holder | None:
@@ -163,7 +166,12 @@ async def desk_of(request: Request) -> Desk:
     return (await service_of(request)).desk
 
 
-def holder_of(request: Request) -> Holder:
+# What /openapi.json says of it; who comes is found out by `Service.holder`.
+_BEARER = HTTPBearer(auto_error=False, scheme_name="token", description="The token that a custodian gave.")
+_SESSION = APIKeyCookie(name=COOKIE, auto_error=False, scheme_name="session", description="Signed in at the page.")
+
+
+def holder_of(request: Request, _: Annotated[Any, Security(_BEARER)], __: Annotated[Any, Security(_SESSION)]) -> Holder:
     service: Service = request.app.state.service
     return service.holder(request)
 

@@ -16,6 +16,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, Literal, get_args
 
+from dproof.arguments import whole
 from dproof.errors import InputError
 
 Role = Literal["custodian", "analyst"]
@@ -159,8 +160,7 @@ def check_request(name: str, role: str, tables: Sequence[str], days: int) -> Non
         raise InputError("a token needs the name of who will hold it, at most 64 printable characters")
     if role not in get_args(Role):
         raise InputError(f"a token is for a custodian or an analyst, not for {role[:40]!r}")
-    if not 1 <= days <= _MOST_DAYS:
-        raise InputError(f"a token lasts from 1 to {_MOST_DAYS} days")
+    whole(days, "days", 1, _MOST_DAYS)
     if role == "analyst" and not tables:
         raise InputError("an analyst's token names the tables that may be asked")
 

@@ -19,10 +19,11 @@ from dproof.service.assistant import sdk_is_there
 from dproof.service.desk import Desk, NotAllowed
 from dproof.service.guard import Guard
 from dproof.service.mcp_endpoint import PATH, McpEndpoint
+from dproof.service.requests import first_fault
 from dproof.service.state import Service, Settings, Unknown, desk_of
 from dproof.service.uploads import LARGEST_UPLOAD
 
-LARGEST_BODY = 1 << 16
+LARGEST_BODY, LARGEST_PLAN = 1 << 16, 1 << 20
 _STATUS: dict[type[DproofError], int] = {NotAllowed: 403, OverBudget: 409, InputError: 400}  # the first that fits
 
 
@@ -39,6 +40,7 @@ def application(desk: Desk, hosts: frozenset[str], settings: Settings | None = N
         lifespan=None if assistants is None else assistants.running,
     )
     app.state.service = service
+    app.include_router(api.health_router)
     app.include_router(api.router)
     app.include_router(pages.router)
     if assistants is not None:
@@ -50,7 +52,10 @@ def application(desk: Desk, hosts: frozenset[str], settings: Settings | None = N
 
 def _largest(method: str, path: str) -> int:
     """How many bytes a body may have."""
-    return LARGEST_UPLOAD if method == "PUT" and path.startswith(f"{api.router.prefix}/files/") else LARGEST_BODY
+    if method == "PUT" and path.startswith(f"{api.router.prefix}/files/"):
+        return LARGEST_UPLOAD
+    planned = ("/plans/", *(f"{api.router.prefix}/{part}/" for part in ("plans", "drafts")))
+    return LARGEST_PLAN if path.startswith(planned) else LARGEST_BODY
 
 
 def _errors(app: FastAPI) -> None:
@@ -59,7 +64,7 @@ def _errors(app: FastAPI) -> None:
     async def told(request: Request, error: Exception) -> Response:
         status, said = _said(error)
         sentence = (await desk_of(request)).folder.hide(said)
-        if request.url.path.startswith(("/api/", PATH)):
+        if request.url.path.startswith(("/api/", "/health", PATH)):
             return JSONResponse({"error": sentence}, status)
         return pages.error_page(status, sentence)
 
@@ -82,8 +87,7 @@ def _said(error: Exception) -> tuple[int, str]:
             first = error.errors()[0]
             if first["type"] == "json_invalid":
                 return 422, "the body is not JSON"
-            where = ".".join(str(part) for part in first["loc"] if part != "body")
-            return 422, f"{where or 'the body'}: {first['msg']}"
+            return 422, first_fault(error.errors())
         case _:
             # Its text may quote the data: it is told by its kind and place, and to the operator alone.
             place = extract_tb(error.__traceback__)[-1] if error.__traceback__ else None

@@ -20,6 +20,7 @@ from dproof.service import api
 from dproof.service.desk import Desk
 from dproof.service.pages.forms import Fields, checked, refusal
 from dproof.service.pages.layout import (
+    MOST_SHOWN,
     address,
     area,
     button,
@@ -33,6 +34,7 @@ from dproof.service.pages.layout import (
     page,
     said,
     table,
+    verbatim,
 )
 from dproof.service.pages.markup import Markup, joined, tag
 from dproof.service.pages.questions import Asked, built, columns_of
@@ -45,13 +47,17 @@ from dproof.spaces.column import text_literal
 router = APIRouter(include_in_schema=False)
 _KEYWORDS = ("SELECT", "count(*)", "avg(", "sum(", "median(", "FROM", "WHERE", "GROUP BY", "ORDER BY", "AND", "BETWEEN")
 _PRICE = {"epsilon": "0.1", "accuracy": "", "delta": "0"}
+_MOST_HISTORY = 50  # questions on a page
 _CHOSEN = ("what", "number", "by", "where", "comparison", "value")
 
 
 @router.get("/tables/{name}")
 async def shown_table(name: str, request: Request, desk: TheDesk, who: Known) -> HTMLResponse:
-    asked = {"sql": "SELECT count(*) AS n FROM data", **_PRICE, **request.query_params}
-    return page(f"Ask {name}", await run_in_threadpool(_table, desk, who, name, asked), who)
+    given = dict(request.query_params)
+    before = given.pop("before", "")
+    asked = {"sql": "SELECT count(*) AS n FROM data", **_PRICE, **given}
+    earlier = int(before) if before.isdecimal() and len(before) < 19 else None
+    return page(f"Ask {name}", await run_in_threadpool(_table, desk, who, name, asked, before=earlier), who)
 
 
 @router.post("/tables/{name}")
@@ -132,8 +138,9 @@ def _table(
     asked: Mapping[str, str],
     answer: Markup | None = None,
     error: str | None = None,
+    before: int | None = None,
 ) -> Markup:
-    told, history = desk.table(who, name), desk.history(who, name)
+    told, history = desk.table(who, name), desk.history(who, name, before=before, most=_MOST_HISTORY + 1)
     columns = columns_of(Plan.parse(told["plan"]))
     path = f"/tables/{quote(name)}"
     prices = tag(
@@ -160,7 +167,7 @@ def _table(
         tag("section", answer, id="answer", data_part=True),
         folded("What may be asked", _facts(columns, private=True), is_open=answer is None),
         _meaning(told["meaning"]),
-        folded("The plan", tag("pre", told["plan"])),
+        folded("The plan", verbatim(told["plan"])),
         tag("section", tag("h2", "What was asked"), _history(path, history), id="history", data_part=True),
         _dummy(path),
     )
@@ -173,13 +180,16 @@ def _history(path: str, history: Sequence[dict[str, Any]]) -> Markup:
         (
             one["question"],
             f"{one['epsilon']:.6g}",
-            minute(one["at"]),
+            joined(minute(one["at"]), not one["answered"] and tag("p", TEXTS["unanswered"], class_="note")),
             link(_again(path, one), "ask again"),
         )
-        for one in reversed(history)
+        for one in reversed(history[-_MOST_HISTORY:])
     ]
+    is_more = len(history) > _MOST_HISTORY
     return joined(
-        tag("p", TEXTS["history"], class_="hint"), table(("question", "ε", "when (UTC)", ""), rows, "History")
+        tag("p", TEXTS["history"], class_="hint"),
+        table(("question", "ε", "when (UTC)", ""), rows, "History"),
+        is_more and tag("p", link(f"{path}?before={history[1]['number']}#history", TEXTS["earlier"])),
     )
 
 
@@ -239,10 +249,10 @@ def _question(
     path: str, columns: Sequence[Asked], table_name: str, asked: Mapping[str, str], more: Markup, error: str | None
 ) -> Markup:
     """The question, written or chosen."""
-    open_columns = [one for one in columns if one.kind != "public" or table_name == "release"]
+    open_columns = [one for one in columns if one.kind != "public" or table_name == "release"][:MOST_SHOWN]
     names = {"": "–", **{one.name: one.name for one in open_columns}}
     numbers = {"": "–", **{one.name: one.name for one in open_columns if one.is_number}}
-    values = [value for one in open_columns for value in one.values]
+    values = [value for one in open_columns for value in one.values][: 4 * MOST_SHOWN]
     default = tag("button", name="do", value="preview" if table_name == "data" else "query", **_UNSEEN)
     chosen = tag(
         "fieldset",
@@ -257,7 +267,7 @@ def _question(
         button("Write it", "build"),
         class_="row",
     )
-    literals = [text_literal(value) for one in open_columns if one.is_text for value in one.values]
+    literals = [text_literal(value) for one in open_columns if one.is_text for value in one.values][: 4 * MOST_SHOWN]
     words = [*(one.sql for one in open_columns), *_KEYWORDS, table_name, *dict.fromkeys(literals)]
     written = area(
         "Question",

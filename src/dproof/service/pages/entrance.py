@@ -12,7 +12,7 @@ from starlette.concurrency import run_in_threadpool
 
 from dproof.service.desk import Desk
 from dproof.service.pages.forms import Fields
-from dproof.service.pages.layout import copied, field, link, listed, page
+from dproof.service.pages.layout import copied, enumerated, field, link, listed, page
 from dproof.service.pages.markup import Markup, joined, tag
 from dproof.service.pages.texts import TEXTS, budget_left, promise_of
 from dproof.service.sessions import COOKIE
@@ -113,4 +113,4 @@ def _of_release(told: dict[str, Any]) -> str:
 
 
 def _names(told: dict[str, Any]) -> str:
-    return ", ".join(one["name"] for one in told["columns"])
+    return enumerated([one["name"] for one in told["columns"]])

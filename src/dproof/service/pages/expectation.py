@@ -11,7 +11,7 @@ from dproof.questions.answer import NOTHING
 from dproof.report.page import denial
 from dproof.service.drafting import WAYS
 from dproof.service.pages import texts
-from dproof.service.pages.layout import copied, figure, folded, table
+from dproof.service.pages.layout import copied, figure, folded, table, verbatim
 from dproof.service.pages.markup import Markup, joined, tag
 from dproof.service.pages.texts import TEXTS
 
@@ -77,7 +77,7 @@ def meaning_of(told: Mapping[str, Any], command: str) -> Markup:
     return joined(
         Markup(denial(privacy)),
         (tag("p", f"Take care: {text}", class_="error") for text in texts_of_care),
-        folded("The plan as a file", tag("pre", told["plan"])),
+        folded("The plan as a file", verbatim(told["plan"])),
         copied(command, TEXTS["in_folder"]),
     )
 

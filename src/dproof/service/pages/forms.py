@@ -10,6 +10,7 @@ from fastapi import Request
 from pydantic import BaseModel, ValidationError
 
 from dproof.errors import InputError
+from dproof.service.requests import first_fault
 
 M = TypeVar("M", bound=BaseModel)
 _MOST_FIELDS = 20_000
@@ -41,8 +42,7 @@ def checked(model: type[M], **fields: Any) -> M:
     try:
         return model(**fields)
     except ValidationError as error:
-        first = error.errors()[0]
-        raise InputError(f"{'.'.join(map(str, first['loc']))}: {first['msg']}") from None
+        raise InputError(first_fault(error.errors())) from None
 
 
 def refusal(error: Exception) -> str:

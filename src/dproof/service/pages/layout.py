@@ -8,11 +8,15 @@ from typing import Any
 from fastapi import Request, Response
 from fastapi.responses import HTMLResponse, RedirectResponse
 
+from dproof import __version__
 from dproof.exact import written
 from dproof.service.pages.markup import Markup, joined, tag
 from dproof.service.pages.texts import TEXTS
 from dproof.service.state import Settings
 from dproof.service.tokens import Holder
+
+MOST_SHOWN = 500  # rows of a table, columns of a form, names in a list to choose from
+_LONGEST_TEXT = 100_000
 
 
 def page(
@@ -42,7 +46,8 @@ def page(
         tag("p", TEXTS["working"], id="working", aria_hidden="true"),  # and what it shows meanwhile
     )
     skip = tag("a", "Skip to the content", class_="skip", href="#main")
-    html = tag("html", head, tag("body", skip, top, main, told), lang="en")
+    foot = holder and tag("footer", f"dproof {__version__}", class_="hint")
+    html = tag("html", head, tag("body", skip, top, main, foot, told), lang="en")
     return HTMLResponse(f"<!doctype html>{html}", status)
 
 
@@ -52,7 +57,7 @@ def error_page(status: int, sentence: str) -> Response:
         return RedirectResponse("/sign-in", 303)
     if status in (404, 405):
         sentence = TEXTS["no_page"]
-    body = joined(tag("p", sentence, class_="error"), tag("p", link("/", TEXTS["back"])))
+    body = joined(tag("p", sentence, class_="error", id="refused"), tag("p", link("/", TEXTS["back"])))
     return page(TEXTS["not_shown"], body, None, status=status)
 
 
@@ -94,9 +99,12 @@ def button(text: str, do: str, *, main: bool = False, **attributes: Any) -> Mark
 
 
 def table(heads: Sequence[str], rows: Iterable[Sequence[Any]], caption: str | None = None) -> Markup:
-    """A table that scrolls by itself where the window is narrow; numbers stand right."""
+    """A table that scrolls by itself where the window is narrow; numbers stand right. Of many rows the first."""
     head = tag("tr", (tag("th", text, scope="col") if text else tag("td") for text in heads))
-    body = (tag("tr", (_cell(value, place) for place, value in enumerate(row))) for row in rows)
+    rows = list(rows)
+    body = [tag("tr", (_cell(value, place) for place, value in enumerate(row))) for row in rows[:MOST_SHOWN]]
+    if len(rows) > MOST_SHOWN:
+        body.append(tag("tr", tag("td", TEXTS["more_rows"].format(len(rows) - MOST_SHOWN), colspan=len(heads))))
     title = caption and tag("caption", caption)
     whole = tag("table", title, tag("thead", head), tag("tbody", body))
     return tag("div", whole, class_="wide", tabindex="0", role="region", aria_label=caption or heads[0])
@@ -120,6 +128,21 @@ def minute(time: str) -> str:
 def copied(line: Any, label: str) -> Markup:
     """A line to copy: a command, Python, or a token."""
     return tag("figure", tag("figcaption", label), tag("pre", line), class_="copied")
+
+
+def verbatim(text: str) -> Markup:
+    """A text as it is, such as a plan; of a long one the beginning."""
+    cut = text[:_LONGEST_TEXT] + TEXTS["more_text"].format(len(text)) if len(text) > _LONGEST_TEXT else text
+    return tag("pre", cut)
+
+
+def enumerated(names: Sequence[str], most: int = 20) -> str:
+    """Names with commas between them; of many the first.
+
+    >>> enumerated(["a", "b", "c"], 2)
+    'a, b and 1 more'
+    """
+    return ", ".join(names[:most]) + (f" and {len(names) - most:,} more" if len(names) > most else "")
 
 
 def folded(summary: str, *body: Any, is_open: bool = False) -> Markup:

@@ -19,11 +19,25 @@ from dproof.service.desk import Desk
 from dproof.service.pages import plan_fields
 from dproof.service.pages.expectation import answer_label, expectation, found_epsilons, meaning_of
 from dproof.service.pages.forms import Fields, refusal
-from dproof.service.pages.layout import button, copied, field, folded, link, page, said, table
+from dproof.service.pages.layout import (
+    MOST_SHOWN,
+    button,
+    copied,
+    enumerated,
+    field,
+    folded,
+    link,
+    page,
+    said,
+    table,
+    ticked,
+    verbatim,
+)
 from dproof.service.pages.markup import Markup, joined, tag
 from dproof.service.pages.texts import TEXTS
 from dproof.service.plan_form import AS_SAVED, PlanForm, drafted, filled
 from dproof.service.state import Custodian, TheDesk
+from dproof.service.tokens import Holder
 
 router = APIRouter(include_in_schema=False)
 _ROWS = "10000"  # where the person has not said how many there are
@@ -59,14 +73,14 @@ async def shown(name: str, desk: TheDesk, who: Custodian) -> HTMLResponse:
 async def changed(name: str, request: Request, desk: TheDesk, who: Custodian) -> HTMLResponse:
     """Tell what the plan in the form would give; save it; or look for an ε."""
     form = await Fields.of(request)
-    body, status = await run_in_threadpool(_changed, desk, name, form)
+    body, status = await run_in_threadpool(_changed, desk, who, name, form)
     return page(f"Plan for {name}", body, who, status=status)
 
 
 @router.post("/plans/{name}/check")
 async def check(name: str, desk: TheDesk, who: Custodian) -> HTMLResponse:
     """The confidential look."""
-    told = await run_in_threadpool(desk.custody.check, name)
+    told = await run_in_threadpool(desk.custody.check, who, name)
     heads = ("column", "missing", "outside", "not a number", "clamped", "most frequent values outside")
     rows = [
         (
@@ -95,7 +109,7 @@ def _first(desk: Desk, name: str) -> Markup:
     return _page(desk, name, typed, _expected(desk, typed, saved) if saved else Told())
 
 
-def _changed(desk: Desk, name: str, form: Fields) -> tuple[Markup, int]:
+def _changed(desk: Desk, who: Holder, name: str, form: Fields) -> tuple[Markup, int]:
     columns, saved, _ = _opened(desk, name)
     typed = _typed(form, saved, columns)
     if form.text("take"):
@@ -103,7 +117,8 @@ def _changed(desk: Desk, name: str, form: Fields) -> tuple[Markup, int]:
     told = _expected(desk, typed, saved)
     if form.text("do") == "save" and told.error is None:
         try:
-            file = desk.custody.save(name, drafted(typed.form, saved))["file"]
+            are_names = form.text("names_are_public") == "true"
+            file = desk.custody.save(who, name, drafted(typed.form, saved), names_are_public=are_names)["file"]
             columns, saved, _ = _opened(desk, name)
             typed = replace(typed, form=filled(saved, columns))
             told = replace(told, sentence=TEXTS["saved"].format(file))
@@ -170,12 +185,21 @@ def _page(desk: Desk, name: str, typed: Typed, told: Told) -> Markup:
     found = desk.custody.columns(name)
     commands = desk.custody.commands(name)
     begun, is_saved = is_begun(desk.folder.ledger(name)), found["plan"] is not None
+    if len(found["columns"]) > MOST_SHOWN:
+        wide = tag("p", TEXTS["wide"].format(len(found["columns"]), MOST_SHOWN, name), class_="error")
+        return joined(
+            _notes(desk, found, begun),
+            wide,
+            copied(commands[3], TEXTS["in_folder"]),
+            _next(desk, name, is_saved, commands),
+        )
     priced = f"dproof plan plans/{name}.toml --rows {_whole(typed.rows)}"
     places = plan_fields.error_places(told.error, typed.form)
     form = tag(
         "form",
         tag(
             "div",
+            _doubtful(found),
             plan_fields.columns(typed.form, places),
             plan_fields.promise(typed.form, typed.rows, places),
             plan_fields.kept(typed.form, places),
@@ -201,7 +225,7 @@ def _page(desk: Desk, name: str, typed: Typed, told: Told) -> Markup:
         data_swap=True,
         data_live=True,
     )
-    return joined(_notes(desk, found, begun), form, _next(name, is_saved, commands))
+    return joined(_notes(desk, found, begun), form, _next(desk, name, is_saved, commands))
 
 
 def _notes(desk: Desk, found: Mapping[str, Any], begun: bool) -> Markup:
@@ -215,10 +239,20 @@ def _notes(desk: Desk, found: Mapping[str, Any], begun: bool) -> Markup:
         tag("p", TEXTS["plan"]),
         tag("p", state, " ", TEXTS["plan_comments"] if comments else None, " ", TEXTS["plan_fixed"] if begun else None),
         wrong,
-        text is not None and folded("The file", tag("pre", text)),
+        text is not None and folded("The file", verbatim(text)),
         id="notes",
         data_part=True,
     )
+
+
+def _doubtful(found: Mapping[str, Any]) -> Markup | None:
+    """Where names look like values, the custodian says that they are names before they become public."""
+    doubtful = found["doubtful"]
+    if not doubtful:
+        return None
+    sentence = TEXTS["names"].format(len(doubtful), len(found["columns"]), enumerated(doubtful, 5))
+    box = ticked(TEXTS["names_public"], "names_are_public", "true", False)
+    return tag("fieldset", tag("legend", "The first line"), tag("p", sentence, class_="error"), box)
 
 
 def _wanted(typed: Typed, told: Told) -> Markup:
@@ -252,12 +286,14 @@ def _wanted(typed: Typed, told: Told) -> Markup:
     )
 
 
-def _next(name: str, is_saved: bool, commands: list[str]) -> Markup:
+def _next(desk: Desk, name: str, is_saved: bool, commands: list[str]) -> Markup:
     """What comes after the plan: the confidential look, a release, tokens."""
+    unfinished = desk.unfinished(name) if is_saved else []
+    paid = unfinished and tag("p", TEXTS["unfinished"].format(enumerated(unfinished)), class_="budget", id="unfinished")
     looked = tag("form", tag("button", "Confidential look"), method="post", action=f"/plans/{quote(name)}/check")
     made = tag(
         "form",
-        field("Name of the release", "release", name, required=True, size=16, maxlength=64),
+        field("Name of the release", "release", (unfinished or [name])[0], required=True, size=16, maxlength=64),
         tag("button", "Sanitise", class_="main"),
         method="post",
         action=f"/plans/{quote(name)}/sanitise",
@@ -266,7 +302,7 @@ def _next(name: str, is_saved: bool, commands: list[str]) -> Markup:
     steps = joined(
         tag("section", tag("h2", "Look at what the plan misses"), tag("p", TEXTS["check"]), looked),
         copied(commands[0], TEXTS["in_folder"]),
-        tag("section", tag("h2", "Make a release"), tag("p", TEXTS["sanitise"]), made),
+        tag("section", tag("h2", "Make a release"), tag("p", TEXTS["sanitise"]), paid, made),
         copied(commands[2], TEXTS["in_folder"]),
         tag(
             "section",

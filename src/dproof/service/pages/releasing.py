@@ -30,7 +30,7 @@ _REPORT_POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; 
 @router.post("/plans/{name}/sanitise")
 async def sanitise(name: str, request: Request, desk: TheDesk, who: Custodian) -> Response:
     release = (await Fields.of(request)).text("release")
-    job = await run_in_threadpool(desk.custody.sanitise, name, release)
+    job = await run_in_threadpool(desk.custody.sanitise, who, name, release)
     return RedirectResponse(f"/jobs/{job}?release={quote(release)}", 303)
 
 

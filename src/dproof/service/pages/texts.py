@@ -12,6 +12,8 @@ TEXTS = {
     "no_page": "There is no such page.",
     "back": "To the tables and releases",
     "working": "Working …",
+    "more_rows": "{:,} more are not shown",
+    "more_text": "\n… of {:,} characters only the beginning is shown",
     # Signing in, and the first page
     "sign_in": "Sign in with the token that you were given. You stay signed in until you sign out or close the "
     "browser, or the server stops.",
@@ -35,6 +37,7 @@ TEXTS = {
     "spent_ways": "Nothing is left to spend on this table. Questions that were answered before stay free, and so do "
     "all questions to releases.",
     "nothing_asked": "You have asked nothing yet.",
+    "earlier": "Earlier questions",
     "history": "A question that is asked again at the same price is free, and has the same answer.",
     "dummy": "Dummy rows are drawn evenly from the values that the plan declares, to try things on. They tell nothing "
     "about anybody.",
@@ -43,7 +46,7 @@ TEXTS = {
     "public_column": "cannot be asked of the private table; a local release has it as it is",
     # The guided plan
     "plan": "Declare what you know about the table without having seen it: a plan is public. The names of the columns "
-    "come from the header of the file; nothing else of it is read here.",
+    "come from the header of the file; a few rows are compared with it, and nothing of them is shown or kept.",
     "plan_new": "There is no plan yet. A column is left out until you choose its kind.",
     "plan_saved": "The form shows the plan that is saved.",
     "plan_comments": "Comments in the file are lost when you save.",
@@ -51,6 +54,11 @@ TEXTS = {
     "plan_wrong": "The saved plan has a mistake: ",
     "kept": "The saved plan has these, which the form has no fields for. They are kept as they are while ticked.",
     "as_saved": "It is kept as the saved plan has it: the form has no fields for it.",
+    "wide": "The table has {:,} columns, and this form shows at most {:,}: write the plan as a file, plans/{}.toml.",
+    "names": "Are these names? {} of the {} in the first line of the file look like values: {}. If that line is a row "
+    "of the table, it is about a person, and a plan is public: write a line of names above it, and load "
+    "this page again.",
+    "names_public": "These are names, not values of a person",
     "part_of": "It is a part of {}, which the form has no fields for: it is kept as the saved plan has it.",
     "values": "Values, one a line; paste them from a code book",
     "code_book": "These lines look like a code book: choose which part of a line the table holds.",
@@ -88,6 +96,9 @@ TEXTS = {
     "check_first": "When the plan is saved, you can look at what it misses, make a release, and let analysts ask.",
     "sanitise": "It costs the ε and δ of the plan, which is all that the table has: afterwards nothing is left for "
     "questions to the table itself. Everybody with a token may query the release, free and without limit.",
+    "unfinished": "Paid for and not made, because the work was stopped: {}. Sanitise under the same name and plan "
+    "again: it costs nothing more.",
+    "unanswered": "paid for, and stopped before it was answered",
     "ask_instead": "Without a release, analysts share the ε and δ of the plan and ask the table itself.",
     "sanitising": "You may leave this page: the work goes on.",
     "sanitised": "The release is made.",
@@ -100,9 +111,11 @@ TEXTS = {
     "holders": "Everybody who was given a token",
     "custodian_token": "A token for another custodian is made by a command only, in the folder that is served",
     "no_plan": "has no plan yet, so nobody can ask it: choose it to make one",
+    "fault": "It is closed to analysts, because it cannot be read: {}",
     "misnamed": "The file {} cannot be used: rename it, with letters, digits, _ and - before the ending.",
     "revoked": "Token {} is revoked.",
     "no_table_to_give": "No table has a plan yet: choose one above and save its plan first.",
+    "record": "The latest of what custodians did, on this page, by programs or by commands",
     "no_files": "There is no table yet: put one into the folder tables/, or send one from here.",
     "verify": "Verify it, in the folder that is served",
     "in_folder": "The same command, in the folder that is served",

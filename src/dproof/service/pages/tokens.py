@@ -13,7 +13,7 @@ from dproof.errors import DproofError
 from dproof.service import api
 from dproof.service.desk import Desk
 from dproof.service.pages.forms import Fields, checked, refusal
-from dproof.service.pages.layout import address, copied, field, link, listed, minute, page, said, table, ticked
+from dproof.service.pages.layout import address, copied, field, folded, link, listed, minute, page, said, table, ticked
 from dproof.service.pages.markup import Markup, joined, tag
 from dproof.service.pages.texts import TEXTS, budget_left
 from dproof.service.requests import Given
@@ -38,16 +38,21 @@ async def given(request: Request, desk: TheDesk, who: Custodian) -> HTMLResponse
     tables, told, error = form.all("tables"), None, None
     try:
         if number := form.text("revoke"):
-            await api.revoke(int(number) if number.isdecimal() else 0, desk, who)
+            await api.revoke(_whole(number), desk, who)
             told, typed = tag("p", TEXTS["revoked"].format(number)), _NEW
             told = joined(told, copied(f"dproof token . --revoke {number}", TEXTS["in_folder"]))
         else:
-            told = _shown_once(await api.give(checked(Given, tables=tables, **typed), desk, who), request)
+            wanted = checked(Given, **{**typed, "tables": tables, "days": _whole(typed["days"])})
+            told = _shown_once(await api.give(wanted, desk, who), request)
             typed, tables = _NEW, []
     except DproofError as refused:
         error = desk.folder.hide(refusal(refused))
     body = await run_in_threadpool(_custody, desk, who, typed, tables, told, error)
     return page("Plans and tokens", body, who, status=200 if error is None else 400)
+
+
+def _whole(text: str) -> int:
+    return int(text) if text.isdecimal() and len(text) < 9 else 0
 
 
 def _shown_once(given: dict[str, Any], request: Request) -> Markup:
@@ -71,6 +76,8 @@ def _custody(
         joined(
             link(f"/plans/{quote(one['name'])}", one["name"]),
             tag("span", _state(told_of.get(one["name"]))),
+            (fault := desk.custody.faults.get(one["name"]))
+            and tag("span", TEXTS["fault"].format(fault), class_="error"),
         )
         for one in desk.custody.files()
     )
@@ -103,6 +110,7 @@ def _custody(
         class_="script",
         data_upload=f"{api.router.prefix}/files/",
     )
+    done = [(minute(one["at"]), one["who"] or "a command", _deed(one)) for one in reversed(desk.record.latest(50))]
     holders = [_holder(desk, one) for one in desk.tokens.holders]
     heads = ("number", "name", "role", "tables", "ends (UTC)", "")
     return joined(
@@ -120,7 +128,13 @@ def _custody(
         tag("section", told, id="given", data_part=True),
         tag("section", tag("h2", "Tokens"), table(heads, holders, TEXTS["holders"]), id="tokens", data_part=True),
         copied("dproof token . --custodian NAME", TEXTS["custodian_token"]),
+        folded("What custodians did", table(("when (UTC)", "who", "what"), done, TEXTS["record"])),
     )
+
+
+def _deed(one: dict[str, Any]) -> str:
+    about = [f"{key} {value}" for key, value in one.items() if key not in ("number", "at", "who", "token", "did")]
+    return ", ".join([str(one["did"]), *about])
 
 
 def _state(told: dict[str, Any] | None) -> str:

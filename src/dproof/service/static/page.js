@@ -40,8 +40,19 @@ async function send(form, name, value) {
   if (name) body.set(name, value);
   const response = await fetch(form.action, { method: "POST", body });
   if (response.redirected) return location.assign(response.url);
-  return swap(await response.text());
+  return swap(await shown(response));
 }
+
+// The page that came; where there is none, what was refused instead: a page that says so, or a sentence for programs.
+class Refused extends Error {}
+async function shown(response) {
+  const text = await response.text();
+  if (response.headers.get("content-type")?.startsWith("application/json")) throw new Refused(JSON.parse(text).error);
+  const refused = new DOMParser().parseFromString(text, "text/html").getElementById("refused");
+  if (refused) throw new Refused(refused.textContent);
+  return text;
+}
+const why = (error) => error instanceof Refused ? error.message : UNANSWERED;
 
 // One request of a form at a time; what was pressed or typed meanwhile is sent when it has come back.
 const waits = new Map();
@@ -54,8 +65,8 @@ async function sent(form, name, value) {
   let next;
   try {
     next = await send(form, name, value);
-  } catch {
-    say(UNANSWERED, true);
+  } catch (error) {
+    say(why(error), true);
   }
   busy(false);
   const waiting = waits.get(form);
@@ -78,6 +89,7 @@ document.addEventListener("submit", (event) => {
   const form = event.target, pressed = event.submitter;
   if (!form.matches("[data-swap]")) return void (form.method === "post" && busy(true));
   event.preventDefault();
+  clearTimeout(waiting);  // a look that comes after it would take its error away
   if (pressed?.name === "take") form.elements.epsilon.value = pressed.value;
   sent(form, pressed?.name, pressed?.value);
 });
@@ -91,11 +103,11 @@ document.querySelector("form[data-upload]")?.addEventListener("submit", async (e
   busy(true);
   try {
     const response = await fetch(form.dataset.upload + encodeURIComponent(file.name), { method: "PUT", body: file });
-    if (response.ok) swap(await (await fetch(location.href)).text());
-    else error.textContent = (await response.json()).error;
-    say(error.textContent || `${file.name} is in the folder.`);
-  } catch {
-    say(error.textContent = UNANSWERED);
+    if (!response.ok) await shown(response);
+    swap(await shown(await fetch(location.href)));
+    say(`${file.name} is in the folder.`);
+  } catch (failed) {
+    say(error.textContent = why(failed));
   }
   busy(false);
   marking();
@@ -163,9 +175,10 @@ async function watch() {
   if (!document.querySelector("[data-again]")) return;
   await new Promise((resume) => setTimeout(resume, 700));
   try {
-    const next = swap(await (await fetch(location.href)).text());
+    const next = swap(await shown(await fetch(location.href)));
     say(next.querySelector("[data-again]") ? "" : next.querySelector("#progress p").textContent);
-  } catch {
+  } catch (error) {
+    if (error instanceof Refused) return say(error.message, true);
     say("The server does not answer. This page goes on trying.", true);
   }
   watch();
