@@ -17,8 +17,9 @@ from dproof.spaces.column import (
     Lookup,
     accepted,
     as_dictionary,
-    dictionary_values,
     looked_up,
+    one_by_one,
+    python_values,
     quoted,
     settled,
     text_literal,
@@ -75,7 +76,9 @@ def list_encoder(items: Items, column: Column) -> Encode:
                 f"column {column.name!r} is not a list: give the plan a separator, or the columns of its flags"
             ) from None
         texts = as_dictionary(column, array.flatten())
-        codes = [item_codes.get(text_of(v) if v is not None else None, OUTSIDE) for v in dictionary_values(texts)]
+        codes = [
+            item_codes.get(text_of(v) if v is not None else None, OUTSIDE) for v in python_values(texts.dictionary)
+        ]
         positions = as_numpy(texts.indices.cast(pa.int64()), missing=len(codes))
         bits = np.array([*codes, OUTSIDE], np.int64)[positions]
         owners = np.repeat(np.arange(len(array)), as_numpy(array.value_lengths(), missing=0))
@@ -95,7 +98,7 @@ def flag_encoder(items: Items, column: Column) -> Encode:
     """Masks of one column per item, ticked or not; a row is missing where all of them are blank."""
     from dproof.spaces.objects import single
 
-    look_ups = [_flag_lookup(*names) for names in zip(items, column.sources, strict=True)]
+    look_ups = [one_by_one(_flag_lookup(*names)) for names in zip(items, column.sources, strict=True)]
 
     def encode(arrays: Sequence[Any]) -> NDArray[Any]:
         masks = np.zeros(len(arrays[0]), np.int64)
