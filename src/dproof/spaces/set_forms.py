@@ -67,8 +67,22 @@ def list_encoder(items: Items, column: Column) -> Encode:
     item_codes = {item: n for n, item in enumerate(items)}
 
     def encode(arrays: Sequence[Any]) -> NDArray[Any]:
-        missing, array = np.asarray(single(arrays[0]).is_null()), listed(arrays[0])
-        none = np.asarray(array.is_null()) & ~missing  # an object that is there and no list: no part of it is an item
+        missing, lists = np.asarray(single(arrays[0]).is_null()), listed(arrays[0])
+        # An object that is there and no list: no part of it is an item.
+        outside = np.logical_and.reduce([np.asarray(array.is_null()) for array in lists])
+        masks = np.zeros(len(missing), np.int64)
+        for array in lists:
+            owners, bits = owned(array)
+            known = bits >= 0
+            np.bitwise_or.at(masks, owners[known], np.int64(1) << bits[known])
+            outside[owners[~known]] = True
+        if not column.clamp:
+            masks[outside] = OUTSIDE
+        masks[missing] = MISSING
+        return accepted(column, settled(column, masks))
+
+    def owned(array: Any) -> tuple[NDArray[Any], NDArray[np.int64]]:
+        """The row of each element, and the item that it is, or OUTSIDE."""
         try:
             array = array.cast(pa.large_list(pa.string() if pa.types.is_null(array.type) else array.type.value_type))
         except (pa.ArrowException, AttributeError):
@@ -80,16 +94,8 @@ def list_encoder(items: Items, column: Column) -> Encode:
             item_codes.get(text_of(v) if v is not None else None, OUTSIDE) for v in python_values(texts.dictionary)
         ]
         positions = as_numpy(texts.indices.cast(pa.int64()), missing=len(codes))
-        bits = np.array([*codes, OUTSIDE], np.int64)[positions]
         owners = np.repeat(np.arange(len(array)), as_numpy(array.value_lengths(), missing=0))
-        known = bits >= 0
-        masks = np.zeros(len(array), np.int64)
-        np.bitwise_or.at(masks, owners[known], np.int64(1) << bits[known])
-        if not column.clamp:
-            masks[owners[~known]] = OUTSIDE
-            masks[none] = OUTSIDE
-        masks[missing] = MISSING
-        return accepted(column, settled(column, masks))
+        return owners, np.array([*codes, OUTSIDE], np.int64)[positions]
 
     return encode
 
