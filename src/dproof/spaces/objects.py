@@ -140,9 +140,9 @@ def _of_text(value: str) -> bytes:
 
 
 def _of_float(value: float) -> bytes | None:
-    if value.is_integer() and -(2.0**53) < value < 2.0**53:
-        return b"%d" % value
-    return _bytes(value)
+    if value.is_integer():
+        return b"%d" % value if -(2.0**53) < value < 2.0**53 else _bytes(value)
+    return None if value != value else float.__repr__(value).encode()
 
 
 def _bytes(value: Any) -> bytes | None:
