@@ -43,7 +43,7 @@ def object_array(values: Iterable[Any]) -> Any:
     """Objects as Arrow, each read as it would be alone.
 
     >>> array = object_array([True, "x", 1.0, None, ["a", 2]])
-    >>> single(array).to_pylist(), listed(array).to_pylist()[-1]
+    >>> single(array).to_pylist(), listed(array)[0].to_pylist()[-1]
     ([b'true', b'x', b'1', None, b'\\xff'], [b'a', b'2'])
     """
     read = [_WRITERS.get(type(value), _text_or_list)(value) for value in values]
