@@ -40,8 +40,8 @@ def opened(kind: str, folder: Path) -> Any:
 def test_a_source_says_itself_whether_duckdb_reads_it(kind: str, tmp_path: Path) -> None:
     """The relation is opened once, and what is counted in it is what the batches hold."""
     source = open_source(opened(kind, tmp_path))
-    assert (source.relation() is None) == (kind == "pandas")
-    assert kind == "relation" or source.relation() is source.relation()
+    assert (source.relation() is None) == (kind in ("pandas", "relation"))
+    assert source.relation() is source.relation()
     sql = "SELECT sex, sum(age), var(age), median(age), count(*) FROM data GROUP BY sex"
     measurement = measure(resolve(parse(sql), schema_of(PLAN)), schema_of(PLAN), Privacy(1))
     counted = tally(source, PLAN, measurement)

@@ -81,7 +81,7 @@ CONCERNED = {
     "curation/simulation.py": "impossible_candidates correlated_candidates unknown_aggregates curator_consistency "
     "curator_price curator_calculations curator_moments",
     "curation/tally.py": "counting curator_missing curator_distinct curator_consistency curator_session checkboxes "
-    "curator_counts curator_moments",
+    "curator_counts curator_moments one_way",
     "curves/bands.py": "path_length drawn_quantile band_coverage curves_of_few_rows curves_estimation curves_curator",
     "curves/bases.py": "curves_bases kernel_norms projection_error curves_left_out curves_noise curves_clipping "
     "curves_choice curves_estimation curves_curator curves_release",

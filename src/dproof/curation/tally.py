@@ -1,18 +1,17 @@
 """Counting the private rows: exact whole numbers, in one pass, in bounded memory.
 
 Every value becomes a code of its declared space, as the plan says, so no value can stop the work or show in a message.
-Rows are read in batches, part by part where they lie on many machines. Where DuckDB reads the table by itself, it
-brings rows together that are alike in every column that decides where they count, and adds up whole numbers as they
-are; what a value means is decided here, once for each kind of row. Where a number lies outside its bounds, or the
-plan's stand-in takes its place, the rows are read in batches instead. One row may decide which way is taken, so both
-must count the same: a column that DuckDB and Arrow may read differently is always read in batches.
+Rows are read in batches, part by part where they lie on many machines. Where a question is about whole numbers alone,
+and DuckDB reads the table by itself, the codes are written in SQL: it brings rows together that are alike in every
+column that decides where they count, and adds up the codes. The plan, the question and the types of the columns choose
+the way, and no value does: the time of an answer would tell it.
 """
 
 from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import compress, product
 from typing import Any
@@ -27,19 +26,16 @@ from dproof.plans.plan import Plan
 from dproof.plans.schema import answerable
 from dproof.questions.counting import Codes, Counter, Tally
 from dproof.questions.question import columns
-from dproof.questions.regions import MISSING
 from dproof.questions.schema import Schema
-from dproof.questions.sums import Term
-from dproof.spaces.arrow import as_numpy
+from dproof.questions.sums import Term, multiplied_out
+from dproof.spaces.arrow import as_numpy, is_text
 from dproof.spaces.column import Column, quoted
 from dproof.spaces.objects import texts
 from dproof.tables import Source
-from dproof.tables.counting import Decoder, InDuckDB, count_alike, decode_all, expressions
+from dproof.tables.counting import InDuckDB, count_alike
 from dproof.tables.source import Bound
 
 _MOST_KINDS = 1 << 17
-_WHOLE = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER")
-_ALIKE = (*_WHOLE, "UBIGINT", "BOOLEAN", "FLOAT", "DOUBLE", "VARCHAR")  # values that Arrow and DuckDB agree on
 
 
 def tally(source: Source, plan: Plan, measurement: Measurement) -> Tally:
@@ -108,7 +104,7 @@ def counted_rows(arrays: Iterable[Any], rows_per_person: int) -> NDArray[np.bool
     named = [texts(array) for array in arrays]
     plain = [array.cast(array.type.value_type) if pa.types.is_dictionary(array.type) else array for array in named]
     # As bytes: a text that is no UTF-8 comes as bytes, and would make a batch of them differ from the others in type.
-    chunks = [array.cast(pa.large_binary()) if _is_text(array.type) else array for array in plain]
+    chunks = [array.cast(pa.large_binary()) if is_text(array.type) else array for array in plain]
     if not chunks:
         return np.ones(0, bool)
     try:
@@ -128,11 +124,6 @@ def counted_rows(arrays: Iterable[Any], rows_per_person: int) -> NDArray[np.bool
     kept = np.empty(len(order), bool)
     kept[by_mix] = np.arange(len(order)) - start < rows_per_person
     return kept
-
-
-def _is_text(kind: Any) -> bool:
-    texts_and_bytes = ("is_string", "is_large_string", "is_string_view", "is_binary", "is_binary_view")
-    return any(getattr(pa.types, check)(kind) for check in texts_and_bytes)
 
 
 def _mixed(numbers: NDArray[np.int64]) -> NDArray[np.uint64]:
@@ -209,95 +200,54 @@ def _added(empty: Tally, parts: Sequence[Any]) -> Tally:
 
 
 def tally_in_duckdb(table: InDuckDB, plan: Plan, measurement: Measurement) -> Tally | None:
-    """Count what a measurement needs; None where the rows have to be read one by one."""
+    """Count what a measurement needs; None where the plan and the types of the columns ask for batches."""
     if plan.person is not None or measurement.curves is not None:
         return None
     import duckdb  # lazy: most questions are asked of a text file, which is read without it
 
     counter = counter_of(measurement)
-    looked_at = [answerable(plan.column(name)) for name in counter.looked_at]
-    summed = {name: answerable(plan.column(name)) for term in counter.sums for name in term.columns}
-    if not _reads_alike(table, looked_at) or not _adds_up(table, counter.sums, summed):
+    used = {name: answerable(plan.column(name)) for name in columns(measurement.question)}
+    in_sql = {name: column.space.code_sql(column, table.whole(column.sources)) for name, column in used.items()}
+    # Of a number that is added up it may matter no more than whether it is there.
+    keys = {
+        name: quoted(name) if name in counter.valued else f"-({quoted(name)} < 0)::TINYINT"
+        for name in counter.looked_at
+    }
+    kinds_at_most = math.prod(used[name].space.size + 1 if name in counter.valued else 2 for name in keys)
+    if None in in_sql.values() or kinds_at_most > _MOST_KINDS or any(len(t.columns) > 2 for t in counter.sums):
         return None
-    # Of a number that is added up it may matter no more than whether it is there; mostly all are.
-    flags = [column for column in looked_at if column.name in summed and column.name not in counter.valued]
-    decoders = {column.name: Decoder([quoted(column.sources[0])], column.encoder()) for column in looked_at}
-    decoders |= {column.name: Decoder([], lambda arrays: np.zeros(1, np.int64)) for column in flags}
-    sums = _sums_in_sql(counter.sums, summed)
     try:
-        kinds = count_alike(table.relation, expressions(decoders.values()), sums)
-        if not all(kinds.column(f"there {column.name}").equals(kinds.column("n")) for column in flags):
-            there = {c.name: f"CASE WHEN {quoted(c.sources[0])} IS NULL THEN {MISSING} ELSE 0 END" for c in flags}
-            decoders |= {name: Decoder([code], lambda arrays: as_numpy(arrays[0])) for name, code in there.items()}
-            kinds = count_alike(table.relation, expressions(decoders.values()), sums)
-    except duckdb.Error:
+        codes = (
+            table.relation
+            if not in_sql
+            else table.relation.project(", ".join(f"{sql} AS {quoted(name)}" for name, sql in in_sql.items()))
+        )
+        kinds = count_alike(codes, list(keys.values()), _sums_in_sql(counter.sums))
+    except duckdb.Error:  # the file is damaged
         return None
-    if kinds.num_rows > _MOST_KINDS or not all(_is_clean(kinds, column) for column in summed.values()):
-        return None
-    arrays = [column.combine_chunks() for column in kinds.columns]
-    codes = dict(zip(decoders, decode_all(decoders.values(), arrays), strict=True))
-    sums_of = {term: _sums(term, kinds, measurement.schema) for term in counter.sums}
-    counter.add_alike(as_numpy(kinds.column("n")), codes, sums_of)
+    found = {name: as_numpy(kinds.column(f"k{n}")) for n, name in enumerate(keys)}
+    counter.add_alike(
+        as_numpy(kinds.column("n")), found, {t: _sums(t, kinds, measurement.schema) for t in counter.sums}
+    )
     return counter.finish()
 
 
-def _reads_alike(table: InDuckDB, columns: Sequence[Column]) -> bool:
-    """Whether columns have the same values in DuckDB and in Arrow: numbers, texts, true and false."""
-    types, plain = table.types, (pa.types.is_integer, pa.types.is_float32, pa.types.is_float64, pa.types.is_boolean)
-
-    def is_alike(source: str) -> bool:
-        if types.get(source) not in _ALIKE or table.arrow is None:
-            return types.get(source) in _ALIKE
-        kind = table.arrow.field(source).type
-        kind = kind.value_type if pa.types.is_dictionary(kind) else kind
-        return any(check(kind) for check in (*plain, pa.types.is_string, pa.types.is_large_string))
-
-    # DuckDB takes names that differ in case alone for one, and gives one of them another name.
-    known = table.arrow is None or table.arrow.names == list(types)
-    return known and all(len(column.sources) == 1 and is_alike(column.sources[0]) for column in columns)
-
-
-def _adds_up(table: InDuckDB, terms: Iterable[Term], summed: Mapping[str, Column]) -> bool:
-    """Whether numbers are whole and stand for themselves, so that DuckDB may add them up, or products of two."""
-    types, spaces = table.types, [column.space for column in summed.values()]
-    whole = all(s.has_sums and s.line and s.line.step == 1 and s.line.origin.denominator == 1 for s in spaces)
-    stored = all(types.get(column.sources[0]) in _WHOLE for column in summed.values())
-    return whole and stored and all(len(term.columns) <= 2 for term in terms)
-
-
-def _sums_in_sql(terms: Iterable[Term], summed: Mapping[str, Column]) -> dict[str, str]:
-    """What is added up over the rows of each kind: how many numbers there are, how many outside, and their sums."""
-    sums = {}
-    for name, column in summed.items():
-        x = quoted(column.sources[0])
-        sums[f"there {name}"] = f"count({x})"
-        sums[f"outside {name}"] = f"count_if({x} NOT BETWEEN {int(column.space.low)} AND {int(column.space.high)})"
-        sums[f"sum {(name,)}"] = f"sum({x})::VARCHAR"
-    for names in (term.columns for term in terms if len(term.columns) == 2):
-        x, y = (quoted(summed[name].sources[0]) for name in names)
-        sums[f"sum {names}"] = f"sum({x}::HUGEINT * {y}::HUGEINT)::VARCHAR"
-    return sums
-
-
-def _is_clean(kinds: Any, column: Column) -> bool:
-    """Whether every number lies within its bounds, and none has a stand-in: nothing had to be done to any of them."""
-    filled = column.missing is not None and not kinds.column(f"there {column.name}").equals(kinds.column("n"))
-    return not filled and not any(kinds.column(f"outside {column.name}").to_pylist())
+def _sums_in_sql(terms: Iterable[Term]) -> dict[str, str]:
+    """The sums of codes, and of products of two, over the rows of each kind."""
+    products = dict.fromkeys(part for term in terms for part in multiplied_out(term.columns) if part)
+    factors = {names: "::HUGEINT * ".join(map(quoted, names)) for names in products}
+    return {f"sum {names}": f"sum({product})::VARCHAR" for names, product in factors.items()}
 
 
 def _sums(term: Term, kinds: Any, schema: Schema) -> list[int]:
-    """Σ ∏ (a + b·x) over each kind of row, multiplied out into the sums of products of some of the x.
+    """Σ ∏ (a + b·code) over each kind of row, multiplied out into the sums of products of some of the codes.
 
-    Kinds in which a number is missing do not count.
+    What is added up of kinds in which a number is missing is never asked for.
     """
-    lines = []
-    for column in term.columns:
-        scale, line = term.scale(column, schema), schema.declared(column).line
-        assert line is not None
-        lines.append((scale.shift - scale.factor * int(line.origin), scale.factor))
+    scales = [term.scale(column, schema) for column in term.columns]
     totals = np.zeros(kinds.num_rows, object)
-    for taken in product((0, 1), repeat=len(lines)):
+    for taken in product((0, 1), repeat=len(scales)):
         column = kinds.column(f"sum {tuple(compress(term.columns, taken))}" if any(taken) else "n")
         sums = np.array([int(text or 0) for text in column.to_pylist()], object)
-        totals += math.prod(line[took] for line, took in zip(lines, taken, strict=True)) * sums
+        totals += math.prod(s.factor if took else s.shift for s, took in zip(scales, taken, strict=True)) * sums
     return list(totals)

@@ -78,13 +78,8 @@ class Cut:
         return np.where(places == MISSING, self.blocks - 1, block)
 
     def places(self, codes: NDArray[Any]) -> Places:
-        """The block of each code, or that of all codes where a look at the least and the greatest tells it."""
-        if self.bits is None and len(codes):
-            ends = (codes.min(), codes.max()) if codes.ndim == 1 else (codes[:, 0].min(), codes[:, 0].max())
-            low, high = np.searchsorted(self.first, [int(end) for end in ends], side="right") - 1
-            if low == high:
-                return int(self.block[low])
-        return self.of(codes)
+        """The block of each code, or that of all codes where there is one alone: no code decides what is done."""
+        return self.of(codes) if self.blocks > 1 else 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,6 +24,8 @@ from dproof.questions.sums import Term, present
 
 _SHORT = 1 << 40  # codes below this add up in a machine word over a batch
 _PART = 21  # bits: a batch of such numbers adds up below 2^53, where floats are exact
+_WHOLE = 1 << 24  # numbers below this need not be parted: no batch has 2^29 rows
+_TABLED = 1 << 18  # groups and values of a choice that are counted in a table
 
 Codes = dict[str, NDArray[Any]]
 Histograms = dict[Aggregate, list[dict[int, int]]]
@@ -59,6 +61,8 @@ class _Sum:
         self.scales = [(name, term.scale(name, schema)) for name in term.columns]
         self.parts = np.zeros((3, cells), np.int64)
         self.large: dict[int, int] = defaultdict(int)  # what was added up elsewhere, by cell
+        largest = math.prod(max(map(abs, scale.ends)) for _, scale in self.scales)
+        self.shifts = [0] if largest < _WHOLE else [0, _PART, 2 * _PART]
         spaces = [schema.spaces[name] for name in term.columns]
         self.short = all(space.line is not None and space.size < _SHORT for space in spaces)
 
@@ -71,8 +75,8 @@ class _Sum:
             self.parts[0] += np.bincount(place, minlength=self.parts.shape[1])
             return
         product = self._product(codes)
-        for n in range(3):
-            part = product >> (_PART * n) if n == 2 else product >> (_PART * n) & ((1 << _PART) - 1)
+        for n, shift in enumerate(self.shifts):
+            part = product >> shift if shift == self.shifts[-1] else product >> shift & ((1 << _PART) - 1)
             # A batch adds up to less than 2^53 in every part, so that these floats are exact.
             self.parts[n] += np.bincount(place, part, self.parts.shape[1]).astype(np.int64)
 
@@ -81,7 +85,7 @@ class _Sum:
         if not self.scales:
             return rows
         if self.short and len(self.scales) == 1:
-            # In one cell all numbers are there, or all are missing, and what that cell holds no sum takes.
+            # Where there is one cell alone, no number of its rows is missing.
             ((name, scale),) = self.scales
             return scale.shift * rows + scale.factor * int(codes[name].sum(dtype=np.int64))
         product = self._product(codes)
@@ -125,9 +129,10 @@ class Counter:
             raise TooLarge(f"groups and conditions make more than {MOST_CELLS} cells: ask for fewer at once")
         products = [replace(term, where=None) for term in self.terms]
         self.sums = {term: _Sum(term, schema, self.groups * self.cells) for term in products}
-        self.histograms: dict[Aggregate, list[dict[int, int]]] = {
-            s: [{} for _ in range(self.groups)] for s in self.picked
-        }
+        # Counts of groups and values: in a table where that is small, whatever the values are.
+        sizes = {s: self.groups * self._size(s) for s in self.picked}
+        self.tables = {s: np.zeros(size, np.int64) for s, size in sizes.items() if size <= _TABLED}
+        self.counts: dict[Aggregate, dict[int, int]] = {s: defaultdict(int) for s in sizes if s not in self.tables}
         self.vectors = np.zeros((self.groups, 0 if curves is None else curves.size), np.int64)
         self.rows = 0
 
@@ -139,7 +144,10 @@ class Counter:
             total.add(rows, codes, group * self.cells + cell)
         for aggregate in self.picked:
             pairs, _ = self._pairs(aggregate, codes, group, cell)
-            self._add_pairs(aggregate, *np.unique(pairs, return_counts=True))
+            if aggregate in self.tables:
+                self.tables[aggregate] += np.bincount(pairs, minlength=len(self.tables[aggregate]))
+            else:
+                self._add_pairs(aggregate, *np.unique(pairs, return_counts=True))
         if self.curves is not None:
             chosen = np.broadcast_to(self.grid.mask(self.where).ravel()[cell], rows)
             coordinates = self.curves.coordinates(codes[self.curves.column])
@@ -184,14 +192,29 @@ class Counter:
         return self.schema.declared(aggregate.columns[0]).size
 
     def _add_pairs(self, aggregate: Aggregate, pairs: NDArray[np.int64], counts: NDArray[np.int64]) -> None:
-        histograms, size = self.histograms[aggregate], self._size(aggregate)
+        if aggregate in self.tables:
+            np.add.at(self.tables[aggregate], pairs, counts)
+            return
+        known = self.counts[aggregate]
         for pair, count in zip(pairs.tolist(), counts.tolist(), strict=True):
-            histogram, code = histograms[pair // size], pair % size
-            histogram[code] = histogram.get(code, 0) + count
+            known[pair] += count
 
     def finish(self) -> Tally:
         sums = {}
         for term, where in self.terms.items():
             totals = self.sums[replace(term, where=None)].totals().reshape(self.groups, self.cells)
             sums[term] = [int(x) for x in totals[:, self.grid.mask(where).ravel()].sum(axis=1)]
-        return Tally(sums, self.histograms, self.rows, self.vectors.tolist())
+        return Tally(sums, {s: self._histograms(s) for s in self.picked}, self.rows, self.vectors.tolist())
+
+    def _histograms(self, aggregate: Aggregate) -> list[dict[int, int]]:
+        """For each group how many rows have each value that some row has."""
+        counts = self.counts.get(aggregate)
+        if counts is None:
+            table = self.tables[aggregate]
+            pairs = np.flatnonzero(table)
+            counts = dict(zip(pairs.tolist(), table[pairs].tolist(), strict=True))
+        histograms: list[dict[int, int]] = [{} for _ in range(self.groups)]
+        size = self._size(aggregate)
+        for pair, count in counts.items():
+            histograms[pair // size][pair % size] = count
+        return histograms

@@ -14,6 +14,11 @@ def is_arrow(values: Any) -> bool:
     return type(values).__module__.partition(".")[0] == "pyarrow"
 
 
+def is_text(kind: Any) -> bool:
+    """Whether an Arrow type is one of texts or of bytes, which in a file may be texts."""
+    return str(kind) in ("string", "large_string", "string_view", "binary", "large_binary", "binary_view")
+
+
 # Arrow's own conversions import pandas wherever it is installed, and that takes longer than most of what is done here.
 # So plain numbers and flags, in both directions, and texts into Arrow go by their buffers.
 
@@ -40,12 +45,28 @@ def as_numpy(column: Any, missing: Any = None) -> NDArray[Any]:
         values = np.frombuffer(data, dtype, len(array), array.offset * dtype.itemsize)
     else:
         values = _bits(data, array)
-    return np.where(_bits(validity, array), values, values.dtype.type(missing)) if array.null_count else values
+    return values if missing is None else np.where(_bits(validity, array), values, values.dtype.type(missing))
 
 
 def _bits(buffer: Any, array: Any) -> NDArray[np.bool_]:
     end = array.offset + len(array)
+    if buffer is None:  # of an array without nulls
+        return np.ones(len(array), bool)
     return np.unpackbits(np.frombuffer(buffer, np.uint8), count=end, bitorder="little")[array.offset :].view(np.bool_)
+
+
+def buffers(texts: Any) -> tuple[NDArray[np.uint8], NDArray[np.int64], NDArray[np.int64], Any]:
+    """The bytes of an array of texts, where each text begins and how long it is, and the array; a null is empty."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    array = pc.fill_null(texts.cast(pa.large_binary()), b"")
+    if not len(array):
+        return np.zeros(1, np.uint8), np.zeros(0, np.int64), np.zeros(0, np.int64), array
+    _, ends, content = array.buffers()
+    offsets = np.frombuffer(ends, np.int64, len(array) + 1, array.offset * 8)
+    data = np.frombuffer(content, np.uint8) if content is not None and content.size else np.zeros(1, np.uint8)
+    return data, offsets[:-1], np.diff(offsets), array
 
 
 def from_numpy(values: NDArray[Any], absent: NDArray[np.bool_] | None = None) -> Any:

@@ -21,8 +21,10 @@ from dproof.spaces.bins import Bins
 from dproof.spaces.space import narrowest
 from dproof.spaces.values import MISSING, OUTSIDE, PLAIN, Numerals
 
+_REMEMBERED = 1 << 16  # values of a column
 Form = Literal["plain", "joined", "list", "flags", "wide"]
 Lookup = Callable[[Any], int]  # the code of a value, or OUTSIDE or MISSING
+Lookups = Callable[[Any], NDArray[np.int64]]  # the same for an Arrow array of values
 Encode = Callable[[Sequence[Any]], NDArray[Any]]  # from the source's Arrow arrays of a column to its codes
 
 
@@ -127,24 +129,54 @@ def text_literal(text: str) -> str:
     return "'" + text.replace("'", "''") + "'"
 
 
-def encode_distinct(look_up: Lookup, column: Column, array: Any) -> NDArray[Any]:
+def one_by_one(look_up: Lookup) -> Lookups:
+    """What looks up each of many values by itself, and remembers the first of them, whatever the number of batches.
+
+    None that is remembered makes room for another: so one value more costs no more than its own looking up.
+    """
+    known: dict[Any, int] = {}
+
+    def look_up_all(values: Any) -> NDArray[np.int64]:
+        codes = np.empty(len(values), np.int64)
+        for n, value in enumerate(python_values(values)):
+            key = type(value), value
+            code = known.get(key)
+            if code is None:
+                code = look_up(value)
+                if len(known) < _REMEMBERED:
+                    known[key] = code
+            codes[n] = code
+        return codes
+
+    return look_up_all
+
+
+def repeated(look_up: Lookups) -> Lookups:
+    """The same lookups, done once where one dictionary lies behind several batches, as it does in a text file."""
+    last: list[Any] = [None, None, None]
+
+    def look_up_all(values: Any) -> NDArray[np.int64]:
+        place = values.offset, len(values), [buffer and buffer.address for buffer in values.buffers()]
+        if place != last[0]:
+            last[:] = place, values, look_up(values)  # which are kept, so that nothing else comes to lie there
+        return last[2]  # type: ignore[no-any-return]
+
+    return look_up_all
+
+
+def encode_distinct(look_up: Lookups, column: Column, array: Any) -> NDArray[Any]:
     """Look up each distinct value once, and spread the codes over the rows."""
     found, places = looked_up(look_up, column, array)
-    table = settled(column, found)
-    codes = table.take(places, mode="clip")
-    return accepted(column, codes) if (table >= column.space.size).any() else codes
+    return accepted(column, settled(column, found).take(places, mode="clip"))
 
 
-def looked_up(look_up: Lookup, column: Column, array: Any) -> tuple[NDArray[np.int64], NDArray[Any]]:
+def looked_up(look_up: Lookups, column: Column, array: Any) -> tuple[NDArray[np.int64], NDArray[Any]]:
     """What each distinct value is, and at last what a null is; and the place of each row's value among these."""
     import pyarrow as pa
 
     array = as_dictionary(column, array)
-    codes = [look_up(value) for value in dictionary_values(array)]
-    positions = array.indices
-    if positions.null_count:
-        positions = positions.cast(pa.int64())
-    return np.array([*codes, MISSING], np.int64), as_numpy(positions, missing=len(codes))
+    codes = look_up(array.dictionary)
+    return np.append(codes, MISSING), as_numpy(array.indices.cast(pa.int64()), missing=len(codes))
 
 
 def as_dictionary(column: Column, array: Any) -> Any:
@@ -162,22 +194,24 @@ def as_dictionary(column: Column, array: Any) -> Any:
         ) from None
 
 
-def dictionary_values(array: Any) -> list[Any]:
-    """The distinct values; texts as bytes, for in a file they may be none."""
+def python_values(values: Any) -> list[Any]:
+    """An Arrow array as Python has it; texts as bytes, for in a file they may be none."""
     import pyarrow as pa
 
-    values = array.dictionary
     is_text = pa.types.is_string(values.type) or pa.types.is_large_string(values.type)
     return (values.cast(pa.large_binary()) if is_text else values).to_pylist()  # type: ignore[no-any-return]
 
 
 def settled(column: Column, found: NDArray[np.int64]) -> NDArray[Any]:
-    """Codes with the plan's stand-ins; what the plan refuses is left as two codes beyond the space."""
+    """Codes with the plan's stand-ins; what the plan refuses is −1 with `gaps`, else one of two codes beyond the space.
+
+    The type of the codes follows from the column alone.
+    """
     size = column.space.size
-    codes = found.copy()
-    codes[found == OUTSIDE] = size if column.outside is None else column.outside
-    codes[found == MISSING] = size + 1 if column.missing is None else column.missing
-    return codes.astype(narrowest(size + 2))
+    outside, missing = (OUTSIDE, OUTSIDE) if column.gaps else (size, size + 1)
+    codes = np.where(found == OUTSIDE, outside if column.outside is None else column.outside, found)
+    codes[found == MISSING] = missing if column.missing is None else column.missing
+    return codes.astype(np.min_scalar_type(-size) if column.gaps else narrowest(size + 2))
 
 
 def accepted(column: Column, codes: NDArray[Any]) -> NDArray[Any]:
@@ -186,7 +220,5 @@ def accepted(column: Column, codes: NDArray[Any]) -> NDArray[Any]:
     worst = int(codes.max()) if len(codes) else 0
     if worst < size:
         return codes
-    if column.gaps:
-        return np.where(codes >= size, OUTSIDE, codes.astype(np.int64))
     what = column.space.outside_refusal(column) if worst == size else column.space.missing_refusal()
     raise InputError(f"column {column.name!r} has {what}")

@@ -16,9 +16,7 @@ from dproof.spaces.values import MISSING, OUTSIDE, is_missing, text_of, written
 
 if TYPE_CHECKING:
     from dproof.plans.reader import Reader
-    from dproof.spaces.column import Column, Encode, Lookup
-
-_REMEMBERED = 1 << 16  # values of a column
+    from dproof.spaces.column import Column, Encode, Lookup, Lookups
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,14 +124,24 @@ class ColumnSpace:
 
         return look_up
 
+    def lookups(self, column: Column) -> Lookups:
+        """What reads distinct values of a source, an Arrow array of them, each as if it were alone."""
+        from dproof.spaces.column import one_by_one
+
+        return one_by_one(self.lookup(column))
+
     def encoder(self, column: Column) -> Encode:
         """What turns the source's Arrow arrays of a column into codes, each value treated as the plan says."""
-        from dproof.spaces.column import encode_distinct
+        from dproof.spaces.column import encode_distinct, repeated
         from dproof.spaces.objects import single
 
-        # A value is understood once and remembered, whatever the number of batches.
-        look_up = lru_cache(maxsize=_REMEMBERED, typed=True)(self.lookup(column))
+        look_up = repeated(self.lookups(column))
         return lambda arrays: encode_distinct(look_up, column, single(arrays[0]))
+
+    def code_sql(self, column: Column, whole: str | None) -> str | None:
+        """The code of a value in SQL, treated as the plan says, from the SQL of a whole number; None where that has no
+        such form, or the source holds others."""
+        return None
 
     def encode_arrow(self, array: Any, **treatment: Any) -> NDArray[Any]:
         """The codes of an Arrow array by itself, −1 for a value that is none of the space."""

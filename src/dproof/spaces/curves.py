@@ -218,16 +218,19 @@ def arrow_rows(arrays: Sequence[Any], points: int, numerals: Numerals = PLAIN) -
 
     if len(arrays) > 1:
         return np.column_stack([_floats(array, numerals) for array in arrays])
-    array = listed(arrays[0])
-    if pa.types.is_null(array.type):
-        return np.full((len(array), points), np.nan)
-    if not any(check(array.type) for check in (pa.types.is_list, pa.types.is_large_list, pa.types.is_fixed_size_list)):
-        raise InputError(f"a column of type {array.type} holds no curves: they are lists of numbers, or wide columns")
-    import pyarrow.compute as pc  # slow to load, so where it is used
+    rows = np.full((len(arrays[0]), points), np.nan)
+    for array in listed(arrays[0]):
+        if pa.types.is_null(array.type):
+            continue
+        checks = (pa.types.is_list, pa.types.is_large_list, pa.types.is_fixed_size_list)
+        if not any(check(array.type) for check in checks):
+            raise InputError(
+                f"a column of type {array.type} holds no curves: they are lists of numbers, or wide columns"
+            )
+        import pyarrow.compute as pc  # slow to load, so where it is used
 
-    whole = pc.fill_null(pc.equal(pc.list_value_length(array), points), False)
-    rows = np.full((len(array), points), np.nan)
-    rows[as_numpy(whole)] = _floats(array.filter(whole).flatten(), numerals).reshape(-1, points)
+        whole = pc.fill_null(pc.equal(pc.list_value_length(array), points), False)
+        rows[as_numpy(whole)] = _floats(array.filter(whole).flatten(), numerals).reshape(-1, points)
     return rows
 
 

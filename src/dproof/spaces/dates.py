@@ -15,13 +15,13 @@ from numpy.typing import NDArray
 
 from dproof.arguments import COLUMN, described, listed, whole
 from dproof.errors import InputError
-from dproof.spaces.arrow import as_numpy, is_arrow
-from dproof.spaces.column import Column, Encode
+from dproof.spaces.arrow import as_numpy, buffers, from_numpy, is_arrow, is_text
+from dproof.spaces.column import Column, Encode, Lookups, one_by_one
 from dproof.spaces.column_space import Draft
 from dproof.spaces.interval import Interval
 from dproof.spaces.line import Line
 from dproof.spaces.space import narrowest
-from dproof.spaces.values import Numerals, text_of
+from dproof.spaces.values import OUTSIDE, Numerals, text_of
 
 if TYPE_CHECKING:
     from dproof.plans.reader import Reader
@@ -32,6 +32,7 @@ _FARTHEST = (1 << 31) - 2  # days before or after 1970 that are stored: 5.8 mill
 _A_DAY = {"s": 86_400, "ms": 86_400_000, "us": 86_400_000_000, "ns": 86_400_000_000_000}
 _CLOCK = "([01][0-9]|2[0-3]):?([0-5][0-9])(?::?([0-5][0-9]))?"
 _ISO = re.compile(rf"([0-9]{{4}}-[0-9]{{2}}-[0-9]{{2}})(?:[T ]{_CLOCK}(?:\.[0-9]{{1,9}})?(?:Z|([+-]){_CLOCK})?)?")
+_TENS = np.array([1000, 100, 10, 1])
 _EXAMPLE = "such as 2024-01-31"
 
 
@@ -185,19 +186,35 @@ class Dates(Interval):
         day = day_of(value)
         return None if day is None else Fraction(day)
 
+    def lookups(self, column: Column) -> Lookups:
+        """Texts all at once where they are a date, alone or with a time that has no offset; others one by one."""
+        each = one_by_one(self.lookup(column))
+
+        def look_up(values: Any) -> NDArray[np.int64]:
+            if not is_text(values.type):
+                return each(values)
+            days, known = _written_days(values)
+            codes = self._whole(days, clamp=True)
+            if not column.clamp:
+                codes[~self.holds(days)] = OUTSIDE
+            codes[~known] = each(values.filter(from_numpy(~known)))
+            return codes
+
+        return look_up
+
     def encoder(self, column: Column) -> Encode:
         """Arrow's dates and timestamps all rows at once, others by each distinct value."""
         import pyarrow as pa
 
         from dproof.spaces.objects import single
 
-        one_by_one = super(Interval, self).encoder(column)
+        distinct = super(Interval, self).encoder(column)
 
         def encode(arrays: Sequence[Any]) -> NDArray[Any]:
             array = single(arrays[0])
             kind = array.type.value_type if pa.types.is_dictionary(array.type) else array.type
             if not pa.types.is_date(kind) and not pa.types.is_timestamp(kind):
-                return one_by_one([array])
+                return distinct([array])
             array = array.cast(kind)
             parts = 1 if pa.types.is_date32(kind) else _A_DAY["ms" if pa.types.is_date64(kind) else kind.unit]
             numbers = as_numpy(array.view(pa.int32() if parts == 1 else pa.int64()), missing=0)
@@ -207,6 +224,25 @@ class Dates(Interval):
 
     def number_sql(self, column: Column) -> str:
         return f"({self.sql(column)} - DATE '0001-01-01')::DOUBLE"
+
+
+def _written_days(texts: Any) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+    """The day of each text that is a date, alone or with a time that has no offset, and which texts these are."""
+    import pyarrow.compute as pc
+
+    data, starts, lengths, texts = buffers(texts)
+    timed = as_numpy(pc.match_substring_regex(texts, rf"^.{{10}}[T ]{_CLOCK}(?:\.[0-9]{{1,9}})?Z?$"))
+    known = (lengths == 10) | timed
+    signs = np.where(known, starts, 0)[:, None] + np.arange(10)
+    letters = data.take(signs, mode="clip").astype(np.int64) - ord("0")
+    is_digit = (letters >= 0) & (letters <= 9)
+    is_digit[:, [4, 7]] = letters[:, [4, 7]] == ord("-") - ord("0")
+    letters *= is_digit
+    year, month, day = (letters[:, at] @ _TENS[-len(at) :] for at in (range(4), range(5, 7), range(8, 10)))
+    first = (12 * (year - 1970) + month - 1).astype("M8[M]")
+    begins, ends = (moment.astype("M8[D]").astype(np.int64) for moment in (first, first + 1))
+    known &= is_digit.all(axis=1) & (year > 0) & (month > 0) & (month < 13) & (day > 0) & (day <= ends - begins)
+    return begins + day - 1 + _1970, known
 
 
 def _bound(value: Any, name: str) -> int:

@@ -14,13 +14,14 @@ from numpy.typing import NDArray
 from dproof.arguments import COLUMN
 from dproof.errors import InputError, TooLarge
 from dproof.exact import exact, int_or_float
-from dproof.spaces.arrow import as_numpy, is_arrow
+from dproof.spaces.arrow import as_numpy, from_numpy, is_arrow, is_text
 from dproof.spaces.bins import bins_between
-from dproof.spaces.column import Column, Encode, Lookup, accepted, settled
+from dproof.spaces.column import Column, Encode, Lookup, Lookups, accepted, one_by_one, settled
 from dproof.spaces.column_space import Draft
 from dproof.spaces.line import Line, exact_number, no_number, plain_number
+from dproof.spaces.numerals import FAR, LARGEST_FACTOR, read_decimals
 from dproof.spaces.space import Space, narrowest
-from dproof.spaces.values import MISSING, OUTSIDE, Numerals, infinite_sign, is_missing, number_of
+from dproof.spaces.values import MISSING, OUTSIDE, PLAIN, Numerals, infinite_sign, is_missing, number_of
 
 if TYPE_CHECKING:
     from dproof.plans.reader import Reader
@@ -201,24 +202,22 @@ class Interval(Space):
 
     def _whole(self, column: NDArray[Any], clamp: bool) -> NDArray[Any]:
         """⌊(x − low)/step + 1/2⌋ for whole numbers x, in whole numbers."""
-        least, most = int(column.min()), int(column.max())
-        if not self.low <= least <= most <= self.high:
-            if not clamp:
-                raise _outside()
-            ends = np.iinfo(column.dtype)
-            # The last whole numbers on either side of a bound have the same nearest point once cut to the interval.
-            below, above = self.low // 1, -(-self.high // 1)
-            column = column.clip(min(max(below, ends.min), ends.max), max(min(above, ends.max), ends.min))
-            least, most = int(column.min()), int(column.max())
+        if not (clamp or self.holds(column).all()):
+            raise _outside()
+        ends = np.iinfo(column.dtype)
+        # The last whole numbers on either side of a bound have the same nearest point once cut to the interval.
+        below, above = self.low // 1, -(-self.high // 1)
+        column = column.clip(min(max(below, ends.min), ends.max), max(min(above, ends.max), ends.min))
         scale = self.line._scale
         low, step = int(self.low * scale), int(self.step * scale)
-        if scale == step == 1 and -(1 << 62) < least <= most < 1 << 62 and abs(low) < 1 << 62:
+        farthest = max(abs(below), abs(above))
+        if scale == step == 1 and farthest < 1 << 62:
             codes = column.astype(np.int64) - low
         else:
-            room = 4 * scale * (max(abs(least), abs(most)) + 1) + 4 * abs(low) + 4 * step
+            room = 4 * scale * (farthest + 1) + 4 * abs(low) + 4 * step
             wide = column.astype(np.int64 if room < 1 << 62 else object)
             codes = ((2 * (wide * scale - low) + step) // (2 * step)).astype(np.int64)
-        return codes.clip(0, self.size - 1) if clamp else codes
+        return codes.clip(0, self.size - 1)
 
     def _floats(self, column: NDArray[Any], clamp: bool) -> NDArray[Any]:
         """In floats, and exactly from the shortest decimal wherever floats cannot tell the nearest point."""
@@ -226,12 +225,11 @@ class Interval(Space):
         least, most = column.min(), column.max()
         if np.isnan(least):
             raise no_number()
-        within = low <= least and most <= high
-        if not (clamp or within):
+        if not (clamp or (low <= least and most <= high)):
             raise _outside()
         # What is cut off lies outside still, so that it has the code of an end also where floats are far between.
         ends, furthest = (_beside(low)[0], _beside(high)[1]), np.finfo(column.dtype).max
-        inside = (column if within else column.clip(*ends).clip(-furthest, furthest)).astype(np.float64)
+        inside = column.clip(*ends).clip(-furthest, furthest).astype(np.float64)
         place = (inside - float(self.low)) / float(self.step)
         place += 0.5
         codes = np.floor(place)
@@ -308,35 +306,69 @@ class Interval(Space):
         number, sign = number_of(value, numerals), infinite_sign(value)
         return sign * inf if sign else number
 
+    def lookups(self, column: Column) -> Lookups:
+        """Decimals and texts all at once, in whole numbers; what is odd, and all on a very fine lattice, one by one."""
+        import pyarrow as pa
+
+        each, factor = one_by_one(self.lookup(column)), 2 * self.line._scale
+        low, high, step = (int(factor * number) for number in (self.low, self.high, self.step))
+        if factor > LARGEST_FACTOR or max(abs(low), abs(high)) + step >= FAR:
+            return each
+
+        def look_up(values: Any) -> NDArray[np.int64]:
+            is_decimal = pa.types.is_decimal(values.type)
+            if not is_decimal and not is_text(values.type):
+                return each(values)
+            written = values.cast(pa.string()) if is_decimal else values
+            found = read_decimals(written, PLAIN if is_decimal else column.numerals)
+            floors, above = found.floors(factor)
+            codes = ((floors - low + step // 2) // step).clip(0, self.size - 1)
+            if not column.clamp:
+                outside = (floors < low) | (floors > high) | ((floors == high) & above)
+                codes[outside] = OUTSIDE
+            codes[~found.known] = MISSING  # what is no number is a number that is missing
+            codes[found.unread] = each(values.filter(from_numpy(found.unread)))
+            return codes
+
+        return look_up
+
     def encoder(self, column: Column) -> Encode:
         """Whole and floating numbers all rows at once, others by each distinct value."""
         import pyarrow as pa
 
         from dproof.spaces.objects import single
 
-        one_by_one, is_number = super(Interval, self).encoder(column), (pa.types.is_float32, pa.types.is_float64)
+        distinct, is_number = super(Interval, self).encoder(column), (pa.types.is_float32, pa.types.is_float64)
 
         def encode(arrays: Sequence[Any]) -> NDArray[Any]:
             array = single(arrays[0])
             if pa.types.is_integer(array.type) or any(is_(array.type) for is_ in is_number):
                 missing = as_numpy(array.is_null(nan_is_null=True))
                 return self.encode_numbers(column, as_numpy(array, missing=0), missing)
-            return one_by_one(arrays)
+            return distinct(arrays)
 
         return encode
 
     def encode_numbers(self, column: Column, values: NDArray[Any], missing: NDArray[np.bool_]) -> NDArray[Any]:
         """The nearest lattice points of whole or floating numbers, as a column treats them."""
-        some = bool(missing.any())
-        if some:
-            values = np.where(missing, values.dtype.type(0), values)
-        codes = self._encode(values, clamp=True)
-        outside = np.zeros(0, bool) if column.clamp else ~self.holds(values)
-        if outside.any():
-            codes, some = np.where(outside, OUTSIDE, codes.astype(np.int64)), True
-        if some:
-            codes = settled(column, np.where(missing, MISSING, codes.astype(np.int64)))
-        return accepted(column, codes)
+        values = np.where(missing, values.dtype.type(0), values)
+        codes = self._encode(values, clamp=True).astype(np.int64)
+        if not column.clamp:
+            codes[~self.holds(values)] = OUTSIDE
+        codes[missing] = MISSING
+        return accepted(column, settled(column, codes))
+
+    def code_sql(self, column: Column, whole: str | None) -> str | None:
+        if whole is None or not self.has_sums or self.line._scale != 1:
+            return None
+        outside, missing = (OUTSIDE if code is None else code for code in (column.outside, column.missing))
+        below, above = (0, self.size - 1) if column.clamp else (outside, outside)
+        low, step = int(self.low), int(self.step)
+        code = f"{whole} - {low}" if step == 1 else f"(2 * ({whole} - {low}) + {step}) // {2 * step}"
+        return (
+            f"CASE WHEN {whole} BETWEEN {low} AND {int(self.high)} THEN {code} WHEN {whole} < {low} THEN {below} "
+            f"WHEN {whole} > {int(self.high)} THEN {above} ELSE {missing} END"
+        )
 
     def store(self, column: Column, codes: NDArray[Any]) -> list[Any]:
         return self.line.store(column, codes)

@@ -1,8 +1,7 @@
 """Columns of Python objects: each is read by itself, by its own type, whatever the other rows hold.
 
-Such a column has no type of its own, so none may be inferred from its rows: one row would decide how all are read. Each
-value becomes a text, a list of texts, or nothing. Rows of one builtin type are kept in that type, which is quicker and
-means the same.
+Such a column has no type of its own, so none may be inferred from its rows: one row would decide how all are read, and
+how long that takes. Each value becomes a text, a list of texts, a list of floats, or nothing, by its own type alone.
 """
 
 from __future__ import annotations
@@ -11,29 +10,23 @@ import json
 from collections.abc import Callable, Iterable, Sequence
 from decimal import Decimal
 from enum import Enum
-from itertools import chain
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
+from dproof.spaces.arrow import from_numpy
 from dproof.spaces.values import written
 
 _NO_TEXT = b"\xff"  # no UTF-8, so no text of a plan: a value that is there, and is none of those declared
 _ABSENT = ("NAType", "NaTType")  # how pandas says missing, told without loading it
-_SINGLE = frozenset({type(None), str, bytes, bool, int, float, np.int64, np.float64})  # which stand for themselves
 _MANY = (list, tuple, set, frozenset, np.ndarray)
-# Rows of these types alone, or missing, are what Arrow makes of them. Among texts a float can only be NaN: any other
-# is refused by Arrow, and then every value is written. Truth values are left out: Arrow has them, curves do not.
-_ALIKE = (
-    (frozenset({int, np.int64}), pa.int64()),
-    (frozenset({float, np.float64}), pa.float64()),
-    (frozenset({str, float}), pa.large_string()),
-)
+_FLOATS = frozenset({float, np.float64})
 
 
 class Objects(pa.ExtensionType):  # type: ignore[misc]
-    """Arrow's type of a column of objects: the `text` of each value, null where it is missing, or its `items`."""
+    """Arrow's type of a column of objects: the `text` of each value, null where it is missing, and of a list its
+    `items`, or `floats` where it has nothing else."""
 
     def __init__(self, storage: Any) -> None:
         super().__init__(storage, "dproof.objects")
@@ -50,15 +43,19 @@ def object_array(values: Iterable[Any]) -> Any:
     """Objects as Arrow, each read as it would be alone.
 
     >>> array = object_array([True, "x", 1.0, None, ["a", 2]])
-    >>> single(array).to_pylist(), listed(array).to_pylist()[-1]
+    >>> single(array).to_pylist(), listed(array)[0].to_pylist()[-1]
     ([b'true', b'x', b'1', None, b'\\xff'], [b'a', b'2'])
     """
-    objects = _unwrapped(list(values))
-    lists: list[Any] = [None] * len(objects)
-    if not set(map(type, objects)) <= _SINGLE:
-        lists = [_elements(value) for value in objects]
-        objects = [value if items is None else _NO_TEXT for value, items in zip(objects, lists, strict=True)]
-    storage = pa.StructArray.from_arrays([_singles(objects), _items(lists)], ["text", "items"])
+    read = [_WRITERS.get(type(value), _text_or_list)(value) for value in values]
+    lists = {n: found for n, found in enumerate(read) if type(found) not in (bytes, type(None))}
+    floats = {n: found for n, found in lists.items() if _is_of_floats(found)}
+    items = {n: [_text(x) for x in found] for n, found in lists.items() if n not in floats}
+    for n in lists:
+        read[n] = _NO_TEXT
+    flat = pa.array(np.concatenate([np.zeros(0), *floats.values()]), from_pandas=True)
+    texts = pa.array([text for found in items.values() for text in found], pa.large_binary())
+    parts = [pa.array(read, pa.large_binary()), _lists(len(read), items, texts), _lists(len(read), floats, flat)]
+    storage = pa.StructArray.from_arrays(parts, ["text", "items", "floats"])
     return pa.ExtensionArray.from_storage(Objects(storage.type), storage)
 
 
@@ -67,9 +64,11 @@ def single(array: Any) -> Any:
     return array.storage.field("text") if isinstance(array.type, Objects) else _stored(array)
 
 
-def listed(array: Any) -> Any:
-    """The list of each row where objects are meant to be lists, null for others; other columns as they are stored."""
-    return array.storage.field("items") if isinstance(array.type, Objects) else _stored(array)
+def listed(array: Any) -> list[Any]:
+    """Columns of lists, null where a row is no list of theirs, for each row of objects; other columns alone."""
+    if not isinstance(array.type, Objects):
+        return [_stored(array)]
+    return [array.storage.field("items"), array.storage.field("floats")]
 
 
 def _stored(array: Any) -> Any:
@@ -81,18 +80,24 @@ def texts(array: Any) -> Any:
     """Objects as texts, a list as JSON; any other column as it is. The type is the same whatever the objects are."""
     if not isinstance(array.type, Objects):
         return array
-    lists = [None if items is None else [_bytes(item) for item in items] for items in listed(array).to_pylist()]
-    whole = [
-        _bytes(value) if items is None else _json(items)
-        for value, items in zip(single(array).to_pylist(), lists, strict=True)
-    ]
+    whole = single(array).to_pylist()
+    for column in listed(array):
+        for n in np.flatnonzero(np.asarray(column.is_valid())).tolist():
+            whole[n] = _json([_text(item) for item in column[n].as_py()])
     return pa.array(whole, pa.large_binary())
 
 
-def _unwrapped(values: list[Any]) -> list[Any]:
-    if set(map(type, values)) <= _SINGLE | {list, tuple}:
-        return values
-    return [_guarded(_meant, value, _NO_TEXT) for value in values]
+def _text_or_list(value: Any) -> Any:
+    """The text of a value of some other type; its elements where it has any."""
+    meant = _guarded(_meant, value, _NO_TEXT)
+    elements = _elements(meant)
+    return _bytes(meant) if elements is None else elements
+
+
+def _text(value: Any) -> bytes | None:
+    """The text of an element of a list, which is no list."""
+    found = _WRITERS.get(type(value), _text_or_list)(value)
+    return found if found is None or type(found) is bytes else _NO_TEXT
 
 
 def _meant(value: Any) -> Any:
@@ -116,29 +121,28 @@ def _elements(value: Any) -> Sequence[Any] | None:
     return None
 
 
-def _items(lists: list[Any]) -> Any:
-    """Lists as Arrow: their elements one after the other, each read by itself."""
-    some = [items for items in lists if items is not None]
-    if not some:
-        return pa.nulls(len(lists), pa.large_list(pa.large_binary()))
-    kinds = {getattr(items, "dtype", None) for items in some}
-    flat = pa.array(np.concatenate(some), from_pandas=True) if kinds <= {np.dtype(np.float64)} else None
-    flat = _singles(_unwrapped(list(chain.from_iterable(some)))) if flat is None else flat
-    ends = np.cumsum([0, *(0 if items is None else len(items) for items in lists)])
-    absent = pa.array([items is None for items in lists])
-    return pa.LargeListArray.from_arrays(pa.array(ends, pa.int64()), flat, mask=absent)
+def _is_of_floats(elements: Any) -> bool:
+    if isinstance(elements, np.ndarray):
+        return bool(elements.dtype == np.float64)
+    return set(map(type, elements)) <= _FLOATS
 
 
-def _singles(values: list[Any]) -> Any:
-    """Values that are no lists: as they are where they are of one builtin type, else as texts."""
-    kinds = set(map(type, values)) - {type(None)}
-    for alike, arrow in _ALIKE:
-        if kinds <= alike:
-            try:
-                return pa.array(values, arrow, from_pandas=True)
-            except (pa.ArrowException, OverflowError, UnicodeError):
-                break  # a number among texts, a number beyond 64 bits, half a surrogate pair
-    return pa.array([_bytes(value) for value in values], pa.large_binary())
+def _lists(rows: int, lists: dict[int, Any], flat: Any) -> Any:
+    """Lists of some rows as Arrow, their elements one after the other; null for the other rows."""
+    lengths, absent = np.zeros(rows + 1, np.int64), np.ones(rows, bool)
+    places = list(lists)
+    lengths[1:][places], absent[places] = [len(elements) for elements in lists.values()], False
+    return pa.LargeListArray.from_arrays(from_numpy(lengths.cumsum()), flat, mask=from_numpy(absent))
+
+
+def _of_text(value: str) -> bytes:
+    return value.encode("utf-8", "surrogatepass")
+
+
+def _of_float(value: float) -> bytes | None:
+    if value.is_integer():
+        return b"%d" % value if -(2.0**53) < value < 2.0**53 else _bytes(value)
+    return None if value != value else float.__repr__(value).encode()
 
 
 def _bytes(value: Any) -> bytes | None:
@@ -173,3 +177,16 @@ def _guarded(read: Callable[[Any], Any], value: Any, otherwise: Any) -> Any:
 def _json(items: list[bytes | None]) -> bytes:
     decoded = [None if item is None else item.decode("utf-8", "surrogateescape") for item in items]
     return json.dumps(decoded, ensure_ascii=False).encode("utf-8", "surrogateescape")
+
+
+# Of the usual types; of others, and of odd values, it is found out what they are.
+_WRITERS: dict[type, Callable[[Any], Any]] = {
+    type(None): lambda value: None,
+    bytes: lambda value: value,
+    bool: lambda value: b"true" if value else b"false",
+    str: _of_text,
+    int: lambda value: b"%d" % value if -(1 << 63) <= value < 1 << 63 else _bytes(value),
+    np.int64: lambda value: b"%d" % value,
+    float: _of_float,
+    np.float64: _of_float,
+}

@@ -17,8 +17,9 @@ from dproof.spaces.column import (
     Lookup,
     accepted,
     as_dictionary,
-    dictionary_values,
     looked_up,
+    one_by_one,
+    python_values,
     quoted,
     settled,
     text_literal,
@@ -66,8 +67,22 @@ def list_encoder(items: Items, column: Column) -> Encode:
     item_codes = {item: n for n, item in enumerate(items)}
 
     def encode(arrays: Sequence[Any]) -> NDArray[Any]:
-        missing, array = np.asarray(single(arrays[0]).is_null()), listed(arrays[0])
-        none = np.asarray(array.is_null()) & ~missing  # an object that is there and no list: no part of it is an item
+        missing, lists = np.asarray(single(arrays[0]).is_null()), listed(arrays[0])
+        # An object that is there and no list: no part of it is an item.
+        outside = np.logical_and.reduce([np.asarray(array.is_null()) for array in lists])
+        masks = np.zeros(len(missing), np.int64)
+        for array in lists:
+            owners, bits = owned(array)
+            known = bits >= 0
+            np.bitwise_or.at(masks, owners[known], np.int64(1) << bits[known])
+            outside[owners[~known]] = True
+        if not column.clamp:
+            masks[outside] = OUTSIDE
+        masks[missing] = MISSING
+        return accepted(column, settled(column, masks))
+
+    def owned(array: Any) -> tuple[NDArray[Any], NDArray[np.int64]]:
+        """The row of each element, and the item that it is, or OUTSIDE."""
         try:
             array = array.cast(pa.large_list(pa.string() if pa.types.is_null(array.type) else array.type.value_type))
         except (pa.ArrowException, AttributeError):
@@ -75,18 +90,12 @@ def list_encoder(items: Items, column: Column) -> Encode:
                 f"column {column.name!r} is not a list: give the plan a separator, or the columns of its flags"
             ) from None
         texts = as_dictionary(column, array.flatten())
-        codes = [item_codes.get(text_of(v) if v is not None else None, OUTSIDE) for v in dictionary_values(texts)]
+        codes = [
+            item_codes.get(text_of(v) if v is not None else None, OUTSIDE) for v in python_values(texts.dictionary)
+        ]
         positions = as_numpy(texts.indices.cast(pa.int64()), missing=len(codes))
-        bits = np.array([*codes, OUTSIDE], np.int64)[positions]
         owners = np.repeat(np.arange(len(array)), as_numpy(array.value_lengths(), missing=0))
-        known = bits >= 0
-        masks = np.zeros(len(array), np.int64)
-        np.bitwise_or.at(masks, owners[known], np.int64(1) << bits[known])
-        if not column.clamp:
-            masks[owners[~known]] = OUTSIDE
-            masks[none] = OUTSIDE
-        masks[missing] = MISSING
-        return accepted(column, settled(column, masks))
+        return owners, np.array([*codes, OUTSIDE], np.int64)[positions]
 
     return encode
 
@@ -95,7 +104,7 @@ def flag_encoder(items: Items, column: Column) -> Encode:
     """Masks of one column per item, ticked or not; a row is missing where all of them are blank."""
     from dproof.spaces.objects import single
 
-    look_ups = [_flag_lookup(*names) for names in zip(items, column.sources, strict=True)]
+    look_ups = [one_by_one(_flag_lookup(*names)) for names in zip(items, column.sources, strict=True)]
 
     def encode(arrays: Sequence[Any]) -> NDArray[Any]:
         masks = np.zeros(len(arrays[0]), np.int64)

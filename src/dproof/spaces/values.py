@@ -54,6 +54,11 @@ class Numerals:
         sign, whole, part, power = match.group("sign", "whole", "part", "power")
         return f"{sign}{re.sub('[^0-9]', '', whole) or '0'}.{part or '0'}{power or ''}"
 
+    @property
+    def other_marks(self) -> list[str]:
+        """What else groups thousands, beyond ASCII, where the plan names a mark of its kind."""
+        return [mark for mark in _THOUSANDS[self.thousands] if not mark.isascii()]
+
 
 PLAIN = Numerals()
 

@@ -2,10 +2,10 @@
 
     rows ─ SQL expressions ─► kinds of rows, with their numbers and sums ─ decoders ─► codes ─► cells
 
-The decoders of a private table are the plan's encoders; those of a release read what was stored, as states of its law.
-Two more things differ, and must. A curator's sums are exact whole numbers, for noise is added to them, and what DuckDB
-may read otherwise than the plan says is read in batches (`dproof.curation.tally`). A release was written by dproof, so
-DuckDB always reads it, and the sums of its numbers are floats, as its estimates are.
+The decoders of a release read what was stored, as states of its law; the expressions of a private table are the codes
+themselves. Two more things differ, and must. A curator's sums are exact whole numbers, for noise is added to them, and
+all but whole numbers is read in batches (`dproof.curation.tally`). A release was written by dproof, so DuckDB always
+reads it, and the sums of its numbers are floats, as its estimates are.
 """
 
 from __future__ import annotations
@@ -58,14 +58,21 @@ def count_alike(relation: Any, keys: Sequence[str], sums: Mapping[str, str]) -> 
 
 @dataclass(frozen=True, slots=True)
 class InDuckDB:
-    """A table as DuckDB reads it, with the types that Arrow finds in it unless DuckDB reads the single rows too."""
+    """A table as DuckDB reads it, with the types that Arrow finds in it."""
 
     relation: Any
-    arrow: Any = None
+    arrow: Any
 
-    @property
-    def types(self) -> dict[str, str]:
-        return dict(zip(self.relation.columns, map(str, self.relation.types), strict=True))
+    def whole(self, sources: Sequence[str]) -> str | None:
+        """The SQL of a column of whole numbers, which DuckDB and Arrow read alike; None for any other."""
+        import pyarrow as pa
+
+        # DuckDB takes names that differ in case alone for one, and gives one of them another name.
+        if len(sources) != 1 or self.relation.columns != self.arrow.names:
+            return None
+        kind = self.arrow.field(sources[0]).type
+        kind = kind.value_type if pa.types.is_dictionary(kind) else kind
+        return f"{quoted(sources[0])}::BIGINT" if pa.types.is_integer(kind) and not pa.types.is_uint64(kind) else None
 
 
 def in_duckdb(data: Any, arrow: Any) -> InDuckDB | None:
@@ -73,7 +80,8 @@ def in_duckdb(data: Any, arrow: Any) -> InDuckDB | None:
     import duckdb  # lazy: most tables are text files, which are read without it
 
     with suppress(duckdb.Error):
-        relation = relation_of(duckdb.connect(), data)
+        # What a file says of its least and greatest value must not choose how DuckDB counts.
+        relation = relation_of(duckdb.connect(config={"disabled_optimizers": "statistics_propagation"}), data)
         return None if relation is None else InDuckDB(relation, arrow)
     return None
 

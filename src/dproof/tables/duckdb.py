@@ -12,7 +12,6 @@ import pyarrow as pa
 from dproof.errors import InputError, did_you_mean
 from dproof.spaces.column import quoted
 from dproof.tables.arrow import batches
-from dproof.tables.counting import InDuckDB
 from dproof.tables.source import Source, refusing
 
 
@@ -35,7 +34,7 @@ def open_(thing: Any, table: str | None = None) -> Source:
     if not isinstance(thing, duckdb.DuckDBPyRelation):
         raise InputError(f"a DuckDB source is a relation or a file, not a {type(thing).__name__}")
     with refusing("the DuckDB relation cannot be read", duckdb.Error):
-        return Source(tuple(thing.columns), lambda columns: _read(thing, columns), relation=lambda: InDuckDB(thing))
+        return Source(tuple(thing.columns), lambda columns: _read(thing, columns))
 
 
 def _read(relation: Any, columns: Sequence[str]) -> Iterator[Any]:
