@@ -60,8 +60,7 @@ def plan(
     if chosen.model == "central":
         if question or half_width is not None:
             raise InputError("--question and --half-width are for model = 'local': leave them out")
-        show_tables(chosen, path.name, rows, as_json)
-        for said in advice(chosen.privacy):
+        for said in advice(show_tables(chosen, path.name, rows, as_json)):
             advise(said)
         return
     if question and rows is None:

@@ -24,20 +24,26 @@ from dproof.report.central_expectation import (
     least_half_width,
     mean_half_widths,
     question_half_widths,
+    unused_delta,
     useless,
 )
 
 _LISTED = 12  # tables that are shown one by one
 
 
-def show_tables(plan: Plan, name: str, rows: int | None, as_json: bool) -> None:
-    """Print what the plan measures; with the number of rows, also what rows sanitised one by one would tell."""
-    answer = _answer(certify_tables(plan), rows)
+def show_tables(plan: Plan, name: str, rows: int | None, as_json: bool) -> Privacy:
+    """Print what the plan measures; with the number of rows, also what rows sanitised one by one would tell.
+
+    What a person may lose by it is returned.
+    """
+    law = certify_tables(plan)
+    answer = _answer(law, rows)
     emit(answer, as_json, lambda: _page(answer, name))
+    return law.person
 
 
 def _answer(law: TableLaw, rows: int | None) -> dict[str, Any]:
-    plan, privacy = law.plan, law.plan.privacy
+    plan, privacy = law.plan, law.person
     widths, keys = half_widths(law), [*map(Residual, law.tables), *law.sums]
     means = {} if rows is None else mean_half_widths(law, rows)
     rho, local = law.rho(), {} if rows is None else _local(plan, rows)
@@ -46,6 +52,8 @@ def _answer(law: TableLaw, rows: int | None) -> dict[str, Any]:
         "model": plan.model,
         "epsilon": float_above(privacy.epsilon),
         "delta": float_above(privacy.delta),
+        "allowed_delta": float_above(plan.privacy.delta),
+        "unused_delta": unused_delta(law),
         "neighbours": privacy.neighbours,
         "rows_per_person": plan.rows_per_person,
         "rows": rows,
@@ -103,6 +111,8 @@ def _page(answer: dict[str, Any], name: str) -> Page:
         f"δ = {answer['delta']:.6g}[/bold] ({answer['neighbours']}). The whole table is measured once, with noise; "
         "whoever does that sees the true rows.\n"
     )
+    if answer["unused_delta"]:
+        yield f"{escape(answer['unused_delta'])}\n"
     yield FittingTable(["table", "cells", "±"], list(_lines(answer["tables"])), left=(0,), spare=(1,))
     yield "\n±: a count, or a sum, of one cell is right to about this, 19 times out of 20, whatever the data.\n"
     if any("curves" in column for column in answer["columns"]):

@@ -38,6 +38,17 @@ class Width(NamedTuple):
     half_width: float
 
 
+def unused_delta(law: TableLaw) -> str | None:
+    """A sentence where the plan allows a δ that its tables do not use; None where they do."""
+    allowed = law.plan.privacy.delta
+    if law.person.delta == allowed:
+        return None
+    return (
+        f"The plan allows δ = {written(allowed)}, and the release will not use it: Laplace noise, which needs no δ, "
+        "has the smaller error for these tables."
+    )
+
+
 def deviations(law: TableLaw, level: float = _LEVEL) -> float:
     """How many standard deviations ± has: as many as in an answer."""
     return NormalDist().inv_cdf((1 + law.normal_level(level)) / 2)

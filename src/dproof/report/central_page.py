@@ -32,7 +32,7 @@ def page(law: TableLaw, certificate: Mapping[str, Any], estimates: Mapping[int |
     sections = [
         _promise(law, certificate),
         _two_promises(),
-        denial(law.plan.privacy),
+        denial(law.person),
         _measured(law, certificate, counts),
         _columns(law, counts),
         _pairs(law, counts),
@@ -45,7 +45,7 @@ def page(law: TableLaw, certificate: Mapping[str, Any], estimates: Mapping[int |
 
 
 def _promise(law: TableLaw, certificate: Mapping[str, Any]) -> str:
-    privacy, rows = law.plan.privacy, certificate["release"]["rows"]
+    privacy, rows = law.person, certificate["release"]["rows"]
     cards = fact_cards(
         [
             ("ε", written(privacy.epsilon), "what one person may reveal"),

@@ -89,7 +89,7 @@ def expected(draft: Draft, rows: int) -> dict[str, Any]:
         "refused": refused,
         "verdict": costs["verdict"],
         "advice": costs["advice"],
-        "meaning": explain(plan.privacy),
+        "meaning": explain(costs.get("person", plan.privacy)),
     }
 
 
@@ -290,7 +290,8 @@ def _central_costs(law: TableLaw, rows: int) -> dict[str, Any]:
     groups = [[place for place, axis in enumerate(law.axes) if axis.column.name == name] for name in names]
     shares = dict(zip(names, central_expectation.cost_shares(law, groups), strict=True))
     verdict = central_expectation.useless(central_expectation.half_widths(law), rows)
-    return {"shares": shares, "verdict": verdict, "advice": []}
+    unused = central_expectation.unused_delta(law)
+    return {"shares": shares, "verdict": verdict, "advice": [unused] if unused else [], "person": law.person}
 
 
 def _local_costs(law: RowLaw, rows: int) -> dict[str, Any]:
