@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
+from math import floor, log10
 from typing import Any
 
 from dproof.errors import InputError
 from dproof.exact import exact, exp_above, float_above, float_below, written
-from dproof.privacy import Neighbours, Privacy, Promise
+from dproof.privacy import Neighbours, Privacy, Promise, Unit
 
 __all__ = ["attack_accuracy", "event_probability", "explain", "odds_factor", "posterior", "utility_change"]
 
@@ -22,11 +23,24 @@ _GROUPS = (2, 5, 10)
 _LARGEST = Fraction(10) ** 300
 _LARGE_DELTA = Fraction(1, 10**6)
 
-# What the guarantee is about: what an attacker cannot tell apart.
-GUESSED: dict[Neighbours, str] = {
+# What the guarantee is about: what an attacker cannot tell apart, what odds are given to, what an observer wonders.
+_GUESSED: dict[Neighbours, str] = {
     "change-one": "between two equally likely values of a row",
     "add-remove": "whether a person is in the table",
 }
+_COMPARED: dict[Neighbours, str] = {
+    "change-one": "any two values of your row",
+    "add-remove": "your row being in the table or not",
+}
+_WONDERED: dict[Neighbours, str] = {
+    "change-one": "which of two things is true of one person, and believes the first",
+    "add-remove": "whether one person is in the table, and believes it",
+}
+# With δ > 0 a belief of 50% has another bound than how often a guess is right.
+_BOTH = (
+    "Both figures are true: a belief is what somebody has after one outcome, and how often a guess is right is an "
+    "average over all outcomes, most of which tell less."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,15 +80,18 @@ def odds_factor(privacy: Promise) -> OddsFactor:
 def posterior(privacy: Promise, prior: Any) -> Range:
     """The least and greatest belief to end with, having begun with `prior` that a row has one of two values.
 
-    p/(p + (1 − p)f) ≤ p' ≤ pf/(pf + 1 − p), where f and its exceptional probability come from `odds_factor`.
+    p/(p + (1 − p)f) ≤ p' ≤ pf/(pf + 1 − p), where f and its exceptional probability come from `odds_factor`. Where that
+    probability is 1, nothing is known of the belief.
 
     >>> belief = posterior(Privacy(1), "0.1")
     >>> round(float(belief.low), 4), round(float(belief.high), 4)
     (0.0393, 0.232)
     """
     privacy = Privacy.of(privacy)
-    p, factor = _probability(prior, "prior"), odds_factor(privacy).factor
-    return Range(p / (p + (1 - p) * factor), p * factor / (p * factor + 1 - p))
+    p, moved = _probability(prior, "prior"), odds_factor(privacy)
+    if moved.failure == 1:
+        return Range(Fraction(0), Fraction(1))
+    return Range(p / (p + (1 - p) * moved.factor), p * moved.factor / (p * moved.factor + 1 - p))
 
 
 def event_probability(privacy: Promise, probability: Any) -> Range:
@@ -153,8 +170,69 @@ def explain(privacy: Promise, *, stake: Any = 10_000) -> dict[str, Any]:
             for size, group in ((size, privacy.for_group(size)) for size in _GROUPS)
         ],
         "add_remove_read_as_change_one": {"epsilon": _above(two.epsilon), "delta": _above(two.delta)},
+        "in_words": in_words(privacy),
         "advice": list(advice(privacy)),
     }
+
+
+def in_words(privacy: Privacy) -> dict[str, str]:
+    """The sentences that say what a guarantee means to one person, wherever it is told: about odds, the range of a
+    belief, chances, a guess, and why the last two figures differ where they do.
+
+    >>> in_words(Privacy(1, neighbours="add-remove"))["guess"]
+    'An attacker guessing whether a person is in the table is right at most 73.1% of the time; a coin is right 50%.'
+    """
+    moved, relation = odds_factor(privacy), privacy.neighbours
+    often = f"right at most {percent(float(attack_accuracy(privacy)))} of the time"
+    if moved.failure == 1:
+        odds = f"With so large a δ nothing is promised about the odds they give to {_COMPARED[relation]}."
+        after, chance = "the belief may be anything: with so large a δ nothing is promised about it.", "."
+    else:
+        but = f", except with probability {float_above(moved.failure):.3g} at most" if moved.failure else ""
+        factor = figure(_above(moved.factor))
+        odds = f"The odds they give to {_COMPARED[relation]} move by a factor of at most {factor}{but}."
+        after, chance = f"the belief lies within this range{but}.", f"; nor does a belief{but}."
+    return {
+        "odds": odds,
+        "belief": f"Suppose an observer wonders {_WONDERED[relation]} with some probability before seeing the table. "
+        f"Afterwards {after}",
+        "chance": f"The probability of anything that may happen to you moves no further than this{chance}",
+        "guess": f"An attacker guessing {_GUESSED[relation]} is {often}; a coin is right 50%.",
+        "both": _BOTH if privacy.delta else "",
+    }
+
+
+def had_been(unit: Unit) -> str:
+    """What is compared with what is: a table in which one person's row is another one, or is not there.
+
+    >>> had_been(Unit()), had_been(Unit("add-remove", rows_per_person=3))
+    ("one person's row had been different", "one person's rows had been absent")
+    """
+    rows = "row" if unit.row_is_person else "rows"
+    other = (
+        "absent" if unit.neighbours == "add-remove" else "different" if unit.rows_are_public else "different, or absent"
+    )
+    return f"one person's {rows} had been {other}"
+
+
+def figure(value: float | None) -> str:
+    """A bound as `explain` has it."""
+    return "more than 10^300" if value is None else f"{value:.6g}"
+
+
+def percent(share: float) -> str:
+    """A share of one in percent, never rounded to nothing or to all.
+
+    >>> [percent(share) for share in (0.5, 0.9996646, 1 - 1e-9, 0.00003)]
+    ['50%', '99.97%', 'more than 99.9999%', '0.003%']
+    """
+    if share in (0, 1):
+        return f"{share:.0%}"
+    edge = min(share, 1 - share)
+    if edge < 1e-6:
+        return "less than 0.0001%" if share < 0.5 else "more than 99.9999%"
+    digits = max(1, -floor(log10(edge)) - 2)
+    return f"{100 * share:.{digits}f}".rstrip("0").rstrip(".") + "%"
 
 
 def _above(bound: Fraction) -> float | None:
@@ -176,7 +254,7 @@ def advice(privacy: Privacy) -> tuple[str, ...]:
         accuracy = float(attack_accuracy(privacy))
         often = f"up to {accuracy:.2%} of the time" if accuracy < 0.9999 else "practically always"
         sentences.append(
-            f"ε is above {_WEAK_EPSILON}: an attacker guessing {GUESSED[privacy.neighbours]} is right {often}. "
+            f"ε is above {_WEAK_EPSILON}: an attacker guessing {_GUESSED[privacy.neighbours]} is right {often}. "
             "Values up to 1 are usual."
         )
     if privacy.delta == 1:

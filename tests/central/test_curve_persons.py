@@ -14,6 +14,8 @@ from dproof.plans.table_law import TableLaw, certify_tables
 from dproof.releases.central_measuring import count_tables
 from dproof.tables import open_source
 
+pytestmark = pytest.mark.usefixtures("gaussian")
+
 CURVES: dict[str, dict[str, Any]] = {
     "grid values": {},
     "may be missing": {"missing": "category"},

@@ -17,6 +17,8 @@ from dproof.plans.table_law import TableLaw, certify_tables
 from dproof.releases.central_measuring import count_tables
 from dproof.tables import open_source
 
+pytestmark = pytest.mark.usefixtures("gaussian")
+
 VALUES = (0.0, 0.4, 1.0)
 CURVES: dict[str, dict[str, Any]] = {
     "grid values": {},

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dproof.central.noise import calibrate, delta, noise_law
+from dproof.central.noise import calibrate, delta, noise_law, parts_of
 from dproof.central.objective import Answers, cell_costs, shape
 from dproof.central.residuals import Estimates, measured
 from dproof.central.workload import Domain, Residual, largest_loss, parts
@@ -124,6 +124,21 @@ def test_what_cannot_be_kept_is_refused() -> None:
         noise_law(Fraction(2))
 
 
-def test_a_huge_epsilon_still_has_the_least_noise_that_is_charged() -> None:
-    squares = calibrate(Domain((2,), {}), {Residual((0,)): 1.0}, Privacy(1000, "1e-6"))
+def test_a_promise_of_next_to_nothing_still_has_noise_that_can_be_drawn() -> None:
+    squares = calibrate(Domain((2,), {}), {Residual((0,)): 1.0}, Privacy(1000, "0.999"))
+    assert squares == {Residual((0,)): Fraction(25, 256)} and parts_of(Fraction(25, 256)) == 64
+    # Releases of earlier versions have noise in whole numbers alone.
+    squares = calibrate(Domain((2,), {}), {Residual((0,)): 1.0}, Privacy(1000, "1e-6"), in_parts=False)
     assert squares == {Residual((0,)): Fraction(25)}
+
+
+@pytest.mark.parametrize("square", [Fraction(2, 5), Fraction(2), Fraction(11), Fraction(90), Fraction(500)])
+@pytest.mark.parametrize("epsilon", [Fraction(1, 2), Fraction(3)])
+def test_noise_in_parts_costs_what_is_drawn_and_hardly_more(square: Fraction, epsilon: Fraction) -> None:
+    """How many rows there are, by itself: the tight δ of the noise that is drawn, of a shift by one row."""
+    bound = delta(Domain((), {}), {Residual(()): square}, epsilon, "add-remove")
+    parts = parts_of(square)
+    tight = noise_law(square * parts**2).delta(exp_below(epsilon), parts)  # type: ignore[union-attr]
+    assert tight <= bound
+    wider = delta(Domain((), {}), {Residual(()): square * Fraction(102, 100)}, epsilon, "add-remove")
+    assert wider <= tight or tight < Fraction(1, 10**12)

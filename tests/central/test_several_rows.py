@@ -22,6 +22,8 @@ from dproof.certification import verify_central as verifier
 from dproof.plans.plan import Plan
 from dproof.plans.table_law import certify_tables
 
+pytestmark = pytest.mark.usefixtures("gaussian")
+
 PRECISIONS = st.fractions(Fraction(1, 9), 3, max_denominator=9)
 SIZES = (2, 3)
 ROWS = list(product(*map(range, SIZES)))

@@ -21,6 +21,8 @@ from dproof.releases.release import PARQUET
 from dproof.testing import seeded_coins
 from tests.forging import forge
 
+pytestmark = pytest.mark.usefixtures("gaussian")
+
 Change = Callable[[dict[str, Any]], None]
 CURVES: dict[str, dict[str, Any]] = {
     "cube": {},
@@ -61,14 +63,16 @@ def made_consistent(body: dict[str, Any]) -> None:
     terms, box = region["terms"], region["box"]
     square = region["radius"] ** 2 if box is None else sum(b * b for b in box)
     lengths = [(0, 0, 1), (square, sum(box or [region["radius"] * terms]), terms)]
-    squares = {}
+    squares, narrow = {}, {}
     for measurement in body["measurements"]:
         one = tuple(measurement["columns"]), measurement["sum_of"], False
         noise = body["noises"][measurement["noise"]]
-        measurement["sensitivity"] = str(verifier.sensitivity(sizes, lengths, one, "add-remove"))
-        squares[one] = Fraction(noise["square"]) * sum(noise["step"] ** (2 * n) for n in range(noise["draws"]))
+        fine = measurement.get("parts", 1) ** 2
+        measurement["sensitivity"] = str(fine * verifier.sensitivity(sizes, lengths, one, "add-remove"))
+        squares[one] = Fraction(noise["square"]) / fine * sum(noise["step"] ** (2 * n) for n in range(noise["draws"]))
+        narrow[one] = 1 / (squares[one] - Fraction(4, fine))
     loss = verifier.largest_loss(sizes, lengths, {one: 1 / s for one, s in squares.items()}, "add-remove")
-    smooth = verifier.largest_loss(sizes, lengths, {o: 1 / (s - 4) for o, s in squares.items()}, "add-remove")
+    smooth = verifier.largest_loss(sizes, lengths, narrow, "add-remove")
     numbers = sum(prod(sizes[i] for i in t) * (1 if n is None else terms) for t, n, _ in squares)
     body["rho"] = str(loss / 2)
     body["tight"]["delta"] = float_above(verifier.delta(smooth, numbers, Fraction(body["epsilon"])))

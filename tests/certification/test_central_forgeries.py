@@ -20,6 +20,8 @@ from dproof.exact import float_above
 from dproof.releases.release import PARQUET
 from tests.forging import forge
 
+pytestmark = pytest.mark.usefixtures("gaussian")
+
 Change = Callable[[dict[str, Any]], None]
 CASES = {
     "gaussian": {"delta": "1e-6", "neighbours": "add-remove"},

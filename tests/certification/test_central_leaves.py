@@ -21,6 +21,8 @@ from dproof.errors import VerificationFailed
 from dproof.releases.verify import check
 from tests.forging import forge, resealed
 
+pytestmark = pytest.mark.usefixtures("gaussian")
+
 SEXES = {"space": "categories", "values": ["f", "m"]}
 SECTORS = {"space": "categories", "values": ["x", "y", "z"]}
 HOURS = {"space": "interval", "low": 0, "high": 40, "step": 1, "bins": [0, 10, 40]}

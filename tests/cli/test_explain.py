@@ -43,7 +43,7 @@ def test_the_json_is_complete(dproof):
 def test_the_page_says_the_same(dproof):
     code, out, err = dproof("explain", "--epsilon", "1", "--stake", "500")
     assert (code, err) == (0, "")
-    for words in ("ε = 1, δ = 0, change-one", "2.71828", "73.11%", "231.06", "of the same, public size"):
+    for words in ("ε = 1, δ = 0, change-one", "2.71828", "73.1%", "231.06", "of the same, public size"):
         assert words in out
     assert "Take care" not in out
 

@@ -15,6 +15,8 @@ from dproof.plans.row_law import certify_row
 from dproof.plans.table_law import certify_tables
 from dproof.report.advise import advise
 
+pytestmark = pytest.mark.usefixtures("gaussian")
+
 PROMISE = {"model": "central", "epsilon": 1, "delta": "1e-6"}
 
 

@@ -17,6 +17,8 @@ from dproof.plans.table_law import TableLaw, certify_tables
 from dproof.report.central_expectation import question_half_widths
 from dproof.testing import seeded_coins
 
+pytestmark = pytest.mark.usefixtures("gaussian")
+
 COLUMNS: dict[str, Any] = {
     "sex": {"space": "categories", "values": ["f", "m"]},
     "town": {"space": "categories", "values": ["a", "b", "c"]},

@@ -12,6 +12,8 @@ from dproof.errors import DproofError
 from dproof.plans.plan import Plan
 from dproof.plans.table_law import certify_tables
 
+pytestmark = pytest.mark.usefixtures("gaussian")
+
 NUMBER = {"space": "interval", "low": 0, "high": 20, "step": 1, "bins": [0, 5, 20]}
 
 

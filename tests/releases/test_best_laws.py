@@ -206,3 +206,23 @@ def test_bins_by_frequency(edges: list[int], tmp_path: Path) -> None:
     assert mean.low <= hours.mean() <= mean.high and mean.high - mean.low < 30
     inside = release.query("SELECT count(*) AS n FROM release WHERE hours < 21").rows[0]["n"]
     assert inside.low <= (hours < 21).sum() <= inside.high
+
+
+@pytest.mark.parametrize(
+    ("column", "sql"),
+    [
+        ({"space": "categories", "values": towns(50)}, "SELECT x, count(*) FROM release GROUP BY x"),
+        ({"space": "interval", "low": 0, "high": 1000, "step": 1}, "SELECT avg(x) FROM release"),
+        ({"space": "interval", "low": 0, "high": 30, "step": 1}, "SELECT avg(x) FROM release"),
+    ],
+)
+def test_a_delta_makes_no_answer_less_sharp(column: dict[str, Any], sql: str, tmp_path: Path) -> None:
+    plans = [
+        {"privacy": {"epsilon": 1, "delta": delta}, "columns": {"x": column}, "questions": [{"sql": sql}]}
+        for delta in ("0", "1e-6", "1e-3")
+    ]
+    widths = [dp.advise(plan, rows=10_000).comparisons[0].release or np.inf for plan in plans]
+    assert widths[2] <= widths[1] * 1.001 and widths[1] <= widths[0] * 1.001
+    values = column["values"] if "values" in column else list(range(30))
+    dp.sanitise(pa.table({"x": values}), plans[1], tmp_path / "out")
+    assert dp.verify(tmp_path / "out").law.parts[0].mechanism in ("block design", "unbiased design")

@@ -13,6 +13,8 @@ import dproof as dp
 from dproof.errors import InputError
 from dproof.testing import seeded_coins
 
+pytestmark = pytest.mark.usefixtures("gaussian")
+
 POINTS, ROWS = 8, 6000
 TIMES = np.arange(POINTS)
 SURE = 0.9999  # of a band that shall hold in a single release

@@ -28,6 +28,8 @@ from dproof.releases.payment import ReleasePayment
 from dproof.tables import open_source
 from dproof.testing import seeded_coins
 
+pytestmark = pytest.mark.usefixtures("gaussian")
+
 ROWS = 500
 
 

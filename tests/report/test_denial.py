@@ -2,8 +2,15 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
 import pytest
 
+import dproof as dp
+from dproof.meaning import Range, in_words, odds_factor, posterior
 from dproof.privacy import Privacy
 from dproof.report.page import denial
 
@@ -17,4 +24,38 @@ from dproof.report.page import denial
 )
 def test_the_page_speaks_of_what_is_protected(neighbours: str, told: list[str]) -> None:
     page = denial(Privacy(1, neighbours=neighbours))  # type: ignore[arg-type]
-    assert all(text in page for text in told) and "73.1%" in page
+    assert all(text in page for text in told) and "73.1%" in page and "except" not in page and "Both" not in page
+
+
+@pytest.mark.parametrize("delta", ["1e-6", "0.05", "0.3"])
+def test_with_delta_a_belief_has_exceptions_and_the_page_says_why_both_figures_are_true(
+    delta: str,
+) -> None:
+    promise = Privacy(1, delta)
+    said = f"within this range, except with probability {float(odds_factor(promise).failure):.3g} at most."
+    assert said in denial(promise) and "Both figures are true" in denial(promise)
+    assert in_words(promise)["belief"].endswith(said) and "except with probability" in in_words(promise)["odds"]
+
+
+@pytest.mark.parametrize("delta", ["0.5", "1"])
+def test_a_delta_that_promises_nothing_about_a_belief_has_no_range(delta: str) -> None:
+    promise = Privacy(1, delta)
+    assert posterior(promise, "0.5") == Range(Fraction(0), Fraction(1))
+    page = denial(promise)
+    assert "the belief may be anything" in page and "84.5%" not in page and "0% to 100%" in page
+    assert not any("factor of at most" in said for said in in_words(promise).values())
+
+
+@pytest.mark.parametrize(
+    ("privacy", "said"),
+    [
+        ({}, "if one person's row had been different, everything"),
+        ({"neighbours": "add-remove"}, "if one person's row had been absent, everything"),
+        ({"rows_per_person": 2}, "if one person's rows had been different, or absent, everything"),
+    ],
+)
+def test_the_page_of_measured_tables_compares_what_its_neighbours_are(privacy: Any, said: str, tmp_path: Path) -> None:
+    columns = {"a": {"space": "categories", "values": ["x", "y"]}}
+    plan = {"privacy": {"model": "central", "epsilon": 1, **privacy}, "columns": columns}
+    dp.sanitise(pa.table({"a": ["x", "y"]}), plan, tmp_path / "out")
+    assert said in (tmp_path / "out" / "report.html").read_text("utf-8").replace("&#x27;", "'")

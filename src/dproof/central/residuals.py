@@ -106,7 +106,7 @@ class Estimates:
 
 def estimates(
     sizes: Sequence[int],
-    noisy: Mapping[Residual, Integers],
+    noisy: Mapping[Residual, Floats],
     variances: Mapping[Residual, float],
     *,
     number: int | None = None,
@@ -153,7 +153,7 @@ def told(sizes: Sequence[int], measurement: Residual, plain: bool) -> dict[Table
     return {part: float(prod(sizes[i] for i in table if i not in part)) for part in parts([table])}
 
 
-def _part(sizes: Sequence[int], measurement: Residual, values: Integers, part: Table, plain: bool) -> Floats:
+def _part(sizes: Sequence[int], measurement: Residual, values: Floats, part: Table, plain: bool) -> Floats:
     """The residual of a part of a measured table, as this measurement tells it."""
     if measurement.contrast:
         signs = np.array(1.0)
@@ -163,4 +163,4 @@ def _part(sizes: Sequence[int], measurement: Residual, values: Integers, part: T
     if not plain:
         return projected(values / prod(sizes[i] for i in part), len(part))
     others = tuple(n for n, i in enumerate(measurement.table) if i not in part)
-    return projected(values.sum(axis=others).astype(np.float64), len(part))
+    return projected(values.sum(axis=others), len(part))

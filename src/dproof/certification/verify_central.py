@@ -19,13 +19,15 @@ Discrete Gaussian noise N_Z(0, γ²) is, within a factor e^(±κ) at each point,
 γ² − τ² when a point c of that is replaced by a draw of N_Z(c, τ²), with κ < 2^-104 at τ = 2. So with N numbers in all
 δ is at most e^(Nκ) δ_G(μ, ε − 2Nκ), where δ_G is the profile of two normal laws that lie μ apart and
 μ² = max_S Σ_A Δ²_A(S)/(γ_A² − τ²); and what the tables of the noise cut off, 2^-64 for each number, is charged in full.
+Where γ would be small, numbers are measured in parts of a whole one: p times each number, with noise of p²γ², so that
+τ is 2/p.
 
-With δ = 0 plain tables were measured with integer Laplace noise: a row that comes or goes moves a table of counts by
-one step, a change by two, and sums by as many times the reach, or the largest |z|₁ of a curve; the odds of all steps
-together must not exceed e^ε. Of K-norm noise on the vector of a cell a whole curve is one step. Of a set A of columns
-with two values each the contrast may be measured instead, Σ ±v_A with one sign where the number of second values is
-even and the other where it is odd: a row that comes or goes moves it by one step, a change by two if the two rows
-differ on an odd number of the columns of A, else by none.
+With δ = 0, which also keeps the promise of a plan that allows a δ, plain tables were measured with integer Laplace
+noise: a row that comes or goes moves a table of counts by one step, a change by two, and sums by as many times the
+reach, or the largest |z|₁ of a curve; the odds of all steps together must not exceed e^ε. Of K-norm noise on the vector
+of a cell a whole curve is one step. Of a set A of columns with two values each the contrast may be measured instead,
+Σ ±v_A with one sign where the number of second values is even and the other where it is odd: a row that comes or goes
+moves it by one step, a change by two if the two rows differ on an odd number of the columns of A, else by none.
 
 Under change-one the number of rows is public, and then it is not measured; or it is measured, and then the rows of a
 person may also be replaced by fewer, down to none.
@@ -83,6 +85,7 @@ MEASUREMENT = reading.record(
         "sensitivity": reading.digits(1, 10**400),
         "noise": reading.whole(0, 1 << 16),
         "contrast?": reading.truth,
+        "parts?": reading.whole(2, 64),
     }
 )
 CURVES = reading.record(
@@ -266,6 +269,7 @@ def check_measurements(parsed: dict[str, Any]) -> None:
         if "contrast" in measurement:
             pairs = one[2] and not parsed["delta"] and number is None and all(sizes[i] == 2 for i in table)
             require(pairs, "a contrast must have columns of two values each, and Laplace noise")
+        require("parts" not in measurement or parsed["delta"], "Laplace noise is drawn in whole numbers")
         measured[one] = parsed["noises"][measurement["noise"]]
     stated = dict(zip(measured, (m["sensitivity"] for m in parsed["measurements"]), strict=True))
     fits = all((noise["kind"] == "gaussian") == (parsed["delta"] > 0) for noise in parsed["noises"])
@@ -322,20 +326,22 @@ def largest_cost(sizes: list[int], costs: dict[Measured, Fraction], neighbours: 
 def check_gaussian(parsed: dict[str, Any], sizes: list[int], reach: Lengths, measured: Any, stated: Any) -> None:
     """The sensitivities, ρ and δ that the certificate states must be no less than what follows from the noise."""
     squares: dict[Measured, Fraction] = {}
+    parts_of = dict(zip(measured, (m.get("parts", 1) for m in parsed["measurements"]), strict=True))
     neighbours, persons = parsed["neighbours"], parsed["rows_per_person"] ** 2
     for one, noise in measured.items():
         require(all(sizes[i] > 1 for i in one[0]), "a measurement has a column with one value, so no residual")
         require(
-            stated[one] == sensitivity(sizes, reach, one, neighbours),
+            stated[one] == sensitivity(sizes, reach, one, neighbours) * parts_of[one] ** 2,
             "a measurement has another sensitivity than its columns give",
         )
         require(noise["draws"] > 1 or noise["step"] == 1, "a single draw of noise must have the step 1")
-        squares[one] = reading.summed_variance(noise)
+        squares[one] = reading.summed_variance(noise) / parts_of[one] ** 2
     require((ROWS in squares) == (parsed["release"]["rows"] is None), "the number of rows must be measured or public")
     loss = largest_loss(sizes, reach, {one: 1 / square for one, square in squares.items()}, neighbours) * persons
     require(parsed["rho"] is not None and loss / 2 <= parsed["rho"], "rho is larger than the certificate says")
     require(loss / 2 == parsed["rho"], "rho is smaller than the certificate says")
-    smooth = largest_loss(sizes, reach, {one: 1 / (s - SMOOTH) for one, s in squares.items()}, neighbours)
+    narrow = {one: 1 / (s - Fraction(SMOOTH, parts_of[one] ** 2)) for one, s in squares.items()}
+    smooth = largest_loss(sizes, reach, narrow, neighbours)
     numbers = sum(prod(sizes[i] for i in t) * (1 if n is None else reach[n][2]) for t, n, _ in squares)
     bound = delta(smooth * persons, numbers, parsed["epsilon"]) if squares else Fraction(0)
     require(bound <= parsed["delta"], f"delta is larger than the promised {parsed['delta']}")

@@ -101,7 +101,7 @@ def demo(
     except BaseException:
         shutil.rmtree(folder, ignore_errors=True)
         raise
-    promises = {model: release.plan.privacy for model, release in releases.items()}
+    promises = {model: release.privacy for model, release in releases.items()}
     models = {name: {"epsilon": float(p.epsilon), "delta": float(p.delta)} for name, p in promises.items()}
     answer = {"people": people, "folder": str(folder), "models": models, "answers": answers}
     with having_done(f"the demo is in {folder}"):

@@ -5,18 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Annotated, Any
 
-from dproof import meaning
 from dproof.cli.options import AsJson, Delta, Epsilon, Neighbours, option
 from dproof.cli.output import Page, emit, pairs, table
+from dproof.meaning import explain as explained
+from dproof.meaning import figure
 from dproof.privacy import Privacy
 
 _RELATION = {
     "change-one": "two tables of the same, public size that differ in one person's row",
     "add-remove": "a table with one person's row, and the same table without it",
-}
-_COMPARED = {
-    "change-one": "any two values of your row",
-    "add-remove": "your row being in the table or not",
 }
 
 
@@ -32,12 +29,12 @@ def explain(
     Beliefs, chances and money: how far anything that anyone learns from the output can depend on one row.
     """
     privacy = Privacy(epsilon, delta, neighbours=neighbours)  # type: ignore[arg-type]  # checked by Privacy
-    answer = meaning.explain(privacy, stake=stake)
+    answer = explained(privacy, stake=stake)
     emit(answer, as_json, lambda: _page(answer))
 
 
 def _page(answer: dict[str, Any]) -> Page:
-    epsilon, delta, relation = _figure(answer["epsilon"]), _figure(answer["delta"]), answer["neighbours"]
+    epsilon, delta, relation = figure(answer["epsilon"]), figure(answer["delta"]), answer["neighbours"]
     yield f"\n[bold]ε = {epsilon}, δ = {delta}, {relation}[/bold]: neighbours are {_RELATION[relation]}.\n"
     yield "Whoever sees the output, whatever else they know, now or later:\n"
     said = [(f"[bold]{heading}[/bold]", body) for heading, body in _sections(answer)]
@@ -48,12 +45,8 @@ def _page(answer: dict[str, Any]) -> Page:
 def _sections(answer: dict[str, Any]) -> Iterator[tuple[str, Any]]:
     from rich.console import Group
 
-    failing = answer["odds_factor_fails_with_probability"]
-    yield (
-        "Beliefs",
-        f"The odds they give to {_COMPARED[answer['neighbours']]} move by a factor of at most "
-        f"{_figure(answer['odds_factor'])}" + (f", except with probability {_figure(failing)}." if failing else "."),
-    )
+    said = answer["in_words"]
+    yield "Beliefs", said["odds"]
     moves = (
         (_percent(belief["prior"]), _range(belief), _range(chance))
         for belief, chance in zip(answer["posterior"], answer["event"], strict=True)
@@ -61,7 +54,7 @@ def _sections(answer: dict[str, Any]) -> Iterator[tuple[str, Any]]:
     yield (
         "Chances",
         Group(
-            "The probability of anything that may happen to you moves no further than this.\n",
+            f"{said['chance']}\n",
             table(("from", "a belief moves to", "a chance moves to"), moves),
         ),
     )
@@ -71,24 +64,16 @@ def _sections(answer: dict[str, Any]) -> Iterator[tuple[str, Any]]:
         f"With {_money(utility['stake'])} at stake, what you can expect changes by at most "
         f"{_money(utility['change'])}.",
     )
-    yield (
-        "Attack",
-        f"An attacker guessing {meaning.GUESSED[answer['neighbours']]} is right at most "
-        f"{_percent(answer['attack_accuracy'])} of the time; guessing is right 50% of the time.",
-    )
-    groups = ((str(g["size"]), _figure(g["epsilon"]), _figure(g["delta"])) for g in answer["group"])
+    yield "Attack", f"{said['guess']} {said['both']}".rstrip()
+    groups = ((str(g["size"]), figure(g["epsilon"]), figure(g["delta"])) for g in answer["group"])
     yield "Groups", Group("A family of g people together has a weaker guarantee.\n", table(("g", "ε", "δ"), groups))
     changed = answer["add_remove_read_as_change_one"]
     yield (
         "Neighbours",
-        f"Stated for add-remove, this guarantee means ({_figure(changed['epsilon'])}, {_figure(changed['delta'])}) for "
+        f"Stated for add-remove, this guarantee means ({figure(changed['epsilon'])}, {figure(changed['delta'])}) for "
         "change-one, which is about two values of your row. Stated for change-one, it says nothing for add-remove: "
         "the number of rows is public.",
     )
-
-
-def _figure(value: float | None) -> str:
-    return "more than 10^300" if value is None else f"{value:.6g}"
 
 
 def _percent(value: float) -> str:
@@ -100,4 +85,4 @@ def _range(between: dict[str, float]) -> str:
 
 
 def _money(value: float | None) -> str:
-    return _figure(None) if value is None else f"{value:,.2f}"
+    return figure(None) if value is None else f"{value:,.2f}"

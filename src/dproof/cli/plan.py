@@ -23,7 +23,7 @@ from dproof.plans.expectation import (
 from dproof.plans.plan import Plan, not_protected
 from dproof.plans.row_law import RowLaw, certify_row, with_bounds
 from dproof.privacy import Privacy
-from dproof.questions.answer import NOTHING
+from dproof.questions.answer import NOTHING, RARELY, rarely, stated
 
 _SHOWN = 8  # names of columns that are left out
 _BEYOND = " Numbers are released beyond their range, so that means are right."
@@ -60,8 +60,7 @@ def plan(
     if chosen.model == "central":
         if question or half_width is not None:
             raise InputError("--question and --half-width are for model = 'local': leave them out")
-        show_tables(chosen, path.name, rows, as_json)
-        for said in advice(chosen.privacy):
+        for said in advice(show_tables(chosen, path.name, rows, as_json)):
             advise(said)
         return
     if question and rows is None:
@@ -150,8 +149,8 @@ def _advice(plan: Plan, law: RowLaw | None, rows: int | None) -> dict[str, Any]:
 def _compared(plan: Plan, rows: int | None, questions: list[str] | None) -> dict[str, Any]:
     """What the questions would give, both ways."""
     if rows is None or not (questions or plan.questions):
-        keys = ("column", "release", "ask", "ask_shared", "informative", "estimated", "break_even")
-        unknown = dict.fromkeys(keys)
+        keys = ("column", "release", "ask", "ask_shared", "rare", "informative", "estimated", "break_even")
+        unknown = dict.fromkeys((*keys, "share_of_rows"))
         unanswered = [{"weight": float(one.weight), "question": one.sql, **unknown} for one in plan.questions]
         return {"questions": unanswered, "better": None, "questions_verdict": None}
     from dproof.report.advise import advise as compare
@@ -265,7 +264,8 @@ def _questions(answer: dict[str, Any]) -> Page:
             yield f"\n{escape(last := asked['question'])}"
         yield pairs([("•", f"{escape(asked['column'])}: {_ways(asked, several)}")])
     if any(asked["release"] is not None for asked in answer["questions"]):
-        yield "\n± from a release: for evenly spread values."
+        rare = any(asked["rare"] for asked in answer["questions"])
+        yield f"\n± from a release: for evenly spread values, unless the plan says more.{f' {RARELY}' if rare else ''}"
     if not all(all(asked["informative"].values()) for asked in answer["questions"]):
         yield "\nNo information: the interval holds every value that is possible."
     if answer["questions_verdict"]:
@@ -283,14 +283,16 @@ def _ways(asked: dict[str, Any], several: int) -> str:
     about = "about " if asked["estimated"] else ""
     ways.append(f"{_width(asked, 'ask', about)} from `dproof ask` for all of ε")
     ways += [f"{_width(asked, 'ask_shared', about)} where {several} questions share it"] if several > 1 else []
-    estimated = bool(about) and asked["informative"]["ask"]
+    estimated = bool(about) and asked["informative"]["ask"] and asked["share_of_rows"] is None
     ways += ["that interval depends on the data, and this is for evenly spread values"] if estimated else []
-    return "; ".join(ways)
+    return "; ".join(ways) + stated(asked["share_of_rows"])
 
 
 def _width(asked: dict[str, Any], way: str, about: str = "") -> str:
     """± one way, or that it would tell nothing."""
-    return f"{about}± {_figure(asked[way])}" if asked["informative"][way] else NOTHING
+    if not asked["informative"][way]:
+        return NOTHING
+    return f"{about}± {_figure(asked[way])}{rarely(asked['rare'][way]) if way in asked.get('rare', {}) else ''}"
 
 
 def _expected(column: dict[str, Any]) -> str:

@@ -10,13 +10,14 @@ from typing import Any
 from dproof.central.workload import Residual
 from dproof.cli.output import Page, emit, escape, pairs
 from dproof.errors import InputError
+from dproof.estimation.estimated import RARE
 from dproof.exact import float_above, several, written
 from dproof.plans import expectation
 from dproof.plans.plan import Plan
 from dproof.plans.row_law import certify_row
 from dproof.plans.table_law import TableLaw, certify_tables
 from dproof.privacy import Privacy
-from dproof.questions.answer import NOTHING
+from dproof.questions.answer import NOTHING, RARELY, rarely, stated
 from dproof.report.central_expectation import (
     Expected,
     cost_shares,
@@ -24,20 +25,27 @@ from dproof.report.central_expectation import (
     least_half_width,
     mean_half_widths,
     question_half_widths,
+    unused_delta,
     useless,
 )
 
 _LISTED = 12  # tables that are shown one by one
+_A_TENTH = " (and in a group that has a tenth of that)"
 
 
-def show_tables(plan: Plan, name: str, rows: int | None, as_json: bool) -> None:
-    """Print what the plan measures; with the number of rows, also what rows sanitised one by one would tell."""
-    answer = _answer(certify_tables(plan), rows)
+def show_tables(plan: Plan, name: str, rows: int | None, as_json: bool) -> Privacy:
+    """Print what the plan measures; with the number of rows, also what rows sanitised one by one would tell.
+
+    What a person may lose by it is returned.
+    """
+    law = certify_tables(plan)
+    answer = _answer(law, rows)
     emit(answer, as_json, lambda: _page(answer, name))
+    return law.person
 
 
 def _answer(law: TableLaw, rows: int | None) -> dict[str, Any]:
-    plan, privacy = law.plan, law.plan.privacy
+    plan, privacy = law.plan, law.person
     widths, keys = half_widths(law), [*map(Residual, law.tables), *law.sums]
     means = {} if rows is None else mean_half_widths(law, rows)
     rho, local = law.rho(), {} if rows is None else _local(plan, rows)
@@ -46,6 +54,8 @@ def _answer(law: TableLaw, rows: int | None) -> dict[str, Any]:
         "model": plan.model,
         "epsilon": float_above(privacy.epsilon),
         "delta": float_above(privacy.delta),
+        "allowed_delta": float_above(plan.privacy.delta),
+        "unused_delta": unused_delta(law),
         "neighbours": privacy.neighbours,
         "rows_per_person": plan.rows_per_person,
         "rows": rows,
@@ -78,10 +88,14 @@ def _answer(law: TableLaw, rows: int | None) -> dict[str, Any]:
 
 
 def _question(one: Expected) -> dict[str, Any]:
-    least, greatest = one.half_widths or (None, None)
+    least, greatest = ((each if math.isfinite(each) else None) for each in one.half_widths or (math.nan, math.nan))
     told = {"least_half_width": least, "half_width": greatest}
     informative = dict(zip(told, one.informative, strict=True))
-    return {"question": one.question, "weight": one.weight, "column": one.column, **told, "informative": informative}
+    if one.rare is not None:
+        told["rare_half_width"] = one.rare if math.isfinite(one.rare) else None
+        informative["rare_half_width"] = math.isfinite(one.rare)
+    about = {"question": one.question, "weight": one.weight, "share_of_rows": one.share_of_rows, "column": one.column}
+    return {**about, **told, "informative": informative}
 
 
 def _local(plan: Plan, rows: int) -> Mapping[str, float | None]:
@@ -103,6 +117,8 @@ def _page(answer: dict[str, Any], name: str) -> Page:
         f"δ = {answer['delta']:.6g}[/bold] ({answer['neighbours']}). The whole table is measured once, with noise; "
         "whoever does that sees the true rows.\n"
     )
+    if answer["unused_delta"]:
+        yield f"{escape(answer['unused_delta'])}\n"
     yield FittingTable(["table", "cells", "±"], list(_lines(answer["tables"])), left=(0,), spare=(1,))
     yield "\n±: a count, or a sum, of one cell is right to about this, 19 times out of 20, whatever the data.\n"
     if any("curves" in column for column in answer["columns"]):
@@ -132,8 +148,15 @@ def _worth(answer: dict[str, Any]) -> Page:
         yield f"With fewer than {math.ceil(answer['least_rows']):,} rows no count says anything.\n"
     means = [one for one in answer["tables"] if one.get("mean_half_width") is not None]
     if means:
-        told = [f"{_named(one)} ± {written(one['mean_half_width'])}" for one in means[:_LISTED]]
-        yield f"Means, at most, if the rows are spread evenly: {escape('; '.join(told))}.\n"
+        told = [f"{_named(one)} ± {_mean(one)}" for one in means[:_LISTED]]
+        tenth = _A_TENTH if any(one["columns"] for one in means) else ""
+        yield f"Means, at most, if the rows are spread evenly{tenth}: {escape('; '.join(told))}.\n"
+
+
+def _mean(one: dict[str, Any]) -> str:
+    """± of a mean, and in a group that has a tenth of the rows; without groups all rows are meant."""
+    width = one["mean_half_width"]
+    return written(width) + (f" ({written(width / RARE)})" if one["columns"] else "")
 
 
 def _named(one: dict[str, Any]) -> str:
@@ -148,17 +171,21 @@ def _questions(questions: Sequence[dict[str, Any]], rows: int | None) -> Page:
             yield escape(last := asked["question"])
         yield pairs([("•", f"{escape(asked['column'])}: {_width(asked, rows)}")])
     if questions:
-        yield "± of means and shares are for rows that are spread evenly; those of counts and sums hold for all data.\n"
+        yield "± of means and shares are for rows that are spread evenly; those of counts and sums hold for all data."
+        yield f"{RARELY}\n" if any("rare_half_width" in asked for asked in questions) else ""
 
 
 def _width(asked: dict[str, Any], rows: int | None) -> str:
     """± of a column of an answer over its groups, or that it would tell nothing."""
-    if asked["half_width"] is None:
+    if asked["half_width"] is None and asked["informative"]["half_width"]:
         return "± depends on " + ("how many rows there are: say it with --rows" if rows is None else "the data")
     if asked["informative"]["half_width"]:
-        return f"± {_between(asked['least_half_width'], asked['half_width'])}"
-    some = f"± {written(asked['least_half_width'])} or more, and {NOTHING} in some groups"
-    return some if asked["informative"]["least_half_width"] else NOTHING
+        rare = rarely(asked["rare_half_width"]) if "rare_half_width" in asked else ""
+        rare += stated(asked["share_of_rows"])
+        return f"± {_between(asked['least_half_width'], asked['half_width'])}{rare}"
+    if not asked["informative"]["least_half_width"]:
+        return NOTHING
+    return f"± {written(asked['least_half_width'])} or more, and {NOTHING} in some groups"
 
 
 def _lines(tables: Sequence[dict[str, Any]]) -> Page:

@@ -64,7 +64,7 @@ def sanitise(
 
 
 def _answer(release: Release, out: Path) -> dict[str, Any]:
-    about, privacy = release.certificate["release"], release.plan.privacy
+    about, privacy = release.certificate["release"], release.privacy
     return {
         "release": str(out),
         "rows": release.rows,
@@ -85,7 +85,7 @@ def _answer(release: Release, out: Path) -> dict[str, Any]:
 def _tables(release: Any, out: Path) -> dict[str, Any]:
     from dproof.report.central_expectation import told_nothing
 
-    certificate, privacy = release.certificate, release.plan.privacy
+    certificate, privacy = release.certificate, release.privacy
     nothing = told_nothing(release.law, release.estimates[None])
     return {
         "release": str(out),

@@ -234,15 +234,15 @@ class Ledger:
 
     def unpublished(self, cost: Privacy, description: str, plan: str) -> int | None:
         """The number of such a release that was paid for and never published, if there is one."""
-        wanted = {"description": description, "plan": plan, **_written(cost)}
         with self._transaction() as (_, account):
-            return next((n for n, paid_for in account.unpublished.items() if wanted.items() <= paid_for.items()), None)
+            paid_for = account.unpublished.items()
+            return next((n for n, entry in paid_for if _pays(entry, cost, description, plan)), None)
 
     def published(self, cost: Privacy, description: str, plan: str) -> set[str]:
         """The seals of such releases that were published."""
-        wanted = {"description": description, "plan": plan, **_written(cost)}
         with self._transaction() as (_, account):
-            return {done["seal"] for done in account.published if done["seal"] and wanted.items() <= done.items()}
+            found = (done for done in account.published if _pays(done, cost, description, plan))
+            return {done["seal"] for done in found if done["seal"]}
 
     def publish(self, number: int, seal: str | None = None) -> None:
         """Record that a release is published, before anybody can see it; once for each that was paid for."""
@@ -359,6 +359,12 @@ def _find(database: sqlite3.Connection, account: Account, key: str, cost: Amount
             row = database.execute("SELECT body FROM entries WHERE number = ?", (number,)).fetchone()
             return json.loads(row[0])["answer"]
     return None
+
+
+def _pays(entry: Mapping[str, Any], cost: Privacy, description: str, plan: str) -> bool:
+    """Whether an entry pays for such a release: as much as it costs, or more, as a release of tables once did."""
+    price, same = paid(entry), entry["description"] == description and entry["plan"] == plan
+    return same and price.epsilon >= cost.epsilon and price.delta >= cost.delta
 
 
 def _written(privacy: Privacy) -> dict[str, str]:

@@ -31,7 +31,7 @@ from dproof.questions.sensitivity import Sensitivity, sensitivity_of
 from dproof.questions.sums import Term, terms
 
 _DEPENDS = "the interval depends on the data, so it cannot be previewed"
-_ESTIMATED = "; `dproof plan` with --rows and --question estimates it for evenly spread values"
+_ESTIMATED = "; `dproof plan` with --rows and --question estimates it for a common and a rare group"
 
 
 @dataclass(frozen=True, slots=True)

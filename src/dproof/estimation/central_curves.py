@@ -139,7 +139,7 @@ def _quantile(law: TableLaw, place: int, loadings: Array, level: float, at_point
     normal = points_quantile(loadings.shape[1], level) if at_points else tube_quantile(loadings, level)
     if not law.is_pure:
         return normal
-    noise = next(law.law_of(place, cost) for one, cost in law.noise.items() if one.number == place)
+    noise = next(law.law_of(one) for one in law.noise if one.number == place)
     return max(normal, quantile_of_draws(_drawn(noise, len(loadings) - 1), loadings, level))
 
 

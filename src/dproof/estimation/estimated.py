@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from math import isnan
 from typing import Any, Literal, NamedTuple, get_args
 
@@ -37,7 +38,7 @@ from dproof.questions.answer import Cell
 from dproof.questions.predicates import Predicate
 from dproof.questions.question import Aggregate, Expression, Question, evaluate, expressions
 from dproof.questions.schema import Schema
-from dproof.questions.sums import Term, centred_terms
+from dproof.questions.sums import Term, centred_terms, chooses
 
 Warnings = tuple[tuple[str, Array], ...]  # what to say, and about which groups
 Method = Literal["inverse", "likelihood", "projection", "shrinkage", "loglinear", "model"]
@@ -56,6 +57,7 @@ WAYS_OUT = (  # of an answer that tells nothing
 )
 _MEAN_MISSED = 0.1  # of the chance to miss a variance, for the mean
 _TANGENTS = 9  # numbers that the mean could be
+RARE = 0.1  # of the rows that a group would have were they spread evenly
 _UNSURE = "a group may be empty: the denominator's interval contains 0, so the ratio has no interval"
 
 
@@ -153,6 +155,18 @@ class Estimated:
 
         result = evaluate(expression, value)
         return result if isinstance(result, Value) else sums[self.needed[0]].constant(result)
+
+    def rarer(self, grouped: bool, share: Fraction | None, rows: int) -> Estimated:
+        """What would be estimated if fewer rows were in a group or satisfied a condition: such a share of all rows, or
+        without one a tenth of what they are. Sums over all rows stay as they are; so do all variances.
+        """
+        some = np.array([grouped or chooses(term) for term in self.needed])
+        counts = self.estimates.values[:, some & [not term.columns for term in self.needed]]
+        if not counts.size or not counts.mean() > 0:
+            return self
+        factor = RARE if share is None else float(share) * rows / float(counts.mean())
+        values = np.where(some, factor, 1.0) * self.estimates.values
+        return replace(self, estimates=replace(self.estimates, values=values))
 
     def cells(self, expression: Expression) -> tuple[list[Cell], Warnings]:
         """The estimates of an expression in every group, with their intervals; and what to say about which of them.

@@ -133,9 +133,9 @@ class _Added:
 def _counts(otherwise: Calibrate, uses: Uses, space: Any, privacy: Privacy) -> Mechanism:
     """The law of least variance of counts where these are all that is asked for, else another."""
     usual = otherwise(space, privacy)
-    if uses != {"values"} or privacy.delta > 0:
+    if uses != {"values"} or (privacy.delta and not privacy.epsilon):
         return usual
-    best = frequency(space, privacy)
+    best = frequency(space, _without_delta(privacy))
     return best if even_variance(best.family, space.size) < even_variance(usual.family, space.size) else usual
 
 
@@ -172,16 +172,23 @@ def _finite(space: Any, privacy: Privacy) -> Mechanism:
 def _numbers(uses: Uses, space: Interval, privacy: Privacy) -> Mechanism:
     """Unbiased in any case: Laplace noise, or the law of least variance where the interval is short, or where nothing
     but sums and means are asked for. From such a law of a long interval little else could be told."""
-    noise = laplace(space, privacy)
-    if privacy.delta > 0 or privacy.epsilon == 0 or space.size == 1:
+    noise, pure = laplace(space, privacy), _without_delta(privacy)
+    if privacy.epsilon == 0 or space.size == 1:
         return noise
     if space.size <= SHORT and output_lattice(space, privacy.epsilon).step == space.step:
-        designed = _tried(Problem(space, privacy, unbiased=True).best)
-        return noise if designed is None else replace(designed, inputs=space)
+        designed = _tried(Problem(space, pure, unbiased=True).best)
+        if designed is None or (privacy.delta and _largest_variance(noise) < _largest_variance(designed)):
+            return noise
+        return replace(designed, inputs=space)
     if uses == {"sums"} and is_long(space, privacy):
-        designed = _tried(partial(rounded_design, space, privacy))
+        designed = _tried(partial(rounded_design, space, pure))
         return min(noise, designed or noise, key=_largest_variance)
     return noise
+
+
+def _without_delta(privacy: Privacy) -> Privacy:
+    """The stronger promise, which a law may keep with a smaller error than laws that were made for the weaker one."""
+    return Privacy(privacy.epsilon, neighbours=privacy.neighbours)
 
 
 def _largest_variance(mechanism: Mechanism) -> float:

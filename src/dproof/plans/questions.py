@@ -18,10 +18,15 @@ _TABLES = ("data", "release")  # what the table is called: by a curator, and in 
 
 @dataclass(frozen=True, slots=True)
 class Planned:
-    """A question that will be asked, and how much it counts beside the others."""
+    """A question that will be asked, and how much it counts beside the others.
+
+    `share_of_rows` is about what part of the rows a group of it has, or a condition in it: public knowledge, which
+    only the ± that is told beforehand depends on.
+    """
 
     sql: str
     weight: Fraction
+    share_of_rows: Fraction | None = None
 
 
 def read_questions(tables: Iterable[Reader], columns: Iterable[Column]) -> tuple[Planned, ...]:
@@ -31,12 +36,15 @@ def read_questions(tables: Iterable[Reader], columns: Iterable[Column]) -> tuple
         sql, weight = table.text("sql"), table.number("weight", Fraction(1))
         if weight <= 0:
             raise table.wrong("weight", "must be positive: it says how much the question counts beside the others")
+        share = table.number("share_of_rows") if "share_of_rows" in table else None
+        if share is not None and not 0 < share <= 1:
+            raise table.wrong("share_of_rows", "must lie between 0 and 1: about what part of the rows a group has")
         try:
             checked_question(sql, columns)
         except InputError as error:
             raise table.wrong("sql", f"is wrong: {error}") from None
         table.finish()
-        found.append(Planned(sql, weight))
+        found.append(Planned(sql, weight, share))
     return tuple(found)
 
 

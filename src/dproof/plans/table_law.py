@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dproof.central.noise import calibrate, delta, noise_law
+from dproof.central.noise import calibrate, delta, noise_law, parts_of
 from dproof.central.objective import Answers, cell_costs, residual_variances, shape
 from dproof.central.plain import laplace_law, measured_tables, split, steps
 from dproof.central.residuals import Estimates, contrast, estimates, measured
@@ -43,20 +43,25 @@ class TableLaw:
     """What is measured of the whole table, with how much noise, and the proof of what a person may lose by it.
 
     With δ > 0 the residual of each table, in whole numbers, gets independent discrete Gaussian noise with parameter γ²
-    on each of its numbers. With δ = 0 the largest tables themselves get integer Laplace noise or, with `contrasts`,
-    the contrasts of columns with two values. Curves are added up by their coefficients, which get the noise alike.
-    `[privacy]` is promised to a person with up to `rows_per_person` rows.
+    on each of its numbers; with `in_parts` in parts of a whole number, where γ² is small. With δ = 0 the largest tables
+    themselves get integer Laplace noise or, with `contrasts`, the contrasts of columns with two values. Curves are
+    added up by their coefficients, which get the noise alike.
+
+    `person` is what is promised to a person with up to `rows_per_person` rows: what the plan has under [privacy], or
+    the same with δ = 0, which keeps that promise too, where it takes less noise.
     """
 
     plan: Plan
     axes: tuple[Axis, ...]
+    person: Privacy
     contrasts: bool = False
+    in_parts: bool = True
     noise: Mapping[Residual, Fraction] = field(default_factory=dict)  # γ² of each residual, or what a step costs
 
     @property
     def is_pure(self) -> bool:
         """Whether δ = 0, so that plain tables are measured, with Laplace noise."""
-        return not self.plan.privacy.delta
+        return not self.person.delta
 
     @property
     def stored(self) -> tuple[str, ...]:
@@ -67,7 +72,7 @@ class TableLaw:
     @property
     def lattices(self) -> dict[int, CurveLattice]:
         """How the curves of each column of curves are written in whole numbers."""
-        promise = self.plan.privacy
+        promise = self.person
         return {n: lattice_of(axis.column.space, promise) for n, axis in enumerate(self.axes) if axis.has_curves}
 
     @property
@@ -131,11 +136,6 @@ class TableLaw:
             found.setdefault(key.number, []).append(table)
         return found
 
-    @property
-    def person(self) -> Privacy:
-        """What is promised to a person."""
-        return self.plan.privacy
-
     def name(self, table: Table) -> str:
         return " × ".join(self.axes[place].name for place in table)
 
@@ -151,9 +151,9 @@ class TableLaw:
     def measure(self, tables: Mapping[Residual, Integers], coins: Coins) -> Integers:
         """All measurements of exact tables, each with its noise, one after another."""
         found = [np.zeros(0, np.int64)]
-        for measurement, parameter in self.noise.items():
-            exact = np.ravel(self._exact(measurement, tables[measurement]))
-            found.append(exact + self.law_of(measurement.number, parameter).draw(len(exact), coins))
+        for measurement in self.noise:
+            exact = np.ravel(self._exact(measurement, tables[measurement])) * self.parts(measurement)
+            found.append(exact + self.law_of(measurement).draw(len(exact), coins))
         return np.concatenate(found)
 
     def _exact(self, measurement: Residual, table: Integers) -> Integers:
@@ -161,11 +161,15 @@ class TableLaw:
             return contrast(table)
         return table if self.is_pure else measured(table, len(measurement.table))
 
-    def law_of(self, number: int | None, parameter: Fraction) -> Any:
-        """The law of the noise on counts, or on sums of a column; K-norm noise is drawn for all terms of a curve."""
+    def parts(self, measurement: Residual) -> int:
+        """In how many parts of a whole number it is measured."""
+        return parts_of(self.noise[measurement]) if self.in_parts and not self.is_pure else 1
+
+    def law_of(self, measurement: Residual) -> Any:
+        """The law of the noise that is drawn; K-norm noise is drawn for all terms of a curve."""
+        parameter, lattice = self.noise[measurement], self._lattice(measurement.number)
         if not self.is_pure:
-            return noise_law(parameter)
-        lattice = self._lattice(number)
+            return noise_law(parameter * self.parts(measurement) ** 2)
         return laplace_law(parameter) if lattice is None else pure_law(lattice, parameter)
 
     def _lattice(self, number: int | None) -> CurveLattice | None:
@@ -183,7 +187,8 @@ class TableLaw:
         noisy, start, domain = {}, 0, self.domain
         for measurement in self.noise:
             stop = start + domain.count(measurement)
-            noisy[measurement], start = numbers[start:stop].reshape(domain.shape(measurement)), stop
+            noisy[measurement] = numbers[start:stop].reshape(domain.shape(measurement)) / self.parts(measurement)
+            start = stop
         spreads = self.variances
         found = {}
         for number in dict.fromkeys([None, *(measurement.number for measurement in self.noise)]):
@@ -197,9 +202,14 @@ class TableLaw:
     @property
     def variances(self) -> dict[Residual, float]:
         """The variance of a measured number; of narrow Laplace noise a little more, because it has whole steps."""
+        return {one: variance + _STEP * self.is_pure for one, variance in self._drawn.items()}
+
+    @property
+    def _drawn(self) -> dict[Residual, float]:
+        """The variance of the noise on each number."""
         if not self.is_pure:
             return {one: float(parameter) for one, parameter in self.noise.items()}
-        return {one: float(self.law_of(one.number, cost).variance) + _STEP for one, cost in self.noise.items()}
+        return {one: float(self.law_of(one).variance) for one in self.noise}
 
     def normal_level(self, level: float) -> float:
         """The level at which normal intervals cover as often as intervals of this level shall.
@@ -221,21 +231,21 @@ class TableLaw:
 
     def delta(self) -> Fraction:
         """An upper bound of δ at the promised ε."""
-        promise = self.plan.privacy
         if self.is_pure:
             return Fraction(0)
-        return delta(self.domain, self.noise, promise.epsilon, promise.neighbours, self.plan.rows_per_person)
+        epsilon, neighbours, rows = self.person.epsilon, self.person.neighbours, self.plan.rows_per_person
+        return delta(self.domain, self.noise, epsilon, neighbours, rows, in_parts=self.in_parts)
 
     def rho(self) -> Fraction | None:
         """The ρ of concentrated privacy of all measurements together, for a person: Σ Δ²/2γ², at its worst."""
         if self.is_pure:
             return None
-        loss = largest_loss(self.domain, {r: 1 / s for r, s in self.noise.items()}, self.plan.privacy.neighbours)
+        loss = largest_loss(self.domain, {r: 1 / s for r, s in self.noise.items()}, self.person.neighbours)
         return loss * self.plan.rows_per_person**2 / 2
 
     def certificate(self, release: Mapping[str, Any], *, private: bool) -> dict[str, Any]:
         """The certificate of the measurements, sealed, with what is recorded about a release."""
-        promise, rho = self.plan.privacy, self.rho()
+        promise, rho = self.person, self.rho()
         drawn = {one: self._drawn_by(one) for one in self.noise}
         noises = {key: one for one, key in reversed(drawn.items())}  # the first measurement with each
         order = list(dict.fromkeys(drawn.values()))
@@ -256,6 +266,7 @@ class TableLaw:
                     "sensitivity": str(self._sensitivity(measurement)),
                     "noise": order.index(drawn[measurement]),
                     **({"contrast": True} if measurement.contrast else {}),
+                    **({"parts": self.parts(measurement)} if self.parts(measurement) > 1 else {}),
                 }
                 for measurement in self.noise
             ],
@@ -278,16 +289,16 @@ class TableLaw:
 
     def _sensitivity(self, measurement: Residual) -> int:
         """How far a row moves a measurement at most: in steps, or the square of the Euclidean length."""
-        neighbours = self.plan.privacy.neighbours
+        neighbours = self.person.neighbours
         if self.is_pure:
             return steps(self.domain, measurement, neighbours, 1)
-        return self.domain.sensitivity(measurement, neighbours)
+        return self.domain.sensitivity(measurement, neighbours) * self.parts(measurement) ** 2
 
     def _drawn_by(self, measurement: Residual) -> tuple[Any, ...]:
         """What tells the laws of noise apart: the parameter, and for K-norm noise its norm and number of terms."""
         lattice = self._lattice(measurement.number)
         told = (lattice.ball, lattice.terms) if self.is_pure and lattice is not None and has_k_norm(lattice) else ()
-        return self.noise[measurement], *told
+        return self.noise[measurement] * self.parts(measurement) ** 2, *told
 
     def _record(self, measurement: Residual) -> dict[str, Any]:
         """The noise as a certificate has it.
@@ -295,10 +306,9 @@ class TableLaw:
         Gaussian noise is draws H of one table of weights, added up as m^(n−1)·H + … + m·H + H; Laplace noise has its
         own tables, of which a step costs no more than is said; K-norm noise has its norm and how it falls.
         """
-        parameter = self.noise[measurement]
-        law = self.law_of(measurement.number, parameter)
+        law = self.law_of(measurement)
         if self.is_pure:
-            return {**law.to_json(), "epsilon": str(parameter)}
+            return {**law.to_json(), "epsilon": str(self.noise[measurement])}
         table, step, draws = getattr(law, "table", law), getattr(law, "step", 1), getattr(law, "draws", 1)
         return {"kind": "gaussian", "square": str(table.square), "step": step, "draws": draws}
 
@@ -306,22 +316,34 @@ class TableLaw:
 def certify_tables(plan: Plan) -> TableLaw:
     """Calibrate the noise of a plan's tables, so that the error of their cells is least; no data is involved.
 
+    What keeps (ε, 0) keeps (ε, δ) too: where plain tables with Laplace noise have the smaller error, δ stays unused.
+
     >>> columns = {name: {"space": "categories", "values": [0, 1]} for name in ("read", "own")}
     >>> promise = {"model": "central", "epsilon": 1, "delta": "1e-6"}
     >>> law = certify_tables(Plan.from_dict({"privacy": promise, "columns": columns}))
-    >>> [law.name(residual.table) for residual in law.noise], law.delta() <= Fraction(1, 10**6)
-    (['read', 'own', 'read × own'], True)
+    >>> [law.name(residual.table) for residual in law.noise], law.person.delta
+    (['read × own'], Fraction(0, 1))
     """
     if not plan.privacy.epsilon and not plan.privacy.delta:
         raise InputError("model = 'central' needs epsilon above 0: with none, nothing can be told")
-    law = TableLaw(plan, plan_axes(plan.columns))
-    _check_size(law)
-    # With δ = 0 contrasts are better where many columns have two values, plain tables where few have.
-    other = replace(law, contrasts=law.is_pure)
-    laws = [law, other] if other.wanted != law.wanted else [law]
-    chosen = min(map(with_noise, laws), key=_error) if len(laws) > 1 else with_noise(law)
-    _check_worth(chosen)
-    return chosen
+    laws, refused = list[TableLaw](), list[InputError]()
+    for law in (TableLaw(plan, plan_axes(plan.columns), promise) for promise in _keeping(plan.privacy)):
+        # With δ = 0 contrasts are better where many columns have two values, plain tables where few have.
+        other = replace(law, contrasts=law.is_pure)
+        try:
+            _check_size(law)
+            laws += [_checked(with_noise(one)) for one in ([law, other] if other.wanted != law.wanted else [law])]
+        except InputError as error:
+            refused.append(error)
+    if not laws:
+        raise refused[-1]
+    return min(laws, key=_error) if len(laws) > 1 else laws[0]
+
+
+def _keeping(promise: Privacy) -> list[Privacy]:
+    """The promises that keep this one and have noise of their own, the strongest first: of equals it is taken."""
+    pure = Privacy(promise.epsilon, neighbours=promise.neighbours)
+    return [*([pure] if promise.epsilon else []), *([promise] if promise.delta else [])]
 
 
 def with_noise(law: TableLaw) -> TableLaw:
@@ -329,11 +351,12 @@ def with_noise(law: TableLaw) -> TableLaw:
     assert law.plan.asked is not None
     if not law.wanted:
         return law
-    promise, rows, objective = law.plan.privacy, law.plan.rows_per_person, law.plan.asked.objective
+    promise, rows, objective = law.person, law.plan.rows_per_person, law.plan.asked.objective
     if law.is_pure:
         noise = split(law.domain, law.wanted, _answers(law), promise, rows, objective)
     else:
-        noise = calibrate(law.domain, shape(law.domain, _answers(law), objective), promise, rows)
+        shaped = shape(law.domain, _answers(law), objective)
+        noise = calibrate(law.domain, shaped, promise, rows, in_parts=law.in_parts)
     return replace(law, noise=noise)
 
 
@@ -349,20 +372,21 @@ def _answers(law: TableLaw) -> Answers:
 
 
 def _error(law: TableLaw) -> float:
-    """What the plan wants to be least, with the variances that answers have."""
+    """What the plan wants to be least, of the noise that is drawn."""
     assert law.plan.asked is not None
-    return _answers(law).value(_residual_variances(law), law.plan.asked.objective)
+    return _answers(law).value(_residual_variances(law, law._drawn), law.plan.asked.objective)
 
 
-def _residual_variances(law: TableLaw) -> NDArray[np.float64]:
-    return residual_variances(law.domain.sizes, law.variances, law.residuals, plain=law.is_pure)
+def _residual_variances(law: TableLaw, variances: Mapping[Residual, float]) -> NDArray[np.float64]:
+    return residual_variances(law.domain.sizes, variances, law.residuals, plain=law.is_pure)
 
 
-def _check_worth(law: TableLaw) -> None:
+def _checked(law: TableLaw) -> TableLaw:
     """Refuse noise that hides any table: how many rows there are is not known, but there are no more than can be."""
+    _check_steps(law)
     domain = law.domain
     cells = [(1.0, cell_costs(domain, Residual(table))) for table in law.tables]
-    variances = Answers.of(cells, law.residuals).variances(_residual_variances(law))
+    variances = Answers.of(cells, law.residuals).variances(_residual_variances(law, law.variances))
     hidden = [variance for variance in variances.tolist() if variance > 0]  # a public number of rows has none
     if hidden and min(hidden) > _MOST_ROWS**2:
         raise InputError(
@@ -375,6 +399,7 @@ def _check_worth(law: TableLaw) -> None:
             f"made-up rows need to know about how many rows there are, and here that has a standard deviation above "
             f"{_MOST_MADE_UP:,}: allow a larger epsilon or delta, or leave out `rows`"
         )
+    return law
 
 
 def _check_size(law: TableLaw) -> None:
@@ -392,9 +417,15 @@ def _check_size(law: TableLaw) -> None:
             f"{', '.join(f'{axis.name!r} ({axis.size:,} values)' for axis in widest)}: give numbers fewer `bins`, or "
             "list fewer tables with [[release.tables]]"
         )
+    _check_steps(law)
+
+
+def _check_steps(law: TableLaw) -> None:
+    """Refuse sums that would not be exact in 64 bits."""
     for one in law.wanted:
         if one.number is not None:
-            axis, factor = law.axes[one.number], 1 if law.is_pure else cells(one.table)
+            axis, factor = law.axes[one.number], 1 if law.is_pure else law.domain.cells(one.table)
+            factor *= law.parts(one) if law.noise else 1
             if isqrt(law.domain.added(one.number).square) * factor > _MOST_STEPS:
                 way = "group curves by fewer values" if axis.has_curves else f"give {axis.name!r} a larger `step`"
                 raise TooLarge(f"the {law.measured_name(one)} has too many steps to be exact: {way}")

@@ -12,18 +12,22 @@ from dproof.errors import VerificationFailed
 from dproof.plans.central import plan_axes
 from dproof.plans.plan import Plan
 from dproof.plans.table_law import TableLaw, with_noise
+from dproof.privacy import Privacy
 
 _APART = Fraction(1, 1000)  # how far noise may be from what the plan determines, where machines calculate otherwise
 
 
 def recorded_table_law(plan: Plan, certificate: Mapping[str, Any]) -> TableLaw:
     """The law of a release of tables, from its plan and certificate; refused where they do not fit each other."""
-    law = TableLaw(plan, plan_axes(plan.columns))
+    promise = plan.privacy
     try:
-        promise = {"epsilon": plan.privacy.epsilon, "delta": plan.privacy.delta}
-        same = all(str(value) == certificate[key] for key, value in promise.items())
-        if not same or plan.privacy.neighbours != certificate["neighbours"]:
+        kept = Privacy(
+            promise.epsilon, 0 if certificate["delta"] == "0" else promise.delta, neighbours=promise.neighbours
+        )
+        said = {key: certificate[key] for key in ("epsilon", "delta", "neighbours")}
+        if said != {"epsilon": str(kept.epsilon), "delta": str(kept.delta), "neighbours": kept.neighbours}:
             raise VerificationFailed("the certificate promises something else than the plan")
+        law = TableLaw(plan, plan_axes(plan.columns), kept)
         if law.columns != certificate["columns"]:
             raise VerificationFailed("the certificate has other columns than the plan")
         noises = [_parameter(noise) for noise in certificate["noises"]]
@@ -33,8 +37,14 @@ def recorded_table_law(plan: Plan, certificate: Mapping[str, Any]) -> TableLaw:
         }
     except (LookupError, TypeError, ValueError, ArithmeticError) as error:
         raise VerificationFailed(f"the certificate cannot be read ({type(error).__name__})") from None
-    law = replace(law, contrasts=any(measurement.contrast for measurement in noise), noise=noise)
-    if list(noise) != law.wanted:
+    parts = dict(zip(noise, (m.get("parts", 1) for m in certificate["measurements"]), strict=True))
+    law = replace(
+        law,
+        contrasts=any(measurement.contrast for measurement in noise),
+        in_parts=any(part > 1 for part in parts.values()),
+        noise={one: parameter / parts[one] ** 2 for one, parameter in noise.items()},
+    )
+    if list(noise) != law.wanted or any(law.parts(one) != part for one, part in parts.items()):
         raise VerificationFailed("the certificate has other tables than the plan")
     return law
 

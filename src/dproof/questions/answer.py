@@ -10,12 +10,26 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
-from dproof.exact import int_or_float
+from dproof.exact import int_or_float, written
 from dproof.spaces.space import Space
 
 _SHOWN = 4  # points of a curve that a line of text shows
 SHOWN_ROWS = 50  # rows of a table that are printed unless all are wanted
 NOTHING = "no information"
+RARELY = (  # where a ± that is told beforehand depends on the data
+    "rare: where a group, or a condition, has a tenth of the rows that it has if they are spread evenly; "
+    "`share_of_rows` of a question in the plan says what it has."
+)
+
+
+def rarely(half_width: float | None) -> str:
+    """± of a rare group, behind that of a common one; None tells nothing."""
+    return f" (rare: {NOTHING if half_width is None else f'± {written(half_width)}'})"
+
+
+def stated(share: float | None) -> str:
+    """For which share of the rows a ± is, where the plan states it."""
+    return "" if share is None else f", where a group or condition has {100 * share:.6g}% of the rows"
 
 
 @dataclass(frozen=True, slots=True)

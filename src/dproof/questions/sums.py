@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from dproof.errors import TooLarge
 from dproof.exact import exact
 from dproof.laws.debias import Scale
-from dproof.questions.predicates import Missing, Not, Predicate, both
+from dproof.questions.predicates import Missing, Not, Predicate, atoms, both
 from dproof.questions.question import Aggregate
 from dproof.questions.regions import MISSING
 from dproof.questions.schema import Schema
@@ -136,6 +136,15 @@ def centred_terms(aggregate: Aggregate, where: Predicate | None, schema: Schema)
     products = [part for term in terms(aggregate, schema) for part in multiplied_out(term.columns)]
     rows = both(where, present(aggregate, undeclared_missing(schema)))
     return [Term(columns, rows, bool(columns)) for columns in dict.fromkeys([(), *products])]
+
+
+def chooses(term: Term) -> bool:
+    """Whether a sum is over some rows only, by more than that no value is missing.
+
+    >>> chooses(Term((), Not(Missing("age")))), chooses(Term((), Missing("age")))
+    (False, True)
+    """
+    return any(not (isinstance(atom, Not) and isinstance(atom.part, Missing)) for atom in atoms(term.where))
 
 
 def multiplied_out(columns: tuple[str, ...]) -> list[tuple[str, ...]]:

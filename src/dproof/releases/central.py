@@ -25,6 +25,7 @@ from dproof.errors import InputError, VerificationFailed
 from dproof.plans.plan import Plan
 from dproof.plans.table_law import TableLaw
 from dproof.plans.table_record import recorded_table_law
+from dproof.privacy import Privacy
 from dproof.releases.central_rows import ROWS, made_up_table
 from dproof.releases.folder import appearing
 from dproof.releases.metadata import SEEDED, check_metadata
@@ -58,6 +59,10 @@ class CentralRelease(Release):
         """How many rows its source has, where that is public: under change-one."""
         rows = self.certificate["release"]["rows"]
         return None if rows is None else int(rows)
+
+    @property
+    def privacy(self) -> Privacy:
+        return self.law.person
 
     @property
     def data(self) -> Any:

@@ -97,7 +97,8 @@ class ReleasePayment:
 
     def _opened(self, law: RowLaw | TableLaw) -> Ledger:
         if self._ledger is None:
-            budget = None if is_begun(self.path) else law.person
+            promised = law.plan.privacy if isinstance(law, TableLaw) else law.person  # tables may cost less than that
+            budget = None if is_begun(self.path) else promised
             self._ledger = Ledger(self.path, budget=budget, unit=law.plan.unit)
         return self._ledger
 

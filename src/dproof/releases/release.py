@@ -18,6 +18,7 @@ from dproof.coins import NOT_PRIVATE
 from dproof.errors import InputError
 from dproof.plans.plan import Plan
 from dproof.plans.row_law import Group, RowLaw, with_bounds
+from dproof.privacy import Privacy
 from dproof.releases.folder import appearing
 from dproof.releases.local import REACH, stored_schema
 from dproof.releases.remote import remote_table
@@ -85,12 +86,17 @@ class Release:
         return (whole,) if whole.is_file() else tuple(sorted(self.folder.glob(PARTS)))
 
     @property
+    def privacy(self) -> Privacy:
+        """What it promises: what the plan has under [privacy], or less where the central model needs no δ."""
+        return self.plan.privacy
+
+    @property
     def _content(self) -> str:
         return f"{self.rows} rows"
 
     def __repr__(self) -> str:
         where = "in memory" if self.folder is None else f"in {str(self.folder)!r}"
-        promise = f"epsilon = {self.plan.privacy.epsilon}, delta = {self.plan.privacy.delta}"
+        promise = f"epsilon = {self.privacy.epsilon}, delta = {self.privacy.delta}"
         stamp = "" if self.private else f", {NOT_PRIVATE}"
         return f"<release of {self._content} {where}, {promise}{stamp}>"
 

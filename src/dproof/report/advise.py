@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from math import ceil, exp, isfinite, log, prod
+from math import ceil, exp, isclose, isfinite, log, prod
 from typing import Any
 
 import numpy as np
@@ -29,7 +29,7 @@ from dproof.plans.row_law import RowLaw, certify_row
 from dproof.plans.schema import schema_of
 from dproof.privacy import Privacy
 from dproof.questions.aggregates import Sums, total
-from dproof.questions.answer import NOTHING
+from dproof.questions.answer import NOTHING, rarely
 from dproof.questions.building import Select
 from dproof.questions.functions import changes_widths
 from dproof.questions.measured import level_of_shown, rows_of_group
@@ -55,7 +55,9 @@ class Comparison:
     one who shares ε evenly among all questions. None is what depends on the data, or cannot be answered that way.
     `estimated` where ± of the curator depends on the data and is that for evenly spread values, as ± of the release
     always is. `ratio` is how many times larger the standard error of the release is than that of the curator.
-    `possible` is what the answer can be at all.
+    `possible` is what the answer can be at all. `rare` has ± of the ways in which it is another one where a group, or a
+    condition, has a tenth of the rows that it would have: nobody knows before how rare it is, unless the plan says
+    `share_of_rows`.
     """
 
     question: str
@@ -67,6 +69,8 @@ class Comparison:
     ratio: float | None = None
     estimated: bool = False
     possible: Range = field(default_factory=Range)
+    rare: Mapping[str, float | None] = field(default_factory=dict)
+    share_of_rows: Fraction | None = None
 
     @property
     def informative(self) -> dict[str, bool]:
@@ -83,7 +87,8 @@ class Comparison:
 class Advice:
     """Which way errs less for these questions at this price, and from how many questions on sanitising does.
 
-    A table with evenly spread values is assumed; the curator shares ε evenly among the questions.
+    A table with evenly spread values is assumed, and ± of a rare group is told as well; the curator shares ε evenly
+    among the questions.
     """
 
     rows: int
@@ -132,8 +137,8 @@ class Advice:
 
     def to_json(self) -> dict[str, Any]:
         """One JSON object."""
-        fields = ("question", "column", *_WAYS, "informative", "estimated", "break_even")
-        found = [{"weight": float(c.weight), **{f: getattr(c, f) for f in fields}} for c in self.comparisons]
+        fields = ("question", "column", *_WAYS, "rare", "informative", "estimated", "break_even")
+        found = [{**{f: getattr(c, f) for f in fields}, **_shares(c)} for c in self.comparisons]
         return {
             "rows": self.rows,
             "epsilon": float(self.privacy.epsilon),
@@ -146,10 +151,17 @@ class Advice:
         }
 
 
+def _shares(comparison: Comparison) -> dict[str, float | None]:
+    share = comparison.share_of_rows
+    return {"weight": float(comparison.weight), "share_of_rows": None if share is None else float(share)}
+
+
 def _told(comparison: Comparison, way: str) -> str:
     """± one way in a table."""
     width = getattr(comparison, way)
-    return "–" if width is None else written(width) if comparison.informative[way] else NOTHING
+    if width is None or not comparison.informative[way]:
+        return "–" if width is None else NOTHING
+    return written(width) + (rarely(comparison.rare[way]) if way in comparison.rare else "")
 
 
 def advise(
@@ -175,7 +187,7 @@ def advise(
     if chosen.model != "local":
         raise InputError("advise compares rows drawn one by one with asking: for model = 'central' see `dproof plan`")
     whole(rows, "rows", 1, _MOST_ROWS)
-    asked = chosen.questions if questions is None else _given(questions)
+    asked = chosen.questions if questions is None else _given(questions, chosen)
     if not asked:
         raise InputError("questions must be one or more: give them here, or as [[questions]] in the plan")
     parsed = [checked_question(one.sql, chosen.columns) for one in asked]
@@ -199,12 +211,13 @@ def asked_width(plan: Plan, rows: int, column: str) -> float | None:
     return _width(plan, count.where(**{column: first}), rows)
 
 
-def question_widths(plan: Plan, rows: int, sql: str) -> dict[str, float | None]:
-    """± of `dproof ask` for all of ε, of each column of the answer to a question."""
+def question_widths(plan: Plan, rows: int, sql: str) -> list[Comparison]:
+    """± of `dproof ask` for all of ε, of each column of the answer to a question; that of a release is not meant."""
     # What is expected of evenly spread values is the same under any law, and this one is found quickly.
     law = certify_row(replace(plan, privacy=Privacy(_EASY))) if plan.has_row_law else None
-    asked, parsed = Planned(sql, Fraction(1)), checked_question(sql, plan.columns)
-    return {one.column: one.ask for one in _compared(plan, law, rows, asked, parsed, plan.privacy)}
+    asked = next((one for one in plan.questions if one.sql == sql), Planned(sql, Fraction(1)))
+    parsed = checked_question(sql, plan.columns)
+    return _compared(plan, law, rows, asked, parsed, plan.privacy)
 
 
 def count_width(plan: Plan) -> float | None:
@@ -223,9 +236,11 @@ def _noise(plan: Plan, question: Question, schema: Schema, privacy: Privacy) -> 
     return measure(question, schema, privacy, unit=plan.unit)
 
 
-def _given(questions: Any) -> tuple[Planned, ...]:
+def _given(questions: Any, plan: Plan) -> tuple[Planned, ...]:
+    """Questions that count alike; what the plan knows of the rows of one it knows of it here, too."""
+    shares = {one.sql: one.share_of_rows for one in plan.questions}
     texts = [questions] if isinstance(questions, str) else listed(questions, "questions", "one or more texts of SQL")
-    return tuple(Planned(text, Fraction(1)) for text in texts)
+    return tuple(Planned(text, Fraction(1), shares.get(text)) for text in texts)
 
 
 def _compared(
@@ -265,18 +280,49 @@ def _compared(
             with suppress(InputError):
                 expected = _expected_alone(law, release, item, rows)
         expression = measured_parts(item.expression, release.unnest)[0]  # all items of a set are alike
-        width, error = (None, None) if expected is None else _of_release(expression, expected)
-        asked: list[Spread] = [(None, None), (None, None)]
-        estimated = False
-        if data is not None and noises:
-            expression = measured_parts(data.select[place].expression, data.unnest)[0]
-            asked = [_of_curator(item.alias, expression, noise, measured, release, public_rows) for noise in noises]
-            estimated = spreads(noises[0], _LEVEL, public_rows)[item.alias][0] is None and asked[0][0] is not None
-        (ask, own_error), (ask_shared, _) = asked
+        of_data = None if data is None else measured_parts(data.select[place].expression, data.unnest)[0]
+        ways = _Ways(item.alias, expression, of_data, noises, release, public_rows)
+        share, grouped = one.share_of_rows, bool(release.group_by)
+        rarer = [each and each.rarer(grouped, share, rows) for each in (expected, measured)]
+        told = ways.spreads(*(rarer if share is not None else (expected, measured)))
+        (width, error), (ask, own_error), (ask_shared, _) = told
+        reach = reached[item.alias]
+        rare = {} if share is not None else _rare(told, ways.spreads(*rarer), reach)
+        estimated = bool(noises) and ask is not None and spreads(noises[0], _LEVEL, public_rows)[item.alias][0] is None
         ratio = error / own_error if error and own_error else None
-        told = (width, ask, ask_shared, ratio, estimated, reached[item.alias])
-        compared.append(Comparison(one.sql, item.alias, one.weight, *told))
+        facts = (width, ask, ask_shared, ratio, estimated, reach, rare, share)
+        compared.append(Comparison(one.sql, item.alias, one.weight, *facts))
     return compared
+
+
+@dataclass(frozen=True, slots=True)
+class _Ways:
+    """One column of an answer: as it is asked of a release, and of the table with the noise of two prices."""
+
+    alias: str
+    of_release: Expression
+    of_data: Expression | None
+    noises: Sequence[Measurement]
+    question: Question
+    public_rows: int | None
+
+    def spreads(self, expected: Estimated | None, measured: Estimated | None) -> list[Spread]:
+        """± each way, for what a release and a curator would measure."""
+        asked: list[Spread] = [(None, None), (None, None)]
+        if self.of_data is not None and self.noises:
+            facts = (measured, self.question, self.public_rows)
+            asked = [_of_curator(self.alias, self.of_data, noise, *facts) for noise in self.noises]
+        return [(None, None) if expected is None else _of_release(self.of_release, expected), *asked]
+
+
+def _rare(common: Sequence[Spread], rare: Sequence[Spread], reach: Range) -> dict[str, float | None]:
+    """± of the ways in which it is another one for a rare group; None where that would tell nothing."""
+    widths = zip(_WAYS, common, rare, strict=True)
+    return {
+        way: other if reach.is_narrowed_by(other) else None
+        for way, (width, _), (other, _) in widths
+        if width is not None and (other is None or not isclose(width, other, rel_tol=1e-6))
+    }
 
 
 def _expected(law: RowLaw, question: Question, rows: int, terms: list[Term]) -> Estimated:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from math import isfinite, sqrt
+from fractions import Fraction
+from math import inf, isclose, isfinite, sqrt
 from statistics import NormalDist
 from typing import Any, NamedTuple
 
@@ -12,13 +13,14 @@ import numpy as np
 
 from dproof.central.residuals import Estimates
 from dproof.central.workload import Residual
-from dproof.estimation.central import query
+from dproof.estimation.central import MeasuredTables, query
 from dproof.estimation.central_curves import curve_function
+from dproof.estimation.estimated import RARE, Options
 from dproof.exact import written
 from dproof.plans.schema import schema_of
 from dproof.plans.table_law import TableLaw
 from dproof.questions.answer import Cell
-from dproof.questions.measured import chosen_by_noise, level_of_shown
+from dproof.questions.measured import answer, chosen_by_noise, level_of_shown
 from dproof.questions.possible import possible_columns
 from dproof.questions.question import Question, columns
 from dproof.questions.ranges import Range
@@ -36,6 +38,17 @@ class Width(NamedTuple):
     sum_of: str | None
     cells: int
     half_width: float
+
+
+def unused_delta(law: TableLaw) -> str | None:
+    """A sentence where the plan allows a δ that its tables do not use; None where they do."""
+    allowed = law.plan.privacy.delta
+    if law.person.delta == allowed:
+        return None
+    return (
+        f"The plan allows δ = {written(allowed)}, and the release will not use it: Laplace noise, which needs no δ, "
+        "has the smaller error for these tables."
+    )
 
 
 def deviations(law: TableLaw, level: float = _LEVEL) -> float:
@@ -83,7 +96,9 @@ def cost_shares(law: TableLaw, groups: Sequence[Collection[int]]) -> list[float]
 class Expected(NamedTuple):
     """± at 95% of a column of the answer to a question: the least and the greatest over its groups; None if unknown.
 
-    `informative` is whether each would leave out anything that is possible: if not, the answer tells nothing.
+    `informative` is whether each would leave out anything that is possible: if not, the answer tells nothing. `rare` is
+    the greatest ± where a group, or a condition, has a tenth of the rows that it would have were they spread evenly:
+    None where that makes no difference, infinite where the answer would tell nothing.
     """
 
     question: str
@@ -91,6 +106,8 @@ class Expected(NamedTuple):
     column: str
     half_widths: tuple[float, float] | None
     informative: tuple[bool, bool]
+    rare: float | None = None
+    share_of_rows: float | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -100,30 +117,50 @@ class EvenTable:
     law: TableLaw
     rows: int | None
     estimates: Mapping[int | None, Estimates]
+    count: float
     private: bool = True
     certificate: Mapping[str, Any] = field(default_factory=lambda: {"release": {"made_up_rows": None}})
 
 
-def even_table(law: TableLaw, rows: int) -> EvenTable:
+def even_table(law: TableLaw, rows: float) -> EvenTable:
     """Rows that are spread evenly have no residual but their number, and numbers in the middle add up to nothing."""
     nobody = law.precisions
     counts = replace(nobody[None], residuals={**nobody[None].residuals, (): np.array(float(rows))})
-    return EvenTable(law, rows if law.plan.rows_are_public else None, {**nobody, None: counts})
+    return EvenTable(law, int(rows) if law.plan.rows_are_public else None, {**nobody, None: counts}, rows)
+
+
+class _Rarer(MeasuredTables):
+    """One question on an even table, if its groups and conditions had a share of the rows that is given, or a tenth of
+    what they have."""
+
+    def __init__(
+        self, release: EvenTable, question: Question, schema: Schema, options: Options, share: Fraction | None
+    ) -> None:
+        super().__init__(release, question, schema, options)
+        self.estimated = self.estimated.rarer(bool(question.group_by), share, int(release.count))
+        chosen = bool(question.group_by) or question.where is not None
+        for aggregate in self.asked.special if chosen else ():  # from the counts of values or bins
+            counts = self.asked.counts_by(aggregate)[0]
+            rows = float(counts.weights @ release.estimates[None].table(counts.table).ravel()) / self.asked.groups
+            factor = RARE if share is None else float(share) * release.count / rows
+            fewer = MeasuredTables(even_table(release.law, factor * release.count), question, schema, options)
+            self.answered[aggregate] = fewer.answered[aggregate]
 
 
 def question_half_widths(law: TableLaw, rows: int | None) -> list[Expected]:
     """± of the answer to each question of the plan.
 
     Of counts and sums it is the same whatever the data are. That of means and shares depends on how many rows there
-    are in a group: it is told for rows that are spread evenly, and without their number it is not known.
+    are in a group: it is told for the `share_of_rows` that the plan states, or else for rows that are spread evenly
+    and for a rare group, and without their number it is not known.
     """
     expected = []
     tables = [even_table(law, count) for count in ((_FEW, _MANY) if rows is None else (rows,))]
     schema = schema_of(law.plan, "release")
     for question in law.plan.questions:
-        asked = question.sql
+        asked, share = question.sql, question.share_of_rows
         released = _of_release(asked, schema)
-        by_rows = [_half_widths(table, released) for table in tables]
+        by_rows = [_half_widths(table, released, share is not None, share) for table in tables]
         # A band that is too wide at one point may still tell something at another.
         has_curves = any(schema.spaces[name].holds_curves for name in columns(released))
         possible = {} if has_curves else possible_columns(released, schema, rows)
@@ -132,8 +169,25 @@ def question_half_widths(law: TableLaw, rows: int | None) -> list[Expected]:
             told = widths if same else None
             reach = possible.get(column, Range())
             least, greatest = (reach.is_narrowed_by(width) for width in told or (None, None))
-            expected.append(Expected(asked, float(question.weight), column, told, (least, greatest)))
+            stated = None if share is None else float(share)
+            judged = (least, greatest)
+            expected.append(Expected(asked, float(question.weight), column, told, judged, share_of_rows=stated))
+        if share is None and not has_curves and rows is not None:
+            rare = _half_widths(tables[0], released, True, None)
+            expected = [_with_rare(one, rare, possible) if one.question == asked else one for one in expected]
     return expected
+
+
+def _with_rare(
+    one: Expected, rare: Mapping[str, tuple[float, float] | None], possible: Mapping[str, Range]
+) -> Expected:
+    """What is expected, with ± of a rare group where it is another one."""
+    if one.half_widths is None or not one.informative[1]:
+        return one
+    width = (rare.get(one.column) or (inf, inf))[1]
+    if isclose(width, one.half_widths[1], rel_tol=1e-6):
+        return one
+    return one._replace(rare=width if possible.get(one.column, Range()).is_narrowed_by(width) else inf)
 
 
 def _of_release(sql: str, schema: Schema) -> Question:
@@ -143,26 +197,42 @@ def _of_release(sql: str, schema: Schema) -> Question:
     return resolve(replace(parse(sql), table=schema.table), schema)
 
 
-def _half_widths(table: EvenTable, question: Question) -> dict[str, tuple[float, float] | None]:
-    """The least and the greatest ± of every estimated column of an answer, in all groups that may be shown."""
+def _half_widths(
+    table: EvenTable, question: Question, rarer: bool = False, share: Fraction | None = None
+) -> dict[str, tuple[float, float] | None]:
+    """The least and the greatest ± of every estimated column of an answer, in all groups that may be shown; or if these
+    were rarer.
+    """
     everywhere = replace(question, having=())
     if chosen_by_noise(question):
         everywhere = replace(everywhere, order_by=(), limit=None)
-    rows = query(table, everywhere).rows
+    if rarer:
+        schema = schema_of(table.law.plan, "release")
+        rows = answer(everywhere, schema, lambda at: _Rarer(table, everywhere, schema, Options(at), share), _LEVEL).rows
+    else:
+        rows = query(table, everywhere).rows
     level = level_of_shown(question, _LEVEL, lambda: len(rows))
     widths: dict[str, tuple[float, float] | None] = {}
     for name in (name for name, cell in (rows[0] if rows else {}).items() if isinstance(cell, Cell)):
         cells = [row[name] for row in rows]
-        halves = [deviations(table.law, level) * cell.stderr for cell in cells if isinstance(cell.stderr, float)]
-        halves += [_band(cell) for cell in cells if isinstance(cell.stderr, list)]
-        halves = [half for half in halves if isfinite(half)]
+        wider = deviations(table.law, level) / deviations(table.law)
+        halves = [half for half in (_half_width(table.law, cell, wider) for cell in cells) if half is not None]
         widths[name] = (min(halves), max(halves)) if halves else None
     return widths
 
 
-def _band(cell: Cell) -> float:
-    """± of a curve where its band is widest."""
-    return float(np.max(np.subtract(cell.high, cell.low))) / 2
+def _half_width(law: TableLaw, cell: Cell, wider: float) -> float | None:
+    """± of a cell: that of its interval, cut to nothing that is possible; of a curve where its band is widest.
+
+    Infinite where a divisor may be 0; None where there is no interval of what is told.
+    """
+    if isinstance(cell.stderr, list):
+        return float(np.max(np.subtract(cell.high, cell.low))) / 2
+    if cell.stderr is None:
+        return None
+    if cell.low is None or not isfinite(cell.stderr):
+        return inf
+    return wider * max(deviations(law) * float(cell.stderr), float(cell.high - cell.low) / 2)
 
 
 def mean_half_widths(law: TableLaw, rows: int) -> dict[Residual, float]:

@@ -11,7 +11,7 @@ from dproof.central.workload import Table
 from dproof.estimation.central_curves import mean_of_all
 from dproof.exact import several, written
 from dproof.html import table
-from dproof.meaning import advice
+from dproof.meaning import advice, had_been
 from dproof.plans.table_law import TableLaw
 from dproof.questions.ranges import Range
 from dproof.report.central_expectation import deviations, half_widths, told_nothing
@@ -31,8 +31,8 @@ def page(law: TableLaw, certificate: Mapping[str, Any], estimates: Mapping[int |
     counts = estimates[None]
     sections = [
         _promise(law, certificate),
-        _two_promises(),
-        denial(law.plan.privacy),
+        _two_promises(law),
+        denial(law.person),
         _measured(law, certificate, counts),
         _columns(law, counts),
         _pairs(law, counts),
@@ -45,11 +45,11 @@ def page(law: TableLaw, certificate: Mapping[str, Any], estimates: Mapping[int |
 
 
 def _promise(law: TableLaw, certificate: Mapping[str, Any]) -> str:
-    privacy, rows = law.plan.privacy, certificate["release"]["rows"]
+    privacy, rows = law.person, certificate["release"]["rows"]
     cards = fact_cards(
         [
             ("ε", written(privacy.epsilon), "what one person may reveal"),
-            ("δ", written(privacy.delta), "chance of more than that"),
+            ("δ", written(privacy.delta), "added to that, as a probability"),
             (
                 "rows",
                 "hidden" if rows is None else f"{rows:,}",
@@ -68,13 +68,13 @@ def _promise(law: TableLaw, certificate: Mapping[str, Any]) -> str:
     )
 
 
-def _two_promises() -> str:
+def _two_promises(law: TableLaw) -> str:
     return (
         "<section><h2>Whom to trust: two kinds of promise</h2>"
         "<article><h3>This one: the custodian is trusted, and nobody else</h3><p>One custodian has seen the true rows "
-        "and measured them. Each person is protected from everybody else: if one person's row had been different, or "
-        "absent, everything that left the custodian would have been nearly as likely. A few measurements "
-        "of many people need little noise, so counts are sharp.</p></article>"
+        "and measured them. Each person is protected from everybody else: if "
+        f"{had_been(law.plan.unit)}, everything that left the custodian would have been nearly as likely. A few "
+        "measurements of many people need little noise, so counts are sharp.</p></article>"
         "<article><h3>The other one: nobody is trusted</h3><p>Every row is changed at random before anyone sees it, as "
         "where people answer a survey and toss a coin first. No custodian is needed, and none can be robbed. The noise "
         "of every row adds up, so counts are much less sharp.</p></article></section>"

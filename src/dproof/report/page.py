@@ -6,12 +6,11 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 from html import escape
 from importlib.resources import files
-from math import floor, log10
 from typing import Any, NamedTuple
 
 from dproof.charts.style import svg
 from dproof.exact import written
-from dproof.meaning import GUESSED, advice, attack_accuracy, posterior
+from dproof.meaning import advice, in_words, percent, posterior
 from dproof.plans.expectation import half_widths, mean_half_widths, missing_half_widths
 from dproof.plans.plan import ASKED, not_protected
 from dproof.plans.row_law import Group, RowLaw
@@ -92,7 +91,7 @@ def _promise(privacy: Privacy, release: Mapping[str, Any], private: bool) -> str
     rows = release.get("rows")
     facts = [
         ("ε", written(privacy.epsilon), "what one row may reveal"),
-        ("δ", written(privacy.delta), "chance of more than that"),
+        ("δ", written(privacy.delta), "added to that, as a probability"),
         ("rows", f"{rows:,}" if rows is not None else "—", "their number is public"),
         ("neighbours", privacy.neighbours, "tables that differ in one row"),
     ]
@@ -110,30 +109,20 @@ def _promise(privacy: Privacy, release: Mapping[str, Any], private: bool) -> str
     )
 
 
-_WONDERED = {
-    "change-one": "which of two things is true of one person, and believes the first",
-    "add-remove": "whether one person is in the table, and believes it",
-}
-
-
 def denial(privacy: Privacy) -> str:
     """What a person can deny, as a section."""
     rows = ""
     for prior in ("0.01", "0.1", "0.5", "0.9"):
         belief = posterior(privacy, prior)
         low, high = float(belief.low), float(belief.high)
-        after = f"{_percent(low)} to {_percent(high)}"
+        after = f"{percent(low)} to {percent(high)}"
         rows += f"<tr><td>{float(prior):.0%}</td><td>{after}</td><td>{bar(low, high)}</td></tr>"
-    right = float(attack_accuracy(privacy))
+    said = in_words(privacy)
     return (
-        "<section><h2>What a person in the table can deny</h2>"
-        f"<p>Suppose an observer wonders {_WONDERED[privacy.neighbours]} with some "
-        "probability before seeing the table. Afterwards the belief lies within this range:</p>"
+        f"<section><h2>What a person in the table can deny</h2><p>{escape(said['belief'])}</p>"
         '<table aria-label="What an observer believes, before and after"><thead><tr><th scope="col">belief before</th>'
         '<th scope="col">belief after</th><td></td></tr></thead>'
-        f"<tbody>{rows}</tbody></table>"
-        f"<p>An attacker guessing {GUESSED[privacy.neighbours]} is right at most <b>{_percent(right)}</b> of the "
-        "time; tossing a coin gives 50%.</p></section>"
+        f"<tbody>{rows}</tbody></table><p>{escape(said['guess'])} {said['both']}</p></section>"
     )
 
 
@@ -154,7 +143,7 @@ def _columns(row: RowLaw, rows: int, pictures: Mapping[str, str]) -> str:
         _group(
             group,
             [
-                *([] if row.weights is None else [f"about {_percent(float(chance))} of the rows answer for it"]),
+                *([] if row.weights is None else [f"about {percent(float(chance))} of the rows answer for it"]),
                 *_accuracy(rows, counts[group.name], means.get(group.name), gaps.get(group.name)),
             ],
             pictures.get(group.name),
@@ -274,21 +263,6 @@ def _proof(certificate: Mapping[str, Any]) -> str:
         "<pre>python verify_certificate.py certificate.json</pre>"
         f"<p class='seal'>seal {escape(str(certificate['seal']))}</p></section>"
     )
-
-
-def _percent(share: float) -> str:
-    """A share of one in percent, never rounded to nothing or to all.
-
-    >>> [_percent(share) for share in (0.5, 0.9996646, 1 - 1e-9, 0.00003)]
-    ['50%', '99.97%', 'more than 99.9999%', '0.003%']
-    """
-    if share in (0, 1):
-        return f"{share:.0%}"
-    edge = min(share, 1 - share)
-    if edge < 1e-6:
-        return "less than 0.0001%" if share < 0.5 else "more than 99.9999%"
-    digits = max(1, -floor(log10(edge)) - 2)
-    return f"{100 * share:.{digits}f}".rstrip("0").rstrip(".") + "%"
 
 
 def _names(names: list[str]) -> str:

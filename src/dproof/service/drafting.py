@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from decimal import Decimal
 from fractions import Fraction
 from functools import partial
+from math import isfinite
 from typing import Any
 
 from dproof.central.workload import Residual
@@ -33,7 +34,9 @@ from dproof.report.plan_advice import plan_advice
 
 WAYS = ("local", "central", "ask")
 Draft = Mapping[str, Any]
-Widths = dict[tuple[str, str], float | None]  # by a question and the column of its answer; "" is the usual question
+# By a question and the column of its answer, and of a rare group; "" is the usual question.
+Widths = dict[tuple[str, ...], float | None]
+_RARE = "rare"
 _LOCAL_KEYS = ("share", "mechanism")
 _CENTRAL = {"tables": 2, "sums": True}  # what is compared with a local release, where no questions choose it
 # Two digits each, from 0.05 on: the laws of smaller ones take long to make.
@@ -59,14 +62,16 @@ def expected(draft: Draft, rows: int) -> dict[str, Any]:
     names, asked = [column.name for column in plan.columns if column.private], [one.sql for one in plan.questions]
     refused: dict[str, str] = {}
     found = {way: _tried(way, draft, rows, names, asked, refused) for way in WAYS}
-    keys = dict.fromkeys(key for widths in found.values() for key in widths if key[0])
+    keys = dict.fromkeys(key[:2] for widths in found.values() for key in widths if key[0])
     ranges = _ranges(plan, rows, names)
 
-    def told(key: tuple[str, str]) -> dict[str, Any]:
+    def told(key: tuple[str, ...]) -> dict[str, Any]:
         widths = {way: found[way].get(key) for way in WAYS}
         reach = ranges.get(key, Range())
         informative = {way: reach.is_narrowed_by(width) for way, width in widths.items()}
-        return {**widths, "informative": informative}
+        widths = {way: None if width is None or not isfinite(width) else width for way, width in widths.items()}
+        rare = {way: found[way][*key, _RARE] for way in WAYS if (*key, _RARE) in found[way]}
+        return {**widths, "informative": informative, **({"rare": rare} if rare else {})}
 
     costs = _costs(plan, rows)
     return {
@@ -89,7 +94,7 @@ def expected(draft: Draft, rows: int) -> dict[str, Any]:
         "refused": refused,
         "verdict": costs["verdict"],
         "advice": costs["advice"],
-        "meaning": explain(plan.privacy),
+        "meaning": explain(costs.get("person", plan.privacy)),
     }
 
 
@@ -144,7 +149,7 @@ def _tried(
 # What an answer can be at all ----------------------------------------------------------------------------------------
 
 
-def _ranges(plan: Plan, rows: int, names: Sequence[str]) -> dict[tuple[str, str], Range]:
+def _ranges(plan: Plan, rows: int, names: Sequence[str]) -> dict[tuple[str, ...], Range]:
     """All values that the answers can have: to the usual question about each column, and to the plan's questions.
 
     Those about curves are left out: a band that is too wide at one point may still tell something at another.
@@ -152,7 +157,7 @@ def _ranges(plan: Plan, rows: int, names: Sequence[str]) -> dict[tuple[str, str]
     private = [column for column in plan.kept if column.private]
     curves = {column.name for column in private if column.space.holds_curves}
     schema, counts = schema_of(plan), Range(Fraction(0), Fraction(rows))
-    found = {
+    found: dict[tuple[str, ...], Range] = {
         ("", name): Range(*schema.spaces[name].ends) if plan.column(name).is_averaged else counts
         for name in names
         if name not in curves
@@ -184,7 +189,8 @@ def _local_widths(plan: Plan, rows: int, names: Sequence[str], asked: Sequence[s
             before = found.get(("", name))  # a row may be asked about a column in several groups
             found["", name] = known if before is None or (known is not None and known < before) else before
     compared = advise(plan, rows=rows, questions=asked).comparisons if asked else ()
-    return found | {(one.question, one.column): one.release for one in compared}
+    rare = {(one.question, one.column, _RARE): one.rare["release"] for one in compared if "release" in one.rare}
+    return found | {(one.question, one.column): one.release for one in compared} | rare
 
 
 # What is measured of the whole table ---------------------------------------------------------------------------------
@@ -225,7 +231,10 @@ def _central_widths(plan: Plan, rows: int, names: Sequence[str], asked: Sequence
             width = deviations * counts.cell_variance((place,)) ** 0.5
             found["", name] = max(width, found.get(("", name)) or 0.0)
     answers = central_expectation.question_half_widths(law, rows) if asked else []
-    return found | {(a.question, a.column): (a.half_widths or (None, None))[1] for a in answers if a.question in asked}
+    answers = [one for one in answers if one.question in asked]
+    found |= {(a.question, a.column): (a.half_widths or (None, None))[1] for a in answers}
+    rare = {(a.question, a.column): a.rare for a in answers if a.rare is not None}
+    return found | {(*key, _RARE): width if isfinite(width) else None for key, width in rare.items()}
 
 
 # What is asked of the table ------------------------------------------------------------------------------------------
@@ -247,7 +256,9 @@ def _asking_widths(plan: Plan, rows: int, names: Sequence[str], asked: Sequence[
         # What the other columns are does not matter, and takes time.
         groups = tuple(group for group in plan.groups if not group.names.isdisjoint(about)) or plan.groups[:1]
         alone = replace(plan, privacy=part, groups=groups, spread=None)
-        found |= {(sql, column): width for column, width in question_widths(alone, rows, sql).items()}
+        for one in question_widths(alone, rows, sql):
+            found[sql, one.column] = one.ask
+            found |= {(sql, one.column, _RARE): one.rare["ask"]} if "ask" in one.rare else {}
     return found
 
 
@@ -290,7 +301,8 @@ def _central_costs(law: TableLaw, rows: int) -> dict[str, Any]:
     groups = [[place for place, axis in enumerate(law.axes) if axis.column.name == name] for name in names]
     shares = dict(zip(names, central_expectation.cost_shares(law, groups), strict=True))
     verdict = central_expectation.useless(central_expectation.half_widths(law), rows)
-    return {"shares": shares, "verdict": verdict, "advice": []}
+    unused = central_expectation.unused_delta(law)
+    return {"shares": shares, "verdict": verdict, "advice": [unused] if unused else [], "person": law.person}
 
 
 def _local_costs(law: RowLaw, rows: int) -> dict[str, Any]:

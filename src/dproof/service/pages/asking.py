@@ -13,7 +13,6 @@ from fastapi.responses import HTMLResponse
 from starlette.concurrency import run_in_threadpool
 
 from dproof.errors import DproofError
-from dproof.meaning import GUESSED
 from dproof.plans.plan import Plan
 from dproof.releases.release import PLAN
 from dproof.service import api
@@ -200,11 +199,8 @@ def _again(path: str, one: Mapping[str, Any]) -> str:
 
 def _meaning(meaning: Mapping[str, Any]) -> Markup:
     """What the promise means to a person, in a sentence and a picture of two bars."""
-    right, about = meaning["attack_accuracy"], GUESSED[meaning["neighbours"]]
-    sentence = (
-        f"Whatever is asked within the whole budget ({price(meaning)}): an "
-        f"attacker guessing {about} is right at most {right:.1%} of the time; a coin is right 50%."
-    )
+    right, said = meaning["attack_accuracy"], meaning["in_words"]["guess"]
+    sentence = f"Whatever is asked within the whole budget ({price(meaning)}): {said[0].lower()}{said[1:]}"
     bars = [
         (name, tag("meter", f"{value:.0%}", min=0, max=1, value=value, aria_label=name), f"{value:.1%}")
         for name, value in (("a coin", 0.5), ("an attacker, at most", right))

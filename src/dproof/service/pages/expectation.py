@@ -7,7 +7,7 @@ from typing import Any
 
 from dproof.plans.reader import WrongKey
 from dproof.privacy import Privacy
-from dproof.questions.answer import NOTHING
+from dproof.questions.answer import NOTHING, RARELY, rarely
 from dproof.report.page import denial
 from dproof.service.drafting import WAYS
 from dproof.service.pages import texts
@@ -31,6 +31,7 @@ def expectation(told: Mapping[str, Any] | None, error: Exception | None) -> Mark
         table(heads, columns, f"Column by column, about {told['rows']:,} rows"),
         (tag("p", f"No {texts.WAYS[way]}: {why}.", class_="note") for way, why in told["refused"].items()),
         tag("p", TEXTS["usual"], class_="hint"),
+        any("rare" in one for one in told["questions"]) and tag("p", RARELY, class_="hint"),
         tag("p", costliest(told)),
         told["verdict"] and tag("p", f"Take care: {told['verdict']}", class_="error"),
         told["advice"] and folded("What would help", tag("ul", (tag("li", text) for text in told["advice"]))),
@@ -48,11 +49,12 @@ def _widths(one: Mapping[str, Any], refused: Mapping[str, str]) -> list[str]:
 
 
 def _width(one: Mapping[str, Any], way: str) -> str:
-    if one[way] is None:
-        return TEXTS["not_measured" if way == "central" and "question" not in one else "depends"]
     if not one["informative"][way]:
         return NOTHING
-    return f"{figure(one[way])} {one.get('unit') or ''}".rstrip()
+    if one[way] is None:
+        return TEXTS["not_measured" if way == "central" and "question" not in one else "depends"]
+    rare = rarely(one["rare"][way]) if way in one.get("rare", {}) else ""
+    return f"{figure(one[way])} {one.get('unit') or ''}".rstrip() + rare
 
 
 def costliest(told: Mapping[str, Any]) -> str | None:

@@ -66,7 +66,7 @@ TEXTS = {
     "step": "Step, if any",
     "bins": "Edges of bins, separated by commas; empty: no bins",
     "promise": "ε bounds how much anybody can learn about one person: a smaller ε protects better and makes every ± "
-    "wider. δ is the probability that the bound fails: keep it far below 1 divided by the number of people.",
+    "wider. δ is added to it, as a probability: keep it far below 1 divided by the number of people.",
     "rows": "Rows of the table, about: only for the ± on this page",
     "questions": "Questions that matter, one a line; empty: all columns alike",
     "questions_central": "Where the questions choose what a central release measures, leave out every column that no "
@@ -77,7 +77,8 @@ TEXTS = {
     "incomplete": "Nothing can be told yet: ",
     "choose_kind": "Choose the kind of a column to see what the plan would give.",
     "saved": "Saved as {}.",
-    "wanted": "Which ε gives a ± that you want? The page looks for the least between 0.05 and 9.9, each way.",
+    "wanted": "Which ε gives a ± that you want? The page looks for the least between 0.05 and 9.9, each way; "
+    "where a ± depends on the data, for rows that are spread evenly.",
     "no_epsilon": "none below 10",
     "not_measured": "not measured",
     "usual": "± is the half-width of the 95 % interval. Of a column it is that of the count of one value, or of the "

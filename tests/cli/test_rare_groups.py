@@ -1,0 +1,119 @@
+"""± before spending: for a common and a rare group, or for the share of the rows that the plan states."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import dproof as dp
+from dproof.errors import InputError
+from dproof.plans.table_law import certify_tables
+from dproof.report.central_expectation import question_half_widths
+from dproof.service.drafting import expected
+
+ROWS = 20_000
+MEAN = "SELECT avg(pay) AS m FROM {} WHERE list_contains(roles, 'manager')"
+COLUMNS = {
+    "roles": {"space": "subsets", "values": ["manager", "clerk"]},
+    "pay": {"space": "interval", "low": 0, "high": 100_000, "step": 1000},
+}
+
+
+def plan(sql: str, share: str | None = None, model: str | None = None, epsilon: int = 1) -> dict[str, Any]:
+    privacy = {"epsilon": epsilon, **({"model": model} if model else {})}
+    question = {"sql": sql, **({"share_of_rows": share} if share else {})}
+    return {"privacy": privacy, "columns": COLUMNS, "questions": [question]}
+
+
+def table(share: float) -> Any:
+    """So many of the rows are those of managers, whose pay is spread evenly."""
+    rows = np.arange(ROWS)
+    roles = [["manager"] if n < share * ROWS else ["clerk"] for n in rows]
+    return pa.table({"roles": roles, "pay": (rows * 7919 % 101 * 1000).tolist()})
+
+
+def half_width(cell: Any) -> float:
+    return float(cell.high - cell.low) / 2
+
+
+def test_the_mean_of_a_rare_group_is_between_what_a_measured_table_tells_of_a_common_and_a_rare_one() -> None:
+    sql = MEAN.format("release")
+    (told,) = question_half_widths(certify_tables(dp.Plan.of(plan(sql, model="central"))), ROWS)
+    (stated,) = question_half_widths(certify_tables(dp.Plan.of(plan(sql, "0.05", "central"))), ROWS)
+    assert told.half_widths is not None and stated.half_widths is not None and told.rare is not None
+    release = dp.sanitise(table(0.06), plan(sql, model="central"))
+    found = half_width(release.query(sql).rows[0]["m"])
+    assert told.half_widths[1] < found < told.rare  # once ± 2,008 was told, and 13,960 found
+    assert stated.rare is None and stated.half_widths[1] == pytest.approx(found, rel=0.5)
+    assert stated.half_widths[1] == pytest.approx(told.rare)  # half of the rows, were they spread evenly
+
+
+def test_so_it_is_from_a_release_of_rows_and_from_asking(tmp_path: Path) -> None:
+    found = dp.advise(plan(MEAN.format("data"), epsilon=8), rows=ROWS).comparisons[0]
+    stated = dp.advise(plan(MEAN.format("data"), "0.05", epsilon=8), rows=ROWS).comparisons[0]
+    assert found.release and found.ask and stated.release and stated.ask
+    release = dp.sanitise(table(0.06), plan(MEAN.format("release"), epsilon=8))
+    width = half_width(release.query(MEAN.format("release")).rows[0]["m"])
+    # The noise of rows outside the group is taken to be that of rows within, which is more.
+    assert found.release < width < (found.rare["release"] or np.inf) and width < stated.release
+    widths = []
+    for n in range(5):
+        curator = dp.Curator(table(0.06), plan(MEAN.format("data")), ledger=tmp_path / f"{n}.db")
+        widths.append(half_width(curator.ask(MEAN.format("data"), epsilon=1).rows[0]["m"]))
+    asked = dp.advise(plan(MEAN.format("data")), rows=ROWS).comparisons[0]
+    assert asked.ask and asked.rare["ask"] and asked.ask < median(widths) < asked.rare["ask"]
+    assert not stated.rare and stated.share_of_rows is not None
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT sum(pay) AS s FROM release WHERE list_contains(roles, 'manager')",
+        "SELECT avg(pay) AS m, count(*) FILTER (WHERE list_contains(roles, 'clerk')) AS n FROM release",
+    ],
+)
+def test_where_the_rows_of_a_group_do_not_matter_there_is_one_figure(sql: str) -> None:
+    told = question_half_widths(certify_tables(dp.Plan.of(plan(sql, model="central"))), ROWS)
+    assert all(one.rare is None and one.half_widths for one in told)
+    assert "rare" not in expected(plan(sql, model="central"), ROWS)["questions"][0]
+
+
+def test_a_rare_group_of_which_nothing_would_be_known_is_said_to_tell_nothing() -> None:
+    sql = "SELECT avg(pay) AS m FROM release WHERE list_contains(roles, 'manager')"
+    (told,) = question_half_widths(certify_tables(dp.Plan.of(plan(sql, model="central"))), 150)
+    assert told.informative[1] and told.rare == float("inf")
+
+
+def test_the_quantile_of_a_rare_group_is_that_of_fewer_rows() -> None:
+    sql = "SELECT median(pay) AS m FROM release WHERE list_contains(roles, 'manager')"
+    law = certify_tables(dp.Plan.of(plan(sql, model="central")))
+    (few,), (many,) = (question_half_widths(law, rows) for rows in (100, 1000))
+    assert many.rare == pytest.approx((few.half_widths or (0.0, 0.0))[1])
+
+
+def test_the_pages_show_both(dproof: Any, tmp_path: Path) -> None:
+    file = tmp_path / "plan.toml"
+    for model, key in ((None, "rare"), ("central", "rare_half_width")):
+        file.write_text(dp.Plan.of(plan(MEAN.format("release"), model=model, epsilon=8)).text, "utf-8")
+        told = dproof("plan", file, "--rows", ROWS, "--json").json["questions"][0]
+        assert told[key] and "(rare: ±" in dproof("plan", file, "--rows", ROWS).out
+        assert "a tenth of the rows" in " ".join(dproof("plan", file, "--rows", ROWS).out.split())
+        file.write_text(dp.Plan.of(plan(MEAN.format("release"), "0.05", model, 8)).text, "utf-8")
+        out = " ".join(dproof("plan", file, "--rows", ROWS).out.split())
+        assert "(rare" not in out and "has 5% of the rows" in out
+    assert set(expected(plan(MEAN.format("data"), epsilon=8), ROWS)["questions"][0]["rare"]) == {
+        "local",
+        "central",
+        "ask",
+    }
+
+
+@pytest.mark.parametrize("share", ["0", "1.1", "-1"])
+def test_a_share_that_is_none_is_refused(share: str) -> None:
+    with pytest.raises(InputError, match="must lie between 0 and 1"):
+        dp.Plan.of(plan(MEAN.format("data"), share))
