@@ -19,7 +19,7 @@ import pyarrow as pa
 
 from dproof.spaces.values import written
 
-_NO_TEXT = b"\xff"  # no UTF-8, so no text of a plan: a value that is there, and is none of those declared
+NO_TEXT = b"\xff"  # no UTF-8, so no text of a plan: a value that is there, and is none of those declared
 _ABSENT = ("NAType", "NaTType")  # how pandas says missing, told without loading it
 _SINGLE = frozenset({type(None), str, bytes, bool, int, float, np.int64, np.float64})  # which stand for themselves
 _MANY = (list, tuple, set, frozenset, np.ndarray)
@@ -57,7 +57,7 @@ def object_array(values: Iterable[Any]) -> Any:
     lists: list[Any] = [None] * len(objects)
     if not set(map(type, objects)) <= _SINGLE:
         lists = [_elements(value) for value in objects]
-        objects = [value if items is None else _NO_TEXT for value, items in zip(objects, lists, strict=True)]
+        objects = [value if items is None else NO_TEXT for value, items in zip(objects, lists, strict=True)]
     storage = pa.StructArray.from_arrays([_singles(objects), _items(lists)], ["text", "items"])
     return pa.ExtensionArray.from_storage(Objects(storage.type), storage)
 
@@ -92,7 +92,7 @@ def texts(array: Any) -> Any:
 def _unwrapped(values: list[Any]) -> list[Any]:
     if set(map(type, values)) <= _SINGLE | {list, tuple}:
         return values
-    return [_guarded(_meant, value, _NO_TEXT) for value in values]
+    return [_guarded(_meant, value, NO_TEXT) for value in values]
 
 
 def _meant(value: Any) -> Any:
@@ -112,7 +112,7 @@ def _elements(value: Any) -> Sequence[Any] | None:
     if isinstance(value, np.ndarray) and value.ndim == 1 and not isinstance(value, np.ma.MaskedArray):
         return value  # type: ignore[return-value]
     if isinstance(value, _MANY) or (hasattr(kind, "__len__") and hasattr(kind, "to_numpy")):
-        return _guarded(list, value, [_NO_TEXT])  # type: ignore[no-any-return]
+        return _guarded(list, value, [NO_TEXT])  # type: ignore[no-any-return]
     return None
 
 
@@ -143,7 +143,7 @@ def _singles(values: list[Any]) -> Any:
 
 def _bytes(value: Any) -> bytes | None:
     """The text in UTF-8, and bytes as they are; None for what is missing, which no object says in the same way."""
-    return _guarded(_encoded, value, _NO_TEXT)  # type: ignore[no-any-return]
+    return _guarded(_encoded, value, NO_TEXT)  # type: ignore[no-any-return]
 
 
 def _encoded(value: Any) -> bytes | None:
@@ -151,7 +151,7 @@ def _encoded(value: Any) -> bytes | None:
         return None
     if isinstance(value, (bytes, bytearray, memoryview)):
         return bytes(memoryview(value))
-    return _NO_TEXT if isinstance(value, _MANY) else written(value).encode("utf-8", "surrogatepass")
+    return NO_TEXT if isinstance(value, _MANY) else written(value).encode("utf-8", "surrogatepass")
 
 
 def _is_absent(value: Any) -> bool:

@@ -7,7 +7,6 @@ import csv
 import gzip
 import io
 import re
-import zlib
 from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
@@ -26,7 +25,6 @@ SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
 _LONGEST_LINE = 1 << 23  # bytes of a file read at a time; a longer line is refused
 _MENDING = "text that has a separator, a quote or a line break needs quotes around it"
 _CHUNK = 1 << 18  # bytes of a file in another encoding read at a time
-_BROKEN = (pa.ArrowException, OSError, UnicodeError, EOFError, zlib.error)
 # Text is taken as it stands: what it means is the plan's business, and no type is ever guessed from the data.
 _TEXT = pa.dictionary(pa.int32(), pa.binary())
 
@@ -72,15 +70,15 @@ def open_delimited(path: Path, layout: Layout) -> Source:
         return io.BytesIO(head + b"\n") if whole else _content(path, layout.encoding)
 
     def start() -> None:
-        with refusing(f"{path.name!r} cannot be read", *_BROKEN, why=why):
+        with refusing(f"{path.name!r} cannot be read", why=why):
             reader(content(), []).close()  # Arrow reads a block ahead
 
     def read(columns: Sequence[str]) -> Iterator[Any]:
-        with refusing(f"{path.name!r} cannot be read", *_BROKEN, why=why):
+        with refusing(f"{path.name!r} cannot be read", why=why):
             # A blank line is a row with a missing value where there is one column, and nothing where there are more.
             yield from batches(reader(content(), columns, blank_lines=len(names) == 1), columns, f"{path.name!r}")
 
-    with refusing(f"{path.name!r} cannot be opened", *_BROKEN, why="its header cannot be read"):
+    with refusing(f"{path.name!r} cannot be opened", why="its header cannot be read"):
         # Of the header alone, so that no row decides whether there are names.
         opened = reader(io.BytesIO(_whole_header(path, layout.encoding, separator) + b"\n"), [])
         names = tuple(opened.schema.names)
@@ -119,7 +117,7 @@ def header_line(path: Path, encoding: str) -> bytes:
     """The first line that is not blank, in UTF-8 where the file is what the encoding says."""
     if is_utf_8(encoding) and _is_utf_16(path):
         raise InputError(f'{path.name!r} is UTF-16 text: write encoding = "utf-16" under [file] in the plan')
-    with refusing(f"{path.name!r} cannot be opened", *_BROKEN), unpacked(path) as raw:
+    with refusing(f"{path.name!r} cannot be opened"), unpacked(path) as raw:
         file = raw if is_utf_8(encoding) else io.BufferedReader(_Transcoded(raw, encoding))
         while line := file.readline(_LONGEST_LINE):
             if line.removeprefix(codecs.BOM_UTF8).strip():
@@ -159,8 +157,8 @@ def _first_fault(path: Path, encoding: str, separator: str) -> str | None:
             line = records.line_num + 1
     except csv.Error:
         return f"{path.name!r} cannot be read: line {line:,} begins a very long field: is a quote left open?"
-    except _BROKEN:
-        pass
+    except Exception:
+        pass  # told by the reader
     return None
 
 
@@ -176,7 +174,7 @@ def _lines(path: Path, encoding: str) -> Iterator[str]:
 
 
 def _is_utf_16(path: Path) -> bool:
-    with refusing(f"{path.name!r} cannot be opened", *_BROKEN), unpacked(path) as file:
+    with refusing(f"{path.name!r} cannot be opened"), unpacked(path) as file:
         return file.read(2) in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
 
