@@ -8,10 +8,10 @@ from fractions import Fraction
 from typing import Any
 
 from dproof.central.workload import Residual
-from dproof.errors import VerificationFailed
+from dproof.errors import TooLarge, VerificationFailed
 from dproof.plans.central import plan_axes
 from dproof.plans.plan import Plan
-from dproof.plans.table_law import TableLaw, with_noise
+from dproof.plans.table_law import TableLaw, check_size, with_noise
 
 _APART = Fraction(1, 1000)  # how far noise may be from what the plan determines, where machines calculate otherwise
 
@@ -20,6 +20,7 @@ def recorded_table_law(plan: Plan, certificate: Mapping[str, Any]) -> TableLaw:
     """The law of a release of tables, from its plan and certificate; refused where they do not fit each other."""
     law = TableLaw(plan, plan_axes(plan.columns))
     try:
+        check_size(law)
         promise = {"epsilon": plan.privacy.epsilon, "delta": plan.privacy.delta}
         same = all(str(value) == certificate[key] for key, value in promise.items())
         if not same or plan.privacy.neighbours != certificate["neighbours"]:
@@ -31,6 +32,8 @@ def recorded_table_law(plan: Plan, certificate: Mapping[str, Any]) -> TableLaw:
             Residual(tuple(m["columns"]), m["sum_of"], m.get("contrast", False)): noises[m["noise"]]
             for m in certificate["measurements"]
         }
+    except TooLarge as error:
+        raise VerificationFailed(f"the plan is too large: {error}") from None
     except (LookupError, TypeError, ValueError, ArithmeticError) as error:
         raise VerificationFailed(f"the certificate cannot be read ({type(error).__name__})") from None
     law = replace(law, contrasts=any(measurement.contrast for measurement in noise), noise=noise)

@@ -61,6 +61,8 @@ def check_metadata(stored: Any, public: list[str], marks: Sequence[dict[bytes, b
         for chunk in map(group.column, range(group.num_columns)):
             # dproof has Arrow write no statistics; Spark always does.
             _require(not getattr(chunk, "metadata", None) and not (by_arrow and chunk.is_stats_set))
+            # Others could unpack to a thousand times their size.
+            _require(not by_arrow or chunk.compression in ("SNAPPY", "UNCOMPRESSED"))
 
 
 def _require(condition: bool) -> None:

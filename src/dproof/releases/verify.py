@@ -171,7 +171,7 @@ def _check_stored(release: Release) -> None:
                 _check_schema(release, schema)
                 check_metadata(stored, release.plan.named("public"))
                 rows += stored.metadata.num_rows
-            asked += _check_support(file, release.law)
+            asked += 0 if rows > release.rows else _check_support(file, release.law)
         except (pa.ArrowException, OSError, ValueError, RecursionError):
             raise VerificationFailed("the stored table cannot be read") from None
         if release.private and (schema.metadata or {}).keys() & SEEDED.keys():

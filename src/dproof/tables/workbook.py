@@ -190,7 +190,8 @@ def _formats(packed: ZipFile, book: str, first_day: datetime) -> dict[str, Forma
                 styles.append(attributes.get("numFmtId", ""))
             else:
                 styles.clear()  # those of cells come after
-    shows: dict[str, Format] = {f"{number}": moment for number in _DATES} | {f"{_ELAPSED_TIME}": duration}
+    shows: dict[str, Format] = {f"{_ELAPSED_TIME}": duration}
+    shows.update((f"{number}", moment) for number in _DATES)
     for number, code in codes.items():
         signs = code.lower().split(";")[0]
         if _ELAPSED.search(signs):
