@@ -164,9 +164,9 @@ def by_kind(given: Any, where: str, shapes: dict[str, Shape], others: Laws | Non
 
 FORMAT, VERSION = "dproof certificate", 1
 LARGEST_FILE, LONGEST_PLAN = 1 << 27, 1 << 22  # bytes of a certificate, and of a plan
-TOO_DEEP = re.compile(
-    r"""(?<![\w"'-])[\w"'-]++([ \t]*\.[ \t]*[\w"'-]++){99}"""
-)  # a key of TOML with 100 parts takes long
+# Texts and comments of TOML, and a key of 100 parts, which takes long to read.
+QUOTED = re.compile(r'''"""(?:\\.|[^\\])*?"""|\'\'\'.*?\'\'\'|"(?:\\.|[^"\\\n])*"|\'[^\'\n]*\'|#[^\n]*''', re.DOTALL)
+LONG_KEY = re.compile(r"(?<![\w-])[\w-]++([ \t]*\.[ \t]*[\w-]++){99}")
 MOST_VALUES = 5 << 20  # of JSON in a certificate: they fit into memory
 MOST_ENTRIES = 1 << 22  # of all matrices of a certificate together
 MOST_COMPARISONS = 1 << 26  # of two weights, likewise, or as much work: some 10 seconds
@@ -806,11 +806,16 @@ def check_files(release: dict[str, Any], folder: Path, stored: str = STORED) -> 
     return [*sorted(unread), *["Hadoop's .crc files"] * bool(sums)]
 
 
+def is_deep(plan: str) -> bool:
+    """Whether a key of a plan has very many parts."""
+    return LONG_KEY.search(QUOTED.sub("a", plan)) is not None
+
+
 def plan_in(folder: Path) -> dict[str, Any]:
     plan = folder / "plan.toml"
     require(plan.stat().st_size <= LONGEST_PLAN, "the plan is longer than 4 MiB")
     text = plan.read_text(encoding="utf-8")
-    require(not TOO_DEEP.search(text), "the plan has a key of too many parts")
+    require(not is_deep(text), "the plan has a key of too many parts")
     return tomllib.loads(text)
 
 

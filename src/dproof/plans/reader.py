@@ -12,7 +12,7 @@ from fractions import Fraction
 from typing import Any, TypeVar
 
 from dproof.arguments import as_path, described
-from dproof.certification.verify_certificate import LONGEST_PLAN, TOO_DEEP
+from dproof.certification.verify_certificate import LONGEST_PLAN, is_deep
 from dproof.errors import InputError, did_you_mean, nearest
 from dproof.exact import exact
 from dproof.spaces.line import plain_number
@@ -38,7 +38,7 @@ def read_text(path: str | os.PathLike[str], what: str) -> str:
 def read_toml(text: str, name: str, build: Callable[[Reader], T]) -> T:
     """What `build` makes of a TOML text; a mistake is told with its key and line."""
     try:
-        if TOO_DEEP.search(text):
+        if is_deep(text):
             raise RecursionError
         return build(Reader(tomllib.loads(text), ()))
     except tomllib.TOMLDecodeError as error:

@@ -98,7 +98,7 @@ def check(place: Path) -> Release | None:
         return replace(release, unchecked=tuple(unchecked))
     except (Refused, Misplaced) as refused:
         raise VerificationFailed(str(refused)) from None
-    except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
+    except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError, RecursionError) as error:
         raise VerificationFailed(f"the certificate cannot be read ({type(error).__name__})") from None
 
 
