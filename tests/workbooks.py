@@ -12,7 +12,17 @@ from zipfile import ZIP_DEFLATED, ZipFile
 _MAIN = 'xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main"'
 _LINKS = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
 _PACKAGE = "http://schemas.openxmlformats.org/package/2006"
-_STYLES = f'<styleSheet {_MAIN}><cellXfs><xf numFmtId="0"/><xf numFmtId="14"/></cellXfs></styleSheet>'
+_CODES = ("[hh]:mm:ss.000", "[$-409]yyyy", '0.0" days"', "[Red]0;[h]:mm", "General", "d mmm")
+_STYLES = (
+    f"<styleSheet {_MAIN}><numFmts>"
+    + "".join(
+        f'<numFmt numFmtId="{n}" formatCode="{escape(code, {chr(34): "&quot;"})}"/>'
+        for n, code in enumerate(_CODES, 164)
+    )
+    + '</numFmts><cellStyleXfs><xf numFmtId="14"/></cellStyleXfs><cellXfs>'
+    + "".join(f'<xf numFmtId="{n}"/>' for n in (0, 14, 46, *range(164, 164 + len(_CODES))))
+    + "</cellXfs></styleSheet>"
+)
 
 
 class Formula(NamedTuple):
@@ -26,6 +36,13 @@ class Fault(NamedTuple):
     """A cell with an error such as #N/A."""
 
     text: str
+
+
+class Raw(NamedTuple):
+    """A cell with these attributes and this content, whatever they are."""
+
+    attributes: str
+    content: str
 
 
 def write_workbook(path: Path, sheets: Mapping[str, Sequence[Sequence[Any]]], *, first_row: int = 1) -> Path:
@@ -74,6 +91,8 @@ def _cell(place: str, value: Any, texts: list[str]) -> str:
     if isinstance(value, Formula):
         cached = "" if value.value is None else f"<v>{value.value}</v>"
         return f'<c r="{place}"><f>{escape(value.text)}</f>{cached}</c>'
+    if isinstance(value, Raw):
+        return f"<c {value.attributes.format(place)}>{value.content}</c>"
     if isinstance(value, Fault):
         return f'<c r="{place}" t="e"><v>{value.text}</v></c>'
     return f'<c r="{place}"><v>{value}</v></c>'

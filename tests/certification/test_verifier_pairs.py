@@ -13,10 +13,12 @@ from dproof.certification.verify_certificate import (
     LAWS,
     MOST_COMPARISONS,
     MOST_ENTRIES,
+    PER_PAIR,
     Refused,
+    at_most,
     by_kind,
     check_distances,
-    check_work,
+    check_size,
     exp_below,
     inputs,
     largest,
@@ -56,31 +58,55 @@ def test_the_number_of_inputs(family: Any) -> None:
     assert inputs(by_kind(LAWS)(json.loads(json.dumps(family.to_json())), "law")) == family.inputs
 
 
-def square(size: int, delta: int = 0, **more: Any) -> dict[str, Any]:
+def square(size: int) -> dict[str, Any]:
     """A part with a matrix of so many rows and columns, of which only the sizes are looked at."""
-    return {"law": {"kind": "matrix", "rows": [range(size)] * size, **more}, "delta": Fraction(delta)}
+    return {"law": {"kind": "matrix", "rows": [range(size)] * size}}
 
 
 def test_so_many_entries_are_gone_through_and_no_more() -> None:
     size = 1 << 11
     assert size**2 == 1 << 22 == MOST_ENTRIES
-    check_work([square(size)])
+    check_size([square(size)])
     for parts in ([square(size + 1)], [square(size), square(1)]):
         with pytest.raises(Refused, match="too large"):
-            check_work(parts)
+            check_size(parts)
 
 
-def test_so_many_comparisons_are_made_and_no_more() -> None:
-    """At δ = 0 no pair need be gone through, and of listed neighbours only those are."""
-    size = next(n for n in range(1 << 11) if n * (n - 1) // 2 * n > MOST_COMPARISONS)
-    check_work([square(size), square(size - 1)])
-    check_work([square(size - 1, delta=1)])
-    check_work([square(size, delta=1, neighbours=[(0, 1)] * (MOST_COMPARISONS // size))])
-    distances = square(size) | {"distances": []}
-    neighbours = square(size, delta=1, neighbours=[(0, 1)] * (MOST_COMPARISONS // size + 1))
-    for part in (square(size, delta=1), distances, neighbours):
-        with pytest.raises(Refused, match="too large"):
-            check_work([part])
+@pytest.mark.parametrize("kind", ["matrix", "neighbours", "distances", "rounded"])
+def test_so_many_comparisons_are_made_and_no_more(kind: str) -> None:
+    rows = [[one, 9 - one] for one in (1, 2, 3, 4, 5, 6, 7, 8)]
+    law: dict[str, Any] = {"kind": "matrix", "total": 9, "rows": rows}
+    part: dict[str, Any] = {"law": law, "delta": Fraction(1)}
+    if kind == "neighbours":
+        law["neighbours"] = [(0, 1)] * 8
+    elif kind == "distances":
+        part["distances"] = [[Fraction(abs(i - j)) for j in range(8)] for i in range(8)]
+    elif kind == "rounded":
+        part["law"] = {"kind": "rounded", "size": 71, "steps": 7, "law": law}
+    asked = []
+    found = largest(part, Fraction(1, 2), asked.append)
+    assert found[0] > 0 and sum(asked) >= 8 * PER_PAIR
+    assert largest(part, Fraction(1, 2), at_most(sum(asked))) == found
+    with pytest.raises(Refused, match="too large"):
+        largest(part, Fraction(1, 2), at_most(sum(asked) - 1))
+
+
+def test_small_certificates_with_many_inputs_take_no_time() -> None:
+    """Two outputs: the rows at both ends are found at once. Hundreds of outputs in no order: refused at once."""
+    total = 1 << 20
+    rows = [[64 + n, total - 64 - n] for n in range(0, 44_000, 4)]
+    part = {"law": {"kind": "matrix", "total": total, "rows": rows}, "delta": Fraction(1)}
+    asked: list[int] = []
+    found = largest(part, Fraction(1), asked.append)
+    ends = [[Fraction(weight, total) for weight in rows[n]] for n in (0, -1)]
+    assert found == (divergence(ends[1], ends[0], exp_below(Fraction(1))), 0, len(rows) - 1)
+    assert sum(asked) < MOST_COMPARISONS / 8
+    rng = np.random.default_rng(1)
+    some = rng.integers(1, 100, (3000, 100)).tolist()
+    scattered = [[*row, 10_000 - sum(row)] for row in some]
+    part = {"law": {"kind": "matrix", "total": 10_000, "rows": scattered}, "delta": Fraction(1)}
+    with pytest.raises(Refused, match="too large"):
+        largest(part, Fraction(1), at_most(1 << 22))
 
 
 def test_distances_are_those_of_a_metric_on_the_inputs() -> None:

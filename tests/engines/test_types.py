@@ -11,6 +11,7 @@ import polars
 import pyarrow as pa
 import pytest
 
+import dproof as dp
 import dproof.tables.arrow
 import dproof.tables.polars
 from dproof.errors import InputError
@@ -128,3 +129,12 @@ def test_where_a_batch_ends_changes_nothing(make: Any) -> None:
             found = [_codes(column, one.column(0)) for one in (batch, *parts)]
             together = found[0] and [[code] for code in found[0]]
             assert found[1:] == (together or [None] * len(parts)), (str(array.type), name)
+
+
+@pytest.mark.parametrize("unit", ["s", "ms", "us", "ns"])
+@pytest.mark.parametrize("far", [2**63 - 1, -(2**63) + 1])
+def test_a_moment_beyond_all_calendars_stops_nothing(unit: str, far: int) -> None:
+    moments = pa.array([0, far, 0], pa.int64()).cast(pa.timestamp(unit)).dictionary_encode()
+    column = {"space": "categories", "values": ["a"], "outside": "category", "missing": "category"}
+    plan = {"privacy": {"epsilon": 1}, "columns": {"x": column}}
+    assert dp.sanitise(pa.table({"x": moments}), plan).rows == 3

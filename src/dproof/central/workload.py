@@ -10,19 +10,19 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from functools import lru_cache
+from functools import lru_cache, reduce
 from itertools import combinations
 from math import prod
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dproof.privacy import Neighbours
 
 Table: TypeAlias = tuple[int, ...]  # columns, by their places, in ascending order
 ENUMERATED = 12  # columns of which every set that two rows may differ on is looked at
 _LOOKED_AT = 1 << 19  # sets of columns times tables, with more columns that are alike
-_MOST_GROUPS = 19  # of columns that are alike: with more there are too many sets
 _FIXED = 1 << 64  # units of the whole numbers in which losses are added up, rounded up
 
 
@@ -118,7 +118,9 @@ class Domain:
             return self.norm(residual)
         if residual.number is not None:
             return 4 * self.norm(residual)
-        return max(self.norm(residual), *(self.change(residual.table, apart) for apart in parts([residual.table])))
+        # Each differing column multiplies the second term by −1/(k − 1): it is least with the one of fewest values.
+        fewest = min(residual.table, key=lambda i: self.sizes[i], default=None)
+        return self.norm(residual) if fewest is None else self.change(residual.table, [fewest])
 
 
 def parts(tables: Iterable[Table]) -> list[Table]:
@@ -166,15 +168,16 @@ def _largest_change(domain: Domain, precisions: Mapping[Residual, Fraction]) -> 
     counts = {table: p for table, p in counts.items() if set(table) <= set(columns)}
     if not columns:
         return sums
+    if len(columns) <= ENUMERATED:
+        return sums + _enumerated(domain, counts, columns)
     alike = _alike(domain, counts, columns)
-    sets = prod(len(same) + 1 for same in alike)
-    if len(columns) <= ENUMERATED or sets * len(counts) <= _LOOKED_AT:
-        return sums + _enumerated(domain, counts, alike)
+    if prod(len(same) + 1 for same in alike) * len(counts) <= _LOOKED_AT:
+        return sums + _of_alike(domain, counts, alike)
     return sums + _bounded(domain, counts, columns)
 
 
-def _fixed(length: int, precision: Fraction) -> int:
-    """A loss, squared length times precision, in units of 2^-64, rounded up."""
+def _fixed(length: Any, precision: Fraction) -> Any:
+    """A loss, squared length times precision, in units of 2^-64, rounded up; of an array of lengths likewise."""
     return -(-length * precision.numerator * _FIXED // precision.denominator)
 
 
@@ -198,7 +201,7 @@ def _alike(domain: Domain, counts: Mapping[Table, Fraction], columns: Sequence[i
 
     groups: list[list[int]] = []
     for column in columns:
-        if len(groups) > _MOST_GROUPS:
+        if len(counts) << len(groups) > _LOOKED_AT:  # too many sets to look at
             return [[column] for column in columns]
         same = next((group for group in groups if exchangeable(group[0], column)), None)
         if same is None:
@@ -208,25 +211,41 @@ def _alike(domain: Domain, counts: Mapping[Table, Fraction], columns: Sequence[i
     return groups
 
 
-def _enumerated(domain: Domain, counts: Mapping[Table, Fraction], alike: Sequence[Sequence[int]]) -> Fraction:
+def _enumerated(domain: Domain, counts: Mapping[Table, Fraction], columns: Sequence[int]) -> Fraction:
+    """The maximum over all sets of columns.
+
+    A table and the part of it on which the rows differ are a place with a digit for each column: not in the table, in
+    it and the same, in it and different. What the table loses counts for every set with this part, so digit by digit
+    what is not in the table is added to both others.
+    """
+    losses = np.zeros((3,) * len(columns), object)
+    for table, precision in counts.items():
+        place = tuple(slice(1, 3) if column in table else 0 for column in columns)
+        losses[place] = _fixed(_changes(tuple(domain.sizes[i] for i in table)), precision)
+    for axis in range(len(columns)):
+        absent, present = np.split(losses, [1], axis)
+        losses = absent + present
+    return Fraction(int(losses.max()), _FIXED)
+
+
+def _of_alike(domain: Domain, counts: Mapping[Table, Fraction], alike: Sequence[Sequence[int]]) -> Fraction:
     """The maximum over all sets of columns; of those that are alike, the first ones stand for any as many."""
     numbers = np.indices([len(same) + 1 for same in alike]).reshape(len(alike), -1)
-    differs = {column: numbers[n] > place for n, same in enumerate(alike) for place, column in enumerate(same)}
+    differs = {
+        column: (numbers[n] > place).astype(int) for n, same in enumerate(alike) for place, column in enumerate(same)
+    }
     total = np.zeros(numbers.shape[1], object)
     for table, precision in counts.items():
-        code = np.zeros(len(total), np.int64)
-        for n, column in enumerate(table):
-            code |= differs[column].astype(np.int64) << n
-        losses = [_fixed(change, precision) for change in _changes(tuple(domain.sizes[i] for i in table))]
-        total += np.array(losses, object)[code]
+        changes = _changes(tuple(domain.sizes[i] for i in table))
+        total += _fixed(changes[tuple(differs[column] for column in table)], precision)
     return Fraction(int(total.max(initial=0)), _FIXED)
 
 
-@lru_cache(maxsize=4096)  # many tables have equal sizes, and calibration asks for them again and again
-def _changes(sizes: Table) -> tuple[int, ...]:
-    """The squared length of a change for every set of the columns of a table, the first column being the lowest bit."""
-    domain, table = Domain(sizes, {}), tuple(range(len(sizes)))
-    return tuple(domain.change(table, [n for n in table if own >> n & 1]) for own in range(1 << len(sizes)))
+@lru_cache(maxsize=256)  # many tables have equal sizes, and calibration asks for them again and again
+def _changes(sizes: Table) -> NDArray[Any]:
+    """The squared length of a change, with an axis for each column of a table: 0 where the rows are the same on it."""
+    inner = reduce(np.multiply.outer, (np.array([k * (k - 1), -k], object) for k in sizes))
+    return np.asarray(2 * prod(k * (k - 1) for k in sizes) - 2 * inner)
 
 
 def _bounded(domain: Domain, counts: Mapping[Table, Fraction], columns: Sequence[int]) -> Fraction:
@@ -252,6 +271,9 @@ def _bounded(domain: Domain, counts: Mapping[Table, Fraction], columns: Sequence
         else:
             least = min(table, key=lambda i: k[i])
             rest += w * 2 * prod(1 - Fraction(1, k[i]) for i in table if i != least)
-    slack = {i: value - sum(w for pair, w in pairs.items() if i in pair) for i, value in linear.items()}
+    slack = dict(linear)
+    for (i, j), w in pairs.items():
+        slack[i] -= w
+        slack[j] -= w
     with_pairs = sum(pairs.values()) + sum(max(Fraction(0), value) for value in slack.values())
     return Fraction(_fixed(1, rest + 2 * min(with_pairs, sum(linear.values(), Fraction(0)))), _FIXED)

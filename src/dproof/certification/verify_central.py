@@ -50,27 +50,27 @@ from typing import Any
 
 if __package__:
     from dproof.certification import verify_certificate as reading
-    from dproof.certification.verify_central_plan import REACH, Measured, Table, check_plan, parts
+    from dproof.certification.verify_central_plan import REACH, Measured, Table, check_plan
 else:  # run as a program
     import verify_certificate as reading  # type: ignore[import-not-found,no-redef]
-    from verify_central_plan import REACH, Measured, Table, check_plan, parts  # type: ignore[import-not-found,no-redef]
+    from verify_central_plan import REACH, Measured, Table, check_plan  # type: ignore[import-not-found,no-redef]
 
 FORMAT, VERSION = "dproof central certificate", 1
 STORED = r"tables\.parquet|rows\.parquet"
 ENUMERATED = 12  # columns of which every set that two rows may differ on is looked at
-LOOKED_AT, GROUPS = 1 << 19, 19  # sets of columns times tables, with more columns that are alike; groups of these
+LOOKED_AT = 1 << 19  # sets of columns times tables, with more columns that are alike
 UNIT = 1 << 64  # losses are added up in parts of it, rounded up
 TIGHT = Fraction(1, 1 << 30)  # how far a stated bound of δ may lie above the one that is found here
 SMOOTH, RIPPLE, CUT, LARGEST, LEAST = 4, Fraction(1, 1 << 104), Fraction(1, 1 << 64), Fraction(16), 25
 
-require = reading.require
+require, total = reading.require, reading.total
 Lengths = list[tuple[int, int, int]]  # of what a row adds to a sum of each column: |z|₂², |z|₁, and its terms
 ROWS: Measured = ((), None, False)  # the number of rows
 
 NOISE = reading.by_kind(
     {
         "gaussian": {
-            "square": reading.fraction(LEAST, 1 << 30),
+            "square": reading.fraction(LEAST, 1 << 30, 20),
             "step": reading.whole(1, 128),
             "draws": reading.whole(1, 9),
         },
@@ -159,18 +159,19 @@ def sensitivity(sizes: list[int], reach: Lengths, measured: Measured, neighbours
     table, number, _ = measured
     if number is not None:
         return (1 if neighbours == "add-remove" else 4) * reach[number][0] * norm(sizes, table)
-    if neighbours == "add-remove":
+    if neighbours == "add-remove" or not table:
         return norm(sizes, table)
-    return max(norm(sizes, table), *(change(sizes, table, apart) for apart in parts(table)))
+    # Each column of S multiplies the second term by −1/(k − 1): it is least with the one that has the fewest values.
+    return change(sizes, table, (min(table, key=lambda i: sizes[i]),))
 
 
-def rounded(loss: Fraction) -> int:
-    return -(-loss * UNIT // 1)
+def rounded(loss: int | Fraction, precision: Fraction = Fraction(1)) -> int:
+    return -(-loss * precision.numerator * UNIT // precision.denominator)
 
 
 def largest_loss(sizes: list[int], reach: Lengths, precisions: dict[Measured, Fraction], neighbours: str) -> Fraction:
     """max Σ Δ² · precision over neighbouring tables, or a bound above it."""
-    added = sum(rounded(sensitivity(sizes, reach, m, "add-remove") * p) for m, p in precisions.items())
+    added = sum(rounded(sensitivity(sizes, reach, m, "add-remove"), p) for m, p in precisions.items())
     if neighbours == "add-remove":
         return Fraction(added, UNIT)
     changed = largest_change(sizes, reach, precisions)
@@ -180,19 +181,38 @@ def largest_loss(sizes: list[int], reach: Lengths, precisions: dict[Measured, Fr
 def largest_change(sizes: list[int], reach: Lengths, precisions: dict[Measured, Fraction]) -> Fraction:
     """The maximum, or a bound above it, where a row is replaced by another one."""
     sums = {m: p for m, p in precisions.items() if m[1] is not None}
-    loss = sum(rounded(sensitivity(sizes, reach, m, "change-one") * p) for m, p in sums.items())
+    loss = sum(rounded(sensitivity(sizes, reach, m, "change-one"), p) for m, p in sums.items())
     counts = {m[0]: p for m, p in precisions.items() if m not in sums and m[0]}
     columns = tuple(sorted({i for table in counts for i in table}))
+    if len(columns) <= ENUMERATED:
+        return Fraction(loss + max(losses(sizes, counts, columns)), UNIT)
     groups = alike(sizes, counts, columns)
-    if len(columns) > ENUMERATED and prod(len(same) + 1 for same in groups) * len(counts) > LOOKED_AT:
+    if prod(len(same) + 1 for same in groups) * len(counts) > LOOKED_AT:
         return Fraction(loss, UNIT) + bounded_loss(sizes, counts, columns)
-    losses = {t: {a: rounded(change(sizes, t, a) * p) for a in parts(t)} for t, p in counts.items()}
     # Of columns that are alike it only matters on how many of them the rows differ.
     chosen = product(*([same[:n] for n in range(len(same) + 1)] for same in groups))
-    sets = ({i for some in one for i in some} for one in chosen)
-    return Fraction(
-        loss + max(sum(own[tuple(i for i in t if i in s)] for t, own in losses.items()) for s in sets), UNIT
-    )
+    sets = (tuple(i for some in one for i in some) for one in chosen)
+    return Fraction(loss + max(sum(rounded(change(sizes, t, s), p) for t, p in counts.items()) for s in sets), UNIT)
+
+
+def losses(sizes: list[int], precisions: dict[Table, Fraction], columns: Table) -> list[int]:
+    """The loss for every set S of columns that the rows may differ on.
+
+    A table and the part of it on which the rows differ are a number in base 3, with a digit for each column: not in the
+    table, in it and the same, in it and different. What a table loses counts for every S with this part, so digit by
+    digit what is not in the table is added to both others.
+    """
+    found = [0] * 3 ** len(columns)
+    for table, precision in precisions.items():
+        parts = [(0, 1)]  # the digits, and the product over the columns
+        for i, k in ((i, sizes[i]) for i in columns):
+            digits = ((1, k * (k - 1)), (2, -k)) if i in table else ((0, 1),)
+            parts = [(3 * place + digit, inner * factor) for place, inner in parts for digit, factor in digits]
+        for place, inner in parts:
+            found[place] = rounded(2 * norm(sizes, table) - 2 * inner, precision)
+    for _ in columns:  # the last digit in base 3 becomes the first in base 2
+        found = [here + x for d in (1, 2) for x, here in zip(found[::3], found[d::3], strict=True)]
+    return found
 
 
 def alike(sizes: list[int], precisions: dict[Table, Fraction], columns: Table) -> list[list[int]]:
@@ -210,7 +230,7 @@ def alike(sizes: list[int], precisions: dict[Table, Fraction], columns: Table) -
 
     groups: list[list[int]] = []
     for i in columns:
-        if len(groups) > GROUPS:  # too many sets to look at
+        if len(precisions) << len(groups) > LOOKED_AT:  # too many sets to look at
             return [[i] for i in columns]
         group = next((group for group in groups if same(i, group[0])), None)
         if group is None:
@@ -226,19 +246,24 @@ def bounded_loss(sizes: list[int], precisions: dict[Table, Fraction], columns: T
     L_i = w_i + Σ_j (1 − 1/k_j) w_ij, and −x_i x_j is at most 1 − x_i − x_j and at most 0. A larger table loses at most
     2 w Π (1 − 1/k) over all its columns but the smallest.
     """
-    linear, pairs, rest = dict.fromkeys(columns, Fraction(0)), dict[Table, Fraction](), Fraction(0)
+    linear: dict[int, list[Fraction]] = {i: [] for i in columns}
+    paired: dict[int, list[Fraction]] = {i: [] for i in columns}
+    pairs, rest = list[Fraction](), list[Fraction]()
     for table, precision in precisions.items():
-        weight = precision * prod(sizes[i] for i in table) ** 2
-        if len(table) <= 2:
+        weight, least = precision * prod(sizes[i] for i in table) ** 2, min(table, key=lambda i: sizes[i])
+        if len(table) > 2:
+            rest.append(2 * weight * prod(1 - Fraction(1, sizes[i]) for i in table if i != least))
+            continue
+        for i in table:
+            linear[i].append(weight * prod((1 - Fraction(1, sizes[j]) for j in table if j != i), start=Fraction(1)))
+        if len(table) == 2:
+            pairs.append(weight)
             for i in table:
-                linear[i] += weight * prod((1 - Fraction(1, sizes[j]) for j in table if j != i), start=Fraction(1))
-            pairs |= {table: weight} if len(table) == 2 else {}
-        else:
-            least = min(table, key=lambda i: sizes[i])
-            rest += 2 * weight * prod((1 - Fraction(1, sizes[i]) for i in table if i != least), start=Fraction(1))
-    slack = {i: value - sum(w for pair, w in pairs.items() if i in pair) for i, value in linear.items()}
-    with_pairs = sum(pairs.values()) + sum(max(Fraction(0), value) for value in slack.values())
-    return Fraction(rounded(rest + 2 * min(with_pairs, sum(linear.values(), Fraction(0)))), UNIT)
+                paired[i].append(weight)
+    alone = {i: total(values) for i, values in linear.items()}
+    slack = [max(Fraction(0), value - total(paired[i])) for i, value in alone.items()]
+    with_pairs = total([*pairs, *slack])
+    return Fraction(rounded(total(rest) + 2 * min(with_pairs, total(alone.values()))), UNIT)
 
 
 def root_above(x: Fraction) -> Fraction:
@@ -280,12 +305,15 @@ def check_measurements(parsed: dict[str, Any]) -> None:
 def check_laplace(parsed: dict[str, Any], sizes: list[int], reach: Lengths, measured: Any, stated: Any) -> None:
     """The steps that a person moves all tables by, each at what it costs, must not cost more than ε."""
     once, costs = 1 if parsed["neighbours"] == "add-remove" else 2, dict[Measured, Fraction]()
+    checked = set[tuple[int, int | None]]()
     for one, noise in measured.items():
         column = {} if one[1] is None else parsed["columns"][one[1]]
         steps = 1 if one[1] is None or noise["kind"] == "k-norm" else reach[one[1]][1]
         require(stated[one] == once * steps, "a measurement has another sensitivity than its columns give")
-        bounded = step_odds(noise, column.get("curves")) <= reading.exp_below(noise["epsilon"])
+        kind = id(noise), one[1] if noise["kind"] == "k-norm" else None
+        bounded = kind in checked or step_odds(noise, column.get("curves")) <= reading.exp_below(noise["epsilon"])
         require(bounded, "a step of the noise costs more than the certificate says")
+        checked.add(kind)
         costs[one] = steps * noise["epsilon"]
     spent = parsed["rows_per_person"] * largest_cost(sizes, costs, parsed["neighbours"])
     require(spent <= parsed["epsilon"], f"epsilon is larger than the promised {parsed['epsilon']}")
@@ -307,15 +335,15 @@ def step_odds(noise: dict[str, Any], region: dict[str, Any] | None) -> Fraction:
     norm = "l2" if region["box"] is None else "linf"
     fits = noise["norm"] == norm and (norm == "linf" or region["terms"] <= 10) and REACH % int(noise["cell"]) == 0
     require(fits, "the noise does not fit the norm of the curves")
-    return Fraction((1 / noise["fall"]) ** (REACH // int(noise["cell"])))
+    return Fraction(reading.power(1 / noise["fall"], REACH // int(noise["cell"]), 1))
 
 
 def largest_cost(sizes: list[int], costs: dict[Measured, Fraction], neighbours: str) -> Fraction:
     """The ε of a row, of which each measurement costs so much where the row comes or goes."""
-    added = sum(costs.values(), Fraction(0))
+    added = total(costs.values())
     if neighbours == "add-remove":
         return added
-    plain = sum((2 * cost for (_, _, contrast), cost in costs.items() if not contrast), Fraction(0))
+    plain = total(2 * cost for (_, _, contrast), cost in costs.items() if not contrast)
     # With k = 2 the squared length of a change is 2^(|A|+2) where the rows differ on an odd number of columns, else 0.
     contrasts = {(t, None, False): c / 2 ** (len(t) + 1) for (t, _, contrast), c in costs.items() if contrast and t}
     largest = max(contrasts.values(), default=Fraction(1))

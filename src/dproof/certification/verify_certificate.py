@@ -26,7 +26,7 @@ import re
 import sys
 import tomllib
 from bisect import bisect_left
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from datetime import date
 from fractions import Fraction
 from functools import cache
@@ -40,6 +40,7 @@ Law = list[int]
 Pair = tuple[int, int, Law, Law, int]  # two inputs, their laws and the total
 Spaces = dict[str, Callable[[dict[str, Any]], int]]  # by name, how many values a column of a plan has
 Laws = dict[str, Callable[[dict[str, Any]], dict[str, Any]]]  # by kind, its `size`, and `worst`, a function of e^ε
+Work = Callable[[int], None]  # is told how many comparisons come next, and refuses too many
 Reader = Callable[[Any, str], Any]  # what was written, and where: gives the value, or raises Refused
 Shape = dict[str, Reader]  # the names of a record
 
@@ -162,9 +163,14 @@ def by_kind(given: Any, where: str, shapes: dict[str, Shape], others: Laws | Non
 # What a certificate may hold: every name, and the range of every number ----------------------------------------------
 
 FORMAT, VERSION = "dproof certificate", 1
-LARGEST_FILE = 1 << 27  # bytes of a certificate
+LARGEST_FILE, LONGEST_PLAN = 1 << 27, 1 << 22  # bytes of a certificate, and of a plan
+# Texts and comments of TOML, and a key of 100 parts, which takes long to read.
+QUOTED = re.compile(r'''"""(?:\\.|[^\\])*?"""|\'\'\'.*?\'\'\'|"(?:\\.|[^"\\\n])*"|\'[^\'\n]*\'|#[^\n]*''', re.DOTALL)
+LONG_KEY = re.compile(r"(?<![\w-])[\w-]++([ \t]*\.[ \t]*[\w-]++){99}")
+MOST_VALUES = 5 << 20  # of JSON in a certificate: they fit into memory
 MOST_ENTRIES = 1 << 22  # of all matrices of a certificate together
-MOST_COMPARISONS = 1 << 27  # of two weights, likewise
+MOST_COMPARISONS = 1 << 26  # of two weights, likewise, or as much work: some 10 seconds
+PER_PAIR, PER_BOUND = 64, 1 << 15  # comparisons that take as long as what is done once for each pair, or each bound
 MOST_BITS = 1 << 15  # of the weight of a set
 MOST_BLOCKS = 1 << 10  # of a table of noise, within its reach
 DRAWN = 1 << 16  # words, each of which asks a row for one law
@@ -288,11 +294,13 @@ def exp_below(x: Fraction, bits: int = 256) -> Fraction:
     return Fraction(total, 1 << bits) if x else Fraction(1)
 
 
-def divergence(p: Law, q: Law, total: int, odds: Fraction, bounds: Law) -> Fraction:
-    """Σ max(0, P − odds·Q): the least δ for which P(A) ≤ odds·Q(A) + δ on every set A; `bounds` are ⌊odds·Q⌋."""
+def excess(p: Law, q: Law, odds: Fraction, bounds: Law) -> int:
+    """Σ max(0, P − odds·Q) in parts of the odds: the least δ for which P(A) ≤ odds·Q(A) + δ on every set A.
+
+    `bounds` are ⌊odds·Q⌋.
+    """
     worst = list(map(gt, p, bounds))
-    own, other = sum(compress(p, worst)), sum(compress(q, worst))
-    return Fraction(own * odds.denominator - other * odds.numerator, odds.denominator * total)
+    return sum(compress(p, worst)) * odds.denominator - sum(compress(q, worst)) * odds.numerator
 
 
 def alike(law: dict[str, Any], _: Fraction) -> Iterator[Pair]:
@@ -324,17 +332,17 @@ def is_prime(n: int) -> bool:
     return n > 1 and all(n % d for d in range(2, isqrt(n) + 1))
 
 
-def rounded(law: dict[str, Any], odds: Fraction) -> Iterator[Pair]:
+def rounded(law: dict[str, Any], odds: Fraction) -> dict[str, Any]:
     """Between two coarse points the law of a number lies between theirs, so the numbers next to those are the worst."""
     rows, n, steps = law["law"]["rows"], law["size"] - 1, law["steps"]
     # A missing value has a row after those of the numbers.
     require(steps <= n and len(rows) - steps - 1 in (0, 1), "a rounded law must have a row for each coarse point")
-    next(matrix(law["law"], odds), None)  # refuses rows that do not sum to their total
+    telling(law["law"], odds)  # refuses rows that do not sum to their total
     codes = sorted({end for k in range(steps + 1) for end in (k * n // steps, -(-k * n // steps))})
     parts = [(*divmod(code * steps, n), 1) for code in codes] + [(k, 0, 0) for k in range(steps + 1, len(rows))]
     pairs = [(rows[k], rows[min(k + more, steps)] if more else rows[k], f) for k, f, more in parts]
     mixed = [[(n - f) * a + f * b for a, b in zip(one, other, strict=True)] for one, other, f in pairs]
-    return matrix({"total": n * law["law"]["total"], "rows": mixed}, odds)
+    return {"kind": "matrix", "total": n * law["law"]["total"], "rows": mixed}
 
 
 def bits(law: dict[str, Any], _: Fraction) -> Iterator[Pair]:
@@ -347,7 +355,14 @@ def bits(law: dict[str, Any], _: Fraction) -> Iterator[Pair]:
 
 
 def matrix(law: dict[str, Any], odds: Fraction) -> Iterator[Pair]:
-    """Every pair of rows, or the neighbouring ones; outputs that no pair holds at more than the odds do not count."""
+    """Every pair of rows, or the neighbouring ones."""
+    rows, total = telling(law, odds), law["total"]
+    for i, j in (law.get("neighbours") or combinations(range(len(rows)), 2)) if rows[0] else ():
+        yield i, j, rows[i], rows[j], total
+
+
+def telling(law: dict[str, Any], odds: Fraction) -> list[Law]:
+    """The rows of a matrix without the outputs that no pair holds at more than the odds, which do not count."""
     total, rows, k = law["total"], law["rows"], len(law["rows"])
     require(all(len(row) == len(rows[0]) for row in rows), "the rows of a law have different lengths")
     require(all(sum(row) == total for row in rows), "a law does not sum to its total")
@@ -356,21 +371,37 @@ def matrix(law: dict[str, Any], odds: Fraction) -> Iterator[Pair]:
     require(different, "neighbours must be two different inputs of the law")
     extremes = zip(map(max, *rows), map(min, *rows), strict=True) if k > 1 else ()
     columns = [n for n, (most, least) in enumerate(extremes) if most > odds * least]
-    if not columns:
-        return
-    short = [[row[n] for n in columns] for row in rows]
-    if not listed:  # a pair that shows it comes first: at delta 0 no other need be looked at
-        first = [row[0] for row in short]
-        listed = [sorted(first.index(end(first)) for end in (max, min)), *combinations(range(k), 2)]
-    for i, j in listed:
-        yield i, j, short[i], short[j], total
+    return [[row[n] for n in columns] for row in rows]
+
+
+def farthest(law: dict[str, Any], odds: Fraction, enough: Fraction, work: Work) -> tuple[Fraction, int, int]:
+    """The largest divergence of all pairs of rows, or one that is more than enough.
+
+    No row lies farther from another than from the least weights that any row has. So those come first that lie
+    farthest from these, and where that is no more than was found already, no other row need be looked at.
+    """
+    rows, total = telling(law, odds), law["total"] * odds.denominator
+    k, outputs = len(rows), len(rows[0])
+    if not outputs:
+        return Fraction(0), 0, 0
+    bounds = [[y * odds.numerator // odds.denominator for y in row] for row in rows]
+    least, lowest = list(map(min, *rows)), list(map(min, *bounds))
+    reach = [excess(row, least, odds, lowest) for row in rows]
+    worst, pair = 0, (0, 1)
+    for i in sorted(range(k), key=reach.__getitem__, reverse=True):
+        if reach[i] <= worst or worst > enough * total:
+            break
+        work(k * (outputs + PER_PAIR) * (1 + law["total"].bit_length() // 512))
+        apart = [excess(rows[i], q, odds, bound) for q, bound in zip(rows, bounds, strict=True)]
+        if max(apart) > worst:
+            worst, pair = max(apart), (i, apart.index(max(apart)))
+    return Fraction(worst, total), min(pair), max(pair)
 
 
 PAIRWISE: dict[str, Callable[[dict[str, Any], Fraction], Iterator[Pair]]] = {
     **dict.fromkeys(("keep-or-other", "unary", "subset-selection", "block-design", "plane-design"), alike),
     **dict.fromkeys(("bits", "one-item"), bits),
     "matrix": matrix,
-    "rounded": rounded,
 }
 
 
@@ -642,8 +673,26 @@ def of_a_row(law: dict[str, Any]) -> dict[str, Any]:
     return law["law"] if law["kind"] == "product" else law
 
 
-def largest(part: dict[str, Any], epsilon: Fraction) -> tuple[Fraction, int, int]:
-    """The largest divergence of one law at ε over its pairs of inputs, in both orders, and the pair that has it."""
+def unlimited(comparisons: int) -> None:
+    """However much work there is, it is done."""
+
+
+def at_most(comparisons: int) -> Work:
+    """A function that is told of work before it is done, and refuses more of it than this."""
+    left = [comparisons]
+
+    def work(more: int) -> None:
+        left[0] -= more
+        require(left[0] >= 0, "the laws are too large for this program to go through")
+
+    return work
+
+
+def largest(part: dict[str, Any], epsilon: Fraction, work: Work = unlimited) -> tuple[Fraction, int, int]:
+    """The largest divergence of one law at ε over its pairs of inputs, in both orders, and the pair that has it.
+
+    Where it is larger than δ, the first pair that shows it will do.
+    """
     law, distances = of_a_row(part["law"]), part.get("distances")
     kind = law["kind"]
     if distances is not None:
@@ -651,16 +700,24 @@ def largest(part: dict[str, Any], epsilon: Fraction) -> tuple[Fraction, int, int
         check_distances(distances, len(law["rows"]))
     odds, worst = exp_below(epsilon), (Fraction(0), 0, 0)
     if kind in BOUNDS or "worst" in law:
+        work(PER_BOUND)
         return law["worst"](odds) if "worst" in law else (BOUNDS[kind](law, odds), 0, 1)
-    bounds: dict[int, Law] = {}
+    if kind == "rounded" or (kind == "matrix" and not distances and not law.get("neighbours")):
+        return farthest(rounded(law, odds) if kind == "rounded" else law, odds, part["delta"], work)
+    at, known = odds, dict[Fraction, Fraction]()
     for i, j, p, q, total in PAIRWISE[kind](law, Fraction(1) if distances else odds):
-        at = exp_below(epsilon * distances[i][j]) if distances else odds
-        for n, masses in ((i, p), (j, q)):
-            if distances or n not in bounds:
-                bounds[n] = [y * at.numerator // at.denominator for y in masses]
-        apart = max(divergence(p, q, total, at, bounds[j]), divergence(q, p, total, at, bounds[i]))
-        worst = max(worst, (apart, i, j))
-        if worst[0] > part["delta"]:  # the first pair that shows it will do
+        work(PER_PAIR + 2 * len(p) * (1 + total.bit_length() // 512))
+        if distances:
+            if distances[i][j] not in known:
+                work(1 << 10)
+                known[distances[i][j]] = exp_below(epsilon * distances[i][j])
+            at = known[distances[i][j]]
+        apart = max(
+            excess(one, other, at, [y * at.numerator // at.denominator for y in other])
+            for one, other in ((p, q), (q, p))
+        )
+        worst = max(worst, (Fraction(apart, at.denominator * total), i, j))
+        if worst[0] > part["delta"]:
             break
     return worst
 
@@ -672,39 +729,42 @@ def check_distances(distances: list[list[Fraction]], inputs: int) -> None:
     require(mutual and apart, "distances must be symmetric, 0 on the diagonal and positive elsewhere")
 
 
-def check_law(part: dict[str, Any]) -> None:
+def check_law(part: dict[str, Any], work: Work = unlimited) -> None:
     """The promise of one law, and the tight values it claims."""
     name, epsilon, delta, tight = part["name"], part["epsilon"], part["delta"], part["tight"]
-    worst, i, j = largest(part, epsilon)
+    worst, i, j = largest(part, epsilon, work)
     require(worst <= delta, f"{name!r} is not ({epsilon}, {delta})-private: inputs {i} and {j} show it")
     require(worst <= tight["delta"], f"{name!r} has a larger delta than the certificate says")
     if tight["epsilon"] != "inf":
-        require(largest(part, tight["epsilon"])[0] <= delta, f"{name!r} has a larger epsilon than the certificate says")
+        found = largest(part, tight["epsilon"], work)[0]
+        require(found <= delta, f"{name!r} has a larger epsilon than the certificate says")
 
 
-def check_work(laws: list[dict[str, Any]]) -> None:
-    """Refuse matrices that would take hours to go through."""
-    entries = comparisons = 0
-    for part in laws:
-        law = of_a_row(part["law"])
-        law = law["law"] if law["kind"] == "rounded" else law
-        if law["kind"] == "matrix":
-            k, outputs = len(law["rows"]), len(law["rows"][0])
-            entries += k * outputs
-            listed = len(law.get("neighbours") or ())
-            # At delta 0 one output that exceeds the odds refutes the promise, and else no pair need be gone through.
-            all_pairs = k * (k - 1) // 2 if part["delta"] or "distances" in part else 1
-            comparisons += (listed or all_pairs) * outputs
-    small = entries <= MOST_ENTRIES and comparisons <= MOST_COMPARISONS
-    require(small, "the matrices are too large for this program to go through")
+def check_size(laws: list[dict[str, Any]]) -> None:
+    """Refuse matrices that do not fit into memory."""
+    rows = [of_a_row(part["law"]) for part in laws]
+    inner = [law["law"] if law["kind"] == "rounded" else law for law in rows]
+    entries = sum(len(law["rows"]) * len(law["rows"][0]) for law in inner if law["kind"] == "matrix")
+    require(entries <= MOST_ENTRIES, "the matrices are too large for this program to go through")
+
+
+def total(values: Iterable[Fraction]) -> Fraction:
+    """The sum of many fractions: those with one denominator first, then two and two, so that most stay short."""
+    numerators: dict[int, int] = {}
+    for value in values:
+        numerators[value.denominator] = numerators.get(value.denominator, 0) + value.numerator
+    parts = [Fraction(top, bottom) for bottom, top in numerators.items()]
+    bits = sum(bottom.bit_length() for bottom in numerators)
+    require(bits < 1 << 20, "fractions have too long a common denominator")
+    while len(parts) > 1:
+        parts = [sum(parts[n : n + 2], Fraction(0)) for n in range(0, len(parts), 2)]
+    return parts[0] if parts else Fraction(0)
 
 
 def check_sum(laws: list[dict[str, Any]], name: str, promised: Fraction, sampled: bool) -> None:
     """Basic composition: the promises of independent laws add up. Of laws of which one is drawn the largest counts."""
-    spent = Fraction(0)
-    for part in laws:
-        spent = max(spent, part[name]) if sampled else spent + part[name]
-        require(spent.denominator.bit_length() < 1 << 16, f"the values of {name} have too long a common denominator")
+    values = [part[name] for part in laws]
+    spent = max(values) if sampled else total(values)
     require(spent <= promised, f"the laws {'' if sampled else 'together '}exceed the promised {name}")
 
 
@@ -726,7 +786,8 @@ def read(text: str) -> dict[str, Any]:
         require(repr(float(decimal)) == decimal, f"{decimal[:40]} is not a number of JSON in its shortest form")
         return float(decimal)
 
-    require(len(text) <= LARGEST_FILE, "the file is too large for a certificate")
+    small = len(text) <= LARGEST_FILE and sum(map(text.count, ",[{")) <= MOST_VALUES
+    require(small, "the file is too large for a certificate")
     found: dict[str, Any] = json.loads(text, object_pairs_hook=once, parse_float=shortest, parse_constant=shortest)
     return found
 
@@ -761,7 +822,14 @@ def check_files(release: dict[str, Any], folder: Path, stored: str = STORED) -> 
     require("plan.toml" in files and len(files) > 1, "the certificate must name the plan and the stored table")
     for name, digest in files.items():
         require((folder / name).is_file(), f"the file {name} of the release is missing")
+        about = (folder / name).stat()
+        # A file with holes takes hours to read, and no time to make; where the disk does not tell, it is read.
+        holes = about.st_size > 1 << 24 and 0 < 4096 * getattr(about, "st_blocks", 0) < about.st_size
+        require(not holes, f"the file {name} has holes: it is not one that was written")
+        require(name != "plan.toml" or about.st_size <= LONGEST_PLAN, "the plan is longer than 4 MiB")
         with (folder / name).open("rb") as stream:
+            require(name == "plan.toml" or stream.read(4) == b"PAR1", f"the file {name} is no Parquet file")
+            stream.seek(0)
             require(hashlib.file_digest(stream, "sha256").hexdigest() == digest, f"the file {name} has changed")
     rest = {entry.name for entry in folder.iterdir()} - files.keys() - {"certificate.json"}
     plain = {name for name in rest if (folder / name).is_file()}
@@ -772,10 +840,17 @@ def check_files(release: dict[str, Any], folder: Path, stored: str = STORED) -> 
     return [*sorted(unread), *["Hadoop's .crc files"] * bool(sums)]
 
 
+def is_deep(plan: str) -> bool:
+    """Whether a key of a plan has very many parts."""
+    return LONG_KEY.search(QUOTED.sub("a", plan)) is not None
+
+
 def plan_in(folder: Path) -> dict[str, Any]:
     plan = folder / "plan.toml"
-    require(plan.stat().st_size <= 1 << 22, "the plan is longer than 4 MiB")
-    return tomllib.loads(plan.read_text(encoding="utf-8"))
+    require(plan.stat().st_size <= LONGEST_PLAN, "the plan is longer than 4 MiB")
+    text = plan.read_text(encoding="utf-8")
+    require(not is_deep(text), "the plan has a key of too many parts")
+    return tomllib.loads(text)
 
 
 def number(given: Any) -> Fraction:
@@ -888,9 +963,13 @@ def verify(
         check_sample(parsed)
     for promise in ("epsilon", "delta"):
         check_sum(parsed["laws"], promise, parsed[promise], "sample" in parsed)
-    check_work(parsed["laws"])
-    for part in parsed["laws"]:
-        check_law(part)
+    check_size(parsed["laws"])
+    work, checked = at_most(MOST_COMPARISONS), set[str]()
+    for part, given in zip(parsed["laws"], certificate["laws"], strict=True):
+        same = json.dumps([given.get(key) for key in ("law", "epsilon", "delta", "tight", "distances")], sort_keys=True)
+        if same not in checked:  # many columns may have one law
+            check_law(part, work)
+            checked.add(same)
     if folder is None or release is None:
         return []
     unread = check_files(release, folder)

@@ -12,6 +12,7 @@ from fractions import Fraction
 from typing import Any, TypeVar
 
 from dproof.arguments import as_path, described
+from dproof.certification.verify_certificate import LONGEST_PLAN, is_deep
 from dproof.errors import InputError, did_you_mean, nearest
 from dproof.exact import exact
 from dproof.spaces.line import plain_number
@@ -19,14 +20,13 @@ from dproof.spaces.values import plain
 
 T = TypeVar("T")
 Keys = tuple[str, ...]
-_LONGEST = 1 << 22  # bytes
 
 
 def read_text(path: str | os.PathLike[str], what: str) -> str:
     """The text of a TOML file; `what` it holds is for the messages."""
     where = as_path(path, "path")
     try:
-        if where.stat().st_size > _LONGEST:
+        if where.stat().st_size > LONGEST_PLAN:
             raise InputError(f"{where.name!r} is too long for a {what}")
         return where.read_text("utf-8")
     except UnicodeDecodeError:
@@ -38,6 +38,8 @@ def read_text(path: str | os.PathLike[str], what: str) -> str:
 def read_toml(text: str, name: str, build: Callable[[Reader], T]) -> T:
     """What `build` makes of a TOML text; a mistake is told with its key and line."""
     try:
+        if is_deep(text):
+            raise RecursionError
         return build(Reader(tomllib.loads(text), ()))
     except tomllib.TOMLDecodeError as error:
         hint = "text needs quotes, and yes and no are written true and false" if "value" in str(error).lower() else ""
@@ -45,6 +47,8 @@ def read_toml(text: str, name: str, build: Callable[[Reader], T]) -> T:
     except Misplaced as error:
         line = line_of(text, error.path)
         raise WrongKey(f"{name}{f', line {line}' if line else ''}: {error}", error) from None
+    except RecursionError:
+        raise InputError(f"{name}: tables or lists lie too deep inside each other") from None
 
 
 def line_of(text: str, path: Keys) -> int | None:

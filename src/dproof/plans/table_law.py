@@ -30,6 +30,7 @@ from dproof.privacy import Privacy
 
 _MOST_CELLS = 10_000_000  # of all tables together
 _MOST_COLUMNS = 12  # of a table: every set of them has a residual
+_MOST_PARTS = 1 << 16  # of all tables, each with a residual: so many a certificate may have
 _MOST_ROWS = 1 << 32
 _MOST_MADE_UP = 10**6  # rows that the noise alone may make up: they are made in memory
 _MOST_STEPS = 1 << 31  # that a row may move a sum by: then so many rows add up within 64 bits
@@ -135,6 +136,18 @@ class TableLaw:
             table = tuple(place for place in key.table if self.axes[place].size > 1)
             found.setdefault(key.number, []).append(table)
         return found
+
+    @property
+    def is_divided(self) -> bool:
+        """Whether the tables have too many parts to measure; with δ = 0 those of columns with two values count."""
+        found = set[tuple[int | None, Table]]()
+        for number, tables in self._asked.items():
+            for table in tables:
+                some = [place for place in table if not self.is_pure or self.axes[place].size == 2]
+                found.update((number, part) for part in parts([tuple(some)]))
+                if len(found) > _MOST_PARTS:
+                    return True
+        return False
 
     def name(self, table: Table) -> str:
         return " × ".join(self.axes[place].name for place in table)
@@ -331,7 +344,7 @@ def certify_tables(plan: Plan) -> TableLaw:
         # With δ = 0 contrasts are better where many columns have two values, plain tables where few have.
         other = replace(law, contrasts=law.is_pure)
         try:
-            _check_size(law)
+            check_size(law)
             laws += [_checked(with_noise(one)) for one in ([law, other] if other.wanted != law.wanted else [law])]
         except InputError as error:
             refused.append(error)
@@ -402,7 +415,7 @@ def _checked(law: TableLaw) -> TableLaw:
     return law
 
 
-def _check_size(law: TableLaw) -> None:
+def check_size(law: TableLaw) -> None:
     """Refuse more than can be measured, or added up exactly, with the columns to blame."""
     tables, cells = list(law.tables), law.domain.cells
     if any(sum(law.axes[place].size > 1 for place in table) > _MOST_COLUMNS for table in tables):
@@ -410,10 +423,10 @@ def _check_size(law: TableLaw) -> None:
             f"a table has more than {_MOST_COLUMNS} columns: list smaller ones with [[release.tables]], or write a "
             "smaller number of `tables`"
         )
-    if sum(map(cells, tables)) > _MOST_CELLS or sum(map(law.domain.count, law.wanted)) > _MOST_CELLS:
+    if sum(map(cells, tables)) > _MOST_CELLS or law.is_divided or sum(map(law.domain.count, law.wanted)) > _MOST_CELLS:
         widest = (law.axes[place] for place in max(tables, key=cells))
         raise TooLarge(
-            f"the tables have more than {_MOST_CELLS:,} cells, the largest that of "
+            f"the tables have more than {_MOST_CELLS:,} cells, or {_MOST_PARTS:,} parts, the largest that of "
             f"{', '.join(f'{axis.name!r} ({axis.size:,} values)' for axis in widest)}: give numbers fewer `bins`, or "
             "list fewer tables with [[release.tables]]"
         )

@@ -8,10 +8,10 @@ from fractions import Fraction
 from typing import Any
 
 from dproof.central.workload import Residual
-from dproof.errors import VerificationFailed
+from dproof.errors import TooLarge, VerificationFailed
 from dproof.plans.central import plan_axes
 from dproof.plans.plan import Plan
-from dproof.plans.table_law import TableLaw, with_noise
+from dproof.plans.table_law import TableLaw, check_size, with_noise
 from dproof.privacy import Privacy
 
 _APART = Fraction(1, 1000)  # how far noise may be from what the plan determines, where machines calculate otherwise
@@ -28,6 +28,7 @@ def recorded_table_law(plan: Plan, certificate: Mapping[str, Any]) -> TableLaw:
         if said != {"epsilon": str(kept.epsilon), "delta": str(kept.delta), "neighbours": kept.neighbours}:
             raise VerificationFailed("the certificate promises something else than the plan")
         law = TableLaw(plan, plan_axes(plan.columns), kept)
+        check_size(law)
         if law.columns != certificate["columns"]:
             raise VerificationFailed("the certificate has other columns than the plan")
         noises = [_parameter(noise) for noise in certificate["noises"]]
@@ -35,6 +36,8 @@ def recorded_table_law(plan: Plan, certificate: Mapping[str, Any]) -> TableLaw:
             Residual(tuple(m["columns"]), m["sum_of"], m.get("contrast", False)): noises[m["noise"]]
             for m in certificate["measurements"]
         }
+    except TooLarge as error:
+        raise VerificationFailed(f"the plan is too large: {error}") from None
     except (LookupError, TypeError, ValueError, ArithmeticError) as error:
         raise VerificationFailed(f"the certificate cannot be read ({type(error).__name__})") from None
     parts = dict(zip(noise, (m.get("parts", 1) for m in certificate["measurements"]), strict=True))

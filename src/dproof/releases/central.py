@@ -205,9 +205,16 @@ def opened_tables(folder: Path, plan: Plan, certificate: Mapping[str, Any]) -> C
 def _read(file: Path, law: TableLaw, rows: int | None, private: bool) -> NDArray[np.int64]:
     """The measured numbers of a file that is written as dproof writes it."""
     try:
-        with pa.parquet.ParquetFile(file) as stored:
+        with pa.parquet.ParquetFile(file, read_dictionary=["table"]) as stored:  # a name is kept once, however long
             check_metadata(stored, [])
+            if stored.metadata.num_rows != sum(map(law.domain.count, law.noise)) + (rows is not None):
+                raise VerificationFailed("the stored tables have other cells than the certificate")
             table = stored.read()
+        kept = table.schema.names == _SCHEMA.names and table["table"].type == pa.dictionary(pa.int32(), pa.string())
+        names = {"", *map(law.measured_name, law.noise)}
+        if not kept or any(not names.issuperset(part.dictionary.to_pylist()) for part in table["table"].chunks):
+            raise VerificationFailed("the stored tables are not as the plan determines them")
+        table = table.set_column(0, "table", table["table"].cast(pa.string()))
     except (pa.ArrowException, OSError, ValueError):
         raise VerificationFailed("the stored tables cannot be read") from None
     if private and (table.schema.metadata or {}).keys() & SEEDED.keys():
@@ -219,8 +226,6 @@ def _read(file: Path, law: TableLaw, rows: int | None, private: bool) -> NDArray
         if not len(numbers) or numbers[0] != rows:
             raise VerificationFailed("the stored tables have another number of rows than the certificate")
         numbers = numbers[1:]
-    if len(numbers) != sum(map(law.domain.count, law.noise)):
-        raise VerificationFailed("the stored tables have other cells than the certificate")
     if not _stored(law, numbers, rows, True).equals(table.replace_schema_metadata(None)):
         raise VerificationFailed("the stored tables are not in the order that the plan determines")
     return np.asarray(numbers)

@@ -128,16 +128,54 @@ def _encoded(batch: Any, names: tuple[str, ...], encode: Encode) -> NDArray[Any]
 
 
 def _plain(name: str, array: Any) -> Any:
-    """A public column without a dictionary, which could hold values that no row has; every kind of text as one."""
+    """A public column row by row, without what lies beside the rows: values that only a dictionary has, and notes."""
     array = texts(array)
-    if pa.types.is_dictionary(array.type):
-        array = array.cast(array.type.value_type)
-    views = (pa.types.is_binary_view, pa.types.is_string_view)
-    some = (pa.types.is_binary, pa.types.is_large_binary, pa.types.is_large_string, *views, pa.types.is_null)
     try:
-        return array.cast(pa.string()) if any(check(array.type) for check in some) else array
+        kind = public_type(array.type)
+        array = array.storage if isinstance(array.type, pa.BaseExtensionType) else array
+        return (
+            array.dictionary.cast(kind).take(array.indices) if pa.types.is_dictionary(array.type) else array.cast(kind)
+        )
+    except (NotImplementedError, TypeError):
+        raise InputError(
+            f"the public column {name!r} has the type {array.type}, which is not stored: cast it first"
+        ) from None
     except pa.ArrowException:
         raise InputError(f"the public column {name!r} holds bytes that are not UTF-8: drop it, or mend them") from None
+
+
+def public_type(kind: Any, *, inside: bool = False) -> Any:
+    """The type that a public column of some type is stored in, with nothing of its own to tell.
+
+    It has no dictionary, no note on a field and no extension; every kind of text is one, and bytes are a text but
+    inside of lists and the like. What Parquet cannot hold raises a TypeError.
+    """
+    types = pa.types
+
+    def field(of: Any) -> Any:
+        return pa.field(of.name, public_type(of.type, inside=True), of.nullable)
+
+    if isinstance(kind, pa.BaseExtensionType):
+        return public_type(kind.storage_type, inside=inside)
+    if types.is_dictionary(kind):
+        return public_type(kind.value_type, inside=inside)
+    if any(check(kind) for check in (types.is_binary, types.is_large_binary, types.is_binary_view)):
+        return pa.binary() if inside else pa.string()
+    if any(check(kind) for check in (types.is_string, types.is_large_string, types.is_string_view, types.is_null)):
+        return pa.string()
+    if types.is_list(kind) or types.is_list_view(kind):
+        return pa.list_(field(kind.value_field))
+    if types.is_large_list(kind) or types.is_large_list_view(kind):
+        return pa.large_list(field(kind.value_field))
+    if types.is_fixed_size_list(kind):
+        return pa.list_(field(kind.value_field), kind.list_size)
+    if types.is_struct(kind):
+        return pa.struct([field(of) for of in kind])
+    if types.is_map(kind):
+        return pa.map_(field(kind.key_field), field(kind.item_field))
+    if types.is_nested(kind) or types.is_interval(kind) or types.is_run_end_encoded(kind):
+        raise TypeError(kind)
+    return kind
 
 
 def stored_schema(law: RowLaw) -> Any:

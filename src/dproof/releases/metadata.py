@@ -37,7 +37,7 @@ def check_metadata(stored: Any, public: list[str], marks: Sequence[dict[bytes, b
     """Refuse a Parquet file that carries a text of its own beside the rows; what the text says is not told.
 
     It may carry one of the `marks` that dproof sets. The types of public columns are the source's, with whatever names
-    and notes stand inside them.
+    stand inside them, but without dictionaries: these could list values that no row has.
     """
     about = stored.metadata
     noted = dict(about.metadata or {})
@@ -50,7 +50,8 @@ def check_metadata(stored: Any, public: list[str], marks: Sequence[dict[bytes, b
         _require(schema.names == stored.schema_arrow.names)
         _require((schema.metadata or {}).items() <= noted.items())
         for field in schema:
-            _require(not field.metadata and (field.name in public or not _noted(field.type)))
+            _require(not field.metadata and not _noted(field.type))
+            _require(field.name not in public or not _listed(field.type))
     if by_arrow:
         _require(noted in marks)
     else:
@@ -60,6 +61,8 @@ def check_metadata(stored: Any, public: list[str], marks: Sequence[dict[bytes, b
         for chunk in map(group.column, range(group.num_columns)):
             # dproof has Arrow write no statistics; Spark always does.
             _require(not getattr(chunk, "metadata", None) and not (by_arrow and chunk.is_stats_set))
+            # Others could unpack to a thousand times their size.
+            _require(not by_arrow or chunk.compression in ("SNAPPY", "UNCOMPRESSED"))
 
 
 def _require(condition: bool) -> None:
@@ -71,6 +74,11 @@ def _noted(kind: Any) -> bool:
     """Whether a field inside a type, such as the items of a list, carries a note."""
     inside = [kind.field(place) for place in range(kind.num_fields)]
     return any(field.metadata or _noted(field.type) for field in inside)
+
+
+def _listed(kind: Any) -> bool:
+    """Whether a type has a dictionary anywhere in it."""
+    return pa.types.is_dictionary(kind) or any(_listed(kind.field(place).type) for place in range(kind.num_fields))
 
 
 def _check_spark(noted: dict[bytes, bytes], schema: Any, public: list[str]) -> None:

@@ -20,7 +20,7 @@ import pyarrow.parquet
 from dproof.coins import Coins, current, fresh_key
 from dproof.errors import InputError
 from dproof.plans.row_law import RowLaw
-from dproof.releases.local import made_up_rows, sanitised_blocks, stored_schema
+from dproof.releases.local import made_up_rows, public_type, sanitised_blocks, stored_schema
 from dproof.releases.metadata import SEEDED
 from dproof.releases.payment import Payment
 from dproof.releases.release import CERTIFICATE, DATA, PARQUET, PLAN, REPORT, Release, digest, finish, prepare
@@ -96,13 +96,13 @@ def _draw(law: RowLaw, batches: Iterator[Any]) -> Iterator[Any]:
 
 def _types(law: RowLaw, given: Any) -> Any:
     """The schema of what is drawn from rows of a schema, without dictionaries."""
-    schema, texts = next(aligned(iter(()), law, True)), (pa.binary(), pa.large_binary(), pa.large_string(), pa.null())
+    schema = next(aligned(iter(()), law, True))
     for place, field in enumerate(schema):
         if field.name in stored_schema(law).names:
             kind = field.type.value_type if pa.types.is_dictionary(field.type) else field.type
         else:
-            kind = given.field(field.name).type
-        schema = schema.set(place, pa.field(field.name, pa.string() if kind in texts else kind))
+            kind = public_type(given.field(field.name).type)
+        schema = schema.set(place, pa.field(field.name, kind))
     return schema
 
 

@@ -199,7 +199,21 @@ def python_values(values: Any) -> list[Any]:
     import pyarrow as pa
 
     is_text = pa.types.is_string(values.type) or pa.types.is_large_string(values.type)
-    return (values.cast(pa.large_binary()) if is_text else values).to_pylist()  # type: ignore[no-any-return]
+    values = values.cast(pa.large_binary()) if is_text else values
+    try:
+        return values.to_pylist()  # type: ignore[no-any-return]
+    except (OverflowError, ValueError):
+        return [_value(scalar) for scalar in values]
+
+
+def _value(scalar: Any) -> Any:
+    """A value of Arrow in Python; a moment that Python has no words for is none that a plan declares."""
+    from dproof.spaces.objects import NO_TEXT
+
+    try:
+        return scalar.as_py()
+    except (OverflowError, ValueError):
+        return NO_TEXT
 
 
 def settled(column: Column, found: NDArray[np.int64]) -> NDArray[Any]:

@@ -18,7 +18,7 @@ import pyarrow as pa
 from dproof.spaces.arrow import from_numpy
 from dproof.spaces.values import written
 
-_NO_TEXT = b"\xff"  # no UTF-8, so no text of a plan: a value that is there, and is none of those declared
+NO_TEXT = b"\xff"  # no UTF-8, so no text of a plan: a value that is there, and is none of those declared
 _ABSENT = ("NAType", "NaTType")  # how pandas says missing, told without loading it
 _MANY = (list, tuple, set, frozenset, np.ndarray)
 _FLOATS = frozenset({float, np.float64})
@@ -51,7 +51,7 @@ def object_array(values: Iterable[Any]) -> Any:
     floats = {n: found for n, found in lists.items() if _is_of_floats(found)}
     items = {n: [_text(x) for x in found] for n, found in lists.items() if n not in floats}
     for n in lists:
-        read[n] = _NO_TEXT
+        read[n] = NO_TEXT
     flat = pa.array(np.concatenate([np.zeros(0), *floats.values()]), from_pandas=True)
     texts = pa.array([text for found in items.values() for text in found], pa.large_binary())
     parts = [pa.array(read, pa.large_binary()), _lists(len(read), items, texts), _lists(len(read), floats, flat)]
@@ -89,7 +89,7 @@ def texts(array: Any) -> Any:
 
 def _text_or_list(value: Any) -> Any:
     """The text of a value of some other type; its elements where it has any."""
-    meant = _guarded(_meant, value, _NO_TEXT)
+    meant = _guarded(_meant, value, NO_TEXT)
     elements = _elements(meant)
     return _bytes(meant) if elements is None else elements
 
@@ -97,7 +97,7 @@ def _text_or_list(value: Any) -> Any:
 def _text(value: Any) -> bytes | None:
     """The text of an element of a list, which is no list."""
     found = _WRITERS.get(type(value), _text_or_list)(value)
-    return found if found is None or type(found) is bytes else _NO_TEXT
+    return found if found is None or type(found) is bytes else NO_TEXT
 
 
 def _meant(value: Any) -> Any:
@@ -117,7 +117,7 @@ def _elements(value: Any) -> Sequence[Any] | None:
     if isinstance(value, np.ndarray) and value.ndim == 1 and not isinstance(value, np.ma.MaskedArray):
         return value  # type: ignore[return-value]
     if isinstance(value, _MANY) or (hasattr(kind, "__len__") and hasattr(kind, "to_numpy")):
-        return _guarded(list, value, [_NO_TEXT])  # type: ignore[no-any-return]
+        return _guarded(list, value, [NO_TEXT])  # type: ignore[no-any-return]
     return None
 
 
@@ -147,7 +147,7 @@ def _of_float(value: float) -> bytes | None:
 
 def _bytes(value: Any) -> bytes | None:
     """The text in UTF-8, and bytes as they are; None for what is missing, which no object says in the same way."""
-    return _guarded(_encoded, value, _NO_TEXT)  # type: ignore[no-any-return]
+    return _guarded(_encoded, value, NO_TEXT)  # type: ignore[no-any-return]
 
 
 def _encoded(value: Any) -> bytes | None:
@@ -155,7 +155,7 @@ def _encoded(value: Any) -> bytes | None:
         return None
     if isinstance(value, (bytes, bytearray, memoryview)):
         return bytes(memoryview(value))
-    return _NO_TEXT if isinstance(value, _MANY) else written(value).encode("utf-8", "surrogatepass")
+    return NO_TEXT if isinstance(value, _MANY) else written(value).encode("utf-8", "surrogatepass")
 
 
 def _is_absent(value: Any) -> bool:

@@ -37,7 +37,7 @@ def _slices(table: Any, columns: Sequence[str]) -> Iterator[Any]:
 
 def batches(reader: Any, columns: Sequence[str], what: str) -> Iterator[Any]:
     """The batches of anything that yields them, cut to the columns asked for and to a bounded size."""
-    with refusing(f"{what} cannot be read", pa.ArrowException, OSError):
+    with refusing(f"{what} cannot be read"):
         for batch in reader:
             part = batch.select(list(columns))
             for start in range(0, part.num_rows, BATCH_ROWS):

@@ -7,7 +7,6 @@ import csv
 import gzip
 import io
 import re
-import zlib
 from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
@@ -23,10 +22,10 @@ from dproof.tables.layout import Layout, ending
 from dproof.tables.source import Source, refusing
 
 SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
-_LONGEST_LINE = 1 << 23  # bytes of a file read at a time; a longer line is refused
+_BLOCKS = (1 << 23, 1 << 26, 1 << 29)  # bytes of a file read at a time; more where a record is longer
+_LONGEST_HEADER, _LONGEST_LINE = _BLOCKS[0], _BLOCKS[-1]
 _MENDING = "text that has a separator, a quote or a line break needs quotes around it"
 _CHUNK = 1 << 18  # bytes of a file in another encoding read at a time
-_BROKEN = (pa.ArrowException, OSError, UnicodeError, EOFError, zlib.error)
 # Text is taken as it stands: what it means is the plan's business, and no type is ever guessed from the data.
 _TEXT = pa.dictionary(pa.int32(), pa.binary())
 
@@ -54,10 +53,10 @@ def open_delimited(path: Path, layout: Layout) -> Source:
         "`dproof check` shows which line differs"
     )
 
-    def reader(text: Any, columns: Sequence[str], *, blank_lines: bool = False) -> Any:
+    def reader(text: Any, columns: Sequence[str], *, blank_lines: bool = False, block: int = _BLOCKS[0]) -> Any:
         return pa.csv.open_csv(
             text,
-            read_options=pa.csv.ReadOptions(block_size=_LONGEST_LINE),
+            read_options=pa.csv.ReadOptions(block_size=block),
             parse_options=pa.csv.ParseOptions(
                 delimiter=separator, newlines_in_values=True, ignore_empty_lines=not blank_lines
             ),
@@ -68,19 +67,33 @@ def open_delimited(path: Path, layout: Layout) -> Source:
 
     def content() -> Any:
         # A header without a line end is a table without rows, which Arrow takes for no table.
-        whole = len(head) < _LONGEST_LINE and not head.endswith(b"\n")
+        whole = len(head) < _LONGEST_HEADER and not head.endswith(b"\n")
         return io.BytesIO(head + b"\n") if whole else _content(path, layout.encoding)
 
+    def blocks(columns: Sequence[str]) -> Iterator[Any]:
+        """The rows, from the last one on again in larger blocks where one is longer than a block."""
+        done = 0
+        with refusing(f"{path.name!r} cannot be read", why=why):
+            for block in _BLOCKS:
+                skipped = done
+                try:
+                    # A blank line is a row with a missing value where there is one column, else no row.
+                    for batch in reader(content(), columns, blank_lines=len(names) == 1, block=block):
+                        done += max(0, batch.num_rows - skipped)
+                        yield batch.slice(skipped)
+                        skipped = max(0, skipped - batch.num_rows)
+                    return
+                except pa.ArrowInvalid:
+                    if block == _BLOCKS[-1]:
+                        raise
+
     def start() -> None:
-        with refusing(f"{path.name!r} cannot be read", *_BROKEN, why=why):
-            reader(content(), []).close()  # Arrow reads a block ahead
+        next(blocks([]), None)
 
     def read(columns: Sequence[str]) -> Iterator[Any]:
-        with refusing(f"{path.name!r} cannot be read", *_BROKEN, why=why):
-            # A blank line is a row with a missing value where there is one column, and nothing where there are more.
-            yield from batches(reader(content(), columns, blank_lines=len(names) == 1), columns, f"{path.name!r}")
+        yield from batches(blocks(columns), columns, f"{path.name!r}")
 
-    with refusing(f"{path.name!r} cannot be opened", *_BROKEN, why="its header cannot be read"):
+    with refusing(f"{path.name!r} cannot be opened", why="its header cannot be read"):
         # Of the header alone, so that no row decides whether there are names.
         opened = reader(io.BytesIO(_whole_header(path, layout.encoding, separator) + b"\n"), [])
         names = tuple(opened.schema.names)
@@ -119,9 +132,9 @@ def header_line(path: Path, encoding: str) -> bytes:
     """The first line that is not blank, in UTF-8 where the file is what the encoding says."""
     if is_utf_8(encoding) and _is_utf_16(path):
         raise InputError(f'{path.name!r} is UTF-16 text: write encoding = "utf-16" under [file] in the plan')
-    with refusing(f"{path.name!r} cannot be opened", *_BROKEN), unpacked(path) as raw:
+    with refusing(f"{path.name!r} cannot be opened"), unpacked(path) as raw:
         file = raw if is_utf_8(encoding) else io.BufferedReader(_Transcoded(raw, encoding))
-        while line := file.readline(_LONGEST_LINE):
+        while line := file.readline(_LONGEST_HEADER):
             if line.removeprefix(codecs.BOM_UTF8).strip():
                 return line
     raise InputError(f"{path.name!r} is empty: it needs a header line")
@@ -132,10 +145,10 @@ def _whole_header(path: Path, encoding: str, separator: str) -> bytes:
     taken = list[str]()
 
     def lines() -> Iterator[str]:
-        for line in _lines(path, encoding):
+        for line in _lines(path, encoding, _LONGEST_HEADER):
             if taken or line.strip("\r\n"):
                 taken.append(line)
-                if len(line) == _LONGEST_LINE:
+                if len(line) == _LONGEST_HEADER:
                     raise InputError(f"the header of {path.name!r} is too long")
                 yield line
         raise InputError(f"the header of {path.name!r} has a quote that is never closed")
@@ -149,34 +162,37 @@ def _whole_header(path: Path, encoding: str, separator: str) -> bytes:
 
 def _first_fault(path: Path, encoding: str, separator: str) -> str | None:
     """Which record is the first with more or fewer fields than the header; None where each has as many."""
-    records, fields, line = csv.reader(_lines(path, encoding), delimiter=separator), 0, 1
+    records, fields, line = csv.reader(_lines(path, encoding, _LONGEST_LINE), delimiter=separator), 0, 1
+    usual = csv.field_size_limit(_LONGEST_LINE)
     try:
         for record in records:
             fields = fields or len(record)
             if record and len(record) != fields:
-                found = f"{several(len(record), 'field')} and the header {fields:,}"
-                return f"{path.name!r} cannot be read: line {line:,} has {found}; {_MENDING}"
+                found = f"{several(len(record), 'field')} and the header {fields:,}; {_MENDING}"
+                if records.line_num > line:
+                    found = f"a field that goes on over {records.line_num - line + 1:,} lines: is a quote left open?"
+                return f"{path.name!r} cannot be read: line {line:,} has {found}"
             line = records.line_num + 1
-    except csv.Error:
-        return f"{path.name!r} cannot be read: line {line:,} begins a very long field: is a quote left open?"
-    except _BROKEN:
-        pass
+    except Exception:
+        pass  # told by the reader
+    finally:
+        csv.field_size_limit(usual)
     return None
 
 
-def _lines(path: Path, encoding: str) -> Iterator[str]:
+def _lines(path: Path, encoding: str, longest: int) -> Iterator[str]:
     """The lines of a file with their ends, each character one byte of UTF-8: only separators and quotes matter."""
     with unpacked(path) as raw:
         file = raw if is_utf_8(encoding) else io.BufferedReader(_Transcoded(raw, encoding))
         text = io.TextIOWrapper(file, "latin-1", newline="")
-        line = text.readline(_LONGEST_LINE).removeprefix(codecs.BOM_UTF8.decode("latin-1"))
+        line = text.readline(longest).removeprefix(codecs.BOM_UTF8.decode("latin-1"))
         while line:
             yield line
-            line = text.readline(_LONGEST_LINE)
+            line = text.readline(longest)
 
 
 def _is_utf_16(path: Path) -> bool:
-    with refusing(f"{path.name!r} cannot be opened", *_BROKEN), unpacked(path) as file:
+    with refusing(f"{path.name!r} cannot be opened"), unpacked(path) as file:
         return file.read(2) in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
 

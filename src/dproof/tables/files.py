@@ -22,7 +22,6 @@ _LARGEST_CHUNK = 1 << 32  # bytes that one column of one row group may unpack to
 _DATABASES = (".duckdb", ".db")
 _WITH_TABLES = (*_DATABASES, ".xlsx")
 NO_TABLES = "only a DuckDB file holds tables, and a workbook sheets, to choose from: leave `table` out"
-_BROKEN = (pa.ArrowException, OSError, UnicodeError)
 
 
 def open_file(path: Path, table: str | None, layout: Layout) -> Source:
@@ -33,7 +32,7 @@ def open_file(path: Path, table: str | None, layout: Layout) -> Source:
         raise InputError(f"{path.name!r} is not of a known file type: expected one of {', '.join(FILES)}, or a folder")
     if table is not None and ending(path) not in _WITH_TABLES:
         raise InputError(NO_TABLES)
-    with refusing(f"{path.name!r} cannot be opened", *_BROKEN):
+    with refusing(f"{path.name!r} cannot be opened"):
         return FILES[ending(path)](path, table, layout)
 
 
@@ -57,7 +56,7 @@ def _read_parquet(path: Path, columns: Sequence[str]) -> Iterator[Any]:
     from pyarrow.parquet import ParquetFile  # lazy, as above
 
     what = f"{path.name!r} cannot be read"
-    with refusing(what, *_BROKEN), ParquetFile(path) as plain:
+    with refusing(what), ParquetFile(path) as plain:
         texts = [f.name for f in plain.schema_arrow if pa.types.is_string(f.type) or pa.types.is_large_string(f.type)]
         for group in range(plain.metadata.num_row_groups):
             chunks = plain.metadata.row_group(group)
@@ -77,7 +76,7 @@ def _open_ipc(path: Path, table: str | None, layout: Layout) -> Source:
 
 def _read_ipc(path: Path, columns: Sequence[str]) -> Iterator[Any]:
     what = f"{path.name!r} cannot be read"
-    with refusing(what, *_BROKEN), _ipc_reader(path) as reader:
+    with refusing(what), _ipc_reader(path) as reader:
         yield from batches((_checked(batch) for batch in _each(reader)), columns, what)
 
 

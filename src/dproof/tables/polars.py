@@ -24,7 +24,7 @@ def open_(thing: Any, table: str | None = None) -> Source:
     if isinstance(thing, polars.DataFrame):
         return Source(tuple(thing.columns), lambda columns: _read_eager(thing, columns), thing.height)
     if isinstance(thing, polars.LazyFrame):
-        with refusing("the lazy frame cannot be read", polars.exceptions.PolarsError):
+        with refusing("the lazy frame cannot be read"):
             return Source(tuple(thing.collect_schema().names()), lambda columns: _read_lazy(thing, columns))
     raise InputError(f"a Polars source is a DataFrame or a LazyFrame, not a {type(thing).__name__}")
 
@@ -35,7 +35,7 @@ def _read_eager(frame: Any, columns: Sequence[str]) -> Iterator[Any]:
 
 
 def _read_lazy(frame: Any, columns: Sequence[str]) -> Iterator[Any]:
-    with refusing("the lazy frame cannot be read", polars.exceptions.PolarsError):
+    with refusing("the lazy frame cannot be read"):
         # Order is kept so that `order = "keep"` means what it says.
         for part in frame.select(columns).collect_batches(chunk_size=BATCH_ROWS, maintain_order=True):
             yield from batches(_arrow(part).to_batches(), columns, "the lazy frame")

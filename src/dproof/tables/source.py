@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
 
-from dproof.errors import InputError
+from dproof.errors import DproofError, InputError
 from dproof.tables.counting import InDuckDB
 
 _SHOWN = 5  # names, or places of columns
@@ -79,6 +80,12 @@ class Source:
         faults = _name_faults(self.names)
         if faults:
             raise InputError(f"{'; '.join(faults)} (in a file the first line must be the header)")
+        object.__setattr__(self, "read", partial(_read, self.read))
+
+
+def _read(read: Callable[[Sequence[str]], Iterator[Any]], columns: Sequence[str]) -> Iterator[Any]:
+    with refusing("the table cannot be read"):
+        yield from read(columns)
 
 
 def _name_faults(names: Sequence[str]) -> list[str]:
@@ -122,11 +129,16 @@ class Parts:
 
 
 @contextmanager
-def refusing(
-    what: str, *errors: type[BaseException], why: str = "it is damaged, cut short or not what its name says"
-) -> Iterator[None]:
-    """Turn an engine's own errors into one sentence without their text, which may quote a private value."""
+def refusing(what: str, why: str = "it is damaged, cut short or not what its name says") -> Iterator[None]:
+    """Turn whatever an engine raises into one sentence without its text, which may quote a private value."""
     try:
         yield
-    except errors:
-        raise InputError(f"{what}: {why}") from None
+    except DproofError:
+        raise
+    except MemoryError:
+        raise InputError(f"{what}: it needs more memory than there is") from None
+    except BaseException as error:
+        # A panic in an engine that is written in Rust is no Exception.
+        if isinstance(error, Exception) or type(error).__name__ == "PanicException":
+            raise InputError(f"{what}: {why}") from None
+        raise

@@ -36,11 +36,11 @@ def open_(thing: Any, table: str | None = None) -> Source:
 def in_memory(thing: Any) -> Any:
     """A stream as an Arrow table, which can be read again."""
     reader = thing if hasattr(thing, "read_all") else _reader(thing)
-    with refusing("the Arrow stream cannot be read", Exception):
+    with refusing("the Arrow stream cannot be read"):
         return reader.read_all()
 
 
 def _reader(thing: Any) -> Any:
     why = "its __arrow_c_stream__ gives no stream of columns"
-    with refusing(f"the source of the class {type(thing).__name__} cannot be read", Exception, why=why):
+    with refusing(f"the source of the class {type(thing).__name__} cannot be read", why):
         return pa.RecordBatchReader.from_stream(thing)

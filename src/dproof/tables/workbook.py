@@ -1,116 +1,270 @@
-"""Sheets of .xlsx workbooks, each cell read by itself as the text that a file of fields would have for it."""
+"""Sheets of .xlsx workbooks, each cell read by itself as the text that a file of fields would have for it.
+
+A workbook is a ZIP file of XML: the names of its sheets, the texts that cells share, the formats that make a date of a
+number, and the cells of each sheet. A sheet is read when it is opened, so that nothing in it can fail later.
+"""
 
 from __future__ import annotations
 
+import posixpath
 import re
-from collections.abc import Iterator, Sequence
-from datetime import date, time
-from itertools import dropwhile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import datetime, timedelta
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
-from zipfile import BadZipFile, ZipFile
+from xml.parsers import expat
+from zipfile import ZipFile
 
 import pyarrow as pa
 
 from dproof.errors import InputError, did_you_mean
+from dproof.spaces.objects import NO_TEXT
 from dproof.spaces.values import Numerals, written
 from dproof.tables.source import BATCH_ROWS, Source, refusing
 
 _LARGEST = 1 << 30  # bytes that a workbook may unpack to
-_MOST_CELLS = 1 << 26  # of a sheet, whose cells are held in memory, the empty ones between others too
-_CHUNK = 1 << 22
-_COLUMNS, _ROWS = re.compile(rb' r="([A-Z]{1,3})[0-9]'), re.compile(rb'row [^>]{0,200}?r="([0-9]{1,9})"')
+_MOST_CELLS = 1 << 26  # of a table, which is held in memory, the empty ones between others too
+_MOST_ROWS = 1 << 20  # of any sheet
+_AT_A_TIME = 1 << 22  # bytes that are parsed together, and cells that wait for their batch
+_TEXT = pa.dictionary(pa.int32(), pa.binary())
+_LETTERS, _ESCAPED = re.compile("[A-Z]{1,3}"), re.compile("_x([0-9A-Fa-f]{4})_")
+_NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
+_TRUTHS = {"1": b"true", "true": b"true", "0": b"false", "false": b"false", "": None}
+# In a format: signs of elapsed time, and what is shown as it stands, a colour or a language.
+_ELAPSED, _NO_SIGN = re.compile(r"\[(?:h+|m+|s+)\]"), re.compile(r'"[^"]*"|[\\_*].|\[[^\]]*\]')
+_DATES, _ELAPSED_TIME = {*range(14, 23), *range(27, 37), 45, 47, *range(50, 59)}, 46  # formats that need no code
+_LAST_DAY = 2_958_465  # 9999-12-31
+Row = dict[int, bytes | None]
+Cell = Callable[[Mapping[str, str], str], bytes | None]
+Format = Callable[[float], str]
 
 
 def open_workbook(path: Path, sheet: str | None, numerals: Numerals) -> Source:
     """Open one sheet, the first unless it is named; its first row names the columns.
 
-    A formula is the value that it had when the workbook was saved; an error in a cell is a missing value.
+    A formula is the value that it had when the workbook was saved, an error in a cell is a missing value, and a cell
+    that cannot be read is a value that no plan declares.
     """
-    try:
-        import python_calamine as calamine
-    except ImportError:
-        raise InputError(
-            f"reading {path.name!r} needs the extra excel: `python -m pip install 'dproof[excel]'`; or save it as .csv"
-        ) from None
-    broken = (calamine.CalamineError, BadZipFile, OSError, NotImplementedError, RuntimeError)
     why = "it is damaged, has a password, or is no .xlsx workbook"
-    with refusing(f"{path.name!r} cannot be opened", *broken, why=why):
-        _check_size(path)
-        workbook = calamine.CalamineWorkbook.from_path(path)
-        known = list(workbook.sheet_names)
-        if sheet is not None and sheet not in known:
-            raise InputError(f"{path.name!r} has no sheet {sheet!r}{did_you_mean(sheet, known)}")
-        cells = workbook.get_sheet_by_name(known[0] if sheet is None else sheet)
-        header = next(_rows(cells), None)
-    if header is None:
-        raise InputError(f"the sheet {cells.name!r} of {path.name!r} is empty: it needs a header line")
-    used = [place for place, cell in enumerate(header) if cell != ""]
-    first, end = used[0], used[-1] + 1  # cells to the left and the right of the header belong to no column
-    names = tuple((_text(cell, numerals) or b"").decode() for cell in header[first:end])
+    with refusing(f"{path.name!r} cannot be opened", why), ZipFile(path) as packed:
+        if sum(member.file_size for member in packed.infolist()) > _LARGEST:
+            raise InputError(f"{path.name!r} unpacks to more than a gigabyte: save the sheet as .csv")
+        (book,) = _related(packed, "", "officeDocument").values()
+        sheets, cell = _contents(packed, book, numerals)
+        if sheet is not None and sheet not in sheets:
+            raise InputError(f"{path.name!r} has no sheet {sheet!r}{did_you_mean(sheet, sheets)}")
+        chosen = next(iter(sheets)) if sheet is None else sheet
+        rows = _rows(packed, sheets[chosen], cell)
+        start, header = next(((number, row) for number, row in rows if any(row.values())), (0, {}))
+        if not header:
+            raise InputError(f"the sheet {chosen!r} of {path.name!r} is empty: it needs a header line")
+        used = [place for place, text in header.items() if text]
+        places = range(min(used), max(used) + 1)  # cells to the left and the right of the header are in no column
+        batches = [*_batches(rows, start, places, path.name)]
+    names = tuple((header.get(place) or b"").decode("utf-8", "replace") for place in places)
 
     def read(columns: Sequence[str]) -> Iterator[Any]:
-        places = [first + names.index(column) for column in columns]
-        waiting: list[list[bytes | None]] = []
-        rows = _rows(cells)
-        next(rows)
-        for row in rows:
-            waiting.append([_text(row[place], numerals) for place in places])
-            if len(waiting) == BATCH_ROWS:
-                yield _batch(waiting, columns)
-                waiting = []
-        if waiting:
-            yield _batch(waiting, columns)
+        for batch in batches:
+            yield pa.RecordBatch.from_arrays([batch[names.index(column)] for column in columns], list(columns))
 
     return Source(names, read, typed=False)
 
 
-def _rows(cells: Any) -> Iterator[list[Any]]:
-    """The rows from the header to the last row with a cell in use; a blank one between them has missing values."""
-    return dropwhile(_is_blank, cells.iter_rows())
+def _batches(rows: Iterator[tuple[int, Row]], start: int, places: range, name: str) -> Iterator[list[Any]]:
+    """The columns of the rows below the header, in batches; a blank row between others has missing values."""
+    most = min(BATCH_ROWS, _AT_A_TIME // len(places) + 1)
+    last, waiting = start, list[Row]()
+
+    def batch() -> list[Any]:
+        return [pa.array([row.get(place) for row in waiting], _TEXT) for place in places]
+
+    for number, row in rows:
+        if (number - start) * len(places) > _MOST_CELLS:
+            raise InputError(f"a sheet of {name!r} is too large, or has cells too far apart: save the table as .csv")
+        for between in range(last + 1, number + 1):
+            waiting.append(row if between == number else {})
+            if len(waiting) == most:
+                yield batch()
+                waiting.clear()
+        last = number
+    if waiting:
+        yield batch()
 
 
-def _is_blank(row: list[Any]) -> bool:
-    return all(cell == "" for cell in row)
+def _rows(packed: ZipFile, part: str, cell: Cell) -> Iterator[tuple[int, Row]]:
+    """The number of each row that has a cell in use, and the texts of its cells by their places."""
+    number, place, row = 0, -1, Row()
+    for name, attributes, text in _elements(packed, part, "row", "c"):
+        if name == "c":
+            letters = _LETTERS.match(attributes.get("r", ""))
+            place = place + 1 if letters is None else _place(letters[0])
+            if text is not None:
+                row[place] = cell(attributes, text)
+            continue
+        last, number = number, int(attributes.get("r", number + 1))
+        if not last < number <= _MOST_ROWS:
+            raise ValueError("rows in no order")
+        if row:
+            yield number, row
+        place, row = -1, {}
 
 
-def _text(cell: Any, numerals: Numerals) -> bytes | None:
-    """A cell as the text that the plan's signs make of it again; None for an empty one."""
-    if isinstance(cell, str):
-        return cell.encode("utf-8", "surrogatepass") or None
-    if isinstance(cell, (date, time)):
-        return cell.isoformat().encode()
-    if isinstance(cell, float):
-        return written(cell).replace(".", numerals.decimal).encode()
-    return written(cell).encode()
-
-
-def _batch(rows: Sequence[Sequence[bytes | None]], columns: Sequence[str]) -> Any:
-    arrays = [pa.array(column, pa.binary()) for column in zip(*rows, strict=True)]
-    return pa.RecordBatch.from_arrays(arrays, names=list(columns))
-
-
-def _check_size(path: Path) -> None:
-    """Refuse what would not fit into memory: too much text, or a sheet with cells far apart."""
-    with ZipFile(path) as packed:
-        members = packed.infolist()
-        if sum(member.file_size for member in members) > _LARGEST:
-            raise InputError(f"{path.name!r} unpacks to more than a gigabyte: save the sheet as .csv")
-        for member in members:
-            wide, long, kept = {b"A"}, 1, b""
-            with packed.open(member) as file:  # to the end, where its size and sum are checked
-                while chunk := file.read(_CHUNK):
-                    part, kept = kept + chunk, chunk[-300:]
-                    if member.filename.startswith("xl/worksheets/"):
-                        wide.update(_COLUMNS.findall(part))
-                        long = max(long, *map(int, _ROWS.findall(part)), 1)
-            if long * max(map(_place, wide)) > _MOST_CELLS:
-                raise InputError(f"a sheet of {path.name!r} has cells too far apart: save the table as .csv")
-
-
-def _place(letters: bytes) -> int:
-    """The number of a column from its letters: A is 1, Z is 26, AA is 27."""
+@lru_cache(1 << 15)
+def _place(letters: str) -> int:
+    """The place of a column from its letters: A is 0, Z is 25, AA is 26."""
     place = 0
     for letter in letters:
-        place = 26 * place + letter - 64
-    return place
+        place = 26 * place + ord(letter) - 64
+    return place - 1
+
+
+def _contents(packed: ZipFile, book: str, numerals: Numerals) -> tuple[dict[str, str], Cell]:
+    """Where each sheet is, and what reads a cell from its attributes and its text."""
+    parts = _related(packed, book, "worksheet")
+    sheets, first_day = dict[str, str](), datetime(1899, 12, 30)
+    for name, attributes, _ in _elements(packed, book, "sheet", "workbookPr"):
+        if name == "workbookPr" and attributes.get("date1904") in ("1", "true"):
+            first_day = datetime(1904, 1, 1)
+        link = next((value for key, value in attributes.items() if key.endswith(" id")), "")
+        if name == "sheet" and link in parts:  # others have charts
+            sheets[attributes["name"]] = parts[link]
+    shared = [
+        _encoded(text or "")
+        for part in _related(packed, book, "sharedStrings").values()
+        for _, _, text in _elements(packed, part, "si")
+    ]
+    formats = _formats(packed, book, first_day)
+
+    def cell(attributes: Mapping[str, str], text: str) -> bytes | None:
+        kind = attributes.get("t", "n")
+        if kind == "e" or not text:
+            return None
+        if kind == "s":
+            known = text.isascii() and text.isdecimal() and len(text) < 10 and int(text) < len(shared)
+            return shared[int(text)] if known else NO_TEXT
+        if kind == "b":
+            return _TRUTHS.get(text, NO_TEXT)
+        if kind in ("str", "inlineStr", "d") or not _NUMBER.fullmatch(text):
+            return _encoded(text)
+        number, shown = float(text), formats.get(attributes.get("s", ""))
+        try:
+            if shown is not None:
+                return shown(number).encode()
+        except (OverflowError, ValueError):
+            pass  # no such moment: the number as it is
+        return written(number).replace(".", numerals.decimal).encode()
+
+    return sheets, cell
+
+
+def _encoded(text: str) -> bytes | None:
+    """A text with the characters that XML cannot have, which are written as _x000D_."""
+    if "_x" in text:
+        text = _ESCAPED.sub(lambda match: chr(int(match[1], 16)), text)
+    return text.encode("utf-8", "surrogatepass") or None
+
+
+def _formats(packed: ZipFile, book: str, first_day: datetime) -> dict[str, Format]:
+    """What shows a number as a date or as a duration, by the style of a cell."""
+
+    def moment(number: float) -> str:
+        if not 0 <= number <= _LAST_DAY + 1:
+            raise OverflowError("no date")
+        # In 1900, which had no 29 February, the days before March are counted from one day later.
+        shifted = 1 if first_day.year < 1900 and number < 60 else 0
+        date = first_day + timedelta(days=shifted, milliseconds=round(number * 86_400_000))
+        if number < 1:
+            return date.time().isoformat()
+        return date.isoformat().removesuffix("T00:00:00")
+
+    def duration(number: float) -> str:
+        return str(timedelta(milliseconds=round(number * 86_400_000)))
+
+    codes, styles = dict[str, str](), list[str]()
+    for part in _related(packed, book, "styles").values():
+        for name, attributes, _ in _elements(packed, part, "numFmt", "xf", "cellStyleXfs"):
+            if name == "numFmt":
+                codes[attributes.get("numFmtId", "")] = attributes.get("formatCode", "")
+            elif name == "xf":
+                styles.append(attributes.get("numFmtId", ""))
+            else:
+                styles.clear()  # those of cells come after
+    shows: dict[str, Format] = {f"{_ELAPSED_TIME}": duration}
+    shows.update((f"{number}", moment) for number in _DATES)
+    for number, code in codes.items():
+        signs = code.lower().split(";")[0]
+        if _ELAPSED.search(signs):
+            shows[number] = duration
+        elif re.search("[dmyhs]", _NO_SIGN.sub("", signs)):
+            shows[number] = moment
+    return {f"{style}": shows[number] for style, number in enumerate(styles) if number in shows}
+
+
+# The file -------------------------------------------------------------------------------------------------------------
+
+
+def _related(packed: ZipFile, part: str, kind: str) -> dict[str, str]:
+    """The parts of some kind that a part of the file links to, by the names of the links."""
+    folder, name = posixpath.split(part)
+    links = _elements(packed, posixpath.join(folder, "_rels", f"{name}.rels"), "Relationship")
+    return {
+        link["Id"]: posixpath.normpath(posixpath.join("/", folder, link["Target"])).strip("/")
+        for _, link, _ in links
+        if link["Type"].endswith(f"/{kind}")
+    }
+
+
+@lru_cache(64)
+def _local(name: str) -> str:
+    """The name of an element without its namespace."""
+    return name.rpartition(" ")[2]
+
+
+def _elements(packed: ZipFile, part: str, *wanted: str) -> Iterator[tuple[str, dict[str, str], str | None]]:
+    """The elements of these names as they end: name, attributes, and the text of the value inside, None if it is empty.
+
+    Signs that tell how a text is read aloud are no part of it.
+    """
+    ended, begun, texts = list[tuple[str, dict[str, str], str | None]](), list[dict[str, str]](), list[str]()
+    is_used = is_value = is_aloud = False
+
+    def begin(name: str, attributes: dict[str, str]) -> None:
+        nonlocal is_used, is_value, is_aloud
+        name = _local(name)
+        is_used = name not in wanted
+        is_value = name in ("v", "t") and not is_aloud
+        if not is_used:
+            begun.append(attributes)
+            texts.clear()
+        elif name == "rPh":
+            is_aloud = True
+
+    def end(name: str) -> None:
+        nonlocal is_used, is_value, is_aloud
+        name = _local(name)
+        is_value = False
+        if name in wanted:
+            ended.append((name, begun.pop(), "".join(texts) if is_used else None))
+            is_used = False
+        elif name == "rPh":
+            is_aloud = False
+
+    def say(text: str) -> None:
+        if is_value:
+            texts.append(text)
+
+    def refuse(*_: Any) -> None:
+        raise ValueError("a document type, whose entities could grow beyond all bounds")
+
+    parser = expat.ParserCreate(namespace_separator=" ")
+    parser.buffer_text = True
+    parser.StartElementHandler, parser.EndElementHandler = begin, end
+    parser.CharacterDataHandler, parser.StartDoctypeDeclHandler = say, refuse
+    with packed.open(part) as file:
+        while chunk := file.read(_AT_A_TIME):
+            parser.Parse(chunk)
+            yield from ended
+            ended.clear()
+    parser.Parse(b"", True)
+    yield from ended

@@ -1,0 +1,178 @@
+"""Small files that would take hours or gigabytes to read: what they hold is counted before the work is done."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+from fractions import Fraction
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet
+import pytest
+
+import dproof as dp
+from dproof.central.workload import Domain, Residual, largest_loss
+from dproof.certification import verify_central, verify_certificate
+from dproof.certification.verify_certificate import MOST_VALUES, Refused
+from dproof.errors import InputError, TooLarge, VerificationFailed
+from dproof.releases.central import TABLES
+from dproof.releases.release import CERTIFICATE, DATA, PARQUET, PLAN
+from tests.forging import forge, resealed
+
+COLUMNS = {name: {"space": "categories", "values": ["a", "b"]} for name in ("x", "y")}
+ROWS = pa.table({"x": ["a", "b"] * 5, "y": ["a"] * 10})
+CENTRAL = {"privacy": {"model": "central", "epsilon": 1, "delta": "1e-6"}, "columns": COLUMNS}
+
+
+@pytest.fixture
+def tables(tmp_path: Path) -> Path:
+    dp.sanitise(ROWS, CENTRAL, out=tmp_path / "out")
+    return tmp_path / "out"
+
+
+@pytest.fixture
+def rows(tmp_path: Path) -> Path:
+    dp.sanitise(ROWS, {"privacy": {"epsilon": 1}, "columns": COLUMNS}, out=tmp_path / "out")
+    return tmp_path / "out"
+
+
+# Stored files --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["more rows", "long names", "packed tightly"])
+def test_stored_tables_are_measured_before_they_are_read(tables: Path, name: str) -> None:
+    stored, settings = pa.parquet.read_table(tables / TABLES), PARQUET
+    if name == "more rows":
+        stored = stored.take(pa.array([0] * 4_000_000))
+    elif name == "long names":
+        names = pa.DictionaryArray.from_arrays(pa.array([0] * stored.num_rows, pa.int32()), pa.array(["x" * (1 << 24)]))
+        stored = stored.set_column(0, "table", names).cast(stored.schema)
+    else:
+        settings = PARQUET | {"compression": "zstd"}
+    pa.parquet.write_table(stored, tables / TABLES, **settings)
+    forge(tables)
+    del stored
+    before = pa.default_memory_pool().bytes_allocated()
+    pool = pa.default_memory_pool()
+    for read in (dp.load, dp.verify):
+        with pytest.raises(VerificationFailed, match=r"other cells|not as the plan|beside its rows"):
+            read(tables)
+    assert pool.bytes_allocated() - before < 1 << 27
+
+
+def test_a_file_with_holes_is_not_read(rows: Path) -> None:
+    os.truncate(rows / DATA, 1 << 38)
+    if (rows / DATA).stat().st_blocks * 4096 > 1 << 38:
+        pytest.skip("this disk has no files with holes")
+    body = json.loads((rows / CERTIFICATE).read_text("utf-8"))
+    (rows / CERTIFICATE).write_text(json.dumps(resealed(body)), "utf-8")
+    with pytest.raises(VerificationFailed, match="has holes"):
+        dp.verify(rows)
+    (rows / DATA).unlink()
+    (rows / DATA).touch()
+    os.truncate(rows / DATA, 1 << 38)
+    with pytest.raises(VerificationFailed, match="is no Parquet file"):
+        dp.verify(rows)
+
+
+def test_more_rows_than_the_certificate_says_are_not_looked_at(rows: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    stored = pa.parquet.read_table(rows / DATA)
+    pa.parquet.write_table(pa.concat_tables([stored, stored]), rows / DATA, **PARQUET)
+    forge(rows)
+    monkeypatch.setattr("dproof.releases.verify._check_support", None)
+    with pytest.raises(VerificationFailed, match="another number of rows"):
+        dp.verify(rows)
+
+
+# Texts ---------------------------------------------------------------------------------------------------------------
+
+_DEEP = 1 << 19
+DEEP = {
+    "lists": "values = " + "[" * _DEEP + "]" * _DEEP,
+    "tables": "values = " + "{a=" * _DEEP + "1" + "}" * _DEEP,
+    "keys": "values" + ".a" * _DEEP + " = 1",
+    "quoted keys": "values" + "." + '"a b".' * _DEEP + "a = 1",
+    "a header": "[columns" + " . a" * _DEEP + "]",
+}
+
+
+@pytest.mark.parametrize("deep", DEEP.values(), ids=DEEP)
+def test_a_plan_that_is_nested_deeply_is_refused(rows: Path, deep: str) -> None:
+    text = f'[privacy]\nepsilon = 1\n[columns.x]\nspace = "categories"\n{deep}\n'
+    with pytest.raises(InputError, match="too deep inside each other"):
+        dp.Plan.parse(text)
+    (rows / PLAN).write_text(text, "utf-8")
+    forge(rows)
+    with pytest.raises((InputError, VerificationFailed)):
+        dp.verify(rows)
+    assert verify_certificate.main([str(rows / CERTIFICATE)]) == 1
+
+
+def test_words_with_dots_in_a_plan_are_no_deep_keys() -> None:
+    values = ["0.1", "a.b.c", "e.g. this", "…" * 200, "." * 200, ", ".join("0.5" for _ in range(200))]
+    plan = {"privacy": {"epsilon": 1}, "columns": {"x": {"space": "categories", "values": values}}}
+    assert dp.Plan.from_dict(plan).columns[0].space.size == len(values)
+
+
+@pytest.mark.parametrize("value", ["[]", "{}", '"10"', '{"a":0}'])
+def test_a_certificate_of_too_many_values_is_not_read(value: str) -> None:
+    with pytest.raises(Refused, match="too large for a certificate"):
+        verify_certificate.read(f"[{','.join([value] * (MOST_VALUES + 1))}]")
+
+
+# Tables of many columns ----------------------------------------------------------------------------------------------
+
+
+def test_the_losses_of_all_sets_of_columns_are_those_of_each() -> None:
+    rng = random.Random(1)
+    for _ in range(60):
+        sizes = [rng.randint(2, 4) for _ in range(rng.randint(1, 5))]
+        tables = [t for n in range(1, len(sizes) + 1) for t in combinations(range(len(sizes)), n)]
+        counts = {
+            t: Fraction(rng.randint(1, 50), rng.randint(1, 900)) for t in tables if rng.random() < 0.7 or t == (0,)
+        }
+        columns = tuple(sorted({i for table in counts for i in table}))
+        every = [s for n in range(len(columns) + 1) for s in combinations(columns, n)]
+        unit, change = verify_central.UNIT, verify_central.change
+        losses = [sum(-(-change(sizes, t, s) * p * unit // 1) for t, p in counts.items()) for s in every]
+        assert sorted(verify_central.losses(sizes, counts, columns)) == sorted(losses)
+        domain = Domain(tuple(sizes), {})
+        found = largest_loss(domain, {Residual(table): p for table, p in counts.items()}, "change-one")
+        assert found == Fraction(max(losses), unit)
+        for table in counts:
+            most = max(change(sizes, table, s) for n in range(len(table) + 1) for s in combinations(table, n))
+            assert verify_central.sensitivity(sizes, [], (table, None, False), "change-one") == most
+            assert domain.sensitivity(Residual(table), "change-one") == most
+
+
+def test_tables_of_too_many_parts_are_refused_before_they_are_listed(tmp_path: Path) -> None:
+    columns = {f"c{n}": {"space": "categories", "values": ["a", "b"]} for n in range(204)}
+    names = list(columns)
+    listed = [{"columns": names[n : n + 12]} for n in range(0, 204, 12)]
+    plan: dict[str, Any] = {**CENTRAL, "columns": columns, "release": {"tables": listed}}
+    with pytest.raises(TooLarge, match="or 65,536 parts"):
+        dp.sanitise(pa.table({name: ["a"] for name in columns}), plan, out=tmp_path / "out")
+
+
+def test_steps_of_vector_noise_are_bounded_without_long_powers() -> None:
+    fall = Fraction(10**1998 - 7, 10**1999)
+    noise = {"kind": "k-norm", "norm": "linf", "terms": 2, "cell": 1, "fall": fall}
+    found = verify_central.step_odds(noise, {"terms": 2, "radius": None, "box": [1 << 14] * 2})
+    assert found > 1 << 4000 and found.numerator.bit_length() < 1 << 13
+
+
+def test_a_law_of_many_columns_is_checked_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    names = [f"c{n}" for n in range(4)]
+    plan = {"privacy": {"epsilon": 4}, "columns": {name: {"space": "interval", "low": 0, "high": 9} for name in names}}
+    dp.sanitise(pa.table({name: [1, 2] for name in names}), plan, out=tmp_path / "out")
+    seen: list[str] = []
+    checked = verify_certificate.check_law
+    monkeypatch.setattr(
+        verify_certificate, "check_law", lambda part, work: [seen.append(part["name"]), checked(part, work)]
+    )
+    dp.verify(tmp_path / "out")
+    assert seen == ["c0"]
