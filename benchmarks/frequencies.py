@@ -87,7 +87,8 @@ def _compare(k: int, epsilon: float) -> dict[tuple[str, str], Errors]:
         reports = [labels.index(v) for v in release.to_arrow().column("v").to_pylist()]
         for method in METHODS:
             answer = release.query("SELECT v, count(*) AS n FROM release GROUP BY v", method=method)
-            estimate = np.array([row["n"].estimate for row in answer.rows]) / PEOPLE
+            cells = [row["n"] for row in answer.rows]
+            estimate = np.array([cell.estimate if cell.informative else cell.raw for cell in cells]) / PEOPLE
             squares.setdefault(("dproof", method), []).append(float(np.mean((estimate - shares) ** 2)))
         for whose, estimators in others.items():
             for method, estimator in estimators.items():

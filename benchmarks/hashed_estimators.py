@@ -66,7 +66,9 @@ def _compare(codes: Any, k: int, epsilon: int) -> dict[tuple[str, str], Errors]:
     for _ in range(REPEATS):
         release = dp.sanitise(table, {"privacy": {"epsilon": epsilon}, "columns": {"v": column}})
         answers = {m: release.query("SELECT v, count(*) AS n FROM release GROUP BY v", method=m).rows for m in METHODS}
-        found = {("dproof", m): np.array([row["n"].estimate for row in rows]) / people for m, rows in answers.items()}
+        cells = {m: [row["n"] for row in rows] for m, rows in answers.items()}
+        counts = {m: [cell.estimate if cell.informative else cell.raw for cell in found] for m, found in cells.items()}
+        found = {("dproof", m): np.array(estimates) / people for m, estimates in counts.items()}
         error = float(np.median([row["n"].stderr for row in answers["inverse"]])) / people
         found |= {("peers", name): one for name, one in _peers(found["dproof", "inverse"], error).items()}
         for name, estimate in found.items():

@@ -34,9 +34,6 @@ class NoisyCurves:
         noisy, coins = np.array(released["noisy"], np.float64), Coins(public_seed(released), private=False)
         self.functions = [_function(measurement.curves, noisy[place], self.rows, level, coins) for place in places]
 
-    def estimates(self, expression: Expression) -> Sequence[Cell]:
-        return self.cells(expression, self.shown)
-
     def cells(self, expression: Expression, groups: Sequence[int]) -> Sequence[Cell]:
         return [self.functions[n].cell() for n in groups]
 

@@ -145,16 +145,6 @@ class MeasuredTable:
             for code in codes
         ]
 
-    def estimates(self, expression: Expression) -> Sequence[Any]:
-        parts = aggregates_of(expression)
-        if isinstance(expression, Aggregate) and expression in self.chosen:
-            return [self.chosen[expression][place] for place in self.places]
-        if not parts:
-            return self._constant(expression, len(self.places))
-        with np.errstate(all="ignore"):
-            estimate = self._estimate(expression, parts, self._stats(parts, self.places), self.places)
-        return list(estimate.tolist())
-
     def cells(self, expression: Expression, groups: Sequence[int]) -> Sequence[Any]:
         places, parts = self.places[np.array(groups, np.int64)], aggregates_of(expression)
         if not len(places):

@@ -54,8 +54,8 @@ def _band(
 ) -> Any:
     """A line in its band; `names` are those of the line, the band and what is drawn beside them, for the legend."""
     rows = [
-        {"t": float(t), "y": float(y), "low": float(a), "high": float(b), "line": names[0], "band": names[1]}
-        for t, y, a, b in zip(times, middle, low, high, strict=True)
+        {"t": float(t), "y": y, "low": float(a), "high": float(b), "line": names[0], "band": names[1]}
+        for t, y, a, b in zip(times, (None if y is None else float(y) for y in middle), low, high, strict=True)
     ]
     base = alt.Chart({"values": rows}, title=title).encode(
         x=alt.X("t:Q", axis=alt.Axis(title=at, tickCount=12, labelSeparation=6), scale=alt.Scale(nice=False))

@@ -22,15 +22,18 @@ from dproof.estimation.central_projection import projection
 from dproof.estimation.central_weights import covariances, measured_sum
 from dproof.estimation.contingency import Estimates as SumEstimates
 from dproof.estimation.counted import values_of
-from dproof.estimation.estimated import Estimated, Options, options_of, warned
+from dproof.estimation.estimated import Estimated, Options, Warnings, options_of, warned
+from dproof.estimation.intervals import normal_quantile
 from dproof.laws.scores import Array
 from dproof.plans.question_sums import QuestionSums, Untold, Weights
 from dproof.plans.schema import as_counted, schema_of
-from dproof.questions.aggregates import Frequent, Rank, variance
+from dproof.questions.aggregates import Frequent, Rank
 from dproof.questions.answer import Answer, Cell
 from dproof.questions.building import Asked, as_question
 from dproof.questions.measured import answer, refuse_calculation, rows_of_group
-from dproof.questions.question import Aggregate, Expression, Question, aggregates_of, columns
+from dproof.questions.possible import possible
+from dproof.questions.question import Aggregate, Expression, Item, Question, aggregates_of, columns, evaluate
+from dproof.questions.ranges import Range, point
 from dproof.questions.schema import Schema, asks_for_curves, resolve
 
 _METHODS = {
@@ -39,7 +42,7 @@ _METHODS = {
 }
 _INTERVALS = "; intervals for the table that was measured (privacy noise only)"
 _WAYS_OUT = "a release with a larger ε, fewer or coarser columns, or `dproof ask` on the private table"
-_WITHIN = "numbers were counted in bins: the interval of a variance or deviation holds wherever they lie in their bins"
+_WITHIN = "numbers were counted in bins: the interval of {} holds wherever they lie in their bins"
 _MODEL = "; or ask with method = 'model' for what the made-up rows say, without an interval"
 _NO_MODEL = "; or declare rows = true under [release] next time, and ask with method = 'model'"
 
@@ -88,7 +91,7 @@ class MeasuredTables:
     ways_out = _WAYS_OUT
 
     def __init__(self, release: Any, question: Question, schema: Schema, options: Options) -> None:
-        self.question, self.release = question, release
+        self.question, self.release, self.options = question, release, options
         self.rows, self.private = release.rows, release.private
         self.asked = QuestionSums(question, schema, release.law.axes)
         groups, needed = self.asked.groups, self.asked.needed
@@ -108,14 +111,11 @@ class MeasuredTables:
         self.estimated = Estimated(
             schema, numbers, needed, question.where, careful, estimates, fitted, covariance, None
         )
-        within = ((_WITHIN, np.ones(groups, bool)),)
-        self.answered: dict[Expression, Any] = {
-            aggregate: (
-                self._special(aggregate, groups, one_group.level),
-                within if self.asked.is_spread(aggregate) else (),
-            )
-            for aggregate in self.asked.special
-        }
+        self.answered: dict[Expression, Any] = {}
+        for aggregate in self.asked.special:
+            moment = aggregate.definition.moment
+            within = ((_WITHIN.format(f"a {moment}"), np.ones(groups, bool)),) if moment else ()
+            self.answered[aggregate] = self._special(aggregate, groups, one_group.level), within
 
     def _special(self, aggregate: Aggregate, groups: int, level: float) -> list[Cell]:
         """What is told by the counts of the values or bins of a column, in every group."""
@@ -127,7 +127,9 @@ class MeasuredTables:
         spread = Distribution(measured_sum(self.release, counts), place, axis, groups, estimates, self.by_method[None])
         if definition.chosen == Rank():
             return spread.quantiles(float(aggregate.argument or 0), level)
-        return spread.deviations(aggregate.argument, level, self.estimated, squared=definition.formula is variance)
+        if definition.moment == "mean":
+            return spread.means(level, self.estimated)
+        return spread.deviations(aggregate.argument, level, self.estimated, squared=definition.moment == "variance")
 
     def _most_frequent(self, aggregate: Aggregate, groups: int) -> list[Cell]:
         """The values, bins or items of the largest estimated counts, in every group."""
@@ -149,12 +151,23 @@ class MeasuredTables:
 
     def _answered(self, expression: Expression) -> Any:
         if expression not in self.answered:
-            refuse_calculation(expression, [a for a in aggregates_of(expression) if a.definition.formula is None])
-            self.answered[expression] = self.estimated.cells(expression)
+            refuse_calculation(expression, [a for a in self.asked.special if isinstance(a.definition.chosen, Frequent)])
+            by_bins = not set(self.asked.special).isdisjoint(aggregates_of(expression))
+            self.answered[expression] = (self._calculated if by_bins else self.estimated.cells)(expression)
         return self.answered[expression]
 
-    def estimates(self, expression: Expression) -> Sequence[Any]:
-        return self._answered(expression)[0]  # type: ignore[no-any-return]
+    def _calculated(self, expression: Expression) -> tuple[list[Cell], Warnings]:
+        """A calculation with what bins tell: interval arithmetic, from intervals that hold all at once (Bonferroni)."""
+        parts, options = dict.fromkeys(aggregates_of(expression)), self.options.for_each(rows_of_group(self.question))
+        apart = replace(options, level=1 - (1 - options.level) / len(parts))
+        alone = tuple(Item("", part) for part in parts)
+        question = replace(self.question, select=alone, having=(), order_by=(), limit=None, unnest=None)
+        measured = MeasuredTables(self.release, question, self.asked.schema, apart)
+        found = {part: measured._answered(part) for part in parts}
+        reach = {part: possible(part, question, self.asked.schema, self.rows) for part in parts}
+        groups = ({part: reach[part].cut(found[part][0][n]) for part in parts} for n in range(len(self.labels)))
+        cells = [_calculated(expression, group, normal_quantile(options.level)) for group in groups]
+        return cells, tuple(warning for _, warnings in found.values() for warning in warnings)
 
     def cells(self, expression: Expression, groups: Sequence[int]) -> Sequence[Any]:
         cells: list[Cell] = self._answered(expression)[0]
@@ -169,3 +182,12 @@ def _totals(estimates: Mapping[int | None, Estimates], sums: Sequence[Weights], 
     tables = [estimates[one.number].table(one.table).ravel() for one in sums]
     columns = [np.bincount(s.groups, s.weights * table, groups) for s, table in zip(sums, tables, strict=True)]
     return np.stack(columns, axis=1)
+
+
+def _calculated(expression: Expression, parts: Mapping[Aggregate, Cell], z: float) -> Cell:
+    """A calculation with the estimates and the intervals of its aggregates, in one group."""
+    if any(cell.estimate is None or cell.low is None for cell in parts.values()):
+        return Cell(None, informative=False)
+    estimate = float(evaluate(expression, lambda part: np.float64(parts[part].estimate)))
+    low, high = evaluate(expression, lambda part: Range(parts[part].low, parts[part].high), point).ends
+    return Cell(estimate, low, high, (high - low) / (2 * z), estimate)

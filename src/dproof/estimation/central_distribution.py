@@ -59,44 +59,68 @@ class Distribution:
         r = √(mean of width²)/2. The interval is that of the middles, as `sums_of` has it for every variance, with r on
         both sides. The estimate takes numbers to lie evenly within their bins.
         """
-        ends = np.array([*self._ends(), (0.0, 0.0)])[self.counts.places(self.place)]  # the last, if any, is missing
-        middle, width = ends.mean(axis=1), ends[:, 1] - ends[:, 0]
-        origin = middle[self.counts.weights != 0].mean() if self.counts.weights.any() else 0.0
-        powers = (np.ones_like(middle), middle - origin, (middle - origin) ** 2, width**2)
-        sums = [replace(self.counts, weights=self.counts.weights * power) for power in powers]
-        covariance = covariances(self.estimates, sums, self.groups)
+        least, most, _ = self._bins()
+        middle, width = (least + most) / 2, most - least
+        sums = self._weighted(middle, middle**2, width**2)
 
         def moments(counts: Estimates) -> tuple[Value, Value]:
             """The variance of the middles, and the mean of width²."""
-            totals, certain = [self._total(one, counts) for one in sums], np.zeros(self.groups, bool)
-            n, first, second, widths = (
-                Value(total, np.broadcast_to(slope, (self.groups, 4)), covariance, certain, linear=True)
-                for total, slope in zip(totals, np.eye(4), strict=True)
-            )
+            n, first, second, widths = self._values(sums, counts)
             return (second - first * first / n) / (n - float(less or 0)), widths / n
 
         with np.errstate(divide="ignore", invalid="ignore"):
             (between, within), (variance, spread) = moments(self.estimates[None]), moments(self.by_method)
-            nothing, z = np.zeros((self.groups, len(sums))), normal_quantile(level)
-            noise = replace(sums_of.estimates, heaviest=nothing, doubts=nothing)
-            middles = replace(sums_of, estimates=noise, options=Options(level)).spread(between.root())
+            z, middles = normal_quantile(level), self._noise(sums_of, len(sums), level).spread(between.root())
             rest = np.sqrt(np.maximum(within.value + z * np.sqrt(np.maximum(within.variance, 0.0)), 0.0)) / 2
             estimate = np.sqrt(np.maximum(variance.value, 0.0) + np.maximum(spread.value, 0.0) / _EVENLY)
             low = np.minimum(np.maximum(middles.low - rest, 0.0), estimate)
             high = np.maximum(middles.high + rest, estimate)
         if squared:
             estimate, low, high = estimate**2, low**2, high**2
-        error = (high - low) / (2 * z)  # bins are part of it, as of a quantile's
-        unsure = (
-            middles.unsure
-            | ~np.isfinite(error)
-            | ~np.isfinite(estimate)
-            | (self._total(sums[0], self.estimates[None]) <= 1)
-        )
-        cells = zip(*(numbers.tolist() for numbers in (estimate, low, high, error, estimate)), strict=True)
+        unsure = middles.unsure | (self._total(sums[0], self.estimates[None]) <= 1)
+        return _cells(estimate, low, high, unsure, z)
+
+    def means(self, level: float, sums_of: Estimated) -> list[Cell]:
+        """The mean of the numbers: between the mean of the least of their bins and the mean of the greatest.
+
+        The estimate takes the middles of bins.
+        """
+        least, most, origin = self._bins()
+        sums = self._weighted(least, most)
+        noise = self._noise(sums_of, len(sums), level)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            n, below, above = self._values(sums, self.estimates[None])
+            lowest, highest = (noise.spread(side / n) for side in (below, above))
+            n, below, above = self._values(sums, self.by_method)
+            estimate = (below.value + above.value) / (2 * n.value)
+            low, high = np.minimum(lowest.low, estimate), np.maximum(highest.high, estimate)
+        unsure = lowest.unsure | highest.unsure
+        return _cells(estimate + origin, low + origin, high + origin, unsure, normal_quantile(level))
+
+    def _bins(self) -> tuple[Array, Array, float]:
+        """The least and the greatest number of the bin of every cell, about an origin among them, and that."""
+        ends = np.array([*self._ends(), (0.0, 0.0)])[self.counts.places(self.place)]  # the last, if any, is missing
+        used = self.counts.weights != 0
+        origin = float(ends[used].mean()) if used.any() else 0.0
+        return ends[:, 0] - origin, ends[:, 1] - origin, origin
+
+    def _weighted(self, *numbers: Array) -> list[Weights]:
+        """The counts that are asked for, and the sums of some numbers of their bins."""
+        return [self.counts, *(replace(self.counts, weights=self.counts.weights * each) for each in numbers)]
+
+    def _values(self, sums: list[Weights], counts: Estimates) -> list[Value]:
+        covariance, certain = covariances(self.estimates, sums, self.groups), np.zeros(self.groups, bool)
+        slopes = np.broadcast_to(np.eye(len(sums))[:, None], (len(sums), self.groups, len(sums)))
         return [
-            Cell(None, informative=False) if doubt else Cell(*cell) for doubt, cell in zip(unsure, cells, strict=True)
+            Value(self._total(one, counts), slope, covariance, certain, linear=True)
+            for one, slope in zip(sums, slopes, strict=True)
         ]
+
+    def _noise(self, sums_of: Estimated, sums: int, level: float) -> Estimated:
+        """What makes intervals of so many sums of counts."""
+        nothing = np.zeros((self.groups, sums))
+        noise = replace(sums_of.estimates, heaviest=nothing, doubts=nothing)
+        return replace(sums_of, estimates=noise, options=Options(level))
 
     def _ends(self) -> list[tuple[float, float]]:
         """The least and the greatest number of each bin."""
@@ -119,3 +143,10 @@ class Distribution:
         estimate = ends[middle][0] + part * (ends[middle][1] - ends[middle][0])
         spread = (ends[high][1] - ends[low][0]) / (2 * normal_quantile(level))
         return Cell(estimate, ends[low][0], ends[high][1], spread, estimate)
+
+
+def _cells(estimate: Array, low: Array, high: Array, unsure: Array, z: float) -> list[Cell]:
+    error = (high - low) / (2 * z)  # bins are part of it, as of a quantile's
+    nothing = unsure | ~np.isfinite(error) | ~np.isfinite(estimate)
+    cells = zip(*(numbers.tolist() for numbers in (estimate, low, high, error, estimate)), strict=True)
+    return [Cell(None, informative=False) if doubt else Cell(*cell) for doubt, cell in zip(nothing, cells, strict=True)]

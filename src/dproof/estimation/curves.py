@@ -52,9 +52,6 @@ class MeasuredCurves(Protocol):
         """AVG or SUM of the curves of each of some groups; None where there may be none to take a mean of."""
         ...
 
-    def estimates(self, expression: Expression) -> Sequence[Cell]:
-        return self.cells(expression, range(len(self.labels)))
-
     def cells(self, expression: Expression, groups: Sequence[int]) -> Sequence[Cell]:
         functions = self.functions(expression, groups)
         return [Cell(None, informative=False) if function is None else function.cell() for function in functions]

@@ -95,7 +95,8 @@ def half_widths(variance: Array, heaviest: Array, level: float) -> Widths:
     bernstein = np.sqrt(2 * spread * depth) + heaviest * depth / 3
     z = normal_quantile(level)
     harmless = _MISSED * stderr / NormalDist().pdf(z)
-    steps = np.where(noisy, np.maximum(heaviest - harmless, 0.0), 0.0)
+    with np.errstate(invalid="ignore"):  # the slope of a root at 0 is infinite
+        steps = np.where(noisy, np.maximum(heaviest - harmless, 0.0), 0.0)
     return Widths(stderr, np.where(few, bernstein, z * stderr + steps), few)
 
 

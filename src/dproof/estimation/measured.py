@@ -60,9 +60,6 @@ class NoGroups:
     def __init__(self, release: Any) -> None:
         self.rows, self.private = release.rows, release.private
 
-    def estimates(self, expression: Expression) -> Sequence[Any]:
-        return []
-
     def cells(self, expression: Expression, groups: Sequence[int]) -> Sequence[Any]:
         return []
 
@@ -113,9 +110,6 @@ class MeasuredRelease:
                 self.answered[expression] = self.estimated.cells(expression)
         return self.answered[expression]
 
-    def estimates(self, expression: Expression) -> Sequence[Any]:
-        return self._answered(expression)[0]
-
     def cells(self, expression: Expression, groups: Sequence[int]) -> Sequence[Any]:
         cells, _ = self._answered(expression)
         return [cells[n] for n in groups]
@@ -145,9 +139,6 @@ class Dispatched:
     @property
     def shown(self) -> Iterable[int]:
         return self.parts[0].shown
-
-    def estimates(self, expression: Expression) -> Sequence[Any]:
-        return self.by.get(expression, self.parts[0]).estimates(expression)
 
     def cells(self, expression: Expression, groups: Sequence[int]) -> Sequence[Any]:
         return self.by.get(expression, self.parts[0]).cells(expression, groups)

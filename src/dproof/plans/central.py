@@ -51,9 +51,8 @@ class Asked:
 class Axis:
     """A column as it is counted: its values, its bins, whether a set holds one item, or whether a curve is there.
 
-    Numbers in bins may be added up as well, as whole numbers about the middle of their range: none is farther from it
-    than the `reach`. It is 0 where no number is added up: where each value is counted by itself, its sum follows.
-    Curves are added up by their coefficients.
+    Numbers in bins may be added up as well, as whole numbers about the middle of their range; where each value is
+    counted by itself, its sum follows. Dates have no sums, in bins or not. Curves are added up by their coefficients.
     """
 
     column: Column
@@ -61,9 +60,14 @@ class Axis:
     item: int | None = None
 
     @property
-    def reach(self) -> int:
-        space = self.column.space
-        return int(self._scale().ends[1]) if self.bins.size < self.bins.stop and space.has_sums else 0
+    def is_binned(self) -> bool:
+        """Whether several values are counted together."""
+        return self.bins.size < self.bins.stop
+
+    @property
+    def max_abs(self) -> int | None:
+        """The largest distance from the middle among the whole numbers that are added up; None where none are."""
+        return int(self._scale().ends[1]) if self.is_binned and self.column.space.has_sums else None
 
     @property
     def has_curves(self) -> bool:
@@ -72,7 +76,7 @@ class Axis:
     @property
     def is_added_up(self) -> bool:
         """Whether sums of the column have to be measured: counts of its values or bins do not tell them."""
-        return self.has_curves or bool(self.reach)
+        return self.has_curves or self.max_abs is not None
 
     @property
     def unit(self) -> Fraction:
@@ -176,7 +180,7 @@ def _sums(
     tables: Listed, columns: Sequence[Column], has_numbers: bool
 ) -> tuple[tuple[tuple[str, ...], str, Fraction], ...]:
     """The curves in each table, and with `has_numbers` the numbers, added up by its other columns."""
-    summed = {axis.name for axis in plan_axes(columns) if axis.has_curves or (has_numbers and axis.reach)}
+    summed = {axis.name for axis in plan_axes(columns) if axis.has_curves or (has_numbers and axis.is_added_up)}
     left_out = _always_there(columns)
     found: dict[tuple[tuple[str, ...], str], Fraction] = {}
     for table, weight in tables:

@@ -15,7 +15,7 @@ from dproof.errors import InputError, TooLarge
 from dproof.laws.debias import Scale
 from dproof.laws.scores import Array
 from dproof.plans.central import Axis
-from dproof.questions.aggregates import Frequent, Rank, deviation, variance
+from dproof.questions.aggregates import Frequent, Rank
 from dproof.questions.cells import Cut, cut, numbered
 from dproof.questions.predicates import Contains, both, leaves
 from dproof.questions.question import Aggregate, Question, aggregates
@@ -79,8 +79,7 @@ class QuestionSums:
                 raise InputError(
                     f"measured tables answer AVG and SUM of the curves {aggregate.columns[0]!r}: ask for these"
                 )
-        # What is no formula of sums, or a formula of squares that are not added up.
-        self.special = [one for one in asked if one.definition.formula is None or self.is_spread(one)]
+        self.special = [one for one in asked if one.definition.formula is None or self.is_told_by_bins(one)]
         for aggregate in self.special:
             self._check(aggregate)
         formulas = [aggregate for aggregate in asked if aggregate not in self.special] or [Aggregate("count")]
@@ -101,10 +100,11 @@ class QuestionSums:
         rows = self.weights(Term((), self.question.where))
         return np.flatnonzero(np.bincount(rows.groups, rows.weights != 0, self.groups)).tolist()
 
-    def is_spread(self, aggregate: Aggregate) -> bool:
-        """Whether it is the variance or deviation of a number in bins, whose squares are not added up."""
-        squares = aggregate.definition.formula in (variance, deviation)
-        return squares and bool(self.axes[aggregate.columns[0]][1].reach)
+    def is_told_by_bins(self, aggregate: Aggregate) -> bool:
+        """Whether it is a moment of a number in bins that is not added up: of dates any, of other numbers a square."""
+        moment = aggregate.definition.moment
+        axis = self.axes[aggregate.columns[0]][1] if moment else None
+        return axis is not None and axis.is_binned and (moment != "mean" or axis.max_abs is None)
 
     def _check(self, aggregate: Aggregate) -> None:
         """Refuse what the counts of the values or bins of a column do not tell."""
@@ -173,7 +173,7 @@ class QuestionSums:
         axes, weights = [axes[n] for n in order], weights.transpose(order)
         if number is not None:
             place, summed = number
-            weights = _same_for_all(weights, axes.index(summed), summed) / (summed.reach or 1)  # curves as they are
+            weights = _same_for_all(weights, axes.index(summed), summed) / (summed.max_abs or 1)  # curves as they are
             axes.remove(summed)
         names = [axis.name for axis in axes]
         for name in (name for name in term.columns if name in names):
@@ -201,6 +201,9 @@ class QuestionSums:
     def _summed(self, term: Term) -> tuple[int, Axis] | None:
         """The number in bins or the curve that a sum adds up, with its place; None where the values of all numbers are
         counted."""
+        for name in term.columns:
+            if self.axes[name][1].is_binned and self.axes[name][1].max_abs is None:
+                raise Untold(f"{name!r} was counted in bins, which tell no product: ask for its mean, or for counts")
         binned = [name for name in term.columns if self.axes[name][1].is_added_up]
         if not binned:
             return None

@@ -78,7 +78,7 @@ class TableLaw:
 
     @property
     def domain(self) -> Domain:
-        reach = {place: axis.reach for place, axis in enumerate(self.axes) if axis.reach}
+        reach = {place: axis.max_abs for place, axis in enumerate(self.axes) if axis.max_abs is not None}
         curves = {place: added_curve(lattice) for place, lattice in self.lattices.items()}
         return Domain(tuple(axis.size for axis in self.axes), reach, curves)
 
@@ -293,7 +293,7 @@ class TableLaw:
     def columns(self) -> list[dict[str, Any]]:
         """The columns as a certificate has them: of curves with the region that coefficients are clipped into."""
         found: list[dict[str, Any]] = [
-            {"name": axis.name, "values": axis.size, "reach": axis.reach} for axis in self.axes
+            {"name": axis.name, "values": axis.size, "reach": axis.max_abs or 0} for axis in self.axes
         ]
         for place, lattice in self.lattices.items():
             box = None if lattice.box is None else list(lattice.box)

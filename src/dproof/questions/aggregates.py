@@ -190,7 +190,8 @@ class Definition:
     numbers, of values of any kind but sets, or of any. `sums` are the products of columns, by position, that the
     `formula` takes the sums of: about the middle of their ranges (`centred`), or as they are. `shape` is "linear" for
     one sum as it is, "mean" for the mean of a column, which is linear where the number of rows is exact, or "curved".
-    With `of_curves` a column may hold curves as well, whose sums are vectors of coefficients.
+    With `of_curves` a column may hold curves as well, whose sums are vectors of coefficients. `moment` is which one of
+    a column's distribution it is: that is told by the counts of bins too.
 
     Without a formula it is `chosen` among values, or it `counts` different values instead of rows. `possible` is what
     it can be at all, from public knowledge; `argument_rule` is what an argument must be, with the advice if it is not.
@@ -204,6 +205,7 @@ class Definition:
     formula: Formula | None = None
     shape: Literal["linear", "mean", "curved"] = "curved"
     of_curves: bool = False
+    moment: Literal["mean", "variance", "deviation"] | None = None
     counts: Literal["rows", "values"] | None = None
     chosen: Rank | Frequent | None = None
     possible: Callable[[Known], Range] = field(default=lambda known: Range())
@@ -218,8 +220,8 @@ class Definition:
 
     @property
     def is_value(self) -> bool:
-        """Whether it is such a value as its column has: a mean, a least, a greatest, a quantile."""
-        return self.shape == "mean" or isinstance(self.chosen, Rank)
+        """Whether it is such a value as its column has: a mean, a least, a greatest, a quantile, a mode."""
+        return self.shape == "mean" or isinstance(self.chosen, Rank) or self.chosen == Frequent()
 
     def name_of(self, argument: Argument) -> tuple[str, bool]:
         """The name that the canonical text has, and whether the argument is written out after it."""
@@ -252,7 +254,7 @@ AGGREGATES: dict[str, Definition] = {
     ),
     "avg": Definition(
         {"avg": None, "mean": None}, sums=((), (0,)), formula=lambda s, columns, _: mean(s, *columns),
-        shape="mean", of_curves=True, possible=lambda known: known.values[0],
+        shape="mean", of_curves=True, moment="mean", possible=lambda known: known.values[0],
     ),
     "min": Definition({"min": None}, chosen=Rank("least"), possible=lambda known: known.values[0]),
     "max": Definition({"max": None}, chosen=Rank("greatest"), possible=lambda known: known.values[0]),
@@ -270,12 +272,12 @@ AGGREGATES: dict[str, Definition] = {
             "var": _SAMPLE, "variance": _SAMPLE, "var_samp": _SAMPLE,
             "var_pop": _POPULATION, "variance_pop": _POPULATION,
         },
-        sums=((), (0,), (0, 0)), formula=variance,
+        sums=((), (0,), (0, 0)), formula=variance, moment="variance",
         possible=lambda known: Range(Fraction(0), _largest_covariance(known)),
     ),
     "stddev": Definition(
         {"stddev": _SAMPLE, "stddev_samp": _SAMPLE, "stddev_pop": _POPULATION},
-        sums=((), (0,), (0, 0)), formula=deviation, possible=_possible_deviations,
+        sums=((), (0,), (0, 0)), formula=deviation, moment="deviation", possible=_possible_deviations,
     ),
     "covar": Definition(
         {"covar_samp": _SAMPLE, "covar": _SAMPLE, "covar_pop": _POPULATION}, columns=2,

@@ -38,7 +38,11 @@ class Cell:
 
     `estimate`, `stderr` and `raw` are as they were calculated; `low` and `high` are cut to what is possible. People are
     shown the estimate moved into its interval. `informative` is False where the interval is all that is possible, or
-    where an estimate has none because it could be anything: nothing is learned then, and no number is shown.
+    where an estimate has none because it could be anything: nothing is learned then, and there is no estimate; the
+    number that was calculated is in `raw`.
+
+    >>> Cell(246148.0, 0.0, 3000.0, 90000.0, 1702, informative=False)
+    Cell(estimate=None, low=0.0, high=3000.0, stderr=90000.0, raw=246148.0, informative=False)
 
     `low` and `high` are None also for what is chosen and not measured, such as a curator's median: a note of the answer
     says how good the choice is. For a curve every field but `informative` is a list over its grid. `decimals` are those
@@ -52,6 +56,13 @@ class Cell:
     raw: Any = None
     informative: bool = True
     decimals: int | None = field(default=None, repr=False)
+
+    def __post_init__(self) -> None:
+        if self.informative or self.estimate is None:
+            return
+        is_curve = isinstance(self.low, (list, tuple))
+        object.__setattr__(self, "raw", self.estimate)
+        object.__setattr__(self, "estimate", [None] * len(self.estimate) if is_curve else None)
 
     @property
     def moved(self) -> Any:
@@ -67,8 +78,8 @@ class Cell:
         return self.low if self.estimate < self.low else self.high
 
     def __float__(self) -> float:
-        """The estimate, for whoever calculates on."""
-        return float(self.estimate)
+        """The estimate, for whoever calculates on; NaN where there is none."""
+        return math.nan if self.estimate is None else float(self.estimate)
 
     def __str__(self) -> str:
         if not self.informative:

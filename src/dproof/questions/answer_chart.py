@@ -71,7 +71,8 @@ def _one(answer: Answer, column: str, keys: Sequence[str]) -> Any:
     """One estimated column: a dot and its interval for each row, and a tick for the number it was made from."""
     groups = _groups(answer, keys)
     cells = {group: row[column] for group, row in zip(groups, answer.rows, strict=True)}
-    lines = [{"group": group, **cell.to_json()} for group, cell in cells.items() if _drawn(cell)]
+    fields = ("low", "high", "informative")
+    lines = [{"group": g} | {name: getattr(cell, name) for name in fields} for g, cell in cells.items() if _drawn(cell)]
     dots, naive, texts = [], [], []
     middle = sum(line["low"] + line["high"] for line in lines) / (2 * len(lines))
     least, most = min(line["low"] for line in lines), max(line["high"] for line in lines)

@@ -75,12 +75,14 @@ def apply(expression: Expression, value: Any) -> Any:
     inside = apply(expression.inner, value)
     if not isinstance(inside, Cell):
         return _at(expression, inside)
-    estimate, decimals = _at(expression, inside.estimate), _decimals(expression)
+    if not inside.informative and inside.low is None:
+        return inside
+    estimate, decimals = _at(expression, inside.estimate) if inside.informative else None, _decimals(expression)
     if inside.low is None or inside.high is None:
         return replace(inside, estimate=estimate, stderr=None, decimals=decimals)
     ends = _image(expression, inside.low, inside.high)
     if ends is None:
-        return Cell(estimate, raw=inside.raw, informative=False)
+        return Cell(None, raw=inside.raw, informative=False)
     return Cell(estimate, *ends, None, inside.raw, inside.informative, decimals)
 
 

@@ -24,7 +24,6 @@ from dproof.questions.functions import apply
 from dproof.questions.possible import possible
 from dproof.questions.question import (
     Aggregate,
-    Applied,
     Expression,
     Key,
     Question,
@@ -39,6 +38,7 @@ _CHOSEN = (
     "these rows were chosen by noisy values, so their intervals are wider: on average {:.4g}% of the intervals shown "
     "hold the truth"
 )
+_LEFT_OUT = "HAVING leaves out groups of which it has no information: whether they belong here is not known"
 
 
 class Measured(Protocol):
@@ -60,9 +60,6 @@ class Measured(Protocol):
     def ways_out(self) -> str:
         """What to do about an answer that tells nothing."""
 
-    def estimates(self, expression: Expression) -> Sequence[Any]:
-        """An expression in every group, for HAVING and ORDER BY: intervals are not needed."""
-
     def cells(self, expression: Expression, groups: Sequence[int]) -> Sequence[Any]:
         """An expression with its interval in each of some groups."""
 
@@ -76,9 +73,8 @@ def answer(
     """The rows that HAVING, ORDER BY and LIMIT leave, with cells cut to what is possible.
 
     What is `measured_at` a level has intervals of that level. Groups that are made of the items of sets as well follow
-    each other, a group for each item.
+    each other, a group for each item. Of what is not known at the level that is shown, HAVING takes none.
     """
-    measured = measured_at(level)
     items = [None] if question.unnest is None else question.unnest.items
 
     def keys(key: Key | Unnest, rows: Iterable[int]) -> list[Any]:
@@ -86,13 +82,6 @@ def answer(
             return [_label(items[row % len(items)]) for row in rows]
         place = question.group_by.index(key)
         return [measured.labels[row // len(items)][place] for row in rows]
-
-    def looked_at(expression: Expression) -> Sequence[Any]:
-        if isinstance(expression, (Key, Unnest)):
-            return keys(expression, range(len(measured.labels) * len(items)))
-        parts = [measured.estimates(part) for part in measured_parts(expression, question.unnest)]
-        values = [parts[item % len(parts)][n] for n in range(len(measured.labels)) for item in range(len(items))]
-        return [apply(expression, _plain(value)) for value in values] if isinstance(expression, Applied) else values
 
     def column(expression: Expression, rows: Sequence[int]) -> list[Any]:
         if isinstance(expression, (Key, Unnest)):
@@ -107,15 +96,23 @@ def answer(
 
     sides = [side for test in question.having for side in (test.left, test.right)]
     ordered = [order.expression for order in question.order_by]
-    shown = [n * len(items) + item for n in measured.shown for item in range(len(items))]
-    kept = arranged(question, {part: looked_at(part) for part in (*sides, *ordered)}, shown)
-    chosen = chosen_by_noise(question) and 0 < len(kept) < len(shown)
-    if chosen:
-        measured = measured_at(level_of_chosen(level, len(kept), len(shown)))
+    measured, at, is_doubtful = measured_at(level), level, False
+    kept = shown = [n * len(items) + item for n in measured.shown for item in range(len(items))]
+    while True:
+        looked_at = {part: dict(zip(kept, column(part, kept), strict=True)) for part in (*sides, *ordered)}
+        is_doubtful |= any(_tells_nothing(value) for side in sides for value in looked_at[side].values())
+        kept = arranged(question, looked_at, kept)
+        chosen = chosen_by_noise(question) and 0 < len(kept) < len(shown)
+        needed = level_of_chosen(level, len(kept), len(shown)) if chosen else at
+        if needed == at:
+            break
+        measured, at = measured_at(needed), needed
     columns = {item.alias: column(item.expression, kept) for item in question.select}
     rows = [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
     groups = list(dict.fromkeys(row // len(items) for row in kept))
     notes = dict.fromkeys([*cautions(rows, measured.ways_out), *measured.notes(groups)])
+    if is_doubtful:
+        notes[_LEFT_OUT] = None
     if chosen and any(_is_interval(value) for row in rows for value in row.values()):
         notes[_CHOSEN.format(100 * level)] = None
     return Answer(tuple(columns), rows, level, tuple(notes), method)
@@ -154,6 +151,10 @@ def rows_of_group(question: Question) -> int:
     return 1 if question.unnest is None else len(question.unnest.items)
 
 
+def _tells_nothing(value: Any) -> bool:
+    return isinstance(value, Cell) and not value.informative
+
+
 def _is_interval(value: Any) -> bool:
     return isinstance(value, Cell) and value.low is not None and value.low != value.high
 
@@ -169,16 +170,16 @@ def _label(item: Any) -> Any:
     return int_or_float(item) if isinstance(item, Fraction) else item
 
 
-def arranged(question: Question, columns: Mapping[Expression, Sequence[Any]], rows: Iterable[int]) -> list[int]:
+def arranged(question: Question, columns: Mapping[Expression, Mapping[int, Any]], rows: Iterable[int]) -> list[int]:
     """The rows that HAVING, ORDER BY and LIMIT leave, in order; what has no value passes no test and comes last."""
     kept = [n for n in rows if _passes(question, columns, n)]
     for order in reversed(question.order_by):
-        values = [_rank(value, order.descending) for value in columns[order.expression]]
+        values = {n: _rank(columns[order.expression][n], order.descending) for n in kept}
         kept.sort(key=values.__getitem__, reverse=order.descending)
     return kept[: question.limit]
 
 
-def _passes(question: Question, columns: Mapping[Expression, Sequence[Any]], n: int) -> bool:
+def _passes(question: Question, columns: Mapping[Expression, Mapping[int, Any]], n: int) -> bool:
     for test in question.having:
         left, right = _plain(columns[test.left][n]), _plain(columns[test.right][n])
         try:

@@ -152,8 +152,10 @@ def aggregates_of(expression: Expression) -> tuple[Aggregate, ...]:
     return tuple(part for part in parts_of(expression) if isinstance(part, Aggregate))
 
 
-def evaluate(expression: Expression, aggregate: Callable[[Aggregate], Any]) -> Any:
-    """The value of an expression, from those of its aggregates: anything that can be calculated with.
+def evaluate(
+    expression: Expression, aggregate: Callable[[Aggregate], Any], number: Callable[[Fraction], Any] = np.float64
+) -> Any:
+    """The value of an expression, from those of its aggregates and numbers: anything that can be calculated with.
 
     >>> half = Arithmetic("/", Aggregate("count"), Number(Fraction(2)))
     >>> float(evaluate(half, lambda aggregate: 7))
@@ -161,11 +163,11 @@ def evaluate(expression: Expression, aggregate: Callable[[Aggregate], Any]) -> A
     """
     match expression:
         case Number(value):
-            return np.float64(value)
+            return number(value)
         case Aggregate():
             return aggregate(expression)
         case Arithmetic(sign, left, right):
-            x, y = evaluate(left, aggregate), evaluate(right, aggregate)
+            x, y = evaluate(left, aggregate, number), evaluate(right, aggregate, number)
             with np.errstate(all="ignore"):
                 return _OPERATIONS[sign](x, y)
         case Applied():

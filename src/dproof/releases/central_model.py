@@ -89,7 +89,7 @@ class ModelRows:
         below = np.cumsum([counts[value] for value in ordered])
         return ordered[int(np.argmax(below >= float(aggregate.argument or 0) * below[-1]))]
 
-    def estimates(self, expression: Expression) -> Sequence[Any]:
+    def _estimates(self, expression: Expression) -> Sequence[Any]:
         if isinstance(expression, Aggregate) and expression in self.chosen:
             return self.chosen[expression]
         refuse_calculation(expression, self.chosen)
@@ -100,7 +100,7 @@ class ModelRows:
         return [None if not np.isfinite(n) else round(n) if whole else n for n in numbers]
 
     def cells(self, expression: Expression, groups: Sequence[int]) -> Sequence[Any]:
-        estimates = self.estimates(expression)
+        estimates = self._estimates(expression)
         return [Cell(estimates[n], raw=estimates[n]) for n in groups]
 
     def notes(self, groups: Sequence[int]) -> Iterator[str]:

@@ -248,9 +248,8 @@ def mean_half_widths(law: TableLaw, rows: int) -> dict[Residual, float]:
             half = _mean_curve_half_width(law, key, rows / cells)
             widths |= {} if half is None else {key: half}
             continue
-        variance = (
-            precisions[key.number].cell_variance(key.table) + precisions[None].cell_variance(key.table) * axis.reach**2
-        )
+        of_sums, of_counts = (precisions[number].cell_variance(key.table) for number in (key.number, None))
+        variance = of_sums + of_counts * (axis.max_abs or 0) ** 2
         if rows >= cells:
             widths[key] = float(deviations(law) * float(axis.unit) * variance**0.5 * cells / rows)
     return widths
