@@ -22,7 +22,7 @@ from dproof.curation.noisy_curves import NoisyCurves
 from dproof.curation.preview import Preview, preview
 from dproof.curation.price import Price
 from dproof.curation.question_key import ON_THE_GRID, key_of
-from dproof.curation.released import answer_of, draw
+from dproof.curation.released import answer_of, draw, has_counts_by_value
 from dproof.curation.tally import counter_of, read_rows, tally
 from dproof.errors import InputError
 from dproof.exact import exact, int_or_float, level_of
@@ -249,8 +249,10 @@ class Curator:
 
     def _sold(self, measurement: Measurement, released: Released, *, free: bool) -> tuple[Measurement, tuple[str, ...]]:
         """At which price something was bought, and the notes on that: a stored answer may have been paid better."""
-        if not measurement.free and self.paid(released) != measurement.price:
-            measurement = self._measure(measurement.question, self.paid(released))
+        by_value = measurement.curves is None and has_counts_by_value(released)
+        told_otherwise = by_value != any(noisy.values is not None for noisy in measurement.noisy)
+        if not measurement.free and (told_otherwise or self.paid(released) != measurement.price):
+            measurement = self._measure(measurement.question, self.paid(released), by_value=by_value)
         notes = [
             *self.receipt(measurement.price, released, free),
             *as_counted(self.plan, columns(measurement.question)),
@@ -334,7 +336,8 @@ class Curator:
         self.price(MOST, terms.delta)
 
         def measured(epsilon: Fraction) -> Measurement:
-            return self._measure(question, self._priced(self.price(epsilon, terms.delta)))
+            price = self._priced(self.price(epsilon, terms.delta))
+            return self._measure(question, price, by_value=False)  # so that the width is known
 
         return accurate(measured, exact(terms.accuracy, "accuracy"), terms.level, self.public_rows)
 
@@ -351,8 +354,9 @@ class Curator:
             return Price(cost)
         return Price(cost, rho_for(cost.epsilon, cost.delta))
 
-    def _measure(self, question: Question, price: Price) -> Measurement:
-        measurement = measure(question, self.schema, price.privacy, rho=price.rho, unit=self.plan.unit)
+    def _measure(self, question: Question, price: Price, *, by_value: bool = True) -> Measurement:
+        unit = self.plan.unit
+        measurement = measure(question, self.schema, price.privacy, rho=price.rho, unit=unit, by_value=by_value)
         counter_of(measurement)  # refuses what is too large to count while nothing is spent
         return measurement
 

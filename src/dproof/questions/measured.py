@@ -162,7 +162,8 @@ def refuse_calculation(expression: Expression, chosen: Container[Aggregate]) -> 
     """Refuse a calculation with an aggregate that is chosen among values, and so is no formula of sums."""
     for aggregate in aggregates_of(expression):
         if aggregate in chosen:
-            raise InputError(f"{aggregate.kind.upper()} cannot be calculated with: select it by itself")
+            name = "COUNT(DISTINCT ...)" if aggregate.definition.counts else aggregate.kind.upper()
+            raise InputError(f"{name} cannot be calculated with: select it by itself")
 
 
 def _label(item: Any) -> Any:
