@@ -35,6 +35,7 @@ from dproof.questions.question import (
 from dproof.questions.schema import Schema, shown_as
 from dproof.spaces.space import COMPARISONS
 
+_SELDOM = 0.005  # where fewer of all answers are told, those may miss more often than they say
 _CHOSEN = (
     "these rows were chosen by noisy values, so their intervals are wider: on average {:.4g}% of the intervals shown "
     "hold the truth"
@@ -135,6 +136,19 @@ def level_of_chosen(level: float, shown: int, groups: int) -> float:
     0.9975
     """
     return 1 - (1 - level) * shown / groups
+
+
+def level_of_seldom(level: float) -> float:
+    """The level of an interval that may be one of the few that tell something, where most tell nothing.
+
+    A ratio is told only where noise leaves its divisor clearly above zero. If that is near zero in truth, only large
+    noise has it told, and such noise makes it wrong. Intervals that miss on one side so much less often still hold as
+    often as they say among those that are told, wherever one answer in a hundred is.
+
+    >>> round(level_of_seldom(0.95), 6)
+    0.9995
+    """
+    return 1 - 2 * (1 - level) * _SELDOM
 
 
 def level_of_shown(question: Question, level: float, rows: Callable[[], int]) -> float:
