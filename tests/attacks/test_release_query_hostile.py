@@ -44,7 +44,7 @@ def release(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
         ("SELECT avg(hobby) FROM release", "AVG needs numbers"),
         ("SELECT hobby FROM release", "asks for aggregates"),
         ("SELECT * FROM release", "asks for rows"),
-        ("SELECT count(DISTINCT hobby) FROM release", r"cannot be debiased.*raw\(\.\.\.\)"),
+        ("SELECT 2 * count(DISTINCT hobby) FROM release", r"COUNT\(DISTINCT ...\) cannot be calculated with"),
         ("SELECT mode(hobby) || 'x' FROM release", "is not supported"),
         ("SELECT count(*) FROM release; DROP TABLE release", "one statement at a time"),
         ("SELECT count(*) FROM read_csv('/etc/passwd')", "without joins, functions or files"),

@@ -93,6 +93,23 @@ def test_a_cheaper_repetition_gets_the_better_answer(curator: dp.Curator) -> Non
     assert curator.remaining().epsilon == Fraction(1, 2)
 
 
+def test_several_questions_are_paid_for_together_or_not_at_all(curator: dp.Curator) -> None:
+    women, men = (f"SELECT count(*) AS n FROM data WHERE sex = '{sex}' AND age < 50" for sex in "fm")
+    before = curator.ledger.entries
+    for wrong in ([women, "SELECT count(*) FROM data WHERE sex = 'x'"], [women, 3]):
+        with pytest.raises(InputError):
+            curator.ask(wrong, epsilon=1)  # type: ignore[call-overload]
+    with pytest.raises(OverBudget, match="nothing was read and nothing was spent"):
+        curator.ask([women, men], epsilon=2)
+    assert curator.remaining().epsilon == 3 and curator.ledger.entries == before
+    first, second, again, every = curator.ask([women, men, women, "SELECT count(*) AS n FROM data"], epsilon=1)
+    assert curator.remaining().epsilon == 1
+    assert first.rows == again.rows == curator.ask(women, epsilon=1).rows and first.rows != second.rows
+    free = [answer.notes[0].startswith("It was free") for answer in (first, second, again, every)]
+    assert free == [False, False, True, True] and every.rows[0]["n"].estimate == ROWS
+    assert curator.ask([], epsilon=1) == [] and curator.remaining().epsilon == 1
+
+
 def test_what_no_row_can_change_is_free(curator: dp.Curator) -> None:
     assert len(curator.ask("SELECT count(*) FROM data", epsilon=1).notes) == 1  # none of what was drawn
     assert curator.ask("SELECT count(*) AS n FROM data", epsilon=1).rows[0]["n"].estimate == ROWS

@@ -48,7 +48,7 @@ def reach(sql: str, rows: int | None = 4) -> tuple[float, float]:
         ("SELECT count(size) FROM data", 0, 4),
         ("SELECT count(free) FROM data", 0, 4),
         ("SELECT count(free) / count(*) FROM data", 0, 1),
-        ("SELECT count(DISTINCT sex) FROM data", 0, 2),
+        ("SELECT count(DISTINCT sex) FROM data", 1, 2),
         ("SELECT sum(age) FROM data", -8, 12),
         ("SELECT sum(size) FROM data", 0, 16),
         ("SELECT sum(age) FROM data WHERE sex = 'f'", -8, 12),

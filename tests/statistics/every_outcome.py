@@ -21,10 +21,14 @@ Row = tuple[Any, ...]
 
 
 class Chances(NamedTuple):
-    """How likely an answer is true, that nothing is known included, and how likely one that tells something is."""
+    """How likely an answer is true, that nothing is known included, and how likely one that tells something is.
+
+    And how likely it is that an answer tells something.
+    """
 
     of_all: float
     of_told: float
+    told: float
 
 
 class Outcomes:
@@ -80,7 +84,7 @@ class Outcomes:
             tells = cell.informative and cell.low is not None
             holds = not tells or cell.low - 1e-9 <= truth <= cell.high + 1e-9
             held, told, both = held + chance * holds, told + chance * tells, both + chance * (tells and holds)
-        return Chances(held, both / told if told else 1.0)
+        return Chances(held, both / told if told else 1.0, told)
 
 
 def _one_more(chances: dict[Row, float], law: Sequence[float]) -> dict[Row, float]:

@@ -119,3 +119,11 @@ def test_covariances_ratios_and_conditions_of_two_columns(table: str, epsilon: A
     }
     for (sql, where), truth in asked.items():
         assert found.covered(truth, sql, where).of_all >= 0.95, (sql, where)
+
+
+@pytest.mark.parametrize("epsilon", ["0.5", 2, 5])
+@pytest.mark.parametrize("rows", ["a", "aaaaaaaa", "aaaabbbb", "aaaaaaaaaaab", "aaaabbbbcccc"])
+def test_numbers_of_different_values(rows: str, epsilon: Any) -> None:
+    found = outcomes("team", tuple((value,) for value in rows), epsilon)
+    covered = found.covered(len(set(rows)), "count(DISTINCT team)")
+    assert covered.of_all >= 0.95 and covered.of_told >= 0.93

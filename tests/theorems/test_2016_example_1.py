@@ -40,6 +40,8 @@ def test_the_answers_on_the_six_rows() -> None:
     release = sanitise(pa.table({"hobby": list(TABLE)}), plan)
     (row,) = release.raw("SELECT count(*) AS n, count(DISTINCT hobby) AS k FROM release").rows
     assert (row["n"], row["k"]) == (6, distinct(TABLE)) == (6, 4)
+    number = release.query("SELECT count(DISTINCT hobby) AS k FROM release").rows[0]["k"]
+    assert (number.low, number.estimate) == (4, 4) and number.high >= 4
     (row,) = release.raw("SELECT count(*) AS n FROM release WHERE hobby = 'Television'").rows
     assert row["n"] == watch_television(TABLE) == 2
     assert three_most_common(tuple(release.to_arrow()["hobby"].to_pylist())) == three_most_common(TABLE)

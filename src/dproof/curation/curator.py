@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from fractions import Fraction
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, overload
 
-from dproof.arguments import as_path, expect
+from dproof.arguments import as_path, expect, listed
 from dproof.coins import NOT_PRIVATE, Coins, current, fresh_key
 from dproof.curation.accuracy import MOST, accurate
-from dproof.curation.ledger import Ledger
+from dproof.curation.ledger import Debit, Ledger
 from dproof.curation.ledger_file import is_begun
 from dproof.curation.limits import Amount, rho_for
 from dproof.curation.measurement import Measurement, Released, check_groups, measure
@@ -22,7 +22,7 @@ from dproof.curation.noisy_curves import NoisyCurves
 from dproof.curation.preview import Preview, preview
 from dproof.curation.price import Price
 from dproof.curation.question_key import BY_GROUP, ON_THE_GRID, key_of
-from dproof.curation.released import answer_of, draw, rehearse
+from dproof.curation.released import answer_of, draw, has_counts_by_value, rehearse
 from dproof.curation.tally import counter_of, made_up, read_rows, tally
 from dproof.errors import InputError
 from dproof.exact import exact, int_or_float, level_of
@@ -31,7 +31,7 @@ from dproof.plans.plan import Plan
 from dproof.plans.schema import as_counted, schema_of
 from dproof.privacy import Privacy, Promise
 from dproof.questions.answer import Answer, Cell
-from dproof.questions.building import Asked, as_question
+from dproof.questions.building import Asked, Select, as_question
 from dproof.questions.canonical import canonical
 from dproof.questions.curve_estimate import CurveEstimate
 from dproof.questions.declared import Declared, declare
@@ -146,7 +146,8 @@ class Curator:
             notes=as_counted(self.plan, columns(measurement.question)),
         )
 
-    def ask(
+    @overload
+    def ask(  # type: ignore[overload-overlap]  # a text is a sequence of texts, too
         self,
         asked: Asked,
         *,
@@ -155,20 +156,66 @@ class Curator:
         accuracy: Any = None,
         level: float = 0.95,
         all_groups: bool = False,
-    ) -> Answer:
+    ) -> Answer: ...
+
+    @overload
+    def ask(
+        self,
+        asked: Sequence[Asked],
+        *,
+        epsilon: Any = None,
+        delta: Any = 0,
+        accuracy: Any = None,
+        level: float = 0.95,
+        all_groups: bool = False,
+    ) -> list[Answer]: ...
+
+    def ask(
+        self,
+        asked: Asked | Sequence[Asked],
+        *,
+        epsilon: Any = None,
+        delta: Any = 0,
+        accuracy: Any = None,
+        level: float = 0.95,
+        all_groups: bool = False,
+    ) -> Answer | list[Answer]:
         """Answer a question at the price ε (and δ), or at the least price whose interval is ± `accuracy` or better.
 
         The order is: understand the question, draw and tell the answer of a made-up row, debit the ledger, read the
         table, add noise, store the answer. More than 1,000 groups are refused before the debit, unless `all_groups`
-        asks for them.
+        asks for them. Of several questions, in a list, each has this price. All are understood and paid for before a
+        row is read, or none is, and each gets its answer.
         """
         terms = Terms(epsilon, delta, accuracy, level_of(level), all_groups)
+        if not isinstance(asked, (str, Question, Select)):
+            return self._ask_all(listed(asked, "asked", "one or more questions"), terms)
         stored = self.stored(asked, terms)
         if stored is not None:  # waits for no other question: how long that reads the table would show
             return stored
         with self.lock:
             tell = self.begin(asked, terms)()
         return tell()
+
+    def _ask_all(self, asked: Sequence[Asked], terms: Terms) -> list[Answer]:
+        """The answers to several questions, paid for together."""
+        measured = [self._understood(one, terms) for one in asked]
+        keys, found = [self._key(measurement) for measurement in measured], dict[str, Any]()
+        priced = {key: m for key, m in zip(keys, measured, strict=True) if not m.free}
+        with self.lock:
+            found |= {key: self.ledger.find(key, m.privacy) for key, m in priced.items()}
+            owed = {key: m for key, m in priced.items() if found[key] is None}
+            for m in owed.values():
+                _rehearsed(m, terms.level)
+            debits = [Debit(key, m.privacy, m.price.rho, m.cut) for key, m in owed.items()]
+            numbers = self.ledger.debit_all(debits, analyst=self.analyst)
+            for number, (key, m) in zip(numbers, owed.items(), strict=True):
+                found[key], _ = self._paid(number, m.price, partial(self._drawn, m))()
+        answers = []
+        for key, m in zip(keys, measured, strict=True):
+            released = self._drawn(m) if m.free else found[key]
+            answers.append(self._answer(m, terms.level, released, free=owed.pop(key, None) is None))
+        return answers
 
     def stored(self, asked: Asked, terms: Terms) -> Answer | None:
         """The answer that a question got before, which is free; None where the table has to be read for it."""
@@ -257,8 +304,10 @@ class Curator:
 
     def _sold(self, measurement: Measurement, released: Released, *, free: bool) -> tuple[Measurement, tuple[str, ...]]:
         """At which price something was bought, and the notes on that: a stored answer may have been paid better."""
-        if not measurement.free and self.paid(released) != measurement.price:
-            measurement = self._measure(measurement.question, self.paid(released))
+        by_value = measurement.curves is None and has_counts_by_value(released)
+        told_otherwise = by_value != any(noisy.values is not None for noisy in measurement.noisy)
+        if not measurement.free and (told_otherwise or self.paid(released) != measurement.price):
+            measurement = self._measure(measurement.question, self.paid(released), by_value=by_value)
         notes = [
             *self.receipt(measurement.price, released, free),
             *as_counted(self.plan, columns(measurement.question)),
@@ -296,17 +345,20 @@ class Curator:
         cut: Fraction,
     ) -> Callable[[], tuple[Released, bool]]:
         """Pay and read, unless an answer is stored; what comes back stores it, and gives it as `buy` does."""
-        cost, rho = price.privacy, price.rho
         with self.lock:
-            stored = self.ledger.find(key, cost)
+            stored = self.ledger.find(key, price.privacy)
             if stored is not None:
                 return lambda: (stored, True)
             rehearsed()
-            number = self.ledger.debit(key, cost, analyst=self.analyst, rho=rho, cut=cut)
-            paid = {"epsilon": str(cost.epsilon), "delta": str(cost.delta)}
-            paid |= {} if rho is None else {"rho": str(rho)}
-            with _paid_for():
-                released = {**fresh(), **paid}
+            number = self.ledger.debit(key, price.privacy, analyst=self.analyst, rho=price.rho, cut=cut)
+            return self._paid(number, price, fresh)
+
+    def _paid(self, number: int, price: Price, fresh: Callable[[], Released]) -> Callable[[], tuple[Released, bool]]:
+        """Read what was paid for; what comes back stores it, and gives it as `buy` does."""
+        paid = {"epsilon": str(price.privacy.epsilon), "delta": str(price.privacy.delta)}
+        paid |= {} if price.rho is None else {"rho": str(price.rho)}
+        with _paid_for():
+            released = {**fresh(), **paid}
 
         def store() -> tuple[Released, bool]:
             with _paid_for():
@@ -358,7 +410,8 @@ class Curator:
         self.price(MOST, terms.delta)
 
         def measured(epsilon: Fraction) -> Measurement:
-            return self._measure(question, self._priced(self.price(epsilon, terms.delta)))
+            price = self._priced(self.price(epsilon, terms.delta))
+            return self._measure(question, price, by_value=False)  # so that the width is known
 
         return accurate(measured, exact(terms.accuracy, "accuracy"), terms.level, self.public_rows)
 
@@ -375,8 +428,9 @@ class Curator:
             return Price(cost)
         return Price(cost, rho_for(cost.epsilon, cost.delta))
 
-    def _measure(self, question: Question, price: Price) -> Measurement:
-        measurement = measure(question, self.schema, price.privacy, rho=price.rho, unit=self.plan.unit)
+    def _measure(self, question: Question, price: Price, *, by_value: bool = True) -> Measurement:
+        unit = self.plan.unit
+        measurement = measure(question, self.schema, price.privacy, rho=price.rho, unit=unit, by_value=by_value)
         counter_of(measurement)  # refuses what is too large to count while nothing is spent
         return measurement
 

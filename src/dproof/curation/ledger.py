@@ -23,7 +23,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from fractions import Fraction
-from typing import Any
+from typing import Any, NamedTuple
 
 from dproof.arguments import as_path, expect, mapping
 from dproof.curation.account import Account, left_under, paid
@@ -45,6 +45,15 @@ class Standing:
     budget: Amount
     spent: Amount
     remaining: Amount
+
+
+class Debit(NamedTuple):
+    """What is paid for one question (see `Ledger.debit`)."""
+
+    key: str
+    cost: Promise
+    rho: Fraction | None
+    cut: Fraction
 
 
 class Ledger:
@@ -204,11 +213,19 @@ class Ledger:
 
         `rho` is that of the answer's noise, and `cut` how far its tables may lie from the laws that have this ρ.
         """
-        expect(key, str, "key", "the text of a question")
+        (number,) = self.debit_all([Debit(key, cost, rho, cut)], analyst=analyst)
+        return number
+
+    def debit_all(self, debits: Sequence[Debit], *, analyst: str | None = None) -> list[int]:
+        """Pay for several questions, or for none of them where the budget does not allow all (see `debit`)."""
         who = {} if analyst is None else {"analyst": expect(analyst, str, "analyst", "a name")}
+        numbers = []
         with self._transaction(writing=True) as (database, account):
-            limits = account.limits_of(analyst, self.ceiling)
-            return self._spend(database, "question", {"key": key, **who, **_noise(rho, cut)}, cost, limits)
+            for key, cost, rho, cut in debits:
+                body = {"key": expect(key, str, "key", "the text of a question"), **who, **_noise(rho, cut)}
+                limits = account.limits_of(analyst, self.ceiling)
+                numbers.append(self._spend(database, "question", body, cost, limits))
+        return numbers
 
     def store(self, number: int, answer: Any) -> Any:
         """Keep the answer to a question that was paid for, and give back the one that counts.

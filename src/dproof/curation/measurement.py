@@ -27,6 +27,7 @@ from dproof.mechanisms.noise import Noise, demand_noise, integer_laplace
 from dproof.privacy import Privacy, Unit
 from dproof.questions.aggregates import Frequent
 from dproof.questions.canonical import expression, normalise
+from dproof.questions.distinct import values_of
 from dproof.questions.effects import Coordinate, Effects, Grouped, effects
 from dproof.questions.measured import rows_of_group
 from dproof.questions.predicates import both
@@ -48,16 +49,22 @@ from dproof.questions.sums import Term, present, terms
 WAYS_OUT = "a larger ε, fewer columns in the question, or coarser conditions"  # of an answer that tells nothing
 Released = dict[str, Any]  # plain JSON: the numbers that leave the table, as a ledger keeps them
 _MOST_CHOICES = 1 << 14  # groups, each with a choice of its own
+_MOST_COUNTS = 1 << 16  # of values in groups, for numbers of distinct values
+_USUAL = Fraction(19, 20)  # the level at which two kinds of noise are compared
 _MOST_GROUPS = 1000  # that are answered without being asked for expressly
 
 
 @dataclass(frozen=True, slots=True)
 class Noisy:
-    """A sum over rows, or a number of distinct values, and its noise; None where no row can move it."""
+    """A sum over rows, or a number of distinct values, and its noise; None where no row can move it.
+
+    The number itself has noise, or the count of each of so many `values`.
+    """
 
     statistic: Term | Aggregate
     sensitivity: int
     noise: Noise | None
+    values: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,10 +121,12 @@ def measure(
     *,
     rho: Fraction | None = None,
     unit: Unit | None = None,
+    by_value: bool = True,
 ) -> Measurement:
     """How to answer a checked question at this price; with `rho`, which must keep it, by noise that has this ρ.
 
-    `unit` is whose loss is counted; unless it is given, that of a row.
+    `unit` is whose loss is counted; unless it is given, that of a row. Without `by_value` a number of distinct values
+    has noise itself, also where the counts of the values would tell more.
 
     >>> from dproof.questions.schema import resolve
     >>> from dproof.questions.sql import parse
@@ -157,13 +166,32 @@ def measure(
     linear, cut = _linear(question, schema, price.part(share * len(sums)), unit, sums, cells)
     one, counts = price.part(share), []
     for aggregate in distinct:
-        made = one.noise(moved, moved * rows_per_person, cells)
-        counts.append(Noisy(aggregate, moved, made.of[0]))
-        cut += made.cut
+        counted, more = _distinct(aggregate, schema, one, unit, groups, by_value=by_value)
+        counts.append(counted)
+        cut += more
     if picked and groups > _MOST_CHOICES:
         raise TooLarge(f"a value would be chosen in each of {groups} groups: ask for {_MOST_CHOICES} at most")
     choices = [choice_of(a, schema, one.pure, rows_per_person, groups) for a in picked]
     return Measurement(question, keys, schema, price, unit, (*linear, *counts), tuple(choices), None, cut)
+
+
+def _distinct(
+    aggregate: Aggregate, schema: Schema, price: Price, unit: Unit, groups: int, *, by_value: bool
+) -> tuple[Noisy, Fraction]:
+    """Noise for a number of distinct values: for the count of each value where the number would tell little.
+
+    That is where an interval of the number would be half of what it can be or wider. A row adds to the count of its
+    value, or of each item that it holds.
+    """
+    rows, values, both_move = unit.rows_per_person, values_of(aggregate, schema), unit.neighbours == "change-one"
+    held = values if aggregate.definition.of_items else 1
+    where = 2 if groups > 1 and both_move else 1  # a row moves from one group to another
+    made = price.noise(rows * where * held, where * (rows * held) ** 2, rows * where if groups > 1 else 1)
+    if not by_value or 4 * made.of[0].quantile(_USUAL) < values or groups * values > _MOST_COUNTS:
+        return Noisy(aggregate, rows * where * held, made.of[0]), made.cut
+    moving = min(2 * held, groups * values) if both_move else held
+    made = price.noise(rows * moving, rows * rows * moving, rows * moving)
+    return Noisy(aggregate, rows * moving, made.of[0], values), made.cut
 
 
 def _measured_curves(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -69,6 +69,34 @@ def is_curved(expression: Expression) -> bool:
             return True
         case _:
             return is_doubtful(expression)
+
+
+def divisors(expression: Expression, schema: Schema) -> Iterator[Any]:
+    """What an expression divides by: calculations without a product or a ratio in them, and counts of rows.
+
+    >>> n, table = Aggregate("count"), Schema("data", {})
+    >>> list(divisors(Arithmetic("/", n, Arithmetic("*", n, n)), table)) == 2 * [*terms(n, table)]
+    True
+    """
+    match expression:
+        case Arithmetic(operator, left, right):
+            yield from divisors(left, schema)
+            yield from divisors(right, schema)
+            if operator == "/":
+                yield from _factors(right, schema)
+        case Aggregate() if expression.definition.sums and expression.definition.shape != "linear":
+            yield terms(expression, schema)[0]
+
+
+def _factors(expression: Expression, schema: Schema) -> Iterator[Any]:
+    match expression:
+        case Arithmetic("*" | "/", left, right):
+            yield from _factors(left, schema)
+            yield from _factors(right, schema)
+        case Aggregate() if expression.definition.counts == "rows":
+            yield from terms(expression, schema)
+        case _:
+            yield expression
 
 
 def is_affine(expression: Expression, schema: Schema, exact: Callable[[Any], bool]) -> bool:

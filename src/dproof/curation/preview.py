@@ -184,8 +184,9 @@ def _noise_text(noisy: Noisy, schema: Schema) -> str:
         return f"{what}: exact, no row can change it"
     worth = Fraction(1) if isinstance(statistic, Aggregate) else statistic.unit(schema)
     unit = "" if worth == 1 else f" of {written(worth)}"
+    numbers = "whole numbers" if noisy.values is None else f"the count of each of {several(noisy.values, 'value')}"
     return (
-        f"{what}: {noisy.noise.name} noise on whole numbers{unit}, sensitivity {noisy.sensitivity}, "
+        f"{what}: {noisy.noise.name} noise on {numbers}{unit}, sensitivity {noisy.sensitivity}, "
         f"standard deviation {written(noisy.noise.variance**0.5)}"
     )
 
@@ -208,6 +209,8 @@ def _spread(
     if any(a.definition.chosen for a in aggregates):
         return None, None
     needed = list(dict.fromkeys(s for a in aggregates for s in (terms(a, schema) or (a,))))
+    if any(noisy.values is not None and noisy.statistic in needed for noisy in measurement.noisy):
+        return None, None
     random = [s for s in needed if noise[s] is not None]
     fixed = [s for s in needed if noise[s] is None]
     if not random and rows is not None:

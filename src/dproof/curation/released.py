@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from functools import partial
-from itertools import accumulate
+from itertools import accumulate, product
 from typing import Any
 
 import numpy as np
@@ -26,15 +26,20 @@ from dproof.curation.simulation import public_seed, simulated_interval
 from dproof.exact import int_or_float
 from dproof.questions.answer import Answer, Cell
 from dproof.questions.counting import Tally
-from dproof.questions.measured import answer
+from dproof.questions.distinct import different, level_of_each, rows_by_value
+from dproof.questions.measured import answer, level_of_chosen, refuse_calculation
 from dproof.questions.question import Aggregate, Expression, aggregates, aggregates_of
 from dproof.questions.sums import Term, terms
 
+_MOST_PARTS = 6  # of a calculation with numbers of distinct values
+_FIELDS = ("estimate", "raw", "low", "high")
 _AS_DRAWN = "This costs nothing. The numbers as drawn are in the cell's `raw` (on the command line: with --json)."
 
 
 def draw(measurement: Measurement, counted: Tally, coins: Coins) -> Released:
     """The released numbers: `noisy`, a whole number for each statistic and group, and `chosen`, a code or codes.
+
+    A number of distinct values may have a list of whole numbers in each group, the count of every value.
 
     Where the number of all rows is public, `rows` tells it. Curves have a vector of noisy sums for each group.
     """
@@ -46,17 +51,27 @@ def draw(measurement: Measurement, counted: Tally, coins: Coins) -> Released:
         if isinstance(statistic, Term):
             exact = counted.sums[statistic]
         else:
-            exact = [len(histogram) for histogram in counted.histograms[statistic]]
+            by_value = [rows_by_value(statistic, measurement.schema, h) for h in counted.histograms[statistic]]
+            exact = [sum(map(bool, counts)) for counts in by_value]
+            if part.values is not None:
+                exact = [count for counts in by_value for count in counts]
         if part.noise is not None:
-            drawn = part.noise.law.draw(measurement.groups, coins).tolist()
+            drawn = part.noise.law.draw(len(exact), coins).tolist()
             exact = [value + more for value, more in zip(exact, drawn, strict=True)]
-        noisy.append(exact)
+        noisy.append(
+            exact if part.values is None else [exact[n : n + part.values] for n in range(0, len(exact), part.values)]
+        )
     chosen = [
         [choose(choice, histogram, measurement.schema, coins) for histogram in counted.histograms[choice.aggregate]]
         for choice in measurement.chosen
     ]
     released: Released = {"noisy": noisy, "chosen": chosen, "private": coins.private}
     return {**released, "rows": counted.rows} if measurement.unit.rows_are_public else released
+
+
+def has_counts_by_value(released: Released) -> bool:
+    """Whether a number of distinct values is told by the counts of all values; earlier versions told the number."""
+    return any(isinstance(number, list) for numbers in released["noisy"] for number in numbers)
 
 
 def _drawn_curves(sums: CurveSums, counted: Tally, coins: Coins) -> Released:
@@ -119,12 +134,14 @@ class MeasuredTable:
 
     def __init__(self, measurement: Measurement, released: Released, level: float) -> None:
         self.question, self.schema = measurement.question, measurement.schema
-        self.measurement, self.level = measurement, level
+        self.measurement, self.numbers, self.level = measurement, released, level
         self.noise: dict[Any, Noisy] = {noisy.statistic: noisy for noisy in measurement.noisy}
         self.released = {
             noisy.statistic: np.array(values, object)
             for noisy, values in zip(measurement.noisy, released["noisy"], strict=True)
         }
+        # Numbers of distinct values that are told by the counts of all values.
+        self.by_value: list[Any] = [noisy.statistic for noisy in measurement.noisy if noisy.values is not None]
         self.chosen = {
             choice.aggregate: self._labels(choice.aggregate, codes)
             for choice, codes in zip(measurement.chosen, released["chosen"], strict=True)
@@ -154,6 +171,8 @@ class MeasuredTable:
             return [Cell(label, raw=label) for label in labels]
         if not parts:
             return self._constant(expression, len(places))
+        if any(part in self.by_value for part in parts):
+            return self._by_value(expression, parts, groups)
         with np.errstate(all="ignore"):
             stats = self._stats(parts, places)
             raw = value_of(expression, stats, self.schema, clip=False)
@@ -171,9 +190,39 @@ class MeasuredTable:
                 cells.append(Cell(shown, a, b, stderr, whole[n]))
         return cells
 
+    def _by_value(self, expression: Expression, parts: Sequence[Aggregate], groups: Sequence[int]) -> list[Cell]:
+        """A number of distinct values that is told by noisy counts, or a calculation with it.
+
+        A calculation is between what it is at the ends of its parts, whose intervals hold all at once (Bonferroni): it
+        rises or falls with each of them where it divides by positive numbers alone.
+        """
+        if isinstance(expression, Aggregate):
+            counts = self.released[expression][self.places[np.array(groups, np.int64)]].astype(float)
+            noise = self.noise[expression].noise
+            half = 0 if noise is None else noise.quantile(repr(level_of_each(self.level, counts.shape[1])))
+            return different(counts, counts - half, counts + half, counts)
+        if len(parts) > _MOST_PARTS or any(part in self.chosen for part in parts):
+            refuse_calculation(expression, self.by_value)
+        level = level_of_chosen(self.level, 1, len(parts))
+        cells = [MeasuredTable(self.measurement, self.numbers, level).cells(part, groups) for part in parts]
+        fields = ([np.array([getattr(cell, name) for cell in part], float) for part in cells] for name in _FIELDS)
+        (estimate, raw), (low, high) = (next(fields), next(fields)), (next(fields), next(fields))
+        with np.errstate(all="ignore"):
+            at = [
+                value_of(expression, dict(zip(parts, values, strict=True)), self.schema, clip=False)
+                for values in (estimate, raw, *product(*zip(low, high, strict=True)))
+            ]
+        ends = np.min(at[2:], axis=0).tolist(), np.max(at[2:], axis=0).tolist()
+        cells_of_groups = []
+        for value, drawn, least, most in zip(at[0].tolist(), at[1].tolist(), *ends, strict=True):
+            known = np.isfinite([least, most]).all()
+            low_end, high_end = (least, most) if known else (None, None)
+            cells_of_groups.append(Cell(value, low_end, high_end, None, drawn, bool(known)))
+        return cells_of_groups
+
     def notes(self, groups: Sequence[int]) -> Iterator[str]:
         """What was done to the numbers that were drawn, and how far a choice may be from the best."""
-        counts = [a for a in aggregates(self.question) if a.definition.counts]
+        counts = [a for a in aggregates(self.question) if a.definition.counts and a not in self.by_value]
         if any(statistic in self.consistent for a in counts for statistic in self._statistics(a)):
             yield (
                 f"Counts of all rows are adjusted to add up to the public number of rows, {self.rows:,} (rows in no "

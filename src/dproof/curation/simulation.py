@@ -24,9 +24,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dproof.coins import Coins
-from dproof.curation.noisy_sums import Floats, Statistics, is_affine, is_curved, is_doubtful, value_of
+from dproof.curation.noisy_sums import Floats, Statistics, divisors, is_affine, is_curved, is_doubtful, value_of
 from dproof.exact import exact
 from dproof.mechanisms.noise import Noise
+from dproof.questions.measured import level_of_seldom
 from dproof.questions.question import Aggregate, Expression, aggregates_of
 from dproof.questions.schema import Schema
 from dproof.questions.sums import Term, terms
@@ -64,9 +65,63 @@ def simulated_interval(
 ) -> tuple[Floats, Floats, Floats]:
     """The interval of any calculation in every group, and its standard error.
 
-    Quantiles of what the calculation gives once fresh noise is taken away again, or the least and the greatest that no
-    test rules out: where it is curved, and where the level is so near 1 that the draws do not tell its quantiles.
+    Quantiles of what the calculation gives once fresh noise is taken away again, at the level of `level_of_seldom`
+    where a divisor may be zero. Or the least and the greatest that no test rules out: where it is curved, and where the
+    level is so near 1 that the draws do not tell its quantiles.
     """
+    strict, careful = level_of_seldom(level), np.zeros(len(next(iter(released.values()))), bool)
+    if not is_curved(expression):
+        careful = _unsteady(expression, released, noises, (level, strict), schema, coins)
+    ends = np.zeros((3, len(careful)))
+    for chosen, at in ((~careful, level), (careful, strict)):
+        if chosen.any():
+            here = {s: values[chosen] for s, values in released.items()}
+            ends[:, chosen] = _interval(expression, here, noises, at, schema, coins)
+    low, high, spread = ends
+    return low, high, spread
+
+
+def _unsteady(
+    expression: Expression,
+    released: Statistics,
+    noises: dict[Any, Noise],
+    levels: tuple[float, float],
+    schema: Schema,
+    coins: Coins,
+) -> NDArray[np.bool_]:
+    """In which groups something that is divided by is as near to zero as noise may be, at both levels together."""
+    found = np.zeros(len(next(iter(released.values()))), bool)
+    for divisor in dict.fromkeys(divisors(expression, schema)):
+        needed = [divisor] if divisor in released else [s for s in released if s in _statistics(divisor, schema)]
+        moving = [s for s in needed if s in noises]
+        if not moving:
+            continue
+        if divisor in released:
+            size, reach = np.abs(released[divisor]), sum(noises[divisor].quantile(repr(level)) for level in levels)
+        else:
+            draws, _ = enough_draws(levels[1], 1)
+            nothing = {s: np.zeros(draws) for s in needed}
+            drawn = {s: noises[s].law.draw(draws, coins).astype(float) for s in moving}
+            start, end = (value_of(divisor, stats, schema, clip=False) for stats in (nothing, nothing | drawn))
+            moved = np.abs(end - start)
+            size = np.abs(value_of(divisor, released, schema, clip=False))
+            reach = sum(np.quantile(moved, level, method="higher") for level in levels)
+        found |= size <= reach
+    return found
+
+
+def _statistics(expression: Expression, schema: Schema) -> set[Any]:
+    return {s for part in aggregates_of(expression) for s in (terms(part, schema) or (part,))}
+
+
+def _interval(
+    expression: Expression,
+    released: Statistics,
+    noises: dict[Any, Noise],
+    level: float,
+    schema: Schema,
+    coins: Coins,
+) -> tuple[Floats, Floats, Floats]:
     groups = len(next(iter(released.values())))
     draws, telling = enough_draws(level, groups)
     affine = is_affine(expression, schema, lambda statistic: statistic not in noises)

@@ -7,7 +7,7 @@ with it the covariances of all sums.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import product
 from typing import Any
@@ -23,13 +23,14 @@ from dproof.estimation.central_weights import covariances, measured_sum
 from dproof.estimation.contingency import Estimates as SumEstimates
 from dproof.estimation.counted import values_of
 from dproof.estimation.estimated import Estimated, Options, Warnings, options_of, warned
-from dproof.estimation.intervals import normal_quantile
+from dproof.estimation.intervals import half_widths, normal_quantile
 from dproof.laws.scores import Array
 from dproof.plans.question_sums import QuestionSums, Untold, Weights
 from dproof.plans.schema import as_counted, schema_of
 from dproof.questions.aggregates import Frequent, Rank
 from dproof.questions.answer import Answer, Cell
 from dproof.questions.building import Asked, as_question
+from dproof.questions.distinct import different, level_of_each
 from dproof.questions.measured import answer, refuse_calculation, rows_of_group
 from dproof.questions.possible import possible
 from dproof.questions.question import Aggregate, Expression, Item, Question, aggregates_of, columns, evaluate
@@ -108,6 +109,7 @@ class MeasuredTables:
         estimates = SumEstimates(values, values, nothing, nothing, covariance, covariance, self.rows or 0)
         careful = replace(options, level=release.law.normal_level(options.level)).for_each(rows_of_group(question))
         one_group = careful.for_each(groups)
+        self.plain_level = options.for_each(rows_of_group(question)).for_each(groups).level
         self.estimated = Estimated(
             schema, numbers, needed, question.where, careful, estimates, fitted, covariance, None
         )
@@ -122,6 +124,8 @@ class MeasuredTables:
         definition = aggregate.definition
         if isinstance(definition.chosen, Frequent):
             return self._most_frequent(aggregate, groups)
+        if definition.counts:
+            return self._different(aggregate, groups, self.plain_level)
         counts, place, axis = self.asked.counts_by(aggregate)
         estimates = self.release.estimates
         spread = Distribution(measured_sum(self.release, counts), place, axis, groups, estimates, self.by_method[None])
@@ -133,21 +137,39 @@ class MeasuredTables:
 
     def _most_frequent(self, aggregate: Aggregate, groups: int) -> list[Cell]:
         """The values, bins or items of the largest estimated counts, in every group."""
+        labels, _, by_value = self._by_value(aggregate, groups)
+        order = np.argsort(-by_value(lambda one, size: _totals(self.by_method, [one], size)), axis=1, kind="stable")
+        most = int(aggregate.argument or 0)
+        chosen = ([labels[n] for n in row[:most]] if most else labels[row[0]] for row in order)
+        return [Cell(best, raw=best) for best in chosen]
+
+    def _different(self, aggregate: Aggregate, groups: int, level: float) -> list[Cell]:
+        """How many values or items there are in every group, by the interval of the count of each."""
+        labels, sizes, by_value = self._by_value(aggregate, groups)
+        counts, shown = (
+            by_value(lambda one, size, by=by: _totals(by, [one], size))  # type: ignore[misc]
+            for by in (self.release.estimates, self.by_method)
+        )
+        variance = by_value(lambda one, size: covariances(self.release.estimates, [one], size)[:, :, 0])
+        level = self.release.law.normal_level(level_of_each(level, len(labels)))
+        half = half_widths(variance, np.zeros_like(variance), level).half
+        return different(shown, counts - half, counts + half, counts, sizes)
+
+    def _by_value(
+        self, aggregate: Aggregate, groups: int
+    ) -> tuple[list[Any], Array, Callable[[Callable[[Weights, int], Array]], Array]]:
+        """The values, bins or items of a column, how many values each stands for, and what tables a function of sums,
+        and of how many numbers it is to give, by group and value."""
         space = self.asked.schema.declared(aggregate.columns[0])
         if space.items is not None:
             labels: list[Any] = list(space.items)
             sums = [measured_sum(self.release, one) for one in self.asked.counts_of_items(aggregate, labels)]
-            counts = _totals(self.by_method, sums, groups)
-        else:
-            table, place, axis = self.asked.counts_by(aggregate)
-            labels = [label for label in axis.bins.labels if label is not None]
-            values = measured_sum(self.release, table).weights * self.by_method[None].table(table.table).ravel()
-            cells = table.groups * axis.size + table.places(place)
-            counts = np.bincount(cells, values, groups * axis.size).reshape(groups, -1)[:, : len(labels)]
-        order = np.argsort(-counts, axis=1, kind="stable")
-        most = int(aggregate.argument or 0)
-        chosen = ([labels[n] for n in row[:most]] if most else labels[row[0]] for row in order)
-        return [Cell(best, raw=best) for best in chosen]
+            return labels, np.ones(len(labels)), lambda of: np.hstack([of(one, groups) for one in sums])
+        counts, place, axis = self.asked.counts_by(aggregate)
+        there = [n for n, label in enumerate(axis.bins.labels) if label is not None]
+        labels, sizes = [axis.bins.labels[n] for n in there], np.array(axis.bins.sizes)[there]
+        by_bin = measured_sum(self.release, counts).by(place, axis.size)
+        return labels, sizes, lambda of: of(by_bin, groups * axis.size).reshape(groups, -1)[:, there]
 
     def _answered(self, expression: Expression) -> Any:
         if expression not in self.answered:

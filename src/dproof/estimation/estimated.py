@@ -19,9 +19,10 @@ from dproof.estimation.distribution import fold, likelihood, projection, shrinka
 from dproof.estimation.distribution_free import DistributionFree
 from dproof.estimation.intervals import (
     Ends,
-    Product,
     Ratio,
+    Total,
     Value,
+    caution,
     half_widths,
     normal_quantile,
     products,
@@ -56,6 +57,7 @@ WAYS_OUT = (  # of an answer that tells nothing
     "a release with a larger ε, fewer columns in the question, coarser conditions, or `dproof ask` on the private table"
 )
 _MEAN_MISSED = 0.1  # of the chance to miss a variance, for the mean
+_NEAR = 2.5  # half-widths from zero below which one over a divisor is not near its tangent
 _TANGENTS = 9  # numbers that the mean could be
 RARE = 0.1  # of the rows that a group would have were they spread evenly
 _UNSURE = "a group may be empty: the denominator's interval contains 0, so the ratio has no interval"
@@ -227,34 +229,49 @@ class Estimated:
 
     def _near(self, value: Value, level: float) -> Spread:
         """The interval of a value that is linear in the sums, or the ratio of two such, near to what was estimated."""
-        variance = value.variance
-        widths = half_widths(variance, np.einsum("gi,gi->g", np.abs(value.gradient), self.estimates.heaviest), level)
+        variance, care = value.variance, caution(level, value.unsteady)
+        widths, wider = (half_widths(variance, self._heaviest(value), at) for at in (level, care.strict))
+        widths = widths._replace(half=widths.half + care.part * (wider.half - widths.half))
         stderr = np.where(np.isnan(variance), np.nan, widths.stderr)
         doubt = np.einsum("gi,gi->g", np.abs(value.gradient), self.estimates.doubts)
         low, high = value.value - widths.half - doubt, value.value + widths.half + doubt
         exact = widths.half + doubt == 0
-        unsure = value.unsure & ~exact
+        unsure, curved = care.untold & ~exact, value.curved
         if value.ratio is not None:
+            # Of few rows the divisor too has Bernstein's interval; near zero the ratio has that of its parts.
+            bottom = value.ratio.bottom
+            reach = half_widths(bottom.variance, self._heaviest(bottom), care.strict).half
+            unsure = unsure | (widths.few & (np.abs(bottom.value) <= reach))
+            curved = curved | (widths.few & (np.abs(bottom.value) < _NEAR * reach))
             plain = ~widths.few & (doubt == 0) & (variance != 0)
-            ends = value.ratio.interval(normal_quantile(level))
+            z = normal_quantile(level)
+            ends = value.ratio.interval(z, z + care.part * (normal_quantile(care.strict) - z))
             low, high = (np.where(plain, end, other) for end, other in zip(ends, (low, high), strict=True))
-            unsure = np.where(plain, ~np.isfinite(low), unsure)
-        curved = value.curved
+            unsure = unsure | (plain & ~np.isfinite(low))
+        is_ratio = value.ratio is not None and value.ratio.is_plain
+        if not is_ratio and (value.ratio or value.product or value.total):
+            curved = curved | care.near
         if curved.any():
-            ends = self._of_factors(value, level)
+            ends = self._of_parts(value, level)
             low, high = (np.where(curved, end, other) for end, other in zip(ends, (low, high), strict=True))
             exact = np.where(curved, low == high, exact)  # where both estimates are 0, so is the slope, whatever noise
         return Spread(low, high, stderr, exact, doubt > 0, widths.few, unsure)
 
-    def _of_factors(self, value: Value, level: float) -> Ends:
-        """The interval of a product of two values, or of one over a third: from those of each of them.
+    def _heaviest(self, value: Value) -> Array:
+        """The heaviest score of a single row, in every group."""
+        return np.asarray(np.einsum("gi,gi->g", np.abs(value.gradient), self.estimates.heaviest))
 
-        It is infinite where the third may be zero.
+    def _of_parts(self, value: Value, level: float) -> Ends:
+        """The interval of a sum, a product or a ratio of two values: from those of each of them.
+
+        It is infinite where what is divided by may be zero.
         """
+        if value.total is not None:
+            return self._of_summands(value.total, level)
         form = value.product or value.ratio
         assert form is not None
-        factors = (form.left, form.right) if isinstance(form, Product) else (form.top, form.bottom)
-        first, second = (self._near(factor, simultaneous(level, 2)) for factor in factors)
+        parts = (form.top, form.bottom) if isinstance(form, Ratio) else (form.left, form.right)
+        first, second = (self._near(part, simultaneous(level, 2)) for part in parts)
         other = second.low, second.high
         if isinstance(form, Ratio):
             with np.errstate(divide="ignore"):
@@ -264,6 +281,20 @@ class Estimated:
             ends = products((first.low, first.high), other)
         moved = [form.shift + form.factor * end for end in ends]
         return np.minimum(*moved), np.maximum(*moved)
+
+    def _of_summands(self, total: Total, level: float) -> Ends:
+        """The interval of a sum, from those of its two parts and their correlation (Zou 2008, MOVER)."""
+        values = total.left, total.right
+        spreads = [self._near(value, level) for value in values]
+        root = np.sqrt(np.prod([np.maximum(value.variance, 0.0) for value in values], axis=0))
+        shared = np.divide(values[0].shared(values[1]), root, out=np.zeros_like(root), where=root > 0)
+        middle, ends = values[0].value + values[1].value, []
+        for sign, ends_of in ((-1, [one.low for one in spreads]), (1, [one.high for one in spreads])):
+            with np.errstate(invalid="ignore"):
+                x, y = (np.abs(end - value.value) for end, value in zip(ends_of, values, strict=True))
+                square = np.where(np.isfinite(x + y), x**2 + 2 * np.clip(shared, -1, 1) * x * y + y**2, np.inf)
+            ends.append(total.shift + total.factor * (middle + sign * np.sqrt(np.maximum(square, 0.0))))
+        return np.minimum(*ends), np.maximum(*ends)
 
     def _of_tangents(self, value: Value, level: float) -> Spread:
         """The interval of a variance: of the mean square around every number that the mean could be.
@@ -292,7 +323,9 @@ class Estimated:
         # A part of the rows stands for all as for a population; that it is a large part is not made use of.
         target: Target = self.options.target if self.scale == 1 else "population"
         low, high, unsure = spread.low.copy(), spread.high.copy(), spread.unsure & ~rough
+        care, plain_level = caution(level, value.unsteady), level
         for n in np.flatnonzero(rough).tolist():
+            level = care.strict if care.part[n] else plain_level
             low[n], high[n] = -np.inf, np.inf
             if value.linear:
                 low[n], high[n] = free.interval(n, self._linear(value, n), None, level, target)

@@ -82,6 +82,10 @@ class MeasuredRelease:
         self.question, self.rows, self.private = question, parts[0].release_rows, parts[0].private
         schema, asked = parts[0].law.schema, aggregates(question)
         _check_groups(question, parts[0].law)
+        for aggregate in asked:
+            if aggregate.definition.counts == "values" and not aggregate.definition.of_items:
+                keys = (*question.group_by, Key(aggregate.columns[0]))  # each value is counted in each group
+                _check_groups(replace(question, group_by=keys), parts[0].law)
         formulas = [a for a in asked if a.definition.formula] or [Aggregate("count")]
         needed = list(dict.fromkeys(term for a in formulas for term in centred_terms(a, question.where, schema)))
         summed = sorted({c for term in needed for c in term.columns if schema.is_open(c)})
@@ -297,6 +301,6 @@ def _intervals_under_noise(question: Question, law: RowLaw, private: Sequence[Ke
     if noisy.isdisjoint(key.column for key in private):
         return 0
     asked = [part for part in expressions(question) if aggregates_of(part)]
-    counts = all(isinstance(part, Aggregate) and part.definition.counts == "rows" for part in asked)
+    counts = all(isinstance(part, Aggregate) and part.definition.counts for part in asked)
     sizes = ((key.column, len(grouping(key, law.schema).labels)) for key in private)
     return prod(min(size, 2 * NODES) if counts and noisy == {column} else size for column, size in sizes)

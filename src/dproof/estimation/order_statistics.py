@@ -1,9 +1,10 @@
-"""Quantiles, extremes and the most frequent values of estimated distributions."""
+"""Quantiles, extremes, the most frequent values and the number of values of estimated distributions."""
 
 from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any, NamedTuple
@@ -14,14 +15,17 @@ from dproof.errors import InputError
 from dproof.estimation.contingency import Contingency, Target
 from dproof.estimation.counted import Combos, Counting
 from dproof.estimation.distribution_free import DistributionFree
-from dproof.estimation.estimated import Options, estimate, refuse_singular
+from dproof.estimation.estimated import Estimated, Options, estimate, refuse_singular
 from dproof.estimation.intervals import Ends, half_widths, normal_quantile
+from dproof.estimation.stored import count, whole
 from dproof.estimation.subsamples import StoredRows, of_whole, scale_up
 from dproof.exact import int_or_float
 from dproof.laws.lattice import NODES
 from dproof.laws.scores import Array
 from dproof.questions.aggregates import Frequent, Rank
 from dproof.questions.answer import Cell
+from dproof.questions.canonical import name
+from dproof.questions.distinct import different, level_of_each, values_of
 from dproof.questions.predicates import Compare, Contains, Predicate, both
 from dproof.questions.question import Aggregate, Key, Question
 from dproof.questions.sums import Term, present, undeclared_missing
@@ -65,12 +69,9 @@ class OrderStatistics:
     def cells(self, aggregate: Aggregate) -> list[Cell]:
         """One cell for every group of the answer."""
         definition = aggregate.definition
-        if definition.counts == "values":
-            raise InputError(
-                "COUNT(DISTINCT ...) cannot be debiased: which values occur at all is what the noise hides; "
-                "raw(...) counts those of the sanitised rows"
-            )
         where = both(self.question.where, present(aggregate, undeclared_missing(self.schema)))
+        if definition.counts == "values":
+            return self._different(aggregate, where)
         if isinstance(definition.chosen, Frequent):
             return self._most_frequent(aggregate, definition.chosen.several, where)
         if definition.chosen is None:
@@ -186,42 +187,62 @@ class OrderStatistics:
 
     def _most_frequent(self, aggregate: Aggregate, several: bool, where: Predicate | None) -> list[Cell]:
         """The values or items of the largest estimated counts."""
-        (column,) = aggregate.columns
-        grouped: list[tuple[tuple[Any, ...], tuple[float, float, Any]]]
-        if self.schema.spaces[column].items is not None:
-            space = self.schema.declared(column)
-            grouped = [
-                (labels, (*counts, item))
-                for item in map(space.candidate, range(space.candidates))
-                for labels, counts in self._counts(both(where, Contains(column, item)), ())
-            ]
-        else:
-            grouped = [
-                (tuple(group), (*counts, value)) for (*group, value), counts in self._counts(where, (Key(column),))
-            ]
-        counted: dict[tuple[Any, ...], list[tuple[float, float, Any]]] = {labels: [] for labels in self.labels}
-        for group, row in grouped:
-            if row[2] is not None:
-                counted[group].append(row)
+        items, counted = self.schema.spaces[aggregate.columns[0]].items is not None, self._nothing()
+        for places, estimated in self._counts(aggregate, where, items, self.options):
+            rows = zip(places, estimated.best[:, 0].tolist(), estimated.estimates.naive[:, 0].tolist(), strict=True)
+            for (group, value), estimated_rows, naive in rows:
+                if value is not None:
+                    counted[group].append((estimated_rows, naive, value))
         cells = []
-        for rows in counted.values():
-            ranked = [[row[2] for row in sorted(rows, key=lambda row, n=n: -row[n])] for n in (0, 1)]  # type: ignore[misc]
+        for found in counted.values():
+            ranked = [[row[2] for row in sorted(found, key=lambda row, n=n: -row[n])] for n in (0, 1)]  # type: ignore[misc]
             most = int(aggregate.argument or 1)
             best, raw = (labels[:most] if several else next(iter(labels), None) for labels in ranked)
             cells.append(Cell(best, raw=raw))
         return cells
 
+    def _different(self, aggregate: Aggregate, where: Predicate | None) -> list[Cell]:
+        """How many values or items there are, by the interval of the count of each."""
+        column, counted, unseen = aggregate.columns[0], self._nothing(), 0
+        bins = self.schema.bins.get(column)
+        sizes = {} if bins is None else dict(zip(bins.labels, bins.sizes, strict=True))
+        if self.schema.is_open(column):  # the values that rows have, also those that are not counted here
+            values, seen = (len(count(data, [name(column)], [])[1]) for data in (whole(self.data), self.data))
+            unseen = values - seen
+        else:
+            values = values_of(aggregate, self.schema)
+        options = replace(self.options, level=level_of_each(self.options.level, values), simultaneous=False)
+        for places, estimated in self._counts(aggregate, where, aggregate.definition.of_items, options):
+            cells, _ = estimated.cells(Aggregate("count"))
+            for (group, value), cell in zip(places, cells, strict=True):
+                if value is not None:
+                    # In a population there may be any value, however rare.
+                    high = cell.high if self.options.target == "table" else np.inf
+                    counted[group].append((cell.estimate, cell.low, high, cell.raw, sizes.get(value, 1)))
+        more = [(0.0, 0.0, np.inf, 0.0, 1.0)] * unseen
+        groups = (np.array([*found, *more], float).reshape(-1, 5, 1) for found in counted.values())
+        return [different(*group.transpose(1, 2, 0))[0] for group in groups]
+
+    def _nothing(self) -> dict[tuple[Any, ...], list[Any]]:
+        return {labels: [] for labels in self.labels}
+
     def _counts(
-        self, where: Predicate | None, keys: tuple[Key, ...]
-    ) -> Iterator[tuple[tuple[Any, ...], tuple[float, float]]]:
-        """The rows of each group and value: the labels, the estimated number and the naive one."""
-        needed = [Term((), where)]
-        counting = Counting(self.law, needed, [*self.question.group_by, *keys])
-        table, combos = counting.read(self.data, self.rows)
-        groups = counting.groups(combos)
-        estimated = estimate(counting, table, groups, needed, self.question, self.options, self.release_rows)
-        numbers = zip(estimated.best[:, 0].tolist(), estimated.estimates.naive[:, 0].tolist(), strict=True)
-        yield from zip(groups.labels, numbers, strict=True)
+        self, aggregate: Aggregate, where: Predicate | None, items: bool, options: Options
+    ) -> Iterator[tuple[list[tuple[tuple[Any, ...], Any]], Estimated]]:
+        """The rows of each group and value or item, several of these at a time: which they are, and their estimates."""
+        (column,) = aggregate.columns
+        chosen: list[tuple[Any, Predicate | None]] = [(None, where)]
+        if items:
+            listed: Any = self.schema.declared(column).items
+            chosen = [(item, both(where, Contains(column, item))) for item in listed]
+        for item, condition in chosen:
+            needed = [Term((), condition)]
+            counting = Counting(self.law, needed, [*self.question.group_by, *(() if items else (Key(column),))])
+            table, combos = counting.read(self.data, self.rows)
+            groups, asked = counting.groups(combos), replace(self.question, where=condition)
+            estimated = estimate(counting, table, groups, needed, asked, options, self.release_rows)
+            places = [(labels, item) if items else (tuple(labels[:-1]), labels[-1]) for labels in groups.labels]
+            yield places, estimated
 
 
 def _mark(aggregate: Aggregate, total: Array) -> float:

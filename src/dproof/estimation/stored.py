@@ -119,6 +119,11 @@ def count(data: Any, keys: Sequence[str], sums: Sequence[str]) -> Counted:
     return columns, as_numpy(table.column("n")).astype(float), [as_numpy(table.column(name)) for name in named]
 
 
+def whole(data: Any) -> Any:
+    """All stored rows, those of which some answer for a question."""
+    return data.data if isinstance(data, Answering) else data
+
+
 def ends_of(data: Any, columns: Sequence[str]) -> dict[str, tuple[float, float]]:
     """The least and the greatest finite number of each public column, over all stored rows; 0 where there is none."""
     if isinstance(data, Answering):

@@ -110,8 +110,12 @@ class QuestionSums:
         """Refuse what the counts of the values or bins of a column do not tell."""
         definition, column = aggregate.definition, aggregate.columns[0]
         is_quantile = definition.chosen == Rank()
+        if definition.counts:
+            if self.schema.declared(column).items is not None and not definition.of_items:
+                raise Untold(f"sets of {column} were not counted, but items: ask COUNT(DISTINCT unnest({column}))")
+            return
         if not is_quantile and definition.formula is None and not isinstance(definition.chosen, Frequent):
-            name = "COUNT DISTINCT" if definition.counts else definition.name_of(aggregate.argument)[0].upper()
+            name = definition.name_of(aggregate.argument)[0].upper()
             raise Untold(f"{name} is not answered from measured tables: ask for counts by {column}")
         if is_quantile and any(key.column == column for key in self.question.group_by):
             raise Untold(f"within a bin of {column!r} no quantile is known: group by another column")

@@ -187,25 +187,27 @@ class Definition:
     """One kind of aggregate.
 
     `names` are its names in SQL, each with the argument that it stands for. `accepts` says of which columns: of
-    numbers, of values of any kind but sets, or of any. `sums` are the products of columns, by position, that the
-    `formula` takes the sums of: about the middle of their ranges (`centred`), or as they are. `shape` is "linear" for
-    one sum as it is, "mean" for the mean of a column, which is linear where the number of rows is exact, or "curved".
-    With `of_curves` a column may hold curves as well, whose sums are vectors of coefficients. `moment` is which one of
-    a column's distribution it is: that is told by the counts of bins too.
+    numbers, of values of any kind but sets, of sets, or of any. `sums` are the products of columns, by position, that
+    the `formula` takes the sums of: about the middle of their ranges (`centred`), or as they are. `shape` is "linear"
+    for one sum as it is, "mean" for the mean of a column, which is linear where the number of rows is exact, or
+    "curved". With `of_curves` a column may hold curves as well, whose sums are vectors of coefficients. `moment` is
+    which one of a column's distribution it is: that is told by the counts of bins too.
 
-    Without a formula it is `chosen` among values, or it `counts` different values instead of rows. `possible` is what
-    it can be at all, from public knowledge; `argument_rule` is what an argument must be, with the advice if it is not.
+    Without a formula it is `chosen` among values, or it `counts` different values instead of rows, or with `of_items`
+    those that the sets of a column hold. `possible` is what it can be at all, from public knowledge; `argument_rule` is
+    what an argument must be, with the advice if it is not.
     """
 
     names: Mapping[str, Argument | EllipsisType]
     columns: int = 1
-    accepts: Literal["numbers", "values", "any"] = "numbers"
+    accepts: Literal["numbers", "values", "sets", "any"] = "numbers"
     sums: tuple[tuple[int, ...], ...] = ()
     centred: bool = True
     formula: Formula | None = None
     shape: Literal["linear", "mean", "curved"] = "curved"
     of_curves: bool = False
     moment: Literal["mean", "variance", "deviation"] | None = None
+    of_items: bool = False
     counts: Literal["rows", "values"] | None = None
     chosen: Rank | Frequent | None = None
     possible: Callable[[Known], Range] = field(default=lambda known: Range())
@@ -246,7 +248,11 @@ AGGREGATES: dict[str, Definition] = {
     ),
     "distinct": Definition(
         {"count": None}, accepts="any", counts="values", shape="linear",
-        possible=lambda known: Range(Fraction(0), min(known.rows.high, known.size)),
+        possible=lambda known: Range(min(known.rows.low, Fraction(1)), min(known.rows.high, known.size)),
+    ),
+    "items": Definition(
+        {"count": None}, accepts="sets", counts="values", shape="linear", of_items=True,
+        possible=lambda known: Range(Fraction(0), known.size if known.rows.high else Fraction(0)),
     ),
     "sum": Definition(
         {"sum": None}, sums=((0,),), centred=False, formula=lambda s, columns, _: total(s, *columns),

@@ -117,6 +117,7 @@ def expression(part: Expression) -> str:
             definition = part.definition
             function, is_written = definition.name_of(argument)
             inside = ", ".join(name(column) for column in columns) or "*"
+            inside = f"unnest({inside})" if definition.of_items else inside
             if is_written and argument is not None:
                 inside += f", {literal(argument)}"
             text = f"{function}({'DISTINCT ' if definition.counts == 'values' else ''}{inside})"

@@ -34,6 +34,7 @@ from dproof.questions.question import (
 from dproof.questions.schema import Schema, shown_as
 from dproof.spaces.space import COMPARISONS
 
+_SELDOM = 0.005  # where fewer of all answers are told, those may miss more often than they say
 _CHOSEN = (
     "these rows were chosen by noisy values, so their intervals are wider: on average {:.4g}% of the intervals shown "
     "hold the truth"
@@ -134,6 +135,19 @@ def level_of_chosen(level: float, shown: int, groups: int) -> float:
     return 1 - (1 - level) * shown / groups
 
 
+def level_of_seldom(level: float) -> float:
+    """The level of an interval that may be one of the few that tell something, where most tell nothing.
+
+    A ratio is told only where noise leaves its divisor clearly above zero. If that is near zero in truth, only large
+    noise has it told, and such noise makes it wrong. Intervals that miss on one side so much less often still hold as
+    often as they say among those that are told, wherever one answer in a hundred is.
+
+    >>> round(level_of_seldom(0.95), 6)
+    0.9995
+    """
+    return 1 - 2 * (1 - level) * _SELDOM
+
+
 def level_of_shown(question: Question, level: float, rows: Callable[[], int]) -> float:
     """The level of each interval in the answer to a question, where noisy values leave the fewest rows that they may.
 
@@ -163,7 +177,8 @@ def refuse_calculation(expression: Expression, chosen: Container[Aggregate]) -> 
     """Refuse a calculation with an aggregate that is chosen among values, and so is no formula of sums."""
     for aggregate in aggregates_of(expression):
         if aggregate in chosen:
-            raise InputError(f"{aggregate.kind.upper()} cannot be calculated with: select it by itself")
+            name = "COUNT(DISTINCT ...)" if aggregate.definition.counts else aggregate.kind.upper()
+            raise InputError(f"{name} cannot be calculated with: select it by itself")
 
 
 def _label(item: Any) -> Any:

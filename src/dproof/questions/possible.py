@@ -9,6 +9,7 @@ from fractions import Fraction
 from math import inf
 
 from dproof.questions.aggregates import Known
+from dproof.questions.distinct import values_of
 from dproof.questions.predicates import And, Predicate
 from dproof.questions.question import (
     Aggregate,
@@ -68,7 +69,7 @@ def _aggregate(aggregate: Aggregate, schema: Schema, rows: Range) -> Range:
     values = tuple(Range(*space.ends) for space in spaces) if definition.accepts == "numbers" else ()
     size: End = inf
     if definition.counts == "values" and not schema.is_open(aggregate.columns[0]):
-        size = Fraction(schema.declared(aggregate.columns[0]).size)
+        size = Fraction(values_of(aggregate, schema))
     return definition.possible(Known(rows, values, size, aggregate.argument))
 
 

@@ -265,6 +265,8 @@ def _aggregate(aggregate: Aggregate, schema: Schema) -> Aggregate:
             raise InputError(f"column {column!r} has dates, which have no sum: ask for AVG({column})")
         if definition.accepts == "values" and schema.spaces[column].items is not None:
             raise InputError(f"column {column!r} holds sets: ask TOP({column}, 1)")
+        if definition.accepts == "sets" and schema.spaces[column].items is None:
+            raise InputError(f"column {column!r} does not hold sets: ask COUNT(DISTINCT {column})")
     if definition.argument_rule is not None:
         holds, advice = definition.argument_rule
         if argument is None or not holds(argument):

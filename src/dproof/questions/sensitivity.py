@@ -16,6 +16,7 @@ from dproof.exact import int_or_float
 from dproof.privacy import Neighbours
 from dproof.questions.aggregates import Rank
 from dproof.questions.building import Asked, Select, as_question
+from dproof.questions.distinct import values_of
 from dproof.questions.effects import Coordinate, Effects, Grouped, effects
 from dproof.questions.question import (
     Aggregate,
@@ -175,8 +176,9 @@ def _alone(
     definition = aggregate.definition
     if definition.counts == "values":
         groups = max((len(grouping(key, schema).labels) for key in question.group_by), default=1)
-        l1 = Fraction(2 if groups > 1 and neighbours == "change-one" else 1)
-        return Sensitivity(neighbours, l1, l1, "bound")
+        moved = 2 if groups > 1 and neighbours == "change-one" else 1
+        held = values_of(aggregate, schema) if definition.of_items else 1
+        return Sensitivity(neighbours, Fraction(moved * held), Fraction(moved * held**2), "bound")
     if definition.shape != "mean" and not isinstance(definition.chosen, Rank):
         return None
     if question.group_by:

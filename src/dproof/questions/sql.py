@@ -355,7 +355,10 @@ def _count(node: Node, where: Predicate | None) -> Aggregate:
         only(node.this, "expressions")
         if len(node.this.expressions) != 1:
             raise InputError("COUNT(DISTINCT ...) takes one column")
-        return Aggregate("distinct", (column_of(node.this.expressions[0]),), where=where)
+        (counted,) = node.this.expressions
+        if isinstance(counted, exp.Explode):
+            return Aggregate("items", (column_of(counted.this),), where=where)
+        return Aggregate("distinct", (column_of(counted),), where=where)
     if constant_of(node.this) is not None:
         return Aggregate("count", where=where)
     return Aggregate("count", (column_of(node.this),), where=where)

@@ -34,6 +34,15 @@ class Bins:
     def size(self) -> int:
         return len(self.starts)
 
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """How many values each bin has.
+
+        >>> Bins((0, 8, 18), ("a", "b", "c"), 91).sizes
+        (8, 10, 73)
+        """
+        return tuple(stop - start for start, stop in pairwise((*self.starts, self.stop)))
+
     def of(self, codes: NDArray[Any]) -> NDArray[np.int64]:
         """The bin of each code.
 
